@@ -12,32 +12,32 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Sessions that are followed from one that waits to the root: a chain of more is a circle.
 const LONGEST: usize = 64;
 
-/// What was told of a session, with where that stands.
+/// The state of a session at one time, as an artefact reports it.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct SessionRecord<'a> {
     /// The session.
     pub session: &'a SeenSession,
-    /// Where and when that was written.
+    /// The line of the artefact that reports it.
     pub happening: &'a Happening,
 }
 
-impl Told<'_> {
-    /// For how long it waited, where that was told.
+impl SessionRecord<'_> {
+    /// How long it waited; 0 where the artefact does not report it.
     pub fn waited(&self) -> Ns {
         self.session.doing_ns.unwrap_or(0)
     }
 }
 
-/// Everything that was told of sessions.
+/// All sessions of the artefacts.
 #[derive(Debug)]
 pub struct Sessions<'a> {
     /// Everything, in the order of the artefacts.
-    pub all: Vec<Told<'a>>,
+    pub all: Vec<SessionRecord<'a>>,
     clock: Clock<'a>,
     /// Places in `all`, by session.
     of: BTreeMap<Id<'a>, Vec<usize>>,
     /// Of each session its longest wait for a lock.
-    waits: BTreeMap<Id<'a>, Told<'a>>,
+    waits: BTreeMap<Id<'a>, SessionRecord<'a>>,
 }
 
 type Id<'a> = (DatabaseServer, &'a str);
@@ -48,7 +48,7 @@ pub struct Queue<'a> {
     /// The ids of those at the root; empty where nothing tells who has the lock.
     pub roots: Vec<&'a str>,
     /// The longest first.
-    pub waits: Vec<Told<'a>>,
+    pub waits: Vec<SessionRecord<'a>>,
 }
 
 impl<'a> Sessions<'a> {
@@ -58,7 +58,7 @@ impl<'a> Sessions<'a> {
             .happenings
             .iter()
             .filter_map(|happening| match &happening.what {
-                What::Session(session) => Some(Told { session, happening }),
+                What::Session(session) => Some(SessionRecord { session, happening }),
                 _ => None,
             });
         let mut sessions = Sessions {
@@ -89,7 +89,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Whether a wait was over when the last line about it was written.
-    pub fn over(&self, wait: &Told<'a>) -> bool {
+    pub fn over(&self, wait: &SessionRecord<'a>) -> bool {
         let session = wait.session;
         let gave_up = || self.doing(session.server, &session.id, SessionDoing::GaveUp);
         session.doing != SessionDoing::Waits
@@ -110,26 +110,30 @@ impl<'a> Sessions<'a> {
     }
 
     /// What was told of a session that it did, with this.
-    pub fn doing(&self, server: DatabaseServer, id: &str, doing: SessionDoing) -> Option<Told<'a>> {
+    pub fn doing(&self, server: DatabaseServer, id: &str, doing: SessionDoing) -> Option<SessionRecord<'a>> {
         let mut all = self.told(server, id).into_iter().rev();
         all.find(|told| told.session.doing == doing)
     }
 
     /// All that was told of a session, in order.
-    fn told(&self, server: DatabaseServer, id: &str) -> Vec<Told<'a>> {
+    fn told(&self, server: DatabaseServer, id: &str) -> Vec<SessionRecord<'a>> {
         let places = self.of.get(&(server, id)).into_iter().flatten();
         places.filter_map(|place| self.all.get(*place).copied()).collect()
     }
 
     /// Sessions of a server that do this.
-    pub fn that(&self, server: DatabaseServer, doing: SessionDoing) -> impl Iterator<Item = Told<'a>> {
+    pub fn that(
+        &self,
+        server: DatabaseServer,
+        doing: SessionDoing,
+    ) -> impl Iterator<Item = SessionRecord<'a>> {
         let all = self.all.iter().copied();
         all.filter(move |told| told.session.server == server && told.session.doing == doing)
     }
 
     /// Those that wait, by whom they wait for in the end; the queue with most waiting first.
     pub fn queues(&self) -> Vec<Queue<'a>> {
-        let mut queues: BTreeMap<(DatabaseServer, Vec<&'a str>), Vec<Told<'a>>> = BTreeMap::new();
+        let mut queues: BTreeMap<(DatabaseServer, Vec<&'a str>), Vec<SessionRecord<'a>>> = BTreeMap::new();
         for ((server, _), wait) in &self.waits {
             queues
                 .entry((*server, self.roots(*wait)))
@@ -144,13 +148,19 @@ impl<'a> Sessions<'a> {
             })
             .collect();
         queues.sort_by_key(|queue| {
-            std::cmp::Reverse(queue.waits.iter().map(Told::waited).fold(0, Ns::saturating_add))
+            std::cmp::Reverse(
+                queue
+                    .waits
+                    .iter()
+                    .map(SessionRecord::waited)
+                    .fold(0, Ns::saturating_add),
+            )
         });
         queues
     }
 
     /// Who has, in the end, what a session waits for.
-    fn roots(&self, wait: Told<'a>) -> Vec<&'a str> {
+    fn roots(&self, wait: SessionRecord<'a>) -> Vec<&'a str> {
         let mut roots = BTreeSet::new();
         let mut seen = BTreeSet::from([wait.session.id.as_str()]);
         let mut next = vec![wait];
@@ -172,7 +182,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Who had the lock of a wait, as any line about that wait tells.
-    pub fn holders(&self, wait: Told<'a>) -> Vec<&'a str> {
+    pub fn holders(&self, wait: SessionRecord<'a>) -> Vec<&'a str> {
         let of = wait.session;
         let same = self.told(of.server, &of.id).into_iter().filter(|told| {
             let session = told.session;
@@ -187,7 +197,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Whether two waits can have lasted at the same time. A list of sessions is of one instant.
-    fn at_once(&self, first: Told<'a>, second: Told<'a>) -> bool {
+    fn at_once(&self, first: SessionRecord<'a>, second: SessionRecord<'a>) -> bool {
         let Some(later) = self.clock.between(first.happening, second.happening) else {
             return first.happening.quote.source == second.happening.quote.source
                 || first.happening.at.is_none()
@@ -195,7 +205,7 @@ impl<'a> Sessions<'a> {
         };
         // When the second was told, by when the first was; each began as long before as it had lasted. What still waited
         // when it was told went on.
-        let goes_on = |told: &Told<'_>| told.session.doing == SessionDoing::Waits;
+        let goes_on = |told: &SessionRecord<'_>| told.session.doing == SessionDoing::Waits;
         let (of_first, of_second) = (i128::from(first.waited()), i128::from(second.waited()));
         (goes_on(&first) || later - of_second <= 0) && (goes_on(&second) || -of_first <= later)
     }

@@ -161,13 +161,13 @@ impl Known {
 /// The process of this id, or of this thread id.
 fn process(root: &Root, id: u32) -> anyhow::Result<u32> {
     let Some(pid) = names::process_of(root, id) else {
-        bail!("there is no process {id}; `ps -e` lists those there are");
+        bail!("there is no process {id}; `ps -e` lists all processes");
     };
     // A main thread may have ended while others run.
     let ended = |tid: u32| names::state(root, tid).is_none_or(|state| state == 'Z' || state == 'X');
     if names::state(root, pid) == Some('Z') && tasks::threads(root, pid).into_iter().all(ended) {
         bail!(
-            "process {pid} has ended and waits only for its parent to take note (a zombie): nothing of it can wait for anything"
+            "process {pid} has ended and its parent has not reaped it (a zombie), so it has no threads to observe"
         );
     }
     Ok(pid)
@@ -195,7 +195,7 @@ fn hierarchies(root: &Root) -> Vec<PathBuf> {
 /// A path of a cgroup as `/proc/PID/cgroup` has it, or as a folder.
 fn cgroup_at(hierarchies: &[PathBuf], path: &Path) -> anyhow::Result<PathBuf> {
     if path.components().any(|part| part.as_os_str() == "..") {
-        bail!("{path:?} is no cgroup's path: it contains \"..\"");
+        bail!("{path:?} is not the path of a cgroup: it contains \"..\"");
     }
     let given = hierarchies
         .iter()
@@ -208,7 +208,7 @@ fn cgroup_at(hierarchies: &[PathBuf], path: &Path) -> anyhow::Result<PathBuf> {
     folders
         .find(|folder| folder.join("cgroup.procs").exists())
         .with_context(|| {
-            format!("there is no cgroup {path:?}; `systemd-cgls` or /proc/PID/cgroup names them")
+            format!("there is no cgroup {path:?}; `systemd-cgls` and /proc/PID/cgroup list them")
         })
 }
 
@@ -247,7 +247,7 @@ fn cgroup_of_unit(hierarchies: &[PathBuf], unit: &str) -> anyhow::Result<PathBuf
             }
         }
     }
-    bail!("no unit {name:?} runs here; `systemctl list-units` lists those that do")
+    bail!("no unit {name:?} is running; `systemctl list-units` lists running units")
 }
 
 /// Processes of a cgroup and of all below it.
@@ -359,7 +359,7 @@ mod tests {
         };
         assert_eq!(
             of(&[u32::MAX - 1], &[]).unwrap_err(),
-            "there is no process 4294967294; `ps -e` lists those there are"
+            "there is no process 4294967294; `ps -e` lists all processes"
         );
         assert!(
             of(&[], &["nobody is called so"])

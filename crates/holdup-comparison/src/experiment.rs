@@ -111,7 +111,7 @@ pub fn nothing_to_take(design: &Design, as_is: &Arm) -> Experiment {
         )
     } else {
         format!(
-            "Only {} of its {} is {}: the gain cannot be larger, and runs vary as much.",
+            "Only {} of its {} is {}: the gain cannot be larger, and is within the variation of runs.",
             percent(share),
             duration(as_is.elapsed),
             design.without
@@ -176,7 +176,7 @@ pub fn judge(design: &Design, pairs: &[Pair], predicted: Option<(Ns, PredictedBy
     experiment.verdict.extend(off(&experiment, design));
     if experiment.measured_ns.is_some_and(|ns| ns < SHORT_NS) {
         let words = format!(
-            "without that wait CMD ends within {}: much of that is starting a program, so more work a run would tell more",
+            "without the wait, CMD ends within {}, and much of that is program start; for a better estimate, give CMD more work",
             duration(SHORT_NS)
         );
         experiment.notes.push(words);
@@ -301,22 +301,17 @@ fn verdict(experiment: &Experiment, left: f64, escapes: &str) -> Vec<String> {
     };
     let mut sentences = vec![sentence];
     if experiment.outcome == Outcome::Remains && !escapes.is_empty() {
-        sentences.push(format!("What escapes: {escapes}."));
+        sentences.push(format!("Not removed: {escapes}."));
     }
     sentences
 }
 
-/// What is in the way now.
+/// The next bottleneck.
 fn now_most(one: &ExperimentCause, experiment: &Experiment) -> Option<String> {
     let whole = experiment.measured_ns?;
     let share = one.measured_ns as f64 / (whole as f64).max(1.0);
-    let grew = if one.measured_ns > one.baseline_ns {
-        "it was"
-    } else {
-        "as it is that is"
-    };
     Some(format!(
-        "The rest is mostly {} ({}): {}, {} of it; {grew} {}.",
+        "Most of the rest is {} ({}): {}, {} of it; unchanged it is {}.",
         one.cause.phrase(),
         one.cause.id(),
         duration(one.measured_ns),
@@ -347,14 +342,14 @@ fn off(experiment: &Experiment, design: &Design) -> Option<String> {
     let why = most.map_or_else(String::new, |one| {
         let than = if predicted > saved { "longer" } else { "shorter" };
         format!(
-            "; {} ({}) was {} {than} than as it is",
+            "; {} ({}) was {} {than} than unchanged",
             one.cause.phrase(),
             one.cause.id(),
             duration(changed(one))
         )
     });
     Some(format!(
-        "That is {more} than predicted: {} saved, predicted were {}{why}.",
+        "This is {more} than predicted: saved {}, predicted {}{why}.",
         duration(saved),
         duration(predicted)
     ))

@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Stretches at most: a pixel or more each on any screen, and 20 KB of a page.
-pub const MOST_STRETCHES: usize = 240;
+pub const MAX_STRETCHES: usize = 240;
 
 /// Disks that are told, the busiest.
-const MOST_DISKS: usize = 8;
+const MAX_DISKS: usize = 8;
 
-/// A disk that was never busier than this share of a stretch is left out.
-const BUSY: f64 = 0.005;
+/// A disk is left out if its busy share never exceeds this.
+const MIN_BUSY_SHARE: f64 = 0.005;
 
 /// Microseconds and milliseconds in nanoseconds.
 const MICROSECOND: f64 = 1e3;
@@ -146,7 +146,7 @@ impl HostFigures {
 
     /// Puts those behind that begin so much later. They may be anybody's: a recording's.
     pub fn append(&mut self, later: Ns, mut next: HostFigures) {
-        next.stretches.truncate(MOST_STRETCHES);
+        next.stretches.truncate(MAX_STRETCHES);
         next.level();
         let before = self.stretches.len();
         self.stretches
@@ -177,7 +177,7 @@ impl HostFigures {
 
     /// Neighbours become one until there are few enough. What lies far apart stays apart: nothing is told of the time between.
     fn thin(&mut self) {
-        while self.stretches.len() > MOST_STRETCHES {
+        while self.stretches.len() > MAX_STRETCHES {
             let end = |stretch: &HostStretch| stretch.from_ns.saturating_add(stretch.ns);
             let mut groups: Vec<Vec<usize>> = Vec::new();
             let mut at = 0;
@@ -191,7 +191,7 @@ impl HostFigures {
             }
             // All far apart: only what was made to be so is. Of that the first are enough.
             if groups.len() == self.stretches.len() {
-                groups.truncate(MOST_STRETCHES);
+                groups.truncate(MAX_STRETCHES);
             }
             for line in &mut self.lines {
                 line.shares = groups
@@ -215,7 +215,8 @@ impl HostFigures {
     /// Leaves the busiest disks, the busiest first.
     fn choose(&mut self) {
         let of_disk = |line: &HostLine| line.figure == HostFigure::DiskBusy;
-        self.lines.retain(|line| !of_disk(line) || line.peak() > BUSY);
+        self.lines
+            .retain(|line| !of_disk(line) || line.peak() > MIN_BUSY_SHARE);
         self.lines.sort_by(|a, b| {
             let peaks = || b.peak().total_cmp(&a.peak());
             let disks = of_disk(a) && of_disk(b);
@@ -225,7 +226,7 @@ impl HostFigures {
                 .then_with(|| a.of.cmp(&b.of))
         });
         let others = self.lines.iter().filter(|line| !of_disk(line)).count();
-        self.lines.truncate(others + MOST_DISKS);
+        self.lines.truncate(others + MAX_DISKS);
     }
 
     /// All that was added, with instants since this one; what was over before it is left out.
@@ -271,7 +272,7 @@ fn thousandths(share: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{HostFigure, HostFigures, HostStretch, MOST_DISKS, MOST_STRETCHES};
+    use super::{HostFigure, HostFigures, HostStretch, MAX_DISKS, MAX_STRETCHES};
     use holdup_evidence::{CpuTicks, HostCounters, Ns};
 
     const SECOND: Ns = 1_000_000_000;
@@ -336,7 +337,7 @@ mod tests {
         let figures = watched(3_600);
         assert_eq!(shares(&figures), RIGHT);
         let count = figures.stretches.len();
-        assert!((MOST_STRETCHES / 2..=MOST_STRETCHES).contains(&count), "{count}");
+        assert!((MAX_STRETCHES / 2..=MAX_STRETCHES).contains(&count), "{count}");
         let all: Ns = figures.stretches.iter().map(|stretch| stretch.ns).sum();
         assert_eq!(all, 3_600 * SECOND - SECOND / 2);
     }
@@ -349,7 +350,7 @@ mod tests {
             whole.append(at * minute, watched(60));
         }
         assert_eq!(shares(&whole), RIGHT);
-        assert!(whole.stretches.len() <= MOST_STRETCHES);
+        assert!(whole.stretches.len() <= MAX_STRETCHES);
         let gaps = whole.stretches.windows(2).filter(|pair| {
             let end = pair[0].from_ns + pair[0].ns;
             pair[1].from_ns > end + minute
@@ -377,7 +378,7 @@ mod tests {
             figures.append(number, one.clone());
             figures.append(u64::MAX, one.since(7));
         }
-        assert!(figures.stretches.len() <= MOST_STRETCHES && figures.lines.len() <= 5 + MOST_DISKS);
+        assert!(figures.stretches.len() <= MAX_STRETCHES && figures.lines.len() <= 5 + MAX_DISKS);
         assert!(
             figures
                 .lines

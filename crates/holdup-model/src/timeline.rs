@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
 /// Windows at most.
-pub const MOST_WINDOWS: usize = 120;
+pub const MAX_WINDOWS: usize = 120;
 
 /// The shortest window, in nanoseconds. Windows are this long, or twice, four times … as long: as long as it takes for
-/// [`MOST_WINDOWS`] to be enough. So an observation of 61 windows' length or more has more than 60 of them.
-pub const SHORTEST_WINDOW: Ns = 1_000_000;
+/// [`MAX_WINDOWS`] to be enough. So an observation of 61 windows' length or more has more than 60 of them.
+pub const MIN_WINDOW_NS: Ns = 1_000_000;
 
 /// Single pieces kept: some 60 bytes each in memory, and 2 MB of a page that shows them.
-pub const MOST_PIECES: usize = 20_000;
+pub const MAX_PIECES: usize = 20_000;
 
 /// A window of the observed time. All are equally long, but for the last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -132,7 +132,7 @@ fn is_nothing(ns: &Ns) -> bool {
 }
 
 /// Single pieces in a report for other programs, which is a text with a line for each of their fields.
-pub const MOST_PIECES_IN_JSON: usize = 2_000;
+pub const MAX_PIECES_IN_JSON: usize = 2_000;
 
 impl Timeline {
     /// So many of the longest pieces, without what the others come to: that is in the windows.

@@ -15,13 +15,13 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// Rows of waits that are told one by one; of an ordinary server that is all of them.
-pub const MOST_WAITS: usize = 400;
+pub const MAX_WAITS: usize = 400;
 
 /// Programs that the other rows are told apart by; those of further ones are one row a cause.
 const MOST_PROGRAMS: usize = 40;
 
 /// Single pieces on the time line, some 16 bytes each once they are packed.
-pub const MOST_PIECES: usize = 1_500;
+pub const MAX_PIECES: usize = 1_500;
 
 /// What stands in the place of the names of further programs.
 const OTHERS: &str = "(other programs)";
@@ -40,18 +40,18 @@ pub fn bound(segment: &mut Segment) {
     let not_measured = &mut attributed.coverage.not_measured;
     if summed.is_some() {
         not_measured.push((
-            "small waits one by one".to_owned(),
+            "short waits one by one".to_owned(),
             format!(
-                "a segment of a recorder tells the {MOST_WAITS} kinds of waits that cost most; the others are added up by program and cause"
+                "a segment stores the {MAX_WAITS} most expensive kinds of waits; the others are summed up by program and cause"
             ),
             "--on CONDITION keeps all of them, or `holdup attach` while it lasts".to_owned(),
         ));
     }
     if attributed.timeline.pieces.len() < shown || attributed.timeline.left_out > 0 {
         not_measured.push((
-            "short pieces of the time line one by one".to_owned(),
+            "short intervals of the time line".to_owned(),
             format!(
-                "a segment of a recorder keeps the {MOST_PIECES} longest; the others are in the sums of each thread and window"
+                "a segment stores the {MAX_PIECES} longest intervals; the others are in the sums of each thread and window"
             ),
             "--on CONDITION keeps 20,000 around a moment".to_owned(),
         ));
@@ -60,19 +60,19 @@ pub fn bound(segment: &mut Segment) {
 
 /// Leaves the pieces that say most: first those that are no waits for work, then the longest.
 fn shorten(timeline: &mut Timeline) {
-    if timeline.pieces.len() > MOST_PIECES {
+    if timeline.pieces.len() > MAX_PIECES {
         let pieces = &mut timeline.pieces;
         pieces.sort_by_key(|piece| (piece.cause == Cause::Idle, Reverse(piece.ns)));
-        timeline.left_out += (pieces.len() - MOST_PIECES) as u64;
-        pieces.truncate(MOST_PIECES);
+        timeline.left_out += (pieces.len() - MAX_PIECES) as u64;
+        pieces.truncate(MAX_PIECES);
     }
     // What the others come to is in the windows, and by thread in the ledgers; here it would be ten times the pieces.
-    *timeline = timeline.longest(MOST_PIECES);
+    *timeline = timeline.longest(MAX_PIECES);
 }
 
 /// Folds what is beyond the bound. Returns where each row is then, if any was folded.
 fn fold_waits(waits: &mut Vec<AttributedWait>) -> Option<Vec<u32>> {
-    if waits.len() <= MOST_WAITS {
+    if waits.len() <= MAX_WAITS {
         return None;
     }
     let mut order: Vec<usize> = (0..waits.len()).collect();
@@ -81,7 +81,7 @@ fn fold_waits(waits: &mut Vec<AttributedWait>) -> Option<Vec<u32>> {
         let wait = &waits[*at];
         (!wait.deadlock, Reverse(wait.path_ns), Reverse(wait.ns), *at)
     });
-    let rest = order.split_off(MOST_WAITS);
+    let rest = order.split_off(MAX_WAITS);
     let programs = programs(rest.iter().map(|at| &waits[*at]));
     let mut old: Vec<Option<AttributedWait>> = std::mem::take(waits).into_iter().map(Some).collect();
     let mut take = |at: usize| old[at].take().expect("each row has one place");

@@ -24,13 +24,13 @@ pub enum Error {
         refused: holdup_files::Refused,
     },
     /// What is there must not be replaced.
-    #[error("{path:?} is no regular file; a recording is written to one of its own")]
+    #[error("{path:?} is not a regular file; name a new file for the recording")]
     NotAFile {
         /// What is there.
         path: PathBuf,
     },
     /// It is something else.
-    #[error("{path:?} is no recording of holdup's; `holdup read` reads artefacts")]
+    #[error("{path:?} is not a recording of holdup; `holdup read` reads artefacts")]
     NotARecording {
         /// Which file.
         path: PathBuf,
@@ -58,7 +58,7 @@ pub enum Error {
         why: String,
     },
     /// Larger than any recording is.
-    #[error("{path:?} holds more than a recording may ({what}, at most {most}); nothing in it is used")]
+    #[error("{path:?} exceeds a limit of recordings ({what}, at most {most}); nothing in it is used")]
     TooLarge {
         /// Which file.
         path: PathBuf,

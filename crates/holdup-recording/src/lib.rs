@@ -23,7 +23,7 @@ mod table;
 pub mod unlike;
 mod whole;
 
-pub use bound::{MOST_PIECES, MOST_WAITS, bound};
+pub use bound::{MAX_PIECES, MAX_WAITS, bound};
 pub use bound_look::bound_look;
 pub use error::Error;
 pub use file::{Draft, Folder, folder, peek, read, read_one, read_sums, save};

@@ -145,7 +145,7 @@ fn lasted(attributed: &Attributed) -> Ns {
 const PERCENTILES: &str = "p50 and p99 of waits and requests are estimated from those of the segments";
 
 /// What is not told wherever segments are put together.
-const TIMELINE: &str = "single pieces of time are told of single segments only";
+const TIMELINE: &str = "single intervals are reported for single segments only";
 
 /// What is not told, where looks at a machine are among them.
 const LOOKS: &str = "a snapshot of the whole machine is shown alone";

@@ -5,14 +5,14 @@ mod support;
 
 use holdup_evidence::Cause;
 use holdup_model::timeline::Piece;
-use holdup_recording::{MOST_PIECES, MOST_WAITS, Segment, bound, write};
+use holdup_recording::{MAX_PIECES, MAX_WAITS, Segment, bound, write};
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
 use std::collections::BTreeMap;
 use support::Dice;
 
 /// Programs and causes that are told apart beside the rows that stand for themselves: 40 and the others, of each cause.
 fn most_rows() -> usize {
-    MOST_WAITS + 41 * Cause::ALL.len()
+    MAX_WAITS + 41 * Cause::ALL.len()
 }
 
 /// A machine that is busy with many programs: rows and pieces of many segments in one.
@@ -72,9 +72,9 @@ proptest! {
         prop_assert_eq!(&kept.attributed.windows, &whole.attributed.windows);
         // A deadlock is told whatever it cost.
         let circles = |segment: &Segment| segment.attributed.waits.iter().filter(|wait| wait.deadlock).count();
-        prop_assert!(circles(&kept) >= circles(&whole).min(MOST_WAITS));
-        prop_assert_eq!(pieces.len(), MOST_PIECES);
-        prop_assert_eq!(kept.attributed.timeline.left_out, 5 + 20_000 - MOST_PIECES as u64);
+        prop_assert!(circles(&kept) >= circles(&whole).min(MAX_WAITS));
+        prop_assert_eq!(pieces.len(), MAX_PIECES);
+        prop_assert_eq!(kept.attributed.timeline.left_out, 5 + 20_000 - MAX_PIECES as u64);
         prop_assert!(kept.attributed.timeline.rest.is_empty());
         // A piece belongs to a row of its row's cause.
         for piece in pieces {
@@ -84,13 +84,13 @@ proptest! {
         }
         // What it does not tell any more it says.
         let said: Vec<&str> = kept.attributed.coverage.not_measured.iter().map(|missing| missing.0.as_str()).collect();
-        prop_assert!(said.contains(&"small waits one by one") && said.contains(&"short pieces of the time line one by one"), "{said:?}");
+        prop_assert!(said.contains(&"short waits one by one") && said.contains(&"short intervals of the time line"), "{said:?}");
     }
 
     #[test]
     fn what_is_within_the_bounds_stays_as_it_is(seed in any::<u64>()) {
         let mut whole = Dice::new(seed).segment();
-        whole.attributed.waits.truncate(MOST_WAITS);
+        whole.attributed.waits.truncate(MAX_WAITS);
         whole.attributed.timeline.rest.clear();
         whole.attributed.timeline.left_out = 0;
         let mut kept = whole.clone();

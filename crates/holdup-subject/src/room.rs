@@ -64,27 +64,26 @@ impl std::fmt::Display for NoRoom {
         let what = match self.step {
             Step::Exchanged => {
                 return f.write_str(
-                    "the directory of --memory was moved or exchanged for another one meanwhile; nothing was run: name a directory that \
-                     nobody else can move",
+                    "the directory of --memory was moved or replaced, so nothing was run; name a directory that no other user can move",
                 );
             }
             Step::User => {
-                "a user namespace, which is how it is done without root (sysctl user.max_user_namespaces, \
-                 kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns decide; or run holdup as root)"
+                "a user namespace, which is needed without root (see sysctl user.max_user_namespaces, \
+                 kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns; or run holdup as root)"
             }
             Step::Namespaces => {
-                "a mount and a PID namespace (a container may have no right to: CAP_SYS_ADMIN is needed)"
+                "a mount and a PID namespace (this needs CAP_SYS_ADMIN, which containers often lack)"
             }
-            Step::Keeper => "a process in a PID namespace of its own",
+            Step::Keeper => "a process in a new PID namespace",
             Step::Proc => {
-                "/proc in a PID namespace of its own (containers that hide parts of /proc don't allow it)"
+                "/proc in a new PID namespace (containers that hide parts of /proc do not allow it)"
             }
-            Step::Mounts => "what has to be mounted there",
+            Step::Mounts => "the mounts that replace files for CMD",
         };
         write!(
             f,
-            "CMD can't be kept apart from the rest of this machine: the kernel refuses {what}: {}; nothing was run. `holdup run --predict`, \
-             as root, needs none of it",
+            "CMD cannot be isolated from the rest of this machine: the kernel refuses {what}: {}; nothing was run. `holdup run --predict`, \
+             as root, needs no isolation",
             self.errno.desc()
         )
     }

@@ -4,7 +4,7 @@
 //! ours: JSON escapes control characters itself.
 
 use holdup_model::report::Report;
-use holdup_model::timeline::MOST_PIECES_IN_JSON;
+use holdup_model::timeline::MAX_PIECES_IN_JSON;
 use std::io::{self, Write};
 
 /// Writes the report.
@@ -13,7 +13,7 @@ use std::io::{self, Write};
 /// When writing to `out` fails.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let shortened = report.timeline.as_ref().map(|timeline| Report {
-        timeline: Some(timeline.longest(MOST_PIECES_IN_JSON)),
+        timeline: Some(timeline.longest(MAX_PIECES_IN_JSON)),
         ..report.clone()
     });
     serde_json::to_writer_pretty(&mut *out, shortened.as_ref().unwrap_or(report))?;

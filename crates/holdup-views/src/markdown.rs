@@ -76,8 +76,8 @@ fn experiment(told: &Experiment, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     writeln!(out)?;
-    for (label, words) in facts_of(told) {
-        writeln!(out, "- {label}: {}", escaped(&words))?;
+    for (fact, words) in facts_of(told) {
+        writeln!(out, "- {}: {}", fact.label(), escaped(&words))?;
     }
     let mut causes = causes_that_matter(told).peekable();
     if causes.peek().is_some() {

@@ -132,7 +132,10 @@ fn an_experiment_has_the_same_figures_everywhere_and_its_causes_are_its_elapsed_
         for words in [factor.as_str(), "1.07 s", "3.7 ms of disk", "disk.sync"] {
             assert!(text.contains(words), "no {words} in\n{text}");
         }
-        assert!(text.contains("durability: memory is empty"), "{text}");
+        assert!(
+            text.contains("durability: a crash or a reboot clears memory"),
+            "{text}"
+        );
     }
 }
 

@@ -20,7 +20,7 @@ use holdup_comparison::comparison::Per;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Says in plain words what a slow or stuck program is waiting for, who asked, who is in the way and what to
+/// Finds what a slow or stuck program is waiting for: the cause, the function that waits, the blocker and what to
 /// change.
 #[derive(Debug, Parser)]
 #[command(
@@ -39,98 +39,99 @@ pub(crate) struct Cli {
 }
 
 const EXAMPLES: &str = "Examples:
-  sudo holdup run -- sshd -t             what does it wait for?
+  sudo holdup run -- sshd -t             what does sshd wait for?
   sudo holdup run --user al -- make      the same, as user al
-  sudo holdup attach -p 4711 -d 10       what does it wait for that runs already?
-  holdup read dump.txt iostat.log        what did they wait for last night?
-  holdup show rec/ --at 13:05            what did it wait for then?
+  sudo holdup attach -p 4711 -d 10       what does running process 4711 wait for?
+  holdup read dump.txt iostat.log        what do these files say about last night?
+  holdup show rec/ --at 13:05            what did the machine wait for at 13:05?
   sudo holdup host                       which resource of the machine is short, and who uses it?
-  sudo holdup boot                       why did it take so long to come up?
+  sudo holdup boot                       why was the boot slow?
   holdup diff before.json after.json     what got slower, and is that more than noise?
-  sudo holdup scale --read /dev/urandom  do many readers get in each other's way?
-  sudo holdup try --without disk.sync -- ./blast   what would faster syncs bring?
-  sudo holdup record                     keep looking, to be asked tomorrow
-  holdup explain disk.sync               what a cause or rule is
-  sudo holdup doctor                     does it work here?";
+  sudo holdup scale --read /dev/urandom  do parallel readers contend?
+  sudo holdup try --without disk.sync -- ./blast   how much time would faster syncs save?
+  sudo holdup record                     record in the background, to look back later
+  holdup explain disk.sync               what does this cause mean?
+  sudo holdup doctor                     does holdup work here?";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run CMD and say where its time went
+    /// Run CMD and report where its time went
     ///
-    /// Runs CMD and says where its wall-clock time went: what was waited for, who asked, who was in the way and
-    /// what to change. CMD's stdin, stdout, stderr, signals and exit status are untouched; the report goes to
-    /// stderr when CMD has ended. Ctrl-C goes to CMD; a second one ends the observation and prints the report so
-    /// far.
+    /// Runs CMD and reports where its wall-clock time went: each wait, the function that waited, the blocker and
+    /// what to change. CMD's stdin, stdout, stderr, signals and exit status are not changed. The report goes to
+    /// stderr when CMD ends. The first Ctrl-C goes to CMD. The second one ends the observation and prints the
+    /// report so far.
     Run(RunArgs),
-    /// Say the same of what runs already: a stuck process, a service, a container
+    /// Observe running processes: a stuck process, a service, a container
     ///
-    /// Looks at processes that run already for a while and says what they waited for, and what they wait for now, with what
-    /// began before; who is in the way is followed from process to process to the end. Nothing is stopped, started or
-    /// changed. The report goes to stdout when the time is over, what was observed has ended, or Ctrl-C is pressed.
+    /// Observes running processes and reports what they waited for and what they wait for now. Waits that began before the
+    /// observation are included. Each blocker is followed from process to process to the root cause. No process is stopped or
+    /// changed. The report goes to stdout when the time is over, when the observed processes have ended, or on Ctrl-C.
     Attach(AttachArgs),
-    /// Say the same of artefacts: thread dumps, iostat, strace, kernel and boot logs …
+    /// Diagnose from artefacts: thread dumps, iostat, strace, kernel and boot logs …
     ///
-    /// Reads what people already have of a slow or stuck machine, and says what it was waiting for, with the lines that
-    /// say so. Formats are recognised from the content; any mix, any number. Nothing is sent anywhere.
+    /// Reads files from a slow or stuck machine and reports what the machine was waiting for. The report quotes the lines
+    /// that prove it. Formats are recognised from the content. Give any number of files, in any mix. No data leaves this machine.
     Read(ReadArgs),
-    /// Look back: say the same of what was recorded
+    /// Look back: report on recordings
     ///
-    /// Reads recordings, which `-o FILE` of `run`, `attach` and `host` writes and `record` keeps, and says what they say of any part of them, as if one had
-    /// been there. Segments are told of whole or not at all; times are in this machine's zone.
+    /// Reads recordings and reports on any part of them, as a live observation would. `record` makes recordings, and so does `-o FILE`
+    /// of `run`, `attach` and `host`. A segment is reported whole or not at all. Times are in this machine's time zone.
     Show(ShowArgs),
-    /// Say how the whole machine does: what is short, who uses it, who waits for it
+    /// Observe the whole machine: which resource is short, who uses it, who waits for it
     ///
-    /// Looks at the whole machine for some seconds, from the kernel's files alone: what the load average is made of, how busy CPUs,
-    /// memory, disks and file systems are and with whom, who is blocked in what, what waits to hurt. Without root it sees less,
-    /// and says what.
+    /// Observes the whole machine for some seconds, from files in /proc and /sys only. Reports what the load average consists of, how
+    /// busy CPUs, memory, disks and file systems are, who uses them, which threads are blocked, and which limits are close. Without
+    /// root it observes less, and lists what is missing.
     Host(HostArgs),
-    /// Say what the machine waited for while it came up
+    /// Report what the machine waited for while it booted
     ///
-    /// This boot: the kernel's log and, where systemd is the init, the journal of this boot and its critical chain. Or another
-    /// machine's, from the files that are named; then nothing of this machine is looked at. A kernel log alone is enough.
+    /// Without options, reads the kernel log of this boot. Where systemd is the init system, it also reads the journal and the
+    /// critical chain. With options, reads only the named files, which may come from another machine. A kernel log alone is enough.
     Boot(BootArgs),
-    /// Say what got slower between two runs, recordings or artefacts of one kind, and whether that is more than chance
+    /// Compare two runs, recordings or artefacts of one kind: what got slower, and is it more than noise?
     ///
-    /// Compares for each unit of work: a request where they were counted, a run, or what --per says. Above zero is slower:
-    /// every change is AFTER less BEFORE. One run each shows a difference; whether it is more than chance needs four and four
-    /// runs, or --noise.
+    /// Compares the time per unit of work. The unit is a request where requests were counted, else a run, or the unit of --per.
+    /// Every change is AFTER minus BEFORE, so a positive change is slower. One run each shows a difference. To know whether it is
+    /// more than noise, give at least four runs of each, or --noise.
     Diff(DiffArgs),
-    /// Take a wait away and measure what that brings, before it is paid for
+    /// Remove a wait from CMD and measure the time that it saves
     ///
-    /// Runs CMD as it is and without that wait, in turn, and says what was predicted, what was measured, how sure that is, what is in the
-    /// way next and what a remedy of that kind would give up. The wait is taken away from CMD alone, in namespaces of its own or by a
-    /// filter on its system calls; nothing on the machine is changed. CMD's files and its network are real.
+    /// Runs CMD unchanged and without the wait, in turn. Reports the predicted and the measured time, the confidence interval, the next
+    /// bottleneck and the risk of a remedy of this kind. The wait is removed for CMD only, in its own namespaces or by a filter on its
+    /// system calls. The rest of the machine is not changed. CMD uses the real files and the real network.
     Try(TryArgs),
-    /// Keep looking: a recording of each minute, to look back at with `holdup show`
+    /// Record continuously, one file a minute, to look back with `holdup show`
     ///
-    /// Watches the whole machine, or a unit, until it is told to end, and writes what it saw of each minute to a folder, as a
-    /// file that every engine for Parquet can query. Old recordings are removed. Each says what it cost and what it lost.
+    /// Observes the whole machine, or a unit, until Ctrl-C or SIGTERM. Writes one Parquet file a minute to a directory. Any Parquet
+    /// engine can query it. Old recordings are removed. Each recording has its own cost and losses in it.
     Record(RecordArgs),
-    /// Say how throughput and latency change as workers are added, and whether they are in each other's way
+    /// Measure how throughput and latency change as workers are added, and whether the workers contend
     ///
-    /// Runs CMD, or a reader of holdup's own, in 1, 2, 4 and more workers at once, each point several times and beside a control that
-    /// shares nothing. It scales, or is short of CPUs, or contends, and for what: told by what grows for each operation, as the kernel
-    /// counts it, not by the clock alone.
+    /// Runs CMD, or a built-in operation, in 1, 2, 4 and more workers at once. Each point is measured several times, and beside a
+    /// control that shares nothing. The verdict is one of: it scales, it is short of CPUs, or the workers contend for a resource. The
+    /// verdict uses the kernel's counters for each operation, not only elapsed time.
     Scale(ScaleArgs),
-    /// Be the leader of workers
+    /// Lead the workers of a measurement
     #[command(hide = true)]
     ScaleWork {
-        /// What to do, as holdup scale wrote it
+        /// The plan that holdup scale wrote
         #[arg(value_name = "PLAN")]
         plan: String,
     },
-    /// Print the page of a rule or cause, or list them all
+    /// Print the page of a rule or cause, or list all of them
     Explain(ExplainArgs),
-    /// Say what can be seen here with these privileges, what cannot, and what to change
+    /// Report what holdup can observe here, what it cannot, and what to change
     ///
-    /// And where this machine's randomness comes from, and whether anybody can be made to wait for it.
+    /// Depends on the kernel and on the privileges of the caller. Also reports where this machine's randomness comes from, and whether
+    /// a program can block on it.
     Doctor(DoctorArgs),
     /// Print a completion script for a shell
     ///
-    /// The script goes to stdout. bash: `holdup completions bash > /etc/bash_completion.d/holdup`; zsh: `> FOLDER/_holdup`, where FOLDER
-    /// is in $fpath; fish: `> ~/.config/fish/completions/holdup.fish`.
+    /// The script goes to stdout. bash: `holdup completions bash > /etc/bash_completion.d/holdup`. zsh: `> DIR/_holdup`, where DIR is in
+    /// $fpath. fish: `> ~/.config/fish/completions/holdup.fish`.
     Completions(CompletionsArgs),
-    /// Write what is generated from this program's own definitions
+    /// Generate files from the definitions of this program
     #[command(subcommand, hide = true)]
     Generate(Generate),
 }
@@ -155,27 +156,27 @@ pub(crate) enum Shell {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) user: UserArgs,
-    /// Predict what CMD would take without each cause
+    /// Predict the elapsed time of CMD without each cause
     ///
-    /// Replays the whole run, on the CPUs that CMD may use, with the waits for one cause taken away, and at half for those that cost most.
-    /// Keeps every wait in memory for that: up to a million, some 100 MB; a longer run is not predicted.
+    /// Simulates the run on the CPUs that CMD may use, with all waits of one cause removed. For the largest causes, also with these waits
+    /// halved. Needs every wait in memory: up to a million waits, about 100 MB. A run with more waits gets no prediction.
     #[arg(long)]
     pub(crate) predict: bool,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
-    /// Where the evidence comes from
+    /// How to observe threads
     #[arg(long, value_enum, default_value_t)]
     pub(crate) backend: Backend,
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
     /// Size of the buffer between the kernel and holdup
     ///
-    /// A power of two, with K, M or G: 64K to 1G. Records that find it full are dropped and counted as lost.
+    /// A power of two from 64K to 1G, with an optional suffix K, M or G. While the buffer is full, records are dropped and counted as lost.
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = buffer_size, hide_short_help = true)]
     pub(crate) buffer: u32,
-    /// Write the events that enter attribution to FILE too, for `cargo xtask replay` and reports of bugs
+    /// Also write the events that enter attribution to FILE, for `cargo xtask replay` and bug reports
     ///
-    /// Lines of JSON, packed with gzip. Names, paths and arguments of programs stand in it as they are.
+    /// JSON lines, compressed with gzip. Names, paths and arguments of programs are not masked in it.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) events: Option<PathBuf>,
     #[command(flatten)]
@@ -189,50 +190,50 @@ pub(crate) struct RunArgs {
 #[command(after_help = ATTACH_STATUS)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["pid", "name", "unit", "cgroup"]))]
 pub(crate) struct AttachArgs {
-    /// Process, by its id or that of one of its threads; may be given several times, or with commas between them
+    /// Process ID, or the ID of one of its threads; repeat the option or separate IDs with commas
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = process_id)]
     pub(crate) pid: Vec<u32>,
-    /// Every process of this name, as `ps -eo comm` has it
+    /// All processes with this name, as `ps -eo comm` prints it
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Vec<String>,
     /// All processes of a systemd unit
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Vec<String>,
-    /// All processes of a cgroup and of those below it, by its path
+    /// All processes of a cgroup and its descendants, by path
     #[arg(long, value_name = "PATH")]
     pub(crate) cgroup: Vec<PathBuf>,
-    /// How long to look; else until Ctrl-C
+    /// How long to observe; default: until Ctrl-C
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) duration: Option<f64>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
-    /// Where the evidence comes from
+    /// How to observe threads
     #[arg(long, value_enum, default_value_t)]
     pub(crate) backend: Backend,
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
     /// Size of the buffer between the kernel and holdup
     ///
-    /// A power of two, with K, M or G: 64K to 1G. Records that find it full are dropped and counted as lost.
+    /// A power of two from 64K to 1G, with an optional suffix K, M or G. While the buffer is full, records are dropped and counted as lost.
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = buffer_size, hide_short_help = true)]
     pub(crate) buffer: u32,
-    /// Write the events that enter attribution to FILE too, for `cargo xtask replay` and reports of bugs
+    /// Also write the events that enter attribution to FILE, for `cargo xtask replay` and bug reports
     ///
-    /// Lines of JSON, packed with gzip. Names, paths and arguments of programs stand in it as they are.
+    /// JSON lines, compressed with gzip. Names, paths and arguments of programs are not masked in it.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) events: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jvm: JvmArgs,
 }
 
-/// What may be done to Java virtual machines.
+/// What holdup may do to Java virtual machines.
 #[derive(Debug, Args)]
 pub(crate) struct JvmArgs {
-    /// Whether a JVM may be asked for a thread dump
+    /// When to request a thread dump from a JVM
     ///
-    /// Java frames and locks are read from the JVM's memory, which costs it nothing. Where that can't be read, and a thread waits, auto
-    /// asks the JVM, as jstack does. It stands still meanwhile: for a thousandth of the observed time at most, in all. The report has
-    /// each dump, and its pause.
+    /// holdup reads Java frames and locks from the JVM's memory, at no cost to the JVM. Where it cannot read them and a thread waits, auto
+    /// requests a thread dump, as jstack does. A dump pauses the JVM. All pauses together take at most 0.1 % of the observed time. The
+    /// report lists each dump and its pause.
     #[arg(
         long = "jvm-attach",
         value_enum,
@@ -255,25 +256,25 @@ impl JvmArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum JvmAttach {
-    /// Where nothing else tells
+    /// Only if the JVM's memory cannot be read
     #[default]
     Auto,
-    /// Not at all
+    /// Never
     Never,
 }
 
-const ATTACH_STATUS: &str = "Exit status: 0 if something was observed; 125 if holdup itself failed or what was named is \
-                             not there, 2 for bad usage.";
+const ATTACH_STATUS: &str = "Exit status: 0 if a process was observed; 125 if holdup itself failed or no such process exists, \
+                             2 for bad usage.";
 
 #[derive(Debug, Args)]
 #[command(after_help = READ_STATUS)]
 pub(crate) struct ReadArgs {
     #[command(flatten)]
     pub(crate) report: ReportArgs,
-    /// Print a shell script that collects artefacts on a machine without holdup; `sh SCRIPT > FILE` there, then read FILE
+    /// Print a shell script that collects artefacts on a machine without holdup: run `sh SCRIPT > FILE` there, then read FILE
     #[arg(long, exclusive = true)]
     pub(crate) collect_script: bool,
-    /// Artefacts: files, packed or not, folders, archives; - is stdin
+    /// Artefacts: files, compressed files, directories or archives; - is stdin
     #[arg(value_name = "FILE", required_unless_present = "collect_script")]
     pub(crate) files: Vec<PathBuf>,
 }
@@ -281,23 +282,23 @@ pub(crate) struct ReadArgs {
 #[derive(Debug, Args)]
 #[command(after_help = DIFF_STATUS, override_usage = DIFF_USAGE)]
 pub(crate) struct DiffArgs {
-    /// BEFORE and AFTER: reports of `--json`, recordings, or artefacts of one kind; or folders of several runs
+    /// BEFORE and AFTER: reports of `--json`, recordings, artefacts of one kind, or directories of several runs
     #[arg(value_name = "BEFORE AFTER", num_args = 2, conflicts_with_all = ["before", "after"], required_unless_present_all = ["before", "after"])]
     pub(crate) both: Vec<PathBuf>,
-    /// BEFORE, each file a run
+    /// Runs of BEFORE, one file each
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "after")]
     pub(crate) before: Vec<PathBuf>,
-    /// AFTER, each file a run
+    /// Runs of AFTER, one file each
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "before")]
     pub(crate) after: Vec<PathBuf>,
-    /// More runs like BEFORE, to tell how much runs vary
+    /// More runs like BEFORE, to measure how much runs vary
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) noise: Vec<PathBuf>,
-    /// The unit of work: request, run, second; or how many there were in each run: 500, or 500,400 for BEFORE,AFTER, or
+    /// Unit of work: request, run or second. Or the number of units in each run: 500, 500,400 for BEFORE,AFTER, or
     /// message=500,400
     #[arg(long, value_name = "UNIT", value_parser = per)]
     pub(crate) per: Option<Per>,
-    /// Of profiles and thread dumps: only what was called by a function with this in its name
+    /// In profiles and thread dumps, compare only stacks below a function with this text in its name
     #[arg(long, value_name = "FUNCTION")]
     pub(crate) under: Option<String>,
     #[command(flatten)]
@@ -306,8 +307,8 @@ pub(crate) struct DiffArgs {
 
 const DIFF_USAGE: &str = "holdup diff [OPTIONS] BEFORE AFTER\n       holdup diff [OPTIONS] --before FILE... --after FILE... [--noise FILE...]";
 
-const DIFF_STATUS: &str = "Exit status: 0 if they were compared, whatever came of it; 2 if they can't be: of different kinds, or \
-                           without a unit of work in common; 1 if one can't be read; 125 if holdup itself failed.";
+const DIFF_STATUS: &str = "Exit status: 0 if both were compared, whatever the result; 1 if one cannot be read; 2 for bad usage, for files \
+                           of different kinds, or without a common unit of work; 125 if holdup itself failed.";
 
 /// Reads a unit of work: a word, numbers, or both.
 fn per(text: &str) -> Result<Per, String> {
@@ -355,7 +356,7 @@ fn per(text: &str) -> Result<Per, String> {
 #[derive(Debug, Args)]
 #[command(after_help = HOST_STATUS)]
 pub(crate) struct HostArgs {
-    /// How long to look; Ctrl-C ends it earlier
+    /// How long to observe; Ctrl-C ends it earlier
     #[arg(short, long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub(crate) duration: f64,
     #[command(flatten)]
@@ -365,45 +366,46 @@ pub(crate) struct HostArgs {
 }
 
 const HOST_STATUS: &str =
-    "Exit status: 0 with findings or none; 125 if holdup itself failed, 2 for bad usage.";
+    "Exit status: 0, with or without findings; 125 if holdup itself failed, 2 for bad usage.";
 
 #[derive(Debug, Args)]
 #[command(after_help = BOOT_STATUS)]
 pub(crate) struct BootArgs {
-    /// The kernel's log: dmesg, journalctl -k; may be given several times, as the others; - is stdin
+    /// Kernel log, from dmesg or journalctl -k; - is stdin; may be repeated, as the other options
     #[arg(long, value_name = "FILE")]
     pub(crate) kernel_log: Vec<PathBuf>,
-    /// The service manager's log: journalctl -b, in any of its formats
+    /// Journal, from journalctl -b, in any of its output formats
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Vec<PathBuf>,
-    /// What systemd-analyze critical-chain printed; also time, blame, dump, plot
+    /// Output of systemd-analyze critical-chain, time, blame, dump or plot
     #[arg(long, value_name = "FILE")]
     pub(crate) critical_chain: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
 
-const BOOT_STATUS: &str = "Exit status: 0 if something was understood, with findings or none; 1 if nothing was; 125 if \
+const BOOT_STATUS: &str = "Exit status: 0 if any input was recognised, with or without findings; 1 if none was; 125 if \
                            holdup itself failed, 2 for bad usage.";
 
-const READ_STATUS: &str = "Exit status: 0 if something was understood, with findings or none; 1 if nothing was; 125 if \
+const READ_STATUS: &str = "Exit status: 0 if any input was recognised, with or without findings; 1 if none was; 125 if \
                            holdup itself failed, 2 for bad usage.";
 
-/// Longest observation, seconds: a day. Longer ones are a recorder's business.
-const LONGEST: f64 = 86_400.0;
+/// Longest observation: a day. `holdup record` is for longer ones.
+const MAX_OBSERVATION_SECONDS: f64 = 86_400.0;
 
-/// Reads a length of time in seconds.
+/// Reads the id of a process or thread.
 fn process_id(text: &str) -> Result<u32, String> {
     text.parse()
         .ok()
         .filter(|pid| *pid > 0)
-        .ok_or_else(|| "the number of a process or thread (`ps -e` lists them)".to_owned())
+        .ok_or_else(|| "the ID of a process or thread (`ps -e` lists them)".to_owned())
 }
 
+/// Reads a length of time in seconds.
 fn seconds(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
-        .filter(|seconds| (0.0..=LONGEST).contains(seconds))
+        .filter(|seconds| (0.0..=MAX_OBSERVATION_SECONDS).contains(seconds))
         .ok_or_else(|| "seconds, from 0 to 86400".to_owned())
 }
 
@@ -429,7 +431,7 @@ const EXIT_STATUS: &str = "Exit status: that of CMD, 128+N if signal N ended it;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The id of a rule or cause, such as crng-not-seeded or disk.sync
+    /// ID of a rule or cause, such as crng-not-seeded or disk.sync
     #[arg(value_name = "RULE|CAUSE")]
     pub(crate) name: Option<String>,
 }
@@ -437,34 +439,34 @@ pub(crate) struct ExplainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = DOCTOR_STATUS)]
 pub(crate) struct DoctorArgs {
-    /// Only put random bytes from PATH to the block tests of FIPS 140-2; - is stdin
+    /// Only run the block tests of FIPS 140-2 on random bytes from PATH; - is stdin
     ///
-    /// Finds a source that is broken, stuck or regular, and not one that can be guessed. Of perfect randomness 8 blocks in
-    /// 10,000 fail, so only their number is judged. Reads 2,500 bytes a block and ends after 30 s, whatever came.
+    /// Detects a source that is broken, stuck or regular. Does not detect a source that can be predicted. With perfect randomness, 8 of
+    /// 10,000 blocks fail, so the verdict depends on the number of failures. Reads 2,500 bytes per block, for at most 30 s.
     #[arg(long, value_name = "PATH")]
     pub(crate) test_randomness: Option<PathBuf>,
-    /// How many blocks
+    /// Number of blocks
     #[arg(long, value_name = "N", default_value_t = 1_000, requires = "test_randomness",
           value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) blocks: u64,
 }
 
-const DOCTOR_STATUS: &str = "Exit status: 0 if holdup run works here (with --test-randomness: if the rejections are as many as \
-                             they should be), 1 if not, 125 if holdup itself failed, 2 for bad usage.";
+const DOCTOR_STATUS: &str = "Exit status: 0 if holdup run can trace here (with --test-randomness: if the number of failed blocks is as \
+                             expected), 1 if not, 125 if holdup itself failed, 2 for bad usage.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Generate {
-    /// The man pages, into DIR
+    /// Write the man pages to DIR
     Man {
         /// An existing directory
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
-    /// The JSON Schema of the report, to stdout
+    /// Print the JSON Schema of the report
     Schema,
-    /// The page of a report that is given as JSON, to stdout
+    /// Print the HTML page of a JSON report
     Page {
-        /// The report, as --json wrote it
+        /// Report written by --json
         #[arg(value_name = "FILE")]
         report: PathBuf,
     },
@@ -472,12 +474,12 @@ pub(crate) enum Generate {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal that can
+    /// If the output is a terminal with colours
     #[default]
     Auto,
-    /// Even into a file
+    /// Always, even into a file
     Always,
-    /// Not at all
+    /// Never
     Never,
 }
 
@@ -488,7 +490,7 @@ pub(crate) enum Backend {
     Auto,
     /// Trace with BPF
     Bpf,
-    /// Look at /proc now and then: needs no privilege for processes of one's own, and tells less
+    /// Sample /proc: needs no privileges for your own processes, and reports less
     Proc,
 }
 

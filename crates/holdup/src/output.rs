@@ -113,9 +113,9 @@ impl Outputs {
     /// When the system refuses a descriptor.
     pub(crate) fn leave_stdio_to_cmd(&self) -> anyhow::Result<()> {
         let (read, write) = nothing().context("cannot release stdin and stdout")?;
-        nix::unistd::dup2_stdin(&read).context("cannot let go of stdin")?;
+        nix::unistd::dup2_stdin(&read).context("cannot release stdin")?;
         if !self.files.iter().any(|(_, sink)| matches!(sink, Sink::Stdout)) {
-            nix::unistd::dup2_stdout(&write).context("cannot let go of stdout")?;
+            nix::unistd::dup2_stdout(&write).context("cannot release stdout")?;
         }
         Ok(())
     }
@@ -198,13 +198,13 @@ impl ReportArgs {
 /// What is wrong with formats and where they would go, in a sentence that says what would be right.
 fn wrong(asked: &ReportArgs, place: Place, at_terminal: bool) -> Option<String> {
     if asked.on_stdout() > 1 {
-        return Some("--json - and --html - both write to stdout; give one of them a file".to_owned());
+        return Some("--json - and --html - both write to stdout; use a file for one of them".to_owned());
     }
     let format = asked.format.of_file()?;
     let name = format.name();
     match place {
         Place::Stdout if asked.on_stdout() > 0 => Some(format!(
-            "{} - and --format {name} both write to stdout; leave one out",
+            "{} - and --format {name} both write to stdout; remove one of them",
             if asked.json.as_deref() == Some(Path::new("-")) {
                 "--json"
             } else {
@@ -212,10 +212,10 @@ fn wrong(asked: &ReportArgs, place: Place, at_terminal: bool) -> Option<String> 
             }
         )),
         Place::Stdout if format.is_binary() && at_terminal => Some(format!(
-            "{name} is binary, and stdout is a terminal; send it to a file: --export {name}=FILE"
+            "{name} is binary, and stdout is a terminal; write it to a file: --export {name}=FILE"
         )),
         Place::Stderr if format.is_binary() => Some(format!(
-            "{name} is binary, and the report of run goes to stderr; send it to a file: --export {name}=FILE"
+            "{name} is binary, and the report of run goes to stderr; write it to a file: --export {name}=FILE"
         )),
         Place::Stdout | Place::Stderr => None,
     }

@@ -46,12 +46,12 @@ fn sentence(error: &clap::Error) -> String {
     let or = |hint: &str| suggested.clone().unwrap_or_else(|| format!("; {hint}"));
     match error.kind() {
         ErrorKind::UnknownArgument if !argument.starts_with('-') => {
-            format!("nothing is to be done with {argument}; leave it out, or see holdup --help")
+            format!("unexpected argument {argument}; remove it, or see holdup --help")
         }
         ErrorKind::UnknownArgument => {
             format!(
                 "there is no option {argument}{}",
-                or("holdup --help lists what there is")
+                or("holdup --help lists the options")
             )
         }
         ErrorKind::InvalidSubcommand => {
@@ -67,8 +67,8 @@ fn sentence(error: &clap::Error) -> String {
             let said = || std::error::Error::source(&error).map(ToString::to_string);
             let valid = valid.or_else(said).unwrap_or_else(|| "a value".to_owned());
             match of(ContextKind::InvalidValue) {
-                Some(value) => format!("{argument} wants {valid}, not {value}"),
-                None => format!("{argument} wants {valid}"),
+                Some(value) => format!("{argument} needs {valid}, not {value}"),
+                None => format!("{argument} needs {valid}"),
             }
         }
         ErrorKind::MissingRequiredArgument if argument.contains("--getrandom") => {
@@ -82,13 +82,13 @@ fn sentence(error: &clap::Error) -> String {
         }
         ErrorKind::ArgumentConflict => {
             let other = of(ContextKind::PriorArg).unwrap_or_else(|| "another".to_owned());
-            format!("{argument} and {other} exclude each other; give one of them")
+            format!("{argument} and {other} cannot be used together; use one of them")
         }
         ErrorKind::TooManyValues | ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
             format!("{argument} has the wrong number of values; holdup --help says how many")
         }
         _ => format!(
-            "the command line is not understood; holdup --help shows how to write it ({})",
+            "the command line is not valid; holdup --help shows the usage ({})",
             error.kind()
         ),
     }
@@ -145,24 +145,24 @@ mod tests {
             ),
             (
                 "holdup run --zzz -- ls",
-                "there is no option --zzz; holdup --help lists what there is",
+                "there is no option --zzz; holdup --help lists the options",
             ),
             (
                 "holdup run --format xml -- ls",
-                "--format <FORMAT> wants one of terminal, json, html, markdown, collapsed, pprof, perfetto, firefox, otlp, prometheus, not xml",
+                "--format <FORMAT> needs one of terminal, json, html, markdown, collapsed, pprof, perfetto, firefox, otlp, prometheus, not xml",
             ),
             (
                 "holdup run --export pprof -- ls",
-                "--export <FORMAT=FILE> wants FORMAT=FILE, with one of json, html, markdown, collapsed, pprof, perfetto, firefox, otlp, prometheus as FORMAT, not pprof",
+                "--export <FORMAT=FILE> needs FORMAT=FILE, with one of json, html, markdown, collapsed, pprof, perfetto, firefox, otlp, prometheus as FORMAT, not pprof",
             ),
             (
                 "holdup run -q -v -- ls",
-                "--quiet and --verbose exclude each other; give one of them",
+                "--quiet and --verbose cannot be used together; use one of them",
             ),
-            ("holdup run --user", "--user <NAME> wants a value"),
+            ("holdup run --user", "--user <NAME> needs a value"),
             (
                 "holdup explain a b",
-                "nothing is to be done with b; leave it out, or see holdup --help",
+                "unexpected argument b; remove it, or see holdup --help",
             ),
         ] {
             assert_eq!(wrong(line), expected, "{line}");

@@ -339,7 +339,7 @@ fn what_is_not_there_is_said_in_a_sentence() {
     for pid in ["0", "abc", "4294967296"] {
         let output = attach(&["--pid", pid]).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
-        let said = format!("wants the number of a process or thread (`ps -e` lists them), not {pid}");
+        let said = format!("needs the ID of a process or thread (`ps -e` lists them), not {pid}");
         assert!(lossy(&output.stderr).contains(&said), "{}", lossy(&output.stderr));
     }
 }

@@ -235,7 +235,11 @@ fn what_has_nothing_in_common_is_refused_without_a_number() {
     );
     let fifo = path.join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    refused(&[fifo.to_str().unwrap(), &before], 1, &["no file and no folder"]);
+    refused(
+        &[fifo.to_str().unwrap(), &before],
+        1,
+        &["neither a file nor a directory"],
+    );
 }
 
 #[test]

@@ -237,7 +237,7 @@ fn what_can_not_be_done_is_one_sentence_that_says_why() {
     refused(
         &[&sync[..], &["sh", "-c", "echo broken >&2; exit 3"]].concat(),
         1,
-        "it said: broken",
+        "stderr: broken",
     );
     refused(
         &[&sync[..], &["sh", "-c", "read word </dev/tty"]].concat(),

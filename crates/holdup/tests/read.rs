@@ -299,7 +299,7 @@ fn what_is_no_text_of_a_known_format_is_said_in_a_sentence() {
     fs::write(path.join("empty"), "").unwrap();
     nothing(&["empty"], path, &["nothing to read"]);
     fs::write(path.join("blank"), " \n\t\n\r\n").unwrap();
-    nothing(&["blank"], path, &["nothing understood of 3 lines"]);
+    nothing(&["blank"], path, &["3 lines not recognised"]);
     fs::write(
         path.join("rubbish"),
         (0..90_000_u32)

@@ -229,15 +229,15 @@ fn what_can_not_be_measured_is_one_sentence() {
     refused(&["--read", &nowhere], 125, "No such file");
     refused(&["--read", fifo], 125, "pipe or socket");
     refused(&["--read", directory], 125, "--sync measures a directory");
-    refused(&["--sync", &nowhere], 125, "--sync wants a directory");
+    refused(&["--sync", &nowhere], 125, "--sync needs a writable directory");
     refused(&["--read", "/proc/self/mem"], 125, "cannot measure");
     refused(
         &["--read", "/etc/shadow", "--user", "nobody"],
         125,
         "Permission denied",
     );
-    refused(&["--dns", "nobody"], 2, "--dns wants an address");
-    refused(&["--dns", "127.0.0.1", "--name", "a..b"], 2, "--name wants");
+    refused(&["--dns", "nobody"], 2, "--dns needs an address");
+    refused(&["--dns", "127.0.0.1", "--name", "a..b"], 2, "--name needs");
     refused(&["--read", "/dev/zero", "--workers", "0"], 2, "from 1 to 4096");
     refused(
         &["--read", "/dev/zero", "--workers", "1,5000"],
@@ -248,12 +248,8 @@ fn what_can_not_be_measured_is_one_sentence() {
     refused(&[], 2, "say what the workers do");
     refused(&["--", "no-such-program"], 127, "no program");
     refused(&["--", "/"], 126, "execute");
-    refused(&["--", "false"], 125, "status 1 even alone");
-    refused(
-        &["--timeout", "1s", "--", "sleep", "600"],
-        125,
-        "--timeout gives them longer",
-    );
+    refused(&["--", "false"], 125, "status 1 even with one worker");
+    refused(&["--timeout", "1s", "--", "sleep", "600"], 125, "use --timeout");
 }
 
 #[test]

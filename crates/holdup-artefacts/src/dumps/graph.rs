@@ -1,6 +1,6 @@
 //! Who waits for whose lock: to the one at the root, and round in circles.
 
-use super::{Dump, Seen};
+use super::{Dump, DumpThread};
 use holdup_evidence::observed::LockWait;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -130,7 +130,7 @@ const TOLD_APART: usize = 3;
 
 impl Initialising {
     fn of(dump: &Dump<'_>) -> Initialising {
-        let places = |is: fn(&Seen<'_>) -> bool| {
+        let places = |is: fn(&DumpThread<'_>) -> bool| {
             let found = dump.threads.iter().enumerate().filter(|(_, seen)| is(seen));
             found.map(|(place, _)| place).take(TOLD_APART).collect()
         };

@@ -27,12 +27,12 @@ pub struct Dump<'a> {
     /// As it was read.
     pub snapshot: &'a Snapshot,
     /// Its threads, in the same order.
-    pub threads: Vec<Seen<'a>>,
+    pub threads: Vec<DumpThread<'a>>,
 }
 
 /// A thread of a dump.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct DumpThread<'a> {
     /// As it was read.
     pub thread: &'a SeenThread,
     /// What it is a thread of.
@@ -104,7 +104,12 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn seen(&mut self, observed: &'a Observed, snapshot: &'a Snapshot, thread: &'a SeenThread) -> Seen<'a> {
+    fn seen(
+        &mut self,
+        observed: &'a Observed,
+        snapshot: &'a Snapshot,
+        thread: &'a SeenThread,
+    ) -> DumpThread<'a> {
         let frames = match thread.stack {
             Some(stack) => {
                 let of = || observed.stacks.frames(stack).collect();
@@ -127,7 +132,7 @@ impl<'a> Known<'a> {
             .doing
             .entry(stands)
             .or_insert_with(|| doing::of(kind, thread, &frames));
-        Seen {
+        DumpThread {
             thread,
             kind,
             program: snapshot.program.as_deref(),
@@ -137,7 +142,7 @@ impl<'a> Known<'a> {
     }
 }
 
-impl<'a> Seen<'a> {
+impl<'a> DumpThread<'a> {
     /// The function that asked: the innermost that is not the runtime's own. Of randomness, the innermost outside of all
     /// generators: a provider's generator is called by the runtime and calls it again.
     pub fn asker(&self) -> Option<&'a str> {

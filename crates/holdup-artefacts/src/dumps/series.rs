@@ -1,6 +1,6 @@
 //! Several dumps of one JVM: who stands where it stood.
 
-use super::{Doing, Dump, Seen};
+use super::{Doing, Dump, DumpThread};
 use holdup_evidence::Ns;
 use std::collections::{HashMap, HashSet};
 
@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 #[derive(Debug)]
 pub struct Still<'a, 'd> {
     /// The thread in the first of them.
-    pub first: &'d Seen<'a>,
+    pub first: &'d DumpThread<'a>,
     /// The same in the last.
-    pub last: &'d Seen<'a>,
+    pub last: &'d DumpThread<'a>,
     /// How many dumps.
     pub dumps: usize,
     /// The time from the first to the last, by the dumps or by the thread's own age.
@@ -19,7 +19,7 @@ pub struct Still<'a, 'd> {
 
 type Key<'a> = (&'a str, Option<u32>, Option<u64>);
 
-fn key<'a>(seen: &Seen<'a>) -> Key<'a> {
+fn key<'a>(seen: &DumpThread<'a>) -> Key<'a> {
     (&seen.thread.name, seen.thread.tid, seen.thread.number)
 }
 
@@ -62,17 +62,17 @@ fn in_series<'a, 'd>(dumps: &[&'d Dump<'a>], all: &mut Vec<Still<'a, 'd>>) {
     let (Some(first), Some(last)) = (dumps.first(), dumps.last()) else {
         return;
     };
-    let later: Vec<HashMap<Key<'a>, &'d Seen<'a>>> = dumps
+    let later: Vec<HashMap<Key<'a>, &'d DumpThread<'a>>> = dumps
         .iter()
         .skip(1)
         .map(|dump| dump.threads.iter().map(|seen| (key(seen), seen)).collect())
         .collect();
     for seen in &first.threads {
-        let there = |dump: &HashMap<Key<'a>, &'d Seen<'a>>| {
+        let there = |dump: &HashMap<Key<'a>, &'d DumpThread<'a>>| {
             let other = dump.get(&key(seen)).copied()?;
             (other.thread.stack == seen.thread.stack && other.doing == seen.doing).then_some(other)
         };
-        let others: Option<Vec<&'d Seen<'a>>> = later.iter().map(there).collect();
+        let others: Option<Vec<&'d DumpThread<'a>>> = later.iter().map(there).collect();
         let Some(other) = others.and_then(|others| others.last().copied()) else {
             continue;
         };
@@ -97,6 +97,6 @@ fn in_series<'a, 'd>(dumps: &[&'d Dump<'a>], all: &mut Vec<Still<'a, 'd>>) {
 /// How a thread is known again in another dump of the same JVM.
 type Who<'a> = (&'a str, Option<u32>);
 
-fn who<'a>(seen: &Seen<'a>) -> Who<'a> {
+fn who<'a>(seen: &DumpThread<'a>) -> Who<'a> {
     (&seen.thread.name, seen.thread.tid)
 }

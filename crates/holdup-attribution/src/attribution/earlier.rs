@@ -124,9 +124,7 @@ impl EarlierRequests {
     ) {
         let polled = set.map_or(&[][..], |set| &set.polled);
         let read = polled.iter().filter(|fd| fd.events & POLLIN != 0);
-        let inodes: HashSet<u64> = read
-            .filter_map(|fd| Some(object(fd.object?)?.inode))
-            .collect();
+        let inodes: HashSet<u64> = read.filter_map(|fd| Some(object(fd.object?)?.inode)).collect();
         let open = self.open.values().map(|one| one.inode);
         self.in_loops.extend(open.filter(|inode| inodes.contains(inode)));
     }

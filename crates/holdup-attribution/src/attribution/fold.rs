@@ -7,7 +7,7 @@
 use super::ledger::{Book, Ledger, Owner};
 use super::task_table::{NameId, TaskTable};
 use holdup_evidence::{AskerSample, Ns, Role, ThreadId};
-use holdup_model::timeline::MOST_PIECES;
+use holdup_model::timeline::MAX_PIECES;
 use std::collections::HashMap;
 
 /// Ended threads kept each for itself before the smaller half is folded: five times what is listed.
@@ -54,7 +54,7 @@ impl Ended {
                 .map(|(id, ledger)| (ledger.wall, *id))
                 .collect();
             by_size.sort_unstable();
-            if self.into.len() > MOST_PIECES {
+            if self.into.len() > MAX_PIECES {
                 let shown = book.pieces.threads();
                 self.into.retain(|id, _| shown.contains(id));
             }

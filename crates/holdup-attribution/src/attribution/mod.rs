@@ -203,7 +203,7 @@ impl Attribution {
         }
     }
 
-    /// The same, keeping so many single pieces of time at the most; never more than [`holdup_model::timeline::MOST_PIECES`].
+    /// The same, keeping so many single pieces of time at the most; never more than [`holdup_model::timeline::MAX_PIECES`].
     #[must_use]
     pub fn keeping(mut self, pieces: usize) -> Attribution {
         self.book.pieces = Pieces::at_most(pieces);

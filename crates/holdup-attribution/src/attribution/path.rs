@@ -6,7 +6,7 @@
 //! borders of windows, for which the tree of then is kept: it shares all but what has changed since.
 
 use holdup_evidence::Ns;
-use holdup_model::timeline::{MOST_WINDOWS, SHORTEST_WINDOW};
+use holdup_model::timeline::{MAX_WINDOWS, MIN_WINDOW_NS};
 use std::sync::Arc;
 
 /// Index of an entry: see [`super::keys`].
@@ -159,7 +159,7 @@ impl Path {
 
     /// Where the next border is; there is none beyond what a number holds.
     fn border(&self) -> Option<Ns> {
-        let width = SHORTEST_WINDOW << self.shift;
+        let width = MIN_WINDOW_NS << self.shift;
         (self.total / width + 1).checked_mul(width)
     }
 
@@ -174,14 +174,14 @@ impl Path {
             height: self.height,
             before: self.last.take(),
         }));
-        if self.total / (SHORTEST_WINDOW << self.shift) < MOST_WINDOWS as u64 {
+        if self.total / (MIN_WINDOW_NS << self.shift) < MAX_WINDOWS as u64 {
             return;
         }
         self.shift += 1;
         let marks: Vec<Arc<Mark>> = self.marks().cloned().collect();
         self.last = None;
         for mark in marks.iter().rev() {
-            if mark.at.is_multiple_of(SHORTEST_WINDOW << self.shift) {
+            if mark.at.is_multiple_of(MIN_WINDOW_NS << self.shift) {
                 self.last = Some(Arc::new(Mark {
                     at: mark.at,
                     root: Arc::clone(&mark.root),

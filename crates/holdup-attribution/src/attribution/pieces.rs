@@ -4,7 +4,7 @@
 //! are longest. Twice as many as that are gathered, then the shorter half goes, and from then on whatever is shorter
 //! than what was kept is not even looked at; so a wait costs a comparison.
 //!
-//! In: pieces, as they are booked, and user stacks of some. Out: at most [`MOST_PIECES`] of them, or fewer where that was asked for.
+//! In: pieces, as they are booked, and user stacks of some. Out: at most [`MAX_PIECES`] of them, or fewer where that was asked for.
 
 use super::ended_wait::EndedWait;
 use super::ledger::Book;
@@ -12,7 +12,7 @@ use super::task_table::{Identity, Named, TaskTable};
 use super::thread::Threads;
 use super::what::WhatId;
 use holdup_evidence::{AskerSample, Ns, Role, Seq, ThreadId, UserStackId, Waker};
-use holdup_model::timeline::MOST_PIECES;
+use holdup_model::timeline::MAX_PIECES;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
@@ -88,7 +88,7 @@ pub(super) struct Pieces {
 
 impl Default for Pieces {
     fn default() -> Pieces {
-        Pieces::at_most(MOST_PIECES)
+        Pieces::at_most(MAX_PIECES)
     }
 }
 
@@ -97,7 +97,7 @@ impl Pieces {
     pub(super) fn at_most(most: usize) -> Pieces {
         Pieces {
             kept: Vec::new(),
-            most: most.clamp(1, MOST_PIECES),
+            most: most.clamp(1, MAX_PIECES),
             least: 0,
             count: 0,
             asked: Vec::new(),

@@ -9,7 +9,7 @@
 
 use super::cpu::apportion;
 use holdup_evidence::Ns;
-use holdup_model::timeline::{MOST_WINDOWS, SHORTEST_WINDOW, Window};
+use holdup_model::timeline::{MAX_WINDOWS, MIN_WINDOW_NS, Window};
 
 /// A number for a window and the length of windows: that of the window in `index` when each is `1 << shift` of the shortest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Axis {
             began,
             stamp: Stamp { shift: 0, index: 0 },
             from: began,
-            until: began.saturating_add(SHORTEST_WINDOW),
+            until: began.saturating_add(MIN_WINDOW_NS),
         }
     }
 
@@ -54,18 +54,18 @@ impl Axis {
 
     /// How long each is.
     pub(super) fn width(&self) -> Ns {
-        SHORTEST_WINDOW << self.stamp.shift
+        MIN_WINDOW_NS << self.stamp.shift
     }
 
     /// The window that an instant is in.
     fn index(&self, at: Ns) -> u8 {
         let index = at.saturating_sub(self.began) / self.width();
-        u8::try_from(index.min(MOST_WINDOWS as u64 - 1)).expect("there are fewer windows")
+        u8::try_from(index.min(MAX_WINDOWS as u64 - 1)).expect("there are fewer windows")
     }
 
     /// Makes windows long enough for an instant to be in one, and looks for it.
     pub(super) fn reach(&mut self, at: Ns) {
-        while at.saturating_sub(self.began) / self.width() >= MOST_WINDOWS as u64 {
+        while at.saturating_sub(self.began) / self.width() >= MAX_WINDOWS as u64 {
             self.stamp.shift += 1;
         }
         self.stamp.index = self.index(at);
@@ -243,7 +243,7 @@ impl AnsweredIn {
 #[cfg(test)]
 mod tests {
     use super::{Axis, Sums};
-    use holdup_model::timeline::{MOST_WINDOWS, SHORTEST_WINDOW};
+    use holdup_model::timeline::{MAX_WINDOWS, MIN_WINDOW_NS};
     use proptest::prelude::*;
 
     /// What a slow count of the same pieces gives.
@@ -273,8 +273,8 @@ mod tests {
             }
             let end = pieces.iter().map(|piece| piece.1).max().unwrap_or(began);
             let windows = axis.count(end);
-            prop_assert!(windows <= MOST_WINDOWS);
-            prop_assert!(windows > MOST_WINDOWS / 2 || end - began <= SHORTEST_WINDOW * MOST_WINDOWS as u64 / 2 || axis.width() == SHORTEST_WINDOW);
+            prop_assert!(windows <= MAX_WINDOWS);
+            prop_assert!(windows > MAX_WINDOWS / 2 || end - began <= MIN_WINDOW_NS * MAX_WINDOWS as u64 / 2 || axis.width() == MIN_WINDOW_NS);
             let [mut all, other] = sums;
             all.absorb(other);
             prop_assert_eq!(all.told(&axis, windows), slow(&axis, &pieces, windows));
@@ -305,7 +305,7 @@ mod tests {
                     let within = its.clone().filter(|piece| piece.1 >= begin && piece.2 <= begin + axis.width());
                     let within: u64 = within.map(|piece| piece.2 - piece.1).sum();
                     let expected = (u128::from(ns) * u128::from(axis.width()) / u128::from(total)) as u64;
-                    prop_assert!(within.abs_diff(expected) <= MOST_WINDOWS as u64, "{} of {}", within, expected);
+                    prop_assert!(within.abs_diff(expected) <= MAX_WINDOWS as u64, "{} of {}", within, expected);
                 }
             }
         }

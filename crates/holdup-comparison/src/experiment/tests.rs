@@ -130,11 +130,11 @@ fn a_prediction_that_was_off_is_called_so_and_what_changed_is_named() {
     let told = judge(&design(), &pairs, Some((100 * MS, PredictedBy::Replay)));
     let off = told.verdict.last().unwrap();
     assert!(
-        off.starts_with("That is less than predicted: 600 ms saved, predicted were 90"),
+        off.starts_with("This is less than predicted: saved 600 ms, predicted 90"),
         "{off}"
     );
     assert!(
-        off.ends_with("(cpu.user) was 302 ms longer than as it is."),
+        off.ends_with("(cpu.user) was 302 ms longer than unchanged."),
         "{off}"
     );
     // Seldom is it right to the millisecond: within 15 % nothing is said.

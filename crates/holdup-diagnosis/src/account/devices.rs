@@ -12,7 +12,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     let busiest = busiest(observed);
     let slowest = slowest(observed).filter(|slow| {
         let named = busiest.as_ref().map(|busiest| busiest.of());
-        slow.value() >= disk_answers_slowly::LONG_MS || named.is_none()
+        slow.value() >= disk_answers_slowly::MIN_SLOW_MS || named.is_none()
     });
     let told = |value: &Value<'_>| slowest.as_ref().is_some_and(|slow| slow.of() == value.of());
     if let Some(busiest) = &busiest
@@ -21,7 +21,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         all.push(line(observed, busiest, busy_rank(observed, busiest)));
     }
     if let Some(slow) = &slowest {
-        let long = slow.value() >= disk_answers_slowly::LONG_MS && !slow.point.since_boot;
+        let long = slow.value() >= disk_answers_slowly::MIN_SLOW_MS && !slow.point.since_boot;
         let rank = match (long, slow.is_average()) {
             (true, _) => Rank::Saturated,
             (false, true) => Rank::Largest,
@@ -84,7 +84,7 @@ fn slowest(observed: &Observed) -> Option<Value<'_>> {
                     .beside(Metric::DiskReadsPerSecond)
                     .map(|reads| reads + value.beside(Metric::DiskWritesPerSecond).unwrap_or(0.0)),
             };
-            rate.is_none_or(|rate| rate >= disk_answers_slowly::SOME)
+            rate.is_none_or(|rate| rate >= disk_answers_slowly::MIN_REQUESTS_PER_SECOND)
         })
     };
     let all = waits.into_iter().filter_map(of_metric);
@@ -122,7 +122,7 @@ fn line(observed: &Observed, disk: &Value<'_>, rank: Rank) -> Ranked {
         Rank::Ordinary => format!(
             " (from {} % busy, or {} ms a request, on a disk is short)",
             disk_busy::BUSY,
-            disk_answers_slowly::LONG_MS
+            disk_answers_slowly::MIN_SLOW_MS
         ),
         _ => String::new(),
     };

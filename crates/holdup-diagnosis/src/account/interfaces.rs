@@ -16,13 +16,13 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     add_table(
         observed,
         (Metric::OpenFiles, Metric::OpenFilesLimit),
-        ("open files", file_table_full::FULL),
+        ("open files", file_table_full::MIN_USED_SHARE),
         all,
     );
     add_table(
         observed,
         (Metric::ConntrackEntries, Metric::ConntrackLimit),
-        ("tracked connections", connection_table_full::FULL),
+        ("tracked connections", connection_table_full::MIN_USED_SHARE),
         all,
     );
 }
@@ -71,7 +71,7 @@ fn add_busiest(observed: &Observed, all: &mut Vec<Ranked>) {
         return;
     }
     let utilisation = busiest.beside(Metric::NetworkUtilPercent);
-    let full = link_saturated::FULL;
+    let full = link_saturated::MIN_USED_PERCENT;
     let (rank, words) = match utilisation {
         Some(used) if used >= full => (Rank::Saturated, format!("; {} % of its speed", figure(used))),
         Some(used) if used > 0.0 => (

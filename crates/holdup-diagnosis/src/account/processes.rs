@@ -113,7 +113,7 @@ fn add_delayed(observed: &Observed, all: &mut Vec<Ranked>) {
                 false => text.push_str(&format!("; {words}")),
             }
         }
-        let much = share.is_some_and(|share| share * 100.0 >= tasks_stall_for_io::SOME);
+        let much = share.is_some_and(|share| share * 100.0 >= tasks_stall_for_io::MIN_SOME_PERCENT);
         let rank = if much { Rank::Saturated } else { Rank::Largest };
         let line = Ranked::new(rank, delayed.of(), text, (observed, &delayed.point.quote));
         all.push(line.share(share.unwrap_or(0.0)));
@@ -144,7 +144,7 @@ fn add_waits_for_cpu(observed: &Observed, all: &mut Vec<Ranked>) {
             program(most.of())
         ),
     };
-    let rank = match most.value() >= saturated::PRESSURE {
+    let rank = match most.value() >= saturated::MIN_PRESSURE_PERCENT {
         true => Rank::Saturated,
         false => Rank::Ordinary,
     };
@@ -152,7 +152,7 @@ fn add_waits_for_cpu(observed: &Observed, all: &mut Vec<Ranked>) {
         "{} waits for a CPU {} % of the time ({} % is much){others}",
         most.of(),
         figure(most.value()),
-        saturated::PRESSURE
+        saturated::MIN_PRESSURE_PERCENT
     );
     all.push(Ranked::new(rank, most.of(), text, (observed, &most.point.quote)).share(most.value() / 100.0));
 }
@@ -190,7 +190,7 @@ fn add_cpu(observed: &Observed, all: &mut Vec<Ranked>) {
         return;
     };
     // As little left of one CPU as makes a CPU short.
-    let whole = 100.0 - saturated::SPARE;
+    let whole = 100.0 - saturated::MAX_IDLE_PERCENT;
     let rank = match (most.value() >= whole, most.is_average()) {
         (true, _) => Rank::Saturated,
         (false, true) => Rank::Largest,
@@ -332,7 +332,7 @@ fn add_blocked(observed: &Observed, list: &Snapshot, all: &mut Vec<Ranked>) {
     };
     // Whoever reads the stack of one task asks what it waits for; a list of all has some that wait at any instant.
     let chosen = is_chosen(observed, list);
-    let rank = match (chosen, tasks.len() >= tasks_pile_up::IN_EACH) {
+    let rank = match (chosen, tasks.len() >= tasks_pile_up::MIN_TASKS_IN_EACH_LIST) {
         (true, _) => Rank::Waits,
         (false, true) => Rank::Saturated,
         (false, false) => Rank::Largest,

@@ -100,13 +100,13 @@ impl<'a> Cpu<'a> {
     }
 
     fn is_used_up(&self) -> bool {
-        self.spare() <= saturated::SPARE
+        self.spare() <= saturated::MAX_IDLE_PERCENT
     }
 
     fn is_short(&self) -> bool {
         self.is_used_up()
             || self.waits() >= cpu_waits_for_disk::WAITS
-            || self.of(Metric::CpuStealPercent) >= saturated::STOLEN
+            || self.of(Metric::CpuStealPercent) >= saturated::MIN_STEAL_PERCENT
     }
 
     /// `62 % in programs, 38 % in the kernel and 0 % idle`.
@@ -129,7 +129,7 @@ impl<'a> Cpu<'a> {
 
     /// What it lacks most, in the first words of a sentence.
     fn trouble(&self, name: &str, verb: &str) -> String {
-        if self.of(Metric::CpuStealPercent) >= saturated::STOLEN
+        if self.of(Metric::CpuStealPercent) >= saturated::MIN_STEAL_PERCENT
             && self.of(Metric::CpuStealPercent) >= self.waits()
         {
             return format!(
@@ -216,7 +216,7 @@ fn add_cpus(observed: &Observed, cpus: &[Cpu<'_>], all: &mut Vec<Ranked>) {
         let text = format!(
             "{name} is the busiest: {} ({} % idle or less is short)",
             busiest.words(),
-            saturated::SPARE
+            saturated::MAX_IDLE_PERCENT
         );
         all.push(
             Ranked::new(Rank::Ordinary, name, text, (observed, &busiest.idle.point.quote))
@@ -246,7 +246,7 @@ fn of_machine(observed: &Observed, machine: &Cpu<'_>) -> Ranked {
     let text = format!(
         "the CPUs are{since_boot} {} ({} % idle or less is short)",
         machine.words(),
-        saturated::SPARE
+        saturated::MAX_IDLE_PERCENT
     );
     Ranked::new(rank, "CPU", text, here).share(share)
 }
@@ -319,7 +319,7 @@ fn add_load(observed: &Observed, of_sources: &BTreeMap<u32, Vec<Cpu<'_>>>, all: 
                 }
             ),
         ),
-        Some(spare) if spare >= load_is_not_cpu::SPARE => (
+        Some(spare) if spare >= load_is_not_cpu::MIN_IDLE_PERCENT => (
             Rank::Saturated,
             format!(
                 "the load is {value}{later}, while each CPU is at least {} % idle or waits for disks: the tasks are \
@@ -343,7 +343,7 @@ fn add_blocked(observed: &Observed, all: &mut Vec<Ranked>) {
     else {
         return;
     };
-    let least = tasks_pile_up::IN_EACH as f64;
+    let least = tasks_pile_up::MIN_TASKS_IN_EACH_LIST as f64;
     let rank = if blocked.often(least) {
         Rank::Saturated
     } else {
@@ -367,27 +367,27 @@ fn add_pressure(observed: &Observed, all: &mut Vec<Ranked>) {
         (
             Metric::PressureIoFullPercent,
             "all tasks waited for disks",
-            tasks_stall_for_io::FULL,
+            tasks_stall_for_io::MIN_FULL_PERCENT,
         ),
         (
             Metric::PressureIoSomePercent,
             "some task waited for a disk",
-            tasks_stall_for_io::SOME,
+            tasks_stall_for_io::MIN_SOME_PERCENT,
         ),
         (
             Metric::PressureMemoryFullPercent,
             "all tasks waited for memory",
-            tasks_stall_for_memory::FULL,
+            tasks_stall_for_memory::MIN_FULL_PERCENT,
         ),
         (
             Metric::PressureMemorySomePercent,
             "some task waited for memory",
-            tasks_stall_for_memory::SOME,
+            tasks_stall_for_memory::MIN_SOME_PERCENT,
         ),
         (
             Metric::PressureCpuSomePercent,
             "some task waited for a CPU",
-            saturated::PRESSURE,
+            saturated::MIN_PRESSURE_PERCENT,
         ),
     ];
     for (metric, what, norm) in kinds {

@@ -4,7 +4,7 @@ use super::values::parts;
 use super::{Rank, Ranked};
 use crate::rules::list::many_wait_in_one_place;
 use crate::rules::percent;
-use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
+use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_evidence::observed::{LockRef, SnapshotKind};
 use holdup_evidence::units::duration;
 use holdup_evidence::{Cause, Observed};
@@ -41,7 +41,7 @@ fn counted(kind: SnapshotKind, count: usize) -> String {
 }
 
 /// A thread by name, or by number.
-fn called(seen: &Seen<'_>) -> String {
+fn called(seen: &DumpThread<'_>) -> String {
     let number = seen.thread.number.or(seen.thread.tid.map(u64::from));
     match (seen.thread.name.as_str(), number, seen.kind) {
         ("", Some(number), kind) => format!("{} {number}", noun(kind)),
@@ -52,7 +52,7 @@ fn called(seen: &Seen<'_>) -> String {
 }
 
 /// Where a thread stands: its own code's innermost frame, what it called, and who called it.
-fn stands(seen: &Seen<'_>) -> String {
+fn stands(seen: &DumpThread<'_>) -> String {
     let Some(top) = seen.frames.first().copied() else {
         return String::new();
     };
@@ -82,7 +82,7 @@ fn stands(seen: &Seen<'_>) -> String {
 }
 
 /// What a thread does, as a verb of one or of many.
-fn does(seen: &Seen<'_>, many: bool) -> String {
+fn does(seen: &DumpThread<'_>, many: bool) -> String {
     let be = if many { "are" } else { "is" };
     let s = if many { "" } else { "s" };
     match seen.doing {
@@ -185,7 +185,7 @@ fn add_locks(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
 }
 
 /// Whether a thread wants a lock, and not a condition that somebody will signal.
-fn is_lock(seen: &Seen<'_>) -> bool {
+fn is_lock(seen: &DumpThread<'_>) -> bool {
     matches!(seen.doing, Doing::Waits(Cause::LockMonitor | Cause::LockFutex))
 }
 
@@ -200,7 +200,7 @@ fn lock_name(lock: &LockRef) -> String {
 
 /// Threads that are not without work.
 fn busy(dump: &Dump<'_>) -> usize {
-    let idle = |seen: &&Seen<'_>| seen.doing != Doing::Idle && !seen.frames.is_empty();
+    let idle = |seen: &&DumpThread<'_>| seen.doing != Doing::Idle && !seen.frames.is_empty();
     dump.threads.iter().filter(idle).count()
 }
 
@@ -208,7 +208,7 @@ fn busy(dump: &Dump<'_>) -> usize {
 fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
     let kind = dump.snapshot.kind;
     let busy = busy(dump);
-    let mut places: BTreeMap<(&str, Doing), Vec<&Seen<'_>>> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, Doing), Vec<&DumpThread<'_>>> = BTreeMap::new();
     let stand = dump
         .threads
         .iter()
@@ -220,8 +220,8 @@ fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
             .unwrap_or_default();
         places.entry((place, seen.doing)).or_default().push(seen);
     }
-    let mut places: Vec<Vec<&Seen<'_>>> = places.into_values().collect();
-    let grade = |threads: &Vec<&Seen<'_>>| {
+    let mut places: Vec<Vec<&DumpThread<'_>>> = places.into_values().collect();
+    let grade = |threads: &Vec<&DumpThread<'_>>| {
         let waited = threads.iter().filter_map(|seen| seen.thread.waited).max();
         // What somebody waits for comes before what runs, and before a sleep that is on purpose.
         let waits = match threads[0].doing {

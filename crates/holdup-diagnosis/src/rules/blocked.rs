@@ -13,14 +13,14 @@ use holdup_model::finding::{Evidence, Finding, Remedy};
 use std::collections::{BTreeMap, HashMap};
 
 /// Programs that are named at most.
-const NAMED: usize = 3;
+const MAX_PROGRAMS: usize = 3;
 
 /// Frames of a stack that are quoted.
-const FRAMES: usize = 6;
+const MAX_FRAMES: usize = 6;
 
 /// Percent of an interval with a request in flight from which figures of the disks tell more than a list of tasks: as
 /// much as calls a disk busy.
-const BUSY: f64 = 60.0;
+const MIN_BUSY_PERCENT: f64 = 60.0;
 
 /// Format of what shows tasks that somebody chose, and never all.
 const CHOSEN: &str = "proc-task";
@@ -251,7 +251,7 @@ impl<'a> Series<'a> {
     /// The stack of one of them.
     pub(super) fn stack(&self, group: &Group<'a>) -> Option<Evidence> {
         let (task, frames) = self.stack_of(group)?;
-        let quoted: Vec<&str> = frames.iter().take(FRAMES).copied().collect();
+        let quoted: Vec<&str> = frames.iter().take(MAX_FRAMES).copied().collect();
         let text = format!(
             "{} waits in {} ({} frames)",
             name_of(task),
@@ -305,7 +305,8 @@ impl<'a> Series<'a> {
                 | Cause::MemPagefault
                 | Cause::Unknown
         );
-        let busy = |disk: figures::Intervals<'_>| figures::often(disk.from(BUSY).len(), disk.count());
+        let busy =
+            |disk: figures::Intervals<'_>| figures::often(disk.from(MIN_BUSY_PERCENT).len(), disk.count());
         of_disk && figures::of(self.observed, Metric::DiskUtilPercent).any(busy)
     }
 }
@@ -352,13 +353,13 @@ pub(super) fn names(tasks: &[&SeenThread]) -> String {
     counts.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
     let named: Vec<String> = counts
         .iter()
-        .take(NAMED)
+        .take(MAX_PROGRAMS)
         .map(|(name, count)| match count {
             1 => (*name).to_owned(),
             count => format!("{count} of {name}"),
         })
         .collect();
-    match counts.len().saturating_sub(NAMED) {
+    match counts.len().saturating_sub(MAX_PROGRAMS) {
         0 => named.join(", "),
         more => format!("{} and {}", named.join(", "), say::several(more as u64, "other")),
     }

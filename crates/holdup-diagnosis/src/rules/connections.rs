@@ -9,14 +9,14 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Requests to one address that stand at an instant, from which it is hardly chance that none was answered yet.
-const PILE: u64 = 3;
+const MIN_PENDING_REQUESTS: u64 = 3;
 
 /// Times that data was sent again without an answer from which the other end is gone: the fourth comes some three seconds
 /// after the first.
-const GONE: u64 = 4;
+const MIN_UNANSWERED: u64 = 4;
 
 /// Bytes that wait for a peer, without the figures of `ss -i`, from which a look is worth while: several windows of data.
-const MUCH: u64 = 262_144;
+const MIN_UNSENT_BYTES: u64 = 262_144;
 
 /// What was missing, where no list is there.
 const NO_LIST: &str = "which connections there are, and in which state: `ss -tanpio`";
@@ -38,7 +38,7 @@ pub(super) fn unanswered(_run: &Run<'_>, observed: &Observed) -> Verdict {
             }
         }
     }
-    found.retain(|request| request.repeated > 0 || request.count >= PILE);
+    found.retain(|request| request.repeated > 0 || request.count >= MIN_PENDING_REQUESTS);
     found.sort_by_key(|request| std::cmp::Reverse((request.repeated > 0, request.count)));
     if found.is_empty() {
         let asking: u64 = observed
@@ -162,7 +162,10 @@ pub(super) fn cut(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .map(|(_, one)| one)
         .filter(|one| open(one))
         .collect();
-    let mut gone: Vec<&&SeenConnection> = all.iter().filter(|one| one.unanswered >= GONE).collect();
+    let mut gone: Vec<&&SeenConnection> = all
+        .iter()
+        .filter(|one| one.unanswered >= MIN_UNANSWERED)
+        .collect();
     gone.sort_by_key(|one| std::cmp::Reverse(one.unanswered));
     if gone.is_empty() {
         let told = observed.sockets.iter().any(|table| table.has_figures)
@@ -207,13 +210,15 @@ pub(super) fn cut(_run: &Run<'_>, observed: &Observed) -> Verdict {
 
 /// Whether what the connection holds for its peer waits for that peer to read.
 fn is_full(one: &SeenConnection) -> Option<bool> {
-    if one.state == Some(TcpState::SynSent) || one.unsent == 0 || one.unanswered >= GONE {
+    if one.state == Some(TcpState::SynSent) || one.unsent == 0 || one.unanswered >= MIN_UNANSWERED {
         return None;
     }
     match one.probes {
         true => Some(true),
         // Without figures: much waits, and nothing shows why.
-        false if one.segments.is_none() && one.unsent >= MUCH && one.unanswered == 0 => Some(false),
+        false if one.segments.is_none() && one.unsent >= MIN_UNSENT_BYTES && one.unanswered == 0 => {
+            Some(false)
+        }
         false => None,
     }
 }

@@ -1,7 +1,7 @@
 //! What a database's sessions wait for, as its log and its lists tell it: who is in whose way.
 
 use super::{duration, logs};
-use holdup_artefacts::sessions::{Queue, Sessions, Told};
+use holdup_artefacts::sessions::{Queue, SessionRecord, Sessions};
 use holdup_evidence::observed::{DatabaseServer, SessionDoing};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -11,11 +11,11 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 const MIN_NS: Ns = 1_000_000_000;
 
 /// Sessions that wait where nothing tells for how long: one may have been caught in a wait of no account.
-const SEVERAL: usize = 2;
+const MIN_SESSIONS: usize = 2;
 
 /// Queues that are told, and waits of each.
-const QUEUES: usize = 3;
-const WAITS: usize = 3;
+const MAX_QUEUES: usize = 3;
+const MAX_WAITS: usize = 3;
 
 /// PostgreSQL's lock that keeps everybody else out; what `alter table` and its like ask for.
 const EXCLUSIVE: &str = "AccessExclusiveLock";
@@ -58,7 +58,7 @@ pub(super) fn check(rule: &str, observed: &Observed) -> Verdict {
     }
     let findings = queues
         .iter()
-        .take(QUEUES)
+        .take(MAX_QUEUES)
         .map(|queue| finding(rule, observed, &sessions, queue));
     Verdict::Fires(findings.collect())
 }
@@ -72,7 +72,7 @@ fn count(number: usize, what: &str) -> String {
 
 fn matters(queue: &Queue<'_>) -> bool {
     let timed = queue.waits.iter().any(|told| told.session.doing_ns.is_some());
-    let longest = queue.waits.iter().map(Told::waited).max().unwrap_or(0);
+    let longest = queue.waits.iter().map(SessionRecord::waited).max().unwrap_or(0);
     let deadlock = queue
         .waits
         .iter()
@@ -81,22 +81,22 @@ fn matters(queue: &Queue<'_>) -> bool {
         || if timed {
             longest >= MIN_NS
         } else {
-            queue.waits.len() >= SEVERAL
+            queue.waits.len() >= MIN_SESSIONS
         }
 }
 
 /// Who is at the root, and how that is known.
 enum Root<'a> {
     /// The server says that these have the lock.
-    Told(Vec<&'a str>),
+    SessionRecord(Vec<&'a str>),
     /// Nothing says who has it; but one session alone is idle, and has been since before the first began to wait.
-    Perhaps(Told<'a>),
+    Perhaps(SessionRecord<'a>),
     Unknown,
 }
 
 fn root<'a>(sessions: &Sessions<'a>, queue: &Queue<'a>) -> Root<'a> {
     if !queue.roots.is_empty() {
-        return Root::Told(queue.roots.clone());
+        return Root::SessionRecord(queue.roots.clone());
     }
     let Some(first) = queue.waits.first() else {
         return Root::Unknown;
@@ -145,7 +145,7 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
             "{who} waited for each other until {} ended one of them: a deadlock",
             server.name()
         ),
-        Root::Told(roots) => format!(
+        Root::SessionRecord(roots) => format!(
             "{who} {waits}{time} behind {}{}",
             session(roots),
             idle(sessions, server, roots)
@@ -158,7 +158,7 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
     };
     let (confidence, severity) = match &root {
         _ if circle => (Confidence::Proved, Severity::Warning),
-        Root::Told(_) => (Confidence::Proved, Severity::Warning),
+        Root::SessionRecord(_) => (Confidence::Proved, Severity::Warning),
         Root::Perhaps(_) | Root::Unknown if longest > 0 => (Confidence::Strong, Severity::Warning),
         Root::Perhaps(_) | Root::Unknown => (Confidence::Suspect, Severity::Warning),
     };
@@ -168,9 +168,13 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
         sessions,
         shown.next().expect("a queue has somebody who waits"),
     );
-    let total = queue.waits.iter().map(Told::waited).fold(0, Ns::saturating_add);
+    let total = queue
+        .waits
+        .iter()
+        .map(SessionRecord::waited)
+        .fold(0, Ns::saturating_add);
     let mut finding = Finding::new(rule, severity, title, Cause::LockFutex, total, longest_wait);
-    for told in shown.take(WAITS - 1) {
+    for told in shown.take(MAX_WAITS - 1) {
         finding = finding.and(evidence(observed, sessions, told));
     }
     for (told, text) in about_root(sessions, server, &root) {
@@ -205,7 +209,7 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
 
 /// Whether each waits for another, so that none is at the root.
 fn is_circle(queue: &Queue<'_>) -> bool {
-    let ended = |told: &Told<'_>| told.session.doing == SessionDoing::Deadlocked;
+    let ended = |told: &SessionRecord<'_>| told.session.doing == SessionDoing::Deadlocked;
     queue.roots.is_empty() && queue.waits.iter().any(ended)
 }
 
@@ -228,7 +232,7 @@ fn idle(sessions: &Sessions<'_>, server: DatabaseServer, roots: &[&str]) -> &'st
 }
 
 /// Something that stands in everybody's way: it waits for a lock that excludes all others.
-fn is_barrier(told: &&Told<'_>) -> bool {
+fn is_barrier(told: &&SessionRecord<'_>) -> bool {
     let alters = told
         .session
         .statement
@@ -237,7 +241,7 @@ fn is_barrier(told: &&Told<'_>) -> bool {
     told.session.lock.starts_with(EXCLUSIVE) || alters
 }
 
-fn evidence(observed: &Observed, sessions: &Sessions<'_>, told: &Told<'_>) -> Evidence {
+fn evidence(observed: &Observed, sessions: &Sessions<'_>, told: &SessionRecord<'_>) -> Evidence {
     let session = told.session;
     let client = match session.client.as_str() {
         "" => String::new(),
@@ -287,18 +291,18 @@ fn about_root<'a>(
     sessions: &Sessions<'a>,
     server: DatabaseServer,
     root: &Root<'a>,
-) -> Vec<(Told<'a>, String)> {
-    let since = |told: &Told<'_>| told.session.doing_ns.map(|ns| format!(" for {}", duration(ns)));
-    let last = |told: &Told<'_>| match told.session.statement.as_str() {
+) -> Vec<(SessionRecord<'a>, String)> {
+    let since = |told: &SessionRecord<'_>| told.session.doing_ns.map(|ns| format!(" for {}", duration(ns)));
+    let last = |told: &SessionRecord<'_>| match told.session.statement.as_str() {
         "" => String::new(),
         statement => format!("; its last statement: {statement}"),
     };
-    let of = |told: &Told<'_>| match told.session.client.as_str() {
+    let of = |told: &SessionRecord<'_>| match told.session.client.as_str() {
         "" => String::new(),
         client => format!(" ({client})"),
     };
     match root {
-        Root::Told(roots) => roots
+        Root::SessionRecord(roots) => roots
             .iter()
             .filter_map(|id| {
                 let idle = sessions.doing(server, id, SessionDoing::IdleInTransaction);
@@ -334,7 +338,7 @@ fn about_root<'a>(
 
 fn remedies(finding: Finding, server: DatabaseServer, root: &Root<'_>) -> Finding {
     let finding = match (server, root) {
-        (_, Root::Told(_)) => finding,
+        (_, Root::SessionRecord(_)) => finding,
         (DatabaseServer::Postgresql, _) => finding.remedy(
             Remedy::safe("ask the server which session blocks which").with_command(
                 "psql -c \"select pid, pg_blocking_pids(pid), state, now() - xact_start as since, query from pg_stat_activity where xact_start is not null\"",

@@ -1,7 +1,7 @@
 //! The words of findings that rest on thread dumps: who, where, and what it holds.
 
 use super::run::Run;
-use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen};
+use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph};
 use holdup_evidence::Cause;
 use holdup_evidence::observed::{LockRef, LockWait, SnapshotKind};
 use holdup_model::attributed::Address;
@@ -16,7 +16,7 @@ pub(super) const NO_DUMP: &str = "what the threads of the program do: a thread d
 const LOCKS: usize = 4;
 
 /// A thread by its name, or by its number where it has none.
-pub(super) fn name(seen: &Seen<'_>) -> String {
+pub(super) fn name(seen: &DumpThread<'_>) -> String {
     match (seen.thread.name.as_str(), seen.thread.number) {
         ("", Some(number)) => format!("thread #{number}"),
         ("", None) => "a thread without a name".to_owned(),
@@ -25,7 +25,7 @@ pub(super) fn name(seen: &Seen<'_>) -> String {
 }
 
 /// Its ids: the runtime's and the kernel's, which `top -H` and `/proc` show.
-pub(super) fn ids(seen: &Seen<'_>) -> String {
+pub(super) fn ids(seen: &DumpThread<'_>) -> String {
     let told = |_: &u64| seen.kind == SnapshotKind::Jvm;
     let number = seen.thread.number.filter(told).map(|number| format!("#{number}"));
     // A JVM writes the kernel's number in hexadecimal digits, which no other tool shows.
@@ -55,7 +55,7 @@ pub(super) fn doing(doing: Doing) -> String {
 }
 
 /// A thread, where it stands, and who asked.
-pub(super) fn stands(run: &Run<'_>, seen: &Seen<'_>) -> Evidence {
+pub(super) fn stands(run: &Run<'_>, seen: &DumpThread<'_>) -> Evidence {
     let top = seen.frames.first().copied().unwrap_or("no frame that has a name");
     let asker = seen.asker().filter(|asker| *asker != top);
     let asked = asker
@@ -66,7 +66,7 @@ pub(super) fn stands(run: &Run<'_>, seen: &Seen<'_>) -> Evidence {
 }
 
 /// What a thread holds, so that others may wait for it.
-pub(super) fn holds(run: &Run<'_>, seen: &Seen<'_>) -> Option<Evidence> {
+pub(super) fn holds(run: &Run<'_>, seen: &DumpThread<'_>) -> Option<Evidence> {
     let held = &seen.thread.holds;
     // Streams lock themselves; nobody else waits for those.
     let told: Vec<&LockRef> = held
@@ -110,7 +110,7 @@ pub(super) fn lock(lock: &LockRef) -> Resource {
 }
 
 /// Who asked.
-pub(super) fn asker(seen: &Seen<'_>) -> Asker {
+pub(super) fn asker(seen: &DumpThread<'_>) -> Asker {
     Asker {
         name: ThreadName {
             pid: seen.thread.pid.unwrap_or(0),
@@ -124,7 +124,7 @@ pub(super) fn asker(seen: &Seen<'_>) -> Asker {
 }
 
 /// The program whose thread it is, as far as its dump tells.
-pub(super) fn program<'a>(seen: &Seen<'a>) -> &'a str {
+pub(super) fn program<'a>(seen: &DumpThread<'a>) -> &'a str {
     match seen.kind {
         SnapshotKind::Jvm => "java",
         _ => seen.program.unwrap_or_default(),
@@ -148,12 +148,12 @@ pub(super) fn lock_cause(kind: SnapshotKind) -> Cause {
 }
 
 /// Whether a thread waits for a lock that somebody has.
-pub(super) fn wants_lock(seen: &Seen<'_>) -> bool {
+pub(super) fn wants_lock(seen: &DumpThread<'_>) -> bool {
     seen.doing == Doing::Waits(lock_cause(seen.kind))
 }
 
 /// Where a thread was read.
-pub(super) fn place(run: &Run<'_>, seen: &Seen<'_>) -> String {
+pub(super) fn place(run: &Run<'_>, seen: &DumpThread<'_>) -> String {
     match run.observed.map(|observed| observed.place(&seen.thread.quote)) {
         Some(place) if !place.is_empty() => place,
         _ => "a thread dump".to_owned(),

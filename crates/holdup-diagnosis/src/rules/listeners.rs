@@ -9,10 +9,10 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Share of a queue from which a burst overflows it.
-const NEARLY: f64 = 0.8;
+const MIN_FULL_SHARE: f64 = 0.8;
 
 /// Clients that wait at least, so that a short queue which holds one is not nearly full.
-const SOME: u64 = 5;
+const MIN_WAITING_CLIENTS: u64 = 5;
 
 /// Clients that wait at a listener whose limit is not told, from which it is full with the limit that listeners mostly
 /// have: 128 was the kernel's own until Linux 5.4.
@@ -32,7 +32,8 @@ fn fullness(table: &SocketTable, queue: &SeenQueue) -> Option<Fullness> {
     match queue.limit {
         Some(limit) if queue.waiting > limit => Some(Fullness::Full),
         Some(limit) => {
-            let nearly = queue.waiting >= SOME && queue.waiting as f64 >= NEARLY * limit as f64;
+            let nearly =
+                queue.waiting >= MIN_WAITING_CLIENTS && queue.waiting as f64 >= MIN_FULL_SHARE * limit as f64;
             nearly.then_some(Fullness::Nearly)
         }
         None => {

@@ -19,15 +19,15 @@ const MIN_SHARE: f64 = 0.90;
 
 /// A second, from which they are worth a note: what lists of sockets are judged by, 500 in the minute that Linux remembers
 /// them.
-const PER_SECOND: f64 = 500.0 / 60.0;
+const MIN_PER_SECOND: f64 = 500.0 / 60.0;
 
 /// Handshakes from which "none was resumed" is the way it is done. What begins at once finds nothing to take up, and a
 /// client's pool has some ten connections.
-const HANDSHAKES: u64 = 20;
+const MIN_HANDSHAKES: u64 = 20;
 
 /// Share of handshakes that take up a session below which sessions are as good as not kept: tickets that expire and servers
 /// that are restarted leave far more.
-const RESUMED: f64 = 0.10;
+const MAX_RESUMED_SHARE: f64 = 0.10;
 
 /// Where it was seen.
 const SOURCE: &str = "inet_sock_set_state, sock_send_length, sock_recv_length";
@@ -61,7 +61,7 @@ pub(super) fn connections(run: &Run<'_>, churn: &Churn) -> Verdict {
         return Verdict::CannotTell(NOT_TOLD.to_owned());
     }
     let worth = |one: &&Conversations| {
-        once_each(one) && (churn.per_second(one.closed) >= PER_SECOND || is_costly(run, one))
+        once_each(one) && (churn.per_second(one.closed) >= MIN_PER_SECOND || is_costly(run, one))
     };
     let found: Vec<&Conversations> = churn.connections.iter().filter(worth).collect();
     if found.is_empty() {
@@ -225,12 +225,12 @@ pub(super) fn handshakes_of(run: &Run<'_>, churn: &Churn) -> Verdict {
     }
     let never = |one: &&Conversations| {
         let told = one.tls.full + one.tls.resumed;
-        told >= HANDSHAKES && (one.tls.resumed as f64) < RESUMED * told as f64
+        told >= MIN_HANDSHAKES && (one.tls.resumed as f64) < MAX_RESUMED_SHARE * told as f64
     };
     let found: Vec<&Conversations> = churn.connections.iter().filter(never).collect();
     if found.is_empty() {
         let untold = sum(&|one| one.tls.untold);
-        if untold >= HANDSHAKES && full + resumed < HANDSHAKES {
+        if untold >= MIN_HANDSHAKES && full + resumed < MIN_HANDSHAKES {
             return Verdict::CannotTell(format!(
                 "how {untold} TLS handshakes went: their first records could not be read whole"
             ));

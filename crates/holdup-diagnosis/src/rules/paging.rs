@@ -7,13 +7,13 @@ use holdup_model::finding::Evidence;
 
 /// KiB of a page, and of the largest request by which pages are still written in ones and twos.
 const PAGE_KIB: f64 = 4.0;
-const FEW_PAGES_KIB: f64 = 32.0;
+const MAX_SMALL_REQUEST_KIB: f64 = 32.0;
 
 /// How far from a page the mean read may be: neighbours are read together now and then.
-const NEAR: f64 = 0.5;
+const MAX_DISTANCE_SHARE: f64 = 0.5;
 
 /// Requests a second from which the shape of requests says something.
-const SOME: f64 = 20.0;
+const MIN_REQUESTS_PER_SECOND: f64 = 20.0;
 
 /// The swap area that is on a disk, or on a partition of it.
 pub(super) fn swap_on<'a>(facts: &'a SystemFacts, disk: &str) -> Option<&'a str> {
@@ -41,10 +41,10 @@ pub(super) fn looks_like_swap(disk: &Intervals<'_>) -> bool {
     };
     let often = |metric| {
         disk.beside(metric)
-            .is_some_and(|rate| mean(&rate.values()) >= SOME)
+            .is_some_and(|rate| mean(&rate.values()) >= MIN_REQUESTS_PER_SECOND)
     };
-    let page = (read - PAGE_KIB).abs() <= NEAR;
-    let pages = (PAGE_KIB - NEAR..=FEW_PAGES_KIB).contains(&write);
+    let page = (read - PAGE_KIB).abs() <= MAX_DISTANCE_SHARE;
+    let pages = (PAGE_KIB - MAX_DISTANCE_SHARE..=MAX_SMALL_REQUEST_KIB).contains(&write);
     page && pages && often(Metric::DiskReadsPerSecond) && often(Metric::DiskWritesPerSecond)
 }
 

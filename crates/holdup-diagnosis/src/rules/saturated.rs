@@ -9,25 +9,25 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Percent of CPU time taken by the hypervisor from which the machine is noticeably slower: a tenth.
-pub(crate) const STOLEN: f64 = 10.0;
+pub(crate) const MIN_STEAL_PERCENT: f64 = 10.0;
 
 /// Tasks ready to run, for each CPU, from which they wait for turns. The tasks that run are counted with them.
-const READY: f64 = 1.5;
+const MIN_RUNNABLE_PER_CPU: f64 = 1.5;
 
 /// Percent of CPU time, idle or waiting for disks, up to which there is none to spare.
-pub(crate) const SPARE: f64 = 10.0;
+pub(crate) const MAX_IDLE_PERCENT: f64 = 10.0;
 
 /// Percent of the time in which some task was ready and had no CPU, from which CPUs are short: half.
-pub(crate) const PRESSURE: f64 = 50.0;
+pub(crate) const MIN_PRESSURE_PERCENT: f64 = 50.0;
 
 /// Percent of CPU time in work of low priority from which that is what keeps the CPU busy: it gives way to anything else.
-const NICE: f64 = 50.0;
+const MIN_NICE_PERCENT: f64 = 50.0;
 
 /// The verdict.
 pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     let machine = |metric| figures::of(observed, metric).filter(|cpu| cpu.of().is_empty());
-    let stolen =
-        machine(Metric::CpuStealPercent).find(|steal| often(steal.from(STOLEN).len(), steal.count()));
+    let stolen = machine(Metric::CpuStealPercent)
+        .find(|steal| often(steal.from(MIN_STEAL_PERCENT).len(), steal.count()));
     let mut findings: Vec<Finding> = stolen.map(|steal| by_hypervisor(&steal)).into_iter().collect();
     let mut queues = machine(Metric::ProcessesRunnable).peekable();
     let Some(first) = queues.peek().copied() else {
@@ -42,11 +42,11 @@ pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
         }
         return without_cpus(&first);
     };
-    let ready = READY * f64::from(cpus);
+    let ready = MIN_RUNNABLE_PER_CPU * f64::from(cpus);
     let short = queues.find(|queue| {
         let spare = spare(queue);
         let mut high = queue.from(ready);
-        high.retain(|report| spare(*report).is_none_or(|spare| spare <= SPARE));
+        high.retain(|report| spare(*report).is_none_or(|spare| spare <= MAX_IDLE_PERCENT));
         often(high.len(), queue.count())
     });
     let machine = say::several(u64::from(cpus), "CPU");
@@ -78,7 +78,7 @@ fn doubtful(queue: &Intervals<'_>) -> bool {
 fn without_queue(observed: &Observed) -> Verdict {
     let what = "how many tasks wait for a CPU (`vmstat 1 5`, `sar -q`)";
     let idle = figures::of(observed, Metric::CpuIdlePercent).find(|cpu| cpu.of().is_empty());
-    if let Some(pressure) = pressures::high(observed, Metric::PressureCpuSomePercent, PRESSURE) {
+    if let Some(pressure) = pressures::high(observed, Metric::PressureCpuSomePercent, MIN_PRESSURE_PERCENT) {
         return Verdict::Fires(vec![under_pressure(&pressure)]);
     }
     let Some(idle) = idle else {
@@ -91,7 +91,7 @@ fn without_queue(observed: &Observed) -> Verdict {
     };
     let spare = spare(&idle);
     let spare: Vec<f64> = idle.points().filter_map(|point| spare(point.report)).collect();
-    let none = spare.iter().filter(|spare| **spare <= SPARE).count();
+    let none = spare.iter().filter(|spare| **spare <= MAX_IDLE_PERCENT).count();
     if often(none, spare.len()) {
         let when = match none == spare.len() {
             true => String::new(),
@@ -106,7 +106,7 @@ fn without_queue(observed: &Observed) -> Verdict {
     match none {
         0 => Verdict::Clear(format!("the CPU is unused for at least {least:.0} % of its time")),
         _ => Verdict::Clear(format!(
-            "the CPU is unused for less than {SPARE:.0} % of its time in {none} of {}",
+            "the CPU is unused for less than {MAX_IDLE_PERCENT:.0} % of its time in {none} of {}",
             say::several(spare.len() as u64, "interval")
         )),
     }
@@ -169,10 +169,10 @@ fn without_cpus(queue: &Intervals<'_>) -> Verdict {
     let spare = spare(queue);
     let left: Vec<f64> = queue.points().filter_map(|point| spare(point.report)).collect();
     let least = left.iter().copied().fold(100.0, f64::min);
-    if doubtful(queue) && least > SPARE {
+    if doubtful(queue) && least > MAX_IDLE_PERCENT {
         return Verdict::CannotTell(figures::doubted(WHAT));
     }
-    if !left.is_empty() && least > SPARE {
+    if !left.is_empty() && least > MAX_IDLE_PERCENT {
         return Verdict::Clear(format!(
             "the CPU is unused for at least {least:.0} % of its time in {}",
             say::several(left.len() as u64, "interval")
@@ -214,7 +214,7 @@ fn ready_to_run(queue: &Intervals<'_>, machine: &str) -> Finding {
     let nice = queue
         .other(Metric::CpuNicePercent, "")
         .map(|nice| mean(&nice.values()));
-    let gives_way = nice.is_some_and(|nice| nice >= NICE);
+    let gives_way = nice.is_some_and(|nice| nice >= MIN_NICE_PERCENT);
     let severity = if gives_way {
         Severity::Note
     } else {
@@ -275,8 +275,8 @@ fn by_hypervisor(steal: &Intervals<'_>) -> Finding {
         format!("The hypervisor ran something else on this machine's CPUs {stolen} % of the time"),
         Cause::SchedSteal,
         steal.evidence(format!(
-            "{stolen} % of CPU time were stolen; at least {STOLEN:.0} % in {} of {}",
-            steal.from(STOLEN).len(),
+            "{stolen} % of CPU time were stolen; at least {MIN_STEAL_PERCENT:.0} % in {} of {}",
+            steal.from(MIN_STEAL_PERCENT).len(),
             say::several(steal.count() as u64, "interval")
         )),
     )

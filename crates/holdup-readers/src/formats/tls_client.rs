@@ -145,15 +145,15 @@ impl LineReader for Reader {
     }
 }
 
-/// What became of a handshake.
-struct Told<'a> {
+/// The result of a handshake.
+struct HandshakeResult<'a> {
     resumed: bool,
     version: &'a [u8],
 }
 
 /// `New, TLSv1.2, Cipher is ECDHE-RSA-AES256-GCM-SHA384`, `Reused, TLSv1.3, …`, `New, (NONE), Cipher is (NONE)`; before
 /// OpenSSL 1.1 with a slash for the second comma.
-fn result(line: &[u8]) -> Option<Told<'_>> {
+fn result(line: &[u8]) -> Option<HandshakeResult<'_>> {
     let (resumed, rest) = match line.strip_prefix(b"New, ") {
         Some(rest) => (false, rest),
         None => (true, line.strip_prefix(b"Reused, ")?),
@@ -161,7 +161,7 @@ fn result(line: &[u8]) -> Option<Told<'_>> {
     let end = rest.iter().position(|byte| matches!(byte, b',' | b'/'))?;
     find(rest, b"Cipher is ")?;
     let version = rest.get(..end)?;
-    Some(Told { resumed, version })
+    Some(HandshakeResult { resumed, version })
 }
 
 /// The text of `…:error:0A00042E:SSL routines:ssl3_read_bytes:tlsv1 alert protocol version:…:SSL alert number 70`: an alert

@@ -4,7 +4,7 @@
 //! how much of it lies on either side, to the nanosecond of the sum; where nothing was recorded windows are empty.
 
 use holdup_evidence::Ns;
-use holdup_model::timeline::{MOST_WINDOWS, SHORTEST_WINDOW, Window};
+use holdup_model::timeline::{MAX_WINDOWS, MIN_WINDOW_NS, Window};
 
 /// Windows on their way.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Windows {
 impl Default for Windows {
     fn default() -> Windows {
         Windows {
-            length: SHORTEST_WINDOW,
+            length: MIN_WINDOW_NS,
             end: 0,
             windows: Vec::new(),
         }
@@ -38,7 +38,7 @@ impl Windows {
     /// Two become one until there are few enough for this instant.
     fn reach(&mut self, until: Ns) {
         self.end = self.end.max(until);
-        while until.div_ceil(self.length) > MOST_WINDOWS as u64 {
+        while until.div_ceil(self.length) > MAX_WINDOWS as u64 {
             self.length = self.length.saturating_mul(2);
             let pairs = std::mem::take(&mut self.windows);
             for (place, window) in pairs.into_iter().enumerate() {
@@ -99,7 +99,7 @@ fn add(sum: &mut Window, window: &Window, part: impl Fn(u64) -> u64) {
 mod tests {
     use super::Windows;
     use holdup_evidence::{Cause, Ns};
-    use holdup_model::timeline::{MOST_WINDOWS, Window};
+    use holdup_model::timeline::{MAX_WINDOWS, Window};
 
     const SECOND: Ns = 1_000_000_000;
 
@@ -123,7 +123,7 @@ mod tests {
         all.add(120 * SECOND + 12_345, &windows(60, SECOND, 1_001));
         let all = all.finish();
         assert!(
-            all.len() <= MOST_WINDOWS && all.len() > MOST_WINDOWS / 2,
+            all.len() <= MAX_WINDOWS && all.len() > MAX_WINDOWS / 2,
             "{}",
             all.len()
         );
@@ -151,6 +151,6 @@ mod tests {
         let mut all = Windows::default();
         all.add(u64::MAX - 5, &windows(3, u64::MAX / 2, u64::MAX));
         all.add(0, &windows(2, 1, 0));
-        assert!(all.finish().len() <= MOST_WINDOWS);
+        assert!(all.finish().len() <= MAX_WINDOWS);
     }
 }

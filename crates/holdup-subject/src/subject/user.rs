@@ -58,7 +58,7 @@ impl User {
                 .context("cannot read the user database")?;
         }
         let Some(user) = found else {
-            bail!("there is no user {name:?}; --user wants a name that `getent passwd` lists");
+            bail!("there is no user {name:?}; --user needs a name that `getent passwd` lists");
         };
         let login = CString::new(user.name.clone()).context("a user name contains a NUL byte")?;
         let groups = getgrouplist(&login, user.gid).context("cannot read the group database")?;
@@ -140,7 +140,7 @@ mod tests {
             .to_string();
         assert_eq!(
             error,
-            "there is no user \"no such\\u{1b}user\"; --user wants a name that `getent passwd` lists"
+            "there is no user \"no such\\u{1b}user\"; --user needs a name that `getent passwd` lists"
         );
     }
 }

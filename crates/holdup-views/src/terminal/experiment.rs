@@ -93,19 +93,52 @@ fn answer(sheet: &mut Sheet, told: &Experiment) {
     }
 }
 
-/// What was predicted and measured, and what is to be known of it, by label.
-pub(crate) fn facts_of(told: &Experiment) -> Vec<(&'static str, String)> {
+/// Kinds of facts about an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fact {
+    Predicted,
+    Measured,
+    Factor,
+    Remaining,
+    How,
+    Risk,
+    Note,
+    Contained,
+    NotContained,
+    Pairs,
+}
+
+impl Fact {
+    /// Its label in front of the text.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Fact::Predicted => "predicted",
+            Fact::Measured => "measured",
+            Fact::Factor => "factor",
+            Fact::Remaining => "remaining",
+            Fact::How => "how",
+            Fact::Risk => "risk",
+            Fact::Note => "note",
+            Fact::Contained => "contained",
+            Fact::NotContained => "reached",
+            Fact::Pairs => "pairs",
+        }
+    }
+}
+
+/// Prediction, measurement and risk of an experiment, as text.
+pub(crate) fn facts_of(told: &Experiment) -> Vec<(Fact, String)> {
     let mut facts = Vec::new();
     if let Some(ns) = told.predicted_ns {
         let by = match told.predicted_by {
             Some(PredictedBy::Replay) => "by a replay without that wait",
             _ => "a lower bound from the critical path: another branch may become critical",
         };
-        facts.push(("predicted", format!("{} ({by})", duration(ns))));
+        facts.push((Fact::Predicted, format!("{} ({by})", duration(ns))));
     }
     if let Some(ns) = told.measured_ns {
         let baseline = duration(told.baseline_ns);
-        facts.push(("measured", format!("{}, unchanged {baseline}", duration(ns))));
+        facts.push((Fact::Measured, format!("{}, unchanged {baseline}", duration(ns))));
     }
     if let Some((speedup, [low, high])) = told.speedup.zip(told.interval) {
         let words = format!(
@@ -114,12 +147,12 @@ pub(crate) fn facts_of(told: &Experiment) -> Vec<(&'static str, String)> {
             factor(high),
             factor(speedup)
         );
-        facts.push(("factor", format!("{words} (95 % interval, pairs of runs)")));
+        facts.push((Fact::Factor, format!("{words} (95 % interval, pairs of runs)")));
     }
     if let Some(ns) = told.remaining_ns {
         let share = percent(ns, told.baseline_ns);
         facts.push((
-            "remaining",
+            Fact::Remaining,
             format!(
                 "{} of {}, {share} of the unchanged time",
                 duration(ns),
@@ -127,29 +160,32 @@ pub(crate) fn facts_of(told: &Experiment) -> Vec<(&'static str, String)> {
             ),
         ));
     }
-    facts.push(("how", told.how.clone()));
-    facts.push(("risk", told.risk.clone()));
-    facts.extend(told.notes.iter().map(|note| ("note", note.clone())));
+    facts.push((Fact::How, told.how.clone()));
+    facts.push((Fact::Risk, told.risk.clone()));
+    facts.extend(told.notes.iter().map(|note| (Fact::Note, note.clone())));
     facts
 }
 
 fn facts(sheet: &mut Sheet, told: &Experiment) {
     let mut facts = facts_of(told);
     if sheet.style().verbose {
-        facts.extend(told.contained.iter().map(|one| ("contained", one.clone())));
-        facts.extend(told.not_contained.iter().map(|one| ("reached", one.clone())));
+        facts.extend(told.contained.iter().map(|one| (Fact::Contained, one.clone())));
+        facts.extend(
+            told.not_contained
+                .iter()
+                .map(|one| (Fact::NotContained, one.clone())),
+        );
         let pairs = told
             .pairs
             .iter()
             .map(|[as_is, without]| format!("{}/{}", duration(*as_is), duration(*without)));
-        facts.push(("pairs", pairs.collect::<Vec<_>>().join(", ")));
+        facts.push((Fact::Pairs, pairs.collect::<Vec<_>>().join(", ")));
     }
-    for (label, words) in facts.iter().filter(|(_, words)| !words.is_empty()) {
-        let lead = vec![sheet.name(&format!("  {label}")).paint(Paint::Dim)];
-        let paint = if *label == "risk" {
-            Paint::Bold
-        } else {
-            Paint::Plain
+    for (fact, words) in facts.iter().filter(|(_, words)| !words.is_empty()) {
+        let lead = vec![sheet.name(&format!("  {}", fact.label())).paint(Paint::Dim)];
+        let paint = match fact {
+            Fact::Risk => Paint::Bold,
+            _ => Paint::Plain,
         };
         let body = vec![sheet.words(words).paint(paint)];
         sheet.row(Row {

@@ -21,13 +21,11 @@ pub fn in_memory() -> Report {
     let design = Design {
         without: "disk".to_owned(),
         causes: vec![Cause::DiskSync, Cause::DiskWrite],
-        how: "what it writes below DIR stays in memory; reads of other files go to the disk as before"
-            .to_owned(),
+        how: "writes below DIR stay in memory; reads of other files still use the disk".to_owned(),
         escapes: "reads, and files that are not below DIR".to_owned(),
-        risk: "durability: memory is empty after a crash or a restart, and what was written is lost"
-            .to_owned(),
-        contained: vec!["processes: what CMD leaves running is ended after each run".to_owned()],
-        not_contained: vec!["the network: servers that CMD calls are called, 6 times".to_owned()],
+        risk: "durability: a crash or a reboot clears memory, and all data written is lost".to_owned(),
+        contained: vec!["processes: those that CMD leaves running are killed after each run".to_owned()],
+        not_contained: vec!["the network: CMD really calls servers, 6 times".to_owned()],
     };
     let pairs: Vec<Pair> = [0, 7_000_000, 3_000_000]
         .into_iter()
@@ -46,7 +44,9 @@ pub fn in_memory() -> Report {
         .collect();
     let predicted = Some((175_000_000, PredictedBy::Replay));
     let mut experiment = judge(&design, &pairs, predicted);
-    experiment.notes.push("in the table: db.shop.test".to_owned());
+    experiment
+        .notes
+        .push("names in /etc/hosts in the runs without net.dns: db.shop.test".to_owned());
     report.experiment = Some(experiment);
     report
 }

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordingArgs {
-    /// Write a recording to FILE too: Parquet, for `holdup show` and any engine that reads that
+    /// Also write a recording to FILE, in Parquet, for `holdup show` and any Parquet engine
     ///
-    /// For its owner alone (mode 0600), all of it or nothing. Passwords, tokens and the like are masked in arguments.
+    /// Only its owner can read it (mode 0600). FILE is written whole or not at all. Passwords, tokens and keys in arguments are masked.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Take more out of the recording: all arguments, what is below home directories, the host's name
+    /// Also remove all arguments, paths below home directories and the host name from the recording
     #[arg(long, requires = "output")]
     pub(crate) redact: bool,
 }
@@ -25,35 +25,35 @@ pub(crate) struct ShowArgs {
     /// A recording, or a directory of them
     #[arg(value_name = "DIR|FILE", default_value = holdup_recording::DIRECTORY)]
     pub(crate) path: PathBuf,
-    /// What was at TIME: 13:05, '2026-11-22 13:05', or RFC 3339 with its zone; without a date the last time it was that late
+    /// Report on TIME: 13:05, '2026-11-22 13:05', or RFC 3339 with a time zone; without a date, the latest such time
     #[arg(long, value_name = "TIME")]
     pub(crate) at: Option<String>,
-    /// Only the last 10m, 90s, 2h, 1d: of the recording, or before TIME
+    /// Only the last part of the recording, or the part before TIME: 10m, 90s, 2h or 1d
     #[arg(long, value_name = "LENGTH", value_parser = lengths::length)]
     pub(crate) last: Option<Duration>,
-    /// Only processes of this name, or with this id
+    /// Only processes with this name or ID
     #[arg(long, value_name = "NAME")]
     pub(crate) process: Option<String>,
-    /// Only this cause, such as disk.sync, or all of an area, such as disk
+    /// Only this cause, such as disk.sync, or this group of causes, such as disk
     #[arg(long, value_name = "CAUSE")]
     pub(crate) cause: Option<String>,
-    /// Only the time in which a thread had a request to answer
+    /// Only the time in which a thread served a request
     #[arg(long, conflicts_with = "process")]
     pub(crate) request: bool,
-    /// Find the segments that were unlike the others, and say what they waited for
+    /// Find the segments that differ most from the others, and report what they waited for
     #[arg(long)]
     pub(crate) worst: bool,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
 
-const SHOW_STATUS: &str = "Exit status: 0 if something was recorded then; 1 if nothing was; 125 if a recording can't be read, 2 \
+const SHOW_STATUS: &str = "Exit status: 0 if the recording covers that time; 1 if not; 125 if a recording cannot be read, 2 \
                            for bad usage.";
 
 #[derive(Debug, Args)]
 #[command(after_help = RECORD_STATUS)]
 pub(crate) struct RecordArgs {
-    /// Folder for the recordings; made for its owner alone where it is not there
+    /// Directory for the recordings; if missing, it is created, readable by its owner only
     #[arg(long, value_name = "DIR", default_value = holdup_recording::DIRECTORY)]
     pub(crate) dir: PathBuf,
     /// Length of a segment
@@ -61,43 +61,43 @@ pub(crate) struct RecordArgs {
     pub(crate) every: Duration,
     /// How long to keep recordings
     ///
-    /// By the time since boot, where they are of this boot: a clock that is set, forward or back, has none of them removed. Those of earlier
-    /// boots have a date only, and are kept longer rather than shorter where this boot has had several clocks.
+    /// The age of a recording of this boot is measured by the time since boot, so setting the clock removes none. Recordings of earlier
+    /// boots have only a date. If the clock was set in this boot, they are kept longer rather than shorter.
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = lengths::length)]
     pub(crate) keep: Duration,
-    /// How much room all recordings may take; the oldest go first
+    /// Total size limit of all recordings; the oldest are removed first
     #[arg(long, value_name = "SIZE", value_parser = lengths::size)]
     pub(crate) keep_size: Option<u64>,
-    /// Only the processes of a systemd unit; may be given several times
+    /// Only the processes of a systemd unit; may be repeated
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Vec<String>,
-    /// Only the processes of a cgroup and of those below it, by its path
+    /// Only the processes of a cgroup and its descendants, by path
     #[arg(long, value_name = "PATH")]
     pub(crate) cgroup: Vec<PathBuf>,
-    /// Keep full detail around moments at which a figure of the machine passes a limit: 'psi.io>20%'; may be given several times
+    /// Record full detail while a metric of the machine exceeds a limit, as in 'psi.io>20%'; may be repeated
     ///
-    /// Figures: psi.cpu, psi.memory, psi.io (per cent of the last ten seconds that some thread waited for it), memory.available (per
-    /// cent), load, blocked (tasks that wait for a disk). From then until a minute after, each wait is told and stacks are many, which
-    /// costs more CPU; of segments that are not near such a moment the single pieces of the time line are not kept.
+    /// Metrics: psi.cpu, psi.memory, psi.io (percentage of the last ten seconds in which some thread waited for it), memory.available
+    /// (percentage), load, blocked (tasks that wait for a disk). Full detail means each single wait and many stacks, and costs more CPU.
+    /// It lasts until a minute after the metric is back. Other segments keep no detailed time line.
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
     pub(crate) on: Vec<Condition>,
-    /// Write the last segment's figures to FILE too, for node_exporter's textfile collector
+    /// Also write the metrics of the last segment to FILE, for the textfile collector of node_exporter
     ///
-    /// It is replaced whole, and readable for all: labels are names of causes, rules and processes, and nothing else.
+    /// Each segment replaces FILE atomically. All users can read it. Labels are only names of causes, rules and processes.
     #[arg(long, value_name = "FILE.prom")]
     pub(crate) prometheus: Option<PathBuf>,
-    /// Take more out of the recordings: all arguments, what is below home directories, the host's name
+    /// Also remove all arguments, paths below home directories and the host name from the recordings
     #[arg(long)]
     pub(crate) redact: bool,
     /// Size of the buffer between the kernel and holdup
     ///
-    /// A power of two, with K, M or G: 64K to 1G. Records that find it full are dropped and counted as lost.
+    /// A power of two from 64K to 1G, with an optional suffix K, M or G. While the buffer is full, records are dropped and counted as lost.
     #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = buffer_size, hide_short_help = true)]
     pub(crate) buffer: u32,
 }
 
-const RECORD_STATUS: &str = "Exit status: 0 after Ctrl-C or SIGTERM, when all that was observed is written; 125 if holdup itself failed \
-                             or another one records to that folder, 2 for bad usage.";
+const RECORD_STATUS: &str = "Exit status: 0 after Ctrl-C or SIGTERM, when everything observed is written; 125 if holdup itself failed \
+                             or another holdup records to that directory, 2 for bad usage.";
 
 /// Reads the length of a segment: shorter ones would cost more to begin than to observe.
 fn segment_length(text: &str) -> Result<Duration, String> {

@@ -6,27 +6,27 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ReportArgs {
-    /// Write the report as JSON to FILE too; - is stdout
+    /// Also write the report as JSON to FILE; - is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write the report as a page to look at to FILE too: one file that opens in any browser and fetches nothing
+    /// Also write the report as one HTML page to FILE; the page loads nothing from the network
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Format of the report on stdout; `run` prints it on stderr, for stdout is CMD's
+    /// Format of the report on stdout; `run` prints it to stderr, because stdout belongs to CMD
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// Write the report to FILE too, in any format but that of the terminal; may be given several times
+    /// Also write the report to FILE, in any format but terminal; may be repeated
     #[arg(long, value_name = "FORMAT=FILE", value_parser = export)]
     pub(crate) export: Vec<Export>,
-    /// Show passwords, tokens and keys in arguments, addresses and texts as they are
+    /// Do not mask passwords, tokens and keys in arguments, addresses and texts
     ///
-    /// They are masked otherwise, in every format. Recordings are masked in any case.
+    /// By default, they are masked in every format. Recordings are always masked.
     #[arg(long, hide_short_help = true)]
     pub(crate) no_mask: bool,
-    /// Print only the verdict's first lines
+    /// Print only the first lines of the verdict
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Print all there is: stacks, every wait, sources, what was ruled out
+    /// Print everything: stacks, every wait, sources, and what was ruled out
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }
@@ -38,7 +38,7 @@ pub(crate) enum Format {
     Terminal,
     /// For a program: the whole report
     Json,
-    /// For a browser: a page to look at
+    /// For a browser: an HTML page
     Html,
     /// For an issue tracker or a chat: the verdict
     Markdown,
@@ -52,7 +52,7 @@ pub(crate) enum Format {
     Firefox,
     /// For OpenTelemetry: metrics and profiles as JSON
     Otlp,
-    /// For Prometheus: figures as text
+    /// For Prometheus: metrics as text
     Prometheus,
 }
 
@@ -94,7 +94,7 @@ fn export(text: &str) -> Result<Export, String> {
         .ok_or_else(formats)?;
     if file.is_empty() || file == "-" {
         return Err(format!(
-            "a file behind {name}= (to stdout goes what --format says)"
+            "a file name after {name}= (--format selects the format on stdout)"
         ));
     }
     Ok(Export {

@@ -12,7 +12,7 @@ use std::time::Duration;
 #[command(after_help = SCALE_STATUS, override_usage = SCALE_USAGE)]
 #[command(group = clap::ArgGroup::new("job").required(true).args(["read", "getrandom", "sync", "lock", "dns", "command"]))]
 pub(crate) struct ScaleArgs {
-    /// Numbers of workers; 1 is always measured, for all is told from there
+    /// Numbers of workers; 1 is always measured, as the baseline
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2,4,8,16", value_parser = worker_number)]
     pub(crate) workers: Vec<u32>,
     /// Workers read PATH, a file or a device such as /dev/urandom
@@ -21,44 +21,44 @@ pub(crate) struct ScaleArgs {
     /// Workers call getrandom
     #[arg(long)]
     pub(crate) getrandom: bool,
-    /// Workers write to a file of their own in DIR and wait until it is safe (fsync)
+    /// Each worker writes to its own file in DIR and calls fsync
     #[arg(long, value_name = "DIR")]
     pub(crate) sync: Option<PathBuf>,
     /// Workers lock PATH (flock), read it, and unlock it
     #[arg(long, value_name = "PATH")]
     pub(crate) lock: Option<PathBuf>,
-    /// Workers ask this name server, an address with or without a port
+    /// Workers query this name server, an address with or without a port
     #[arg(long, value_name = "SERVER")]
     pub(crate) dns: Option<String>,
-    /// What name they ask for
+    /// Name that the workers query
     #[arg(long, value_name = "HOST", default_value = "localhost", requires = "dns")]
     pub(crate) name: String,
-    /// Bytes of each read or write, with K or M; 4096 if not said, and 64K for --lock
+    /// Bytes per read or write, with K or M; default: 4096, and 64K for --lock
     #[arg(long, value_name = "SIZE", value_parser = operation_size)]
     size: Option<u64>,
-    /// Compare with readers of this file or device; else of a file of each worker's own in memory, and a command with a computation
+    /// File or device that the control reads; default: a file in memory for each worker, and for CMD a computation
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,
-    /// How often each point is measured
+    /// Number of measurements at each point
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeats: u32,
-    /// Operations of each worker in a measurement; else as many as take a moment
+    /// Operations of each worker in a measurement; default: chosen so that a measurement is short
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) operations: Option<u64>,
-    /// The longest that one operation, or one run of CMD, may take
+    /// Time limit for one operation or one run of CMD
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = timeout)]
     pub(crate) timeout: Duration,
-    /// What the order of measuring is drawn with; a report has it
+    /// Seed for the random order of measurements; the report contains it
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) user: UserArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
-    /// Where the names of what is waited for come from: bpf; proc names nothing and takes the kernel's counters alone
+    /// How to observe waits: bpf names the resources; proc uses only the kernel's counters and names none
     #[arg(long, value_enum, default_value_t)]
     pub(crate) backend: Backend,
-    /// The command that each worker runs again and again, and its arguments
+    /// Command that each worker runs repeatedly, and its arguments
     #[arg(value_name = "CMD", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }
@@ -73,7 +73,7 @@ impl ScaleArgs {
 
 const SCALE_USAGE: &str = "holdup scale [OPTIONS] (--read PATH | --getrandom | --sync DIR | --lock PATH | --dns SERVER | -- CMD [ARG]...)";
 
-const SCALE_STATUS: &str = "Exit status: 0 if all was measured, whatever came of it; 125 if it could not be, 127 if CMD was not found, \
+const SCALE_STATUS: &str = "Exit status: 0 if everything was measured, whatever the result; 125 if not, 127 if CMD was not found, \
                             126 if it could not be executed, 130 after Ctrl-C, 2 for bad usage.";
 
 /// Bytes of a read, as report tools and libraries read devices: a page.

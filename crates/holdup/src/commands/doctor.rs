@@ -72,13 +72,13 @@ impl Checkup {
             .map(|row| row.what.as_str())
             .collect();
         match (self.works(), missing.is_empty()) {
-            (true, true) => "holdup run works here and sees all it can.".to_owned(),
+            (true, true) => "holdup run can trace here, and nothing is missing.".to_owned(),
             (true, false) => format!(
-                "holdup run works here, but with less to see: {}.",
+                "holdup run can trace here, but reports less. Missing: {}.",
                 missing.join(", ")
             ),
             (false, _) => format!(
-                "holdup run cannot trace here: {}. It samples /proc instead, and reports less.",
+                "holdup run cannot trace here. Missing: {}. It samples /proc instead, and reports less.",
                 missing.join(", ")
             ),
         }
@@ -247,7 +247,7 @@ mod tests {
     fn with_everything_nothing_is_missing() {
         without(|_| (), &[], true);
         let sentence = decide(&able(), &trials(&[])).sentence();
-        assert_eq!(sentence, "holdup run works here and sees all it can.");
+        assert_eq!(sentence, "holdup run can trace here, and nothing is missing.");
     }
 
     #[test]

@@ -107,7 +107,7 @@ fn unknown(name: &str, rules: &[Topic], causes: &[Topic]) -> String {
         .collect::<Vec<_>>()
         .as_slice()
     {
-        [] => format!("there is no rule or cause {name}; holdup explain lists them all"),
+        [] => format!("there is no rule or cause {name}; holdup explain lists all of them"),
         [one] => format!("there is no rule or cause {name}; did you mean {one}?"),
         [first @ .., last] => {
             format!(

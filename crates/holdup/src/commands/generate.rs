@@ -21,14 +21,14 @@ pub(crate) fn run(what: &Generate) -> anyhow::Result<u8> {
 /// One page for holdup and one for each command that is not hidden.
 fn man(directory: &Path) -> anyhow::Result<()> {
     clap_mangen::generate_to(Cli::definition(), directory)
-        .with_context(|| format!("cannot write man pages into {directory:?}"))
+        .with_context(|| format!("cannot write man pages to {directory:?}"))
 }
 
 /// The page of a report that `--json` wrote.
 fn page(file: &Path) -> anyhow::Result<Vec<u8>> {
     let text = std::fs::read(file).with_context(|| format!("cannot read {file:?}"))?;
     let report =
-        serde_json::from_slice(&text).with_context(|| format!("{file:?} is no report of holdup's"))?;
+        serde_json::from_slice(&text).with_context(|| format!("{file:?} is not a report of holdup"))?;
     let mut page = Vec::new();
     holdup_views::html::write(&report, &mut page).expect("memory can be written to");
     Ok(page)

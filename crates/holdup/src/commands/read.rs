@@ -173,12 +173,12 @@ pub(crate) fn nothing(reading: &Reading) -> String {
     let sum = |of: fn(&Account) -> u64| reading.accounts.iter().map(of).sum::<u64>();
     let files = sum(|account| account.files.as_ref().map_or(0, |files| files.not_recognised));
     let mut sentence = match (sum(|account| account.lines), files) {
-        (0, 0) if sum(|account| account.bytes) == 0 => "nothing to read: no line in it".to_owned(),
-        (0, 0) => "nothing understood".to_owned(),
-        (0, 1) => format!("nothing understood of 1 file; it is none of: {formats}"),
-        (0, files) => format!("nothing understood of {files} files; they are none of: {formats}"),
-        (1, _) => format!("nothing understood of 1 line; it is none of: {formats}"),
-        (lines, _) => format!("nothing understood of {lines} lines; they are none of: {formats}"),
+        (0, 0) if sum(|account| account.bytes) == 0 => "nothing to read: the input is empty".to_owned(),
+        (0, 0) => "nothing recognised".to_owned(),
+        (0, 1) => format!("1 file not recognised; known formats: {formats}"),
+        (0, files) => format!("{files} files not recognised; known formats: {formats}"),
+        (1, _) => format!("1 line not recognised; known formats: {formats}"),
+        (lines, _) => format!("{lines} lines not recognised; known formats: {formats}"),
     };
     let sources = reading.observed.sources.iter().zip(&reading.accounts);
     let mut problems = sources.flat_map(|(source, account)| {

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
 fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
     if args.predict && matches!(args.backend, Backend::Proc) {
         bail!(Usage::Wrong(
-            "--predict needs tracing, because sampling does not record wakers: leave --backend proc out"
+            "--predict needs tracing, because sampling does not record wakers: remove --backend proc"
                 .to_owned()
         ));
     }
@@ -136,7 +136,7 @@ fn collect_by(
          change"
     ));
     if how.predict.is_some() {
-        say("nothing is predicted: sampling does not list the waiting tasks for whom");
+        say("nothing is predicted: sampling does not record wakers");
     }
     collect::sample(subject, signals, Some(&why), events)
 }

@@ -96,9 +96,7 @@ fn measure(
     let most = workers.last().copied().unwrap_or(1);
     progress.tell(|| "measured; now the workers are observed".to_owned());
     let observed = match args.backend {
-        Backend::Proc => Err(anyhow::anyhow!(
-            "--backend proc asks for the kernel's counters alone"
-        )),
+        Backend::Proc => Err(anyhow::anyhow!("--backend proc reads only the kernel's counters")),
         Backend::Auto | Backend::Bpf => observe(bench, job, most, operations.subject),
     };
     drop(progress);
@@ -247,9 +245,9 @@ fn unobserved(job: &Job, why: &anyhow::Error) -> Report {
     report.coverage.attributed_ns = None;
     report.coverage.unknown_ns = None;
     report.coverage.not_measured.push(NotMeasured {
-        what: "what the workers waited for, by name".to_owned(),
+        what: "the names of the resources that the workers waited for".to_owned(),
         why: format!("{why:#}"),
-        fix: "run holdup as root, on a kernel with BPF: holdup doctor".to_owned(),
+        fix: "run holdup as root, on a kernel with BPF; `holdup doctor` shows what is missing".to_owned(),
     });
     report
 }
@@ -277,9 +275,7 @@ fn job(args: &ScaleArgs) -> anyhow::Result<Job> {
     } else if let Some(server) = &args.dns {
         let name = args.name.clone();
         if !scale::is_name(&name) {
-            bail!(Usage::Wrong(format!(
-                "--name wants the name of a host, not {name:?}"
-            )));
+            bail!(Usage::Wrong(format!("--name needs a host name, not {name:?}")));
         }
         Job::Dns {
             server: address(server)?,
@@ -299,7 +295,7 @@ fn address(text: &str) -> anyhow::Result<SocketAddr> {
         .map(|address| SocketAddr::new(address, DNS_PORT));
     bare.or_else(|_| text.parse()).map_err(|_| {
         Usage::Wrong(format!(
-            "--dns wants an address such as 127.0.0.53, 192.0.2.1:5353 or [2001:db8::1]:53, not {text:?}"
+            "--dns needs an address such as 127.0.0.53, 192.0.2.1:5353 or [2001:db8::1]:53, not {text:?}"
         ))
         .into()
     })
@@ -327,7 +323,7 @@ fn drawn() -> anyhow::Result<u64> {
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
     nix::errno::Errno::result(got)
         .map(|_| u64::from_ne_bytes(bytes) % 1_000_000)
-        .context("cannot draw an order; --seed gives one")
+        .context("cannot read random numbers for the order of measurements; use --seed")
 }
 
 /// Reads a list such as `1,2,4`.

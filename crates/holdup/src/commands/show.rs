@@ -162,7 +162,7 @@ fn worst(
 ) -> anyhow::Result<Option<Vec<Outlier>>> {
     if files.len() < FEWEST {
         bail!(Usage::Wrong(format!(
-            "--worst compares segments, and there are {} then: it takes {FEWEST} at the least",
+            "--worst compares segments, and there are only {}: it needs at least {FEWEST}",
             files.len()
         )));
     }

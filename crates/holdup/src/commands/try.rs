@@ -35,8 +35,8 @@ const BUFFER: u32 = 16 << 20;
 const NO_VERDICT: u8 = 1;
 
 /// What is to be kept in mind where runs could not be traced.
-const SAMPLED: &str = "elapsed times are exact; the causes, and the remaining part of the wait, are an \
- estimate from samples of /proc";
+const SAMPLED: &str = "elapsed times are exact; the causes and the remaining wait are an estimate from \
+ samples of /proc";
 
 /// What came of the runs.
 enum Came {
@@ -134,7 +134,7 @@ fn agreed(args: &TryArgs, way: &Way, reach: &Reach) -> anyhow::Result<()> {
     let asked = !args.yes && std::io::stdin().is_terminal();
     if asked || !args.report.quiet {
         say(&format!(
-            "CMD is run {} times, {} as it is and {} without {}: then {}",
+            "CMD will run {} times: {} unchanged and {} without {}, where {}",
             2 * args.runs,
             args.runs,
             args.runs,
@@ -155,11 +155,11 @@ fn agreed(args: &TryArgs, way: &Way, reach: &Reach) -> anyhow::Result<()> {
     }
     if !asked {
         bail!(Usage::Wrong(format!(
-            "CMD would be run {} times, and stdin is no terminal to ask at; add --yes if that does no harm",
+            "CMD would run {} times, and stdin is not a terminal, so holdup cannot ask; add --yes if these runs are safe",
             2 * args.runs
         )));
     }
-    say("Does that no harm? Then answer y:");
+    say("Run CMD? [y/N]");
     let mut answer = String::new();
     std::io::stdin()
         .lock()
@@ -248,7 +248,7 @@ fn in_the_table(names: &[String]) -> Option<String> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    (!names.is_empty()).then(|| format!("in the table: {listed}{more}"))
+    (!names.is_empty()).then(|| format!("names in /etc/hosts in the runs without net.dns: {listed}{more}"))
 }
 
 /// Before the second run: what will it be?
@@ -266,19 +266,19 @@ fn failed(done: &Done, kind: Kind, way: &Way) -> Option<String> {
         return None;
     }
     let words = match done.words.as_str() {
-        "" => "it said nothing on stderr".to_owned(),
-        words => format!("it said: {words}"),
+        "" => "it wrote nothing to stderr".to_owned(),
+        words => format!("its last words on stderr: {words}"),
     };
     let hint = match kind {
         Kind::AsIs => {
-            "CMD has no terminal here and nothing to read but a file on stdin; where that status is right, run sh -c 'CMD || true'"
+            "CMD has no terminal here, and stdin is empty unless it is a file; if this status means success, run sh -c 'CMD || true'"
         }
         Kind::Without => {
-            "it can't do without, or a run changes what the next one finds (--prepare sets things back)"
+            "either CMD needs this wait, or a run changes the initial state of the next one (--prepare can restore it)"
         }
     };
     Some(format!(
-        "CMD ended with status {status}, {}, so there is nothing to compare; {words}; {hint}",
+        "CMD ended with status {status} ({}), so the runs cannot be compared; {words}; {hint}",
         kind.words(way)
     ))
 }

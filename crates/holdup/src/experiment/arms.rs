@@ -43,7 +43,7 @@ impl Kind {
     /// For sentences and names of files.
     pub(crate) fn words(self, way: &Way) -> String {
         match self {
-            Kind::AsIs => "as it is".to_owned(),
+            Kind::AsIs => "unchanged".to_owned(),
             Kind::Without => format!("without {}", way.name),
         }
     }
@@ -140,11 +140,7 @@ impl Laboratory<'_> {
         let prepare = self.hooks.prepare.clone();
         self.hook(&room, "--prepare", prepare.as_ref())?;
         if self.way.settles {
-            self.hook(
-                &room,
-                "bringing to the disk what was written, by",
-                Some(&"sync".into()),
-            )?;
+            self.hook(&room, "writing back dirty pages with", Some(&"sync".into()))?;
         }
         let mut before = None;
         let held = self
@@ -190,7 +186,7 @@ impl Laboratory<'_> {
             !interrupted
         });
         if interrupted {
-            bail!("interrupted; nothing of CMD is left");
+            bail!("interrupted; no process of CMD is left");
         }
         let resolver = first.collected.facts.resolver.as_ref();
         let search = resolver.map_or(&[][..], |resolver| &resolver.search);
@@ -199,7 +195,7 @@ impl Laboratory<'_> {
         if share > MOST_UNANSWERED {
             let lost: Vec<&str> = lost.into_iter().take(LISTED).collect();
             return Ok(Some(format!(
-                "{} of its waiting for names was for such as have no answer, and a table has no line for them: {}",
+                "{} of the time in name lookups was for names without an address, which /etc/hosts cannot answer: {}",
                 percent(share),
                 lost.join(", ")
             )));
@@ -207,7 +203,7 @@ impl Laboratory<'_> {
         let hosts = fs::read(HOSTS).with_context(|| format!("cannot read {HOSTS}"))?;
         let Some(hosts) = table::hosts(&hosts, &answers, search) else {
             return Ok(Some(
-                "none of the names that it asked for has an address".to_owned(),
+                "none of the names that it looks up has an address".to_owned(),
             ));
         };
         let mut files = vec![(HOSTS, hosts)];
@@ -268,12 +264,12 @@ impl Laboratory<'_> {
                 words: String::new(),
             }),
             (Err(Cut::TimedOut), _) => bail!(TookTooLong(format!(
-                "CMD did not end within {} s, {}; it was ended. --timeout gives it longer",
+                "CMD did not end within {} s ({}) and was killed; to give it more time, use --timeout",
                 self.limit.as_secs(),
                 kind.words(self.way)
             ))),
             (Err(Cut::Interrupted) | Ok(_), _) => {
-                bail!("interrupted; CMD was ended, and nothing of it is left")
+                bail!("interrupted; CMD was killed, and no process of it is left")
             }
         }
     }
@@ -285,7 +281,7 @@ impl Laboratory<'_> {
                 Err(error) if subject.is_held_back() && !error.is::<NotStarted>() => {
                     let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
                     say(&format!(
-                        "/proc is sampled, because CMD cannot be traced here: {why}; what is left of the wait is then an estimate, and \
+                        "/proc is sampled, because CMD cannot be traced here: {why}; the remaining wait is an estimate, and \
                          nothing is predicted; `holdup doctor` shows what to change"
                     ));
                     self.untraced = Some(why);
@@ -332,7 +328,7 @@ impl Laboratory<'_> {
                     Err(Cut::TimedOut) => {
                         bail!("{option} {words:?} did not end within {} s", self.limit.as_secs())
                     }
-                    _ => bail!("interrupted; nothing of CMD is left"),
+                    _ => bail!("interrupted; no process of CMD is left"),
                 }
             }
         }

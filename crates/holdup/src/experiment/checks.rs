@@ -65,20 +65,20 @@ pub(crate) fn decide(way: &Way, sight: &Sight) -> Result<Reach, String> {
     let directory = match (&sight.directory, memory) {
         (None, true) => {
             return Err(format!(
-                "--without {} needs --memory DIR: the directory below which CMD writes",
+                "--without {} needs --memory DIR, the directory that CMD writes to",
                 way.name
             ));
         }
         (Some(_), false) => {
             return Err(format!(
-                "--memory is for --without disk and lock.file; for {} leave it out",
+                "--memory works with --without disk and lock.file; remove it for --without {}",
                 way.name
             ));
         }
         (directory, _) => directory.as_ref(),
     };
     if !sight.root && sight.other_user {
-        return Err("--user needs root: only root can become somebody else".to_owned());
+        return Err("--user needs root: only root can change to another user".to_owned());
     }
     if let Some(directory) = directory {
         fit(directory, sight)?;
@@ -93,11 +93,11 @@ pub(crate) fn decide(way: &Way, sight: &Sight) -> Result<Reach, String> {
 fn names(sight: &Sight) -> Result<(), String> {
     if !sight.root {
         return Err(
-            "--without net.dns needs root: only tracing shows the names that CMD looks up".to_owned(),
+            "--without net.dns needs root: only tracing reports the names that CMD looks up".to_owned(),
         );
     }
     if !sight.hosts {
-        return Err("there is no file /etc/hosts, in whose place a table of names would stand".to_owned());
+        return Err("--without net.dns needs a file /etc/hosts, and there is none".to_owned());
     }
     Ok(())
 }
@@ -106,34 +106,34 @@ fn names(sight: &Sight) -> Result<(), String> {
 fn fit(directory: &Directory, sight: &Sight) -> Result<(), String> {
     let path = &directory.path;
     if path == Path::new("/") {
-        return Err("--memory / would be everything; name the directory below which CMD writes".to_owned());
+        return Err("--memory / would include everything; name the directory that CMD writes to".to_owned());
     }
     if directory.can_block {
         return Err(format!(
-            "{path:?} is on {}, where a look at a file can block for good; name a directory on a disk of this machine",
+            "{path:?} is on {}, where reading a file can block forever; name a directory on a local disk",
             directory.file_system
         ));
     }
     if let Some(below) = &directory.mounted_below {
         return Err(format!(
-            "another file system is mounted below {path:?}, on {below:?}, and would be missing there; name a directory without"
+            "another file system is mounted on {below:?}, below {path:?}, and CMD could not use it; name a directory without mounts"
         ));
     }
     if directory.too_many {
         return Err(format!(
-            "{path:?} has more than {} files and folders; name the directory below which CMD writes",
+            "{path:?} has more than {} files and directories; name a smaller directory that CMD writes to",
             directory.files
         ));
     }
     if let Some(socket) = &directory.served {
         return Err(format!(
-            "a program that runs already listens on {socket:?} and would write to the disk, whatever CMD does; end it, and let CMD start \
+            "a running program listens on {socket:?} and would still write to the disk; stop it, and let CMD start \
              its own"
         ));
     }
     if let Some(file) = directory.anothers.as_ref().filter(|_| !sight.root) {
         return Err(format!(
-            "{file:?} belongs to somebody else or to another group, and only root can make a copy of it that still does; run holdup as root"
+            "{file:?} belongs to another user or another group, and only root can copy it with its owner; run holdup as root"
         ));
     }
     Ok(())
@@ -148,7 +148,7 @@ pub(crate) fn fits(directory: &Directory, written: u64) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "files below {:?} that CMD writes to have {}, and only {} of memory can be taken for them (half of what is available)",
+        "the files below {:?} that CMD writes to need {} of memory, and only {} can be used for them (half of the available memory)",
         directory.path,
         bytes(written),
         bytes(directory.memory)
@@ -158,8 +158,8 @@ pub(crate) fn fits(directory: &Directory, written: u64) -> Result<(), String> {
 fn reach(directory: Option<&Directory>, sight: &Sight) -> Reach {
     let runs = sight.runs;
     let mut contained = vec![
-        "processes: what CMD leaves running is ended after each run, and with holdup".to_owned(),
-        "mounts: those that CMD makes are its own".to_owned(),
+        "processes: those that CMD leaves running are killed after each run, and when holdup ends".to_owned(),
+        "mounts: only CMD can access the file systems that it mounts".to_owned(),
     ];
     let mut not_contained = Vec::new();
     match directory {
@@ -172,30 +172,29 @@ fn reach(directory: Option<&Directory>, sight: &Sight) -> Reach {
                 bytes(directory.memory)
             ));
             not_contained.push(format!(
-                "files below {:?} in runs as it is, and all others in every run: they are really written",
+                "files: unchanged runs write to those below {:?}, and all runs write to all others",
                 directory.path
             ));
             let rename = if sight.root {
                 ""
             } else {
-                "; without root a directory that was there before can't be renamed either"
+                "; without root, CMD cannot rename a directory that existed before"
             };
             not_contained.push(format!(
-                "of files below it that are changed: a second name (hard link) keeps the old content in runs without{rename}"
+                "hard links: in runs without the wait, a file that CMD changes keeps its old content under its other names{rename}"
             ));
         }
         None => not_contained.push(format!(
-            "files: what CMD writes is really written, {runs} times (--prepare and --cleanup can set things back)"
+            "files: CMD really writes them, {runs} times (--prepare and --cleanup can restore them)"
         )),
     }
     not_contained.push(format!(
-        "the network: servers that CMD calls are called, mail that it sends is sent, {runs} times"
+        "the network: CMD really calls servers and sends mail, {runs} times"
     ));
-    not_contained
-        .push("programs that run already, devices, and the clock: CMD reaches them as ever".to_owned());
+    not_contained.push("running programs, devices and the clock: CMD can access them as usual".to_owned());
     if !sight.root {
         not_contained.push(
-            "without root CMD can't become another user (sudo, su and other set-user-id programs)".to_owned(),
+            "users: without root, CMD cannot change to another user (sudo, su and other set-user-id programs)".to_owned(),
         );
     }
     Reach {
@@ -260,7 +259,7 @@ mod tests {
             root: false,
             ..anothers
         };
-        assert!(of(&user).is_err_and(|why| why.contains("belongs to somebody else")));
+        assert!(of(&user).is_err_and(|why| why.contains("belongs to another user")));
         let mine = Sight {
             root: false,
             ..sight(|_| {})
@@ -304,7 +303,7 @@ mod tests {
             reach
                 .not_contained
                 .iter()
-                .any(|one| one.contains("really written, 12 times"))
+                .any(|one| one.contains("really writes them, 12 times"))
         );
         assert!(of(&without).is_err_and(|why| why.contains("--memory DIR")));
         let directory = Directory {

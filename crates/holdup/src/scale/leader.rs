@@ -35,7 +35,7 @@ pub(crate) fn lead(plan: &str) -> anyhow::Result<u8> {
         // No program that is measured is to write there.
         libc::fcntl(plan.result, libc::F_SETFD, libc::FD_CLOEXEC) == -1 || libc::getppid() != plan.parent
     };
-    anyhow::ensure!(!orphan, "only holdup scale starts this");
+    anyhow::ensure!(!orphan, "only holdup scale may start this command");
     // SAFETY: the descriptor was opened for us by who started us, and nothing else here knows it.
     let mut result = unsafe { File::from_raw_fd(plan.result) };
     let outcome = slice(&plan).unwrap_or_else(Outcome::Failed);
@@ -178,7 +178,7 @@ fn why(board: &Board) -> Failure {
         Some(Refused::Strange) => kind("neither a file nor a device"),
         Some(Refused::Operation(errno)) => Failure::Operation { errno: errno as i32 },
         None => Failure::Own {
-            what: "a worker that ended before its time".to_owned(),
+            what: "a worker that ended early".to_owned(),
             errno: 0,
         },
     }

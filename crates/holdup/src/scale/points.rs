@@ -45,7 +45,7 @@ pub(crate) struct Interrupted;
 impl std::fmt::Display for Interrupted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(
-            "interrupted before all points were measured; fewer --workers or --repeats take less time",
+            "interrupted before all points were measured; to save time, reduce --workers or --repeats",
         )
     }
 }
@@ -84,7 +84,7 @@ impl Bench<'_> {
     /// Makes the leader of a slice.
     pub(crate) fn prepare(&self, job: &Job, workers: u32, operations: u64) -> anyhow::Result<Taken> {
         let result =
-            memfd_create(c"holdup-scale", MFdFlags::empty()).context("cannot make memory for results")?;
+            memfd_create(c"holdup-scale", MFdFlags::empty()).context("cannot allocate memory for results")?;
         let plan = Plan {
             job: job.clone(),
             workers,
@@ -97,8 +97,8 @@ impl Bench<'_> {
             result: result.as_raw_fd(),
             parent: nix::unistd::getpid().as_raw(),
         };
-        let own = std::env::current_exe().context("cannot find holdup's own program")?;
-        let plan = serde_json::to_string(&plan).context("cannot write down what is to be done")?;
+        let own = std::env::current_exe().context("cannot find the program file of holdup")?;
+        let plan = serde_json::to_string(&plan).context("cannot encode the plan")?;
         let command = Command {
             argv: vec![own.into(), "scale-work".into(), plan.into()],
             user: self.user.clone().map(|user| user.handed(result.as_raw_fd())),
@@ -185,7 +185,7 @@ impl Taken {
             .context("cannot read results")?;
         let outcome: Outcome = serde_json::from_slice(&text).map_err(|_| {
             anyhow!(
-                "measuring {} was ended from outside before it was done",
+                "the measurement of {} was killed by another process",
                 self.job.words()
             )
         })?;
@@ -206,7 +206,7 @@ impl Taken {
 fn successful(job: &Job, tried: &Measured) -> anyhow::Result<()> {
     if tried.unsuccessful == tried.slice.operations && tried.unsuccessful > 0 {
         bail!(
-            "{} end with status {} even alone; what is measured should work first",
+            "{} end with status {} even with one worker; CMD must succeed before it can be measured",
             job.words(),
             tried.status
         );
@@ -238,28 +238,30 @@ fn words(job: &Job, failure: &Failure, workers: u32, timeout: Duration) -> anyho
     let seconds = timeout.as_secs_f64();
     match failure {
         Failure::Workers { started, errno } => anyhow!(
-            "only {started} of {workers} workers could be started: {}; give fewer, or raise the limit (ulimit -u, pids.max of the cgroup)",
+            "only {started} of {workers} workers could be started: {}; reduce --workers, or raise the limit (ulimit -u, pids.max of the cgroup)",
             because(errno)
         ),
         Failure::Open { errno } if matches!(job, Job::Sync { .. }) => {
             anyhow!(
-                "cannot write a file into {what}: {}; --sync wants a directory that can be written to",
+                "cannot write a file to {what}: {}; --sync needs a writable directory",
                 because(errno)
             )
         }
         Failure::Open { errno } => anyhow!("cannot open {what}: {}", because(errno)),
         Failure::Kind { what: kind } if kind == "a directory" => {
             anyhow!(
-                "{what} is a directory; --read and --lock want a file or device, --sync measures a directory"
+                "{what} is a directory; --read and --lock need a file or device, --sync measures a directory"
             )
         }
         Failure::Kind { what: kind } => {
             anyhow!(
-                "{what} is {kind}, and who reads it waits for whoever writes; --read and --lock want a file or device"
+                "{what} is {kind}, and its reader waits for a writer; --read and --lock need a file or device"
             )
         }
         Failure::OpenHangs => {
-            anyhow!("{what} could not be opened and read within {seconds} s; --timeout gives it longer")
+            anyhow!(
+                "{what} could not be opened and read within {seconds} s; to give it more time, use --timeout"
+            )
         }
         Failure::Operation { errno } if job.programs() => {
             let Job::Program { argv } = job else {
@@ -270,11 +272,11 @@ fn words(job: &Job, failure: &Failure, workers: u32, timeout: Duration) -> anyho
         Failure::Operation {
             errno: libc::ETIMEDOUT,
         } if matches!(job, Job::Dns { .. }) => {
-            anyhow!("{what} does not answer; --dns wants the address of a name server")
+            anyhow!("{what} does not answer; --dns needs the address of a name server")
         }
         Failure::Operation { errno } => anyhow!("cannot measure {}: {}", job.words(), because(errno)),
         Failure::Hangs { workers: hang } => anyhow!(
-            "{hang} of {workers} workers did not come to the end of one of the {} within {seconds} s; --timeout gives them longer",
+            "{hang} of {workers} workers did not complete one of the {} within {seconds} s; to give them more time, use --timeout",
             job.words()
         ),
         Failure::Own { what, errno } => anyhow!("cannot measure: {what}: {}", because(errno)),
@@ -289,14 +291,14 @@ pub(crate) fn notes(arms: &Arms, job: &Job) -> Vec<String> {
     if failed > 0 {
         let status = arms.subject.iter().map(|one| one.status).max().unwrap_or(0);
         notes.push(format!(
-            "{failed} of {all} runs ended with status {status}; they are counted as runs"
+            "{failed} of {all} runs ended with status {status}; they count as runs"
         ));
     }
     if arms.subject.iter().any(|one| one.queue_untold > 0) {
-        notes.push("this kernel does not tell how long workers queue for a CPU (no schedstat), so short CPUs look like waiting".to_owned());
+        notes.push("this kernel does not report run queue time (no schedstat), so a shortage of CPUs looks like waiting".to_owned());
     }
     if job.programs() {
-        notes.push("what the programs print is thrown away, and they get nothing to read".to_owned());
+        notes.push("the output of the programs is discarded, and their stdin is empty".to_owned());
     }
     notes
 }

@@ -58,14 +58,14 @@ pub(crate) fn report(
     report.coverage.not_measured = holes.collect();
     report.coverage.not_measured.push(NotMeasured {
         what: "how long each wait took".to_owned(),
-        why: "lists of tasks show instants, so no cause has a length".to_owned(),
+        why: "task lists are snapshots, so the length of a wait is unknown".to_owned(),
         fix: "holdup attach".to_owned(),
     });
     report.coverage.not_measured.push(NotMeasured {
-        what: "who reads randomness, how much and for how long".to_owned(),
-        why: "no file tells, and a hook on the calls that read it would slow each system call of the machine"
+        what: "which processes read randomness, how much and for how long".to_owned(),
+        why: "no file reports it, and a probe on these calls would slow down every system call of the machine"
             .to_owned(),
-        fix: "holdup attach shows whose reads wait, and how much of a CPU getrandom takes".to_owned(),
+        fix: "use `holdup attach`: it reports the processes that wait for randomness, and the CPU time of getrandom".to_owned(),
     });
     report.host = Some(host);
     report

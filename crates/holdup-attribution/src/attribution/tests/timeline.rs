@@ -3,7 +3,7 @@
 use super::simulator::Machine;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::Attributed;
-use holdup_model::timeline::{MOST_PIECES, MOST_WINDOWS, Piece};
+use holdup_model::timeline::{MAX_PIECES, MAX_WINDOWS, Piece};
 use std::collections::BTreeMap;
 
 /// CPU time is split by samples, so its causes are one here.
@@ -22,7 +22,7 @@ fn add(sums: &mut BTreeMap<Cause, Ns>, cause: Cause, ns: Ns) {
 
 /// Whether windows hold what the threads' ledgers do, and pieces with what is left hold what the windows do.
 pub(super) fn agrees(run: &Attributed) -> Result<(), String> {
-    if run.windows.len() > MOST_WINDOWS || run.timeline.pieces.len() > MOST_PIECES {
+    if run.windows.len() > MAX_WINDOWS || run.timeline.pieces.len() > MAX_PIECES {
         return Err("too many".to_owned());
     }
     let mut ledgers = BTreeMap::new();

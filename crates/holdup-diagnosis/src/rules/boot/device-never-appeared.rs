@@ -14,13 +14,13 @@ const SECOND: Ns = 1_000_000_000;
 
 /// How long after a device's time ran out what needs it is said to fail, nanoseconds: it is done at once, and the log may
 /// have whole seconds.
-const FOR_IT: Ns = 2 * SECOND;
+const MAX_FAILURE_DELAY_NS: Ns = 2 * SECOND;
 
 /// How soon after that the boot ends in the emergency shell, nanoseconds: what runs is stopped before.
-const EMERGENCY_WITHIN: Ns = 30 * SECOND;
+const MAX_EMERGENCY_DELAY_NS: Ns = 30 * SECOND;
 
 /// Devices that are told of: more than any machine waits for in vain.
-const DEVICES: usize = 50;
+const MAX_DEVICES: usize = 50;
 
 /// Where a boot ends that lacks a file system which it must have.
 const EMERGENCY: [&str; 2] = ["emergency.target", "Emergency Mode"];
@@ -44,7 +44,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     // The job and the manager's sentence about it are two lines of one time-out.
     let mut devices: Vec<(String, Vec<&Start<'_>>)> = Vec::new();
     for start in &starts {
-        if devices.len() >= DEVICES {
+        if devices.len() >= MAX_DEVICES {
             break;
         }
         let Some((line, _)) = start.timed_out.filter(|(_, step)| is_device(start.unit, step)) else {
@@ -163,7 +163,7 @@ fn failed_for_it<'a>(
         })
         .filter(|(one, _)| {
             let after = one.quote.source == line.quote.source && one.quote.line > line.quote.line;
-            after && between(clock, line, one).is_some_and(|ns| ns <= FOR_IT)
+            after && between(clock, line, one).is_some_and(|ns| ns <= MAX_FAILURE_DELAY_NS)
         })
         .collect()
 }
@@ -179,6 +179,6 @@ fn reached_emergency<'a>(
             What::Unit(UnitEvent::Started { unit }) => EMERGENCY.contains(&unit.as_str()),
             _ => false,
         };
-        emergency && between(clock, line, one).is_some_and(|ns| ns <= EMERGENCY_WITHIN)
+        emergency && between(clock, line, one).is_some_and(|ns| ns <= MAX_EMERGENCY_DELAY_NS)
     })
 }

@@ -12,10 +12,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 const SECOND: Ns = 1_000_000_000;
 
 /// Nanoseconds from which it is trouble: a link takes about three seconds to come up, and an address by DHCP one or two more.
-const LONG: Ns = 10 * SECOND;
+const MIN_WAIT_NS: Ns = 10 * SECOND;
 
 /// The time-out of all of these services, nanoseconds: what waited so long waited in vain. One part in this many later.
-const IN_VAIN: Ns = 120 * SECOND;
+const TIMEOUT_NS: Ns = 120 * SECOND;
 const LATE: Ns = 50;
 
 /// The rule.
@@ -54,7 +54,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     let Some(longest) = told.iter().max_by_key(|one| one.ns) else {
         return silent(observed);
     };
-    if longest.ns < LONG {
+    if longest.ns < MIN_WAIT_NS {
         return Verdict::Clear(format!("{} took {}", longest.unit, logs::seconds(longest.ns)));
     }
     let mut finding = finding(run, observed, &told, longest);
@@ -84,7 +84,7 @@ fn of_span(observed: &Observed, span: &Span) -> NetworkWait {
     NetworkWait {
         unit: span.name.clone(),
         ns: span.ns,
-        in_vain: span.ns >= IN_VAIN && span.ns <= IN_VAIN + IN_VAIN / LATE,
+        in_vain: span.ns >= TIMEOUT_NS && span.ns <= TIMEOUT_NS + TIMEOUT_NS / LATE,
         evidence: Evidence::new(span.text.trim(), observed.place(&span.quote)),
     }
 }

@@ -12,10 +12,10 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 const SECOND: Ns = 1_000_000_000;
 
 /// Units of a boot that are looked at: more than any machine has that time out.
-const UNITS: usize = 1_000;
+const MAX_UNITS: usize = 1_000;
 
 /// Default of `DefaultTimeoutStartSec=`, seconds.
-const DEFAULT_LIMIT: Ns = 90;
+const DEFAULT_LIMIT_SECONDS: Ns = 90;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -50,7 +50,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
             continue;
         }
         spoken_of.push(start);
-        if spoken_of.len() >= UNITS {
+        if spoken_of.len() >= MAX_UNITS {
             break;
         }
         // What it waited for, where a later try ended in the instant in which that came.
@@ -109,9 +109,9 @@ fn finding(
         cause,
         logs::quote(observed, line),
     );
-    if took.is_some_and(|ns| ns.abs_diff(DEFAULT_LIMIT * SECOND) <= 2 * SECOND) {
+    if took.is_some_and(|ns| ns.abs_diff(DEFAULT_LIMIT_SECONDS * SECOND) <= 2 * SECOND) {
         let text = format!(
-            "{DEFAULT_LIMIT} s is the default timeout of systemd: it waited for something that did not happen"
+            "{DEFAULT_LIMIT_SECONDS} s is the default timeout of systemd: it waited for something that did not happen"
         );
         finding = finding.and(logs::about(observed, line, text));
     }

@@ -10,10 +10,10 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// Share of the elapsed time on a CPU, in its own code or in the kernel for it, from which it does not wait. The rest
 /// of a fifth is what starting and ending a program costs.
-const DOES_NOT_WAIT: f64 = 0.80;
+const MIN_CPU_SHARE: f64 = 0.80;
 
 /// Functions that are named at most.
-const FUNCTIONS: usize = 3;
+const MAX_FUNCTIONS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -31,7 +31,7 @@ pub(crate) const RULE: Rule = Rule {
 fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {
     let kernel = run.path(Cause::CpuKernel);
     let share = run.share(user.path() + kernel);
-    if share < DOES_NOT_WAIT {
+    if share < MIN_CPU_SHARE {
         return Verdict::Clear(format!(
             "it is on a CPU for {} of the elapsed time",
             percent(share)
@@ -72,7 +72,7 @@ fn functions(run: &Run<'_>, user: &Waits<'_>) -> Option<Evidence> {
     let groups = named.split(|wait| wait.asker.frame.clone());
     let top: Vec<String> = groups
         .iter()
-        .take(FUNCTIONS)
+        .take(MAX_FUNCTIONS)
         .map(|group| {
             let name = group.main().asker.frame.clone().unwrap_or_default();
             format!("{name} {}", percent(run.share(group.path())))

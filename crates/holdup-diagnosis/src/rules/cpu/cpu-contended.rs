@@ -9,11 +9,11 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// Nanoseconds of queueing below which there is no harm, whatever its share: a program that shares a CPU waits for one
 /// turn of another as a matter of course, and a turn is 3 to 10 ms, longer while a machine is busy.
-const HARM: Ns = 30_000_000;
+const MIN_QUEUED_NS: Ns = 30_000_000;
 
 /// Queueing, in nanoseconds, below which a turn is no more than being woken takes: an idle CPU has to leave its rest, in
 /// a guest by way of the hypervisor, which takes some tens of microseconds.
-const WAKING: Ns = 100_000;
+const MAX_WAKEUP_NS: Ns = 100_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -41,7 +41,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             )),
         );
     }
-    if waits.cost() < HARM {
+    if waits.cost() < MIN_QUEUED_NS {
         return fires(short(run, waits));
     }
     fires(queued(run, waits))
@@ -135,7 +135,7 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     // Who had the CPU is said only where most of the queueing shows it; a guest's CPU may not have run at all.
     let seen = all_ns.saturating_mul(2) >= waits.own();
     let by_itself = seen && own_ns.saturating_mul(2) > all_ns;
-    if !seen && waits.median() < WAKING {
+    if !seen && waits.median() < MAX_WAKEUP_NS {
         return slow_wakings(waits, &who, all_ns);
     }
     let ours = queueing::by_observer(run, waits);

@@ -19,7 +19,7 @@ const THROTTLED_PART: Ns = 4;
 pub(crate) const SPENT: f64 = 0.25;
 
 /// Periods, a tenth of a second each as a rule, that say something.
-const PERIODS: f64 = 10.0;
+const MIN_PERIODS: f64 = 10.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -121,7 +121,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 
 /// By what cgroups count of themselves.
 fn counted(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let of_time = |one: &&SeenCgroup| one.what == Limited::CpuTime && one.limit >= PERIODS;
+    let of_time = |one: &&SeenCgroup| one.what == Limited::CpuTime && one.limit >= MIN_PERIODS;
     let quotas: Vec<&SeenCgroup> = observed.cgroups.iter().filter(of_time).collect();
     let part = |one: &SeenCgroup| one.used / one.limit;
     let Some(most) = quotas.iter().max_by(|a, b| part(a).total_cmp(&part(b))) else {

@@ -19,17 +19,17 @@ pub(crate) const HIGH_EACH: f64 = 2.0;
 const MIN_SHARE: f64 = 0.5;
 
 /// Percent of the CPUs' time in wait for disks from which it is told with the idle time: less is in the rounding.
-const WAITS_TOLD: f64 = 5.0;
+const MIN_IOWAIT_PERCENT: f64 = 5.0;
 
 /// Percent of the CPUs' time, idle or waiting for disks, from which tasks beyond the number of CPUs do not want a CPU:
 /// the scheduler would have given them one.
-pub(crate) const SPARE: f64 = 30.0;
+pub(crate) const MIN_IDLE_PERCENT: f64 = 30.0;
 
 /// Lists of tasks from which they tell of now: one may be of an odd moment.
-const LISTS: usize = 2;
+const MIN_LISTS: usize = 2;
 
 /// Percent up to which the CPUs have no time to spare.
-const NONE: f64 = 10.0;
+const MAX_IDLE_PERCENT: f64 = 10.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -96,11 +96,11 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         .as_ref()
         .filter(|(_, idle)| !idle.doubtful())
         .map(|(spare, _)| *spare);
-    if enough(listed) || enough(counted) || (cpus.is_some() && idle.is_some_and(|spare| spare >= SPARE)) {
+    if enough(listed) || enough(counted) || (cpus.is_some() && idle.is_some_and(|spare| spare >= MIN_IDLE_PERCENT)) {
         return fires(finding(&told, cpus));
     }
     match idle {
-        Some(spare) if spare <= NONE => Verdict::Clear(format!(
+        Some(spare) if spare <= MAX_IDLE_PERCENT => Verdict::Clear(format!(
             "the load is {value:.0}, and the CPU is unused for {spare:.0} % of its time"
         )),
         _ => Verdict::CannotTell(missing(&told, cpus)),
@@ -119,7 +119,7 @@ fn now(observed: &Observed) -> Option<(f64, usize)> {
             list.threads.iter().filter(|task| counted(task.state)).count() as f64
         })
         .collect();
-    (counts.len() >= LISTS).then(|| (median(&counts), counts.len()))
+    (counts.len() >= MIN_LISTS).then(|| (median(&counts), counts.len()))
 }
 
 /// What would tell of what the load is.
@@ -183,7 +183,7 @@ fn finding(told: &LoadFigures<'_>, cpus: Option<f64>) -> Finding {
     }
     if let Some((spare, idle)) = &told.spare {
         // Time in wait for disks is the CPU's to spare, and some tools count it apart.
-        parts.push(match *spare - mean(&idle.values()) < WAITS_TOLD {
+        parts.push(match *spare - mean(&idle.values()) < MIN_IOWAIT_PERCENT {
             true => format!("the CPU is {} % idle", figures::told(&idle.values(), 0)),
             false => format!("the CPU is {spare:.0} % idle or waiting for disks"),
         });
@@ -191,7 +191,7 @@ fn finding(told: &LoadFigures<'_>, cpus: Option<f64>) -> Finding {
     let busy = told
         .spare
         .as_ref()
-        .is_some_and(|(spare, idle)| *spare <= NONE && !idle.doubtful());
+        .is_some_and(|(spare, idle)| *spare <= MAX_IDLE_PERCENT && !idle.doubtful());
     let title = match busy {
         true => format!(
             "The load of {value:.0} is mostly not CPU load: {}",

@@ -25,14 +25,14 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Percent of the time from which a disk is busy itself, as the rule about that has it.
-const BUSY: f64 = 80.0;
+const MIN_BUSY_PERCENT: f64 = 80.0;
 
 /// Part of what the limit allows from which it is used up: the kernel grants it in slices of a tenth of a second, and what is
 /// measured begins and ends within one.
-const USED_UP: f64 = 0.7;
+const MIN_USED_SHARE: f64 = 0.7;
 
 /// Part of the lists in which somebody waits there: less is a moment's burst, which the limit is there to smooth.
-const LISTS: f64 = 0.5;
+const MIN_LISTS_SHARE: f64 = 0.5;
 
 /// Tasks that wait under a limit.
 struct Held<'a> {
@@ -62,7 +62,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let held = held(observed, &lists);
     let often: Vec<&Held<'_>> = held
         .iter()
-        .filter(|held| held.lists as f64 >= LISTS * lists.len() as f64)
+        .filter(|held| held.lists as f64 >= MIN_LISTS_SHARE * lists.len() as f64)
         .collect();
     let Some(most) = often.iter().max_by_key(|held| (held.lists, held.tasks.len())) else {
         return Verdict::Clear(format!(
@@ -76,7 +76,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     };
     let done = mean(&rate.values()) * unit(most.limit);
     let allowed = most.limit.value as f64;
-    if done < USED_UP * allowed {
+    if done < MIN_USED_SHARE * allowed {
         return Verdict::Clear(format!(
             "{} of the {} that the limit of cgroup {} allows are used",
             amount(most.limit, done),
@@ -85,7 +85,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         ));
     }
     let busy = figures::of(observed, Metric::DiskUtilPercent).find(|disk| disk.of() == most.disk);
-    if let Some(busy) = busy.filter(|busy| mean(&busy.values()) >= BUSY) {
+    if let Some(busy) = busy.filter(|busy| mean(&busy.values()) >= MIN_BUSY_PERCENT) {
         return Verdict::Clear(format!(
             "{} is {:.0} % busy itself",
             most.disk,

@@ -14,10 +14,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 pub(crate) const WAITS: f64 = 30.0;
 
 /// Percent of an interval with a request in flight from which a disk is worth naming.
-const NAMED: f64 = 10.0;
+const MIN_BUSY_PERCENT: f64 = 10.0;
 
 /// Disks that are named.
-const DISKS: usize = 3;
+const MAX_DISKS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -114,9 +114,9 @@ fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
 fn disks<'a>(cpu: &Intervals<'a>) -> Vec<Intervals<'a>> {
     let own = figures::of(cpu.observed, Metric::DiskUtilPercent)
         .filter(|disk| disk.series.source == cpu.series.source);
-    let mut disks: Vec<Intervals<'a>> = own.filter(|disk| disk.most() >= NAMED).collect();
+    let mut disks: Vec<Intervals<'a>> = own.filter(|disk| disk.most() >= MIN_BUSY_PERCENT).collect();
     disks.sort_by(|a, b| mean(&b.values()).total_cmp(&mean(&a.values())));
-    disks.truncate(DISKS);
+    disks.truncate(MAX_DISKS);
     disks
 }
 

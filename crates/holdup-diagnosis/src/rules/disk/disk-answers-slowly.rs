@@ -8,13 +8,13 @@ use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// Milliseconds a request from which it took long: five times what a disk that turns needs for the worst seek.
-pub(crate) const LONG_MS: f64 = 100.0;
+pub(crate) const MIN_SLOW_MS: f64 = 100.0;
 
 /// Percent of an interval with a request in flight up to which the disk had time to spare.
-const SPARE: f64 = 80.0;
+const MAX_BUSY_PERCENT: f64 = 80.0;
 
 /// Requests a second from which a mean is one: of fewer, a disk that had to spin up is all there is.
-pub(crate) const SOME: f64 = 2.0;
+pub(crate) const MIN_REQUESTS_PER_SECOND: f64 = 2.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -45,7 +45,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     match slow.max_by_key(|(_, reports)| reports.len()) {
         Some((disk, reports)) => fires(finding(disk, &reports)),
         None => Verdict::Clear(format!(
-            "a read took {LONG_MS:.0} ms or more from a disk that was not busy in {} of {} ({} took the \
+            "a read took {MIN_SLOW_MS:.0} ms or more from a disk that was not busy in {} of {} ({} took the \
              longest, {:.1} ms)",
             all.iter().map(|disk| slow_reports(disk).len()).max().unwrap_or(0),
             say::several(longest.count() as u64, "interval"),
@@ -67,10 +67,10 @@ fn slow_reports(disk: &Intervals<'_>) -> Vec<u32> {
             value(Metric::DiskWritesPerSecond, report).unwrap_or(0.0),
         );
         let only_reads = disk.series.metric == Metric::DiskReadWaitMs;
-        reads >= SOME && (only_reads || reads > writes)
+        reads >= MIN_REQUESTS_PER_SECOND && (only_reads || reads > writes)
     };
-    let spare = |report| value(Metric::DiskUtilPercent, report).is_some_and(|util| util < SPARE);
-    let long = disk.from(LONG_MS).into_iter();
+    let spare = |report| value(Metric::DiskUtilPercent, report).is_some_and(|util| util < MAX_BUSY_PERCENT);
+    let long = disk.from(MIN_SLOW_MS).into_iter();
     long.filter(|report| reads_most(*report) && spare(*report))
         .collect()
 }

@@ -14,23 +14,23 @@ pub(crate) const BUSY: f64 = 80.0;
 
 /// Milliseconds a request, and requests in flight, below both of which a disk that is always busy is merely in use: one
 /// reader that never pauses keeps a fast disk so, and gets its answers at once.
-const QUICK_MS: f64 = 2.0;
-const FEW: f64 = 2.0;
+const MIN_REQUEST_MS: f64 = 2.0;
+const MIN_QUEUE_LENGTH: f64 = 2.0;
 
 /// Percent of CPU time, idle or in iowait, from which the CPU is not what is short.
-const CPU_FREE: f64 = 30.0;
+const MIN_IDLE_CPU_PERCENT: f64 = 30.0;
 
 /// KiB of a request, before requests next to each other are made one, up to which it is small: a few blocks of a file
 /// system, as one commit of a journal or one small file is.
-const SMALL_KIB: f64 = 16.0;
+const MAX_SMALL_REQUEST_KIB: f64 = 16.0;
 
 /// KiB a second above which a disk is busy with moving data rather than with single requests.
-const MUCH_KIB: f64 = 50_000.0;
+const MIN_THROUGHPUT_KIB_PER_SECOND: f64 = 50_000.0;
 
 /// How far rates may lie apart, as a share of their mean, and be called the same: what rounding and the interval's
 /// jitter make of a rate that a limit holds. And intervals from which that is no chance.
-const SAME: f64 = 0.03;
-const SAME_INTERVALS: usize = 4;
+const MAX_RATE_SPREAD: f64 = 0.03;
+const MIN_EQUAL_INTERVALS: usize = 4;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -102,7 +102,7 @@ pub(crate) fn is_short(disk: &Intervals<'_>) -> bool {
     let waits = waits.into_iter().filter_map(told).reduce(f64::max);
     let queue = told(Metric::DiskQueueLength);
     // Where neither is told the share of time is all there is to go by.
-    waits.is_none_or(|ms| ms >= QUICK_MS) || queue.is_some_and(|queue| queue >= FEW)
+    waits.is_none_or(|ms| ms >= MIN_REQUEST_MS) || queue.is_some_and(|queue| queue >= MIN_QUEUE_LENGTH)
 }
 
 /// Whether a name is of a layer above disks, or of a part of one.
@@ -173,7 +173,7 @@ fn finding(disk: &Intervals<'_>, disks: &[Intervals<'_>]) -> Finding {
     let busy = disk.from(BUSY);
     let work = work(disk, &reports);
     let writes_more = mean(&work.writes) > mean(&work.reads);
-    let small = writes_more && work.asked_kib.is_some_and(|kib| kib <= SMALL_KIB) && work.kib <= MUCH_KIB;
+    let small = writes_more && work.asked_kib.is_some_and(|kib| kib <= MAX_SMALL_REQUEST_KIB) && work.kib <= MIN_THROUGHPUT_KIB_PER_SECOND;
     let waiters = waiters::of(disk.observed, disk.of());
     let known = waiters.as_ref().map(|waiters| waiters.cause);
     let cause = match (small, writes_more) {
@@ -191,7 +191,7 @@ fn finding(disk: &Intervals<'_>, disks: &[Intervals<'_>]) -> Finding {
     let (idle, iowait) = (cpu(Metric::CpuIdlePercent), cpu(Metric::CpuIowaitPercent));
     let free = (!idle.is_empty()).then(|| mean(&idle) + mean(&iowait));
     let title = match free {
-        Some(free) if free < CPU_FREE => format!("{name} is {shares} % busy"),
+        Some(free) if free < MIN_IDLE_CPU_PERCENT => format!("{name} is {shares} % busy"),
         Some(_) if mean(&idle) >= mean(&iowait) => format!(
             "{name} is {shares} % busy while the CPU is {} % idle: the disk is short, not the CPU",
             told(&idle, 0)
@@ -340,8 +340,8 @@ fn limit(disk: &Intervals<'_>, busy: &[u32]) -> Option<Evidence> {
         false => merged,
     };
     let middle = mean(&all);
-    let same = all.iter().all(|rate| (rate - middle).abs() <= SAME * middle);
-    (all.len() >= SAME_INTERVALS && same && middle >= 1.0).then(|| {
+    let same = all.iter().all(|rate| (rate - middle).abs() <= MAX_RATE_SPREAD * middle);
+    (all.len() >= MIN_EQUAL_INTERVALS && same && middle >= 1.0).then(|| {
         disk.evidence(format!(
             "suspected: a limit (of a cloud volume, a hypervisor or a cgroup), because each interval has \
              {middle:.0} requests/s"

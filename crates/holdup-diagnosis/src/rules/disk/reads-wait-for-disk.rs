@@ -8,7 +8,7 @@ use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// Median wait from which a turning disk seeks for each read, nanoseconds: half a turn at 7200 per minute is 4.2 ms.
-const SEEK: Ns = 4_000_000;
+const MIN_SEEK_NS: Ns = 4_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -41,7 +41,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         if let Some(file) = &device.file {
             finding = finding.and(Evidence::new(format!("most of it for {file}"), "the open file"));
         }
-        if device.rotational == Some(true) && group.median() >= SEEK {
+        if device.rotational == Some(true) && group.median() >= MIN_SEEK_NS {
             let text = format!(
                 "{} is a rotating disk, and {} a read is the time of a seek",
                 device.name,

@@ -12,7 +12,7 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 const MIN_WAITS: u64 = 10;
 
 /// Bytes of one write up to which it is small: above, disks are limited by how much they move and not by how often.
-const SMALL: u64 = 1 << 20;
+const MAX_SMALL_WRITE_BYTES: u64 = 1 << 20;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -45,7 +45,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 }
 
 fn is_habit(group: &Waits<'_>) -> bool {
-    group.count() >= MIN_WAITS && group.main().bytes.is_none_or(|bytes| bytes <= SMALL)
+    group.count() >= MIN_WAITS
+        && group
+            .main()
+            .bytes
+            .is_none_or(|bytes| bytes <= MAX_SMALL_WRITE_BYTES)
 }
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {

@@ -7,10 +7,10 @@ use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// Percent of the time in which some task waited for a disk from which that is what work mostly waits for. Lower, one
 /// program that reads a file is enough.
-pub(crate) const SOME: f64 = 50.0;
+pub(crate) const MIN_SOME_PERCENT: f64 = 50.0;
 
 /// The same in which all tasks did that had something to do: a quarter of the time is lost whole.
-pub(crate) const FULL: f64 = 25.0;
+pub(crate) const MIN_FULL_PERCENT: f64 = 25.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -26,8 +26,8 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let full = pressures::high(observed, Metric::PressureIoFullPercent, FULL);
-    let some = pressures::high(observed, Metric::PressureIoSomePercent, SOME);
+    let full = pressures::high(observed, Metric::PressureIoFullPercent, MIN_FULL_PERCENT);
+    let some = pressures::high(observed, Metric::PressureIoSomePercent, MIN_SOME_PERCENT);
     let Some(worst) = full.or(some) else {
         return match pressures::most(observed, Metric::PressureIoSomePercent) {
             Some(most) => Verdict::Clear(format!("tasks waited for disks at most {most:.1} % of the time")),

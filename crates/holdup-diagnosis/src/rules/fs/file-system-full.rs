@@ -28,7 +28,7 @@ const IMAGE_MOUNTS: &[&str] = &[
 ];
 
 /// Findings about single file systems; more are counted.
-const EACH: usize = 3;
+const MAX_FINDINGS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -96,7 +96,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             say::several(told.len() as u64, "file system")
         ));
     }
-    let findings = found.iter().take(EACH);
+    let findings = found.iter().take(MAX_FINDINGS);
     Verdict::Fires(
         findings
             .map(|(one, short)| finding(observed, one, *short))

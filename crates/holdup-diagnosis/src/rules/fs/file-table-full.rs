@@ -7,7 +7,7 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// Share of the table from which the next burst fails: a tenth is left.
-pub(crate) const FULL: f64 = 0.90;
+pub(crate) const MIN_USED_SHARE: f64 = 0.90;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -32,7 +32,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let Some((level, open, most)) = fullest else {
         return Verdict::CannotTell("how many files are open, of how many: /proc/sys/fs/file-nr".to_owned());
     };
-    if open.value < FULL * most {
+    if open.value < MIN_USED_SHARE * most {
         return Verdict::Clear(format!("{:.0} files are open, of at most {most:.0}", open.value));
     }
     fires(

@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Pools that are told; those with most who gave up first.
-const POOLS: usize = 3;
+const MAX_POOLS: usize = 3;
 
 /// Who had no connection: a client of a pool, or of the server itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,7 +65,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     told.sort_by_key(|(_, pool)| std::cmp::Reverse(pool.lines.len()));
     let findings = told
         .into_iter()
-        .take(POOLS)
+        .take(MAX_POOLS)
         .map(|(whose, pool)| finding(observed, *whose, pool));
     Verdict::Fires(findings.collect())
 }

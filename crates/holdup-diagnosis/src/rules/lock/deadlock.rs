@@ -3,7 +3,7 @@
 use crate::rules::{
     Check, Generality, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say,
 };
-use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
+use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_evidence::observed::{LockWait, SnapshotKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::JavaLock;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 /// Share of the elapsed time from which a deadlock is spoken of: one that nothing breaks lasts until the run is ended
 /// from outside, which may be soon after.
-const FROM: f64 = 0.01;
+const MIN_SHARE: f64 = 0.01;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -21,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
     about: "threads wait for each other's locks, and none can continue",
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFutex, Cause::LockMonitor, Cause::LockFile],
-    from: FROM,
+    from: MIN_SHARE,
     generality: Generality::Specific,
     explains: &[
         RuleId::ManyWaitInOnePlace,
@@ -191,7 +191,7 @@ fn all_asleep(run: &Run<'_>, dump: &Dump<'_>) -> Option<Finding> {
         dumped::asker(first),
     )
     .confidence(Confidence::Proved);
-    for seen in waiting.take(ASLEEP_TOLD - 1) {
+    for seen in waiting.take(MAX_GOROUTINES - 1) {
         finding = finding.and(told(run, seen));
     }
     Some(finding.remedy(Remedy::safe(
@@ -201,10 +201,10 @@ fn all_asleep(run: &Run<'_>, dump: &Dump<'_>) -> Option<Finding> {
 }
 
 /// Goroutines that are told of a deadlock, the first ones: the main one is among them.
-const ASLEEP_TOLD: usize = 4;
+const MAX_GOROUTINES: usize = 4;
 
 /// What a goroutine waits for, in its runtime's words, and where.
-fn told(run: &Run<'_>, seen: &Seen<'_>) -> Evidence {
+fn told(run: &Run<'_>, seen: &DumpThread<'_>) -> Evidence {
     let at = seen
         .asker()
         .or(seen.frames.first().copied())
@@ -213,7 +213,7 @@ fn told(run: &Run<'_>, seen: &Seen<'_>) -> Evidence {
     Evidence::new(text, dumped::place(run, seen))
 }
 
-fn members_of<'d, 'a>(dump: &'d Dump<'a>, circle: &'d [usize]) -> impl Iterator<Item = &'d Seen<'a>> {
+fn members_of<'d, 'a>(dump: &'d Dump<'a>, circle: &'d [usize]) -> impl Iterator<Item = &'d DumpThread<'a>> {
     circle.iter().filter_map(|place| dump.threads.get(*place))
 }
 

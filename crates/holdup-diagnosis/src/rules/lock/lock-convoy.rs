@@ -4,7 +4,7 @@ use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
     java_waits as java, percent, say,
 };
-use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
+use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_evidence::observed::{LockRef, SnapshotKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_knowledge::user_code;
@@ -14,13 +14,13 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Threads from which it is a queue.
-const QUEUE: usize = 2;
+const MIN_QUEUED_THREADS: usize = 2;
 
 /// Threads from which it is a queue in a dump: two may meet by chance in the instant that a dump is of.
-const DUMPED_QUEUE: usize = 3;
+const MIN_DUMPED_THREADS: usize = 3;
 
 /// Holders that are named at most.
-const NAMED: usize = 3;
+const MAX_HOLDERS: usize = 3;
 
 /// Functions of the C library under which a futex is a condition, a join or a barrier: nobody holds anything.
 const NOT_A_LOCK: [&str; 6] = [
@@ -66,7 +66,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                     && wait.orphaned.is_none()
                     && user_code::allocator(&wait.asker.stack).is_none()
             })
-            .filter(|queue| threads(queue) >= QUEUE)
+            .filter(|queue| threads(queue) >= MIN_QUEUED_THREADS)
         {
             findings.extend(convoy(run, &queue));
         }
@@ -102,7 +102,7 @@ fn in_java(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     });
     let findings: Vec<Finding> = locks
         .iter()
-        .filter(|lock| run.matters(lock.cost(), MATTERS) && java::threads(lock) >= QUEUE)
+        .filter(|lock| run.matters(lock.cost(), MATTERS) && java::threads(lock) >= MIN_QUEUED_THREADS)
         .map(|lock| java_queue(run, lock))
         .collect();
     if !findings.is_empty() {
@@ -141,7 +141,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
     };
     let names: BTreeSet<String> = told
         .iter()
-        .take(NAMED)
+        .take(MAX_HOLDERS)
         .map(|holder| say::who(&holder.name))
         .collect();
     let names: Vec<String> = names.into_iter().collect();
@@ -154,7 +154,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
     let text = format!(
         "{}{by}; asked for in {}",
         main.resource.name,
-        java::askers(queue, NAMED).join(", ")
+        java::askers(queue, MAX_HOLDERS).join(", ")
     );
     let worst = java::worst(&told);
     let between = java::between(run, queue);
@@ -210,11 +210,11 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
             most = most.max(queue.waiters.len());
             let known = ownerless.get(queue.lock.id.as_str());
             let longer = known.is_none_or(|known| known.waiters.len() < queue.waiters.len());
-            if longer && queue.waiters.len() >= DUMPED_QUEUE {
+            if longer && queue.waiters.len() >= MIN_DUMPED_THREADS {
                 ownerless.insert(&queue.lock.id, queue);
             }
         }
-        let mut taking = dump.threads.iter().filter_map(Seen::takes_untold_lock);
+        let mut taking = dump.threads.iter().filter_map(DumpThread::takes_untold_lock);
         if let Some(method) = taking.next() {
             untold = untold.max(Some((1 + taking.count(), method)));
         }
@@ -230,7 +230,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
             };
             most = most.max(queue);
             let seeds = holder.doing == Doing::Waits(Cause::RandomDevice);
-            if queue < DUMPED_QUEUE || seeds {
+            if queue < MIN_DUMPED_THREADS || seeds {
                 continue;
             }
             let known = longest.entry(&holder.thread.name).or_insert((queue, root, dump));
@@ -248,7 +248,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
         return Verdict::Fires(findings);
     }
     match untold {
-        Some((threads, method)) if threads >= DUMPED_QUEUE => Verdict::CannotTell(format!(
+        Some((threads, method)) if threads >= MIN_DUMPED_THREADS => Verdict::CannotTell(format!(
             "whether {threads} threads in {method} wait for the same lock: a dump with locks (`jcmd PID \
              Thread.print -l`; for virtual threads, `Thread.dump_to_file` of JDK 24 or later)"
         )),
@@ -262,7 +262,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
 /// Threads that wait for a lock of which the dump does not say who has it.
 struct Ownerless<'d, 'a> {
     lock: &'a LockRef,
-    waiters: Vec<&'d Seen<'a>>,
+    waiters: Vec<&'d DumpThread<'a>>,
     /// Threads in the dump.
     of: usize,
 }
@@ -294,7 +294,7 @@ fn queue_for(run: &Run<'_>, queue: &Ownerless<'_, '_>) -> Option<Finding> {
     let name = dumped::lock_name(queue.lock);
     let threads = dumped::threads(first.kind);
     let askers: BTreeSet<&str> = queue.waiters.iter().filter_map(|seen| seen.asker()).collect();
-    let askers: Vec<&str> = askers.into_iter().take(NAMED).collect();
+    let askers: Vec<&str> = askers.into_iter().take(MAX_HOLDERS).collect();
     let text = format!(
         "{count} of {} {threads} wait for {name}; among them {}, in {}",
         queue.of,
@@ -353,7 +353,7 @@ fn queue_behind(run: &Run<'_>, dump: &Dump<'_>, root: usize, queue: usize) -> Op
         .1;
     let lock = direct.thread.waits_for.as_ref()?;
     let askers: BTreeSet<&str> = waiters.iter().filter_map(|(_, seen)| seen.asker()).collect();
-    let askers: Vec<&str> = askers.into_iter().take(NAMED).collect();
+    let askers: Vec<&str> = askers.into_iter().take(MAX_HOLDERS).collect();
     let title = format!("{queue} threads wait for what {} holds", dumped::name(holder));
     let text = format!(
         "{queue} of {} threads wait for {}, directly or behind another waiter; among them {}, in {}",
@@ -459,7 +459,7 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
     };
     let mut held: Vec<String> = holders.iter().map(|holder| say::who(&holder.name)).collect();
     held.dedup();
-    held.truncate(NAMED);
+    held.truncate(MAX_HOLDERS);
     let text = format!(
         "the lock at {}, {how} {}",
         say::name_or(name, "one address"),

@@ -8,11 +8,11 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// Share of the elapsed time from which it is spoken of: what nobody can end lasts until the program is ended from outside,
 /// which may be soon after.
-const FROM: f64 = 0.01;
+const MIN_SHARE: f64 = 0.01;
 
 /// How long such a wait must have lasted, nanoseconds: a thread that has been made and not been heard of yet may end shorter
 /// ones.
-const LASTS: Ns = 50_000_000;
+const MIN_WAIT_NS: Ns = 50_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
     about: "no thread is left that could release the lock",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
-    from: FROM,
+    from: MIN_SHARE,
     generality: Generality::Specific,
     explains: &[],
     place: Place::End,
@@ -28,7 +28,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let orphaned = waits.only(|wait| wait.orphaned.is_some() && !wait.deadlock && wait.max >= LASTS);
+    let orphaned = waits.only(|wait| wait.orphaned.is_some() && !wait.deadlock && wait.max >= MIN_WAIT_NS);
     let groups = orphaned.map_or_else(Vec::new, |all| {
         all.split(|wait| {
             let whole = wait.orphaned.as_ref().is_some_and(|orphaned| orphaned.all_of > 0);
@@ -39,7 +39,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     });
     let findings: Vec<Finding> = groups
         .iter()
-        .filter(|group| run.matters(group.cost(), FROM))
+        .filter(|group| run.matters(group.cost(), MIN_SHARE))
         .filter_map(finding)
         .collect();
     match findings.is_empty() {

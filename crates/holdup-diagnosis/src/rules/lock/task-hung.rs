@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Frames of a stack that are quoted: enough to see what it waits for and through which file system.
-const FRAMES: usize = 6;
+const MAX_FRAMES: usize = 6;
 
 /// Frames of every wait, which say nothing.
 const ALWAYS: [&str; 5] = [
@@ -128,7 +128,7 @@ fn stack(frames: &[String]) -> Option<String> {
         .iter()
         .map(String::as_str)
         .filter(|frame| !ALWAYS.contains(frame))
-        .take(FRAMES)
+        .take(MAX_FRAMES)
         .collect();
     (!named.is_empty()).then(|| {
         format!(

@@ -30,10 +30,10 @@ pub(crate) const LONGER_BY_NS: Ns = 1_000_000_000;
 const TIMES: Ns = 10;
 
 /// and if it is known from at least so many.
-const KNOWN_FROM: u64 = 5;
+const MIN_KNOWN_GAPS: u64 = 5;
 
 /// Gaps that are shown.
-const SHOWN: usize = 4;
+const MAX_SHOWN_GAPS: usize = 4;
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let kinds = [SpanKind::LogGap, SpanKind::LogSilence];
@@ -74,7 +74,7 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
     let shown: Vec<&Span> = unusual
         .iter()
         .filter(|gap| gap.quote.source == source && begins(gap) == begins(first))
-        .take(SHOWN)
+        .take(MAX_SHOWN_GAPS)
         .copied()
         .collect();
     let named: Vec<String> = shown
@@ -128,7 +128,7 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
 /// Whether it is long, and long for what it is.
 fn unusual(gap: &Span) -> bool {
     match gap.usual {
-        Some((usual, count)) if count >= KNOWN_FROM => {
+        Some((usual, count)) if count >= MIN_KNOWN_GAPS => {
             gap.ns >= LONGER_BY_NS && gap.ns >= usual.saturating_mul(TIMES)
         }
         Some((usual, _)) => gap.ns >= LONG_GAP_NS && gap.ns >= usual.saturating_mul(3),

@@ -21,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Times from which a step recurs.
-const RECURS: usize = 3;
+const MIN_RECURRENCES: usize = 3;
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let mut steps: BTreeMap<(u32, &str), Vec<&Span>> = BTreeMap::new();
@@ -40,7 +40,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             "how long steps of requests take: a log whose lines name their thread or request and say what begins".to_owned(),
         );
     };
-    if most.len() < RECURS {
+    if most.len() < MIN_RECURRENCES {
         return Verdict::Clear(format!("{name} occurs {} times", most.len()));
     }
     let all = most[0]

@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Share of the elapsed time on a CPU below which the rest is worth a look: with half of it, either could be shortened.
-const LITTLE: f64 = 0.5;
+const MAX_CPU_SHARE: f64 = 0.5;
 
 /// Nanoseconds of elapsed time from which it matters: starting a program alone waits for milliseconds.
 const MIN_NS: Ns = 1_000_000_000;
@@ -37,7 +37,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             continue;
         };
         let share = cpu as f64 / span.ns.max(1) as f64;
-        if span.ns >= MIN_NS && share <= LITTLE {
+        if span.ns >= MIN_NS && share <= MAX_CPU_SHARE {
             let waited = |(span, cpu): (&Span, Ns)| span.ns.saturating_sub(cpu);
             if worst.is_none_or(|worst| waited((span, cpu)) > waited(worst)) {
                 worst = Some((span, cpu));

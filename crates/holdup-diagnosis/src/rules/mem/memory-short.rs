@@ -25,17 +25,17 @@ pub(crate) const RULE: Rule = Rule {
 pub(crate) const LOW: f64 = 0.05;
 
 /// The same where a tenth of memory has been pushed out to swap already.
-const LOW_WITH_SWAP: f64 = 0.10;
-const SWAPPED: f64 = 0.10;
+const MAX_AVAILABLE_SHARE_WITH_SWAP: f64 = 0.10;
+const MIN_SWAPPED_SHARE: f64 = 0.10;
 
 /// Share of the swap from which its use is worth a note: a few idle programs fill less.
 pub(crate) const SWAP_IN_USE: f64 = 0.25;
 
 /// Percent of memory of one process from which it is the one to ask.
-const HOG: f64 = 30.0;
+const MIN_PROCESS_PERCENT: f64 = 30.0;
 
 /// Percent of a CPU's time from which its waiting for disks is worth a word.
-const IOWAIT: f64 = 20.0;
+const MIN_IOWAIT_PERCENT: f64 = 20.0;
 
 /// What one report says of memory, KiB.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +69,7 @@ impl Memory<'_> {
     }
 
     fn is_short(&self) -> bool {
-        self.share() < LOW || (self.share() < LOW_WITH_SWAP && self.swap_used >= SWAPPED * self.total)
+        self.share() < LOW || (self.share() < MAX_AVAILABLE_SHARE_WITH_SWAP && self.swap_used >= MIN_SWAPPED_SHARE * self.total)
     }
 }
 
@@ -103,7 +103,7 @@ fn finding(memory: &Memory<'_>) -> Finding {
     let level = memory.level;
     let hog = level
         .most(Metric::ProcessMemoryPercent)
-        .filter(|(_, point)| point.value >= HOG);
+        .filter(|(_, point)| point.value >= MIN_PROCESS_PERCENT);
     let mut title = "Memory is short: ".to_owned();
     if let Some((name, point)) = hog {
         title += &format!("{name} holds {:.1} % of it, ", point.value);
@@ -176,7 +176,7 @@ fn finding(memory: &Memory<'_>) -> Finding {
 fn waits(level: Level<'_>) -> Option<Evidence> {
     let iowait = level
         .point(Metric::CpuIowaitPercent)
-        .filter(|point| point.value >= IOWAIT)?;
+        .filter(|point| point.value >= MIN_IOWAIT_PERCENT)?;
     let user = level
         .value(Metric::CpuUserPercent)
         .map(|user| format!(" and computes {user:.1} %"));

@@ -22,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Bytes from which an empty disk is worth a word beside a swap area that is not used: less than that is no swap for
 /// anything that runs today.
-const WORTH: u64 = 256 << 20;
+const MIN_DISK_BYTES: u64 = 256 << 20;
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     if observed.devices.is_empty() {
@@ -95,7 +95,7 @@ fn is_empty(observed: &Observed, device: &SeenDevice) -> bool {
     device.kind == "disk"
         && device.file_system.as_deref() == Some("")
         && device.mount.as_deref().unwrap_or_default().is_empty()
-        && device.size.is_some_and(|size| size >= WORTH)
+        && device.size.is_some_and(|size| size >= MIN_DISK_BYTES)
         && !has_parts()
 }
 

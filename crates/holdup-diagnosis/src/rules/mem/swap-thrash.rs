@@ -17,7 +17,7 @@ pub(crate) const PAGES: f64 = 100.0;
 pub(crate) const KIB: f64 = 4.0 * PAGES;
 
 /// Percent of an interval with a request in flight from which another disk is worth naming.
-const BUSY: f64 = 30.0;
+const MIN_BUSY_PERCENT: f64 = 30.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -151,7 +151,7 @@ fn seen_in(run: &Run<'_>, rate: &Intervals<'_>, swap: Option<&str>) -> Finding {
             .and_if(iowait(rate));
     let others = figures::of(rate.observed, Metric::DiskUtilPercent).filter(|disk| {
         let own = swap.is_some() && disk.of() == rate.of();
-        !own && disk.series.source == rate.series.source && disk.most() >= BUSY
+        !own && disk.series.source == rate.series.source && disk.most() >= MIN_BUSY_PERCENT
     });
     for disk in others.take(2) {
         finding = finding.and(paging::disk(&disk));

@@ -6,10 +6,10 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// Percent of the time in which some task waited for memory from which the machine is noticeably slower.
-pub(crate) const SOME: f64 = 20.0;
+pub(crate) const MIN_SOME_PERCENT: f64 = 20.0;
 
 /// The same in which all tasks did that had something to do: that time is lost whole. A tenth.
-pub(crate) const FULL: f64 = 10.0;
+pub(crate) const MIN_FULL_PERCENT: f64 = 10.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -25,8 +25,8 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let full = pressures::high(observed, Metric::PressureMemoryFullPercent, FULL);
-    let some = pressures::high(observed, Metric::PressureMemorySomePercent, SOME);
+    let full = pressures::high(observed, Metric::PressureMemoryFullPercent, MIN_FULL_PERCENT);
+    let some = pressures::high(observed, Metric::PressureMemorySomePercent, MIN_SOME_PERCENT);
     let Some(worst) = full.or(some) else {
         return match pressures::most(observed, Metric::PressureMemorySomePercent) {
             Some(most) => Verdict::Clear(format!("tasks waited for memory at most {most:.1} % of the time")),

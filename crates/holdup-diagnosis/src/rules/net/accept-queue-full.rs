@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 
 /// Wait from which a request was repeated at least once, nanoseconds: the kernel's first repetition comes after 1 s.
 /// On one machine nothing else drops the first one.
-const REPEATED: Ns = 1_000_000_000;
+const MIN_REPEATED_NS: Ns = 1_000_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -50,7 +50,7 @@ fn listener<'a>(run: &Run<'a>, wait: &AttributedWait) -> Option<&'a Listener> {
 
 /// Whether a wait is one for a listener of this machine with a queue.
 pub(super) fn is_queue(run: &Run<'_>, wait: &AttributedWait) -> bool {
-    let unanswered = wait.max >= REPEATED || wait.timed_out > 0 || came_to_nothing(run, wait);
+    let unanswered = wait.max >= MIN_REPEATED_NS || wait.timed_out > 0 || came_to_nothing(run, wait);
     unanswered && listener(run, wait).is_some()
 }
 

@@ -10,11 +10,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// Wait from which a call counts as given up even where it was not seen how the wait ended, nanoseconds: just under
 /// the 25 s that every D-Bus library waits unless it is told otherwise.
-const GIVEN_UP: Ns = 24_500_000_000;
+const MIN_GIVEN_UP_NS: Ns = 24_500_000_000;
 
 /// Wait for an answer from which somebody who looks at a running process means this one, nanoseconds: services on the bus
 /// answer within milliseconds.
-const STUCK: Ns = 1_000_000_000;
+const MIN_STUCK_NS: Ns = 1_000_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -50,10 +50,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     // Who listens for what others tell on the bus waits there for ever, and called nobody.
     let stuck = |wait: &AttributedWait| {
-        let goes_on = run.attributed.of_threads && wait.open && wait.max >= STUCK;
+        let goes_on = run.attributed.of_threads && wait.open && wait.max >= MIN_STUCK_NS;
         goes_on && user_code::awaits_bus_answer(&wait.asker.stack)
     };
-    let given_up = |wait: &AttributedWait| !run.attributed.of_threads && wait.max >= GIVEN_UP;
+    let given_up = |wait: &AttributedWait| !run.attributed.of_threads && wait.max >= MIN_GIVEN_UP_NS;
     let unanswered = bus.only(|wait| wait.timed_out > 0 || given_up(wait) || stuck(wait));
     let Some(unanswered) = unanswered.filter(|waits| run.matters(waits.cost(), MATTERS)) else {
         let (count, longest) = (say::several(bus.count(), "wait"), duration(bus.longest().max));

@@ -9,7 +9,7 @@ use holdup_model::connections::Connections;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Refusals from which it is a program that tries again rather than one that goes on to the next address.
-const AGAIN: u64 = 3;
+const MIN_REFUSALS: u64 = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -28,7 +28,7 @@ pub(crate) const RULE: Rule = Rule {
 pub(in crate::rules) fn refused<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a Connections> {
     let peers = run.attributed.connections.iter();
     let worst = peers
-        .filter(|peer| peer.refused >= AGAIN)
+        .filter(|peer| peer.refused >= MIN_REFUSALS)
         .max_by_key(|peer| peer.slept_ns)?;
     let most_of_it = worst.slept_ns.saturating_mul(2) > waits.own();
     (most_of_it && run.matters(worst.slept_ns.min(waits.cost()), MATTERS)).then_some(worst)

@@ -6,7 +6,7 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// Share of the table from which the next burst is dropped: a tenth is left.
-pub(crate) const FULL: f64 = 0.90;
+pub(crate) const MIN_USED_SHARE: f64 = 0.90;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -69,7 +69,7 @@ fn by_figures(observed: &Observed) -> Verdict {
         return logs::kernel_silent(observed, "a full connection table");
     };
     let (count, share) = (entries.value, 100.0 * entries.value / most);
-    if count < FULL * most {
+    if count < MIN_USED_SHARE * most {
         return Verdict::Clear(format!(
             "{count:.0} connections are tracked, of at most {most:.0}"
         ));

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 
 /// Wait from which a request was repeated at least once, nanoseconds: the kernel's first repetition comes after 1 s,
 /// and no distance on Earth makes an answer take as long.
-const REPEATED: Ns = 1_000_000_000;
+const MIN_REPEATED_NS: Ns = 1_000_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -32,7 +32,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(unanswered) = waits
         .only(|wait| {
             !(is_metadata(wait) || is_queue(run, wait) || in_vain(run, wait))
-                && (wait.max.max(wait.outstanding) >= REPEATED || wait.timed_out > 0 || came_to_nothing(run, wait))
+                && (wait.max.max(wait.outstanding) >= MIN_REPEATED_NS || wait.timed_out > 0 || came_to_nothing(run, wait))
         })
         .filter(|unanswered| run.matters(unanswered.cost(), MATTERS))
     else {

@@ -6,12 +6,12 @@ use holdup_evidence::observed::{SocketCount, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
-/// Connections with one peer, or of one service, that this machine closed within [`REMEMBERED`], from which it is not
+/// Connections with one peer, or of one service, that this machine closed within [`TIME_WAIT_SECONDS`], from which it is not
 /// that some pool shrank.
 const MIN_CONNECTIONS: u64 = 500;
 
 /// Seconds for which Linux remembers a connection that it closed (TIME-WAIT); it can't be set.
-const REMEMBERED: f64 = 60.0;
+const TIME_WAIT_SECONDS: f64 = 60.0;
 
 /// How many times the established ones they must be.
 const TIMES: u64 = 3;
@@ -58,7 +58,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             say::several(table.total, "socket")
         ));
     };
-    let (count, rate) = (many.count, many.count as f64 / REMEMBERED);
+    let (count, rate) = (many.count, many.count as f64 / TIME_WAIT_SECONDS);
     let title = match many.by {
         SocketKey::Peer => format!(
             "Connections to {} are not reused: about {rate:.0} a second end",

@@ -8,7 +8,7 @@ use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// Connections closed by the peer and not by the program, at one instant, from which it is no chance: a program that
 /// closes them at all does so within milliseconds of reading the end.
-const PILE: u64 = 20;
+const MIN_CONNECTIONS: u64 = 20;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -38,11 +38,11 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     if whose.is_empty() {
         whose = sockets::counts(table, TcpState::CloseWait, SocketKey::Local).collect();
     }
-    whose.retain(|count| count.count >= PILE);
+    whose.retain(|count| count.count >= MIN_CONNECTIONS);
     if whose.is_empty() {
         // Of clients each has a port of its own: what they have in common is the peer.
         whose = sockets::counts(table, TcpState::CloseWait, SocketKey::Peer).collect();
-        whose.retain(|count| count.count >= PILE);
+        whose.retain(|count| count.count >= MIN_CONNECTIONS);
     }
     if whose.is_empty() {
         return Verdict::Clear(format!(

@@ -9,11 +9,11 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Wait from which a server counts as silent even where it was not seen how the wait ended, nanoseconds: just under
 /// the resolver's default time-out of 5 s. A slow answer that travels round the world takes a tenth of it.
-const SILENT: Ns = 4_500_000_000;
+const MIN_SILENCE_NS: Ns = 4_500_000_000;
 
 /// Time for which an event loop has questions outstanding on one socket, and gets no answer to any, from which the server counts as
 /// silent, nanoseconds: twice as long as a slow answer takes that travels round the world.
-const NONE_ANSWERED: Ns = 1_000_000_000;
+const MIN_NONE_ANSWERED_NS: Ns = 1_000_000_000;
 
 /// Where systemd-resolved listens; it passes questions on to the servers of each network.
 const RESOLVED: &str = "127.0.0.53";
@@ -43,7 +43,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // A service of this machine has a path, and a rule of its own.
     let server = |wait: &AttributedWait| !wait.resource.name.starts_with('/');
     let unanswered = |wait: &AttributedWait| {
-        wait.timed_out > 0 || wait.max >= SILENT || wait.outstanding >= NONE_ANSWERED
+        wait.timed_out > 0 || wait.max >= MIN_SILENCE_NS || wait.outstanding >= MIN_NONE_ANSWERED_NS
     };
     let silent = waits.only(|wait| server(wait) && unanswered(wait));
     let cost = silent.as_ref().map_or(0, Waits::cost);
@@ -122,15 +122,15 @@ fn by_address(group: &Waits<'_>) -> bool {
 /// Which names were asked for, and how often.
 fn names(group: &Waits<'_>) -> Option<Evidence> {
     /// Names that are listed before it is said how many more there are.
-    const LISTED: usize = 3;
+    const MAX_LISTED: usize = 3;
     let mut names: Vec<&str> = group
         .iter()
         .filter_map(|wait| wait.resource.detail.name.as_deref())
         .collect();
     names.sort_unstable();
     names.dedup();
-    let more = names.len().saturating_sub(LISTED);
-    let listed = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(MAX_LISTED);
+    let listed = names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ");
     let more = if more > 0 {
         format!(" and {more} more")
     } else {

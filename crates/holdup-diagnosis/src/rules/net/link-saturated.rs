@@ -8,7 +8,7 @@ use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// Percent of the link's speed, as the mean of an interval, from which bursts within it find the link full.
-pub(crate) const FULL: f64 = 80.0;
+pub(crate) const MIN_USED_PERCENT: f64 = 80.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -32,7 +32,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     };
     match links
         .iter()
-        .find(|link| often(link.from(FULL).len(), link.count()))
+        .find(|link| often(link.from(MIN_USED_PERCENT).len(), link.count()))
     {
         Some(link) => fires(finding(link)),
         None => Verdict::Clear(format!(

@@ -12,7 +12,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeMap;
 
 /// Share of the ports from which finding a free one takes long and often fails.
-const FULL: f64 = 0.90;
+const MIN_USED_SHARE: f64 = 0.90;
 
 /// The setting that says which ports there are.
 const RANGE: &str = "net/ipv4/ip_local_port_range";
@@ -21,7 +21,7 @@ const RANGE: &str = "net/ipv4/ip_local_port_range";
 const USUAL: u64 = 28_232;
 
 /// Failures from which it is a program that tries again.
-const AGAIN: u64 = 3;
+const MIN_FAILURES: u64 = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -44,7 +44,7 @@ pub(crate) const RULE: Rule = Rule {
 pub(in crate::rules) fn without_port<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a Connections> {
     let peers = run.attributed.connections.iter();
     let worst = peers
-        .filter(|peer| peer.no_port >= AGAIN)
+        .filter(|peer| peer.no_port >= MIN_FAILURES)
         .max_by_key(|peer| peer.slept_without_port_ns)?;
     let slept = worst.slept_without_port_ns;
     let most_of_it = slept.saturating_mul(2) > waits.own();
@@ -151,7 +151,7 @@ fn by_artefacts(run: &Run<'_>, observed: &Observed) -> Verdict {
     let told = ports(run);
     let ports = told.unwrap_or(USUAL);
     let (peer, count, quote) = match most(table) {
-        Some(most) if most.1 as f64 >= FULL * ports as f64 => most,
+        Some(most) if most.1 as f64 >= MIN_USED_SHARE * ports as f64 => most,
         most => {
             let (peer, count) = most.map_or(("one peer", 0), |(peer, count, _)| (peer, count));
             return Verdict::Clear(format!("{count} connections to {peer}, for {ports} ports"));

@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// Wait from which a metadata service counts as absent even where it was not seen how the wait ended, nanoseconds: it
 /// answers from the same host or rack, within milliseconds; a second is the kernel's first repetition.
-const ABSENT: Ns = 1_000_000_000;
+const MIN_ABSENT_NS: Ns = 1_000_000_000;
 
 /// Where clouds serve the metadata of a guest: nearly all of them, then Alibaba's, and Amazon's by IPv6.
 const METADATA: [IpAddr; 3] = [
@@ -48,7 +48,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(asked) = waits.only(is_metadata) else {
         return Verdict::Clear("no cloud's metadata service was asked".to_owned());
     };
-    let absent = asked.only(|wait| wait.timed_out > 0 || wait.max >= ABSENT);
+    let absent = asked.only(|wait| wait.timed_out > 0 || wait.max >= MIN_ABSENT_NS);
     let Some(absent) = absent.filter(|waits| run.matters(waits.cost(), MATTERS)) else {
         let longest = duration(asked.longest().max);
         return Verdict::Clear(format!("the metadata service answered within {longest}"));

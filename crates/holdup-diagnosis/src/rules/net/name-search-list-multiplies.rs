@@ -9,7 +9,7 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of one kind that are listed.
-const LISTED: usize = 3;
+const MAX_LISTED: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -86,8 +86,8 @@ fn finding(run: &Run<'_>, vain: &Waits<'_>, search: &[String]) -> Finding {
         say::several(names.len() as u64, "other name"),
         duration(vain.cost())
     );
-    let more = names.len().saturating_sub(LISTED);
-    let listed = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(MAX_LISTED);
+    let listed = names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ");
     let more = if more > 0 {
         format!(" and {more} more")
     } else {

@@ -9,7 +9,7 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// Wait from which a local service counts as silent even where it was not seen how the wait ended, nanoseconds: just
 /// under the 5 s after which the C library gives up on its cache.
-const SILENT: Ns = 4_500_000_000;
+const MIN_SILENCE_NS: Ns = 4_500_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -83,7 +83,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         (None, None) => socket.clone(),
     };
     let longest = group.longest().max;
-    let silent = group.timed_out() > 0 || longest >= SILENT;
+    let silent = group.timed_out() > 0 || longest >= MIN_SILENCE_NS;
     let title = match silent {
         true => format!("{who} does not answer name queries"),
         false => format!("{who} takes {} to answer a name query", duration(longest)),

@@ -11,7 +11,7 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use std::net::SocketAddr;
 
 /// Requests from which their slowest hundredth says how long clients wait.
-const ENOUGH: u64 = 100;
+const MIN_REQUESTS: u64 = 100;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -78,7 +78,7 @@ fn goes_on(run: &Run<'_>, group: &Waits<'_>) -> bool {
 /// busy asks others all the time, and that is no trouble.
 fn served_at_once(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let requests = run.attributed.requests.as_ref();
-    let at_once = requests.is_some_and(|told| told.count >= ENOUGH && told.p99 < HARM_FLOOR);
+    let at_once = requests.is_some_and(|told| told.count >= MIN_REQUESTS && told.p99 < HARM_FLOOR);
     run.attributed.of_threads && at_once && group.longest().max < HARM_FLOOR
 }
 

@@ -8,7 +8,7 @@ use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// Bytes unread from which they are no single message on its way to a reader: a few of the kernel's own first windows.
-const MUCH: u64 = 65_536;
+const MIN_UNREAD_BYTES: u64 = 65_536;
 
 /// Nanoseconds since the last of them came, from which nobody can be said to be reading.
 const MIN_NS: Ns = 1_000_000_000;
@@ -31,7 +31,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let mut full: Vec<&SeenConnection> = sockets::connections(observed)
         .filter(|(table, one)| {
             let sender = other_end(table, one).is_some_and(|sender| sender.unsent > 0);
-            one.state == Some(TcpState::Established) && one.unread >= MUCH && !sender
+            one.state == Some(TcpState::Established) && one.unread >= MIN_UNREAD_BYTES && !sender
         })
         .map(|(_, one)| one)
         .collect();

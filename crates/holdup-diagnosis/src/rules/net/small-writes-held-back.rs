@@ -8,7 +8,7 @@ use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Waits from which it is how the program works rather than a coincidence.
-const AGAIN_AND_AGAIN: u64 = 5;
+const MIN_WAITS: u64 = 5;
 
 /// Median length of such waits, nanoseconds: an acknowledgement is delayed for 40 ms at least on Linux and for 200 ms
 /// at most on most systems. What is shorter does no harm, what is longer is mostly the peer's own time.
@@ -32,7 +32,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .mostly(|tcp| tcp.held_back_ns)
         .filter(|held| DELAYED.contains(&held.median()));
     let Some(held) =
-        held.filter(|held| held.tcp().held_back >= AGAIN_AND_AGAIN && run.matters(held.cost(), MATTERS))
+        held.filter(|held| held.tcp().held_back >= MIN_WAITS && run.matters(held.cost(), MATTERS))
     else {
         let (all, held) = (waits.tcp().seen, waits.tcp().held_back);
         let clear = || {

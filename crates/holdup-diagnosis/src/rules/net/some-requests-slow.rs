@@ -6,17 +6,17 @@ use holdup_model::attributed::{AttributedWait, Requests, SlowRequest};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Requests below which the slowest hundredth is one, and one may be chance.
-const ENOUGH: u64 = 100;
+const MIN_REQUESTS: u64 = 100;
 
 /// How many times as long as the others the slow ones take: less is within what load alone does to a queue.
-const TIMES: Ns = 3;
+const MIN_FACTOR: Ns = 3;
 
 /// By how much longer they take at least, nanoseconds: people begin to notice a tenth of a second, and a page has more than
 /// one request.
-const LONGER: Ns = 30_000_000;
+const MIN_EXCESS_NS: Ns = 30_000_000;
 
 /// The part of the difference that one cause must explain.
-const EXPLAINS: f64 = 0.5;
+const MIN_EXPLAINED_SHARE: f64 = 0.5;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -45,9 +45,9 @@ fn ends_in_queue(run: &Run<'_>, cause: Cause) -> bool {
 }
 
 fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
-    if requests.count < ENOUGH {
+    if requests.count < MIN_REQUESTS {
         return Verdict::Clear(format!(
-            "{} requests were answered: too few to call some of them slow, below {ENOUGH}",
+            "{} requests were answered: too few to call some of them slow, below {MIN_REQUESTS}",
             requests.count
         ));
     }
@@ -55,7 +55,7 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
         return Verdict::CannotTell("how long single requests took".to_owned());
     };
     let longer = slow.ns.saturating_sub(slow.usual);
-    if slow.ns < slow.usual.saturating_mul(TIMES) || longer < LONGER {
+    if slow.ns < slow.usual.saturating_mul(MIN_FACTOR) || longer < MIN_EXCESS_NS {
         return Verdict::Clear(format!(
             "the slowest hundredth of {} requests took {} each, the middle half {}",
             requests.count,
@@ -66,7 +66,7 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let main = slow
         .more
         .first()
-        .filter(|(_, ns)| *ns as f64 >= longer as f64 * EXPLAINS);
+        .filter(|(_, ns)| *ns as f64 >= longer as f64 * MIN_EXPLAINED_SHARE);
     let Some((cause, more)) = main else {
         return Verdict::CannotTell(format!(
             "the cause of the slow ones, {} each: no cause explains half of it, perhaps because the thread \

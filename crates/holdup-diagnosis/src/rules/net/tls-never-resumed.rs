@@ -22,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Full handshakes with one peer from which "none was resumed" is no beginning any more: the first has nothing to resume,
 /// and a second at the same time has not either.
-const SEVERAL: usize = 3;
+const MIN_HANDSHAKES: usize = 3;
 
 /// What a client can do.
 const ONE_CONTEXT: &str =
@@ -47,7 +47,7 @@ struct PeerHandshakes<'a> {
 
 impl PeerHandshakes<'_> {
     fn is_several(&self) -> bool {
-        self.in_vain > 0 || self.full() >= SEVERAL
+        self.in_vain > 0 || self.full() >= MIN_HANDSHAKES
     }
 
     fn full(&self) -> usize {

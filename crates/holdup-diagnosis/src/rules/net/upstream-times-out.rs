@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Servers that are told; those that were given up most often first.
-const SERVERS: usize = 3;
+const MAX_SERVERS: usize = 3;
 
 /// What nginx is at until it has a connection.
 const CONNECTING: &str = "connecting to upstream";
@@ -41,7 +41,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     told.sort_by_key(|(_, lines)| std::cmp::Reverse(lines.len()));
     let findings = told
         .iter()
-        .take(SERVERS)
+        .take(MAX_SERVERS)
         .map(|((upstream, doing), lines)| finding(observed, upstream, doing, lines));
     Verdict::Fires(findings.collect())
 }

@@ -43,14 +43,14 @@ const MIN_SHARE: f64 = 0.30;
 
 /// How long a program runs and waits, without queueing for a CPU, that hardly does anything, in nanoseconds: loading a
 /// dynamically linked `true` and ending it takes 0.6 to 1.5 ms on machines of today.
-const HARDLY: Ns = 4_000_000;
+const MAX_SHORT_RUN_NS: Ns = 4_000_000;
 
 /// Looks between which there was one that none of them met, from which there are many: as many by chance is hardly to be had, and fewer are
 /// of any script.
 const MIN_UNSAMPLED_STARTS: u64 = 10;
 
 /// Programs that are named at most.
-const NAMED: usize = 3;
+const MAX_PROGRAMS: usize = 3;
 
 /// Programs of one name.
 #[derive(Default)]
@@ -64,13 +64,13 @@ struct Program {
 
 impl Program {
     fn short(&self) -> bool {
-        self.lived / self.starts.max(1) <= HARDLY
+        self.lived / self.starts.max(1) <= MAX_SHORT_RUN_NS
     }
 }
 
 /// How long a process lives that is not kept to be used again, in nanoseconds: servers that keep processes give them hundreds of
 /// requests or minutes.
-const SHORT: Ns = 1_000_000_000;
+const MAX_LIFETIME_NS: Ns = 1_000_000_000;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if let Some(churn) = run
@@ -119,7 +119,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 
 /// What runs already: what making and ending processes costs, without what they do.
 fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
-    let short = |one: &&Births| one.what == Born::Process && one.p50 < SHORT && one.ended > 0;
+    let short = |one: &&Births| one.what == Born::Process && one.p50 < MAX_LIFETIME_NS && one.ended > 0;
     let births: Vec<&Births> = churn.made.iter().filter(short).collect();
     let ended: u64 = births.iter().map(|one| one.ended).sum();
     let makers: BTreeSet<u32> = births.iter().map(|one| one.by.name.pid).collect();
@@ -168,7 +168,7 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     let named: Vec<&str> = by
         .names
         .iter()
-        .take(NAMED)
+        .take(MAX_PROGRAMS)
         .map(|called| called.name.as_str())
         .collect();
     let lived = format!(
@@ -223,7 +223,7 @@ fn between_samples(run: &Run<'_>, waits: &Waits<'_>) -> Option<Verdict> {
     let parents =
         run.waits(|wait| wait.handed_on_ns > 0 && wait.holders.iter().any(|holder| holder.name.pid == 0));
     let parent = parents.map_or_else(|| "It".to_owned(), |parents| say::who(&parents.main().asker.name));
-    let named: Vec<&str> = names.into_iter().take(NAMED).collect();
+    let named: Vec<&str> = names.into_iter().take(MAX_PROGRAMS).collect();
     let title = format!(
         "{parent} starts one short program after the other ({}): they take {} of the time",
         named.join(", "),
@@ -261,7 +261,7 @@ fn programs(threads: &[ThreadLedger]) -> BTreeMap<&str, Program> {
             .map_or(0, |tally| tally.ns);
         let lived = thread.wall.saturating_sub(queued);
         let one = thread.threads == 1;
-        if one && lived > HARDLY {
+        if one && lived > MAX_SHORT_RUN_NS {
             continue;
         }
         let program = programs.entry(name).or_default();
@@ -286,7 +286,7 @@ fn finding(
     let lived: Ns = names.iter().map(|(_, program)| program.lived).sum();
     let named: Vec<String> = names
         .iter()
-        .take(NAMED)
+        .take(MAX_PROGRAMS)
         .map(|(name, program)| format!("{name} {} times", program.starts))
         .collect();
     let parents = run.waits(|wait| wait.cause == Cause::ProcessChild);

@@ -31,13 +31,13 @@ const MIN_THREADS: u64 = 200;
 
 /// How long a thread that hardly does anything runs and waits, without queueing for a CPU, in nanoseconds. Starting and
 /// ending one takes 20 to 60 µs.
-const HARDLY: Ns = 1_000_000;
+const MAX_SHORT_RUN_NS: Ns = 1_000_000;
 
 /// Of what runs already: threads that ended within a second, from which they are not a pool's that is being filled or emptied,
 const MIN_LIVE_THREADS: u64 = 100;
 
 /// and how long one lives that is not kept to be used again, in nanoseconds: pools keep idle threads for seconds and more.
-const SHORT: Ns = 1_000_000_000;
+const MAX_LIFETIME_NS: Ns = 1_000_000_000;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if let Some(churn) = run
@@ -86,7 +86,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 /// What runs already: what making and ending threads costs, however long each of them lives.
 fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
     let mut processes: BTreeMap<u32, (u64, &Births)> = BTreeMap::new();
-    let short = |one: &&Births| one.what == Born::Thread && one.p50 < SHORT && one.ended > 0;
+    let short = |one: &&Births| one.what == Born::Thread && one.p50 < MAX_LIFETIME_NS && one.ended > 0;
     for one in churn.made.iter().filter(short) {
         processes.entry(one.by.name.pid).or_insert((0, one)).0 += one.ended;
     }
@@ -133,10 +133,10 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
 const MIN_LOGGED_THREADS: u64 = 100;
 
 /// how many a second, on the mean: a million a day are 11.6, and fewer than one a second costs nothing that matters,
-const PER_SECOND: f64 = 1.0;
+const MIN_LOGGED_PER_SECOND: f64 = 1.0;
 
 /// and how long one lives that is not kept to be used again, in milliseconds: a pool keeps its threads for a minute.
-const SHORT_MS: f64 = 1_000.0;
+const MAX_LOGGED_LIFETIME_MS: f64 = 1_000.0;
 
 /// A JVM's log of its threads.
 fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
@@ -152,7 +152,7 @@ fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let log = covered(observed, SpanKind::JvmLogCovers, lives.source);
     let rate = count as f64 / (log as f64 / 1e9).max(1.0);
     let step = of_source(observed, SpanKind::StepWithThreads, lives.source).next();
-    let many = count >= MIN_LOGGED_THREADS && rate >= PER_SECOND;
+    let many = count >= MIN_LOGGED_THREADS && rate >= MIN_LOGGED_PER_SECOND;
     if !many && (step.is_none() || count == 0) {
         return Verdict::Clear(format!(
             "{} lived for less than a second in {} of log",
@@ -161,7 +161,7 @@ fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
         ));
     }
     let median = median(lives);
-    let first = lives.points.iter().find(|point| point.value <= SHORT_MS);
+    let first = lives.points.iter().find(|point| point.value <= MAX_LOGGED_LIFETIME_MS);
     let place = first.map_or_else(Default::default, |point| point.quote.clone());
     let title = match (many, step) {
         (false, Some(step)) => format!("{} started and ended within {}", threads(step), duration(step.ns)),
@@ -225,7 +225,7 @@ fn short(lives: &Series) -> u64 {
     let short = lives
         .points
         .iter()
-        .filter(|point| point.value <= SHORT_MS)
+        .filter(|point| point.value <= MAX_LOGGED_LIFETIME_MS)
         .count() as u64;
     let kept = lives.points.len() as u64;
     short.saturating_mul(lives.count).checked_div(kept).unwrap_or(0)
@@ -237,7 +237,7 @@ fn median(lives: &Series) -> Ns {
         .points
         .iter()
         .map(|point| point.value)
-        .filter(|value| *value <= SHORT_MS)
+        .filter(|value| *value <= MAX_LOGGED_LIFETIME_MS)
         .collect();
     short.sort_by(f64::total_cmp);
     short
@@ -262,7 +262,7 @@ fn short_threads(threads: &[ThreadLedger]) -> BTreeMap<u32, (u64, Ns)> {
             .get(&Cause::SchedRunqueue)
             .map_or(0, |tally| tally.ns);
         let lived = thread.wall.saturating_sub(queued);
-        if lived / u64::from(thread.threads.max(1)) <= HARDLY {
+        if lived / u64::from(thread.threads.max(1)) <= MAX_SHORT_RUN_NS {
             let (count, all) = processes.entry(thread.name.pid).or_default();
             *count += u64::from(thread.threads);
             *all = all.saturating_add(lived);

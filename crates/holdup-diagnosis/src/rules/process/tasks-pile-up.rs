@@ -9,13 +9,13 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Severity, Verdict};
 
 /// Tasks at one place in every list from which they pile up: one or two are the work of one program.
-pub(crate) const IN_EACH: usize = 3;
+pub(crate) const MIN_TASKS_IN_EACH_LIST: usize = 3;
 
 /// The same where there is one list only: an instant shows chance as well, so it takes more.
-const AT_ONCE: usize = 6;
+const MIN_TASKS_IN_ONE_LIST: usize = 6;
 
 /// Lists in all of which one and the same task must be at the same place before that is worth a note.
-const LISTS: usize = 3;
+const MIN_LISTS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -40,12 +40,12 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     };
     let lists = series.instants.len();
     if lists > 1
-        && let Some(group) = series.same_place(IN_EACH)
+        && let Some(group) = series.same_place(MIN_TASKS_IN_EACH_LIST)
     {
         return fires(pile(&series, &group, Confidence::Strong));
     }
     if lists == 1
-        && let Some(group) = series.largest(|group| group.tasks.len() >= AT_ONCE)
+        && let Some(group) = series.largest(|group| group.tasks.len() >= MIN_TASKS_IN_ONE_LIST)
     {
         return fires(pile(&series, &group, Confidence::Suspect));
     }
@@ -71,7 +71,7 @@ fn pile<'a>(series: &Series<'a>, group: &Group<'a>, confidence: Confidence) -> F
     let lists = series.instants.len();
     let often = match lists {
         1 => String::new(),
-        lists => format!(", so many at the most of {lists} lists, and at least {IN_EACH} in each"),
+        lists => format!(", so many at the most of {lists} lists, and at least {MIN_TASKS_IN_EACH_LIST} in each"),
     };
     let place = match group.function {
         "" => "in the kernel".to_owned(),
@@ -102,7 +102,7 @@ fn pile<'a>(series: &Series<'a>, group: &Group<'a>, confidence: Confidence) -> F
 
 /// Tasks that are blocked at the same place in every one of several lists.
 fn stands_still<'a>(series: &Series<'a>) -> Option<Group<'a>> {
-    if series.instants.len() < LISTS {
+    if series.instants.len() < MIN_LISTS {
         return None;
     }
     let (first, others) = series.instants.split_first()?;

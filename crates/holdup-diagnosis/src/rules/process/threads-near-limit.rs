@@ -6,7 +6,7 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Part of the limit from which a peak is enough to reach it.
-const NEAR: f64 = 0.8;
+const MIN_USED_SHARE: f64 = 0.8;
 
 /// Threads from which their number is worth a note where the limit is not told: a third of the 32768 process ids that
 /// kernels have unless somebody gave them more.
@@ -39,7 +39,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     });
     let count = threads.most();
     match limits.min_by(|(_, a), (_, b)| a.total_cmp(b)) {
-        Some((name, limit)) if count >= NEAR * limit => fires(near(&threads, name, limit)),
+        Some((name, limit)) if count >= MIN_USED_SHARE * limit => fires(near(&threads, name, limit)),
         Some((name, limit)) => Verdict::Clear(format!(
             "at most {count:.0} threads, {} of {name} = {limit:.0}",
             say::percent(count / limit)

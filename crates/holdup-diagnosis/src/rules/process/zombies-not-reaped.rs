@@ -10,13 +10,13 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeMap;
 
 /// Zombies from which they are worth a note: one or two are between their end and the next turn of their parent.
-const SOME: usize = 5;
+const MIN_ZOMBIES: usize = 5;
 
 /// Zombies of one parent from which it does not see to them: each takes a process id, of which older kernels have 32768.
-const MANY_ZOMBIES: usize = 50;
+const MIN_ZOMBIES_OF_WARNING: usize = 50;
 
 /// More of them in the last list than in the first from which they grow.
-const GROWN: usize = 10;
+const MIN_GROWTH: usize = 10;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -44,8 +44,8 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let counted = figures::of(observed, Metric::ProcessesZombie);
     let counted = counted.max_by(|a, b| a.most().total_cmp(&b.most()));
     match (worst, counted) {
-        (Some(worst), _) if zombies(worst).count() >= SOME => fires(listed(observed, &lists, worst)),
-        (_, Some(counted)) if counted.most() >= SOME as f64 => fires(by_number(&counted)),
+        (Some(worst), _) if zombies(worst).count() >= MIN_ZOMBIES => fires(listed(observed, &lists, worst)),
+        (_, Some(counted)) if counted.most() >= MIN_ZOMBIES as f64 => fires(by_number(&counted)),
         (Some(worst), _) => Verdict::Clear(format!(
             "at most {} zombie processes in {}",
             zombies(worst).count(),
@@ -92,7 +92,7 @@ fn listed(observed: &Observed, lists: &[&Snapshot], worst: &Snapshot) -> Finding
         None => format!("{all} processes are zombies: their parents do not wait for them"),
     };
     let growth = growth(lists);
-    let severity = match children.len() >= MANY_ZOMBIES || growth.is_some() {
+    let severity = match children.len() >= MIN_ZOMBIES_OF_WARNING || growth.is_some() {
         true => Severity::Warning,
         false => Severity::Note,
     };
@@ -142,12 +142,12 @@ fn growth(lists: &[&Snapshot]) -> Option<(usize, usize)> {
         .map(|snapshot| zombies(snapshot).count())
         .collect();
     let (first, last) = (*counts.first()?, *counts.last()?);
-    (counts.is_sorted() && last >= first + GROWN).then_some((first, last))
+    (counts.is_sorted() && last >= first + MIN_GROWTH).then_some((first, last))
 }
 
 fn by_number(counted: &figures::Intervals<'_>) -> Finding {
     let most = counted.most();
-    let severity = if most >= MANY_ZOMBIES as f64 {
+    let severity = if most >= MIN_ZOMBIES_OF_WARNING as f64 {
         Severity::Warning
     } else {
         Severity::Note

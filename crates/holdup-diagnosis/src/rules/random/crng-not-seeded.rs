@@ -12,14 +12,14 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// How far the end of the wait may be from the kernel log's line, nanoseconds. The log's clock and `CLOCK_MONOTONIC`
 /// start some tens of milliseconds apart, and a waiter that loops looks once a tick.
-const SAME_INSTANT: Ns = 200_000_000;
+const MAX_DISTANCE_NS: Ns = 200_000_000;
 
 /// From how long after its first line a kernel's seeding is trouble although no log says who waited for it, nanoseconds.
 /// Most machines are seeded before their first service starts; half a minute is what people notice of a boot.
-const LATE: Ns = 30_000_000_000;
+const MIN_LATE_NS: Ns = 30_000_000_000;
 
 /// How much longer a wait can be than its boot took to seed the generator, nanoseconds: a log without fractions.
-const ROUNDED: Ns = 1_000_000_000;
+const MAX_ROUNDING_NS: Ns = 1_000_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -56,7 +56,7 @@ fn with_logs(run: &Run<'_>, waits: &Waits<'_>, observed: &Observed, title: Strin
     let mut finding = RULE.finding(Severity::Warning, title, waits).and_if(sources(run));
     let mut can_be = 0;
     for seeding in seeding::all(observed, &clock) {
-        if seeding.after.is_some_and(|after| after + ROUNDED >= longest) {
+        if seeding.after.is_some_and(|after| after + MAX_ROUNDING_NS >= longest) {
             can_be += 1;
             finding = told(observed, &clock, &starts, &seeding)
                 .into_iter()
@@ -91,7 +91,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
         if all.iter().enumerate().any(better) {
             continue;
         }
-        let late = seeding.after.is_some_and(|after| after >= LATE);
+        let late = seeding.after.is_some_and(|after| after >= MIN_LATE_NS);
         if !joined && !late {
             soonest = soonest.max(seeding.after);
             continue;
@@ -233,14 +233,14 @@ fn seeding(run: &Run<'_>, waits: &Waits<'_>) -> (Confidence, Evidence) {
     let line = line
         .rsplit_once("random: ")
         .map_or(line.as_str(), |(_, message)| message);
-    if ended.abs_diff(*seeded) <= SAME_INSTANT {
+    if ended.abs_diff(*seeded) <= MAX_DISTANCE_NS {
         let text = format!(
             "the wait ended at {}, with the kernel's \"{line}\"",
             after_boot(ended)
         );
         return (Confidence::Proved, Evidence::new(text, "the kernel log"));
     }
-    let confidence = if began > seeded + SAME_INSTANT {
+    let confidence = if began > seeded + MAX_DISTANCE_NS {
         Confidence::Suspect
     } else {
         Confidence::Strong

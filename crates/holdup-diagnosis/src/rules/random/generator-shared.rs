@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Threads from which it is a queue.
-const QUEUE: usize = 2;
+const MIN_QUEUED_THREADS: usize = 2;
 
 /// What makes identifiers with the runtime's one generator for them.
 const IDENTIFIERS: &str = "java.util.UUID.randomUUID";
@@ -36,7 +36,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let findings: Vec<Finding> = processes
         .iter()
         .filter(|process| run.matters_without_queueing(process.cost(), MATTERS))
-        .filter(|process| java::threads(process) >= QUEUE)
+        .filter(|process| java::threads(process) >= MIN_QUEUED_THREADS)
         .map(finding)
         .collect();
     if findings.is_empty() {

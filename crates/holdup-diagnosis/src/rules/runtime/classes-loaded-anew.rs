@@ -27,10 +27,10 @@ const MIN_SHARE: f64 = 0.25;
 const MIN_NS: Ns = 200_000_000;
 
 /// Classes from files from which an archive is worth its making; one that is whole leaves some dozens.
-const CLASSES: u64 = 500;
+const MIN_CLASSES: u64 = 500;
 
 /// A machine that was no older when it was first looked at is seen from its start, nanoseconds.
-const YOUNG: Ns = 1_000_000_000;
+const MAX_AGE_NS: Ns = 1_000_000_000;
 
 /// What a machine loaded while it was watched.
 struct Loaded {
@@ -57,7 +57,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         return Verdict::CannotTell("what the JVM counts: it shares no performance data (-XX:-UsePerfData, -XX:+PerfDisableSharedMem)".to_owned());
     };
     let part = loaded.took as f64 / loaded.of.max(1) as f64;
-    if part < MIN_SHARE || loaded.took < MIN_NS || loaded.classes < CLASSES {
+    if part < MIN_SHARE || loaded.took < MIN_NS || loaded.classes < MIN_CLASSES {
         return Verdict::Clear(format!(
             "loading {} took {} of {} of the JVM",
             say::several(loaded.classes, "class"),
@@ -75,7 +75,7 @@ fn loaded(run: &Run<'_>, jvm: &Jvm) -> Option<Loaded> {
     let shared = after.shared_classes.unwrap_or(0);
     let young = jvm
         .uptime
-        .is_some_and(|age| age.saturating_sub(jvm.between) <= YOUNG);
+        .is_some_and(|age| age.saturating_sub(jvm.between) <= MAX_AGE_NS);
     if young || !run.attributed.of_threads {
         let mut threads = run.attributed.threads.iter();
         let first = threads.find(|one| one.name.pid == jvm.pid && one.name.tid == jvm.pid);

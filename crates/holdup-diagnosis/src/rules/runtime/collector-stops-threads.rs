@@ -28,10 +28,10 @@ pub(crate) const MIN_NS: Ns = 1_000_000_000;
 
 /// Percent of the heap in use after collections, at the median, from which it has no room to work in: collectors begin to collect
 /// all the time below a fifth free.
-const FULL: f64 = 80.0;
+const MIN_HEAP_PERCENT: f64 = 80.0;
 
 /// Percent of a process's CPU time that its collector uses, from which it is told.
-const MUCH: u64 = 10;
+const MIN_COLLECTOR_PERCENT: u64 = 10;
 
 /// By the threads that were stopped.
 fn stopped(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -122,7 +122,7 @@ fn cpu_of_collector(run: &Run<'_>, pid: u32) -> Option<Evidence> {
         "its collecting threads used {} of its CPU time",
         percent(own as f64 / all.max(1) as f64)
     );
-    (own.saturating_mul(100) >= all.saturating_mul(MUCH) && all > 0)
+    (own.saturating_mul(100) >= all.saturating_mul(MIN_COLLECTOR_PERCENT) && all > 0)
         .then(|| Evidence::new(text, say::SCHEDULER))
 }
 
@@ -171,7 +171,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .max_by_key(|heap| heap.count);
     let left = heap
         .and_then(|heap| Some((heap, median(heap)?)))
-        .filter(|(_, left)| *left >= FULL);
+        .filter(|(_, left)| *left >= MIN_HEAP_PERCENT);
     let full = left.map(|(heap, left)| {
         let text = format!(
             "after a collection {left:.0} % of the heap is still in use (median of {})",

@@ -34,7 +34,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 }
 
 /// Part of the time in which others wait for the lock that its process must be on a CPU: whoever has it runs, mostly.
-const RUNS: f64 = 0.5;
+const MIN_CPU_SHARE: f64 = 0.5;
 
 /// Whether the process hardly ran while its threads waited for the lock: then whoever has it waits with it in hand.
 fn is_kept(run: &Run<'_>, waits: &Waits<'_>) -> bool {
@@ -43,7 +43,7 @@ fn is_kept(run: &Run<'_>, waits: &Waits<'_>) -> bool {
         wait.asker.name.pid == pid && (wait.cause.on_cpu() || wait.cause == Cause::SchedRunqueue)
     };
     let ran = run.waits(busy).map_or(0, |rows| rows.own());
-    (ran as f64) < longest_waiter(waits) as f64 * RUNS
+    (ran as f64) < longest_waiter(waits) as f64 * MIN_CPU_SHARE
 }
 
 /// How long the thread waited that waited longest.

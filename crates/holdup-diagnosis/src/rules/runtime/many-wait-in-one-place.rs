@@ -3,7 +3,7 @@
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration,
 };
-use holdup_artefacts::dumps::{Doing, Dump, Seen, dumps};
+use holdup_artefacts::dumps::{Doing, Dump, DumpThread, dumps};
 use holdup_evidence::observed::SnapshotKind;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -76,13 +76,13 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
 struct Gathered<'d, 'a> {
     place: &'a str,
     doing: Doing,
-    threads: Vec<&'d Seen<'a>>,
+    threads: Vec<&'d DumpThread<'a>>,
     /// Threads of the dump that are not idle.
     busy: usize,
 }
 
 fn gathered<'d, 'a>(dump: &'d Dump<'a>, busy: usize) -> Vec<Gathered<'d, 'a>> {
-    let mut places: BTreeMap<(&'a str, Doing), Vec<&'d Seen<'a>>> = BTreeMap::new();
+    let mut places: BTreeMap<(&'a str, Doing), Vec<&'d DumpThread<'a>>> = BTreeMap::new();
     for seen in &dump.threads {
         let waits = matches!(
             seen.doing,
@@ -121,7 +121,7 @@ impl Gathered<'_, '_> {
         let lock = self.threads.iter().all(|seen| dumped::wants_lock(seen));
         let most = count as f64 >= MIN_SHARE * self.busy as f64;
         let enough = count >= MIN_THREADS && (most || lock || waited >= MIN_THREADS);
-        let own_line = |seen: &&&Seen<'_>| {
+        let own_line = |seen: &&&DumpThread<'_>| {
             seen.kind == SnapshotKind::Python && seen.frames.first().is_some_and(|top| *top == self.place)
         };
         match self.doing {
@@ -142,7 +142,7 @@ impl Gathered<'_, '_> {
 }
 
 /// Whether a goroutine has something to hand over. One that waits to be given something may be a worker without work.
-fn sends(seen: &Seen<'_>) -> bool {
+fn sends(seen: &DumpThread<'_>) -> bool {
     seen.thread.words.starts_with("chan send")
 }
 

@@ -5,7 +5,7 @@ use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
     duration, java_waits as java, libuv_pool, say,
 };
-use holdup_artefacts::dumps::{Doing, Dump, Graph, Seen, dumps};
+use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::java::{of_library, of_runtime};
 use holdup_model::attributed::ThreadName;
@@ -14,7 +14,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeMap;
 
 /// Workers from which a pool is judged: of two, both busy is an ordinary instant.
-const WORKERS: usize = 3;
+const MIN_WORKERS: usize = 3;
 
 /// Who asked, at most.
 const MAX_ASKERS: usize = 3;
@@ -47,10 +47,10 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Part of their time that the workers of a pool spend in one wait, from which the pool is exhausted.
-const NEARLY_ALL: f64 = 0.9;
+const MIN_BUSY_SHARE: f64 = 0.9;
 
 /// Threads from which they queue for a pool's connections.
-const QUEUE: usize = 2;
+const MIN_QUEUED_THREADS: usize = 2;
 
 /// By waits: threads that want a connection of a pool which has none, and pools whose workers wait for others' tasks.
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -59,7 +59,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let processes = connections.map_or_else(Vec::new, |all| all.split(|wait| wait.asker.name.pid));
     let wanted = processes
         .iter()
-        .filter(|group| worth(group) && java::threads(group) >= QUEUE);
+        .filter(|group| worth(group) && java::threads(group) >= MIN_QUEUED_THREADS);
     let mut findings: Vec<Finding> = wanted.map(connection_wanted).collect();
     let tasks = waits.only(|wait| java::awaits(wait) == Some(Awaits::Task) && is_worker(&java::frames(wait)));
     let pools = tasks.map_or_else(Vec::new, |all| {
@@ -67,7 +67,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     });
     let stuck = pools
         .iter()
-        .filter(|pool| worth(pool) && java::threads(pool) >= WORKERS);
+        .filter(|pool| worth(pool) && java::threads(pool) >= MIN_WORKERS);
     findings.extend(stuck.filter(|pool| nobody_left(run, pool)).map(tasks_wanted));
     let taken = libuv_pool::full(run);
     let taken = taken
@@ -94,7 +94,7 @@ fn nobody_left(run: &Run<'_>, pool: &Waits<'_>) -> bool {
         .iter()
         .filter(|thread| of_pool(&thread.name));
     let wall = all.map(|thread| thread.wall).fold(0, u64::saturating_add);
-    pool.own() as f64 >= NEARLY_ALL * wall as f64
+    pool.own() as f64 >= MIN_BUSY_SHARE * wall as f64
 }
 
 fn connection_wanted(group: &Waits<'_>) -> Finding {
@@ -221,7 +221,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     }
     if findings.is_empty() {
         return Verdict::Clear(format!(
-            "of {} of at least {WORKERS} workers in the dumps, 0 have all of them in one wait",
+            "of {} of at least {MIN_WORKERS} workers in the dumps, 0 have all of them in one wait",
             say::several(pools_seen, "pool")
         ));
     }
@@ -246,8 +246,8 @@ fn pool_of(thread: &str) -> &str {
 }
 
 /// The workers of each pool: threads of one name but for the number at its end, under a pool's loop.
-fn pools<'d, 'a>(dump: &'d Dump<'a>) -> Vec<(&'a str, Vec<(usize, &'d Seen<'a>)>)> {
-    let mut pools: BTreeMap<&'a str, Vec<(usize, &'d Seen<'a>)>> = BTreeMap::new();
+fn pools<'d, 'a>(dump: &'d Dump<'a>) -> Vec<(&'a str, Vec<(usize, &'d DumpThread<'a>)>)> {
+    let mut pools: BTreeMap<&'a str, Vec<(usize, &'d DumpThread<'a>)>> = BTreeMap::new();
     for (place, seen) in dump.threads.iter().enumerate() {
         if is_worker(&seen.frames) {
             pools
@@ -258,11 +258,16 @@ fn pools<'d, 'a>(dump: &'d Dump<'a>) -> Vec<(&'a str, Vec<(usize, &'d Seen<'a>)>
     }
     pools
         .into_iter()
-        .filter(|(_, workers)| workers.len() >= WORKERS)
+        .filter(|(_, workers)| workers.len() >= MIN_WORKERS)
         .collect()
 }
 
-fn exhausted(run: &Run<'_>, dump: &Dump<'_>, pool: &str, workers: &[(usize, &Seen<'_>)]) -> Option<Finding> {
+fn exhausted(
+    run: &Run<'_>,
+    dump: &Dump<'_>,
+    pool: &str,
+    workers: &[(usize, &DumpThread<'_>)],
+) -> Option<Finding> {
     let (_, first) = workers.first()?;
     let doing = first.doing;
     let asker = first.asker();
@@ -320,7 +325,7 @@ fn exhausted(run: &Run<'_>, dump: &Dump<'_>, pool: &str, workers: &[(usize, &See
     })
 }
 
-fn waited_for(run: &Run<'_>, seen: &Seen<'_>) -> Option<Evidence> {
+fn waited_for(run: &Run<'_>, seen: &DumpThread<'_>) -> Option<Evidence> {
     let lock = seen.thread.waits_for.as_ref()?;
     let text = format!("{} waits for {}", dumped::name(seen), dumped::lock_name(lock));
     Some(Evidence::new(text, dumped::place(run, seen)))

@@ -14,7 +14,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeSet;
 
 /// Sleeps from which it is a habit.
-const AGAIN_AND_AGAIN: u64 = 5;
+const MIN_SLEEPS: u64 = 5;
 
 /// How much longer than the median the long sleeps may be, as a half of it: equal lengths with the scheduler's delays.
 /// A program that backs off doubles instead.
@@ -197,7 +197,7 @@ fn is_fed(run: &Run<'_>, group: &Waits<'_>) -> bool {
 
 /// Many sleeps of about one length, one after the other.
 fn is_habit(run: &Run<'_>, group: &Waits<'_>) -> bool {
-    let one_alone = group.iter().any(|wait| wait.count >= AGAIN_AND_AGAIN);
+    let one_alone = group.iter().any(|wait| wait.count >= MIN_SLEEPS);
     let several = group.split(|wait| wait.asker.name.pid).iter().any(|process| {
         process
             .iter()
@@ -215,7 +215,7 @@ fn is_habit(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let mean = group.own() / group.count().max(1);
     let even = mean.abs_diff(median) <= median / UNEVEN;
     let equal = even && longest <= median + median / EQUAL && shortest >= median / EQUAL;
-    group.count() >= AGAIN_AND_AGAIN && median > 0 && equal
+    group.count() >= MIN_SLEEPS && median > 0 && equal
 }
 
 /// Where a source looks now and then, sleeps of one thread that were over between two looks are told as so many of one length.
@@ -260,7 +260,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let each_anew = group
         .split(|wait| wait.asker.name.pid)
         .iter()
-        .all(|process| process.count() < AGAIN_AND_AGAIN);
+        .all(|process| process.count() < MIN_SLEEPS);
     let started = run.waits(|wait| {
         let waited_for = || wait.holders.iter().any(|child| say::who(&child.name) == sleeper);
         each_anew && wait.cause == Cause::ProcessChild && waited_for()

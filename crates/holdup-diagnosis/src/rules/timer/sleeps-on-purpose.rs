@@ -10,7 +10,7 @@ use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Polls of a thread from which it is a loop: one that waits for a start or an end alone does so once.
-const TURNS: u64 = 2;
+const MIN_POLLS: u64 = 2;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -49,7 +49,7 @@ fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<&'a AttributedW
             let epoll = system_calls::is_named(row.call.as_deref(), Kind::WaitsForEpoll);
             epoll && row.count > 0 && thread(row) == thread(one)
         };
-        run.waits(polls).is_some_and(|polls| polls.count() >= TURNS)
+        run.waits(polls).is_some_and(|polls| polls.count() >= MIN_POLLS)
     };
     let longest = waits.iter().filter(sleeps).max_by_key(|wait| wait.max)?;
     loops(longest).then_some(longest)

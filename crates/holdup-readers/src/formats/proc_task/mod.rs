@@ -73,9 +73,9 @@ fn recognise(head: &[u8]) -> Sureness {
     sure
 }
 
-/// What was read of one task.
+/// The files of one task.
 #[derive(Debug, Default)]
-struct Seen {
+struct TaskFiles {
     thread: SeenThread,
     frames: Vec<String>,
     threads: Option<u64>,
@@ -87,7 +87,7 @@ struct Seen {
 struct Reader {
     /// Whose file the last heading, prompt or line of a status named, and which.
     current: Option<(Task, Option<File>)>,
-    seen: Vec<Seen>,
+    seen: Vec<TaskFiles>,
     /// Where in the list a task is, by process and thread.
     places: HashMap<(u32, u32), usize>,
     /// The one that lines without any name belong to.
@@ -187,7 +187,7 @@ impl Reader {
     }
 
     /// The task that a line is of; a file that comes again begins another snapshot.
-    fn take(&mut self, task: Option<Task>, file: File, out: &mut Out<'_>) -> &mut Seen {
+    fn take(&mut self, task: Option<Task>, file: File, out: &mut Out<'_>) -> &mut TaskFiles {
         let bit = 1 << file as u8;
         let ids = task.map(|task| {
             let pid = task.pid.unwrap_or(0);
@@ -212,14 +212,14 @@ impl Reader {
             }
             None => {
                 let known = |id: u32| Some(id).filter(|id| *id > 0);
-                self.seen.push(Seen {
+                self.seen.push(TaskFiles {
                     thread: SeenThread {
                         pid: ids.and_then(|(pid, _)| known(pid)),
                         tid: ids.and_then(|(_, tid)| known(tid)),
                         quote: out.here(),
                         ..SeenThread::default()
                     },
-                    ..Seen::default()
+                    ..TaskFiles::default()
                 });
                 let at = self.seen.len() - 1;
                 if let Some(ids) = ids {
@@ -344,7 +344,7 @@ impl Reader {
         };
         tasks.begin(None, listed, out);
         for seen in all {
-            let Seen {
+            let TaskFiles {
                 mut thread,
                 frames,
                 threads,

@@ -3,7 +3,7 @@
 //! In: rows of TCP, UDP and Unix sockets. Out: a list of the TCP ones. What it prints of a listener's queue is how many
 //! wait, not how many may.
 
-use super::tally::{Tally, Told};
+use super::tally::{ConnectionDetails, Tally};
 use super::{Row, is_address, state};
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
@@ -89,7 +89,7 @@ impl LineReader for Reader {
 }
 
 /// A row of a TCP socket.
-fn row(line: &[u8]) -> Option<(Row<'_>, Told)> {
+fn row(line: &[u8]) -> Option<(Row<'_>, ConnectionDetails)> {
     let mut words = words(line);
     if !matches!(words.next()?, b"tcp" | b"tcp6") {
         return None;
@@ -101,7 +101,7 @@ fn row(line: &[u8]) -> Option<(Row<'_>, Told)> {
     }
     let state = state(words.next()?)?;
     let mut process = None;
-    let mut told = Told::default();
+    let mut told = ConnectionDetails::default();
     while let Some(word) = words.next() {
         // Time left, times that data was sent again, probes without an answer.
         let times = |word: Option<&[u8]>, at: usize| {
@@ -125,7 +125,7 @@ fn row(line: &[u8]) -> Option<(Row<'_>, Told)> {
     }
     // A state that closes has nobody's timer that says something.
     if matches!(state, TcpState::TimeWait | TcpState::Listen) {
-        told = Told::default();
+        told = ConnectionDetails::default();
     }
     let row = Row {
         state,

@@ -3,7 +3,7 @@
 //! In: a row for each socket, perhaps followed by a line of figures (`-i`). The state's column is missing where only one
 //! state was asked for: then the command line, where it is there, tells which. Out: a list of sockets.
 
-use super::tally::{Tally, Told};
+use super::tally::{ConnectionDetails, Tally};
 use super::{Row, is_address, state};
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
@@ -160,7 +160,7 @@ impl Reader {
             self.tally.figures();
         }
         if self.tally.is_open() {
-            self.tally.tell(&figures(line, Told::default(), 1));
+            self.tally.tell(&figures(line, ConnectionDetails::default(), 1));
         }
     }
 }
@@ -264,8 +264,8 @@ fn milliseconds(text: &[u8]) -> Option<u64> {
 }
 
 /// `timer:(on,432ms,5)`: which timer runs, and how often it ran out.
-fn timer(line: &[u8]) -> Told {
-    let mut told = Told::default();
+fn timer(line: &[u8]) -> ConnectionDetails {
+    let mut told = ConnectionDetails::default();
     let timer = value(line, b"timer:(").map(|timer| timer.strip_suffix(b")").unwrap_or(timer));
     let Some(timer) = timer else { return told };
     let mut parts = timer.split(|byte| *byte == b',');
@@ -286,7 +286,7 @@ fn is_figures(line: &[u8]) -> bool {
 }
 
 /// The figures of `-i`.
-fn figures(line: &[u8], before: Told, to_send: u64) -> Told {
+fn figures(line: &[u8], before: ConnectionDetails, to_send: u64) -> ConnectionDetails {
     let number = |name: &[u8]| value(line, name).and_then(whole);
     // `retrans:1/5`: under way, and in all.
     let again = value(line, b"retrans:").and_then(|both| {
@@ -313,7 +313,7 @@ fn figures(line: &[u8], before: Told, to_send: u64) -> Told {
         true => requests.max(backoff),
         false => 0,
     };
-    Told {
+    ConnectionDetails {
         unanswered: before.unanswered.max(unanswered),
         retransmitted: in_all,
         segments: number(b"segs_out:").or(number(b"data_segs_out:")),

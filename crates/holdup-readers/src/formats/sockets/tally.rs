@@ -38,9 +38,9 @@ const STATES: [TcpState; 11] = [
     TcpState::Closed,
 ];
 
-/// What the figures of `ss -i`, or a timer, say of a connection.
+/// Details of a connection, from `ss -i` or from its timer.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct ConnectionDetails {
     /// Times that what is under way was sent again without an answer.
     pub unanswered: u64,
     pub retransmitted: u64,
@@ -79,7 +79,7 @@ impl Tally {
     }
 
     /// A row of it.
-    pub(super) fn add(&mut self, row: &Row<'_>, told: &Told, limited: bool, out: &Out<'_>) {
+    pub(super) fn add(&mut self, row: &Row<'_>, told: &ConnectionDetails, limited: bool, out: &Out<'_>) {
         self.begin(out);
         self.settle();
         let here = out.here();
@@ -140,7 +140,7 @@ impl Tally {
     }
 
     /// More of the row before.
-    pub(super) fn tell(&mut self, told: &Told) {
+    pub(super) fn tell(&mut self, told: &ConnectionDetails) {
         if let Some(last) = &mut self.last {
             last.unanswered = last.unanswered.max(told.unanswered);
             last.retransmitted = last.retransmitted.max(told.retransmitted);

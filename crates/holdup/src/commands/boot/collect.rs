@@ -40,16 +40,16 @@ const ANALYSES: [&[&str]; 3] = [
 pub(super) fn this_boot(root: &Root, readers: &mut Readers) -> Vec<String> {
     let mut missing = Vec::new();
     match kernel_log::text(root) {
-        Ok(log) if log.is_empty() => missing.push("the kernel's log is empty".to_owned()),
+        Ok(log) if log.is_empty() => missing.push("the kernel log is empty".to_owned()),
         Ok(log) => readers.read_taken("/dev/kmsg", &mut log.as_bytes(), now()),
         Err(error) => {
             missing.push(format!(
-                "the kernel's log can't be read: {error}; root or CAP_SYSLOG can"
+                "the kernel log cannot be read: {error}; run holdup as root or with CAP_SYSLOG"
             ));
         }
     }
     if !Path::new(SYSTEMD).exists() {
-        missing.push("the waits of services: systemd is not the init here".to_owned());
+        missing.push("the waits of services: systemd is not the init system here".to_owned());
         return missing;
     }
     let journal: [&[&str]; 2] = [
@@ -58,11 +58,11 @@ pub(super) fn this_boot(root: &Root, readers: &mut Readers) -> Vec<String> {
         &["journalctl", "--no-pager", "-q", "-b", "-o", "json"],
     ];
     if !journal.iter().any(|command| output(command, JOURNAL, readers)) {
-        missing.push("journalctl says nothing of this boot".to_owned());
+        missing.push("journalctl printed nothing about this boot".to_owned());
     }
     for command in ANALYSES {
         if !output(command, ANALYSED, readers) {
-            missing.push(format!("{} says nothing", command.join(" ")));
+            missing.push(format!("{} printed nothing", command.join(" ")));
         }
     }
     missing

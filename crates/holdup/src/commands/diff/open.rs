@@ -94,7 +94,10 @@ fn side(files: &[PathBuf], wanted: Wanted<'_>, apart: bool) -> anyhow::Result<Ve
         } else {
             let stream = STREAMS.iter().any(|prefix| file.starts_with(prefix));
             if !kind.is_file() && !stream {
-                bail!("cannot read {}: it is no file and no folder", file.display());
+                bail!(
+                    "cannot read {}: it is neither a file nor a directory",
+                    file.display()
+                );
             }
             let named = if stream { Named::Stream } else { Named::File };
             sources.extend(
@@ -150,7 +153,7 @@ fn open(path: &Path, named: Named) -> std::io::Result<File> {
         .open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(Error::other("it is no file any more")),
+        false => Err(Error::other("it is no longer a file")),
     }
 }
 
@@ -256,7 +259,7 @@ fn of_report(name: String, whole: Whole) -> anyhow::Result<Source> {
         bail!("a report of more than {} MiB", REPORT >> 20);
     }
     let version: Version =
-        serde_json::from_slice(&text).context("it begins as a report of holdup and is damaged")?;
+        serde_json::from_slice(&text).context("it begins like a report of holdup, but is damaged")?;
     if version.schema != VERSION {
         bail!(
             "it is {}, and this holdup reads {VERSION}: use the holdup that wrote it, or a newer one",
@@ -264,8 +267,8 @@ fn of_report(name: String, whole: Whole) -> anyhow::Result<Source> {
         );
     }
     let report: Report =
-        serde_json::from_slice(&text).context("it begins as a report of holdup and is damaged")?;
-    Source::of_report(name, &report).context("a report of holdup that has no time in it to compare")
+        serde_json::from_slice(&text).context("it begins like a report of holdup, but is damaged")?;
+    Source::of_report(name, &report).context("a report of holdup without times to compare")
 }
 
 fn of_stacks(name: String, whole: &mut Whole, wanted: Wanted<'_>) -> Source {
@@ -279,7 +282,7 @@ fn of_stacks(name: String, whole: &mut Whole, wanted: Wanted<'_>) -> Source {
         let lines = told.not_understood;
         source
             .notes
-            .push(format!("{name}: {lines} lines were not understood"));
+            .push(format!("{name}: {lines} lines were not recognised"));
     }
     if let Some(why) = told.failure {
         source

@@ -64,7 +64,7 @@ impl Sight {
             trial.required
         });
         let lost = if essential {
-            "tracing: holdup run and attach sample /proc instead, record does not work".to_owned()
+            "tracing: holdup run and attach sample /proc instead, and record does not work".to_owned()
         } else {
             self.lost()
         };
@@ -87,16 +87,16 @@ impl Sight {
         match self {
             Sight::Privilege => "privilege".to_owned(),
             Sight::NoLockdown => "no lockdown".to_owned(),
-            Sight::ProcessNumbers => "process numbers".to_owned(),
+            Sight::ProcessNumbers => "PID namespace".to_owned(),
             Sight::TypeInformation => "kernel type information".to_owned(),
             Sight::Tracepoint(name) => format!("tracepoint {name}"),
             Sight::Load => "BPF programs".to_owned(),
             Sight::KernelSymbols => "kernel symbols".to_owned(),
             Sight::WokenMemory => "woken threads' memory".to_owned(),
-            Sight::TaskStorage => "memory kept with threads".to_owned(),
+            Sight::TaskStorage => "BPF task storage".to_owned(),
             Sight::SavedRegisters => "saved registers".to_owned(),
             Sight::CpuSamples => "CPU samples".to_owned(),
-            Sight::OthersLibraries => "others' libraries".to_owned(),
+            Sight::OthersLibraries => "other users' libraries".to_owned(),
             Sight::KernelLog => "kernel log".to_owned(),
         }
     }
@@ -133,9 +133,9 @@ impl Sight {
             Sight::Privilege => privilege(machine),
             Sight::NoLockdown => match machine.lockdown {
                 Some(Lockdown::Confidentiality) => no("the kernel is locked down (confidentiality)"),
-                Some(Lockdown::Integrity) => yes("integrity, which lets BPF read"),
+                Some(Lockdown::Integrity) => yes("integrity, which allows BPF to read"),
                 Some(Lockdown::None) => yes(""),
-                None => not_told("no file says"),
+                None => not_told("no file reports it"),
             },
             Sight::KernelSymbols => told(
                 machine.kernel_symbols,
@@ -152,7 +152,7 @@ impl Sight {
             Sight::KernelLog => told(
                 machine.kernel_log,
                 "/dev/kmsg",
-                "/dev/kmsg can't be read",
+                "/dev/kmsg cannot be read",
                 "no /dev/kmsg",
             ),
             Sight::ProcessNumbers
@@ -173,53 +173,56 @@ impl Sight {
                 "task_rename" => ("names of threads that rename themselves", None),
                 "signal_generate" => ("who stopped a process (process.stopped)", None),
                 "sk_data_ready" => (
-                    "the socket that ended a wait, and so the blocker of net.receive",
+                    "the socket that ended a wait, and therefore the blocker of net.receive",
                     None,
                 ),
                 "contention_begin" => (
-                    "the holder of a lock inside the kernel (lock.kernel, mem.mmaplock): the thread that \
-                     released it is named instead, without the file or process of the lock",
+                    "the holder of a kernel lock (lock.kernel, mem.mmaplock): the report names the thread that \
+                     released it instead, without the file or process of the lock",
                     None,
                 ),
                 "mm_filemap_add_to_page_cache" => (
-                    "which file a page fault or the start of a program waits for",
+                    "the file that a page fault or the start of a program waits for",
                     None,
                 ),
-                "inet_sock_set_state" => ("what became of connections that were asked for", None),
-                "net_dev_queue" => ("which name a resolver asks for (net.dns)", None),
+                "inet_sock_set_state" => ("the outcome of connection attempts", None),
+                "net_dev_queue" => ("the name that a resolver looks up (net.dns)", None),
                 _ => (
-                    "whether a device or timer ended a wait, so that wakers are not named",
+                    "the end of a wait by a device or timer; the report names no wakers",
                     None,
                 ),
             },
             Sight::KernelSymbols => (
-                "what the kernel itself waited in: disk.writeback, disk.journal, lock.kernel, mem.mmaplock, \
-                 mem.reclaim and their like become unknown",
+                "the kernel functions of a wait: disk.writeback, disk.journal, lock.kernel, mem.mmaplock, \
+                 mem.reclaim and similar causes become unknown",
                 Some(Need::KernelStacks),
             ),
             Sight::WokenMemory => (
-                "what ended a poll (poll.wait keeps its time) and paths of calls that take one; askers of short \
-                 waits are known less exactly",
+                "the descriptor that ended a poll (its time stays under poll.wait) and the path arguments of system calls; \
+                 the functions of short waits are less exact",
                 Some(Need::WaitMemory),
             ),
             Sight::TaskStorage => (
-                "threads beyond 16,384 alive at once, which are counted as lost; below that nothing",
+                "threads beyond 16,384 at the same time; they are counted as lost",
                 None,
             ),
             Sight::SavedRegisters => (
-                "nothing on a distribution's kernel: the registers are found at the top of the kernel stack; where \
-                 nothing plausible lies there, which system call a thread waits in is unknown, and counted",
+                "nothing on the kernel of a distribution: holdup reads the registers from the top of the kernel stack. If they \
+                 are not plausible, the system call of a wait is unknown, and counted as such",
                 None,
             ),
             Sight::CpuSamples => (
-                "how CPU time splits into cpu.user and cpu.kernel, and who used it; random.unseeded while it spins",
+                "the split of CPU time into cpu.user and cpu.kernel, and the functions that used it; random.unseeded while it spins",
                 Some(Need::CpuSamples),
             ),
             Sight::OthersLibraries => (
-                "functions of programs that run as another user: askers stay addresses",
+                "function names in programs of other users: the report has addresses instead",
                 None,
             ),
-            Sight::KernelLog => ("when the random generator was seeded", Some(Need::KernelLog)),
+            Sight::KernelLog => (
+                "the time at which the random generator was seeded",
+                Some(Need::KernelLog),
+            ),
             Sight::Privilege
             | Sight::NoLockdown
             | Sight::ProcessNumbers
@@ -234,34 +237,43 @@ impl Sight {
         if rules.is_empty() {
             words.to_owned()
         } else {
-            format!("{words}; of the rules: {}", rules.join(", "))
+            format!("{words}; rules that need it: {}", rules.join(", "))
         }
     }
 
     fn fix(&self) -> &'static str {
         match self {
-            Sight::Privilege => "sudo holdup …; or give it CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
-            Sight::NoLockdown => "boot with lockdown=integrity, or with Secure Boot off",
+            Sight::Privilege => "run sudo holdup …, or give holdup CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
+            Sight::NoLockdown => "boot with lockdown=integrity, or turn Secure Boot off",
             Sight::ProcessNumbers => {
-                "holdup on the host, or a container with the host's process numbers (docker run --pid=host; hostPID in \
+                "run holdup on the host, or in a container in the PID namespace of the host (docker run --pid=host; hostPID in \
                  Kubernetes)"
             }
             Sight::TypeInformation => {
-                "a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of Debian 11, Ubuntu 20.10, Fedora 31, RHEL \
-                 8.2 and later are; in a container, mount /sys"
+                "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, as in Debian 11, Ubuntu 20.10, Fedora 31, RHEL \
+                 8.2 and later; in a container, mount /sys"
             }
             Sight::Tracepoint(name) if name == "sk_data_ready" => "Linux 6.3 or later",
             Sight::Tracepoint(name) if name == "contention_begin" => "Linux 5.19 or later",
-            Sight::Tracepoint(_) => "a distribution's kernel, or one built with CONFIG_TRACEPOINTS=y",
-            Sight::Load => "what is missing above; if nothing is, please report the kernel's words here",
-            Sight::KernelSymbols => "sysctl kernel.kptr_restrict=1 (or 0), and root or CAP_SYSLOG",
+            Sight::Tracepoint(_) => {
+                "use the kernel of a distribution, or one built with CONFIG_TRACEPOINTS=y"
+            }
+            Sight::Load => {
+                "fix what is missing above; if nothing is missing, please report this message of the kernel"
+            }
+            Sight::KernelSymbols => {
+                "run sysctl kernel.kptr_restrict=1 (or 0), and run holdup as root or with CAP_SYSLOG"
+            }
             Sight::WokenMemory => "Linux 6.18 or later",
             Sight::TaskStorage => "Linux 5.13 or later",
             Sight::SavedRegisters => "Linux 5.15 or later",
-            Sight::CpuSamples => "root or CAP_PERFMON, and a kernel built with CONFIG_PERF_EVENTS=y",
-            Sight::OthersLibraries => "sudo holdup …; in a container, add CAP_SYS_PTRACE",
+            Sight::CpuSamples => {
+                "run holdup as root or with CAP_PERFMON, on a kernel built with CONFIG_PERF_EVENTS=y"
+            }
+            Sight::OthersLibraries => "run sudo holdup …; in a container, add CAP_SYS_PTRACE",
             Sight::KernelLog => {
-                "root or CAP_SYSLOG, or sysctl kernel.dmesg_restrict=0; in a container, give it /dev/kmsg"
+                "run holdup as root or with CAP_SYSLOG, or run sysctl kernel.dmesg_restrict=0; in a container, add the device \
+                 /dev/kmsg"
             }
         }
     }
@@ -291,7 +303,7 @@ fn privilege(machine: &Machine) -> State {
 fn tried(trial: Option<&Trial>, blind: bool) -> State {
     match trial.map(|trial| &trial.state) {
         Some(Ok(())) => yes(""),
-        Some(Err(_)) if blind => not_told("needs the type information"),
+        Some(Err(_)) if blind => not_told("needs kernel type information"),
         Some(Err(why)) => no(why),
         None => not_told("not tried"),
     }

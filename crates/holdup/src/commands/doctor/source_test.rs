@@ -98,7 +98,7 @@ fn read(source: &mut Result<Box<dyn Read>, std::io::Error>) -> Piece {
     let mut block = vec![0; BLOCK];
     match source.read_exact(&mut block) {
         Ok(()) => Piece::Block(Bytes(block)),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Piece::Ended("it ended".to_owned()),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Piece::Ended("the source ended".to_owned()),
         Err(error) => Piece::Ended(error.to_string()),
     }
 }
@@ -120,10 +120,10 @@ fn test(
             },
             Ok(Piece::Ended(why)) => return (tester.tally, Some(why)),
             Err(Failed::Late) => {
-                let why = format!("no more came in {} s", LIMIT.as_secs());
+                let why = format!("the source gave no more data within {} s", LIMIT.as_secs());
                 return (tester.tally, Some(why));
             }
-            Err(Failed::Gone) => return (tester.tally, Some("its reader has ended".to_owned())),
+            Err(Failed::Gone) => return (tester.tally, Some("the reader process ended".to_owned())),
         }
     }
     (tester.tally, None)
@@ -144,23 +144,23 @@ fn text(path: &Path, tally: &Tally, why: Option<&str>, took: Duration) -> String
         tally.blocks
     ));
     let in_ten_thousand = REJECTED * 1e4;
-    let usual = format!("Of perfect randomness {in_ten_thousand} blocks in 10,000 are rejected");
+    let usual = format!("With perfect randomness, {in_ten_thousand} of 10,000 blocks are rejected");
     say(&match judge(tally) {
         Judgement::CannotTell => {
-            "Too few blocks to say anything: not even if all of them had been rejected.".to_owned()
+            "Too few blocks for a verdict, even if all of them had been rejected.".to_owned()
         }
         Judgement::Compatible { expected } => format!(
-            "{} rejected: nothing is wrong. {usual}, {expected:.1} of so many.",
+            "{} rejected: as expected. {usual}: {expected:.1} of these.",
             tally.rejected
         ),
         Judgement::TooMany { expected } => format!(
-            "{} rejected: this is not random. {usual}, {expected:.1} of so many, and what is seen here not once in a million \
-             times.",
+            "{} rejected: this is not random. {usual}: {expected:.1} of these. A random source has this result less than once \
+             in a million tests.",
             tally.rejected
         ),
         Judgement::TooFew { expected } => format!(
-            "{} rejected: too few. {usual}, {expected:.1} of so many, and what is seen here not once in a million times: blocks \
-             that failed were taken out before, or this is not random.",
+            "{} rejected: too few. {usual}: {expected:.1} of these. A random source has this result less than once in a million \
+             tests. Either failed blocks were filtered out, or this is not random.",
             tally.rejected
         ),
     });
@@ -170,7 +170,7 @@ fn text(path: &Path, tally: &Tally, why: Option<&str>, took: Duration) -> String
             ("values of four bits (poker)", tally.poker),
             ("runs", tally.runs),
             ("a run of 26 or more", tally.long_run),
-            ("a word twice", tally.continuous),
+            ("a repeated word", tally.continuous),
         ]
         .into_iter()
         .filter(|(_, count)| *count > 0)
@@ -179,7 +179,7 @@ fn text(path: &Path, tally: &Tally, why: Option<&str>, took: Duration) -> String
         say(&format!("By test (a block may fail several): {}.", by.join(", ")));
     }
     say(
-        "These tests (FIPS 140-2) find a source that is broken or stuck; one that can be guessed passes them.",
+        "These tests (FIPS 140-2) detect a source that is broken or stuck. A source that can be predicted passes them.",
     );
     text
 }
@@ -195,7 +195,10 @@ mod tests {
     #[test]
     fn a_source_that_gives_nothing_is_left() {
         let (tally, why) = test(|_| Err(Failed::Late), 10, Instant::now());
-        assert_eq!((tally.blocks, why.as_deref()), (0, Some("no more came in 30 s")));
+        assert_eq!(
+            (tally.blocks, why.as_deref()),
+            (0, Some("the source gave no more data within 30 s"))
+        );
     }
 
     #[test]
@@ -219,7 +222,9 @@ mod tests {
         let mut reader = start(&path, until).unwrap();
         assert!(matches!(reader.answer(until).unwrap().value, Piece::Block(block) if block.len() == BLOCK));
         reader.ask(&(), &[], until).unwrap();
-        assert!(matches!(reader.answer(until).unwrap().value, Piece::Ended(why) if why == "it ended"));
+        assert!(
+            matches!(reader.answer(until).unwrap().value, Piece::Ended(why) if why == "the source ended")
+        );
     }
 
     #[test]
@@ -227,14 +232,14 @@ mod tests {
         let mut pieces = [
             Piece::Block(Bytes(vec![0; BLOCK])),
             Piece::Block(Bytes(vec![0; BLOCK])),
-            Piece::Ended("it ended".to_owned()),
+            Piece::Ended("the source ended".to_owned()),
         ]
         .into_iter();
         let next = |_| pieces.next().ok_or(Failed::Gone);
         let (tally, why) = test(next, 10, Instant::now() + Duration::from_secs(60));
         assert_eq!(
             (tally.blocks, tally.rejected, why.as_deref()),
-            (2, 2, Some("it ended"))
+            (2, 2, Some("the source ended"))
         );
         let text = text(
             Path::new("/dev/x\x1b"),
@@ -243,7 +248,7 @@ mod tests {
             Duration::from_millis(5),
         );
         assert!(
-            text.contains("this is not random") && text.contains("then it ended"),
+            text.contains("this is not random") && text.contains("then the source ended"),
             "{text}"
         );
         assert!(!text.contains('\x1b'));

@@ -27,7 +27,7 @@ pub(super) fn read(root: &Root, now: Option<f64>, sight: &mut HostSight) -> Stri
             let why = format!("{NAME}: {error}");
             super::hole(
                 sight,
-                "what the kernel's log tells (hung tasks, kills for memory, failing disks)",
+                "messages of the kernel log (hung tasks, out-of-memory kills, failing disks)",
                 &why,
                 "root, or CAP_SYSLOG",
             );

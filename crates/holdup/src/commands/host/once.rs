@@ -147,8 +147,8 @@ impl Once {
         if devices.seen.iter().any(|device| hidden(&device)) && !is_root(&self.root) {
             super::hole(
                 sight,
-                "swap areas that are not enabled, on disks without data in the device manager",
-                "only root reads disks",
+                "swap areas that are not enabled, on disks that udev has no data about",
+                "only root can read disks",
                 "sudo holdup host",
             );
         }
@@ -164,8 +164,8 @@ impl Once {
         if unseen > 0 && !is_root(&self.root) {
             super::hole(
                 sight,
-                "deleted files that others hold open, and how many descriptors they have",
-                "only root sees their descriptors",
+                "deleted files that processes of other users keep open, and their number of open descriptors",
+                "only root can read their descriptors",
                 "sudo holdup host",
             );
         }
@@ -224,8 +224,8 @@ impl Seen {
         if hidden > 0 && !is_root(root) {
             super::hole(
                 sight,
-                "who reads and writes how much",
-                "only root sees that of others' processes",
+                "how much each process reads and writes",
+                "only root can read this of other users' processes",
                 "sudo holdup host",
             );
         }

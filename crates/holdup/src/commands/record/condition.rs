@@ -81,7 +81,7 @@ pub(crate) struct Condition {
 
 /// What would be right.
 const RIGHT: &str = "a condition is NAME>VALUE or NAME<VALUE, such as psi.io>20%, with one of psi.cpu, psi.memory, psi.io, \
-                     memory.available (per cent), load, blocked (numbers)";
+                     memory.available (percentages), load, blocked (numbers)";
 
 impl Condition {
     /// Reads one.
@@ -92,7 +92,7 @@ impl Condition {
         let at = text.find(['>', '<']).ok_or_else(|| RIGHT.to_owned())?;
         let (name, value) = (text[..at].trim(), text[at + 1..].trim());
         let figure = Figure::ALL.into_iter().find(|figure| figure.name() == name);
-        let figure = figure.ok_or_else(|| format!("there is no figure {name:?}; {RIGHT}"))?;
+        let figure = figure.ok_or_else(|| format!("there is no metric {name:?}; {RIGHT}"))?;
         let (digits, share) = match value.strip_suffix('%') {
             Some(digits) => (digits.trim_end(), true),
             None => (value, false),
@@ -100,13 +100,13 @@ impl Condition {
         match (figure.is_share(), share) {
             (true, false) => {
                 return Err(format!(
-                    "{name} is a share: write {name}{}{value}%",
+                    "{name} is a percentage: write {name}{}{value}%",
                     &text[at..=at]
                 ));
             }
             (false, true) => {
                 return Err(format!(
-                    "{name} is a number and no share: write {name}{}{digits}",
+                    "{name} is a number, not a percentage: write {name}{}{digits}",
                     &text[at..=at]
                 ));
             }
@@ -116,9 +116,9 @@ impl Condition {
             .parse::<f64>()
             .ok()
             .filter(|limit| limit.is_finite() && *limit >= 0.0);
-        let limit = limit.ok_or_else(|| format!("{value:?} is no number; {RIGHT}"))?;
+        let limit = limit.ok_or_else(|| format!("{value:?} is not a number; {RIGHT}"))?;
         if share && limit > 100.0 {
-            return Err(format!("{name} is never more than 100 %"));
+            return Err(format!("{name} cannot exceed 100 %"));
         }
         Ok(Condition {
             figure,

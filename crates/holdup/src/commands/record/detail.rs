@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const GOES_ON: Duration = Duration::from_secs(60);
 
 /// What a coarser segment lacks.
-const LACKS: &str = "single pieces of the time line were not stored: no condition of --on was true";
+const LACKS: &str = "the detailed time line was not stored: no condition of --on was true";
 
 /// Conditions that are watched.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ impl Detail {
     /// Takes the detail out of the segment before the newest, if nothing held around it.
     pub(crate) fn thin(folder: &Folder) {
         if let Err(error) = thin(folder) {
-            say(&format!("a segment keeps more than it should: {error}"));
+            say(&format!("cannot remove the detail of a segment: {error}"));
         }
     }
 }

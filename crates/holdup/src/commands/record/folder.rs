@@ -64,7 +64,7 @@ impl Folder {
         let place =
             holdup_files::folder(path, Guard::Own, Missing::Make).map_err(|refused| match refused {
                 Refused::Io(error) => {
-                    anyhow!(error).context(format!("cannot make the folder {path:?} for recordings"))
+                    anyhow!(error).context(format!("cannot create the directory {path:?} for recordings"))
                 }
                 refused => anyhow!("cannot record to {path:?}: {refused}"),
             })?;
@@ -80,7 +80,7 @@ impl Folder {
         lock.set_permissions(Permissions::from_mode(LOCK_MODE))
             .with_context(|| format!("cannot write to {path:?}"))?;
         let Ok(lock) = Flock::lock(lock, FlockArg::LockExclusiveNonblock) else {
-            bail!("another holdup records to {path:?}; give this one a folder of its own (--dir)");
+            bail!("another holdup records to {path:?}; choose another directory with --dir");
         };
         let folder = Folder {
             path: place.path,
@@ -430,7 +430,7 @@ pub(super) mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("cannot make the folder \"/proc/none/here\""),
+                .starts_with("cannot create the directory \"/proc/none/here\""),
             "{error}"
         );
     }

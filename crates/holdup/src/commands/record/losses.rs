@@ -20,7 +20,7 @@ const UNSHOWN: [LossClass; 2] = [LossClass::Waking, LossClass::Switch];
 
 /// What is said once of a machine whose kernel does not show everything.
 pub(super) const HIDDEN: &str = "this kernel does not report every wakeup and switch to BPF programs: the \
- waker of such a wait, and sometimes its length, is not known. Each segment counts them; this message \
+ waker of such a wait, and sometimes its length, is unknown. Each segment counts them; this message \
  appears once (a larger --buffer does not help)";
 
 /// How many of these classes there are.

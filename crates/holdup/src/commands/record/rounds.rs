@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Single pieces of time that are kept in memory, some 160 bytes each and twice as many in between: several times what a segment
 /// keeps, which then takes those that are not waits for work first.
-const PIECES: usize = 4 * holdup_recording::MOST_PIECES;
+const PIECES: usize = 4 * holdup_recording::MAX_PIECES;
 
 /// After a failure, before the next try.
 const REST: Duration = Duration::from_secs(5);

@@ -32,7 +32,7 @@ pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// When it can't be written.
 pub(crate) fn write(mut file: NewFile, path: &Path, report: &Report) -> anyhow::Result<()> {
-    let failed = || format!("cannot write the figures to {path:?}");
+    let failed = || format!("cannot write the metrics to {path:?}");
     let mut text = Vec::new();
     holdup_views::Format::Prometheus
         .write(report, &mut text)
@@ -50,7 +50,7 @@ pub(crate) fn write(mut file: NewFile, path: &Path, report: &Report) -> anyhow::
 /// # Errors
 /// When the folder does not take it.
 pub(crate) fn fresh(path: &Path) -> anyhow::Result<NewFile> {
-    NewFile::open(path, Last::RegularOnly).with_context(|| format!("cannot write the figures to {path:?}"))
+    NewFile::open(path, Last::RegularOnly).with_context(|| format!("cannot write the metrics to {path:?}"))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl Window {
 }
 
 const TIMES: &str =
-    "a time is 13:05, '2026-11-22 13:05', or RFC 3339 with its zone, such as 2026-11-22T13:05:00+01:00";
+    "TIME is 13:05, '2026-11-22 13:05', or RFC 3339 with a time zone, such as 2026-11-22T13:05:00+01:00";
 
 /// Reads a time.
 fn instant(text: &str, newest: i64, zone: &TimeZone) -> anyhow::Result<i64> {
@@ -86,7 +86,7 @@ fn instant(text: &str, newest: i64, zone: &TimeZone) -> anyhow::Result<i64> {
 fn nanoseconds(instant: Timestamp) -> anyhow::Result<i64> {
     match i64::try_from(instant.as_nanosecond()) {
         Ok(nanoseconds) => Ok(nanoseconds),
-        Err(_) => bail!(Usage::Wrong(format!("--at {instant}: no clock was ever there"))),
+        Err(_) => bail!(Usage::Wrong(format!("--at {instant}: the time is out of range"))),
     }
 }
 
@@ -99,7 +99,7 @@ fn local(civil: DateTime, zone: &TimeZone) -> anyhow::Result<Timestamp> {
             instant.display_with_offset(offset).to_string()
         };
         bail!(Usage::Wrong(format!(
-            "--at {civil}: the clock showed that twice; say {} or {}",
+            "--at {civil}: the clock showed this time twice; use {} or {}",
             as_told(before),
             as_told(after)
         )));

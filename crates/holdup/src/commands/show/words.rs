@@ -68,7 +68,7 @@ pub(super) fn nothing_of(args: &ShowArgs, is_look: bool) -> String {
     match &args.process {
         Some(process) if is_look => format!(
             "process {process:?} cannot be shown alone: a snapshot of the whole machine was recorded then; \
-             leave --process out"
+             remove --process"
         ),
         Some(process) => format!("no process {process:?} was recorded then"),
         None => "nothing was recorded then".to_owned(),
@@ -93,7 +93,7 @@ pub(super) fn earlier(looks: &[(PathBuf, Head)]) -> Option<String> {
 /// What is said where looks at a machine lie among recordings of what threads waited for.
 pub(super) fn beside((path, _): &(PathBuf, Head), earlier: &[(PathBuf, Head)]) -> String {
     format!(
-        "{} not among this: `holdup show {}` shows the last one",
+        "{} not included: `holdup show {}` shows the last one",
         match earlier.len() as u64 + 1 {
             1 => "a snapshot of the whole machine is".to_owned(),
             several => format!("{several} snapshots of the whole machine are"),
@@ -153,18 +153,19 @@ pub(super) fn recording(
             several => format!(", {several} segments"),
         }
     )];
-    lines.extend((!only.is_empty()).then(|| format!("of this only: {}", only.join(", "))));
+    lines.extend((!only.is_empty()).then(|| format!("filtered: only {}", only.join(", "))));
     lines.extend(
-        (!head.detail.is_empty()).then(|| format!("in full detail, because {} held", listed(&head.detail))),
+        (!head.detail.is_empty())
+            .then(|| format!("in full detail, because {} was true", listed(&head.detail))),
     );
     lines.extend(head.breaks.iter().take(BREAKS).map(|one| said(one, from, zone)));
     if let Some(more @ 1..) = head.breaks.len().checked_sub(BREAKS) {
         lines.push(format!("{more} more breaks; the JSON report lists them"));
     }
     let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    lines.extend(problems.iter().take(BREAKS).map(|one| format!("left out: {one}")));
+    lines.extend(problems.iter().take(BREAKS).map(|one| format!("skipped: {one}")));
     if let Some(more @ 1..) = problems.len().checked_sub(BREAKS) {
-        lines.push(format!("{more} more files were left out"));
+        lines.push(format!("{more} more files were skipped"));
     }
     lines.extend(unlike.iter().flat_map(|unlike| of_unlike(unlike, from, zone)));
     Recording {
@@ -201,7 +202,7 @@ fn of_unlike(unlike: &Unlike, beside: i64, zone: &TimeZone) -> Vec<String> {
     let compared = counted(u64::from(unlike.compared), "segment", "segments");
     let Some(first) = unlike.segments.first() else {
         return vec![format!(
-            "none of {compared} is unlike the others: this is all of them"
+            "none of {compared} differs from the others, so this report covers all of them"
         )];
     };
     let at = |text: &str| {
@@ -213,9 +214,13 @@ fn of_unlike(unlike: &Unlike, beside: i64, zone: &TimeZone) -> Vec<String> {
         )
     };
     let mut lines = vec![format!(
-        "{} of {compared} {} unlike the others; what follows is of the one at {}",
+        "{} of {compared} {} from the others; this report covers the one at {}",
         unlike.segments.len(),
-        if unlike.segments.len() == 1 { "is" } else { "are" },
+        if unlike.segments.len() == 1 {
+            "differs"
+        } else {
+            "differ"
+        },
         at(&first.from)
     )];
     for segment in unlike.segments.iter().take(LISTED) {
@@ -228,10 +233,10 @@ fn of_unlike(unlike: &Unlike, beside: i64, zone: &TimeZone) -> Vec<String> {
     lines
 }
 
-/// `disk.sync 700 ms a second, else 2 ms`.
+/// `disk.sync 700 ms per second, usually 2 ms`.
 fn unusual(one: &UnlikeCause) -> String {
     format!(
-        "{} {} a second, else {}",
+        "{} {} per second, usually {}",
         one.cause.id(),
         duration(one.ns_per_s),
         duration(one.usual_ns_per_s)
@@ -242,9 +247,9 @@ fn unusual(one: &UnlikeCause) -> String {
 fn said(one: &Break, beside: i64, zone: &TimeZone) -> String {
     let time = |at: i64| time(at, beside, zone);
     let length = |from: i64, to: i64| duration(to.saturating_sub(from).unsigned_abs());
-    let host = |host: &Option<String>| host.clone().unwrap_or_else(|| "a host without a name".to_owned());
+    let host = |host: &Option<String>| host.clone().unwrap_or_else(|| "an unnamed host".to_owned());
     match one {
-        Break::Boot { at } => format!("the machine was booted anew before {}", time(*at)),
+        Break::Boot { at } => format!("the machine rebooted before {}", time(*at)),
         Break::Host { at, from, to } => {
             format!("from {} on {}, before {}", time(*at), host(to), host(from))
         }
@@ -257,7 +262,11 @@ fn said(one: &Break, beside: i64, zone: &TimeZone) -> String {
             )
         }
         Break::Suspended { at, ns } => {
-            format!("the machine slept for {} before {}", duration(*ns), time(*at))
+            format!(
+                "the machine was suspended for {} before {}",
+                duration(*ns),
+                time(*at)
+            )
         }
         Break::Gap { from, to } => format!(
             "nothing was recorded for {} from {}",
@@ -265,7 +274,7 @@ fn said(one: &Break, beside: i64, zone: &TimeZone) -> String {
             time(*from)
         ),
         Break::Overlap { from, to } => format!(
-            "two segments tell of the same {} from {}: that counts twice",
+            "two segments overlap for {} from {}; this time counts twice",
             length(*from, *to),
             time(*from)
         ),

@@ -73,19 +73,18 @@ pub(crate) fn way(name: &str) -> Result<&'static Way, String> {
     let ways = ways.join(", ");
     let Some(cause) = Cause::from_id(name) else {
         return Err(format!(
-            "there is no cause {name:?}; what can be taken away is {ways} (`holdup explain` lists all causes)"
+            "there is no cause {name:?}; --without can remove {ways} (`holdup explain` lists all causes)"
         ));
     };
     Err(format!(
-        "{name} can't be taken away: {}; what can is {ways}",
+        "{name} cannot be removed: {}; --without can remove {ways}",
         why_not(cause)
     ))
 }
 
 /// Why a cause has no way.
 fn why_not(cause: Cause) -> &'static str {
-    const PREDICT: &str =
-        "work can't be left undone; `holdup run --predict` says what a faster one would bring";
+    const PREDICT: &str = "CMD needs this work; `holdup run --predict` estimates the effect of faster work";
     match cause {
         Cause::CpuUser
         | Cause::CpuKernel
@@ -93,24 +92,24 @@ fn why_not(cause: Cause) -> &'static str {
         | Cause::ProcessChild
         | Cause::ProcessExec => PREDICT,
         Cause::RandomUnseeded => {
-            "the kernel's generator is seeded once a boot, so no second run would wait for it; `holdup doctor` says where this \
-             machine's randomness comes from"
+            "the kernel seeds its generator once per boot, so a second run would not wait for it; `holdup doctor` reports where \
+             this machine's randomness comes from"
         }
         Cause::DiskRead
         | Cause::DiskWrite
         | Cause::DiskWriteback
         | Cause::DiskDiscard
         | Cause::DiskJournal => {
-            "one kind of disk wait cannot be separated from the others beforehand; `--without disk --memory DIR` takes those of \
-             all writes away"
+            "one kind of disk wait cannot be separated from the others beforehand; `--without disk --memory DIR` removes those \
+             of all writes"
         }
         Cause::NetConnect | Cause::NetAccept | Cause::NetReceive | Cause::NetSend | Cause::NetTls => {
-            "an answer that is made up would change what CMD does; `holdup run --predict` says what a faster one would bring"
+            "a made-up answer would change what CMD does; `holdup run --predict` estimates the effect of a faster answer"
         }
         Cause::SchedRunqueue | Cause::SchedThrottled | Cause::SchedSteal => {
-            "that would take CPU time from others on this machine; `holdup run --predict` says what it would bring"
+            "this would take CPU time from other programs; `holdup run --predict` estimates the effect"
         }
-        _ => "no way is known that changes nothing else; `holdup run --predict` says what it would bring",
+        _ => "no known way changes only this wait; `holdup run --predict` estimates the effect",
     }
 }
 

@@ -20,12 +20,12 @@ pub(super) const WAY: Way = Way {
     name: "net.dns",
     causes: &[Cause::NetDns],
     means: Means::Names,
-    how: "addresses of the names that the first run asked for are in /etc/hosts, which is read before a name server is asked; to know \
-          them, holdup asks for each once more",
-    risk: "freshness: a table does not follow when a name gets another address, so who has moved is called where he was; and load that \
-           a name spreads over several addresses goes where the table has it",
-    escapes: "programs that ask name servers themselves (dig, nginx, dns.resolve of Node.js), questions for anything but addresses \
-              (MX, SRV, TXT), and names that the first run did not ask for",
+    how: "/etc/hosts has the addresses of the names that the first run looked up, and programs read it before they query a name \
+          server; holdup looks up each name once more to get its address",
+    risk: "freshness: /etc/hosts keeps the old address when a name gets another one, and then CMD connects to the old server; load that \
+           a name spreads over several addresses may go to one of them",
+    escapes: "programs that query name servers themselves (dig, nginx, dns.resolve of Node.js), queries for other records than addresses \
+              (MX, SRV, TXT), and names that the first run did not look up",
     settles: false,
     refuses,
 };
@@ -39,9 +39,9 @@ fn refuses(as_is: &Attributed) -> Option<String> {
     let most = unseen().max_by_key(|wait| wait.ns)?;
     (share > MOST_UNSEEN).then(|| {
         format!(
-            "{} of its waiting for names was at {:?}, where the names that are asked for are not seen: a cache on this machine (nscd and \
-             others answer for users and groups too), or a name server over TCP or TLS; `holdup run --predict` says what faster answers \
-             would bring",
+            "{} of the time in name lookups was at {:?}, where holdup cannot observe the names: a cache on this machine (nscd and \
+             others also answer for users and groups), or a name server over TCP or TLS; `holdup run --predict` estimates the effect of \
+             faster answers",
             percent(share),
             most.resource.name
         )

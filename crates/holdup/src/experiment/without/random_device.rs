@@ -13,9 +13,9 @@ pub(super) const WAY: Way = Way {
         from: "/dev/urandom",
         over: "/dev/random",
     },
-    how: "/dev/urandom stands in the place of /dev/random",
-    risk: "randomness: none once the kernel's generator is seeded; bytes that are read before that, early in boot, can be guessed",
-    escapes: "other devices and daemons that CMD asks for randomness",
+    how: "/dev/urandom replaces /dev/random",
+    risk: "randomness: no risk once the kernel has seeded its generator; bytes read before that, early in boot, can be predicted",
+    escapes: "other devices and daemons that CMD reads randomness from",
     settles: false,
     refuses: super::never,
 };

@@ -25,9 +25,9 @@ pub(super) const WAY: Way = Way {
     causes: &[Cause::TimerSleep],
     means: Means::Calls(CALLS),
     how: "nanosleep and clock_nanosleep return at once",
-    risk: "ordering and load: what a sleep waited for may not be there yet, and a loop that polled with sleeps uses a whole CPU \
-           and asks as often as it can",
-    escapes: "sleeps that another call does: futex, poll, select and epoll with a time limit",
+    risk: "ordering and load: CMD may continue before the event that a sleep waited for; a loop that polls with sleeps uses a whole CPU \
+           and polls as often as it can",
+    escapes: "sleeps in other calls: futex, poll, select and epoll with a time limit",
     settles: false,
     refuses,
 };
@@ -38,7 +38,7 @@ fn refuses(as_is: &Attributed) -> Option<String> {
     let mut all = 0;
     for wait in as_is.waits.iter().filter(|wait| wait.cause == Cause::TimerSleep) {
         all += wait.ns;
-        let call = wait.call.as_deref().unwrap_or("a call that is not known");
+        let call = wait.call.as_deref().unwrap_or("an unknown call");
         if !CALLS.iter().any(|known| known.name == call) {
             elsewhere.push((call, wait.ns));
         }
@@ -48,8 +48,8 @@ fn refuses(as_is: &Attributed) -> Option<String> {
     let (call, _) = elsewhere.into_iter().max_by_key(|(_, ns)| *ns)?;
     (share > MOST_ELSEWHERE).then(|| {
         format!(
-            "{} of its sleeping is in {call} with a time limit, as Go, Java and event loops do it; such a call also waits for others, so \
-             it can't be answered without changing what CMD does; `holdup run --predict` says what a change would bring",
+            "{} of its sleep is in {call} with a time limit, as in Go, Java and event loops; such a call also waits for events, so \
+             removing it would change what CMD does; `holdup run --predict` estimates the effect of a change",
             percent(share)
         )
     })

@@ -27,10 +27,10 @@ pub(super) const WAY: Way = Way {
     name: "disk.sync",
     causes: &[Cause::DiskSync],
     means: Means::Calls(CALLS),
-    how: "fsync, fdatasync, sync, syncfs, sync_file_range and msync(MS_SYNC) return at once, having done nothing",
-    risk: "durability: what was written in the last half minute or so is lost when the machine crashes or loses power, and a database \
-           may then be damaged",
-    escapes: "writes to files opened with O_SYNC or O_DSYNC, RWF_DSYNC, mounts with sync, and io_uring, which make no such call",
+    how: "fsync, fdatasync, sync, syncfs, sync_file_range and msync(MS_SYNC) return at once and do nothing",
+    risk: "durability: after a crash or power loss, data written in about the last 30 s is lost, and a database \
+           may be damaged",
+    escapes: "writes that make no such call: files opened with O_SYNC or O_DSYNC, RWF_DSYNC, sync mounts, and io_uring",
     settles: true,
     refuses: super::never,
 };
