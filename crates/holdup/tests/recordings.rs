@@ -131,7 +131,7 @@ fn a_look_at_the_machine_is_told_as_it_was_live() {
     let of_one = show(&recording, &["--process", "sh"]);
     assert_eq!(of_one.status.code(), Some(1));
     assert!(
-        lossy(&of_one.stderr).contains("leave --process out"),
+        lossy(&of_one.stderr).contains("remove --process"),
         "{}",
         lossy(&of_one.stderr)
     );

@@ -268,7 +268,7 @@ mod tests {
         without(|machine| machine.status.effective = Some(!(1 << 21)), &[], true);
         without(
             |machine| machine.status.effective = Some(NO_PTRACE),
-            &["others' libraries"],
+            &["other users' libraries"],
             true,
         );
         without(
@@ -291,16 +291,11 @@ mod tests {
         expect(
             &able(),
             &trials(&["process-numbers"]),
-            &["process numbers"],
+            &["host PID namespace"],
             false,
         );
         expect(&able(), &trials(&["task-work"]), &["woken threads' memory"], true);
-        expect(
-            &able(),
-            &trials(&["task-storage"]),
-            &["memory kept with threads"],
-            true,
-        );
+        expect(&able(), &trials(&["task-storage"]), &["BPF task storage"], true);
         expect(&able(), &trials(&["task-registers"]), &["saved registers"], true);
         expect(&able(), &trials(&["cpu-clock"]), &["CPU samples"], true);
         for (names, works) in [(REQUIRED_TRACEPOINTS, false), (OPTIONAL_TRACEPOINTS, true)] {

@@ -141,11 +141,11 @@ mod tests {
         assert!(unknown("disk.snyc", &rules(), &causes()).contains("did you mean disk.sync"));
         assert_eq!(
             unknown("nonsense", &rules(), &causes()),
-            "there is no rule or cause nonsense; holdup explain lists them all"
+            "there is no rule or cause nonsense; holdup explain lists all of them"
         );
         assert_eq!(
             unknown("\x1b[0m", &rules(), &causes()),
-            "there is no rule or cause \\x1b[0m; holdup explain lists them all"
+            "there is no rule or cause \\x1b[0m; holdup explain lists all of them"
         );
     }
 }

@@ -406,16 +406,16 @@ fn holes(root: &Root, counters: &Counters, snapshots: &Snapshots, sight: &mut Ho
     if counters.cut() {
         hole(
             sight,
-            "the machine's counters to the end",
-            "there are more than are kept",
-            "a shorter -d",
+            "the machine's counters until the end",
+            "there are more counters than holdup keeps",
+            "use a shorter -d",
         );
     }
     if snapshots.untold > 0 && !once::is_root(root) {
         hole(
             sight,
             "where tasks are blocked in the kernel",
-            "only root sees that of others' tasks",
+            "only root can read this of other users' tasks",
             "sudo holdup host",
         );
     }

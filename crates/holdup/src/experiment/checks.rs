@@ -238,7 +238,7 @@ mod tests {
             (|one| one.can_block = true, "block"),
             (
                 |one| one.mounted_below = Some("/var/spool/mail/x".into()),
-                "mounted below",
+                "mounted on",
             ),
             (|one| one.too_many = true, "more than"),
             (
@@ -266,7 +266,12 @@ mod tests {
         };
         let reach = of(&mine).unwrap();
         assert!(reach.not_contained.iter().any(|one| one.contains("set-user-id")));
-        assert!(reach.not_contained.iter().any(|one| one.contains("renamed")));
+        assert!(
+            reach
+                .not_contained
+                .iter()
+                .any(|one| one.contains("cannot rename"))
+        );
         let user = Sight {
             other_user: true,
             ..mine

@@ -96,7 +96,10 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         .as_ref()
         .filter(|(_, idle)| !idle.doubtful())
         .map(|(spare, _)| *spare);
-    if enough(listed) || enough(counted) || (cpus.is_some() && idle.is_some_and(|spare| spare >= MIN_IDLE_PERCENT)) {
+    if enough(listed)
+        || enough(counted)
+        || (cpus.is_some() && idle.is_some_and(|spare| spare >= MIN_IDLE_PERCENT))
+    {
         return fires(finding(&told, cpus));
     }
     match idle {

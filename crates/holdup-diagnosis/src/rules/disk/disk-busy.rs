@@ -173,7 +173,9 @@ fn finding(disk: &Intervals<'_>, disks: &[Intervals<'_>]) -> Finding {
     let busy = disk.from(BUSY);
     let work = work(disk, &reports);
     let writes_more = mean(&work.writes) > mean(&work.reads);
-    let small = writes_more && work.asked_kib.is_some_and(|kib| kib <= MAX_SMALL_REQUEST_KIB) && work.kib <= MIN_THROUGHPUT_KIB_PER_SECOND;
+    let small = writes_more
+        && work.asked_kib.is_some_and(|kib| kib <= MAX_SMALL_REQUEST_KIB)
+        && work.kib <= MIN_THROUGHPUT_KIB_PER_SECOND;
     let waiters = waiters::of(disk.observed, disk.of());
     let known = waiters.as_ref().map(|waiters| waiters.cause);
     let cause = match (small, writes_more) {
@@ -340,7 +342,9 @@ fn limit(disk: &Intervals<'_>, busy: &[u32]) -> Option<Evidence> {
         false => merged,
     };
     let middle = mean(&all);
-    let same = all.iter().all(|rate| (rate - middle).abs() <= MAX_RATE_SPREAD * middle);
+    let same = all
+        .iter()
+        .all(|rate| (rate - middle).abs() <= MAX_RATE_SPREAD * middle);
     (all.len() >= MIN_EQUAL_INTERVALS && same && middle >= 1.0).then(|| {
         disk.evidence(format!(
             "suspected: a limit (of a cloud volume, a hypervisor or a cgroup), because each interval has \

@@ -69,7 +69,9 @@ impl Memory<'_> {
     }
 
     fn is_short(&self) -> bool {
-        self.share() < LOW || (self.share() < MAX_AVAILABLE_SHARE_WITH_SWAP && self.swap_used >= MIN_SWAPPED_SHARE * self.total)
+        self.share() < LOW
+            || (self.share() < MAX_AVAILABLE_SHARE_WITH_SWAP
+                && self.swap_used >= MIN_SWAPPED_SHARE * self.total)
     }
 }
 

@@ -130,7 +130,12 @@ fn names(group: &Waits<'_>) -> Option<Evidence> {
     names.sort_unstable();
     names.dedup();
     let more = names.len().saturating_sub(MAX_LISTED);
-    let listed = names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ");
+    let listed = names
+        .iter()
+        .take(MAX_LISTED)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
     let more = if more > 0 {
         format!(" and {more} more")
     } else {

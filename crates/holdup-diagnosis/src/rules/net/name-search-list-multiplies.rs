@@ -87,7 +87,12 @@ fn finding(run: &Run<'_>, vain: &Waits<'_>, search: &[String]) -> Finding {
         duration(vain.cost())
     );
     let more = names.len().saturating_sub(MAX_LISTED);
-    let listed = names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ");
+    let listed = names
+        .iter()
+        .take(MAX_LISTED)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
     let more = if more > 0 {
         format!(" and {more} more")
     } else {

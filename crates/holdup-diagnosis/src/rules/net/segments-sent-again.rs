@@ -45,7 +45,11 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             continue;
         };
         let shares = shares(&again, &sent, some);
-        let high: Vec<f64> = shares.iter().copied().filter(|share| *share >= MIN_RETRANSMITTED_SHARE).collect();
+        let high: Vec<f64> = shares
+            .iter()
+            .copied()
+            .filter(|share| *share >= MIN_RETRANSMITTED_SHARE)
+            .collect();
         if often(high.len(), shares.len()) {
             return fires(finding(&again, &shares));
         }

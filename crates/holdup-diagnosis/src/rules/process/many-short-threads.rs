@@ -161,7 +161,10 @@ fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
         ));
     }
     let median = median(lives);
-    let first = lives.points.iter().find(|point| point.value <= MAX_LOGGED_LIFETIME_MS);
+    let first = lives
+        .points
+        .iter()
+        .find(|point| point.value <= MAX_LOGGED_LIFETIME_MS);
     let place = first.map_or_else(Default::default, |point| point.quote.clone());
     let title = match (many, step) {
         (false, Some(step)) => format!("{} started and ended within {}", threads(step), duration(step.ns)),

@@ -71,7 +71,9 @@ fn pile<'a>(series: &Series<'a>, group: &Group<'a>, confidence: Confidence) -> F
     let lists = series.instants.len();
     let often = match lists {
         1 => String::new(),
-        lists => format!(", so many at the most of {lists} lists, and at least {MIN_TASKS_IN_EACH_LIST} in each"),
+        lists => {
+            format!(", so many at the most of {lists} lists, and at least {MIN_TASKS_IN_EACH_LIST} in each")
+        }
     };
     let place = match group.function {
         "" => "in the kernel".to_owned(),

@@ -56,7 +56,10 @@ fn with_logs(run: &Run<'_>, waits: &Waits<'_>, observed: &Observed, title: Strin
     let mut finding = RULE.finding(Severity::Warning, title, waits).and_if(sources(run));
     let mut can_be = 0;
     for seeding in seeding::all(observed, &clock) {
-        if seeding.after.is_some_and(|after| after + MAX_ROUNDING_NS >= longest) {
+        if seeding
+            .after
+            .is_some_and(|after| after + MAX_ROUNDING_NS >= longest)
+        {
             can_be += 1;
             finding = told(observed, &clock, &starts, &seeding)
                 .into_iter()

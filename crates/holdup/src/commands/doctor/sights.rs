@@ -87,7 +87,7 @@ impl Sight {
         match self {
             Sight::Privilege => "privilege".to_owned(),
             Sight::NoLockdown => "no lockdown".to_owned(),
-            Sight::ProcessNumbers => "PID namespace".to_owned(),
+            Sight::ProcessNumbers => "host PID namespace".to_owned(),
             Sight::TypeInformation => "kernel type information".to_owned(),
             Sight::Tracepoint(name) => format!("tracepoint {name}"),
             Sight::Load => "BPF programs".to_owned(),

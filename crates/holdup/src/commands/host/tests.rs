@@ -200,7 +200,7 @@ fn an_idle_machine_gives_no_finding() {
         missing,
         [
             "how long each wait took",
-            "who reads randomness, how much and for how long"
+            "which processes read randomness, how much and for how long"
         ]
     );
 }
@@ -340,9 +340,9 @@ fn without_privilege_it_says_what_it_does_not_see() {
     for what in [
         "where tasks are blocked",
         "other users' processes",
-        "what the kernel's log tells",
+        "messages of the kernel log",
         "deleted files",
-        "who reads and writes",
+        "how much each process reads and writes",
     ] {
         assert!(
             missing.iter().any(|other| other.starts_with(what)),

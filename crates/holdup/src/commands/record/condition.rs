@@ -180,13 +180,13 @@ mod tests {
     fn what_is_none_is_told_what_would_be_right() {
         for (text, said) in [
             ("psi.io", "NAME>VALUE"),
-            ("psi.disk>20%", "there is no figure \"psi.disk\""),
+            ("psi.disk>20%", "there is no metric \"psi.disk\""),
             ("psi.io>20", "write psi.io>20%"),
             ("load<3%", "write load<3"),
-            ("load>many", "\"many\" is no number"),
-            ("psi.io>NaN%", "is no number"),
-            ("psi.io>-1%", "is no number"),
-            ("psi.io>101%", "never more than 100 %"),
+            ("load>many", "\"many\" is not a number"),
+            ("psi.io>NaN%", "is not a number"),
+            ("psi.io>-1%", "is not a number"),
+            ("psi.io>101%", "cannot exceed 100 %"),
             ("", "NAME>VALUE"),
         ] {
             let wrong = Condition::parse(text).unwrap_err();

@@ -68,6 +68,6 @@ mod tests {
         );
         let words = |name: &str| check(&place.path().join(name)).unwrap_err().to_string();
         assert!(words("holdup.txt").contains("files that end in .prom"));
-        assert!(words("none/holdup.prom").contains("cannot write the figures"));
+        assert!(words("none/holdup.prom").contains("cannot write the metrics"));
     }
 }

@@ -149,7 +149,7 @@ mod tests {
         let error = instant("02:30", newest, &zurich()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "--at 2026-10-25T02:30:00: the clock showed that twice; say 2026-10-25T02:30:00+02:00 or 2026-10-25T02:30:00+01:00"
+            "--at 2026-10-25T02:30:00: the clock showed this time twice; use 2026-10-25T02:30:00+02:00 or 2026-10-25T02:30:00+01:00"
         );
     }
 
