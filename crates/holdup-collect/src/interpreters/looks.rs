@@ -7,12 +7,13 @@
 //! cent of a CPU. What is done once, for an interpreter that is new, is not counted.
 
 use super::sightings::{Sighting, Sightings};
-use super::{Kept, Which, interpreted, kept_one, turns_counted};
+use super::{KEPT, Kept, Which, interpreted, kept_one, turns_counted};
 use holdup_detached::Failed;
 use holdup_evidence::{Ns, ThreadId};
+use holdup_jvm::Running;
 use holdup_proc::blocking::{self, Reader};
 use holdup_proc::{Root, clocks, memory};
-use holdup_runtimes::python::{PythonFrame, Refused};
+use holdup_runtimes::python::{Interpreter, PythonFrame, Refused, Thread, Unread};
 use holdup_symbols::ProcessKey;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -27,9 +28,9 @@ pub(super) const OFTEN: Ns = 20_000_000;
 const SHARE: u64 = 100;
 const AT_ONCE: Ns = 20_000_000;
 
-/// Threads that are asked about in a look, and processes: some milliseconds, so that the rest before the next is short.
-const THREADS_MAX: usize = 128;
-const PROCESSES_MAX: usize = 32;
+/// Threads that are asked about in a look: a millisecond or two, so that the rest before the next is short. Half of them are those whose
+/// waits have ended last: who waits often is seen although a thousand others have not been seen yet.
+const THREADS_MAX: usize = 32;
 
 /// CPU time that a process may take in a look, nanoseconds, and the frames that come of it. The rest has its turn later.
 const CPU_MAX: Ns = 5_000_000;
@@ -78,6 +79,8 @@ pub(super) struct Looks {
     ids: HashMap<ThreadId, (ProcessKey, u32)>,
     /// Who was not seen since a wait ended, and when that was.
     due: BTreeMap<(ProcessKey, u32), Ns>,
+    /// The first of them since the last look.
+    recent: Vec<(ProcessKey, u32)>,
     reader: Option<Reader<Question, Answer>>,
     starts: u32,
     /// About whom it owes an answer, and since when nothing came.
@@ -127,6 +130,9 @@ impl Looks {
             && let Some(id) = self.ids.get(&thread)
             && self.holds(id.0)
         {
+            if self.recent.len() < THREADS_MAX / 2 && !self.recent.contains(id) {
+                self.recent.push(*id);
+            }
             self.due.insert(*id, end);
         }
     }
@@ -179,24 +185,25 @@ impl Looks {
         };
         let first = self.due.range(first);
         let rest = rest.into_iter().flat_map(|rest| self.due.range(rest));
-        let mut round: Vec<(ProcessKey, u32, Vec<u32>)> = Vec::new();
-        let mut threads = 0;
-        for ((process, tid), _) in first.chain(rest) {
-            let Some(pid) = self.holders.get(process) else {
-                continue;
-            };
-            let same = round.last().is_some_and(|(last, ..)| last == process);
-            if threads >= THREADS_MAX || !same && round.len() >= PROCESSES_MAX {
+        let mut wanted = std::mem::take(&mut self.recent);
+        for (id, _) in first.chain(rest) {
+            if wanted.len() >= THREADS_MAX {
                 break;
             }
-            if !same {
-                round.push((*process, *pid, Vec::new()));
+            self.after = Some(*id);
+            if !wanted.contains(id) {
+                wanted.push(*id);
             }
-            if let Some((.., tids)) = round.last_mut() {
-                tids.push(*tid);
+        }
+        let mut round: Vec<(ProcessKey, u32, Vec<u32>)> = Vec::new();
+        for (process, tid) in wanted {
+            let Some(pid) = self.holders.get(&process) else {
+                continue;
+            };
+            match round.iter_mut().find(|(of, ..)| *of == process) {
+                Some((.., tids)) => tids.push(tid),
+                None => round.push((process, *pid, vec![tid])),
             }
-            threads += 1;
-            self.after = Some((*process, *tid));
         }
         let paid = now.saturating_sub(self.began) / SHARE;
         self.unpaid = self.unpaid.saturating_sub(paid);
@@ -285,6 +292,36 @@ impl Drop for Looks {
 struct Child {
     root: Root,
     interpreters: Kept,
+    /// By the number of their interpreter.
+    listed: HashMap<u32, Listed>,
+}
+
+/// The threads of an interpreter, by their ids in their pid namespace. It costs much to find them all.
+#[derive(Debug, Default)]
+struct Listed {
+    threads: HashMap<u32, Thread>,
+    /// When it was made, and what CPU time that took.
+    made: Ns,
+    took: Ns,
+}
+
+impl Listed {
+    /// Makes the list anew, unless it was made lately by what it costs; gives back what it took.
+    fn renew(&mut self, interpreter: &mut Interpreter<Running>) -> Ns {
+        let now = clocks::monotonic();
+        if now.saturating_sub(self.made) < self.took.saturating_mul(SHARE) {
+            return 0;
+        }
+        let before = thread_cpu();
+        self.threads.clear();
+        // Of several states of one thread, the first that its interpreter lists.
+        for thread in interpreter.threads().unwrap_or_default() {
+            self.threads.entry(thread.tid).or_insert(thread);
+        }
+        self.made = now;
+        self.took = thread_cpu().saturating_sub(before);
+        self.took
+    }
 }
 
 /// What a child does.
@@ -292,6 +329,7 @@ fn answerer() -> impl FnMut(Question, Vec<std::os::fd::OwnedFd>) -> Answer {
     let mut child = Child {
         root: Root::system(),
         interpreters: Kept::new(),
+        listed: HashMap::new(),
     };
     move |question, _| child.answer(&question)
 }
@@ -316,7 +354,12 @@ impl Child {
         let which = question.which;
         let interpreter = kept_one(&mut self.interpreters, which)?;
         let before = thread_cpu();
-        let mut threads = None;
+        if self.listed.len() >= KEPT && !self.listed.contains_key(&which.number) {
+            self.listed.clear();
+        }
+        let listed = self.listed.entry(which.number).or_default();
+        // What went into lists.
+        let mut cpu = 0;
         let mut seen = Vec::new();
         let mut frames_read = 0;
         for tid in question.tids.iter().copied() {
@@ -324,20 +367,18 @@ impl Child {
             let Some(inside) = memory::inside_asleep(&self.root, tid) else {
                 continue;
             };
-            let threads = threads.get_or_insert_with(|| {
-                let threads = interpreter.threads().unwrap_or_default();
-                let mut by_tid = HashMap::new();
-                for thread in threads {
-                    by_tid.entry(thread.tid).or_insert(thread);
-                }
-                by_tid
-            });
-            let Some(thread) = threads.get(&inside) else {
+            if !listed.threads.contains_key(&inside) {
+                cpu += listed.renew(interpreter);
+            }
+            let Some(thread) = listed.threads.get(&inside).copied() else {
                 continue;
             };
             let from = clocks::monotonic();
-            let read = interpreter.frames_of(*thread);
+            let read = interpreter.frames_of(thread);
             let to = clocks::monotonic();
+            if read == Err(Unread::NoThread) {
+                listed.threads.remove(&inside);
+            }
             if let Ok(frames) = read
                 && before_read == turns(&self.root, tid)
             {
@@ -350,7 +391,7 @@ impl Child {
                     frames,
                 });
             }
-            if frames_read >= FRAMES_MAX || thread_cpu().saturating_sub(before) >= CPU_MAX {
+            if frames_read >= FRAMES_MAX || thread_cpu().saturating_sub(before + cpu) >= CPU_MAX {
                 break;
             }
         }
@@ -422,14 +463,23 @@ mod tests {
         let mut looks = Looks::default();
         looks.hold(PYTHON, 1);
         looks.hold(OTHER, 2);
-        for tid in 0..200 {
+        for tid in 0..50 {
             looks.born(PYTHON, tid, ThreadId(tid));
         }
         looks.born(OTHER, 500, ThreadId(500));
-        assert_eq!(asked(&mut looks), [(1, (0..128).collect())]);
-        let rest = [(1, (128..200).collect()), (2, vec![500]), (1, (0..55).collect())];
+        assert_eq!(asked(&mut looks), [(1, (0..32).collect())]);
+        let rest = [(1, (32..50).chain(0..13).collect()), (2, vec![500])];
         assert_eq!(asked(&mut looks), rest);
+        for tid in 20..50 {
+            looks.wait_ended(ThreadId(tid), 100);
+        }
+        let recent = (20..36).chain(13..20).chain(36..45);
+        assert_eq!(
+            asked(&mut looks),
+            [(1, recent.collect())],
+            "who was in a wait is first"
+        );
         looks.forget(OTHER, 500, ThreadId(500));
-        assert_eq!(looks.due.len(), 200);
+        assert_eq!(looks.due.len(), 50);
     }
 }
