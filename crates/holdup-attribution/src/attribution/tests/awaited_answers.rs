@@ -50,10 +50,38 @@ fn server() -> Scene {
         masters: Vec::new(),
         addresses: vec![SocketAddress::Inet("10.0.0.1:80".parse().unwrap())],
     }));
-    socket(&mut scene, CLIENT, TCP, ESTABLISHED, "10.0.0.1:80", "10.0.0.9:40000");
-    socket(&mut scene, CONNECTING, TCP, SYN_SENT, "10.0.0.1:41000", "192.0.2.2:5432");
-    socket(&mut scene, CONNECTING_LATER, TCP, SYN_SENT, "10.0.0.1:41001", "192.0.2.2:5432");
-    socket(&mut scene, NAMES, UDP, ESTABLISHED, "10.0.0.1:42000", "192.0.2.53:53");
+    socket(
+        &mut scene,
+        CLIENT,
+        TCP,
+        ESTABLISHED,
+        "10.0.0.1:80",
+        "10.0.0.9:40000",
+    );
+    socket(
+        &mut scene,
+        CONNECTING,
+        TCP,
+        SYN_SENT,
+        "10.0.0.1:41000",
+        "192.0.2.2:5432",
+    );
+    socket(
+        &mut scene,
+        CONNECTING_LATER,
+        TCP,
+        SYN_SENT,
+        "10.0.0.1:41001",
+        "192.0.2.2:5432",
+    );
+    socket(
+        &mut scene,
+        NAMES,
+        UDP,
+        ESTABLISHED,
+        "10.0.0.1:42000",
+        "192.0.2.53:53",
+    );
     scene
 }
 
@@ -119,9 +147,15 @@ fn a_connection_is_outstanding_for_as_long_as_it_is_made_whoever_stirs_the_loop(
         // The later one comes first in the set.
         let polled = match round_number {
             1..=50 => vec![(CLIENT, POLLIN), (CONNECTING, POLLOUT)],
-            _ => vec![(CONNECTING_LATER, POLLOUT), (CLIENT, POLLIN), (CONNECTING, POLLOUT)],
+            _ => vec![
+                (CONNECTING_LATER, POLLOUT),
+                (CLIENT, POLLIN),
+                (CONNECTING, POLLOUT),
+            ],
         };
-        round(&mut scene, round_number * 20 * MS, |wait| wait.asked = Some(set(&polled)));
+        round(&mut scene, round_number * 20 * MS, |wait| {
+            wait.asked = Some(set(&polled))
+        });
     }
     let run = attributed(&mut scene, 2_000 * MS);
     let connects = row(&run, Cause::NetConnect);
@@ -161,6 +195,10 @@ fn a_loop_without_a_request_has_nothing_outstanding_for_one() {
         });
     }
     let run = attributed(&mut scene, 200 * MS);
-    assert!(run.waits.iter().all(|row| row.outstanding == 0), "{:?}", run.waits);
+    assert!(
+        run.waits.iter().all(|row| row.outstanding == 0),
+        "{:?}",
+        run.waits
+    );
     assert!(run.waits.iter().any(|row| row.cause == Cause::Idle));
 }
