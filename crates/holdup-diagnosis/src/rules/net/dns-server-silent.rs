@@ -42,9 +42,8 @@ fn server(wait: &AttributedWait) -> String {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // A service of this machine has a path, and a rule of its own.
     let server = |wait: &AttributedWait| !wait.resource.name.starts_with('/');
-    let unanswered = |wait: &AttributedWait| {
-        wait.timed_out > 0 || wait.max >= SILENT || wait.outstanding >= NONE_ANSWERED
-    };
+    let unanswered =
+        |wait: &AttributedWait| wait.timed_out > 0 || wait.max >= SILENT || wait.outstanding >= NONE_ANSWERED;
     let silent = waits.only(|wait| server(wait) && unanswered(wait));
     let cost = silent.as_ref().map_or(0, Waits::cost);
     let Some(silent) = silent.filter(|silent| run.matters(silent.cost(), MATTERS)) else {
