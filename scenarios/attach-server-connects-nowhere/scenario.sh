@@ -11,10 +11,7 @@ setup() {
     front=$helper_pid
     helper node "$scenario/clients.js" 8084
 }
-stall() {
-    attach --pid "$front" --duration 2
-    truth '"waited_ns": 1, "elapsed_ns": 1'
-}
+stall() { truth_of_blocked "$front" attach --pid "$front" --duration 2; }
 healthy() {
     attach --pid "$front" --duration 2
     truth '"waited_ns": 0, "elapsed_ns": 1'

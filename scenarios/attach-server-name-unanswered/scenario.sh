@@ -9,10 +9,7 @@ setup() {
     front=$helper_pid
     helper node "$here/../attach-server-connects-nowhere/clients.js" 8084
 }
-stall() {
-    attach --pid "$front" --duration 2
-    truth '"waited_ns": 1, "elapsed_ns": 1'
-}
+stall() { truth_of_blocked "$front" attach --pid "$front" --duration 2; }
 healthy() {
     attach --pid "$front" --duration 2
     truth '"waited_ns": 0, "elapsed_ns": 1'

@@ -175,6 +175,19 @@ truth() {
     printf '{%s}\n' "$1" >>"$HOLDUP_TRUTH"
 }
 
+# Runs a command, and notes for how much of that time the first thread of a process was blocked, by the kernel's account of it:
+# `truth_of_blocked PID COMMAND…`.
+truth_of_blocked() {
+    local pid=$1 began ended cpu queued cpu_after queued_after
+    shift
+    read -r cpu queued _ <"/proc/$pid/schedstat"
+    began=$(date +%s%N)
+    "$@"
+    read -r cpu_after queued_after _ <"/proc/$pid/schedstat"
+    ended=$(date +%s%N)
+    truth "\"waited_ns\": $((ended - began - (cpu_after - cpu) - (queued_after - queued))), \"elapsed_ns\": $((ended - began))"
+}
+
 # The same as the user whose command is observed: that user may look at it.
 own_helper() {
     local as_user=()

@@ -36,6 +36,8 @@ pub(super) struct EarlierRequests {
     asked: HashSet<u64>,
     /// Connections (inodes) of those that an event loop reads: nobody else waits for what comes on them.
     in_loops: HashSet<u64>,
+    /// Processes with an event loop that reads clients' connections, of which not all are known: any request may be its.
+    crowded: HashSet<u32>,
     /// Threads that waited as observation had begun, but for those at the door: of which process, and since when.
     waiting: HashMap<ThreadId, (u32, Ns)>,
 }
@@ -99,7 +101,7 @@ impl EarlierRequests {
                 .filter(|(_, (of, start))| *of == pid && (begin..=end).contains(start));
             // Of two nobody knows which.
             let first = since.next().map(|(thread, _)| *thread);
-            let read_by_loop = self.in_loops.contains(&one.inode);
+            let read_by_loop = self.in_loops.contains(&one.inode) || self.crowded.contains(&pid);
             one.pid == pid && !read_by_loop && first == Some(wait.thread) && since.next().is_none()
         };
         take(&self.open, &self.taken, only)
@@ -116,15 +118,21 @@ impl EarlierRequests {
         self.taken.extend(found.iter().map(|one| one.connection));
     }
 
-    /// An event loop waits for more to come on these: it reads them, and a worker that is parked meanwhile does not.
+    /// An event loop of the process `pid` waits for more to come on these: it reads them, and a worker that is parked meanwhile does
+    /// not. `of_clients`: whether such an object is where clients come in.
     pub(super) fn polled_by_loop<'a>(
         &mut self,
-        set: Option<&WaitMemory>,
+        pid: u32,
+        set: &WaitMemory,
         object: impl Fn(ObjectId) -> Option<&'a Object>,
+        of_clients: impl Fn(&Object) -> bool,
     ) {
-        let polled = set.map_or(&[][..], |set| &set.polled);
-        let read = polled.iter().filter(|fd| fd.events & POLLIN != 0);
-        let inodes: HashSet<u64> = read.filter_map(|fd| Some(object(fd.object?)?.inode)).collect();
+        let read = set.polled.iter().filter(|fd| fd.events & POLLIN != 0);
+        let read: Vec<&Object> = read.filter_map(|fd| object(fd.object?)).collect();
+        if set.polled_truncated && read.iter().any(|object| of_clients(object)) {
+            self.crowded.insert(pid);
+        }
+        let inodes: HashSet<u64> = read.iter().map(|object| object.inode).collect();
         let open = self.open.values().map(|one| one.inode);
         self.in_loops.extend(open.filter(|inode| inodes.contains(inode)));
     }
@@ -321,7 +329,9 @@ mod tests {
                 call,
             },
         );
-        earlier.polled_by_loop(set.as_ref(), |_| Some(&connection));
+        if let Some(set) = set {
+            earlier.polled_by_loop(7, &set, |_| Some(&connection), |_| true);
+        }
         let work = Work::Other("work from another thread".to_owned());
         !earlier.of_waiter(7, &parked(since), Some(&work), None).is_empty()
     }
@@ -337,6 +347,15 @@ mod tests {
     fn a_worker_may_have_what_its_loop_reads_no_more_meanwhile() {
         const ONE_SHOT_IS_OVER: u16 = 0;
         assert!(parked_worker_takes(Some(polled(ONE_SHOT_IS_OVER)), 5));
+    }
+
+    #[test]
+    fn where_a_loop_reads_more_than_is_known_nobody_knows_who_has_it() {
+        let more = WaitMemory {
+            polled_truncated: true,
+            ..polled(POLLIN)
+        };
+        assert!(!parked_worker_takes(Some(more), 6));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::requests::RequestState;
 use super::task_table::TaskTable;
 use super::thread::Threads;
 use crate::classify::is_connecting;
-use holdup_evidence::{Call, Ns, ObjectId, Wait, WaitMemory, Waker};
+use holdup_evidence::{Call, Ns, Object, ObjectId, Wait, WaitMemory, Waker};
 use holdup_knowledge::system_calls::{self, Kind as Does};
 
 impl RequestState {
@@ -32,12 +32,15 @@ impl RequestState {
             let Some(thread) = threads.get_mut(&wait.thread) else {
                 return;
             };
-            self.earlier.polled_by_loop(set, object);
+            let pid = tasks.pid(thread.identity.process);
+            if let Some(set) = set {
+                let of_clients = |object: &Object| self.served.is_clients(Some(object));
+                self.earlier.polled_by_loop(pid, set, object, of_clients);
+            }
             let connects = || set.is_some_and(|set| connecting_in(set, objects).next().is_some());
             if self.earlier.asked_of(set, object).is_none() && !connects() {
                 continue;
             }
-            let pid = tasks.pid(thread.identity.process);
             let requests = self.earlier.taken_in_set(pid, set, object);
             self.take_up(&requests, thread);
         }

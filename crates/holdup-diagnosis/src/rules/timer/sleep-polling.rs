@@ -245,7 +245,8 @@ fn is_heartbeat(run: &Run<'_>, group: &Waits<'_>) -> bool {
     }
     let sleepers: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
     let works = run.waits(|wait| {
-        let elsewhere = !wait.cause.on_cpu() && !matches!(wait.cause, Cause::TimerSleep | Cause::SchedRunqueue);
+        let elsewhere =
+            !wait.cause.on_cpu() && !matches!(wait.cause, Cause::TimerSleep | Cause::SchedRunqueue);
         elsewhere && sleepers.contains(&wait.asker.name.tid)
     });
     works.map_or(0, |works| works.count()) * HANDS_ON < group.count()
