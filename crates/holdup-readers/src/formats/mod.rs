@@ -1,5 +1,6 @@
 //! The formats, one file each.
 
+mod arrays;
 mod databases;
 mod df;
 mod dmesg;
@@ -13,6 +14,7 @@ mod lsblk;
 mod lsblk_pairs;
 mod mounts;
 mod net_counters;
+mod probes;
 mod proc_task;
 pub(crate) mod profiles;
 mod ps;
@@ -66,8 +68,11 @@ pub static ALL: &[&Format] = &[
     &kernel_files::machine::LSCPU,
     &strace_log::LTRACE,
     &kernel_files::meminfo::FORMAT,
+    &arrays::mdadm::FORMAT,
+    &arrays::mdstat::FORMAT,
     &mounts::FORMAT,
     &sysstat::MPSTAT,
+    &probes::mtr::FORMAT,
     &net_counters::FILES,
     &stacks::native::FORMAT,
     &sockets::netstat::FORMAT,
@@ -77,6 +82,7 @@ pub static ALL: &[&Format] = &[
     &profiles::perf_script::FORMAT,
     &strace_log::perf_trace::FORMAT,
     &sysstat::PIDSTAT,
+    &probes::ping::FORMAT,
     &databases::postgresql_log::FORMAT,
     &profiles::pprof::FORMAT,
     &kernel_files::pressure::FORMAT,
@@ -85,6 +91,7 @@ pub static ALL: &[&Format] = &[
     &ps::FORMAT,
     &stacks::python::FORMAT,
     &sysstat::SAR,
+    &arrays::smartctl::FORMAT,
     &net_counters::SOCKSTAT,
     &sockets::ss::FORMAT,
     &strace_log::FORMAT,
@@ -108,4 +115,5 @@ pub static ALL: &[&Format] = &[
     &uptime::FORMAT,
     &vmstat::FORMAT,
     &kernel_files::vmstat_counters::FORMAT,
+    &arrays::zpool::FORMAT,
 ];
