@@ -6,6 +6,7 @@ mod df;
 mod dmesg;
 mod dmesg_json;
 mod free;
+mod histogram;
 mod journal;
 mod journal_json;
 mod jvm_log;
@@ -50,6 +51,7 @@ pub static ALL: &[&Format] = &[
     &dmesg_json::FORMAT,
     &free::FORMAT,
     &stacks::goroutines::FORMAT,
+    &histogram::FORMAT,
     &databases::innodb_status::FORMAT,
     &sysstat::IOSTAT,
     &thread_dump::javacore::FORMAT,
@@ -79,6 +81,7 @@ pub static ALL: &[&Format] = &[
     &net_counters::STATISTICS,
     &net_counters::NSTAT,
     &jvm_log::openj9::FORMAT,
+    &profiles::perf_report::FORMAT,
     &profiles::perf_script::FORMAT,
     &strace_log::perf_trace::FORMAT,
     &sysstat::PIDSTAT,

@@ -109,10 +109,10 @@ impl LineReader for Reader {
         let losing = all.hops.iter().rev().take_while(|hop| hop.lost > 0.0);
         let first = losing.last().unwrap_or(last);
         let from = match first.number == last.number {
-            true => "no hop before it does".to_owned(),
+            true => "and none on the way".to_owned(),
             false => format!("from hop {} on ({}, {} %)", first.number, first.host, first.lost),
         };
-        let text = format!("{} loses {} % of the packets, {from}", last.host, last.lost);
+        let text = format!("{} % of the packets to {} are lost, {from}", last.lost, last.host);
         let kind = match last.lost >= 100.0 {
             true => StatementKind::Unreachable,
             false => StatementKind::Failed,
@@ -144,11 +144,11 @@ mod tests {
         let lost = rows.replace("100.0", "30.0%") + &end.replace("0.0%", "20.0%");
         assert_eq!(
             told(&lost),
-            "198.51.100.9 loses 20 % of the packets, from hop 2 on (???, 30 %)"
+            "20 % of the packets to 198.51.100.9 are lost, from hop 2 on (???, 30 %)"
         );
         assert_eq!(
             told(&(rows.replace("100.0", "0.0%") + &end.replace("0.0%", "100.0"))),
-            "198.51.100.9 loses 100 % of the packets, no hop before it does"
+            "100 % of the packets to 198.51.100.9 are lost, and none on the way"
         );
     }
 }
