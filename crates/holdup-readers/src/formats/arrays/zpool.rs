@@ -31,6 +31,9 @@ const NOT_IN_ORDER: [&str; 6] = [
     "SUSPENDED",
 ];
 
+/// What the columns of a device count.
+const COLUMNS: [&str; 3] = ["read errors", "write errors", "checksum errors"];
+
 /// Names that the tool gives to what it makes of several devices.
 const GROUPS: [&str; 9] = [
     "mirror",
@@ -197,9 +200,9 @@ impl Reader {
         let counts: Vec<&str> = words.by_ref().take(3).collect();
         let errors: Vec<String> = counts
             .iter()
-            .zip(["read", "write", "checksum"])
+            .zip(COLUMNS)
             .filter(|(count, _)| count.starts_with(|first: char| matches!(first, '1'..='9')))
-            .map(|(count, what)| format!("{count} {what} errors"))
+            .map(|(count, what)| format!("{count} {what}"))
             .collect();
         if device == self.pool || !bad && errors.is_empty() {
             return Understood::Evidence;
