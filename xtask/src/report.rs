@@ -22,6 +22,9 @@ pub(crate) struct Report {
     /// What was read, of `holdup read`.
     #[serde(default)]
     pub(crate) artefacts: Vec<Artefact>,
+    /// The largest things that were read, of `holdup read`.
+    #[serde(default)]
+    pub(crate) account: Vec<Text>,
     /// What was seen of it all.
     #[serde(default)]
     pub(crate) coverage: Coverage,
@@ -161,10 +164,11 @@ struct Resource {
     name: String,
 }
 
-/// Evidence or a remedy.
+/// Evidence, a remedy, or a line of an account.
 #[derive(Debug, Deserialize)]
-struct Text {
-    text: String,
+pub(crate) struct Text {
+    /// Its words.
+    pub(crate) text: String,
 }
 
 impl Finding {

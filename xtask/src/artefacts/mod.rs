@@ -76,6 +76,9 @@ struct Expect {
     /// Texts that findings must contain.
     #[serde(default)]
     says: Vec<String>,
+    /// What the first line of the account must contain.
+    #[serde(default)]
+    account: Option<String>,
     /// Lines of it that are not understood.
     not_understood: u64,
     /// Artefacts of the same folder that are read together with it.
@@ -271,6 +274,13 @@ fn judge(sample: &Sample, report: &Report, path: &Path) -> Vec<String> {
         wrong.push(format!("no note {notes:?}"));
     }
     wrong.extend(unsaid(&expect.says, report));
+    let first = report
+        .account
+        .first()
+        .map_or("nothing", |line| line.text.as_str());
+    if let Some(text) = expect.account.as_ref().filter(|text| !first.contains(*text)) {
+        wrong.push(format!("the account begins with {first:?} instead of {text:?}"));
+    }
     wrong
 }
 
@@ -327,10 +337,10 @@ mod tests {
     const REPORT: &str = r#"{"schema": "holdup.report/1", "subject": {"pids": [], "wall_ns": 0, "exit": null}, "causes": [], "threads": [],
         "waits": [], "findings": [{"rule": "disk-busy", "severity": "warning", "title": "sdb is busy", "cause": "disk.write",
           "ns": null, "share": null, "resource": {"kind": "device", "name": "sdb"}, "evidence": [{"text": "99 %", "source": "x:3"}],
-          "remedies": []}],
+          "remedies": []}], "account": [{"what": "sdb", "text": "sdb is 99 % busy", "source": "x:3"}],
         "artefacts": [{"name": "x", "format": "iostat", "lines": 9, "not_understood": 1, "misunderstood": [{"line": 2, "text": "?"}]}]}"#;
 
-    fn complaints(findings: &[&str], says: &str, not_understood: u64) -> Vec<String> {
+    fn complaints(findings: &[&str], says: &str, account: &str, not_understood: u64) -> Vec<String> {
         let report: Report = serde_json::from_str(REPORT).unwrap();
         let sample = Sample {
             kind: Kind::Captured,
@@ -343,6 +353,7 @@ mod tests {
                 findings: findings.iter().map(|id| (*id).to_owned()).collect(),
                 notes: [].into(),
                 says: vec![says.to_owned()],
+                account: Some(account.to_owned()),
                 not_understood,
                 files: Vec::new(),
             },
@@ -352,7 +363,10 @@ mod tests {
 
     #[test]
     fn a_sample_is_right_only_if_all_is() {
-        assert_eq!(complaints(&["disk-busy"], "99 %", 1), Vec::<String>::new());
-        assert_eq!(complaints(&[], "98 %", 0).len(), 3);
+        assert_eq!(
+            complaints(&["disk-busy"], "99 %", "sdb is 99 %", 1),
+            Vec::<String>::new()
+        );
+        assert_eq!(complaints(&[], "98 %", "sda", 0).len(), 4);
     }
 }

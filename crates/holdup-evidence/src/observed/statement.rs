@@ -50,7 +50,7 @@ pub enum StatementKind {
     Stalled,
     /// Something failed, and none of the above is said.
     Failed,
-    /// Something took a stated time.
+    /// Something took a stated time, or reached a stated size.
     Took,
     /// A warning.
     Warned,

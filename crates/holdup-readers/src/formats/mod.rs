@@ -1,10 +1,12 @@
 //! The formats, one file each.
 
+mod arrays;
 mod databases;
 mod df;
 mod dmesg;
 mod dmesg_json;
 mod free;
+mod histogram;
 mod journal;
 mod journal_json;
 mod jvm_log;
@@ -13,6 +15,7 @@ mod lsblk;
 mod lsblk_pairs;
 mod mounts;
 mod net_counters;
+mod probes;
 mod proc_task;
 pub(crate) mod profiles;
 mod ps;
@@ -48,6 +51,7 @@ pub static ALL: &[&Format] = &[
     &dmesg_json::FORMAT,
     &free::FORMAT,
     &stacks::goroutines::FORMAT,
+    &histogram::FORMAT,
     &databases::innodb_status::FORMAT,
     &sysstat::IOSTAT,
     &thread_dump::javacore::FORMAT,
@@ -66,17 +70,22 @@ pub static ALL: &[&Format] = &[
     &kernel_files::machine::LSCPU,
     &strace_log::LTRACE,
     &kernel_files::meminfo::FORMAT,
+    &arrays::mdadm::FORMAT,
+    &arrays::mdstat::FORMAT,
     &mounts::FORMAT,
     &sysstat::MPSTAT,
+    &probes::mtr::FORMAT,
     &net_counters::FILES,
     &stacks::native::FORMAT,
     &sockets::netstat::FORMAT,
     &net_counters::STATISTICS,
     &net_counters::NSTAT,
     &jvm_log::openj9::FORMAT,
+    &profiles::perf_report::FORMAT,
     &profiles::perf_script::FORMAT,
     &strace_log::perf_trace::FORMAT,
     &sysstat::PIDSTAT,
+    &probes::ping::FORMAT,
     &databases::postgresql_log::FORMAT,
     &profiles::pprof::FORMAT,
     &kernel_files::pressure::FORMAT,
@@ -85,6 +94,7 @@ pub static ALL: &[&Format] = &[
     &ps::FORMAT,
     &stacks::python::FORMAT,
     &sysstat::SAR,
+    &arrays::smartctl::FORMAT,
     &net_counters::SOCKSTAT,
     &sockets::ss::FORMAT,
     &strace_log::FORMAT,
@@ -108,4 +118,5 @@ pub static ALL: &[&Format] = &[
     &uptime::FORMAT,
     &vmstat::FORMAT,
     &kernel_files::vmstat_counters::FORMAT,
+    &arrays::zpool::FORMAT,
 ];

@@ -15,7 +15,8 @@ use crate::format::{Family, Format, Understood};
 use crate::formats::{LOG, Stamps};
 use crate::gather::Out;
 use columns::Columns;
-use holdup_evidence::observed::{Statement, StatementKind};
+use holdup_evidence::Ns;
+use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use plain::Plain;
 use std::collections::HashMap;
 
@@ -80,6 +81,19 @@ pub(crate) fn reads(format: &Format, understood: Understood) -> bool {
         (_, Understood::No) => true,
         (Family::Logs | Family::Databases | Family::Runtime, Understood::Ignorable) => true,
         _ => false,
+    }
+}
+
+/// What the reader of a known format states of a thing, in a sentence of its own.
+pub(crate) fn one(kind: StatementKind, ns: Option<Ns>, quote: Quote, text: String) -> Statement {
+    Statement {
+        kind,
+        ns,
+        times: 1,
+        first: None,
+        last: None,
+        quote,
+        text,
     }
 }
 

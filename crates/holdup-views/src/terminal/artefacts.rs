@@ -27,9 +27,6 @@ const NOTES: usize = 3;
 /// The format of a text that is of no other.
 const TEXT: &str = "text";
 
-/// What is said of a text without statements.
-const NOTHING_STATED: &str = "Nothing: no line of this text states a failure or a length of time.";
-
 /// Writes it.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     let style = *sheet.style();
@@ -98,12 +95,8 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
     let healthy = report.outcome == Some(AccountOutcome::Healthy);
     match account {
         [] => {
-            let mut formats = report.artefacts.iter().filter_map(|one| one.format.as_deref());
-            let words = match formats.all(|format| format == TEXT) {
-                true if !report.artefacts.is_empty() => NOTHING_STATED,
-                _ => "No hold-up found in these artefacts. No figure or statement in them could be judged.",
-            };
-            row(sheet, 2, vec![sheet.words(words).paint(Paint::Bold)]);
+            let words = nothing_judged(report);
+            row(sheet, 2, vec![sheet.words(&words).paint(Paint::Bold)]);
         }
         rest if healthy => {
             let words = "Healthy by these figures:";
@@ -151,6 +144,37 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
         let rules = counted(silent, "rule", "rules");
         let words = format!("{rules} cannot tell from these artefacts. -v lists what is missing.");
         row(sheet, 2, vec![sheet.words(&words).paint(Paint::Dim)]);
+    }
+}
+
+/// Says that nothing could be judged, and what was read: lines of text without words of failure, lines of a format that were
+/// not understood, or figures of which none says how much is too much.
+fn nothing_judged(report: &Report) -> String {
+    let mut formats: Vec<&str> = Vec::new();
+    let (mut lines, mut missed) = (0u64, 0u64);
+    for one in &report.artefacts {
+        lines = lines.saturating_add(one.lines);
+        missed = missed.saturating_add(one.not_understood);
+        if let Some(format) = one.format.as_deref().filter(|format| !formats.contains(format)) {
+            formats.push(format);
+        }
+    }
+    let read = counted(lines, "line", "lines");
+    let known = match formats.as_slice() {
+        [] | [TEXT] => {
+            return format!("Nothing: no failure and no length of time is stated in {read} of text.");
+        }
+        [known] => (*known).to_owned(),
+        several => format!("{} formats", several.len()),
+    };
+    match missed {
+        0 => format!(
+            "Nothing to judge: {read} of {known}, all understood, without a figure that can be judged."
+        ),
+        missed if missed >= lines => {
+            format!("Nothing was understood: {read}, taken for {known}, of which none fits it.")
+        }
+        missed => format!("Nothing to judge: {read} of {known}, of which {missed} were not understood."),
     }
 }
 

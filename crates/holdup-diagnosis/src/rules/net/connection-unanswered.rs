@@ -32,7 +32,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(unanswered) = waits
         .only(|wait| {
             !(is_metadata(wait) || is_queue(run, wait) || in_vain(run, wait))
-                && (wait.max.max(wait.outstanding) >= MIN_REPEATED_NS || wait.timed_out > 0 || came_to_nothing(run, wait))
+                && (wait.max.max(wait.outstanding) >= MIN_REPEATED_NS
+                    || wait.timed_out > 0
+                    || came_to_nothing(run, wait))
         })
         .filter(|unanswered| run.matters(unanswered.cost(), MATTERS))
     else {

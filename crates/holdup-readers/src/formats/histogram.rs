@@ -1,0 +1,195 @@
+//! Histograms that BPF tools print: of lengths of time, of queues, of sizes.
+//!
+//! In: a heading and rows, as bcc (`usecs : count distribution`, `4 -> 7 : 12 |***|`) and bpftrace (`@usecs:`, `[4, 8) 12 |@@|`)
+//! have them. Out: a statement for each histogram: how far it reaches, how many are there, and where most are.
+
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::gather::{Out, text_of};
+use crate::sizes;
+use crate::statements;
+use holdup_evidence::observed::{Quote, StatementKind};
+
+pub(crate) static FORMAT: Format = Format {
+    id: "histogram",
+    about: "histograms of BPF tools",
+    family: Family::Host,
+    recognise,
+    openings: &[],
+    shape: Shape::Lines(|| Box::<Reader>::default()),
+};
+
+/// Rows from which it is no chance.
+const ROWS: usize = 3;
+
+/// Characters of a title that are kept.
+const TITLE: usize = 100;
+
+/// Units that a heading names.
+const UNITS: [(&str, f64); 8] = [
+    ("nsecs", 1.0),
+    ("ns", 1.0),
+    ("usecs", 1e3),
+    ("us", 1e3),
+    ("msecs", 1e6),
+    ("ms", 1e6),
+    ("secs", 1e9),
+    ("seconds", 1e9),
+];
+
+fn recognise(head: &[u8]) -> Sureness {
+    let head = text_of(head);
+    let lines = || head.lines().map(str::trim);
+    let rows = lines().filter(|line| Row::of(line).is_some()).count();
+    match lines().any(|line| heading(line).is_some()) && rows >= ROWS {
+        true => Sureness::Certain,
+        false => Sureness::No,
+    }
+}
+
+/// The name of what is counted: `usecs : count distribution`, `@usecs:`, `@usecs[md0]:`.
+fn heading(line: &str) -> Option<&str> {
+    let of_bcc = || {
+        let (name, rest) = line.split_once(':')?;
+        let rest = rest.trim_start().strip_prefix("count")?;
+        rest.trim().starts_with("distribution").then(|| name.trim())
+    };
+    let of_bpftrace = || line.strip_prefix('@')?.strip_suffix(':');
+    of_bcc().or_else(of_bpftrace)
+}
+
+/// A row: its values as they are printed, the greatest of them, and how many there are.
+#[derive(Debug, Clone)]
+struct Row {
+    values: String,
+    greatest: f64,
+    count: u64,
+}
+
+impl Row {
+    fn of(line: &str) -> Option<Row> {
+        let (values, rest) = match line.strip_prefix('[') {
+            Some(rest) => rest.split_once([')', ']'])?,
+            None => line.split_once(':')?,
+        };
+        let values = values.trim();
+        let mut numbers = values
+            .split([',', ' '])
+            .filter(|word| !matches!(*word, "" | "->" | "..."));
+        let (first, last) = (numbers.next()?, numbers.next());
+        if numbers.next().is_some() || !first.starts_with(|first: char| first.is_ascii_digit()) {
+            return None;
+        }
+        let mut words = rest.split_whitespace();
+        let count = words.next()?.parse().ok()?;
+        let bar = words.next().is_none_or(|bar| bar.starts_with('|'));
+        bar.then_some(Row {
+            values: values.to_owned(),
+            greatest: number(last.unwrap_or(first))?,
+            count,
+        })
+    }
+}
+
+/// `512`, `4K`.
+fn number(word: &str) -> Option<f64> {
+    let bytes = word.as_bytes();
+    crate::numbers::decimal(bytes).or_else(|| sizes::with_unit(bytes))
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    title: String,
+    name: String,
+    quote: Quote,
+    total: u64,
+    /// The last one that is not empty, and the fullest.
+    last: Option<(Row, Quote)>,
+    most: Option<Row>,
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let text = text_of(line);
+        let text = text.trim();
+        if text.bytes().all(|byte| !byte.is_ascii_alphanumeric()) {
+            return Understood::Ignorable;
+        }
+        if let Some(name) = heading(text) {
+            self.end(out);
+            self.name = name.chars().take(TITLE).collect();
+            self.quote = out.here();
+            return Understood::Evidence;
+        }
+        if let Some(row) = Row::of(text) {
+            self.total = self.total.saturating_add(row.count);
+            if self.most.as_ref().is_none_or(|most| row.count > most.count) {
+                self.most = Some(row.clone());
+            }
+            if row.count > 0 {
+                self.last = Some((row, out.here()));
+            }
+            return Understood::Evidence;
+        }
+        // What stands above says what was measured.
+        if text.contains(' ') {
+            self.end(out);
+            self.title = text.chars().take(TITLE).collect();
+        }
+        Understood::No
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        let total = std::mem::take(&mut self.total);
+        let (Some((last, quote)), Some(most)) = (self.last.take(), self.most.take()) else {
+            return;
+        };
+        let unit = UNITS.iter().find(|(unit, _)| {
+            let mut words = self.name.split(|char: char| !char.is_ascii_alphanumeric());
+            words.any(|word| word == *unit)
+        });
+        let ns = unit.map(|(_, unit)| (last.greatest * unit).clamp(0.0, 1e18) as u64);
+        let title = match self.title.as_str() {
+            "" => String::new(),
+            title => format!(" ({title})"),
+        };
+        let text = format!(
+            "{}{title} reaches {}, {} times of {total}; most, {} of them, are at {}",
+            self.name, last.values, last.count, most.count, most.values
+        );
+        out.statement(statements::one(StatementKind::Took, ns, quote, text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+
+    fn told(text: &str) -> Vec<(Option<u64>, String)> {
+        let reading = read_text("h", text.as_bytes());
+        assert_eq!(reading.observed.sources[0].format, "histogram");
+        let statements = reading.observed.statements.into_iter();
+        statements.map(|one| (one.ns, one.text)).collect()
+    }
+
+    #[test]
+    fn how_far_it_reaches_and_where_most_are() {
+        let text = "operation = sync\n     msecs               : count     distribution\n\
+            \x20        0 -> 1          : 40       |*****     |\n         2 -> 3          : 0        |          |\n\
+            \x20     512 -> 1023       : 3        |*         |\n";
+        assert_eq!(
+            told(text),
+            [(
+                Some(1_023_000_000),
+                "msecs (operation = sync) reaches 512 -> 1023, 3 times of 43; most, 40 of them, are at 0 -> 1".to_owned()
+            )]
+        );
+        let text = "@length:\n[0, 1)    50 |@@@@|\n[1, 2)     0 |    |\n[2, 4)     7 |@   |\n";
+        assert_eq!(
+            told(text),
+            [(
+                None,
+                "length reaches 2, 4, 7 times of 57; most, 50 of them, are at 0, 1".to_owned()
+            )]
+        );
+    }
+}

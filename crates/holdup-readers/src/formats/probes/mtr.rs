@@ -1,0 +1,154 @@
+//! `mtr --report`: what comes back from each hop on the way to a host.
+//!
+//! In: a heading, a row for each hop. Out: one statement: how much is lost at the end and from which hop on, or how long the
+//! round trip is. A hop that does not answer while the hops behind it do is how many routers are set up, and loses nothing.
+
+use super::{cut, ms, percent};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::gather::{Out, text_of};
+use crate::numbers::decimal;
+use crate::statements;
+use holdup_evidence::observed::{Quote, StatementKind};
+
+pub(crate) static FORMAT: Format = Format {
+    id: "mtr",
+    about: "mtr --report",
+    family: Family::Host,
+    recognise,
+    openings: &[],
+    shape: Shape::Lines(|| Box::<Reader>::default()),
+};
+
+/// Hops of one way: a packet has no more lives.
+const MOST: usize = 255;
+
+fn recognise(head: &[u8]) -> Sureness {
+    match text_of(head).lines().any(is_heading) {
+        true => Sureness::Certain,
+        false => Sureness::No,
+    }
+}
+
+fn is_heading(line: &str) -> bool {
+    let mut words = line.split_whitespace().skip_while(|word| *word != "Loss%");
+    words.next().is_some() && words.next() == Some("Snt")
+}
+
+#[derive(Debug)]
+struct Hop {
+    number: u64,
+    host: String,
+    lost: f64,
+    mean: f64,
+}
+
+impl Hop {
+    /// `3.|-- 192.0.2.7  0.0%  10  0.3  0.6  0.3  1.2  0.3`.
+    fn of(line: &str) -> Option<Hop> {
+        let mut words = line.split_whitespace();
+        let number = words.next()?.split('.').next()?.parse().ok()?;
+        let host = words.next()?;
+        let lost = percent(words.next()?)?;
+        let (_sent, _last) = (decimal(words.next()?.as_bytes())?, words.next());
+        let mean = words.next().and_then(|mean| decimal(mean.as_bytes()));
+        Some(Hop {
+            number,
+            host: cut(host),
+            lost,
+            mean: mean.unwrap_or(0.0),
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    quote: Quote,
+    hops: Vec<Hop>,
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let text = text_of(line);
+        let text = text.trim();
+        if text.is_empty() || text.starts_with("Start:") {
+            return Understood::Ignorable;
+        }
+        if is_heading(text) {
+            self.end(out);
+            self.quote = out.here();
+            return Understood::Evidence;
+        }
+        match Hop::of(text) {
+            Some(hop) if self.hops.len() < MOST => {
+                self.hops.push(hop);
+                Understood::Evidence
+            }
+            _ => Understood::No,
+        }
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        let all = std::mem::take(self);
+        let Some(last) = all.hops.last() else { return };
+        if last.lost <= 0.0 {
+            let text = format!(
+                "the round trip to {} takes {:.1} ms at the mean, over {} hops without loss at the end",
+                last.host,
+                last.mean,
+                all.hops.len()
+            );
+            out.statement(statements::one(
+                StatementKind::Took,
+                Some(ms(last.mean)),
+                all.quote,
+                text,
+            ));
+            return;
+        }
+        // From the first hop behind which each one loses.
+        let losing = all.hops.iter().rev().take_while(|hop| hop.lost > 0.0);
+        let first = losing.last().unwrap_or(last);
+        let from = match first.number == last.number {
+            true => "and none on the way".to_owned(),
+            false => format!("from hop {} on ({}, {} %)", first.number, first.host, first.lost),
+        };
+        let text = format!("{} % of the packets to {} are lost, {from}", last.lost, last.host);
+        let kind = match last.lost >= 100.0 {
+            true => StatementKind::Unreachable,
+            false => StatementKind::Failed,
+        };
+        out.statement(statements::one(kind, None, all.quote, text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+
+    fn told(rows: &str) -> String {
+        let text = format!("HOST: here   Loss%   Snt   Last   Avg  Best  Wrst StDev\n{rows}");
+        let reading = read_text("m", text.as_bytes());
+        assert_eq!(reading.observed.sources[0].format, "mtr");
+        assert_eq!(reading.accounts[0].not_understood, 0);
+        reading.observed.statements[0].text.clone()
+    }
+
+    #[test]
+    fn loss_counts_where_it_reaches_the_end() {
+        let rows = "  1.|-- 192.0.2.1   0.0%    10    0.3   0.6   0.3   1.2   0.3\n  2.|-- ???   100.0    10    0.0   0.0   0.0   0.0   0.0\n";
+        let end = "  3.|-- 198.51.100.9   0.0%    10    9.3   9.6   9.3   9.9   0.3\n";
+        assert_eq!(
+            told(&format!("{rows}{end}")),
+            "the round trip to 198.51.100.9 takes 9.6 ms at the mean, over 3 hops without loss at the end"
+        );
+        let lost = rows.replace("100.0", "30.0%") + &end.replace("0.0%", "20.0%");
+        assert_eq!(
+            told(&lost),
+            "20 % of the packets to 198.51.100.9 are lost, from hop 2 on (???, 30 %)"
+        );
+        assert_eq!(
+            told(&(rows.replace("100.0", "0.0%") + &end.replace("0.0%", "100.0"))),
+            "100 % of the packets to 198.51.100.9 are lost, and none on the way"
+        );
+    }
+}
