@@ -94,7 +94,7 @@ fn sentence(name: &str, pid: u32, reasons: Option<&BTreeMap<String, u64>>) -> Op
 
 /// What a child does.
 fn answerer() -> Answerer<Question, Answer> {
-    Box::new(|question| answer(question))
+    Box::new(answer)
 }
 
 fn answer(Question { pid, place }: Question) -> Answer {

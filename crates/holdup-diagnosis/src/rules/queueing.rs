@@ -64,9 +64,11 @@ pub(super) fn by_observer(run: &Run<'_>, waits: &Waits<'_>) -> Ns {
     waits.iter().map(ours).sum()
 }
 
-/// Whether a task has the name that holdup has.
+/// Whether a task has the name that holdup has, or one of its children that read for it: those are called `holdup-…`.
 pub(super) fn is_observer(run: &Run<'_>, name: &str) -> bool {
-    run.facts.observer.as_deref() == Some(name)
+    let observer = run.facts.observer.as_deref();
+    let rest = observer.and_then(|observer| name.strip_prefix(observer));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// The one that ran the longest, as what was waited for.
