@@ -327,7 +327,7 @@ fn what_is_not_there_is_said_in_a_sentence() {
     for (words, said) in [
         (
             ["--unit", "hu-no-such"],
-            "no unit \"hu-no-such.service\" runs here",
+            "no unit \"hu-no-such.service\" is running",
         ),
         (["--cgroup", "/hu/no-such"], "there is no cgroup \"/hu/no-such\""),
         (["--name", "hu-no-such"], "no process is called \"hu-no-such\""),
