@@ -148,7 +148,7 @@ fn memory_over_a_directory_that_is_exchanged_all_the_time_reaches_nothing_else()
         let stderr = lossy(&output.stderr);
         let done = output.status.code() == Some(0);
         assert!(
-            done || stderr.contains("exchanged") || stderr.contains("theirs"),
+            done || stderr.contains("moved or replaced") || stderr.contains("theirs"),
             "{stderr}"
         );
     }
