@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(cgroup_at(&mounts, &unit).unwrap(), unit);
         let error = cgroup_of_unit(&mounts, "no\x1bne").unwrap_err().to_string();
         assert!(
-            error.starts_with("no unit \"no\\u{1b}ne.service\" runs here"),
+            error.starts_with("no unit \"no\\u{1b}ne.service\" is running"),
             "{error}"
         );
         assert!(cgroup_at(&mounts, Path::new("../etc")).is_err());

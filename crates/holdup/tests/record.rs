@@ -136,16 +136,19 @@ fn what_cannot_be_recorded_is_one_sentence() {
     let place = tempfile::tempdir().unwrap();
     for (words, said) in [
         (vec!["--every", "1s"], "a length of time from 5s to 1h"),
-        (vec!["--on", "psi.io>20"], "psi.io is a share: write psi.io>20%"),
+        (
+            vec!["--on", "psi.io>20"],
+            "a percentage for psi.io (psi.io>20%), not psi.io>20",
+        ),
         (vec!["--prometheus", "/tmp/x.txt"], "files that end in .prom"),
         (vec!["--keep-size", "0"], "a size such as 500M or 2G"),
         (
             vec!["--unit", "no-such-unit"],
-            "no unit \"no-such-unit.service\" runs here",
+            "no unit \"no-such-unit.service\" is running",
         ),
         (
             vec!["--dir", "/proc/none"],
-            "cannot make the folder \"/proc/none\"",
+            "cannot create the directory \"/proc/none\"",
         ),
     ] {
         let mut command = Command::new(HOLDUP);

@@ -80,19 +80,19 @@ pub(crate) struct Condition {
 }
 
 /// What would be right.
-const RIGHT: &str = "a condition is NAME>VALUE or NAME<VALUE, such as psi.io>20%, with one of psi.cpu, psi.memory, psi.io, \
+const RIGHT: &str = "NAME>VALUE or NAME<VALUE, such as psi.io>20%, with one of psi.cpu, psi.memory, psi.io, \
                      memory.available (percentages), load, blocked (numbers)";
 
 impl Condition {
     /// Reads one.
     ///
     /// # Errors
-    /// A sentence that says what is wrong and what would be right.
+    /// What would be right, to stand behind "needs".
     pub(crate) fn parse(text: &str) -> Result<Condition, String> {
         let at = text.find(['>', '<']).ok_or_else(|| RIGHT.to_owned())?;
         let (name, value) = (text[..at].trim(), text[at + 1..].trim());
         let figure = Figure::ALL.into_iter().find(|figure| figure.name() == name);
-        let figure = figure.ok_or_else(|| format!("there is no metric {name:?}; {RIGHT}"))?;
+        let figure = figure.ok_or_else(|| RIGHT.to_owned())?;
         let (digits, share) = match value.strip_suffix('%') {
             Some(digits) => (digits.trim_end(), true),
             None => (value, false),
@@ -100,15 +100,12 @@ impl Condition {
         match (figure.is_share(), share) {
             (true, false) => {
                 return Err(format!(
-                    "{name} is a percentage: write {name}{}{value}%",
+                    "a percentage for {name} ({name}{}{value}%)",
                     &text[at..=at]
                 ));
             }
             (false, true) => {
-                return Err(format!(
-                    "{name} is a number, not a percentage: write {name}{}{digits}",
-                    &text[at..=at]
-                ));
+                return Err(format!("a number for {name} ({name}{}{digits})", &text[at..=at]));
             }
             (true, true) | (false, false) => {}
         }
@@ -116,9 +113,9 @@ impl Condition {
             .parse::<f64>()
             .ok()
             .filter(|limit| limit.is_finite() && *limit >= 0.0);
-        let limit = limit.ok_or_else(|| format!("{value:?} is not a number; {RIGHT}"))?;
+        let limit = limit.ok_or_else(|| format!("a number of at least 0 as the limit of {name}"))?;
         if share && limit > 100.0 {
-            return Err(format!("{name} cannot exceed 100 %"));
+            return Err(format!("at most 100 % for {name}"));
         }
         Ok(Condition {
             figure,
@@ -180,13 +177,13 @@ mod tests {
     fn what_is_none_is_told_what_would_be_right() {
         for (text, said) in [
             ("psi.io", "NAME>VALUE"),
-            ("psi.disk>20%", "there is no metric \"psi.disk\""),
-            ("psi.io>20", "write psi.io>20%"),
-            ("load<3%", "write load<3"),
-            ("load>many", "\"many\" is not a number"),
-            ("psi.io>NaN%", "is not a number"),
-            ("psi.io>-1%", "is not a number"),
-            ("psi.io>101%", "cannot exceed 100 %"),
+            ("psi.disk>20%", "one of psi.cpu, psi.memory"),
+            ("psi.io>20", "a percentage for psi.io (psi.io>20%)"),
+            ("load<3%", "a number for load (load<3)"),
+            ("load>many", "a number of at least 0 as the limit of load"),
+            ("psi.io>NaN%", "a number of at least 0"),
+            ("psi.io>-1%", "a number of at least 0"),
+            ("psi.io>101%", "at most 100 %"),
             ("", "NAME>VALUE"),
         ] {
             let wrong = Condition::parse(text).unwrap_err();
