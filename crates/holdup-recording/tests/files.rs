@@ -220,7 +220,7 @@ fn what_is_no_regular_file_is_not_replaced() {
     for place in [link.as_path(), folder.path()] {
         let error = save(&minute(0, 1), place).unwrap_err().to_string();
         assert!(
-            error.ends_with("is no regular file; a recording is written to one of its own"),
+            error.ends_with("is not a regular file; name a new file for the recording"),
             "{error}"
         );
     }
