@@ -10,7 +10,7 @@ mod refused;
 mod sightings;
 
 use super::behind::{Answerer, Readers};
-use holdup_evidence::{NotMeasured, Ns, Seq, ThreadId, Wait};
+use holdup_evidence::{NotMeasured, Ns, Seq, ThreadId, UserStackId, Wait};
 use holdup_jvm::Running;
 use holdup_proc::{Root, clocks as clock, memory, sampling::clocks};
 use holdup_runtimes::python::{self, Interpreter, Place, PythonFrame, Refused, SYMBOLS, Version};
@@ -205,6 +205,18 @@ impl Interpreters {
             .of(thread, first, last)
             .unwrap_or_default()
             .to_vec()
+    }
+
+    /// A wait of a thread has this native stack; whether waits in which it was seen stand for this one, in which it was not.
+    pub(super) fn is_told_by_others(
+        &mut self,
+        thread: ThreadId,
+        seq: Seq,
+        native: UserStackId,
+        seen: bool,
+    ) -> bool {
+        self.sightings.has_stack(thread, seq, native, seen);
+        !seen && self.sightings.stand_for(thread, seq, native)
     }
 
     /// The process runs another program now, or none.

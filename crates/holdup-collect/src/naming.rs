@@ -525,16 +525,16 @@ impl Naming {
             true => Vec::new(),
             false => self.interpreters.seen_in(thread, first, seq),
         };
-        let stack = self.user_stack(
-            thread,
-            memory.pid,
-            memory.at,
-            &memory.registers,
-            &memory.stack,
-            (!on_cpu).then_some(seq),
-            &interpreted,
-            out,
-        );
+        let wait = (!on_cpu).then_some(seq);
+        let (pid, at) = (memory.pid, memory.at);
+        let (registers, bytes) = (&memory.registers, &memory.stack[..]);
+        let native = self.user_stack(thread, pid, at, registers, bytes, wait, &[], out);
+        let seen = !interpreted.is_empty();
+        let stack = match (wait, native) {
+            (Some(_), Some(native)) if self.interpreters.is_told_by_others(thread, seq, native, seen) => None,
+            _ if seen => self.user_stack(thread, pid, at, registers, bytes, wait, &interpreted, out),
+            _ => native,
+        };
         if !on_cpu {
             self.own_ends.mark(memory.pid, &mut memory.wait.polled);
             out.push(Event::WaitMemory(Box::new(memory.wait)));

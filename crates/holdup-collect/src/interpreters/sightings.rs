@@ -4,7 +4,7 @@
 //! whole of that time: a thread that waits does not run, so they are the frames of that wait. What was read while the thread ran, or
 //! while a wait began or ended, is no wait's.
 
-use holdup_evidence::{Ns, Seq, ThreadId, Wait};
+use holdup_evidence::{Ns, Seq, ThreadId, UserStackId, Wait};
 use holdup_symbols::Interpreted;
 use std::collections::{HashMap, VecDeque};
 
@@ -13,6 +13,12 @@ const OF_THREAD_MAX: usize = 8;
 
 /// What is kept of all, bytes; then all are forgotten.
 const BYTES_MAX: usize = 16 << 20;
+
+/// Native stacks of a thread that are kept with the shortest wait of each.
+const STACKS_MAX: usize = 64;
+
+/// A wait is about as long as another if it lasts for one part in so many of it, or longer.
+const ABOUT_AS_LONG: u64 = 2;
 
 /// A thread, seen once.
 #[derive(Debug)]
@@ -39,6 +45,10 @@ struct Seen {
     sightings: VecDeque<Sighting>,
     /// The last wait in which it was seen.
     of: Option<(Seq, Vec<Interpreted>)>,
+    /// The last wait that was met, and how long it lasted.
+    met: Option<(Seq, Ns)>,
+    /// Native stacks of waits in which it was seen, and how long the shortest of each lasted.
+    shortest: HashMap<UserStackId, Ns>,
 }
 
 impl Sightings {
@@ -62,6 +72,7 @@ impl Sightings {
         let Some(seen) = self.threads.get_mut(&wait.thread) else {
             return;
         };
+        seen.met = Some((wait.seq, wait.end.saturating_sub(wait.start)));
         let before = |sighting: &mut Sighting| sighting.to < wait.end;
         while let Some(sighting) = seen.sightings.pop_front_if(before) {
             let passed = if wait.start < sighting.from {
@@ -80,9 +91,35 @@ impl Sightings {
         (first..=last).contains(seq).then_some(frames)
     }
 
+    /// A wait has this native stack. `seen`: whether the thread was seen in it.
+    pub(super) fn has_stack(&mut self, thread: ThreadId, seq: Seq, stack: UserStackId, seen: bool) {
+        let known = self.threads.get_mut(&thread);
+        let Some(Seen { met, shortest, .. }) = known.filter(|_| seen) else {
+            return;
+        };
+        let length = met.filter(|(met, _)| *met == seq).map(|(_, length)| length);
+        if let Some(length) = length
+            && (shortest.contains_key(&stack) || shortest.len() < STACKS_MAX)
+        {
+            let least = shortest.entry(stack).or_insert(length);
+            *least = length.min(*least);
+        }
+    }
+
+    /// Whether waits in which the thread was seen stand for one in which it was not: it has their native stack, and is about as long.
+    /// A much shorter one may be another function's, which looks are too rare to meet.
+    pub(super) fn stand_for(&self, thread: ThreadId, seq: Seq, stack: UserStackId) -> bool {
+        let stands = || {
+            let seen = self.threads.get(&thread)?;
+            let (_, length) = seen.met.filter(|(met, _)| *met == seq)?;
+            Some(length.saturating_mul(ABOUT_AS_LONG) >= *seen.shortest.get(&stack)?)
+        };
+        stands().unwrap_or(false)
+    }
+
     /// A thread is gone.
     pub(super) fn forget(&mut self, thread: ThreadId) {
-        if let Some(Seen { sightings, of }) = self.threads.remove(&thread) {
+        if let Some(Seen { sightings, of, .. }) = self.threads.remove(&thread) {
             let all = sightings.into_iter().map(|sighting| sighting.frames);
             let all = all.chain(of.map(|(_, frames)| frames));
             self.bytes -= all.map(|frames| bytes(&frames)).sum::<usize>();

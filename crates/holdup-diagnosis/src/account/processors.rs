@@ -5,7 +5,7 @@ use super::{Rank, Ranked};
 use crate::rules::list::{
     cpu_waits_for_disk, load_is_not_cpu, tasks_pile_up, tasks_stall_for_io, tasks_stall_for_memory,
 };
-use crate::rules::{pressures, saturated};
+use crate::rules::{figures, pressures, saturated};
 use holdup_evidence::Observed;
 use holdup_evidence::observed::{Metric, Series};
 use std::collections::{BTreeMap, HashMap};
@@ -172,7 +172,7 @@ fn add_cpus(observed: &Observed, cpus: &[Cpu<'_>], all: &mut Vec<Ranked>) {
     if let Some(cpu) = stands_out
         && machine.is_none_or(|machine| !machine.is_short())
     {
-        let name = cpu.idle.of().replacen("cpu", "CPU ", 1);
+        let name = figures::cpu_name(cpu.idle.of());
         let used_up = single.iter().filter(|cpu| cpu.is_used_up()).count();
         let text = if machine.is_none() && many > 1 && used_up == many {
             let mean =
@@ -212,7 +212,7 @@ fn add_cpus(observed: &Observed, cpus: &[Cpu<'_>], all: &mut Vec<Ranked>) {
             .iter()
             .min_by(|one, other| one.free().total_cmp(&other.free()))
     {
-        let name = busiest.idle.of().replacen("cpu", "CPU ", 1);
+        let name = figures::cpu_name(busiest.idle.of());
         let text = format!(
             "{name} is the busiest: {} ({} % idle or less is short)",
             busiest.words(),

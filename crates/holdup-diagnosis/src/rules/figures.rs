@@ -25,6 +25,11 @@ pub(crate) fn of(observed: &Observed, metric: Metric) -> impl Iterator<Item = In
         .filter(|intervals| intervals.count() > 0)
 }
 
+/// What a single CPU is called: some formats write its number alone.
+pub(crate) fn cpu_name(of: &str) -> String {
+    format!("CPU {}", of.trim_start_matches("cpu"))
+}
+
 /// Why a metric can't be judged: it is not there, or of the time since boot only.
 pub(crate) fn missing(observed: &Observed, metric: Metric, what: &str) -> String {
     match observed.of(metric).next() {

@@ -33,13 +33,16 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
-    let machine = figures::of(observed, Metric::CpuIowaitPercent).filter(|cpu| cpu.of().is_empty());
-    let most = |cpu: &Intervals<'_>| mean(&cpu.values());
-    let Some(cpu) = machine.max_by(|a, b| most(a).total_cmp(&most(b))) else {
+    let Some(cpu) = worst(observed, true).or_else(|| worst(observed, false)) else {
         let what = "how much of its time the CPU waits for disks (iowait)";
         return Verdict::CannotTell(figures::missing(observed, Metric::CpuIowaitPercent, what));
     };
     let high = cpu.from(WAITS);
+    // Where there are figures of single CPUs alone, half of them must wait.
+    let (waiting, all) = (waiting(observed), single(observed).count());
+    if !cpu.of().is_empty() && waiting.saturating_mul(2) < all && !cpu.doubtful() {
+        return Verdict::Clear(format!("{waiting} of {all} CPUs wait for disks at least {WAITS:.0} % of the time"));
+    }
     if !often(high.len(), cpu.count()) {
         if cpu.doubtful() {
             return Verdict::CannotTell(figures::doubted("how much of its time the CPU waits for disks"));
@@ -53,13 +56,36 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     fires(finding(run, &cpu, &high))
 }
 
+/// Of the machine or of a single CPU, that which waits most.
+fn worst(observed: &Observed, machine: bool) -> Option<Intervals<'_>> {
+    let most = |cpu: &Intervals<'_>| mean(&cpu.values());
+    figures::of(observed, Metric::CpuIowaitPercent)
+        .filter(|cpu| cpu.of().is_empty() == machine)
+        .max_by(|a, b| most(a).total_cmp(&most(b)))
+}
+
+fn single(observed: &Observed) -> impl Iterator<Item = Intervals<'_>> {
+    figures::of(observed, Metric::CpuIowaitPercent).filter(|cpu| !cpu.of().is_empty())
+}
+
+/// How many single CPUs mostly wait.
+fn waiting(observed: &Observed) -> usize {
+    single(observed)
+        .filter(|cpu| often(cpu.from(WAITS).len(), cpu.count()))
+        .count()
+}
+
 fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
+    let who = match cpu.of() {
+        "" => "The CPU".to_owned(),
+        of => figures::cpu_name(of),
+    };
     let (waits, busy) = (told(&cpu.values(), 0), disks(cpu));
     let names: Vec<&str> = busy.iter().map(Intervals::of).collect();
     let title = match names.as_slice() {
-        [] => format!("The CPU waits for disks {waits} % of its time"),
+        [] => format!("{who} waits for disks {waits} % of its time"),
         _ => format!(
-            "The CPU waits for disks {waits} % of its time: {}",
+            "{who} waits for disks {waits} % of its time: {}",
             names.join(", ")
         ),
     };
@@ -77,6 +103,7 @@ fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
         Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::DiskRead, first)
             .about(resource, Asker::default())
             .and_if(others(cpu, Metric::CpuUserPercent, "in its own code"))
+            .and_if(several(cpu))
             .and_if(blocked(cpu));
     for disk in &busy {
         finding = finding.and(paging::disk(disk));
@@ -120,8 +147,18 @@ fn disks<'a>(cpu: &Intervals<'a>) -> Vec<Intervals<'a>> {
     disks
 }
 
+/// How many wait, where there are figures of single CPUs alone.
+fn several(cpu: &Intervals<'_>) -> Option<Evidence> {
+    let all = single(cpu.observed).count();
+    let of_one = !cpu.of().is_empty() && all > 1;
+    of_one.then(|| {
+        let waiting = waiting(cpu.observed);
+        cpu.evidence(format!("{waiting} of {all} CPUs wait for disks at least {WAITS:.0} % of the time"))
+    })
+}
+
 fn others(cpu: &Intervals<'_>, metric: Metric, what: &str) -> Option<Evidence> {
-    let other = cpu.other(metric, "")?;
+    let other = cpu.other(metric, cpu.of())?;
     Some(other.evidence(format!("the CPU is {} % {what}", told(&other.values(), 0))))
 }
 

@@ -64,7 +64,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .into_iter()
         .partition(|group| in_requests(run, group) || handed_on(run, group) * HANDS_ON >= group.count());
     let (fed, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(|group| is_fed(run, group));
-    let (unsure, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_averaged);
+    let (unsure, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(|group| is_averaged(run, group));
     let (paced, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_paced);
     let (beats, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(|group| is_heartbeat(run, group));
     let habits: Vec<_> = habits
@@ -219,10 +219,9 @@ fn is_habit(run: &Run<'_>, group: &Waits<'_>) -> bool {
 }
 
 /// Where a source looks now and then, sleeps of one thread that were over between two looks are told as so many of one length.
-fn is_averaged(group: &Waits<'_>) -> bool {
-    group
-        .iter()
-        .any(|wait| wait.how == How::Sampled && wait.count > 1)
+fn is_averaged(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let averaged = |wait: &AttributedWait| wait.how == How::Sampled && wait.count > 1;
+    !run.attributed.source.records_each_wait() && group.iter().any(averaged)
 }
 
 /// Sleeps that keep a pace are for what they are, and not for something else to happen.
