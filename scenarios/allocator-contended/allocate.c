@@ -1,13 +1,10 @@
-/* The heap is not given back and grows in large steps: whoever holds the allocator's lock computes, and is not in the kernel.
- *
- * Four threads keep 3000 blocks of 2 to 34 KiB each, and free and allocate them at random.
+/* Four threads keep 3000 blocks of 2 to 34 KiB each, and free and allocate them at random.
  *
  * The truth is what the threads neither ran nor were ready for, of the sum of their lives. */
 #include "truth.h"
-#include <malloc.h>
 #include <pthread.h>
 
-enum { THREADS = 4, BLOCKS = 3000, TURNS = 200000, KEPT = 1 << 30, GROWTH = 64 << 20 };
+enum { THREADS = 4, BLOCKS = 3000, TURNS = 200000 };
 
 struct worker {
     pthread_t thread;
@@ -46,8 +43,6 @@ int main(void)
     struct worker workers[THREADS] = {0};
     uint64_t waited = 0, lived = 0, queued = 0;
     int number;
-    mallopt(M_TRIM_THRESHOLD, KEPT);
-    mallopt(M_TOP_PAD, GROWTH);
     for (number = 0; number < THREADS; number++)
         workers[number].random = (unsigned)number + 1;
     for (number = 1; number < THREADS; number++)
