@@ -41,7 +41,9 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     // Where there are figures of single CPUs alone, half of them must wait.
     let (waiting, all) = (waiting(observed), single(observed).count());
     if !cpu.of().is_empty() && waiting.saturating_mul(2) < all && !cpu.doubtful() {
-        return Verdict::Clear(format!("{waiting} of {all} CPUs wait for disks at least {WAITS:.0} % of the time"));
+        return Verdict::Clear(format!(
+            "{waiting} of {all} CPUs wait for disks at least {WAITS:.0} % of the time"
+        ));
     }
     if !often(high.len(), cpu.count()) {
         if cpu.doubtful() {
@@ -153,7 +155,9 @@ fn several(cpu: &Intervals<'_>) -> Option<Evidence> {
     let of_one = !cpu.of().is_empty() && all > 1;
     of_one.then(|| {
         let waiting = waiting(cpu.observed);
-        cpu.evidence(format!("{waiting} of {all} CPUs wait for disks at least {WAITS:.0} % of the time"))
+        cpu.evidence(format!(
+            "{waiting} of {all} CPUs wait for disks at least {WAITS:.0} % of the time"
+        ))
     })
 }
 
