@@ -8,7 +8,8 @@ use serde_json::Value;
 use std::process::{Command, Stdio};
 use support::{Guarded, Told, json, list, lossy, read_until};
 
-/// Sleeps, a lock that another thread has, and a poll; each wait is long enough to be looked at. Twice, and with an argument for ever.
+/// Sleeps, a lock that another thread has, and a poll; each wait is long enough to be looked at. Six times, because a look
+/// may miss one on a busy machine; with an argument for ever.
 const PROGRAM: &str = "\
 import select, sys, threading, time
 
@@ -37,8 +38,8 @@ def once():
     poll()
 
 print('ready', flush=True)
-once()
-once()
+for _ in range(6):
+    once()
 while sys.argv[1:]:
     once()
 ";
@@ -95,7 +96,7 @@ fn waits_of_a_process_that_was_attached_to_have_it_too() {
     let mut python = Guarded::spawn(&mut program);
     read_until(python.0.stdout.as_mut().unwrap(), "ready\n");
     let output = Command::new(support::HOLDUP)
-        .args(["attach", "--backend", "bpf", "-d", "1.8", "--json"])
+        .args(["attach", "--backend", "bpf", "-d", "5", "--json"])
         .arg(&report)
         .args(["-p", &python.0.id().to_string()])
         .output()
