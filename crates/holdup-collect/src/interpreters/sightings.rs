@@ -138,7 +138,7 @@ fn bytes(frames: &[Interpreted]) -> usize {
 #[cfg(test)]
 pub(super) mod tests {
     use super::{BYTES_MAX, Sighting, Sightings};
-    use holdup_evidence::{Call, Clock, Frame, Ns, Seq, TaskState, ThreadId, Wait, Waker};
+    use holdup_evidence::{Call, Clock, Frame, Ns, Seq, TaskState, ThreadId, UserStackId, Wait, Waker};
     use holdup_symbols::Interpreted;
     use std::sync::Arc;
 
@@ -250,5 +250,28 @@ pub(super) mod tests {
         }
         seen(&mut sightings, ONE, 2000, 2001, "pay");
         assert_eq!(met(&mut sightings, ONE, 1, 1999, 2002).as_deref(), Some("pay"));
+    }
+
+    #[test]
+    fn seen_waits_stand_for_one_of_the_same_stack_that_is_about_as_long() {
+        let (thread, native, other) = (ThreadId(1), UserStackId(7), UserStackId(8));
+        let mut sightings = Sightings::default();
+        let frames = Vec::new();
+        sightings.seen(
+            thread,
+            Sighting {
+                from: 110,
+                to: 120,
+                frames,
+            },
+        );
+        sightings.meet(&wait(thread, 1, 100, 200));
+        sightings.has_stack(thread, 1, native, true);
+        for (seq, length, stands) in [(2, 100, true), (3, 50, true), (4, 49, false)] {
+            sightings.meet(&wait(thread, seq, 300, 300 + length));
+            assert_eq!(sightings.stand_for(thread, seq, native), stands, "{length}");
+            assert!(!sightings.stand_for(thread, seq, other));
+        }
+        assert!(!sightings.stand_for(thread, 1, native), "it is not the last wait");
     }
 }
