@@ -133,8 +133,8 @@ rules! {
     "net/upstream-times-out.rs" upstream_times_out UpstreamTimesOut
     "mem/userfault-handler-slow.rs" userfault_handler_slow UserfaultHandlerSlow
     "runtime/virtual-threads-pinned.rs" virtual_threads_pinned VirtualThreadsPinned
+    "process/wait-uncategorised.rs" wait_uncategorised WaitUncategorised
     "process/wait-unexplained.rs" wait_unexplained WaitUnexplained
-    "process/waits-elsewhere.rs" waits_elsewhere WaitsElsewhere
     "process/waits-for-child.rs" waits_for_child WaitsForChild
     "net/waits-for-client.rs" waits_for_client WaitsForClient
     "lock/waits-for-lock-holder.rs" waits_for_lock_holder WaitsForLockHolder

@@ -694,8 +694,8 @@ fn wait_unexplained() {
 }
 
 #[test]
-fn waits_elsewhere() {
-    check_page(RuleId::WaitsElsewhere, "process/waits-elsewhere.md");
+fn wait_uncategorised() {
+    check_page(RuleId::WaitUncategorised, "process/wait-uncategorised.md");
 }
 
 #[test]

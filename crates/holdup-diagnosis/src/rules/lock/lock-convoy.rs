@@ -44,7 +44,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::CpuBound,
         RuleId::ManyWaitInOnePlace,
         RuleId::ThreadStandsStill,
-        RuleId::WaitsElsewhere,
+        RuleId::WaitUncategorised,
     ],
     place: Place::End,
     check: Check::Both(check, seen),

@@ -19,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
     ],
     from: MATTERS,
     generality: Generality::Consequence,
-    explains: &[RuleId::WaitsElsewhere],
+    explains: &[RuleId::WaitUncategorised],
     place: Place::End,
     check: Check::Waits(check),
 };

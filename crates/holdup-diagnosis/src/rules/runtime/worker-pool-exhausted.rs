@@ -40,7 +40,7 @@ pub(crate) const RULE: Rule = Rule {
     explains: &[
         RuleId::ManyWaitInOnePlace,
         RuleId::ThreadStandsStill,
-        RuleId::WaitsElsewhere,
+        RuleId::WaitUncategorised,
     ],
     place: Place::End,
     check: Check::Both(check, seen),

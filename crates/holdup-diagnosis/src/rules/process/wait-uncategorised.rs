@@ -11,7 +11,7 @@ use holdup_model::finding::{Confidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::WaitsElsewhere,
+    id: RuleId::WaitUncategorised,
     about: "a wait of a rarer kind takes much of the time",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[
