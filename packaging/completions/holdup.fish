@@ -71,6 +71,7 @@ always\t'Always, even into a file'
 never\t'Never'"
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l preserve-env -d 'With --user, keep the environment of holdup except HOME, USER and LOGNAME'
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l predict -d 'Predict the elapsed time of CMD without each cause'
+complete -c holdup -n "__fish_holdup_using_subcommand run" -l alone -d 'Observe CMD and its children only, not those that block them'
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l no-mask -d 'Do not mask passwords, tokens and keys in arguments, addresses and texts'
 complete -c holdup -n "__fish_holdup_using_subcommand run" -s q -l quiet -d 'Print only the first lines of the verdict'
 complete -c holdup -n "__fish_holdup_using_subcommand run" -s v -l verbose -d 'Print everything: stacks, every wait, sources, and what was ruled out'
@@ -105,6 +106,7 @@ never\t'Never'"
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
 always\t'Always, even into a file'
 never\t'Never'"
+complete -c holdup -n "__fish_holdup_using_subcommand attach" -l alone -d 'Observe the selected processes only, not those that block them'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l no-mask -d 'Do not mask passwords, tokens and keys in arguments, addresses and texts'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -s q -l quiet -d 'Print only the first lines of the verdict'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -s v -l verbose -d 'Print everything: stacks, every wait, sources, and what was ruled out'

@@ -1,16 +1,14 @@
 //! Observes what runs already: the processes that were asked about, and those that they wait for.
 //!
-//! First the processes are looked at and adopted ([`look`], [`holdup_bpf::Tracer::adopt`]). Then, and again now and then, the waits
-//! that go on are asked for, who is in their way is looked up ([`super::neighbours`]), and those processes are watched too, until
-//! there is nobody new: so a chain of waits is followed across the borders of processes to its end.
+//! First the processes are looked at and adopted ([`super::look`], [`holdup_bpf::Tracer::adopt`]). Then, and again now and then, who is in
+//! their way is watched too ([`super::following`]).
 
 use super::attributing::{Attributing, EventsFile};
-use super::look::{self, Sight};
+use super::following::{Following, LOOK_AGAIN, NEXT_LOOK};
 use super::moment::Moment;
 use super::queues::Queues;
 use super::{
-    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, clients, elsewhere, own_cpu_time,
-    serving,
+    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, clients, own_cpu_time, serving,
 };
 use crate::haste::Haste;
 use crate::line::{Line, watching};
@@ -18,27 +16,14 @@ use crate::privileges;
 use crate::selection::{Known, Selection};
 use holdup_bpf::{Loaded, Pace};
 use holdup_events::Settings;
-use holdup_evidence::{Event, NotMeasured, Ns, Role, SocketAddress, Wait};
+use holdup_evidence::{Event, Ns, Role, SocketAddress, Wait};
 use holdup_proc::Root;
 use holdup_subject::signals::{Control, Signals};
 use nix::poll::PollTimeout;
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How long the first look at all processes may take. A process takes a millisecond or two.
 const FIRST_LOOK: Duration = Duration::from_millis(300);
-
-/// How long a look at those that are in the way may take.
-const NEXT_LOOK: Duration = Duration::from_millis(100);
-
-/// Neighbours that are watched: chains are shorter, and a server with more clients than this is not waiting for them.
-const MAX_NEIGHBOURS: usize = 64;
-
-/// Rounds of looking for who is in the way of those in the way.
-const MAX_ROUNDS: usize = 8;
-
-/// Between two times of looking who is in the way.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The same of a recorder: nobody waits for its word, and who is in the way for long is still there then.
 const RECORDERS_LOOK_AGAIN: Duration = Duration::from_secs(10);
@@ -55,12 +40,6 @@ const RECORDERS_PERIOD_MS: u16 = 200;
 
 /// So many records at the end of a sleep are little: they would fill the ring in half a minute.
 const QUIET: usize = 2_000;
-
-/// A wait that goes on for so long is looked into, nanoseconds: the others will be told by who ends them.
-const GOES_ON: Ns = 50_000_000;
-
-/// The same of the time, in all, of waits that a process outside ended: it is watched from then on.
-const WAITED_FOR: Ns = 50_000_000;
 
 /// When the first word is due: with the start before it, within a second.
 const FIRST_WORD: Duration = Duration::from_millis(200);
@@ -126,7 +105,9 @@ pub fn attach(
     attached.serving(&mut observation, &pids, &mut moment);
     let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
     drop(moment);
-    attached.adopt(&mut observation, &pids, Role::Subject, FIRST_LOOK)?;
+    attached
+        .following
+        .adopt(&mut observation, &pids, Role::Subject, FIRST_LOOK)?;
     let began = Instant::now();
     let mut figures = match how.tracing.pace {
         Pace::Record => Figures::begin_sparse(&Root::system()),
@@ -139,7 +120,9 @@ pub fn attach(
     if let Some(pid) = pids.first() {
         observation.cgroup.look(*pid);
     }
-    attached.follow(&mut observation)?;
+    if how.follow {
+        attached.following.follow(&mut observation)?;
+    }
     let mut looked = Instant::now();
     let (quiet_period, soonest) = match how.tracing.pace {
         Pace::Record => (RECORDERS_PERIOD_MS, RECORDERS_LOOK_AGAIN),
@@ -183,17 +166,21 @@ pub fn attach(
                 observation.cgroup.look(*pid);
             }
             attached.newcomers(&mut observation, selection)?;
-            attached.follow(&mut observation)?;
+            if how.follow {
+                attached.following.follow(&mut observation)?;
+            }
             looked = Instant::now();
             let took = Duration::from_nanos(own_cpu_time().saturating_sub(before));
             look_again = (took * LOOK_SPARSELY).max(soonest);
         }
     }
     progress.tell(&|| "watched; putting it together".to_owned());
-    attached.follow(&mut observation)?;
+    if how.follow {
+        attached.following.follow(&mut observation)?;
+    }
     let mut moment = Moment::now();
-    let unaccepted = Queues::look(&attached.subjects, &mut moment).since(&queues);
-    let other_clients = clients::look(&attached.subjects, &mut moment);
+    let unaccepted = Queues::look(&attached.following.subjects, &mut moment).since(&queues);
+    let other_clients = clients::look(&attached.following.subjects, &mut moment);
     drop(moment);
     let figures = figures.finish();
     let haste = match how.tracing.pace {
@@ -226,8 +213,7 @@ impl std::error::Error for EndedBefore {}
 /// Who is watched.
 #[derive(Debug, Default)]
 struct Attached {
-    subjects: BTreeSet<u32>,
-    neighbours: BTreeSet<u32>,
+    following: Following,
     known: Known,
 }
 
@@ -237,13 +223,13 @@ impl Attached {
         let more = selection.more(&mut self.known);
         let new: Vec<u32> = more
             .into_iter()
-            .filter(|pid| !self.subjects.contains(pid))
+            .filter(|pid| !self.following.subjects.contains(pid))
             .collect();
         if new.is_empty() {
             return Ok(());
         }
         self.serving(observation, &new, &mut Moment::now());
-        self.adopt(observation, &new, Role::Subject, NEXT_LOOK)
+        self.following.adopt(observation, &new, Role::Subject, NEXT_LOOK)
     }
 
     fn serving(&mut self, observation: &mut Observation, pids: &[u32], moment: &mut Moment) {
@@ -257,87 +243,4 @@ impl Attached {
         observation.requests_told = observation.tracer.serve(ports);
         observation.attribution.push(&Event::Serving(serving));
     }
-
-    fn adopt(
-        &mut self,
-        observation: &mut Observation,
-        pids: &[u32],
-        role: Role,
-        limit: Duration,
-    ) -> anyhow::Result<()> {
-        elsewhere::note(&mut observation.elsewhere, pids);
-        let Sight { seen, late } = look::look(pids, limit);
-        if !late.is_empty() {
-            let whose: Vec<String> = late.iter().take(8).map(u32::to_string).collect();
-            observation.not_measured.push(NotMeasured {
-                what: format!("who asked, in what {} had mapped before", whose.join(", ")),
-                why: "its address space is locked, or the machine is too busy: reading it took too long"
-                    .into(),
-                fix: "none is needed for causes; try again for stacks".into(),
-            });
-        }
-        let mut looked = Vec::new();
-        for one in seen {
-            observation.jvms.was_mapped(one.pid, &one.mappings);
-            observation.naming.was_mapped(one.pid, one.mappings);
-            looked.extend(one.looked);
-        }
-        let wanted: Vec<(u32, Role)> = pids.iter().map(|pid| (*pid, role)).collect();
-        if !observation.tracer.adopt(&wanted, &looked)? {
-            observation.not_measured.push(NotMeasured {
-                what: "requests that had been read before".into(),
-                why: "the kernel does not let holdup read the open connections".into(),
-                fix: "none is needed for what is read from now on".into(),
-            });
-        }
-        observation.turn();
-        observation.naming.adopted();
-        match role {
-            Role::Subject => self.subjects.extend(pids),
-            Role::Neighbour => self.neighbours.extend(pids),
-        }
-        Ok(())
-    }
-
-    /// Looks who is in the way of waits that go on, until there is nobody new.
-    fn follow(&mut self, observation: &mut Observation) -> anyhow::Result<()> {
-        for _ in 0..MAX_ROUNDS {
-            let mut lasting = waits_that_last(observation);
-            // A path counts if its thread is found in the same wait after it was read.
-            if observation.naming.read_paths(&lasting) {
-                lasting = waits_that_last(observation);
-            }
-            let found = observation.naming.neighbours().of(&lasting);
-            for end in found.ends {
-                observation.attribution.push(&Event::OtherEnd(end));
-            }
-            let awaited = observation.waited_for.iter();
-            let awaited = awaited.filter(|(_, ns)| **ns >= WAITED_FOR).map(|(pid, _)| *pid);
-            let own = std::process::id();
-            let known = |pid: &u32| {
-                *pid == 0
-                    || *pid == own
-                    || holdup_detached::is_ours(*pid)
-                    || self.subjects.contains(pid)
-                    || self.neighbours.contains(pid)
-            };
-            let new: BTreeSet<u32> = found.processes.into_iter().chain(awaited).collect();
-            let room = MAX_NEIGHBOURS.saturating_sub(self.neighbours.len());
-            let new: Vec<u32> = new.into_iter().filter(|pid| !known(pid)).take(room).collect();
-            if new.is_empty() {
-                break;
-            }
-            self.adopt(observation, &new, Role::Neighbour, NEXT_LOOK)?;
-        }
-        Ok(())
-    }
-}
-
-/// Waits that go on for longer than is worth a look, of a process each.
-fn waits_that_last(observation: &mut Observation) -> Vec<(u32, Wait)> {
-    observation.tracer.peek();
-    observation.turn();
-    let waits = observation.naming.take_peeked();
-    let lasts = |(_, wait): &(u32, Wait)| wait.end.saturating_sub(wait.start) >= GOES_ON;
-    waits.into_iter().filter(lasts).collect()
 }

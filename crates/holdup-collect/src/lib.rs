@@ -16,6 +16,7 @@ mod clients;
 mod dumps;
 mod elsewhere;
 mod figures;
+mod following;
 mod goroutines;
 pub mod haste;
 mod interpreters;
@@ -49,7 +50,7 @@ pub use figures::Figures;
 pub use kernel_names::KernelNames;
 pub use nothing::nothing;
 pub use run::{Cut, run, run_for, wait_for};
-pub use sampled::{attach as sample_attached, run as sample, run_for as sample_for};
+pub use sampled::{SampledHow, attach as sample_attached, run as sample, run_for as sample_for};
 
 use crate::haste::Haste;
 use crate::privileges::Part;
@@ -95,6 +96,8 @@ pub struct How {
     pub keep: Option<Part>,
     /// Whether Java virtual machines may be asked for dumps.
     pub jvm_attach: Ask,
+    /// Whether those who are in the way of what is observed are watched too.
+    pub follow: bool,
     /// Whether to predict what a command would take without its waits; of what runs already nothing is predicted.
     pub predict: Option<Predict>,
 }

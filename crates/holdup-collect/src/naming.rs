@@ -143,6 +143,11 @@ impl Naming {
         self.adopting.insert(pid);
     }
 
+    /// Whether threads of this process are watched.
+    pub(super) fn watches(&self, pid: u32) -> bool {
+        self.processes.contains_key(&pid)
+    }
+
     /// All that could be adopted has been, and was told. Until then a process is there although all its threads so far have ended.
     pub(super) fn adopted(&mut self) {
         for pid in std::mem::take(&mut self.adopting) {

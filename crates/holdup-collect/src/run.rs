@@ -1,6 +1,7 @@
 //! Observes a command that holdup starts, from its exec to its end.
 
 use super::attributing::{Attributing, EventsFile};
+use super::following::{FIRST_LOOK_OF_RUN, Following, LOOK_AGAIN};
 use super::{Collected, How, LAST_SWITCH, Observation, PERIOD_MS, Priority};
 use crate::haste::Haste;
 use crate::privileges;
@@ -130,12 +131,18 @@ fn observe(
         .context("the child that becomes the command does not answer")?;
     observation.tracer.watch(subject.pid(), subject.pidfd())?;
     subject.go();
+    let mut following = Following::default();
+    let mut look_at = Instant::now() + FIRST_LOOK_OF_RUN;
     let mut ended: Option<Ended> = None;
     while ended.is_none() && go_on(subject, signals) {
         signals.wait(subject, PollTimeout::from(PERIOD_MS));
         ended = subject.try_wait()?;
         observation.cgroup.look(subject.pid());
         priority.adapt(observation.turn());
+        if how.follow && ended.is_none() && Instant::now() >= look_at {
+            following.follow(&mut observation)?;
+            look_at = Instant::now() + LOOK_AGAIN;
+        }
     }
     if ended.is_some() {
         await_last_switch(&mut observation);

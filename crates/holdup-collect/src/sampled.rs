@@ -15,7 +15,7 @@ mod stops;
 mod unnamed;
 mod unseen;
 
-pub use attach::attach;
+pub use attach::{SampledHow, attach};
 
 use super::attributing::{Attributing, EventsFile};
 use super::run::Limit;

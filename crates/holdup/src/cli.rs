@@ -162,6 +162,12 @@ pub(crate) struct RunArgs {
     /// halved. Needs every wait in memory: up to a million waits, about 100 MB. A run with more waits gets no prediction.
     #[arg(long)]
     pub(crate) predict: bool,
+    /// Observe CMD and its children only, not those that block them
+    ///
+    /// By default, processes on this machine that a wait is for, such as a server, the other end of a pipe or a lock holder, are observed
+    /// too, so that the report says what they wait for. Their time is not added to the totals.
+    #[arg(long)]
+    pub(crate) alone: bool,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
     /// How to observe threads
@@ -205,6 +211,12 @@ pub(crate) struct AttachArgs {
     /// How long to observe; default: until Ctrl-C
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) duration: Option<f64>,
+    /// Observe the selected processes only, not those that block them
+    ///
+    /// By default, processes on this machine that a wait is for, such as a server, the other end of a pipe or a lock holder, are observed
+    /// too, so that the report says what they wait for. Their time is not added to the totals.
+    #[arg(long)]
+    pub(crate) alone: bool,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
     /// How to observe threads

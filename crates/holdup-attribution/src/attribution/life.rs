@@ -8,7 +8,7 @@ use super::task_table::{NameId, TaskTable};
 use super::thread::{Thread, Threads, nobody};
 use super::what::WhatId;
 use holdup_evidence::{
-    Adopted, Cause, Clock, End, Ns, OpenState, RanInstead, SignalSent, Start, TaskName, ThreadId, Wait,
+    Adopted, Cause, Clock, End, Ns, OpenState, RanInstead, Role, SignalSent, Start, TaskName, ThreadId, Wait,
 };
 
 /// Ended threads that are still met as wakers: a parent or a joining thread is woken right after the end.
@@ -95,6 +95,10 @@ impl Attribution {
         let process = process_name(&self.threads, &mut self.tasks, id);
         let thread = self.threads.get_mut(&id)?;
         let spent = thread.advance(clock, at, None, true, process, &mut self.book);
+        // The path of a run is that of CMD and its children: at a wait that somebody else ended it stays with the wait.
+        if self.run_path.scope == Scope::Run && thread.ledger.role == Role::Neighbour {
+            return None;
+        }
         let path = (thread.at == at).then(|| thread.path.clone());
         if spent.contradicted > 0 || path.is_none() {
             self.faults.contradiction(spent.contradicted);

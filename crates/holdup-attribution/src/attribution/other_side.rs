@@ -1,4 +1,4 @@
-//! Of a wait that nobody has ended, or that a signal broke off: which process could end it.
+//! Of a wait that nobody has ended, or that a signal or a time limit broke off: which process could end it.
 //!
 //! In: a wait that goes on, who has the other ends of pipes and sockets, and whose child each process is. Out: a process.
 
@@ -16,9 +16,21 @@ impl Scene<'_> {
         // one that waits for the signal by which its child ends, and gets another.
         // Who looks now and then sees nobody end a wait, and only the one at the other end can have.
         let unseen = matches!(wait.waker, Waker::Unknown);
+        // A timer ended it: who was to answer has not, and is still there.
+        let expired = matches!(
+            wait.waker,
+            Waker::Interrupt {
+                soft: false,
+                socket: None
+            }
+        ) && matches!(
+            cause,
+            Cause::NetReceive | Cause::NetSend | Cause::NetConnect | Cause::IpcUnix | Cause::IpcPipe
+        );
         if !ended.open
             && ended.for_answer.is_none()
             && !unseen
+            && !expired
             && !matches!(cause, Cause::ProcessChild | Cause::IpcSignal)
         {
             return None;

@@ -46,8 +46,16 @@ const LAST_LOOKS: usize = 2;
 /// The longest sleep, so that the end of the time, or of what is watched, is not slept through.
 const MAX_NAP: Duration = Duration::from_millis(100);
 
-/// Observes until the time is over, the subject has ended, or the person wants no more. `why`: why it is not traced, where that was not asked
-/// for.
+/// How to sample what runs already.
+#[derive(Debug, Clone, Copy)]
+pub struct SampledHow<'a> {
+    /// Why it is not traced, where that was not asked for.
+    pub why: Option<&'a str>,
+    /// Whether those who are in the way of what is observed are watched too.
+    pub follow: bool,
+}
+
+/// Observes until the time is over, the subject has ended, or the person wants no more.
 ///
 /// # Errors
 /// When what was named is not there.
@@ -55,7 +63,7 @@ pub fn attach(
     selection: &Selection,
     duration: Option<Duration>,
     signals: &mut Signals,
-    why: Option<&str>,
+    how: SampledHow<'_>,
     events: Option<&EventsFile>,
     progress: &mut dyn Line,
     notice: &mut dyn FnMut(Notice<'_>),
@@ -122,7 +130,7 @@ pub fn attach(
                 notice(Notice::FirstWord(&sampling.so_far(&waits)));
             }
         }
-        if looked_at_neighbours.elapsed() >= LOOK_FOR_NEIGHBOURS {
+        if how.follow && looked_at_neighbours.elapsed() >= LOOK_FOR_NEIGHBOURS {
             sampling.follow_neighbours();
             looked_at_neighbours = Instant::now();
         }
@@ -139,7 +147,7 @@ pub fn attach(
     let mut moment = Moment::now();
     let unaccepted = Queues::look(&subjects, &mut moment).since(&queues);
     let other_clients = clients::look(&subjects, &mut moment);
-    let mut collected = sampling.finish(None, why, Haste::of(signals, None));
+    let mut collected = sampling.finish(None, how.why, Haste::of(signals, None));
     collected.attributed.host_figures = figures;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.other_clients = other_clients;

@@ -43,6 +43,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
         },
         keep: Some(Part::Trace),
         jvm_attach: args.jvm.ask(),
+        follow: !args.alone,
         predict: None,
     };
     let duration = args.duration.map(Duration::from_secs_f64);
@@ -78,7 +79,10 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
             &selection,
             duration,
             &mut signals,
-            why,
+            collect::SampledHow {
+                why,
+                follow: !args.alone,
+            },
             events.as_ref(),
             &mut progress,
             &mut notice,

@@ -101,6 +101,7 @@ fn source(args: &RunArgs) -> Source {
         },
         keep: Some(Part::Trace),
         jvm_attach: args.jvm.ask(),
+        follow: !args.alone,
         predict: args.predict.then_some(Predict { together: &[] }),
     };
     match args.backend {

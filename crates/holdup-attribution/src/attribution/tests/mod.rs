@@ -6,6 +6,7 @@ mod deadlock;
 mod exit;
 mod follow_blocker;
 mod left_behind;
+mod neighbours;
 mod owners;
 mod prediction;
 mod properties;

@@ -358,6 +358,7 @@ impl<'a> Rounds<'a> {
             tracing: self.tracing(),
             keep: Some(Part::Trace),
             jvm_attach: collect::Ask::Never,
+            follow: true,
             predict: None,
         };
         let mut silent = Progress::begin(true);

@@ -1,0 +1,70 @@
+//! A run beside which those are watched who are in its way: they are named and followed, and the path stays the run's.
+
+use super::scene::{By, Scene, WRITE, path, row};
+use holdup_evidence::{Cause, Event, ObjectId, OtherEnd, Role, ThreadId};
+use holdup_model::attributed::HowKnown;
+
+/// CMD is thread 0, and thread 1 is of a server that was there before and is watched beside it.
+fn with_server() -> Scene {
+    let mut scene = Scene::new("client");
+    scene.cpu(0, 100);
+    scene.process(1, 0, "server");
+    for event in &mut scene.events {
+        if let Event::Start(start) = event
+            && start.thread == ThreadId(1)
+        {
+            start.parent = None;
+            start.role = Role::Neighbour;
+        }
+    }
+    scene
+}
+
+#[test]
+fn an_answer_of_a_neighbour_keeps_its_cause_on_the_path_and_names_what_the_neighbour_did() {
+    let mut scene = with_server();
+    scene.wait(1, Cause::DiskSync, 900, By::Interrupt);
+    scene.wait(0, Cause::NetReceive, 900, By::Thread(1, WRITE)).object = Some(ObjectId(7));
+    scene.cpu(0, 100);
+    scene.end(0);
+    let run = scene.attributed();
+    assert!(path(&run).contains(&(Cause::NetReceive, 800)), "{:?}", path(&run));
+    assert!(path(&run).iter().all(|(cause, _)| *cause != Cause::DiskSync));
+    assert_eq!(run.threads.len(), 1, "the neighbour's time is nobody's answer");
+    let waited = row(&run, 0, Cause::NetReceive);
+    let holder = &waited.holders[0];
+    assert_eq!((holder.name.pid, holder.doing), (101, Some(Cause::DiskSync)));
+    let causes: Vec<Cause> = waited.chain.iter().map(|link| link.cause).collect();
+    assert_eq!(causes, [Cause::NetReceive, Cause::DiskSync]);
+}
+
+#[test]
+fn who_does_not_answer_within_a_time_limit_is_named() {
+    let mut scene = with_server();
+    scene.events.push(Event::OtherEnd(OtherEnd {
+        object: ObjectId(7),
+        processes: vec![101],
+    }));
+    scene.left_waiting(1, Cause::TimerSleep, 1000, |_| {});
+    scene.wait(0, Cause::NetReceive, 900, By::Interrupt).object = Some(ObjectId(7));
+    scene.cpu(0, 100);
+    scene.end(0);
+    let run = scene.attributed();
+    let holder = &row(&run, 0, Cause::NetReceive).holders[0];
+    assert_eq!((holder.name.pid, holder.how_known), (101, HowKnown::SocketPeer));
+}
+
+#[test]
+fn the_end_of_a_sleep_has_nobody_in_its_way() {
+    let mut scene = with_server();
+    scene.events.push(Event::OtherEnd(OtherEnd {
+        object: ObjectId(7),
+        processes: vec![101],
+    }));
+    scene.left_waiting(1, Cause::TimerSleep, 1000, |_| {});
+    scene.wait(0, Cause::TimerSleep, 900, By::Interrupt).object = Some(ObjectId(7));
+    scene.cpu(0, 100);
+    scene.end(0);
+    let run = scene.attributed();
+    assert!(row(&run, 0, Cause::TimerSleep).holders.is_empty());
+}

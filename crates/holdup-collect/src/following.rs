@@ -1,0 +1,134 @@
+//! Watches who is in the way of what is observed, beyond the processes that were asked about.
+//!
+//! Now and then the waits that go on are asked for, who is in their way is looked up ([`super::neighbours`]), and those processes are
+//! watched too, until there is nobody new: so a chain of waits is followed across the borders of processes to its end. Their time
+//! answers nobody's question, and is not counted.
+
+use super::look::{self, Sight};
+use super::{Observation, elsewhere};
+use holdup_evidence::{Event, NotMeasured, Ns, Role, Wait};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How long a look at those that are in the way may take.
+pub(super) const NEXT_LOOK: Duration = Duration::from_millis(100);
+
+/// Neighbours that are watched: chains are shorter, and a server with more clients than this is not waiting for them.
+const MAX_NEIGHBOURS: usize = 64;
+
+/// Rounds of looking for who is in the way of those in the way.
+const MAX_ROUNDS: usize = 8;
+
+/// Between two times of looking who is in the way. Not a second: programs that wake once a second would be met each time as they begin
+/// to wait.
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(900);
+
+/// After how long those in the way of a command are looked for first: most commands are over by then, and cost nothing.
+pub(super) const FIRST_LOOK_OF_RUN: Duration = Duration::from_millis(250);
+
+/// A wait that goes on for so long is looked into, nanoseconds: the others will be told by who ends them.
+const GOES_ON: Ns = 50_000_000;
+
+/// The same of the time, in all, of waits that a process outside ended: it is watched from then on.
+const WAITED_FOR: Ns = 50_000_000;
+
+/// Who is watched.
+#[derive(Debug, Default)]
+pub(super) struct Following {
+    /// Processes that were asked about.
+    pub(super) subjects: BTreeSet<u32>,
+    neighbours: BTreeSet<u32>,
+}
+
+impl Following {
+    /// Watches these processes from now on; looking at them takes no longer than `limit`.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub(super) fn adopt(
+        &mut self,
+        observation: &mut Observation,
+        pids: &[u32],
+        role: Role,
+        limit: Duration,
+    ) -> anyhow::Result<()> {
+        elsewhere::note(&mut observation.elsewhere, pids);
+        let Sight { seen, late } = look::look(pids, limit);
+        if !late.is_empty() {
+            let whose: Vec<String> = late.iter().take(8).map(u32::to_string).collect();
+            observation.not_measured.push(NotMeasured {
+                what: format!("who asked, in what {} had mapped before", whose.join(", ")),
+                why: "its address space is locked, or the machine is too busy: reading it took too long"
+                    .into(),
+                fix: "none is needed for causes; try again for stacks".into(),
+            });
+        }
+        let mut looked = Vec::new();
+        for one in seen {
+            observation.jvms.was_mapped(one.pid, &one.mappings);
+            observation.naming.was_mapped(one.pid, one.mappings);
+            looked.extend(one.looked);
+        }
+        let wanted: Vec<(u32, Role)> = pids.iter().map(|pid| (*pid, role)).collect();
+        if !observation.tracer.adopt(&wanted, &looked)? {
+            observation.not_measured.push(NotMeasured {
+                what: "requests that had been read before".into(),
+                why: "the kernel does not let holdup read the open connections".into(),
+                fix: "none is needed for what is read from now on".into(),
+            });
+        }
+        observation.turn();
+        observation.naming.adopted();
+        match role {
+            Role::Subject => self.subjects.extend(pids),
+            Role::Neighbour => self.neighbours.extend(pids),
+        }
+        Ok(())
+    }
+
+    /// Looks who is in the way of waits that go on, until there is nobody new.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub(super) fn follow(&mut self, observation: &mut Observation) -> anyhow::Result<()> {
+        for _ in 0..MAX_ROUNDS {
+            let mut lasting = waits_that_last(observation);
+            // A path counts if its thread is found in the same wait after it was read.
+            if observation.naming.read_paths(&lasting) {
+                lasting = waits_that_last(observation);
+            }
+            let found = observation.naming.neighbours().of(&lasting);
+            for end in found.ends {
+                observation.attribution.push(&Event::OtherEnd(end));
+            }
+            let awaited = observation.waited_for.iter();
+            let awaited = awaited.filter(|(_, ns)| **ns >= WAITED_FOR).map(|(pid, _)| *pid);
+            let own = std::process::id();
+            let known = |pid: &u32| {
+                *pid == 0
+                    || *pid == own
+                    || holdup_detached::is_ours(*pid)
+                    || self.subjects.contains(pid)
+                    || self.neighbours.contains(pid)
+                    || observation.naming.watches(*pid)
+            };
+            let new: BTreeSet<u32> = found.processes.into_iter().chain(awaited).collect();
+            let room = MAX_NEIGHBOURS.saturating_sub(self.neighbours.len());
+            let new: Vec<u32> = new.into_iter().filter(|pid| !known(pid)).take(room).collect();
+            if new.is_empty() {
+                break;
+            }
+            self.adopt(observation, &new, Role::Neighbour, NEXT_LOOK)?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits that go on for longer than is worth a look, of a process each.
+fn waits_that_last(observation: &mut Observation) -> Vec<(u32, Wait)> {
+    observation.tracer.peek();
+    observation.turn();
+    let waits = observation.naming.take_peeked();
+    let lasts = |(_, wait): &(u32, Wait)| wait.end.saturating_sub(wait.start) >= GOES_ON;
+    waits.into_iter().filter(lasts).collect()
+}
