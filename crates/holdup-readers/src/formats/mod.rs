@@ -6,6 +6,7 @@ mod df;
 mod dmesg;
 mod dmesg_json;
 mod free;
+mod haproxy;
 mod histogram;
 mod journal;
 mod journal_json;
@@ -15,6 +16,7 @@ mod lsblk;
 mod lsblk_pairs;
 mod mounts;
 mod net_counters;
+mod nfsiostat;
 mod probes;
 mod proc_task;
 pub(crate) mod profiles;
@@ -51,6 +53,8 @@ pub static ALL: &[&Format] = &[
     &dmesg_json::FORMAT,
     &free::FORMAT,
     &stacks::goroutines::FORMAT,
+    &haproxy::LOG,
+    &haproxy::STATS,
     &histogram::FORMAT,
     &databases::innodb_status::FORMAT,
     &sysstat::IOSTAT,
@@ -79,6 +83,7 @@ pub static ALL: &[&Format] = &[
     &stacks::native::FORMAT,
     &sockets::netstat::FORMAT,
     &net_counters::STATISTICS,
+    &nfsiostat::FORMAT,
     &net_counters::NSTAT,
     &jvm_log::openj9::FORMAT,
     &profiles::perf_report::FORMAT,
@@ -92,6 +97,7 @@ pub static ALL: &[&Format] = &[
     &kernel_files::stat::FORMAT,
     &proc_task::FORMAT,
     &ps::FORMAT,
+    &databases::explain::FORMAT,
     &stacks::python::FORMAT,
     &sysstat::SAR,
     &arrays::smartctl::FORMAT,
