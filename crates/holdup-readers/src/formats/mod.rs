@@ -1,6 +1,7 @@
 //! The formats, one file each.
 
 mod arrays;
+mod ceph;
 mod databases;
 mod df;
 mod dmesg;
@@ -12,6 +13,7 @@ mod journal;
 mod journal_json;
 mod jvm_log;
 mod kernel_files;
+mod kubectl_describe;
 mod lsblk;
 mod lsblk_pairs;
 mod mounts;
@@ -44,6 +46,7 @@ use crate::format::Format;
 
 /// Every format that is read.
 pub static ALL: &[&Format] = &[
+    &ceph::FORMAT,
     &profiles::collapsed::FORMAT,
     &kernel_files::machine::CPUINFO,
     &databases::sessions::FORMAT,
@@ -68,6 +71,7 @@ pub static ALL: &[&Format] = &[
     &kernel_files::FORMAT,
     &uptime::LOADAVG,
     &timed_log::FORMAT,
+    &kubectl_describe::FORMAT,
     &lsblk::FORMAT,
     &lsblk::JSON,
     &lsblk_pairs::FORMAT,
