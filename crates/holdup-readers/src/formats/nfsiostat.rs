@@ -32,7 +32,7 @@ const VALUES: usize = 10;
 
 fn recognise(head: &[u8]) -> Sureness {
     let has = |text: &[u8]| memchr::memmem::find(head, text).is_some();
-    match has(MOUNTED.as_bytes()) && has(b"rpc bklog") && (has(b"avg exe") || has(b"kB/op")) {
+    match has(b"rpc bklog") && has(b"kB/op") && has(b"avg exe") {
         true => Sureness::Certain,
         false => Sureness::No,
     }
@@ -65,10 +65,15 @@ impl Reader {
         }
         let rate = values.first().copied().unwrap_or(0.0);
         let again = values.get(AGAIN).copied().unwrap_or(0.0);
+        // An excerpt may begin below the name.
+        let of = match self.mount.as_str() {
+            "" => String::new(),
+            mount => format!(" of {mount}"),
+        };
         let mut text = format!(
-            "{name}s of {} take {whole} ms in all, of which the server takes {server} ms and the queue of the client {:.1} ms; \
+            "{name}s{} take {whole} ms in all, of which the server takes {server} ms and the queue of the client {:.1} ms; \
              {rate} a second",
-            self.mount,
+            of,
             (whole - server).max(0.0)
         );
         if again > 0.0 {
@@ -155,6 +160,19 @@ mod tests {
             one.text,
             "writes of filer:/export on /data take 712.25 ms in all, of which the server takes 20.5 ms and the queue of the \
              client 691.8 ms; 12 a second, 4 sent again"
+        );
+    }
+
+    #[test]
+    fn an_excerpt_without_its_heading() {
+        let text = "   op/s\t\trpc bklog\n   9.90\t0.00\nread:\tops/s\tkB/s\tkB/op\tretrans\tavg RTT (ms)\tavg exe (ms)\n\
+            5.000\t9.000\t1.000\t0 (0.0%)\t30.000\t31.000\n";
+        let reading = read_text("n", text.as_bytes());
+        assert!(
+            reading.observed.statements[0]
+                .text
+                .starts_with("reads take 31 ms in all, of which the server takes 30 ms"),
+            "{reading:?}"
         );
     }
 

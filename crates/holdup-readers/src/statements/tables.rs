@@ -539,6 +539,16 @@ impl Table {
             .max_by(|((unit, part), _, _), ((other_unit, other), _, _)| {
                 unit.cmp(other_unit).then(part.total_cmp(other))
             });
+        if best.is_none()
+            && let Some((share, at, row)) = &self.share
+        {
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: Some(share / 100.0),
+                line: row.line,
+                text: of(row, *at),
+            });
+        }
         if let Some((_, at, row)) = best {
             facts.push(Fact {
                 kind: StatementKind::Took,

@@ -212,6 +212,14 @@ impl LineReader for Reader {
             return Understood::Evidence;
         }
         let text = unwrapped(&text).trim();
+        // What a step took stands below its estimate where the line was wrapped.
+        if text.starts_with("(actual ")
+            && let Some(step) = self.steps.last_mut().filter(|step| step.took.is_none())
+            && let Some(rest) = Step::of(&format!("{} {text}", step.name))
+        {
+            step.took = rest.took;
+            return Understood::Evidence;
+        }
         let after = |key: &str| {
             let value = text.split_once(key)?.1.trim_start();
             value.split([' ', ')']).next()?.parse::<f64>().ok()
@@ -417,6 +425,17 @@ mod tests {
         let text = "Hash Join  (cost=10.00..50.00 rows=5 width=8)\n  ->  Seq Scan on a  (cost=0.00..40.00 rows=9 width=8)\n";
         assert!(
             said(text).starts_with("Seq Scan on a is expected to take most, 80 % of the plan's cost 50"),
+            "{}",
+            said(text)
+        );
+    }
+
+    #[test]
+    fn lines_that_were_wrapped_are_one_step() {
+        let text = "Sort  (cost=289.12..291.62 rows=200 width=48)\n       (actual time=70.000..80.000 rows=5 loops=1)\n  \
+            ->  Seq Scan on a  (cost=0.00..210.00 rows=6000 width=8)\n                     (actual time=0.100..9.000 rows=5 loops=1)\n";
+        assert!(
+            said(text).starts_with("Sort takes 71.0 ms of its own, 89 % of the query's 80.0 ms"),
             "{}",
             said(text)
         );

@@ -208,6 +208,9 @@ impl Reader {
             }
             return Understood::Evidence;
         }
+        if sets_out(line.whole) {
+            return Understood::Evidence;
+        }
         // A JVM has a thousand kinds of lines; those that we have no use for are its own all the same.
         Understood::Ignorable
     }
@@ -234,6 +237,18 @@ impl Clock {
             }
         }
     }
+}
+
+/// Whether a line says what a collection is about to do, or how it decides: how it went and how long it took, its end tells.
+fn sets_out(line: &[u8]) -> bool {
+    let tags: [&[u8]; 5] = [
+        b"[gc,start",
+        b"[gc,ergo",
+        b"[gc,task",
+        b"Entering safepoint region",
+        b"[G1Ergonomics",
+    ];
+    tags.iter().any(|tag| memchr::memmem::find(line, tag).is_some())
 }
 
 /// Lines of JDK 8's beginning that tell the machine and the flags.
