@@ -83,7 +83,7 @@ fn recognise(head: &[u8]) -> Sureness {
     let mut health = false;
     let mut more = false;
     for line in head.lines().take(LOOKED_AT).map(str::trim) {
-        let value = line.strip_prefix("health:").unwrap_or(line).trim_start();
+        let value = health_of(line);
         let stands = ["HEALTH_OK", "HEALTH_WARN", "HEALTH_ERR"]
             .iter()
             .any(|word| value.starts_with(word));
@@ -100,6 +100,25 @@ fn recognise(head: &[u8]) -> Sureness {
         (false, _) => Sureness::No,
     }
 }
+
+/// What stands behind `health:`, or `health` of older versions.
+fn health_of(line: &str) -> &str {
+    let value = line.strip_prefix("health").unwrap_or(line);
+    value.strip_prefix(':').unwrap_or(value).trim_start()
+}
+
+/// Lines of the status of older versions that are no checks.
+const OLD: [&str; 9] = [
+    "monmap",
+    "osdmap",
+    "mdsmap",
+    "fsmap",
+    "mgrmap",
+    "election",
+    "flags",
+    "client io",
+    "recovery io",
+];
 
 /// `[WRN] OSD_DOWN: 1 osds down`, `OSD_DOWN 1 osds down`.
 fn check(line: &str) -> Option<&str> {
@@ -149,7 +168,7 @@ impl LineReader for Reader {
         if text.is_empty() {
             return Understood::Ignorable;
         }
-        let value = text.strip_prefix("health:").unwrap_or(text).trim_start();
+        let value = health_of(text);
         if value.starts_with("HEALTH_") {
             // Another report of the same cluster.
             if self.health.is_some() {
@@ -192,6 +211,14 @@ impl LineReader for Reader {
                 }
                 return Understood::Evidence;
             }
+        }
+        if text.starts_with("pgmap") {
+            self.section = Section::Groups;
+            return Understood::Evidence;
+        }
+        if OLD.iter().any(|begin| text.starts_with(begin)) {
+            self.section = Section::Other;
+            return Understood::Evidence;
         }
         match self.section {
             Section::Checks if self.health.is_some() => {
@@ -265,6 +292,18 @@ mod tests {
         );
         assert_eq!(reading.observed.statements, []);
         assert_eq!(reading.observed.sources[0].format, "ceph-health");
+    }
+
+    #[test]
+    fn a_status_of_an_older_version() {
+        let text = "    cluster 0000-1111\n     health HEALTH_WARN\n            7 pgs degraded\n            2 requests are blocked > 32 sec\n     \
+            monmap e1: 3 mons at {a=10.0.0.1:6789/0}\n            election epoch 8, quorum 0,1,2 a,b,c\n     osdmap e39: 6 osds: 5 up, 6 in\n      \
+            pgmap v9: 64 pgs, 1 pools\n            12/900 objects degraded (1.333%)\n                  57 active+clean\n";
+        let reading = read_text("c", text.as_bytes());
+        assert_eq!(
+            reading.observed.statements[0].text,
+            "HEALTH_WARN: 7 pgs degraded; 2 requests are blocked > 32 sec; 12/900 objects degraded (1.333%)"
+        );
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn recognise(head: &[u8]) -> Sureness {
 
 /// Whether a message of the kernel stands there without a time, as people paste it.
 fn is_bare(line: &[u8]) -> bool {
-    const BEGIN: [&[u8]; 13] = [
+    const BEGIN: [&[u8]; 15] = [
         b"INFO: task ",
         b"INFO: rcu_",
         b"rcu: INFO: rcu_",
@@ -59,6 +59,8 @@ fn is_bare(line: &[u8]) -> bool {
         b"sysrq: Show Blocked State",
         b"SysRq : Show Blocked State",
         b"Out of memory: Kill",
+        b"[ INFO: possible circular locking dependency detected",
+        b"[ INFO: possible recursive locking detected",
         b"WARNING: possible circular locking dependency detected",
         b"WARNING: possible recursive locking detected",
         b"NMI watchdog: Watchdog detected hard LOCKUP on cpu",

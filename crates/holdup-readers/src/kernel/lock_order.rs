@@ -140,6 +140,8 @@ impl LockOrder {
         self.joined.extend_from_slice(text);
         let Some(name) = name_of(&self.joined) else { return };
         let place = after(&self.joined, b"at:").map(<[u8]>::trim_ascii_start);
+        // Older kernels put the address before the function.
+        let place = place.map(|place| after(place, b">] ").unwrap_or(place));
         let at = place.and_then(|place| until(place, b"+0x")).map(owned);
         let complete = at.is_some();
         let lock = Some(Lock { name, at });

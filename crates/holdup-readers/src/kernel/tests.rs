@@ -593,3 +593,24 @@ fn a_hard_lockup_and_lines_with_a_caller_and_no_time() {
         stall.text
     );
 }
+
+#[test]
+fn a_report_of_an_older_lockdep_without_times() {
+    let text = "=============================================\n[ INFO: possible recursive locking detected ]\n3.10.0 #1\n\
+        ---------------------------------------------\nflush/9/1480 is trying to acquire lock:\n \
+        (&io->lock){+.+...}, at: [<ffffffffa051fac8>] io_add+0x88/0x150 [fs]\n\nbut task is already holding lock:\n \
+        (&io->lock){+.+...}, at: [<ffffffffa051faa2>] io_parent+0x62/0x150 [fs]\n\nstack backtrace:\n";
+    let reading = read_text("log", text.as_bytes());
+    let told: Vec<&str> = reading
+        .observed
+        .statements
+        .iter()
+        .map(|one| one.text.as_str())
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "possible deadlock with itself: flush/9/1480 takes the lock &io->lock in io_add while it holds &io->lock from io_parent"
+        ]
+    );
+}
