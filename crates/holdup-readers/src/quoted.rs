@@ -20,15 +20,25 @@ pub(crate) fn is_quoted(head: &[u8]) -> bool {
     };
     let lines = head.split(|byte| *byte == b'\n');
     let broken = lines.filter(is_broken).take(BROKEN).count();
-    let escaped = ["=3D", "=20", "=09"]
-        .iter()
-        .map(|form| {
-            memchr::memmem::find_iter(head, form.as_bytes())
-                .take(ESCAPED)
-                .count()
-        })
-        .sum::<usize>();
-    broken >= BROKEN && escaped >= ESCAPED
+    // In that form each `=` of the text itself is written as `=3D`.
+    let (mut all, mut forms, mut escaped) = (0, 0, 0);
+    for at in memchr::memchr_iter(b'=', head) {
+        all += 1;
+        match head.get(at + 1..at + 3) {
+            Some([high, low]) if is_digit(*high) && is_digit(*low) => {
+                forms += 1;
+                escaped += 1;
+            }
+            Some([b'\n', _] | [b'\r', b'\n']) | None => forms += 1,
+            Some(_) => {}
+        }
+    }
+    broken >= BROKEN && escaped >= ESCAPED && forms * 20 >= all * 19
+}
+
+/// Whether a byte is a digit as mail programs write them.
+fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte)
 }
 
 /// Undoes it.

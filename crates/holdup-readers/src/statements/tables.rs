@@ -577,10 +577,10 @@ impl Table {
             told.push_str(&format!("{between}{} {cell}", column.name));
             between = ", ";
         }
-        if first == 0 {
-            if let Some(column) = self.columns.first() {
-                told = format!("{} {told}", column.name);
-            }
+        if first == 0
+            && let Some(column) = self.columns.first()
+        {
+            told = format!("{} {told}", column.name);
         }
         told
     }

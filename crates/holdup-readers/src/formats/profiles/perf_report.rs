@@ -159,17 +159,17 @@ impl Reader {
 
     /// The command that has most samples, from rows with the largest own share first.
     fn command(&self, rows: &[(Shares, String)], quote: &Quote) -> Option<Statement> {
+        // Without what functions called, the function that has most is the answer.
+        if !self.children {
+            return None;
+        }
         let mut commands: Vec<(&str, u64)> = Vec::new();
         for (shares, _) in rows.iter().filter(|(shares, _)| !shares.command.is_empty()) {
             let known = commands.iter_mut().find(|(name, _)| *name == shares.command);
             match known {
                 // What a function has with its callees its caller has too.
-                Some((_, sum)) if self.children => *sum = shares.all.max(*sum),
-                Some((_, sum)) => *sum = sum.saturating_add(shares.own),
-                None => commands.push((
-                    &shares.command,
-                    if self.children { shares.all } else { shares.own },
-                )),
+                Some((_, sum)) => *sum = shares.all.max(*sum),
+                None => commands.push((&shares.command, shares.all)),
             }
         }
         let (command, most) = commands.into_iter().max_by_key(|(_, sum)| *sum)?;
@@ -180,7 +180,7 @@ impl Reader {
         let mut text = format!("{command} has {} of the samples", percent(most));
         // The innermost function that still has half of it.
         let inner = of_command()
-            .filter(|(shares, _)| self.children && shares.all * 2 >= most)
+            .filter(|(shares, _)| shares.all * 2 >= most)
             .min_by_key(|(shares, _)| shares.all);
         if let Some((shares, symbol)) = inner {
             text.push_str(&format!(

@@ -94,7 +94,7 @@ impl LineReader for Reader {
             let of_language = ["(Python) ", "(C) "]
                 .iter()
                 .find_map(|language| line.strip_prefix(language.as_bytes()));
-            return match of_language.map(|line| frame(line)) {
+            return match of_language.map(frame) {
                 Some(Some(frame)) => {
                     if frames.len() >= FRAMES {
                         frames.pop_front();
