@@ -159,7 +159,7 @@ impl<'a> Session<'a> {
             ('s', 'C') => (StatementKind::TimedOut, "the connection to the server timed out"),
             ('s', 'Q') => (StatementKind::TimedOut, "the wait in the queue timed out"),
             ('s', 'H') => (StatementKind::TimedOut, "the server's answer timed out"),
-            ('s', _) => (StatementKind::TimedOut, "the server fell silent until a time-out"),
+            ('s', _) => (StatementKind::TimedOut, "the server fell silent until a timeout"),
             ('S', 'C') => (
                 StatementKind::Unreachable,
                 "the server refused the connection or is down",

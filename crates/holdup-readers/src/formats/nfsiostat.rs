@@ -96,9 +96,10 @@ impl LineReader for Reader {
             self.mount = mount.chars().take(NAME).collect();
             return Understood::Evidence;
         }
-        let name = ["read", "write"]
-            .into_iter()
-            .find(|name| text.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')));
+        let name = ["read:", "write:"]
+            .iter()
+            .find(|name| text.starts_with(**name))
+            .map(|name| name.trim_end_matches(':'));
         if let Some(name) = name {
             self.close();
             self.list = Some((name, out.here(), Vec::new()));

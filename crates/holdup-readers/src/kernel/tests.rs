@@ -539,42 +539,6 @@ Call Trace:
 }
 
 #[test]
-fn a_report_of_lockdep_names_both_locks_and_the_task() {
-    let text = "[    9.100000][  T77] WARNING: possible circular locking dependency detected\n\
-        [    9.100001][  T77] 6.1.0 #3 Not tainted\n\
-        [    9.100002][  T77] umount/77 is trying to acquire lock:\n\
-        [    9.100003][  T77] ffff88810a (&fs->sync){+.+.}-{3:3}, at: fs_sync_all+0x1a/0x200\n\
-        [    9.100004][  T77] \n\
-        [    9.100005][  T77] but task is already holding lock:\n\
-        [    9.100006][  T77] ffff88810b\n(&type->s_umount_key#9){++++}-{3:3}, at:\ndeactivate_super+0x33/0x60\n\
-        [    9.100007][  T77] the existing dependency chain (in reverse order) is:\n\
-        [    9.100008][  T77] -> #1 (&type->s_umount_key#9){++++}-{3:3}:\n\
-        [    9.100009][  T77]        down_write+0x33/0x90\n\
-        [    9.100010][  T77] -> #0 (&fs->sync){+.+.}-{3:3}:\n\
-        [    9.100011][  T77]  *** DEADLOCK ***\n\
-        [    9.100012][  T77] stack backtrace:\n\
-        [    9.100013][  T77] CPU: 1 PID: 77 Comm: umount Not tainted 6.1.0 #3\n";
-    let reading = read_text("log", text.as_bytes());
-    let [one] = reading.observed.statements.as_slice() else {
-        panic!("{:?}", reading.observed.statements)
-    };
-    assert_eq!(
-        one.text,
-        "possible deadlock: umount/77 takes the lock &fs->sync in fs_sync_all while it holds &type->s_umount_key#9 from \
-         deactivate_super; the order known before: &type->s_umount_key#9 <- &fs->sync"
-    );
-}
-
-#[test]
-fn a_report_of_lockdep_that_is_cut_hides_nothing_that_follows() {
-    let text = "[    9.100000] WARNING: possible recursive locking detected\n\
-        [    9.200000] INFO: task dd:9 blocked for more than 120 seconds.\n";
-    let reading = read_text("log", text.as_bytes());
-    assert_eq!(reading.observed.statements.len(), 1);
-    assert_eq!(reading.observed.happenings.len(), 1);
-}
-
-#[test]
 fn a_hard_lockup_and_lines_with_a_caller_and_no_time() {
     assert_eq!(
         one("NMI watchdog: Watchdog detected hard LOCKUP on cpu 5"),
@@ -591,26 +555,5 @@ fn a_hard_lockup_and_lines_with_a_caller_and_no_time() {
         stall.text.contains("task spin (pid 12), 21001 jiffies"),
         "{}",
         stall.text
-    );
-}
-
-#[test]
-fn a_report_of_an_older_lockdep_without_times() {
-    let text = "=============================================\n[ INFO: possible recursive locking detected ]\n3.10.0 #1\n\
-        ---------------------------------------------\nflush/9/1480 is trying to acquire lock:\n \
-        (&io->lock){+.+...}, at: [<ffffffffa051fac8>] io_add+0x88/0x150 [fs]\n\nbut task is already holding lock:\n \
-        (&io->lock){+.+...}, at: [<ffffffffa051faa2>] io_parent+0x62/0x150 [fs]\n\nstack backtrace:\n";
-    let reading = read_text("log", text.as_bytes());
-    let told: Vec<&str> = reading
-        .observed
-        .statements
-        .iter()
-        .map(|one| one.text.as_str())
-        .collect();
-    assert_eq!(
-        told,
-        [
-            "possible deadlock with itself: flush/9/1480 takes the lock &io->lock in io_add while it holds &io->lock from io_parent"
-        ]
     );
 }

@@ -4,6 +4,7 @@
 //! numbers alone, with a count, the longest length, and the first and last time. Each line is scanned once. Memory is bounded:
 //! each kind of statement has room for so many, so that a flood of warnings does not push out a deadlock.
 
+mod cells;
 mod columns;
 mod durations;
 mod kinds;
