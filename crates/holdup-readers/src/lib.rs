@@ -18,6 +18,7 @@ mod load;
 mod manager;
 mod numbers;
 mod prompt;
+mod quoted;
 mod sizes;
 mod stamp;
 mod statements;

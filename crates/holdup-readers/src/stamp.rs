@@ -57,7 +57,7 @@ pub(crate) fn bracketed(line: &[u8]) -> Option<(Stamp, &[u8])> {
 }
 
 /// Passes over the thread or CPU that some kernels put behind the time: `[  T123]`, `[  C0]`.
-fn after_caller(rest: &[u8]) -> &[u8] {
+pub(crate) fn after_caller(rest: &[u8]) -> &[u8] {
     let trimmed = rest.strip_prefix(b" ").unwrap_or(rest);
     let caller = || {
         let inner = trimmed.strip_prefix(b"[")?;

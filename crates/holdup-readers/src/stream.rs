@@ -6,6 +6,7 @@ use crate::formats::{ALL, text};
 use crate::gather::{Gather, Out, quoted};
 use crate::lines::{LONGEST, Lines};
 use crate::prompt::{self, Prompt};
+use crate::quoted::{Unquoted, is_quoted};
 use crate::statements::{self, Statements};
 use crate::text::{Cleaner, Text, Utf16, is_binary};
 use std::io::{ErrorKind, Read};
@@ -39,6 +40,12 @@ pub(crate) fn read(name: &str, stream: &mut dyn Read, before: u64, gather: &mut 
     match text.utf16 {
         Some(high_first) => {
             let mut stream = Utf16::new(&mut stream, high_first);
+            let mut lines = Lines::new(&mut stream, Cleaner::new(text));
+            let format = recognise(lines.head(HEAD));
+            parts(name, &mut lines, format, before, gather);
+        }
+        None if is_quoted(&stream.head) => {
+            let mut stream = Unquoted::new(&mut stream);
             let mut lines = Lines::new(&mut stream, Cleaner::new(text));
             let format = recognise(lines.head(HEAD));
             parts(name, &mut lines, format, before, gather);

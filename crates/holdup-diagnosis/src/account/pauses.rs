@@ -129,7 +129,7 @@ fn pause(observed: &Observed, longest: &Span, metric: Metric, one: &str, many: &
     let forced = FORCED.iter().any(|word| longest.name.contains(word));
     let rank = match (long, forced) {
         (true, _) => Rank::Saturated,
-        (false, true) => Rank::Largest,
+        (false, true) => Rank::Failed,
         (false, false) => Rank::Ordinary,
     };
     if rank == Rank::Ordinary {

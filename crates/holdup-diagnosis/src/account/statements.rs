@@ -15,11 +15,21 @@ const MAX_STATEMENTS: usize = 6;
 /// Adds the gravest.
 pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     let mut statements: Vec<&Statement> = observed.statements.iter().collect();
-    let order = |one: &Statement| (one.kind, Reverse((one.ns, one.times, things(&one.text))));
+    // Shares in thousandths, to be put in order with the rest.
+    let share = |one: &Statement| one.share.map(|share| (share.clamp(0.0, 1e6) * 1e3) as u64);
+    let order = |one: &Statement| {
+        (
+            one.kind,
+            Reverse((share(one), one.ns, one.times, things(&one.text))),
+        )
+    };
     statements.sort_by_cached_key(|one| order(one));
     all.extend(statements.into_iter().take(MAX_STATEMENTS).map(|one| {
         let mut ranked = Ranked::new(rank(one.kind), &one.text, sentence(one), (observed, &one.quote));
         ranked.line.ns = one.ns;
+        if let Some(share) = one.share {
+            ranked = ranked.share(share);
+        }
         ranked
     }));
 }
@@ -74,6 +84,7 @@ mod tests {
         Statement {
             kind,
             ns,
+            share: None,
             times,
             first: None,
             last: None,

@@ -90,6 +90,11 @@ pub enum KernelEvent {
     },
     /// RCU found a CPU stalled.
     RcuStall,
+    /// A CPU took no interrupts.
+    HardLockup {
+        /// Which.
+        cpu: u32,
+    },
     /// A process was ended for its memory.
     OomKill {
         /// Who.

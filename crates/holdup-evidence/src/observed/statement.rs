@@ -15,6 +15,9 @@ pub struct Statement {
     /// The longest duration that is stated with it.
     #[serde(default)]
     pub ns: Option<Ns>,
+    /// The part of a whole that is stated with it: of a limit, of a CPU; more than 1 of several CPUs.
+    #[serde(default)]
+    pub share: Option<f64>,
     /// How often it is stated.
     #[serde(default)]
     pub times: u64,

@@ -49,7 +49,7 @@ fn recognise(head: &[u8]) -> Sureness {
 
 /// Whether a message of the kernel stands there without a time, as people paste it.
 fn is_bare(line: &[u8]) -> bool {
-    const BEGIN: [&[u8]; 9] = [
+    const BEGIN: [&[u8]; 15] = [
         b"INFO: task ",
         b"INFO: rcu_",
         b"rcu: INFO: rcu_",
@@ -59,8 +59,14 @@ fn is_bare(line: &[u8]) -> bool {
         b"sysrq: Show Blocked State",
         b"SysRq : Show Blocked State",
         b"Out of memory: Kill",
+        b"[ INFO: possible circular locking dependency detected",
+        b"[ INFO: possible recursive locking detected",
+        b"WARNING: possible circular locking dependency detected",
+        b"WARNING: possible recursive locking detected",
+        b"NMI watchdog: Watchdog detected hard LOCKUP on cpu",
+        b"Watchdog detected hard LOCKUP on cpu",
     ];
-    let line = line.trim_ascii_start();
+    let line = stamp::after_caller(line.trim_ascii_start());
     BEGIN.iter().any(|begin| line.starts_with(begin))
 }
 
@@ -188,7 +194,7 @@ impl LineReader for Reader {
             None if self.timed && line.first().is_some_and(u8::is_ascii_whitespace) => (self.last, line),
             None if self.bare || is_bare(line) => {
                 self.bare = true;
-                (self.last, line.trim_ascii_start())
+                (self.last, stamp::after_caller(line.trim_ascii_start()))
             }
             // The rest of a line that a mail program has wrapped.
             None if self.timed => return self.wrapped(line, out),

@@ -1,20 +1,24 @@
 //! The formats, one file each.
 
 mod arrays;
+mod ceph;
 mod databases;
 mod df;
 mod dmesg;
 mod dmesg_json;
 mod free;
+mod haproxy;
 mod histogram;
 mod journal;
 mod journal_json;
 mod jvm_log;
 mod kernel_files;
+mod kubectl_describe;
 mod lsblk;
 mod lsblk_pairs;
 mod mounts;
 mod net_counters;
+mod nfsiostat;
 mod probes;
 mod proc_task;
 pub(crate) mod profiles;
@@ -42,6 +46,7 @@ use crate::format::Format;
 
 /// Every format that is read.
 pub static ALL: &[&Format] = &[
+    &ceph::FORMAT,
     &profiles::collapsed::FORMAT,
     &kernel_files::machine::CPUINFO,
     &databases::sessions::FORMAT,
@@ -51,6 +56,8 @@ pub static ALL: &[&Format] = &[
     &dmesg_json::FORMAT,
     &free::FORMAT,
     &stacks::goroutines::FORMAT,
+    &haproxy::LOG,
+    &haproxy::STATS,
     &histogram::FORMAT,
     &databases::innodb_status::FORMAT,
     &sysstat::IOSTAT,
@@ -64,6 +71,7 @@ pub static ALL: &[&Format] = &[
     &kernel_files::FORMAT,
     &uptime::LOADAVG,
     &timed_log::FORMAT,
+    &kubectl_describe::FORMAT,
     &lsblk::FORMAT,
     &lsblk::JSON,
     &lsblk_pairs::FORMAT,
@@ -79,6 +87,7 @@ pub static ALL: &[&Format] = &[
     &stacks::native::FORMAT,
     &sockets::netstat::FORMAT,
     &net_counters::STATISTICS,
+    &nfsiostat::FORMAT,
     &net_counters::NSTAT,
     &jvm_log::openj9::FORMAT,
     &profiles::perf_report::FORMAT,
@@ -92,6 +101,7 @@ pub static ALL: &[&Format] = &[
     &kernel_files::stat::FORMAT,
     &proc_task::FORMAT,
     &ps::FORMAT,
+    &databases::explain::FORMAT,
     &stacks::python::FORMAT,
     &sysstat::SAR,
     &arrays::smartctl::FORMAT,

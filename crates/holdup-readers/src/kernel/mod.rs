@@ -6,6 +6,7 @@
 
 mod devices;
 mod listed;
+mod lock_order;
 mod lockups;
 mod memory;
 mod pauses;
@@ -19,6 +20,7 @@ use crate::gather::{Out, quoted};
 use crate::stamp::Stamp;
 use holdup_evidence::observed::{Happening, KernelEvent, What};
 use listed::Listed;
+use lock_order::LockOrder;
 use lockups::Lockup;
 use memory::Memory;
 use pauses::Pauses;
@@ -46,6 +48,8 @@ pub(crate) struct Kernel {
     hung: Option<(Happening, u32)>,
     /// A lockup or stall whose task and functions are still to come.
     lockup: Option<(Happening, Lockup)>,
+    /// A report of lockdep that is being read.
+    order: Option<LockOrder>,
     listed: Listed,
     memory: Memory,
     pauses: Pauses,
@@ -68,6 +72,9 @@ impl Kernel {
             self.happened(event, message, out);
             return Understood::Evidence;
         }
+        if self.of_order(message.text, out) {
+            return Understood::Evidence;
+        }
         if self.of_lockup(message.text, out) {
             return Understood::Evidence;
         }
@@ -82,7 +89,8 @@ impl Kernel {
 
     /// Takes the rest of a line of a report that is being read; whether it is that.
     pub(crate) fn goes_on(&mut self, text: &[u8], out: &mut Out<'_>) -> bool {
-        (self.hung.is_some() && self.of_hung_task(text, out))
+        self.of_order(text, out)
+            || (self.hung.is_some() && self.of_hung_task(text, out))
             || self.of_lockup(text, out)
             || self.listed.goes_on(text)
     }
@@ -109,6 +117,9 @@ impl Kernel {
 
     /// The report of one trouble is over.
     fn close(&mut self, out: &mut Out<'_>) {
+        if let Some(order) = self.order.take() {
+            order.end(out);
+        }
         if let Some((happening, _)) = self.hung.take() {
             out.happening(happening);
         }
@@ -151,7 +162,10 @@ impl Kernel {
             return;
         }
         let hung = matches!(event, KernelEvent::HungTask { .. });
-        let lockup = matches!(event, KernelEvent::SoftLockup { .. } | KernelEvent::RcuStall);
+        let lockup = matches!(
+            event,
+            KernelEvent::SoftLockup { .. } | KernelEvent::HardLockup { .. } | KernelEvent::RcuStall
+        );
         let (at, since_boot) = (message.stamp.at, message.stamp.since_boot);
         let happening = Happening {
             what: What::Kernel(event),
@@ -181,6 +195,20 @@ impl Kernel {
                 true
             }
         }
+    }
+
+    /// Takes a line of a report of lockdep, or that begins one.
+    fn of_order(&mut self, text: &[u8], out: &mut Out<'_>) -> bool {
+        if let Some(mut order) = self.order.take() {
+            if order.line(text) {
+                self.order = Some(order);
+            } else {
+                order.end(out);
+            }
+            return true;
+        }
+        self.order = LockOrder::begins(text, out);
+        self.order.is_some()
     }
 
     /// Takes a line of the report of a lockup or stall.

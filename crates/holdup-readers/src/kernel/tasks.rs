@@ -18,7 +18,10 @@ pub(super) fn event(text: &[u8]) -> Option<KernelEvent> {
     match text.first()? {
         b'I' => hung(text).or_else(|| rcu(text)),
         b'r' => rcu(text),
-        b'w' | b'B' | b'N' => soft_lockup(text).or_else(|| clock(text)),
+        b'w' | b'B' | b'N' => soft_lockup(text)
+            .or_else(|| hard_lockup(text))
+            .or_else(|| clock(text)),
+        b'W' => hard_lockup(text),
         b'c' | b'C' | b't' | b'T' => clock(text),
         _ => None,
     }
@@ -107,6 +110,13 @@ fn soft_lockup(text: &[u8]) -> Option<KernelEvent> {
         process: process.map(owned).unwrap_or_default(),
         ns: seconds.saturating_mul(NS_PER_SECOND),
     })
+}
+
+/// `NMI watchdog: Watchdog detected hard LOCKUP on cpu 7`, `watchdog: CPU3: Watchdog detected hard LOCKUP on cpu 5`.
+fn hard_lockup(text: &[u8]) -> Option<KernelEvent> {
+    let said = after(text, b"detected hard LOCKUP on cpu")?;
+    let cpu = u32::try_from(number(said.trim_ascii_start())?).ok()?;
+    Some(KernelEvent::HardLockup { cpu })
 }
 
 /// `[dd:123]` and nothing else.

@@ -537,3 +537,23 @@ Call Trace:
         "{text}"
     );
 }
+
+#[test]
+fn a_hard_lockup_and_lines_with_a_caller_and_no_time() {
+    assert_eq!(
+        one("NMI watchdog: Watchdog detected hard LOCKUP on cpu 5"),
+        KernelEvent::HardLockup { cpu: 5 }
+    );
+    let text = "[    C3] rcu: INFO: rcu_sched self-detected stall on CPU\n[    C3] rcu: \t(t=21001 jiffies g=5 q=9)\n\
+        [    C3] CPU: 3 UID: 0 PID: 12 Comm: spin Not tainted 6.12.0 #1\n";
+    let reading = read_text("log", text.as_bytes());
+    let [stall] = reading.observed.happenings.as_slice() else {
+        panic!("{reading:?}")
+    };
+    assert_eq!(stall.what, What::Kernel(KernelEvent::RcuStall));
+    assert!(
+        stall.text.contains("task spin (pid 12), 21001 jiffies"),
+        "{}",
+        stall.text
+    );
+}

@@ -4,11 +4,13 @@
 //! numbers alone, with a count, the longest length, and the first and last time. Each line is scanned once. Memory is bounded:
 //! each kind of statement has room for so many, so that a flood of warnings does not push out a deadlock.
 
+mod cells;
 mod columns;
 mod durations;
 mod kinds;
 mod plain;
 mod shape;
+mod tables;
 mod words;
 
 use crate::format::{Family, Format, Understood};
@@ -19,6 +21,7 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use plain::Plain;
 use std::collections::HashMap;
+use tables::Tables;
 
 /// Statements of one kind that are kept of one artefact.
 const ROOM: usize = 200;
@@ -42,6 +45,8 @@ struct Incomplete {
     lines: usize,
     /// Bytes of text that are enough.
     enough: usize,
+    /// Whether it ends where its brackets are closed.
+    brackets: bool,
     /// Whether lines with a time of their own belong to it too.
     with_times: bool,
 }
@@ -50,13 +55,17 @@ struct Incomplete {
 const DEADLOCK: (usize, usize) = (14, 700);
 
 /// The same of a heading in a comment's form: the JVM's of a crash, a slow query's.
-const COMMENT: (usize, usize) = (8, 400);
+const COMMENT: (usize, usize) = (10, 700);
+
+/// The same of a message that ends within brackets: a term of Erlang, a collection that a JVM tells over several lines.
+const BRACKETS: (usize, usize) = (10, 500);
 
 /// Gathers the statements of one artefact.
 #[derive(Debug, Default)]
 pub(crate) struct Statements {
     plain: Plain,
     columns: Columns,
+    tables: Tables,
     stamps: Stamps,
     /// Places in `all`, by kind and shape.
     places: HashMap<u64, usize, foldhash::fast::FixedState>,
@@ -89,6 +98,7 @@ pub(crate) fn one(kind: StatementKind, ns: Option<Ns>, quote: Quote, text: Strin
     Statement {
         kind,
         ns,
+        share: None,
         times: 1,
         first: None,
         last: None,
@@ -100,11 +110,16 @@ pub(crate) fn one(kind: StatementKind, ns: Option<Ns>, quote: Quote, text: Strin
 impl Statements {
     /// Takes a line; whether it states anything.
     pub(crate) fn line(&mut self, line: &[u8], out: &Out<'_>) -> bool {
+        let of_table = self.tables.line(line, out.here().line);
         let mut plain = std::mem::take(&mut self.plain);
         let text = plain.of(line.get(..SCANNED).unwrap_or(line));
         let states = self.take(text, out);
         self.plain = plain;
-        states
+        // Of a table with a column of lengths the longest row is stated already.
+        if self.columns.said().is_some() {
+            self.tables.forget();
+        }
+        states || of_table
     }
 
     fn take(&mut self, line: &[u8], out: &Out<'_>) -> bool {
@@ -178,6 +193,7 @@ impl Statements {
                 self.all.push(Statement {
                     kind,
                     ns,
+                    share: None,
                     times: 1,
                     first: at,
                     last: at,
@@ -229,6 +245,9 @@ impl Statements {
                 0 if message.ends_with(b":") => 1,
                 left => left,
             };
+            if incomplete.brackets && !shape::is_open(statement.text.as_bytes()) {
+                incomplete.lines = 0;
+            }
         }
         let more = incomplete.lines > 0 && statement.text.len() < incomplete.enough;
         self.incomplete = Some(incomplete).filter(|_| more);
@@ -238,6 +257,18 @@ impl Statements {
     pub(crate) fn end(&mut self, out: &mut Out<'_>) {
         out.account().left_out += std::mem::take(&mut self.left_out);
         self.places.clear();
+        for fact in self.tables.end() {
+            let mut quote = out.here();
+            quote.line = fact.line;
+            let text = match self.command.as_str() {
+                "" => fact.text,
+                command => format!("{command} | {}", fact.text),
+            };
+            out.statement(Statement {
+                share: fact.share,
+                ..one(fact.kind, None, quote, text)
+            });
+        }
         for statement in self.all.drain(..) {
             out.statement(statement);
         }
@@ -250,6 +281,7 @@ fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option
     let (lines, enough) = match kind {
         StatementKind::Deadlock if short => DEADLOCK,
         _ if message.starts_with(b"# ") => COMMENT,
+        _ if shape::is_open(message) => BRACKETS,
         _ if short => (1, usize::MAX),
         _ => return None,
     };
@@ -257,6 +289,7 @@ fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option
         place,
         lines,
         enough,
+        brackets: (lines, enough) == BRACKETS,
         with_times: kind == StatementKind::Deadlock,
     })
 }

@@ -99,7 +99,15 @@ pub(super) fn is_frame(line: &[u8]) -> bool {
 /// Whether a line is a command that somebody typed, or one that the text tells to type: its words are of nothing that happened.
 pub(super) fn is_command(line: &[u8]) -> bool {
     let starts: [&[u8]; 5] = [b"$ ", b"# ./", b"# /", b"\"echo ", b"Tracing "];
-    starts.iter().any(|start| line.starts_with(start)) || !matches!(prompt::of(line), Prompt::No)
+    // The switches that a JVM was started with.
+    let switches = memchr::memmem::find_iter(line, b" -XX:").take(2).count() == 2;
+    switches || starts.iter().any(|start| line.starts_with(start)) || !matches!(prompt::of(line), Prompt::No)
+}
+
+/// Whether a message ends within brackets that it opened.
+pub(super) fn is_open(message: &[u8]) -> bool {
+    let count = |signs: &[u8]| message.iter().filter(|byte| signs.contains(byte)).count();
+    count(b"[({") > count(b"])}")
 }
 
 /// Whether a message is only the beginning of what is said: it is short, a heading, or cut at the end of the line.

@@ -244,6 +244,7 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "stalls",
             "stall",
             "lagging",
+            "but blocks",
             "throttl",
             "took too long",
             "taking too long",

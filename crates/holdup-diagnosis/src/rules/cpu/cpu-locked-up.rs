@@ -21,12 +21,16 @@ pub(crate) const RULE: Rule = Rule {
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let told = logs::told(observed, |event| match event {
         KernelEvent::SoftLockup { cpu, process, ns } => Some(Some((*cpu, process.as_str(), *ns))),
-        KernelEvent::RcuStall => Some(None),
+        KernelEvent::RcuStall | KernelEvent::HardLockup { .. } => Some(None),
         _ => None,
     });
     let Some((first, _)) = told.first() else {
         return logs::kernel_silent(observed, "a CPU that does not switch tasks");
     };
+    let hard = logs::told(observed, |event| match event {
+        KernelEvent::HardLockup { cpu } => Some(*cpu),
+        _ => None,
+    });
     let lockups = told.iter().filter_map(|(one, lockup)| Some((*one, (*lockup)?)));
     let longest = lockups.clone().max_by_key(|(_, (_, _, ns))| *ns);
     let (line, title) = match longest {
@@ -34,19 +38,26 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             one,
             format!("CPU {cpu} was occupied by {process} for {}", logs::seconds(ns)),
         ),
-        None => (
-            *first,
-            "A CPU did not reach a quiescent state: RCU reports a stall".to_owned(),
-        ),
+        None => match hard.first() {
+            Some((one, cpu)) => (*one, format!("CPU {cpu} took no interrupts: hard lockup")),
+            None => (
+                *first,
+                "A CPU did not reach a quiescent state: RCU reports a stall".to_owned(),
+            ),
+        },
     };
     let mut cpus: Vec<u32> = lockups.clone().map(|(_, (cpu, _, _))| cpu).collect();
     cpus.sort_unstable();
     cpus.dedup();
     let counted = lockups.count();
     let text = format!(
-        "{counted} soft lockups on {} CPUs and {} stalls found by RCU are logged",
+        "{counted} soft lockups on {} CPUs and {} stalls found by RCU are logged{}",
         cpus.len(),
-        told.len() - counted
+        told.len() - counted - hard.len(),
+        match hard.len() {
+            0 => String::new(),
+            hard => format!(", and {hard} hard lockups"),
+        }
     );
     let finding = Finding::without_duration(
         RULE.id.id(),

@@ -32,6 +32,10 @@ const TIMES: Ns = 10;
 /// and if it is known from at least so many.
 const MIN_KNOWN_GAPS: u64 = 5;
 
+/// Where nothing usual is known, a gap matters if it is at least one part in so many of the time that the log covers: a
+/// service that runs for hours and is silent for half a minute after it began something is not held up by that.
+const MIN_PART_OF_LOG: Ns = 10;
+
 /// Gaps that are shown.
 const MAX_SHOWN_GAPS: usize = 4;
 
@@ -86,7 +90,11 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
         _ => "Nothing was logged".to_owned(),
     };
     let total = shown.iter().map(|gap| gap.ns).fold(0, Ns::saturating_add);
-    let severity = if begins(first) {
+    let covers: Option<&Span> = of_source(observed, SpanKind::LogCovers, source).next();
+    let usual_known = matches!(first.usual, Some((_, count)) if count >= MIN_KNOWN_GAPS);
+    let matters =
+        usual_known || covers.is_none_or(|log| total.saturating_mul(MIN_PART_OF_LOG) >= log.ns);
+    let severity = if begins(first) && matters {
         Severity::Warning
     } else {
         Severity::Note
@@ -103,7 +111,6 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
     for gap in shown.iter().skip(1) {
         finding = finding.and(evidence(observed, gap));
     }
-    let covers: Option<&Span> = of_source(observed, SpanKind::LogCovers, source).next();
     if let Some(log) = covers {
         let text = format!("the log has {} in {}", log.name, duration(log.ns));
         finding = finding.and(quote(observed, text, &log.quote));

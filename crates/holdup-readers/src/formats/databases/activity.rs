@@ -68,6 +68,9 @@ fn doing(row: &Row) -> Option<SessionDoing> {
     Some(match state {
         b"idle" => SessionDoing::Idle,
         _ if state.starts_with(b"idle in transaction") => SessionDoing::IdleInTransaction,
+        // As people shorten it in queries of their own.
+        b"idletx" | b"idle in tx" => SessionDoing::IdleInTransaction,
+        b"waiting" => SessionDoing::Waits,
         _ if waits => SessionDoing::Waits,
         b"active" => SessionDoing::Works,
         _ => return None,

@@ -1,8 +1,10 @@
 //! What InnoDB says of its transactions: `SHOW ENGINE INNODB STATUS` of MySQL and MariaDB.
 //!
 //! In: the whole report, plain or behind `Status: ` of `\G`. Out: sessions that wait for a row's lock, for how long and of which
-//! table; and those that have locks and wait for none. Who has the lock that another waits for the report does not say.
+//! table; and those that have locks and wait for none. Who has the lock that another waits for the report does not say. Of
+//! threads that wait for a semaphore inside the server: a statement about the one that has waited longest, with its holder.
 
+use super::semaphores::Semaphores;
 use super::{put, seconds, told};
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
@@ -38,6 +40,7 @@ struct Reader {
     /// In the list of transactions, and not in what is told of a deadlock that was.
     listed: bool,
     open: Option<Transaction>,
+    semaphores: Semaphores,
 }
 
 /// What was told of a transaction so far.
@@ -80,12 +83,16 @@ impl LineReader for Reader {
         }
         match &mut self.open {
             Some(open) => open.line(line),
+            None if self.semaphores.line(line, out) => Understood::Evidence,
+            // Threads of the server's own, of which each says what it waits for: idle ones too.
+            None if line.starts_with(b"I/O thread ") => Understood::Evidence,
             None => Understood::Ignorable,
         }
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
         self.close(out);
+        self.semaphores.end(out);
     }
 }
 

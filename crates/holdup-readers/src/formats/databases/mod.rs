@@ -1,9 +1,11 @@
 //! What database servers say of their sessions: PostgreSQL's log, lists of sessions, and the titles of its processes.
 
 mod activity;
+pub(crate) mod explain;
 pub(crate) mod innodb_status;
 pub(crate) mod postgresql_log;
 mod processlist;
+mod semaphores;
 pub(crate) mod sessions;
 mod table;
 pub(crate) mod titles;

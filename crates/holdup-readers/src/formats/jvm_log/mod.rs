@@ -163,6 +163,10 @@ impl Reader {
             self.last_own = true;
             return Understood::Evidence;
         }
+        if sets_out(line) {
+            self.last_own = true;
+            return Understood::Evidence;
+        }
         if self.safepoints.old_header(line) || is_old_header(line) || is_old_preamble(line) {
             self.last_own = true;
             return Understood::Ignorable;
@@ -208,6 +212,9 @@ impl Reader {
             }
             return Understood::Evidence;
         }
+        if sets_out(line.whole) {
+            return Understood::Evidence;
+        }
         // A JVM has a thousand kinds of lines; those that we have no use for are its own all the same.
         Understood::Ignorable
     }
@@ -234,6 +241,20 @@ impl Clock {
             }
         }
     }
+}
+
+/// Whether a line says what a collection is about to do, or how it decides: how it went and how long it took, its end tells.
+fn sets_out(line: &[u8]) -> bool {
+    let tags: [&[u8]; 7] = [
+        b"[gc,start",
+        b"[gc,ergo",
+        b"[gc,task",
+        b"Entering safepoint region",
+        b"[G1Ergonomics",
+        b"] Trigger: ",
+        b"] Cancelling GC",
+    ];
+    tags.iter().any(|tag| memchr::memmem::find(line, tag).is_some())
 }
 
 /// Lines of JDK 8's beginning that tell the machine and the flags.

@@ -105,7 +105,9 @@ impl LineReader for Reader {
                 }
             }
             b"/af" | b"/sys" | b"af-end" | b"sys-end" => self.why = "",
-            _ => return Understood::Ignorable,
+            b"warning" => return Understood::Ignorable,
+            // Parts of a collection, of which its end tells the whole: their lengths are no other ones.
+            _ => return Understood::Evidence,
         }
         Understood::Evidence
     }

@@ -87,6 +87,8 @@ fn heading(line: &[u8]) -> Option<&[u8]> {
 
 /// `/proc/pressure/io:some avg10=…`. A cgroup's name may have colons in it.
 fn prefixed(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    // As a block of code in a text is.
+    let line = line.trim_ascii_start();
     if !line.starts_with(b"/proc/") && !line.starts_with(b"/sys/") {
         return None;
     }

@@ -5,7 +5,7 @@
 //! the command or the artefact's name has it, or it is not known.
 
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
-use crate::gather::Out;
+use crate::gather::{Out, text_of};
 use crate::numbers::{decimal, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::Metric;
@@ -114,7 +114,17 @@ impl LineReader for Reader {
             return Understood::Ignorable;
         }
         let Some((full, shares)) = averages(line) else {
-            return Understood::No;
+            // The file's name alone, as some lists of a cgroup's files have it.
+            let mut words = words(line);
+            let path = words.next().filter(|_| words.next().is_none()).map(text_of);
+            let named = path.as_deref().and_then(of_path);
+            return match named {
+                Some((resource, cgroup)) => {
+                    self.of = Some(Some((resource, cgroup.to_owned())));
+                    Understood::Evidence
+                }
+                None => Understood::No,
+            };
         };
         let Some((resource, cgroup)) = self.of.get_or_insert_with(|| Reader::find(out)) else {
             if !std::mem::replace(&mut self.told, true) {
@@ -179,6 +189,28 @@ mod tests {
             assert_eq!(most.map(|point| point.value), Some(20.25), "{text}");
             assert_eq!(most.and_then(|point| point.over), Some(60_000_000_000));
         }
+    }
+
+    #[test]
+    fn named_by_a_line_of_its_own_and_indented() {
+        let text = "web/memory.max     max\nweb/memory.pressure\n    some avg10=1.50 avg60=20.25 avg300=4.00 total=7\n";
+        let reading = read_text("a", text.as_bytes());
+        let series = reading.observed.of(Metric::PressureMemorySomePercent).next();
+        assert_eq!(
+            series.map(|series| series.of.as_str()),
+            Some("web"),
+            "{reading:?}"
+        );
+        let text = "    /proc/pressure/io:some avg10=1.50 avg60=20.25 avg300=4.00 total=7\n";
+        let reading = read_text("a", text.as_bytes());
+        assert!(
+            reading
+                .observed
+                .of(Metric::PressureIoSomePercent)
+                .next()
+                .is_some(),
+            "{reading:?}"
+        );
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! `perf report` and `perf top`: functions with their share of the samples.
 //!
 //! In: a heading, and rows with one percentage or two (with and without what a function called), a command where there is one,
-//! an object and a function; long rows are wrapped. Out: [`Samples`] with a weight in hundredths of a percent.
+//! an object and a function; long rows are wrapped. Out: [`Samples`] with a weight in hundredths of a percent, and a statement
+//! about the command that has most of them, with the function below which most of that falls.
 
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::{Out, text_of};
-use holdup_evidence::observed::{Quote, Samples, Weight};
+use crate::statements;
+use holdup_evidence::observed::{Quote, Samples, Statement, StatementKind, Weight};
 
 pub(crate) static FORMAT: Format = Format {
     id: "perf-report",
@@ -57,12 +59,24 @@ fn symbol(words: &[&str]) -> Option<String> {
     (!name.is_empty()).then(|| name.chars().take(NAME).collect())
 }
 
+/// One row.
+#[derive(Debug, Default)]
+struct Shares {
+    own: u64,
+    /// With what the function called; as the own share where the table has only that.
+    all: u64,
+    command: String,
+}
+
 #[derive(Debug, Default)]
 struct Reader {
     quote: Option<Quote>,
-    rows: Vec<(u64, String)>,
-    /// The share of a row whose function stands on the next line.
-    wrapped: Option<u64>,
+    /// Whether a share has what the function called in it, and whether commands are told.
+    children: bool,
+    commands: bool,
+    rows: Vec<(Shares, String)>,
+    /// The shares of a row whose function stands on the next line.
+    wrapped: Option<Shares>,
 }
 
 impl LineReader for Reader {
@@ -71,15 +85,23 @@ impl LineReader for Reader {
         let text = text.trim().trim_start_matches(['+', '-']).trim_start();
         if is_heading(text) {
             self.quote.get_or_insert_with(|| out.here());
+            self.children = text.contains("Children");
+            self.commands = text.contains("Command");
             return Understood::Evidence;
         }
         let words: Vec<&str> = text.split_whitespace().take(40).collect();
         // The last percentage is that of the function itself.
-        let own = words.iter().map_while(|word| share(word)).last();
-        if let Some(own) = own {
+        let told: Vec<u64> = words.iter().map_while(|word| share(word)).take(3).collect();
+        if let (Some(all), Some(own)) = (told.first(), told.last()) {
+            let command = words.get(told.len()).filter(|_| self.commands);
+            let shares = Shares {
+                own: *own,
+                all: *all,
+                command: command.map_or_else(String::new, |name| name.chars().take(NAME).collect()),
+            };
             match symbol(&words) {
-                Some(symbol) => self.row(own, symbol),
-                None => self.wrapped = Some(own),
+                Some(symbol) => self.row(shares, symbol),
+                None => self.wrapped = Some(shares),
             }
             return Understood::Evidence;
         }
@@ -105,13 +127,17 @@ impl LineReader for Reader {
         if rows.is_empty() {
             return;
         }
-        rows.sort_by_key(|(share, _)| std::cmp::Reverse(*share));
+        rows.sort_by_key(|(shares, _)| std::cmp::Reverse(shares.own));
+        if let Some(statement) = self.command(&rows, &quote) {
+            out.statement(statement);
+        }
+        rows.retain(|(shares, _)| shares.own > 0);
         let sum = rows
             .iter()
-            .fold(0, |sum: u64, (share, _)| sum.saturating_add(*share));
+            .fold(0, |sum: u64, (shares, _)| sum.saturating_add(shares.own));
         let stacks = rows
             .iter()
-            .map(|(share, symbol)| (out.stack([symbol.as_str()]), *share))
+            .map(|(shares, symbol)| (out.stack([symbol.as_str()]), shares.own))
             .collect();
         out.samples(Samples {
             source: 0,
@@ -125,16 +151,71 @@ impl LineReader for Reader {
 }
 
 impl Reader {
-    fn row(&mut self, share: u64, symbol: String) {
-        if share > 0 && self.rows.len() < ROWS {
-            self.rows.push((share, symbol));
+    fn row(&mut self, shares: Shares, symbol: String) {
+        if shares.all > 0 && self.rows.len() < ROWS {
+            self.rows.push((shares, symbol));
         }
+    }
+
+    /// The command that has most samples, from rows with the largest own share first.
+    fn command(&self, rows: &[(Shares, String)], quote: &Quote) -> Option<Statement> {
+        // Without what functions called, the function that has most is the answer.
+        if !self.children {
+            return None;
+        }
+        let mut commands: Vec<(&str, u64)> = Vec::new();
+        for (shares, _) in rows.iter().filter(|(shares, _)| !shares.command.is_empty()) {
+            let known = commands.iter_mut().find(|(name, _)| *name == shares.command);
+            match known {
+                // What a function has with its callees its caller has too.
+                Some((_, sum)) => *sum = shares.all.max(*sum),
+                None => commands.push((&shares.command, shares.all)),
+            }
+        }
+        let (command, most) = commands.into_iter().max_by_key(|(_, sum)| *sum)?;
+        let most = most.min(WHOLE);
+        let of_command = || rows.iter().filter(|(shares, _)| shares.command == command);
+        let (own, function) = of_command().next()?;
+        let percent = |hundredths: u64| format!("{:.1} %", hundredths as f64 / 100.0);
+        let mut text = format!("{command} has {} of the samples", percent(most));
+        // The innermost function that still has half of it.
+        let inner = of_command()
+            .filter(|(shares, _)| shares.all * 2 >= most)
+            .min_by_key(|(shares, _)| shares.all);
+        if let Some((shares, symbol)) = inner {
+            text.push_str(&format!(
+                ", {} of them in {symbol} and what it calls",
+                percent(shares.all)
+            ));
+        }
+        text.push_str(&format!(
+            "; {function} has {} of its own, the most of all functions",
+            percent(own.own)
+        ));
+        Some(Statement {
+            share: Some(most as f64 / WHOLE as f64),
+            ..statements::one(StatementKind::Took, None, quote.clone(), text)
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::read_text;
+
+    #[test]
+    fn the_command_that_has_most_and_where() {
+        let text = "  Children      Self  Command  Shared Object  Symbol\n+   90.00%     0.00%  sync  [kernel]  [k] kthread\n\
+            +   61.00%     4.00%  sync  [kernel]  [k] flush_all\n+   40.00%    33.00%  sync  [kernel]  [k] copy\n\
+            +    9.00%     9.00%  web  libc.so.6  [.] read\n";
+        let reading = read_text("p", text.as_bytes());
+        assert_eq!(
+            reading.observed.statements[0].text,
+            "sync has 90.0 % of the samples, 61.0 % of them in flush_all and what it calls; copy has 33.0 % of its own, the most \
+             of all functions"
+        );
+        assert_eq!(reading.observed.samples[0].stacks.len(), 3);
+    }
 
     #[test]
     fn functions_with_their_own_share_and_wrapped_rows() {

@@ -23,8 +23,8 @@ pub(crate) static FORMAT: Format = Format {
     shape: Shape::Lines(|| Box::<Reader>::default()),
 };
 
-/// Rows without a heading from which it is no chance.
-const ROWS: usize = 2;
+/// Rows without a heading from which it is no chance: nothing else begins with a protocol, two numbers and two addresses.
+const ROWS: usize = 1;
 const LOOKED_AT: usize = 40;
 
 fn recognise(head: &[u8]) -> Sureness {

@@ -133,6 +133,22 @@ impl Reader {
             return Understood::Ignorable;
         }
         if kind.is_some_and(|kind| kind != b"tcp" && kind != b"mptcp") {
+            let internet = [
+                &b"udp"[..],
+                b"icmp",
+                b"icmp6",
+                b"raw",
+                b"dccp",
+                b"sctp",
+                b"udplite",
+            ];
+            if kind.is_some_and(|kind| internet.contains(&kind)) && row.received > 0 {
+                self.tally.begin(out);
+                // Datagrams have no states; only their queue is of use.
+                self.tally
+                    .datagrams(&as_row(&row, TcpState::Closed, process), out.here());
+                return Understood::Evidence;
+            }
             return Understood::Ignorable;
         }
         let Some(state) = row.state.or(self.asked) else {

@@ -20,7 +20,8 @@ const CONNECTIONS: usize = 200;
 /// Bytes of an address or the name of a process that are kept.
 const LONGEST: usize = 120;
 
-/// Bytes that wait, from which a connection is worth a look: less is on its way at any instant.
+/// Bytes that were not answered, from which a connection is worth a look: less is on its way at any instant. What is unread
+/// is always told.
 const MUCH: u64 = 16_384;
 
 /// States in the order of their numbers.
@@ -94,7 +95,12 @@ impl Tally {
             return;
         }
         let mut full = name(&mut self.locals, row.local, at, &here);
-        full |= name(&mut self.peers, row.peer, at, &here);
+        // Who asks for connections and does not answer has a port of its own for each.
+        let peer = match row.state {
+            TcpState::SynReceived => host(row.peer),
+            _ => row.peer,
+        };
+        full |= name(&mut self.peers, peer, at, &here);
         if let Some(process) = row.process {
             full |= name(&mut self.processes, process, at, &here);
         }
@@ -104,7 +110,7 @@ impl Tally {
             row.state,
             TcpState::Established | TcpState::SynSent | TcpState::CloseWait
         );
-        if open && (row.received >= MUCH || row.to_send > 0 || told.unanswered > 0) {
+        if open && (unread(Some(row.state), row.received) || row.to_send > 0 || told.unanswered > 0) {
             self.last = Some(SeenConnection {
                 state: Some(row.state),
                 local: text(row.local),
@@ -116,6 +122,21 @@ impl Tally {
                 ..SeenConnection::default()
             });
             self.tell(told);
+        }
+    }
+
+    /// A socket of datagrams, where some wait in it.
+    pub(super) fn datagrams(&mut self, row: &Row<'_>, quote: Quote) {
+        if row.received > 0 {
+            self.settle();
+            self.last = Some(SeenConnection {
+                local: text(row.local),
+                peer: text(row.peer),
+                process: row.process.map(text),
+                unread: row.received,
+                quote,
+                ..SeenConnection::default()
+            });
         }
     }
 
@@ -164,7 +185,7 @@ impl Tally {
     /// The row before is complete.
     fn settle(&mut self) {
         let Some(last) = self.last.take() else { return };
-        let waits = last.unread >= MUCH || last.unsent >= MUCH;
+        let waits = unread(last.state, last.unread) || last.unsent >= MUCH;
         if !waits && last.unanswered == 0 && last.retransmitted == 0 && !last.probes {
             return;
         }
@@ -269,6 +290,17 @@ fn most(into: &mut Vec<SocketCount>, by: SocketKey, names: &HashMap<Box<[u8]>, B
                 }),
         );
     }
+}
+
+/// Whether bytes wait for a reader. The one of a connection that its peer has closed is its end.
+fn unread(state: Option<TcpState>, bytes: u64) -> bool {
+    bytes > u64::from(state == Some(TcpState::CloseWait))
+}
+
+/// An address without its port.
+fn host(address: &[u8]) -> &[u8] {
+    let port = address.iter().rposition(|byte| *byte == b':');
+    port.and_then(|port| address.get(..port)).unwrap_or(address)
 }
 
 /// Text of an address or name, cut.

@@ -1,12 +1,13 @@
-//! Threads of a Python program: `py-spy dump`, and the standard library's `faulthandler`.
+//! Threads of a Python program: `py-spy dump`, `pystack`, and the standard library's `faulthandler`.
 //!
-//! In: headers of threads, frames with file and line, innermost first. Out: a snapshot; a frame is `function(file:line)`.
+//! In: headers of threads, frames with file and line, innermost first, of `pystack` last. Out: a snapshot; a frame is `function(file:line)`.
 
 use super::dump::{Dump, call, number, owned};
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use holdup_evidence::observed::{SeenThread, SnapshotKind, State};
 use memchr::memmem::{find, rfind};
+use std::collections::VecDeque;
 
 pub(crate) static FORMAT: Format = Format {
     id: "python-stacks",
@@ -40,6 +41,20 @@ fn recognise(head: &[u8]) -> Sureness {
 struct Reader {
     dump: Dump,
     pid: Option<u32>,
+    /// Frames of a thread whose innermost one comes last.
+    outermost_first: Option<VecDeque<Vec<u8>>>,
+}
+
+/// Frames of one such thread that are kept, the innermost ones.
+const FRAMES: usize = 1_000;
+
+impl Reader {
+    /// Gives the dump the frames that came in the other order.
+    fn turn(&mut self) {
+        for frame in self.outermost_first.take().unwrap_or_default().iter().rev() {
+            self.dump.frame(frame);
+        }
+    }
 }
 
 impl Default for Reader {
@@ -47,6 +62,7 @@ impl Default for Reader {
         Reader {
             dump: Dump::of(SnapshotKind::Python),
             pid: None,
+            outermost_first: None,
         }
     }
 }
@@ -58,11 +74,14 @@ impl LineReader for Reader {
             return Understood::Ignorable;
         }
         if let Some(mut thread) = thread(line) {
+            self.turn();
             thread.pid = self.pid;
             self.dump.begin(thread, out);
+            self.outermost_first = is_pystack(line).then(VecDeque::new);
             return Understood::Evidence;
         }
         if let Some((pid, command)) = process(line) {
+            self.turn();
             self.dump.end(out);
             self.pid = u32::try_from(pid).ok();
             self.dump.snapshot(out).program = Some(owned(command));
@@ -71,6 +90,23 @@ impl LineReader for Reader {
         if is_version(line) || IGNORABLE.iter().any(|start| line.starts_with(start.as_bytes())) {
             return Understood::Ignorable;
         }
+        if let Some(frames) = &mut self.outermost_first {
+            let of_language = ["(Python) ", "(C) "]
+                .iter()
+                .find_map(|language| line.strip_prefix(language.as_bytes()));
+            return match of_language.map(frame) {
+                Some(Some(frame)) => {
+                    if frames.len() >= FRAMES {
+                        frames.pop_front();
+                        out.account().left_out += 1;
+                    }
+                    frames.push_back(frame);
+                    Understood::Evidence
+                }
+                // The source line below a frame.
+                _ => Understood::Ignorable,
+            };
+        }
         match frame(line) {
             Some(frame) if self.dump.frame(&frame) => Understood::Evidence,
             _ => Understood::No,
@@ -78,12 +114,38 @@ impl LineReader for Reader {
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
+        self.turn();
         self.dump.end(out);
     }
 }
 
+const PYSTACK: &[u8] = b"Traceback for thread ";
+
+/// `Traceback for thread 112 (python) [Has the GIL] (most recent call last):`
+fn is_pystack(line: &[u8]) -> bool {
+    line.starts_with(PYSTACK)
+}
+
+fn of_pystack(line: &[u8]) -> Option<SeenThread> {
+    let (tid, rest) = number(line.strip_prefix(PYSTACK)?)?;
+    let rest = rest.strip_suffix(b"(most recent call last):")?.trim_ascii();
+    let name = rest
+        .strip_prefix(b"(")
+        .and_then(|rest| rest.get(..find(rest, b")")?));
+    let told = find(rest, b"[").and_then(|at| rest.get(at + 1..rest.len().checked_sub(1)?));
+    Some(SeenThread {
+        name: name.map_or_else(|| format!("thread {tid}"), owned),
+        tid: u32::try_from(tid).ok(),
+        words: told.map(owned).unwrap_or_default(),
+        ..SeenThread::default()
+    })
+}
+
 /// `Thread 13515 (active+gil): "MainThread"`, `Thread 0x7F39 (idle)`, `Current thread 0x00007f399da63b80 [name] (most recent call first):`
 fn thread(line: &[u8]) -> Option<SeenThread> {
+    if is_pystack(line) {
+        return of_pystack(line);
+    }
     let current = line.strip_prefix(b"Current thread ");
     let rest = current.or_else(|| line.strip_prefix(b"Thread "))?;
     let end = rest.iter().position(|byte| *byte == b' ')?;
@@ -148,6 +210,7 @@ fn frame(line: &[u8]) -> Option<Vec<u8>> {
             let rest = rest.get(8..)?;
             let (_, function) = number(rest)?;
             let line = rest.get(..rest.len() - function.len())?;
+            let function = function.strip_prefix(b",").unwrap_or(function);
             (function.strip_prefix(b" in ")?, file, line)
         }
         None => {

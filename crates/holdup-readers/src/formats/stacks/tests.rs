@@ -182,3 +182,21 @@ fn cut_anywhere_nothing_is_lost_but_the_end() {
         }
     }
 }
+
+#[test]
+fn pystack_has_the_innermost_frame_last() {
+    let text = "Traceback for thread 31 (worker) [Has the GIL] (most recent call last):\n\
+        \x20   (Python) File \"/srv/job.py\", line 40, in main\n        run()\n\
+        \x20   (Python) File \"/srv/job.py\", line 12, in run\n        time.sleep(9)\n\
+        Traceback for thread 32 [] (most recent call last):\n    (Python) File \"/srv/pool.py\", line 3, in take\n";
+    let reading = read_text("p", text.as_bytes());
+    assert_eq!(reading.observed.sources[0].format, "python-stacks");
+    assert_eq!(reading.accounts[0].not_understood, 0);
+    let [dump] = reading.observed.snapshots.as_slice() else {
+        panic!("{reading:?}")
+    };
+    let names: Vec<&str> = dump.threads.iter().map(|thread| thread.name.as_str()).collect();
+    assert_eq!(names, ["worker", "thread 32"]);
+    let stack: Vec<&str> = frames(&reading.observed, &dump.threads[0]);
+    assert_eq!(stack, ["run(/srv/job.py:12)", "main(/srv/job.py:40)"]);
+}

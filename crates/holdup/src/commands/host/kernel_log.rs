@@ -63,7 +63,7 @@ fn split(log: &str, from: u64) -> (String, String) {
 fn trouble(event: &KernelEvent) -> Option<&'static str> {
     Some(match event {
         KernelEvent::HungTask { .. } => "hung task",
-        KernelEvent::SoftLockup { .. } => "CPU lock-up",
+        KernelEvent::SoftLockup { .. } | KernelEvent::HardLockup { .. } => "CPU lock-up",
         KernelEvent::RcuStall => "stalled CPU",
         KernelEvent::OomKill { .. } => "kill for memory",
         KernelEvent::IoError { .. } => "failed request to a device",

@@ -1,0 +1,164 @@
+//! Cells of a table's row, and what each is: words with their units, or what stands between signs or wide blanks.
+
+use super::tables::COLUMNS;
+use crate::gather::text_of;
+
+/// Units of sizes and rates behind a number.
+const SIZES: [(&str, f64); 17] = [
+    ("b", 1.0),
+    ("k", 1e3),
+    ("kb", 1e3),
+    ("kib", 1024.0),
+    ("ki", 1024.0),
+    ("m", 1e6),
+    ("mb", 1e6),
+    ("mib", 1_048_576.0),
+    ("mi", 1_048_576.0),
+    ("g", 1e9),
+    ("gb", 1e9),
+    ("gib", 1_073_741_824.0),
+    ("gi", 1_073_741_824.0),
+    ("t", 1e12),
+    ("tb", 1e12),
+    ("tib", 1_099_511_627_776.0),
+    ("ti", 1_099_511_627_776.0),
+];
+
+/// A cell as a number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Value {
+    Share(f64),
+    Size(f64),
+    Count(f64),
+}
+
+/// A line without quoting, and with plain blanks, in its place.
+pub(super) fn plain(line: &[u8]) -> String {
+    let mut line = line;
+    while let Some(rest) = line.strip_prefix(b"> ") {
+        line = rest;
+    }
+    text_of(line).replace('\u{a0}', " ")
+}
+
+/// Signs that stand between cells.
+fn is_rule(char: char) -> bool {
+    matches!(char, '|' | '│' | '┃')
+}
+
+/// Cells between signs or two blanks, with their places in characters; `ruled` says whether signs stand between them.
+pub(super) fn cells(text: &str) -> (Vec<(usize, usize, String)>, bool) {
+    let ruled = text.chars().filter(|char| is_rule(*char)).count() >= 2;
+    let chars: Vec<char> = text.chars().collect();
+    let mut cells = Vec::new();
+    let mut at = 0;
+    while at < chars.len() && cells.len() <= COLUMNS {
+        let between = |at: usize| match (chars.get(at), ruled) {
+            (Some(char), true) => is_rule(*char),
+            (Some('\t'), false) => true,
+            (Some(' '), false) => matches!(chars.get(at + 1), None | Some(' ' | '\t')) || at == 0,
+            _ => false,
+        };
+        let end = (at..chars.len()).find(|at| between(*at)).unwrap_or(chars.len());
+        let cell: String = chars.get(at..end).unwrap_or_default().iter().collect();
+        let lead = cell.chars().take_while(|char| char.is_whitespace()).count();
+        let cell = cell.trim().to_owned();
+        let first_or_last = cells.is_empty() && at == 0 || end == chars.len();
+        if !cell.is_empty() || ruled && !first_or_last {
+            let begin = at + lead;
+            cells.push((begin, begin + cell.chars().count(), cell));
+        }
+        at = end + 1;
+    }
+    (cells, ruled)
+}
+
+/// Words, with a number and its unit as one, and two of them with a stroke between too.
+pub(super) fn words(text: &str) -> Vec<(usize, usize, String)> {
+    let mut words: Vec<(usize, usize, String)> = Vec::new();
+    let mut begin = None;
+    let chars: Vec<char> = text.chars().chain([' ']).collect();
+    for (at, char) in chars.iter().enumerate() {
+        match (char.is_whitespace(), begin) {
+            (false, None) => begin = Some(at),
+            (true, Some(from)) => {
+                let word: String = chars.get(from..at).unwrap_or_default().iter().collect();
+                begin = None;
+                let joins = words.last().is_some_and(|(_, _, last)| {
+                    let number = last
+                        .rsplit(' ')
+                        .next()
+                        .is_some_and(|part| part.ends_with(|last: char| last.is_ascii_digit()));
+                    number && is_unit(&word) && !last.ends_with('/')
+                        || word == "/" && last.starts_with(|first: char| first.is_ascii_digit())
+                        || last.ends_with(" /")
+                });
+                match words.last_mut().filter(|_| joins) {
+                    Some(last) => {
+                        last.1 = at;
+                        last.2.push(' ');
+                        last.2.push_str(&word);
+                    }
+                    None => words.push((from, at, word)),
+                }
+            }
+            _ => {}
+        }
+    }
+    words
+}
+
+/// `%`, `MiB`, `K/s`.
+fn is_unit(word: &str) -> bool {
+    // A small letter alone is a name.
+    let letter = word.len() == 1 && word.starts_with(|first: char| first.is_ascii_lowercase());
+    let lower = word.to_ascii_lowercase();
+    let size = lower.strip_suffix("/s").unwrap_or(&lower);
+    word == "%" || !letter && SIZES.iter().any(|(unit, _)| *unit == size)
+}
+
+/// The number that a cell begins with, and what stands behind it.
+pub(super) fn number(cell: &str) -> Option<(f64, &str)> {
+    let end = cell
+        .find(|char: char| !(char.is_ascii_digit() || matches!(char, '.' | ',')))
+        .unwrap_or(cell.len());
+    let (digits, unit) = cell.split_at_checked(end)?;
+    if !digits.starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
+    Some((crate::numbers::decimal(digits.as_bytes())?, unit.trim()))
+}
+
+/// What a cell of a column measures.
+pub(super) fn value(column: &str, cell: &str) -> Option<Value> {
+    let (first, unit) = number(cell)?;
+    let size = |number: f64, unit: &str| {
+        let unit = unit.to_ascii_lowercase();
+        let unit = unit.strip_suffix("/s").unwrap_or(&unit);
+        let (_, factor) = SIZES.iter().find(|(name, _)| *name == unit)?;
+        Some(number * factor)
+    };
+    let pair = cell.split_once('/').filter(|(_, limit)| {
+        limit
+            .trim_start()
+            .starts_with(|first: char| first.is_ascii_digit())
+    });
+    if let Some((used, limit)) = pair {
+        // `914 MiB / 1 GiB`: the second is a limit, where the column says so.
+        let (used_unit, (limit, limit_unit)) = (number(used)?.1, number(limit.trim())?);
+        let (used, limit) = (size(first, used_unit)?, size(limit, limit_unit)?);
+        let limited = column.to_ascii_lowercase().contains("limit") && limit > 0.0;
+        return Some(match limited {
+            true => Value::Share(100.0 * used / limit),
+            false => Value::Size(used),
+        });
+    }
+    let share = unit == "%" || unit.is_empty() && column.contains('%');
+    match unit {
+        _ if share => Some(Value::Share(first)),
+        "" => Some(Value::Count(first)),
+        // Thousandths of a CPU.
+        "m" if column.to_ascii_lowercase().contains("cpu") => Some(Value::Size(first / 1e3)),
+        unit => size(first, unit).map(Value::Size),
+    }
+}

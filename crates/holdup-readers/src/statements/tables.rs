@@ -1,0 +1,529 @@
+//! Any table with a heading: which row has most of what its columns measure, and which row is in a bad state.
+//!
+//! In: lines of a text that no reader knows, before blanks are taken off. A heading has names and no digits; the rows below it have as many
+//! cells, some with numbers. Columns are told by their names and by the type of their values: shares in per cent, sizes and rates
+//! with a unit, lengths, counts, states. Out: for each table at most two facts: the rows in a bad state, and the row with the
+//! largest share, else with the largest part of a column.
+
+use super::cells::{Value, cells, number, plain, value, words};
+use holdup_evidence::observed::StatementKind;
+
+/// Columns of a table, and bytes of a line, that are looked at.
+pub(super) const COLUMNS: usize = 24;
+const LINE: usize = 1_000;
+
+/// Bytes of a row as it is told, and of one cell.
+const TOLD: usize = 260;
+const CELL: usize = 60;
+
+/// A share that is smaller is not told before the sizes and rates beside it, per cent.
+const MIN_SHARE: f64 = 20.0;
+
+/// The largest share that is believed: of 64 CPUs, per cent.
+const MAX_SHARE: f64 = 6_400.0;
+
+/// A column of which one row has so large a part says which row to look at.
+const MIN_PART: f64 = 0.25;
+
+/// Names of columns of states.
+const STATES: [&str; 8] = [
+    "STATUS",
+    "STATE",
+    "HEALTH",
+    "READY",
+    "PHASE",
+    "REASON",
+    "CONDITION",
+    "CONNECTION",
+];
+
+/// Bad states, and what each is.
+const BAD: [(&str, StatementKind); 24] = [
+    ("down", StatementKind::Unreachable),
+    ("unreachable", StatementKind::Unreachable),
+    ("unavailable", StatementKind::Unreachable),
+    ("offline", StatementKind::Unreachable),
+    ("disconnected", StatementKind::Unreachable),
+    ("start failed", StatementKind::Failed),
+    ("failed", StatementKind::Failed),
+    ("error", StatementKind::Failed),
+    ("crashed", StatementKind::Ended),
+    ("crashloopbackoff", StatementKind::Stalled),
+    ("imagepullbackoff", StatementKind::Stalled),
+    ("errimagepull", StatementKind::Failed),
+    ("oomkilled", StatementKind::Ended),
+    ("evicted", StatementKind::Failed),
+    ("pending", StatementKind::Stalled),
+    ("notready", StatementKind::Stalled),
+    ("not ready", StatementKind::Stalled),
+    ("unhealthy", StatementKind::Stalled),
+    ("blocked", StatementKind::Stalled),
+    ("stuck", StatementKind::Stalled),
+    ("degraded", StatementKind::Stalled),
+    ("faulted", StatementKind::Unreachable),
+    ("hung", StatementKind::Stalled),
+    ("terminating", StatementKind::Stalled),
+];
+
+/// Names of columns that are numbers of things and no sizes.
+const IDENTIFIERS: [&str; 14] = [
+    "pid", "tid", "ppid", "uid", "gid", "id", "port", "time", "date", "age", "prio", "pri", "ni", "ip",
+];
+
+/// Shares of which much is good.
+const GOOD: [&str; 8] = ["idle", "free", "avail", "hit", "ratio", "ready", "success", "id"];
+
+/// What a table says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Fact {
+    pub(super) kind: StatementKind,
+    /// Of a share.
+    pub(super) share: Option<f64>,
+    /// Which line it stands in.
+    pub(super) line: u64,
+    pub(super) text: String,
+}
+
+/// Follows the tables of one artefact.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    table: Option<Table>,
+    facts: Vec<Fact>,
+}
+
+/// Facts of all tables of an artefact.
+const FACTS: usize = 40;
+
+#[derive(Debug)]
+struct Table {
+    columns: Vec<Column>,
+    /// The same where each word is a column, until the first row says which it is.
+    words: Vec<Column>,
+    /// Whether signs stand between the cells.
+    ruled: bool,
+    rows: u64,
+    /// Lines in a row that are none.
+    strangers: u32,
+    share: Option<(f64, usize, Row)>,
+    bad: Option<(StatementKind, usize, Row, u64)>,
+}
+
+#[derive(Debug)]
+struct Column {
+    name: String,
+    /// Where it stands in the heading.
+    begin: usize,
+    end: usize,
+    sum: f64,
+    count: u64,
+    largest: Option<(f64, Row)>,
+    unit: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Row {
+    cells: Vec<String>,
+    line: u64,
+}
+
+impl Tables {
+    /// Takes a line; whether it is of a table.
+    pub(super) fn line(&mut self, line: &[u8], number: u64) -> bool {
+        let line = line.get(..LINE).unwrap_or(line);
+        if let Some(table) = &mut self.table {
+            match table.line(line, number) {
+                Some(of_table) => return of_table,
+                None => self.close(),
+            }
+        }
+        // Nearly every line of a log ends the look here.
+        if line.iter().any(u8::is_ascii_digit) {
+            return false;
+        }
+        self.table = Table::begin(line);
+        self.table.is_some()
+    }
+
+    fn close(&mut self) {
+        if let Some(table) = self.table.take() {
+            let room = FACTS.saturating_sub(self.facts.len());
+            self.facts.extend(table.facts().into_iter().take(room));
+        }
+    }
+
+    /// The table that is being read is another reader's.
+    pub(super) fn forget(&mut self) {
+        self.table = None;
+    }
+
+    /// Everything that was said.
+    pub(super) fn end(&mut self) -> Vec<Fact> {
+        self.close();
+        std::mem::take(&mut self.facts)
+    }
+}
+
+impl Table {
+    /// The table that a heading begins.
+    fn begin(line: &[u8]) -> Option<Table> {
+        let text = plain(line);
+        let (mut found, ruled) = cells(&text);
+        if found.len() < 3 && !ruled {
+            // Single blanks: only where each word looks like a name of a column.
+            found = words(&text);
+            let name = |word: &str| {
+                word.starts_with(['%', '#'])
+                    || !word.contains(|char: char| char.is_lowercase())
+                    || word.contains("/s")
+            };
+            if !found.iter().all(|(_, _, word)| name(word)) {
+                return None;
+            }
+        }
+        let named = found
+            .iter()
+            .filter(|(_, _, name)| name.contains(char::is_alphabetic))
+            .count();
+        if found.len() < 3 || found.len() > COLUMNS || named + 1 < found.len() {
+            return None;
+        }
+        let column = |(begin, end, name): (usize, usize, String)| Column {
+            name: name.chars().take(CELL).collect(),
+            begin,
+            end,
+            sum: 0.0,
+            count: 0,
+            largest: None,
+            unit: false,
+        };
+        Some(Table {
+            columns: found.into_iter().map(column).collect(),
+            words: if ruled {
+                Vec::new()
+            } else {
+                words(&text).into_iter().take(COLUMNS).map(column).collect()
+            },
+            ruled,
+            rows: 0,
+            strangers: 0,
+            share: None,
+            bad: None,
+        })
+    }
+
+    /// Takes a line: whether it is a row; `None` where the table is over.
+    fn line(&mut self, line: &[u8], number: u64) -> Option<bool> {
+        let text = plain(line);
+        if !text.contains(|char: char| char.is_alphanumeric()) {
+            // A rule between rows; an empty line ends the table once it has rows.
+            return (!text.trim().is_empty() || self.rows == 0).then_some(!text.trim().is_empty());
+        }
+        if self.rows == 0 && !self.ruled {
+            let (apart, together) = (cells(&text).0.len(), words(&text));
+            let columns = self.columns.len();
+            let crowded = self.columns.iter().rev().skip(1).any(|column| {
+                let below =
+                    |(begin, end, _): &&(usize, usize, String)| *begin < column.end && column.begin < *end;
+                together.iter().filter(below).count() > 1
+            });
+            if apart != columns && crowded && together.len() == self.words.len() {
+                self.columns = std::mem::take(&mut self.words);
+            }
+        }
+        let Some(cells) = self.row(&text) else {
+            self.strangers += 1;
+            return (self.strangers < 2 && self.rows > 0).then_some(false);
+        };
+        self.strangers = 0;
+        self.rows += 1;
+        self.take(Row { cells, line: number });
+        Some(true)
+    }
+
+    /// The cells of a row; `None` where the line is none.
+    fn row(&self, text: &str) -> Option<Vec<String>> {
+        let columns = self.columns.len();
+        if self.ruled {
+            let (found, ruled) = cells(text);
+            let cut = |(_, _, cell): (usize, usize, String)| cell.chars().take(CELL).collect();
+            return (ruled && found.len() == columns).then(|| found.into_iter().map(cut).collect());
+        }
+        let (apart, _) = cells(text);
+        let mut found = if apart.len() == columns {
+            apart
+        } else {
+            words(text)
+        };
+        if found.len() > columns {
+            // The last column is a text of several words.
+            let tail = found.split_off(columns);
+            if let Some(last) = found.last_mut() {
+                if last.2.starts_with(|first: char| first.is_ascii_digit()) {
+                    return None;
+                }
+                for (_, end, word) in tail {
+                    last.1 = end;
+                    last.2.push(' ');
+                    last.2.push_str(&word);
+                }
+            }
+        }
+        let mut cells = vec![String::new(); columns];
+        if found.len() == columns {
+            for (cell, (_, _, word)) in cells.iter_mut().zip(found) {
+                *cell = word.chars().take(CELL).collect();
+            }
+        } else {
+            // Cells are empty: each word belongs to the column below which it stands.
+            if found.len() < 2 {
+                return None;
+            }
+            for (begin, end, word) in found {
+                let column = self
+                    .columns
+                    .iter()
+                    .position(|column| begin < column.end && column.begin < end)?;
+                let cell = cells.get_mut(column)?;
+                if !cell.is_empty() {
+                    cell.push(' ');
+                }
+                cell.extend(word.chars().take(CELL));
+            }
+        }
+        let measured = cells.iter().skip(1).any(|cell| number(cell).is_some());
+        let state = self
+            .columns
+            .iter()
+            .zip(&cells)
+            .any(|(column, cell)| column.is_state() && !cell.is_empty());
+        (measured || state).then_some(cells)
+    }
+
+    fn take(&mut self, row: Row) {
+        for (at, cell) in row.cells.iter().enumerate() {
+            let Some(column) = self.columns.get_mut(at) else {
+                continue;
+            };
+            if column.is_state()
+                && let Some(kind) = bad(cell)
+            {
+                match &mut self.bad {
+                    Some((_, _, _, count)) => *count += 1,
+                    None => self.bad = Some((kind, at, row.clone(), 1)),
+                }
+                continue;
+            }
+            if column.is_identifier() {
+                continue;
+            }
+            match value(&column.name, cell) {
+                Some(Value::Share(share)) if column.is_load() && share <= MAX_SHARE => {
+                    if self.share.as_ref().is_none_or(|(largest, _, _)| share > *largest) {
+                        self.share = Some((share, at, row.clone()));
+                    }
+                }
+                Some(Value::Size(size)) => column.add(size, true, &row),
+                Some(Value::Count(count)) => column.add(count, false, &row),
+                Some(Value::Share(_)) | None => {}
+            }
+        }
+    }
+
+    /// What it says.
+    fn facts(self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        if self.rows == 0 {
+            return facts;
+        }
+        if let Some((kind, at, row, count)) = &self.bad {
+            let like = match count {
+                1 => String::new(),
+                more => format!("; {more} rows of {} are in a bad state", self.rows),
+            };
+            facts.push(Fact {
+                kind: *kind,
+                share: None,
+                line: row.line,
+                text: format!("{}{like}", self.told(row, *at)),
+            });
+        }
+        let of = |row: &Row, at: usize| match self.rows {
+            1 => self.told(row, at),
+            rows => format!("{}; the largest of {rows} rows", self.told(row, at)),
+        };
+        if let Some((share, at, row)) = self.share.as_ref().filter(|(share, _, _)| *share >= MIN_SHARE) {
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: Some(share / 100.0),
+                line: row.line,
+                text: of(row, *at),
+            });
+            return facts;
+        }
+        // Sizes and rates before counts; of those the column that one row has most of. Three of three are less than nearly all
+        // of thousands.
+        let part = |column: &Column| {
+            let (largest, _) = column.largest.as_ref()?;
+            let part = if column.sum > 0.0 {
+                largest / column.sum
+            } else {
+                0.0
+            };
+            (part >= MIN_PART).then_some((column.unit, part * largest.ln_1p()))
+        };
+        let best = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter_map(|(at, column)| Some((part(column)?, at, &column.largest.as_ref()?.1)))
+            .max_by(|((unit, part), _, _), ((other_unit, other), _, _)| {
+                unit.cmp(other_unit).then(part.total_cmp(other))
+            });
+        if best.is_none()
+            && let Some((share, at, row)) = &self.share
+        {
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: Some(share / 100.0),
+                line: row.line,
+                text: of(row, *at),
+            });
+        }
+        if let Some((_, at, row)) = best {
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: None,
+                line: row.line,
+                text: of(row, at),
+            });
+        }
+        facts
+    }
+
+    /// A row with the names of its columns, the column that matters first.
+    fn told(&self, row: &Row, first: usize) -> String {
+        let name = row.cells.first().map_or("", String::as_str);
+        let mut told = name.to_owned();
+        let pairs = self.columns.iter().zip(&row.cells).enumerate();
+        let order = pairs
+            .clone()
+            .filter(|(at, _)| *at == first)
+            .chain(pairs.filter(|(at, _)| *at != first));
+        let mut between = ": ";
+        for (at, (column, cell)) in order {
+            if at == 0 || cell.is_empty() || told.len() > TOLD {
+                continue;
+            }
+            told.push_str(&format!("{between}{} {cell}", column.name));
+            between = ", ";
+        }
+        if first == 0
+            && let Some(column) = self.columns.first()
+        {
+            told = format!("{} {told}", column.name);
+        }
+        told
+    }
+}
+
+impl Column {
+    fn is_state(&self) -> bool {
+        STATES.iter().any(|state| self.name.eq_ignore_ascii_case(state))
+    }
+
+    fn is_identifier(&self) -> bool {
+        IDENTIFIERS
+            .iter()
+            .any(|name| self.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether much of it is a load.
+    fn is_load(&self) -> bool {
+        let name = self.name.to_ascii_lowercase();
+        !GOOD.iter().any(|good| name.contains(good))
+    }
+
+    fn add(&mut self, value: f64, unit: bool, row: &Row) {
+        self.sum += value;
+        self.count += 1;
+        self.unit |= unit;
+        if self.largest.as_ref().is_none_or(|(largest, _)| value > *largest) {
+            self.largest = Some((value, row.clone()));
+        }
+    }
+}
+
+/// What a state is, where it is a bad one.
+fn bad(cell: &str) -> Option<StatementKind> {
+    let word = cell.trim().to_ascii_lowercase();
+    let found = BAD.iter().find(|(bad, _)| word == *bad);
+    // `0/1`: of one, none is ready.
+    let ready = || {
+        let (some, all) = word.split_once('/')?;
+        let (some, all): (u64, u64) = (some.parse().ok()?, all.parse().ok()?);
+        (some < all).then_some(StatementKind::Stalled)
+    };
+    found.map(|(_, kind)| *kind).or_else(ready)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+    use holdup_evidence::observed::{Statement, StatementKind};
+
+    fn said(text: &str) -> Vec<Statement> {
+        read_text("t", text.as_bytes()).observed.statements
+    }
+
+    #[test]
+    fn the_largest_share_with_its_row() {
+        let text = "BOX          LOAD %   RAM USED / LIMIT    RAM %    NET OUT\n\
+            db-1         12.5%    700 MiB / 2 GiB     34.2%    1.1 MB / 3 kB\n\
+            web-7        96.1%    100 MiB / 2 GiB     4.9%     8.0 MB / 1 kB\n";
+        let [one] = &said(text)[..] else {
+            panic!("{:?}", said(text))
+        };
+        assert_eq!(
+            one.text,
+            "web-7: LOAD % 96.1%, RAM USED / LIMIT 100 MiB / 2 GiB, RAM % 4.9%, NET OUT 8.0 MB / 1 kB; the largest of 2 rows"
+        );
+        assert_eq!(one.share, Some(0.961));
+        assert_eq!((one.kind, one.quote.line), (StatementKind::Took, 3));
+    }
+
+    #[test]
+    fn rates_where_shares_are_small_and_a_text_of_several_words_at_the_end() {
+        let text = "  TASK  OWNER     TAPE OUT  TAPE IN  WAIT>    JOB\n\
+            \x20    7  root      0.00 B/s  0.00 B/s  0.10 %  logger -f x\n\
+            \x20    9  root      7.50 M/s  0.00 B/s  0.00 %  cp -r big dir\n";
+        assert!(
+            said(text)[0].text.starts_with(
+                "9: TAPE OUT 7.50 M/s, OWNER root, TAPE IN 0.00 B/s, WAIT> 0.00 %, JOB cp -r big dir"
+            ),
+            "{:?}",
+            said(text)
+        );
+    }
+
+    #[test]
+    fn a_bad_state_between_signs_and_with_empty_cells() {
+        let text = "| node | role | lag | state |\n|------|------|-----|-------|\n| n1 | leader | | running |\n| n2 | replica | 70 | start failed |\n";
+        let all = said(text);
+        let one = all.iter().find(|one| one.text.starts_with("n2: state")).unwrap();
+        assert_eq!(one.kind, StatementKind::Failed);
+        assert!(one.text.contains("lag 70"), "{one:?}");
+    }
+
+    #[test]
+    fn prose_and_rubbish_are_no_tables() {
+        for text in [
+            "This is a line of prose\nand 12 more of 7\n",
+            "| | |\n| 1 |\n||||||\n9 % %\n",
+            "A B C\n% / %\n1 / /\n\u{0}\t\t9\n",
+            "A  B  C\n",
+            "\u{301}A  \u{301}B  C\n1\u{301}  2  3 /\n",
+        ] {
+            assert!(said(text).len() <= 1, "{text}: {:?}", said(text));
+        }
+    }
+}
