@@ -77,7 +77,7 @@ complete -c holdup -n "__fish_holdup_using_subcommand run" -s q -l quiet -d 'Pri
 complete -c holdup -n "__fish_holdup_using_subcommand run" -s v -l verbose -d 'Print everything: stacks, every wait, sources, and what was ruled out'
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l redact -d 'Also remove all arguments, paths below home directories and the host name from the recording'
 complete -c holdup -n "__fish_holdup_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c holdup -n "__fish_holdup_using_subcommand attach" -s p -l pid -d 'Process ID, or the ID of one of its threads; repeat the option or separate IDs with commas' -r
+complete -c holdup -n "__fish_holdup_using_subcommand attach" -s p -l pid -d 'Process ID, or the ID of one of its threads: the process and all processes below it; repeat the option or separate IDs with commas' -r
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l name -d 'All processes with this name, as `ps -eo comm` prints it' -r
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l unit -d 'All processes of a systemd unit' -r
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l cgroup -d 'All processes of a cgroup and its descendants, by path' -r -F
@@ -106,6 +106,7 @@ never\t'Never'"
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
 always\t'Always, even into a file'
 never\t'Never'"
+complete -c holdup -n "__fish_holdup_using_subcommand attach" -l only -d 'With --pid, observe that process only, and none of the processes below it'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l alone -d 'Observe the selected processes only, not those that block them'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l no-mask -d 'Do not mask passwords, tokens and keys in arguments, addresses and texts'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -s q -l quiet -d 'Print only the first lines of the verdict'

@@ -11,10 +11,15 @@ use std::path::{Path, PathBuf};
 /// Folders below a cgroup that are looked through.
 const MAX_CGROUPS: usize = 4096;
 
+/// Processes that are looked below: as many as a kernel numbers by default.
+const MAX_PROCESSES: usize = 32_768;
+
 /// What was chosen.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     pids: Vec<u32>,
+    /// Whether a process id means the processes below it, too.
+    below: bool,
     names: Vec<String>,
     /// Folders of the cgroups.
     cgroups: Vec<PathBuf>,
@@ -27,18 +32,20 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// What the command line says.
+    /// What the command line says. `only`: a process id means that process, and none of those below it.
     ///
     /// # Errors
     /// When there is no such unit or cgroup.
     pub fn new(
         pids: &[u32],
+        only: bool,
         names: &[String],
         units: &[String],
         cgroups: &[PathBuf],
     ) -> anyhow::Result<Selection> {
         Ok(Selection {
             pids: pids.to_vec(),
+            below: !only,
             names: names.to_vec(),
             cgroups: cgroups_of(units, cgroups)?,
             ..Selection::default()
@@ -87,6 +94,9 @@ impl Selection {
         let mut pids = BTreeSet::new();
         for pid in &self.pids {
             pids.insert(process(&root, *pid)?);
+        }
+        if self.below {
+            add_below(&root, &mut pids);
         }
         for name in &self.names {
             let named = tasks::processes(&root).into_iter();
@@ -250,6 +260,19 @@ fn cgroup_of_unit(hierarchies: &[PathBuf], unit: &str) -> anyhow::Result<PathBuf
     bail!("no unit {name:?} is running; `systemctl list-units` lists running units")
 }
 
+/// The children of these processes, their children and so on; holdup's own processes are not among them.
+fn add_below(root: &Root, pids: &mut BTreeSet<u32>) {
+    let own = std::process::id();
+    let mut left: Vec<u32> = pids.iter().copied().collect();
+    while let Some(pid) = left.pop() {
+        if pids.len() > MAX_PROCESSES {
+            return;
+        }
+        let children = tasks::children(root, pid).into_iter();
+        left.extend(children.filter(|child| *child != own && pids.insert(*child)));
+    }
+}
+
 /// Processes of a cgroup and of all below it.
 fn members(folder: &Path, pids: &mut BTreeSet<u32>) {
     let mut left = vec![folder.to_owned()];
@@ -273,7 +296,7 @@ fn members(folder: &Path, pids: &mut BTreeSet<u32>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, Root, Selection, cgroup_at, cgroup_of_unit, members};
+    use super::{Known, Root, Selection, add_below, cgroup_at, cgroup_of_unit, members};
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
@@ -344,6 +367,23 @@ mod tests {
         look();
         named("9", "worker");
         assert_eq!(look(), [9], "another of the same number");
+    }
+
+    #[test]
+    fn a_process_means_those_below_it_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root {
+            proc: folder.path().to_owned(),
+            ..Root::system()
+        };
+        for (pid, children) in [("7", "8 9 \n"), ("8", "10 "), ("9", ""), ("10", ""), ("11", "")] {
+            let thread = folder.path().join(pid).join("task").join(pid);
+            std::fs::create_dir_all(&thread).unwrap();
+            std::fs::write(thread.join("children"), children).unwrap();
+        }
+        let mut pids = BTreeSet::from([7]);
+        add_below(&root, &mut pids);
+        assert_eq!(pids, BTreeSet::from([7, 8, 9, 10]));
     }
 
     #[test]

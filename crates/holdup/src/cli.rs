@@ -196,9 +196,12 @@ pub(crate) struct RunArgs {
 #[command(after_help = ATTACH_STATUS)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["pid", "name", "unit", "cgroup"]))]
 pub(crate) struct AttachArgs {
-    /// Process ID, or the ID of one of its threads; repeat the option or separate IDs with commas
+    /// Process ID, or the ID of one of its threads: the process and all processes below it; repeat the option or separate IDs with commas
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = process_id)]
     pub(crate) pid: Vec<u32>,
+    /// With --pid, observe that process only, and none of the processes below it
+    #[arg(long, requires = "pid")]
+    pub(crate) only: bool,
     /// All processes with this name, as `ps -eo comm` prints it
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Vec<String>,

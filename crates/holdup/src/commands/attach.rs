@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 /// When what was named is not there, or nothing could be observed.
 pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
-    let selection = Selection::new(&args.pid, &args.name, &args.unit, &args.cgroup)?;
+    let selection = Selection::new(&args.pid, args.only, &args.name, &args.unit, &args.cgroup)?;
     anyhow::ensure!(subject::proc_is_ours(), subject::NotShown);
     selection.resolve()?;
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;

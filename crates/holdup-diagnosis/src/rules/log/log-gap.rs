@@ -92,8 +92,7 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
     let total = shown.iter().map(|gap| gap.ns).fold(0, Ns::saturating_add);
     let covers: Option<&Span> = of_source(observed, SpanKind::LogCovers, source).next();
     let usual_known = matches!(first.usual, Some((_, count)) if count >= MIN_KNOWN_GAPS);
-    let matters =
-        usual_known || covers.is_none_or(|log| total.saturating_mul(MIN_PART_OF_LOG) >= log.ns);
+    let matters = usual_known || covers.is_none_or(|log| total.saturating_mul(MIN_PART_OF_LOG) >= log.ns);
     let severity = if begins(first) && matters {
         Severity::Warning
     } else {
