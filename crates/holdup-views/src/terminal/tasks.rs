@@ -70,7 +70,7 @@ fn stands(task: &Task) -> String {
     match task.state {
         TaskState::Idle => format!("{of} idle"),
         TaskState::Running => format!("{of} running"),
-        TaskState::Ready => format!("{of} ready to run{}", place(task)),
+        TaskState::Ready => format!("{of} runnable{}", place(task)),
         TaskState::Waiting => format!("{of} {what}{}", place(task)),
     }
 }
