@@ -93,7 +93,7 @@ pub struct Report {
     #[serde(default)]
     pub jvms: Vec<Jvm>,
     /// Tasks of language runtimes, as they were when observation ended: goroutines.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<Task>,
     /// BEFORE beside AFTER; only of `holdup diff`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
