@@ -14,6 +14,7 @@ mod jvm;
 mod machine;
 mod recording;
 mod scaling;
+mod task;
 
 pub use account::{AccountBasis, AccountLine, AccountOutcome};
 pub use artefact::{Artefact, FilesWithin, Misunderstood};
@@ -29,13 +30,14 @@ pub use jvm::{Jvm, JvmDump};
 pub use machine::Machine;
 pub use recording::{Recording, RecordingBreak, Unlike, UnlikeCause, UnlikeSegment};
 pub use scaling::{PerOperation, Scaling, ScalingPoint, ScalingVerdict};
+pub use task::{Task, TaskAsker};
 
-use crate::attributed::{How, HowKnown, JudgedBy, Resource, TaskState};
+use crate::attributed::{How, HowKnown, JudgedBy, Resource};
 use crate::finding::{Confidence, Severity};
 use crate::host_figures::HostFigures;
 use crate::prediction::Prediction;
 use crate::timeline::{Timeline, Window};
-use holdup_evidence::{Cause, Language, Ns, TaskRuntime};
+use holdup_evidence::{Cause, Language, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,8 +72,7 @@ pub struct Report {
     pub ruled_out: Vec<RuledOut>,
     /// Rules that could not tell, and what they miss.
     pub cannot_tell: Vec<CannotTell>,
-    /// The artefacts that were read, and how much of each was understood; empty but for `holdup read` and
-    /// `holdup boot`.
+    /// The artefacts that were read, and how much of each was understood; empty but for `holdup read` and `holdup boot`.
     #[serde(default)]
     pub artefacts: Vec<Artefact>,
     /// The largest things that the artefacts show, with or without a finding, the first of them first; only of `holdup read`.
@@ -435,54 +436,6 @@ pub struct Wait {
     /// Who judged the longest of these waits, and by what evidence; absent for CPU time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_by: Option<JudgedBy>,
-}
-
-/// A task of a language runtime. No thread stands for it while it waits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Task {
-    /// Whose it is.
-    pub runtime: TaskRuntime,
-    /// Its id in the program, as the program's own dumps print it.
-    pub id: String,
-    /// Its name; null where tasks have none, as goroutines.
-    pub name: Option<String>,
-    /// What it did.
-    pub state: TaskState,
-    /// What for; `unknown` where that is not known.
-    #[schemars(with = "String")]
-    pub cause: Cause,
-    /// About how long it had waited, by the runtime's own note; 0 where there is none. Go's note is off by up to the time between two
-    /// of its garbage collections.
-    pub since_ns: Ns,
-    /// Of that, under observation.
-    pub ns: Ns,
-    /// Where it stood in the application's code.
-    pub asker: TaskAsker,
-    /// What it waited for.
-    pub resource: Resource,
-    /// Who was in the way; null where that is not known.
-    pub held_by: Option<Holder>,
-    /// Ids of the tasks that are known to wait for this one.
-    pub awaited_by: Vec<String>,
-}
-
-/// Where a task stood.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TaskAsker {
-    /// Process id.
-    pub pid: u32,
-    /// Process name.
-    pub process: String,
-    /// The application's function.
-    pub frame: Option<String>,
-    /// Its module.
-    pub module: Option<String>,
-    /// Its source file.
-    pub file: Option<String>,
-    /// Line in it.
-    pub line: Option<u32>,
-    /// The whole stack, innermost first.
-    pub stack: Vec<StackFrame>,
 }
 
 /// Who ran instead.
