@@ -1,15 +1,15 @@
 //! Goroutines that are parked when observation ends.
 //!
 //! A parked goroutine has no thread: none of its waits is among those that are measured. In: processes that may be Go programs. Out:
-//! of each that has such goroutines, a sentence of what they wait for by the runtime's own words. Reading can block, so a child
-//! does it that can be left behind ([`super::behind`]).
+//! their goroutines with their stacks, and of each process that has parked ones, a sentence of what they wait for by the runtime's
+//! own words. Reading can block, so a child does it that can be left behind ([`super::behind`]).
 
 use super::behind::{Answerer, Readers};
-use holdup_evidence::NotMeasured;
+use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskDoes, TaskRuntime};
 use holdup_jvm::Running;
 use holdup_knowledge::go;
 use holdup_proc::{Root, memory, names};
-use holdup_runtimes::go::{Place, Program, SYMBOLS, Status};
+use holdup_runtimes::go::{Goroutine, Place, Program, SYMBOLS, Status};
 use holdup_symbols::{ProcessKey, UserStacks};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 
 /// Processes that are asked; each takes a millisecond for a thousand goroutines.
 const PROCESSES_MAX: usize = 64;
+
+/// Goroutines of all processes that are listed; each has a stack.
+const LISTED_MAX: usize = 1_000;
 
 /// Reasons that a sentence has.
 const REASONS_MAX: usize = 4;
@@ -27,37 +30,91 @@ struct Question {
     place: Place,
 }
 
-/// How many goroutines wait for what, in the runtime's words; nothing where they cannot be read.
-type Answer = Option<BTreeMap<String, u64>>;
+/// What goroutines do; nothing where they cannot be read.
+type Answer = Option<Read>;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Read {
+    /// How many parked goroutines wait for what, in the runtime's words.
+    reasons: BTreeMap<String, u64>,
+    /// The goroutines, the program's own first.
+    listed: Vec<Goroutine>,
+    /// How many more there are.
+    more: u64,
+}
+
+/// What came of all processes.
+#[derive(Debug, Default)]
+pub(super) struct Parked {
+    /// The goroutines.
+    pub(super) tasks: Vec<RuntimeTask>,
+    /// What is not known of them.
+    pub(super) not_measured: Vec<NotMeasured>,
+}
 
 /// What the parked goroutines of these processes wait for.
 pub(super) fn parked(
     stacks: &mut UserStacks,
     processes: impl IntoIterator<Item = (u32, ProcessKey)>,
-) -> Vec<NotMeasured> {
+) -> Parked {
     let mut readers: Readers<Question, Answer> = Readers::new(answerer);
-    let mut told = Vec::new();
+    let mut told = Parked::default();
     for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
         let Some(found) = stacks.find_go(process, pid, &SYMBOLS) else {
             continue;
         };
         let mut addresses = found.addresses.into_iter();
         // A stripped file does not say where they are.
-        let reasons = addresses.next().flatten().and_then(|goroutines| {
+        let read = addresses.next().flatten().and_then(|goroutines| {
             let place = Place {
                 goroutines,
                 reasons: addresses.next().flatten(),
             };
             readers.ask(pid, Question { pid, place }).flatten()
         });
-        let name = names::comm(&Root::system(), pid);
-        told.extend(sentence(
-            name.as_deref().unwrap_or(&found.file),
-            pid,
-            reasons.as_ref(),
-        ));
+        let name = names::comm(&Root::system(), pid).unwrap_or(found.file);
+        let reasons = read.as_ref().map(|read| &read.reasons);
+        told.not_measured.extend(sentence(&name, pid, reasons));
+        let Some(read) = read else { continue };
+        let room = LISTED_MAX - told.tasks.len();
+        let left = u64::try_from(read.listed.len().saturating_sub(room)).unwrap_or(u64::MAX);
+        told.not_measured
+            .extend(unlisted(&name, pid, read.more.saturating_add(left)));
+        for goroutine in read.listed.into_iter().take(room) {
+            let stack = match goroutine.addresses.is_empty() {
+                true => None,
+                false => Some(stacks.intern_known(process, &goroutine.addresses)),
+            };
+            told.tasks.push(RuntimeTask {
+                runtime: TaskRuntime::Go,
+                pid,
+                process: name.clone(),
+                id: goroutine.id,
+                does: does(goroutine.status),
+                reason: goroutine.reason,
+                since: Some(goroutine.seen_waiting).filter(|since: &Ns| *since > 0),
+                stack,
+            });
+        }
     }
     told
+}
+
+fn does(status: Status) -> TaskDoes {
+    match status {
+        Status::Running => TaskDoes::Runs,
+        Status::Runnable => TaskDoes::Ready,
+        Status::InSystemCall => TaskDoes::Calls,
+        Status::Waiting => TaskDoes::Waits,
+    }
+}
+
+fn unlisted(name: &str, pid: u32, count: u64) -> Option<NotMeasured> {
+    (count > 0).then(|| NotMeasured {
+        what: format!("places of {count} more goroutines of {name} (pid {pid})"),
+        why: format!("a report lists {LISTED_MAX} goroutines"),
+        fix: "give `holdup read` a dump of the goroutines (`/debug/pprof/goroutine?debug=2`)".into(),
+    })
 }
 
 fn sentence(name: &str, pid: u32, reasons: Option<&BTreeMap<String, u64>>) -> Option<NotMeasured> {
@@ -103,20 +160,56 @@ fn answer(Question { pid, place }: Question) -> Answer {
         return None;
     }
     let read = Program::find(Running(pid), place).ok()?.goroutines().ok()?;
+    Some(listed(read.all, read.left_out))
+}
+
+/// The goroutines of a program, counted and in order; `left_out`: those that were not read.
+fn listed(mut all: Vec<Goroutine>, left_out: u64) -> Read {
     let mut reasons = BTreeMap::new();
-    for goroutine in read.all {
-        let reason = goroutine.reason.unwrap_or_else(|| "unknown".to_owned());
-        if goroutine.status == Status::Waiting && !go::is_of_the_runtime(&reason) {
-            *reasons.entry(reason).or_default() += 1;
-        }
+    let of_the_runtime = |one: &Goroutine| one.reason.as_deref().is_some_and(go::is_of_the_runtime);
+    for goroutine in all
+        .iter()
+        .filter(|one| one.status == Status::Waiting && !of_the_runtime(one))
+    {
+        let reason = goroutine.reason.as_deref().unwrap_or("unknown");
+        *reasons.entry(reason.to_owned()).or_default() += 1;
     }
-    Some(reasons)
+    all.sort_by_key(|one| (of_the_runtime(one), one.id));
+    let more = u64::try_from(all.len().saturating_sub(LISTED_MAX)).unwrap_or(u64::MAX);
+    all.truncate(LISTED_MAX);
+    Read {
+        reasons,
+        listed: all,
+        more: more.saturating_add(left_out),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::sentence;
+    use super::{LISTED_MAX, listed, sentence, unlisted};
+    use holdup_runtimes::go::{Goroutine, Status};
     use std::collections::BTreeMap;
+
+    #[test]
+    fn the_programs_own_goroutines_are_listed_first_and_the_rest_is_counted() {
+        let one = |id: u64| Goroutine {
+            id,
+            status: Status::Waiting,
+            reason: Some(if id < 4 { "force gc (idle)" } else { "select" }.to_owned()),
+            seen_waiting: 0,
+            addresses: Vec::new(),
+        };
+        let count = LISTED_MAX as u64 + 2;
+        let read = listed((1..=count).rev().map(one).collect(), 5);
+        assert_eq!((read.listed.len(), read.more), (LISTED_MAX, 7));
+        assert_eq!((read.listed[0].id, read.listed[LISTED_MAX - 1].id), (4, 1));
+        assert_eq!(read.reasons, BTreeMap::from([("select".to_owned(), count - 3)]));
+        assert_eq!(
+            unlisted("shop", 7, 7).unwrap().what,
+            "places of 7 more goroutines of shop (pid 7)"
+        );
+        assert_eq!(unlisted("shop", 7, 0), None);
+    }
 
     #[test]
     fn parked_goroutines_are_counted_by_reason_most_first() {

@@ -251,7 +251,7 @@ impl Observation {
         self.ask_jvms(true);
         // While its threads are known.
         let parked = self.naming.parked();
-        self.not_measured.extend(parked);
+        self.not_measured.extend(parked.not_measured);
         let frozen = clocks::monotonic();
         self.tracer.freeze(frozen);
         while self.take() > 0 {}
@@ -320,6 +320,7 @@ impl Observation {
             requests_told: self.requests_told,
             untold_requests: self.tracer.untold_requests(),
             traffic_told: self.tracer.tells_traffic(),
+            tasks: parked.tasks,
         };
         let (attributed, events) = self.attribution.finish(finish, &facts);
         Collected {

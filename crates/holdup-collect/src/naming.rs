@@ -10,7 +10,7 @@ pub(super) use unread::told as unread_told;
 
 use super::asleep;
 use super::dumps::Dumped;
-use super::goroutines;
+use super::goroutines::{self, Parked};
 use super::interpreters::{self, Interpreters};
 use super::neighbours::Neighbours;
 use super::outsiders::{Met, Outsiders};
@@ -356,7 +356,7 @@ impl Naming {
     }
 
     /// What goroutines wait for that are parked now.
-    pub(super) fn parked(&mut self) -> Vec<NotMeasured> {
+    pub(super) fn parked(&mut self) -> Parked {
         let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
         goroutines::parked(&mut self.user_stacks, processes)
     }

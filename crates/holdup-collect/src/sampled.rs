@@ -226,7 +226,8 @@ impl Sampling {
             count: shortfall.threads,
             ns: 0,
         });
-        self.not_measured.extend(self.stacks.parked());
+        let parked = self.stacks.parked();
+        self.not_measured.extend(parked.not_measured);
         self.not_measured.extend(self.stacks.refused_interpreters());
         let user_stacks = self.stacks.finish();
         let build_ids = user_stacks.build_ids();
@@ -256,6 +257,7 @@ impl Sampling {
             losses: losses.into_iter().collect(),
             not_measured: [not_measured, super::naming::unread_told(&named.unread)].concat(),
             own_cost: own_cpu_time(),
+            tasks: parked.tasks,
             ..Finish::default()
         };
         let (mut attributed, mut events) = self.attribution.finish(finish, &facts);

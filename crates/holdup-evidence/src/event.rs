@@ -11,7 +11,10 @@ use crate::churn::{Conversation, Hello, MadeBy, Turned};
 use crate::jvm::{JvmPause, JvmStop};
 use crate::network::{Connection, NameAsked, TcpState};
 use crate::ran_instead::RanInstead;
-use crate::{Call, Frame, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId, RuntimeLock, UserStackId};
+use crate::{
+    Call, Frame, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId, RuntimeLock, RuntimeTask,
+    UserStackId,
+};
 use serde::{Deserialize, Serialize};
 
 /// A thread of the run. The source numbers threads itself, because the kernel reuses tids and changes them
@@ -548,4 +551,7 @@ pub struct Finish {
     /// Whether what is sent and received on sockets is told.
     #[serde(default)]
     pub traffic_told: bool,
+    /// Tasks of runtimes, as they were at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<RuntimeTask>,
 }

@@ -22,6 +22,7 @@ pub mod observed;
 mod ran_instead;
 pub mod randomness;
 mod runtime_lock;
+mod runtime_task;
 pub mod units;
 
 pub use attached::{
@@ -43,6 +44,7 @@ pub use object::{DeviceNumber, Object, ObjectId, ObjectKind, SocketAddress};
 pub use observed::Observed;
 pub use ran_instead::{Allowed, RanInstead, Scheduling};
 pub use runtime_lock::{RuntimeLock, RuntimeLockKind, RuntimeLockSource};
+pub use runtime_task::{RuntimeTask, TaskDoes, TaskRuntime};
 
 /// A duration, or an instant on `CLOCK_MONOTONIC`, in nanoseconds.
 pub type Ns = u64;

@@ -1,7 +1,9 @@
-//! What Go's runtime calls the waits of goroutines.
+//! What Go's runtime calls the waits of goroutines, and whose functions are whose.
 //!
-//! In: a reason as the runtime's own dumps print it. Out: whether it is of a goroutine of the runtime itself, which stands there
-//! when nothing is wrong and which the runtime leaves out of its own dumps.
+//! In: a reason as the runtime's own dumps print it, and names of functions. Out: what a goroutine waits for, whether it has no work,
+//! and which of its functions is the application's.
+
+use holdup_evidence::{Cause, Frame};
 
 /// What the runtime's own goroutines wait for: the collector's workers, its sweeper and its scavenger, who runs finalizers and
 /// cleanups, who forces a collection, who counts processors, and who reads traces.
@@ -17,15 +19,138 @@ const OF_THE_RUNTIME: [&str; 9] = [
     "trace reader (blocked)",
 ];
 
+/// Waits of a program's goroutine for the collector.
+const FOR_COLLECTOR: [&str; 7] = [
+    "GC assist marking",
+    "GC assist wait",
+    "garbage collection",
+    "garbage collection scan",
+    "wait for GC cycle",
+    "GC mark termination",
+    "dumping heap",
+];
+
+/// Waits for other goroutines, and what a report calls what they wait for.
+const FOR_OTHERS: [(&str, &str); 15] = [
+    ("chan receive", "a channel to receive from"),
+    ("chan receive (nil chan)", "a nil channel"),
+    ("chan receive (synctest)", "a channel to receive from"),
+    ("chan receive (durable)", "a channel to receive from"),
+    ("chan send", "a channel to send to"),
+    ("chan send (nil chan)", "a nil channel"),
+    ("select", "one of several channels"),
+    ("semacquire", "a semaphore"),
+    ("sync.Mutex.Lock", "a sync.Mutex"),
+    ("sync.RWMutex.RLock", "a sync.RWMutex, to read"),
+    ("sync.RWMutex.Lock", "a sync.RWMutex, to write"),
+    ("sync.Cond.Wait", "a sync.Cond"),
+    ("sync.WaitGroup.Wait", "a sync.WaitGroup"),
+    ("coroutine", "a coroutine"),
+    ("synctest.Wait", "the goroutines of a test"),
+];
+
+/// A `select` without cases: nothing can end it, and programs rest their main goroutine so.
+const RESTS: &str = "select (no cases)";
+
+/// Functions below which a goroutine of a library has no work: one waits for a client or a signal, one opens connections of a pool when
+/// there are too few, one closes those that are too old.
+const WITHOUT_WORK: [&str; 5] = [
+    "internal/poll.(*FD).Accept",
+    "os/signal.signal_recv",
+    "os/signal.loop",
+    "database/sql.(*DB).connectionOpener",
+    "database/sql.(*DB).connectionCleaner",
+];
+
+/// First elements of the import paths of Go's own packages. `main` is not one of them, and a module's path has a dot in its first.
+const OWN_PACKAGES: &str = "archive bufio bytes cmp compress container context crypto database debug embed encoding errors expvar \
+    flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect regexp runtime slices sort \
+    strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak";
+
+/// What a goroutine waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// The cause.
+    pub cause: Cause,
+    /// What a report calls it; `None` where the reason says nothing of it.
+    pub what: Option<&'static str>,
+}
+
 /// Whether a goroutine that waits for this is the runtime's own.
 #[must_use]
 pub fn is_of_the_runtime(reason: &str) -> bool {
     OF_THE_RUNTIME.contains(&reason)
 }
 
+/// What a parked goroutine waits for, by its reason and its stack, innermost frame first.
+#[must_use]
+pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {
+    let wait = |cause, what| Wait { cause, what };
+    let stands_in = |name: &str| stack.iter().any(|frame| frame.symbol.as_deref() == Some(name));
+    let Some(reason) = reason else {
+        return wait(Cause::Unknown, None);
+    };
+    if is_of_the_runtime(reason) {
+        return wait(Cause::Idle, Some("work of Go's runtime"));
+    }
+    if reason == RESTS || WITHOUT_WORK.iter().any(|name| stands_in(name)) {
+        return wait(Cause::Idle, None);
+    }
+    if FOR_COLLECTOR.contains(&reason) {
+        return wait(Cause::RuntimeGc, Some("the collector"));
+    }
+    match reason {
+        "sleep" => wait(Cause::TimerSleep, Some("a timer")),
+        // The kinds of descriptors are not told apart: a pipe and a Unix socket park a goroutine in the same functions.
+        "IO wait" if stands_in("net.(*netFD).connect") => wait(Cause::NetConnect, None),
+        "IO wait" => wait(Cause::PollWait, Some("a descriptor")),
+        _ => match FOR_OTHERS.iter().find(|(known, _)| *known == reason) {
+            Some((_, what)) => wait(Cause::LockFutex, Some(what)),
+            None => wait(Cause::Unknown, None),
+        },
+    }
+}
+
+/// The application's function in which a goroutine stands: the innermost that is neither of Go's own packages nor of a module that
+/// was fetched.
+#[must_use]
+pub fn application(stack: &[Frame]) -> Option<&Frame> {
+    stack.iter().find(|frame| {
+        let symbol = frame.symbol.as_deref();
+        symbol.is_some_and(|symbol| !is_gos_own(symbol)) && !frame.file.as_deref().is_some_and(is_fetched)
+    })
+}
+
+/// Whether a function is of one of Go's own packages: `net/http.(*Server).Serve`, `runtime.gopark`.
+fn is_gos_own(symbol: &str) -> bool {
+    let first = symbol.split(['/', '.']).next().unwrap_or(symbol);
+    let path_goes_on = symbol[first.len()..].starts_with('/');
+    // `go.uber.org/…` is no package of Go's: only `go/…` is. What the compiler makes itself has names such as `go:…` and `type:…`.
+    match first {
+        "go" => path_goes_on,
+        _ => first.contains(':') || OWN_PACKAGES.split_whitespace().any(|own| own == first),
+    }
+}
+
+/// Whether a file is of a module that was fetched: below the module cache or a `vendor` folder, or, where paths are trimmed,
+/// below a folder with a version.
+fn is_fetched(file: &str) -> bool {
+    let mut folders = file.rsplit('/').skip(1);
+    file.contains("/pkg/mod/") || folders.any(|folder| folder == "vendor" || folder.contains("@v"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_of_the_runtime;
+    use super::{application, is_gos_own, is_of_the_runtime, wait};
+    use holdup_evidence::{Cause, Frame};
+
+    fn frame(symbol: &str, file: &str) -> Frame {
+        Frame {
+            symbol: Some(symbol.to_owned()),
+            file: (!file.is_empty()).then(|| file.to_owned()),
+            ..Frame::default()
+        }
+    }
 
     #[test]
     fn the_programs_own_waits_are_none_of_the_runtimes() {
@@ -46,5 +171,46 @@ mod tests {
         ] {
             assert!(is_of_the_runtime(reason), "{reason}");
         }
+    }
+
+    #[test]
+    fn a_reason_says_what_is_waited_for() {
+        let cause = |reason: &str, symbol: &str| wait(Some(reason), &[frame(symbol, "")]).cause;
+        assert_eq!(cause("sync.Mutex.Lock", "main.pay"), Cause::LockFutex);
+        assert_eq!(cause("chan receive", "main.pay"), Cause::LockFutex);
+        assert_eq!(
+            cause("chan receive", "database/sql.(*DB).connectionOpener"),
+            Cause::Idle
+        );
+        assert_eq!(cause("IO wait", "internal/poll.(*FD).Accept"), Cause::Idle);
+        assert_eq!(cause("IO wait", "internal/poll.(*FD).Read"), Cause::PollWait);
+        assert_eq!(cause("IO wait", "net.(*netFD).connect"), Cause::NetConnect);
+        assert_eq!(cause("sleep", "time.Sleep"), Cause::TimerSleep);
+        assert_eq!(cause("GC assist wait", "main.pay"), Cause::RuntimeGc);
+        assert_eq!(cause("finalizer wait", "runtime.runfinq"), Cause::Idle);
+        assert_eq!(cause("a reason of Go 1.40", "main.pay"), Cause::Unknown);
+        assert_eq!(wait(None, &[]).cause, Cause::Unknown);
+    }
+
+    #[test]
+    fn the_innermost_function_of_the_program_is_the_applications() {
+        let stack = [
+            frame("runtime.gopark", "/opt/go/src/runtime/proc.go"),
+            frame("sync.(*Mutex).Lock", "sync/mutex.go"),
+            frame(
+                "github.com/lib/pq.(*conn).query",
+                "/root/go/pkg/mod/github.com/lib/pq@v1.2.3/conn.go",
+            ),
+            frame("github.com/x/y.Do", "github.com/x/y@v0.1.0/do.go"),
+            frame("example.org/shop/vendored.Do", "/srv/shop/vendor/z.org/do.go"),
+            frame("example.org/shop/db.Query", "/srv/shop/db/query.go"),
+            frame("main.main", "/srv/shop/main.go"),
+        ];
+        let asks = |stack| application(stack).and_then(|frame| frame.symbol.clone());
+        assert_eq!(asks(&stack).as_deref(), Some("example.org/shop/db.Query"));
+        assert_eq!(asks(&stack[..2]), None);
+        assert!(is_gos_own("go/types.Check") && !is_gos_own("go.uber.org/zap.New"));
+        assert!(is_gos_own("net/http.(*Server).Serve") && !is_gos_own("main.(*net).http"));
+        assert!(is_gos_own("type:.eq.main.pair") && !is_gos_own("shop/db.Query"));
     }
 }

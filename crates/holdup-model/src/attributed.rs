@@ -9,6 +9,7 @@ mod fact;
 mod judged;
 mod requests;
 mod source;
+mod task;
 
 pub use clients::AwaitedClients;
 pub use common::{Common, Interrupt};
@@ -20,6 +21,7 @@ pub use fact::{
 pub use judged::{Certainty, Judge, JudgedBy, Reason};
 pub use requests::{HeldByTimer, OfListener, Requests, SlowRequest};
 pub use source::Source;
+pub use task::{Task, TaskState};
 
 use crate::churn::Churn;
 use crate::connections::{Connections, TcpSeen};
@@ -70,6 +72,9 @@ pub struct Attributed {
     pub host_figures: HostFigures,
     /// What it would have taken without its waits; `None` where nobody asked.
     pub predictions: Option<Predictions>,
+    /// Tasks of runtimes, as they were when observation ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<Task>,
 }
 
 /// How much time, in how many pieces.

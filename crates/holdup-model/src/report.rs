@@ -14,6 +14,7 @@ mod jvm;
 mod machine;
 mod recording;
 mod scaling;
+mod task;
 
 pub use account::{AccountBasis, AccountLine, AccountOutcome};
 pub use artefact::{Artefact, FilesWithin, Misunderstood};
@@ -29,6 +30,7 @@ pub use jvm::{Jvm, JvmDump};
 pub use machine::Machine;
 pub use recording::{Recording, RecordingBreak, Unlike, UnlikeCause, UnlikeSegment};
 pub use scaling::{PerOperation, Scaling, ScalingPoint, ScalingVerdict};
+pub use task::{Task, TaskAsker};
 
 use crate::attributed::{How, HowKnown, JudgedBy, Resource};
 use crate::finding::{Confidence, Severity};
@@ -70,8 +72,7 @@ pub struct Report {
     pub ruled_out: Vec<RuledOut>,
     /// Rules that could not tell, and what they miss.
     pub cannot_tell: Vec<CannotTell>,
-    /// The artefacts that were read, and how much of each was understood; empty but for `holdup read` and
-    /// `holdup boot`.
+    /// The artefacts that were read, and how much of each was understood; empty but for `holdup read` and `holdup boot`.
     #[serde(default)]
     pub artefacts: Vec<Artefact>,
     /// The largest things that the artefacts show, with or without a finding, the first of them first; only of `holdup read`.
@@ -92,6 +93,9 @@ pub struct Report {
     /// Java virtual machines among what was observed.
     #[serde(default)]
     pub jvms: Vec<Jvm>,
+    /// Tasks of language runtimes, as they were when observation ended: goroutines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<Task>,
     /// BEFORE beside AFTER; only of `holdup diff`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,

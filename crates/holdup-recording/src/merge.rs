@@ -84,6 +84,8 @@ impl Merging {
         let begin = next.head.started_unix.saturating_sub(whole.head.started_unix);
         self.windows
             .add(u64::try_from(begin).unwrap_or(0), &next.attributed.windows);
+        // Tasks are those of the end.
+        whole.attributed.tasks = std::mem::take(&mut next.attributed.tasks);
         whole.attributed.host_figures.append(
             u64::try_from(begin).unwrap_or(0),
             std::mem::take(&mut next.attributed.host_figures),

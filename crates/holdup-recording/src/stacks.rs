@@ -43,7 +43,8 @@ fn places(attributed: &mut Attributed) -> impl Iterator<Item = &mut Vec<Frame>> 
         let connections = churn.connections.iter_mut().map(|one| &mut one.by.stack);
         made.chain(connections)
     });
-    waits.chain(churn)
+    let tasks = attributed.tasks.iter_mut().map(|task| &mut task.stack);
+    waits.chain(churn).chain(tasks)
 }
 
 impl Stacks {

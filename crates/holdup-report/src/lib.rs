@@ -12,7 +12,7 @@ use holdup_model::finding::{self, Verdicts};
 use holdup_model::report::{
     Asker, Backend, CannotTell, CauseShare, Coverage, Elsewhere, Evidence, Finding, Holder, Jvm, Link,
     ListenerRequests, Lost, MoreOf, NotMeasured, RanInstead, Remedy, Report, Requests, RuledOut, SCHEMA,
-    SlowRequests, StackFrame, SubjectKind, Thread, Tool, Wait,
+    SlowRequests, StackFrame, SubjectKind, Task, TaskAsker, Thread, Tool, Wait,
 };
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -103,6 +103,7 @@ pub fn build(
         host: None,
         churn: attributed.churn.as_ref().map(churn::churn),
         jvms: facts.jvms.iter().map(Jvm::from).collect(),
+        tasks: attributed.tasks.iter().map(task).collect(),
         comparison: None,
         scaling: None,
         experiment: None,
@@ -321,6 +322,31 @@ fn asker(asker: &attributed::Asker) -> Asker {
         frame: asker.frame.clone(),
         module: asker.module.clone(),
         stack: asker.stack.iter().map(stack_frame).collect(),
+    }
+}
+
+fn task(task: &attributed::Task) -> Task {
+    let place = task.place.as_ref();
+    Task {
+        runtime: task.runtime,
+        id: task.id.to_string(),
+        name: None,
+        state: task.state,
+        cause: task.cause,
+        since_ns: task.since,
+        ns: task.ns,
+        asker: TaskAsker {
+            pid: task.pid,
+            process: task.process.clone(),
+            frame: place.and_then(|frame| frame.symbol.clone()),
+            module: place.and_then(|frame| frame.module.clone()),
+            file: place.and_then(|frame| frame.file.clone()),
+            line: place.and_then(|frame| frame.line),
+            stack: task.stack.iter().map(stack_frame).collect(),
+        },
+        resource: task.resource.clone(),
+        held_by: None,
+        awaited_by: Vec::new(),
     }
 }
 

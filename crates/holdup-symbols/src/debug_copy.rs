@@ -6,21 +6,25 @@
 //! file could be any device or FIFO. Nobody else can change the copy, and it links to nothing.
 
 use crate::elf::{Elf, Head, Section};
+use flate2::read::ZlibDecoder;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use object::LittleEndian;
 use object::elf::{
-    ELFCLASS64, ELFDATA2LSB, ELFMAG, ELFOSABI_NONE, ET_DYN, EV_CURRENT, FileFlags, FileHeader64, Ident,
-    Machine, SHF_COMPRESSED, SHT_NOBITS, SHT_NULL, SHT_STRTAB, SectionFlags, SectionHeader64, SectionType,
-    SymbolSection,
+    CompressionHeader64, ELFCLASS64, ELFCOMPRESS_ZLIB, ELFDATA2LSB, ELFMAG, ELFOSABI_NONE, ET_DYN,
+    EV_CURRENT, FileFlags, FileHeader64, Ident, Machine, SHF_COMPRESSED, SHT_NOBITS, SHT_NULL, SHT_STRTAB,
+    SectionFlags, SectionHeader64, SectionType, SymbolSection,
 };
 use object::endian::{U16, U32, U64};
-use object::pod::{bytes_of, bytes_of_slice};
+use object::pod::{self, bytes_of, bytes_of_slice};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
 /// Most debug information that is copied, in bytes; a browser's is larger, and does without.
 const DEBUG_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+/// A packed section unpacks to so many times its size at most. Those of Go programs come to three times.
+const UNPACKED_TIMES: u64 = 8;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
@@ -35,9 +39,13 @@ pub(crate) fn debug_copy(elf: &Elf) -> Option<File> {
     write(elf, &sections).ok()
 }
 
-/// How many bytes the copy has; 0 where there is none, or too much of it.
+/// How many bytes the copy has at most; 0 where there is none, or too much of it.
 pub(crate) fn debug_bytes(head: &Head) -> u64 {
-    let sizes = wanted(head).into_iter().map(|section| section.size);
+    let size = |section: &Section| match is_packed(section) {
+        true => section.size.saturating_mul(UNPACKED_TIMES),
+        false => section.size,
+    };
+    let sizes = wanted(head).into_iter().map(size);
     Some(sizes.fold(0, u64::saturating_add))
         .filter(|bytes| *bytes <= DEBUG_BYTES_MAX)
         .unwrap_or(0)
@@ -49,7 +57,6 @@ fn wanted(head: &Head) -> Vec<&Section> {
             // This one names another file.
             && section.name != ".debug_sup"
             && section.kind != SHT_NOBITS.0
-            && section.flags & SHF_COMPRESSED.0 == 0
     };
     head.sections.iter().filter(wanted).collect()
 }
@@ -68,11 +75,16 @@ fn write(elf: &Elf, sections: &[&Section]) -> io::Result<File> {
     // Index 0 means "no section".
     let mut headers = vec![section_header(0, SHT_NULL, 0, 0)];
     for section in sections {
-        let bytes = elf
-            .bytes(section, DEBUG_BYTES_MAX)
-            .ok_or(io::ErrorKind::UnexpectedEof)?;
+        let bytes = match is_packed(section) {
+            true => elf
+                .packed(section, DEBUG_BYTES_MAX)
+                .and_then(|packed| unpacked(&packed)),
+            false => elf.bytes(section, DEBUG_BYTES_MAX),
+        };
+        let bytes = bytes.ok_or(io::ErrorKind::UnexpectedEof)?;
         let kind = SectionType(section.kind);
-        headers.push(section_header(names.len(), kind, append(&bytes)?, section.size));
+        let size = bytes.len() as u64;
+        headers.push(section_header(names.len(), kind, append(&bytes)?, size));
         names.extend_from_slice(section.name.as_bytes());
         names.push(0);
     }
@@ -90,6 +102,28 @@ fn write(elf: &Elf, sections: &[&Section]) -> io::Result<File> {
         0,
     )?;
     Ok(copy)
+}
+
+/// Whether a section is packed, as Go's linker does it.
+fn is_packed(section: &Section) -> bool {
+    section.flags & SHF_COMPRESSED.0 != 0
+}
+
+/// What a packed section holds, if it is packed by zlib and is as large as it says.
+fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
+    let (header, packed_bytes) = pod::from_bytes::<CompressionHeader64<LittleEndian>>(packed).ok()?;
+    let (kind, size) = (header.ch_type.get(ENDIAN), header.ch_size.get(ENDIAN));
+    let most = (packed.len() as u64).saturating_mul(UNPACKED_TIMES);
+    if kind != ELFCOMPRESS_ZLIB || size > most {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    // One byte more shows that it is larger than it says.
+    ZlibDecoder::new(packed_bytes)
+        .take(size.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .ok()?;
+    (bytes.len() as u64 == size).then_some(bytes)
 }
 
 fn section_header(name: usize, kind: SectionType, offset: u64, size: u64) -> SectionHeader {
@@ -131,5 +165,39 @@ fn file_header(machine: u16, section_table: u64, sections: u16) -> FileHeader64<
         e_shentsize: U16::new(ENDIAN, size_of::<SectionHeader>() as u16),
         e_shnum: U16::new(ENDIAN, sections),
         e_shstrndx: U16::new(ENDIAN, SymbolSection(sections - 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unpacked;
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+    use std::io::Write;
+
+    fn packed(kind: u32, size: u64, bytes: &[u8]) -> Vec<u8> {
+        let mut section = Vec::new();
+        section.extend(kind.to_le_bytes());
+        section.extend([0; 4]);
+        section.extend(size.to_le_bytes());
+        section.extend(1_u64.to_le_bytes());
+        let mut zlib = ZlibEncoder::new(section, Compression::default());
+        zlib.write_all(bytes).unwrap();
+        zlib.finish().unwrap()
+    }
+
+    #[test]
+    fn a_packed_section_is_as_large_as_it_says_or_is_not_used() {
+        let bytes: Vec<u8> = (0..200).collect();
+        assert_eq!(unpacked(&packed(1, 200, &bytes)), Some(bytes.clone()));
+        assert_eq!(unpacked(&packed(1, 199, &bytes)), None);
+        assert_eq!(unpacked(&packed(1, 201, &bytes)), None);
+        assert_eq!(unpacked(&packed(2, 200, &bytes)), None, "another way to pack");
+        let whole = packed(1, 200, &bytes);
+        for end in 0..whole.len() {
+            assert_eq!(unpacked(&whole[..end]), None, "{end}");
+        }
+        let bomb = packed(1, 1 << 20, &vec![0; 1 << 20]);
+        assert_eq!(unpacked(&bomb), None, "a thousand times its size");
     }
 }

@@ -125,7 +125,15 @@ impl Elf {
     /// A section's bytes, unless it is larger than `limit` bytes, compressed, or not all there.
     pub(crate) fn bytes(&self, section: &Section, limit: u64) -> Option<Vec<u8>> {
         let compressed = section.flags & SHF_COMPRESSED.0 != 0;
-        if section.kind == SHT_NOBITS.0 || compressed || section.size > limit {
+        match compressed {
+            true => None,
+            false => self.packed(section, limit),
+        }
+    }
+
+    /// A section's bytes as they are in the file, compressed or not, unless there are more than `limit` or not all are there.
+    pub(crate) fn packed(&self, section: &Section, limit: u64) -> Option<Vec<u8>> {
+        if section.kind == SHT_NOBITS.0 || section.size > limit {
             return None;
         }
         read(&self.file, section.offset, section.size).ok()

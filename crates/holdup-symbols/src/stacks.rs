@@ -319,6 +319,11 @@ impl UserStacks {
             self.modules.used_by(frame.module, raw.process);
         }
         frames.extend(interpreted.iter().filter_map(|one| self.told.interpreted(one)));
+        self.number(frames)
+    }
+
+    /// The number of a stack: that of an equal one if there is one.
+    fn number(&mut self, mut frames: Vec<Address>) -> UserStackId {
         if let Some(&id) = self.ids.get(frames.as_slice()) {
             return id;
         }
@@ -335,6 +340,31 @@ impl UserStacks {
         self.stacks.push(Arc::clone(&stack));
         self.ids.insert(stack, id);
         id
+    }
+
+    /// Gives a number to a stack whose addresses are known: the first is an instruction, the others are return addresses.
+    pub fn intern_known(&mut self, process: ProcessKey, addresses: &[u64]) -> UserStackId {
+        let space = self.spaces.of(process);
+        let mut frames = Vec::new();
+        for (at, address) in addresses.iter().enumerate().take(FRAMES_MAX) {
+            let caller = at > 0;
+            let pc = address.wrapping_sub(u64::from(caller));
+            // What is no code of a file was no return address.
+            let Some(region) = space
+                .find(pc)
+                .filter(|region| region.module != ModuleId::ANONYMOUS)
+            else {
+                break;
+            };
+            let offset = region.offset.wrapping_add(pc - region.start);
+            self.modules.used_by(region.module, process);
+            frames.push(Address {
+                module: region.module,
+                caller,
+                looked_up: self.modules.address_of(region.module, offset),
+            });
+        }
+        self.number(frames)
     }
 
     /// Gives code without a file to the process's list of it, where there is one.

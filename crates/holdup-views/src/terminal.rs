@@ -22,6 +22,7 @@ pub mod randomness;
 mod recorded;
 mod requests;
 pub(crate) mod scale;
+mod tasks;
 pub(crate) mod told;
 mod way;
 mod who;
@@ -87,6 +88,7 @@ fn whole(sheet: &mut Sheet, report: &Report) {
     recorded::write(sheet, report);
     elsewhere::write(sheet, report);
     jvm::write(sheet, report);
+    tasks::write(sheet, report);
     requests::write(sheet, report);
     churn::write(sheet, report);
     sheet.blank();

@@ -128,6 +128,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     let pieces = std::mem::take(&mut run.book.pieces);
     let places = (rows.as_slice(), threads.as_slice());
     whole.timeline = when.timeline(pieces, &folded, &run.tasks, &mut run.book.whats, places);
+    whole.tasks = super::runtime_tasks::tasks(finish);
     whole.coverage = coverage(&whole, finish, &run.faults);
     if let Some(graph) = run.graph.take() {
         whole.predictions = Some(crate::prediction::predict(*graph, &whole));

@@ -55,6 +55,7 @@ mod requests;
 mod retold;
 mod rows;
 mod run_path;
+mod runtime_tasks;
 mod site;
 mod slow_requests;
 mod spins;

@@ -5,7 +5,7 @@
 //! stacks. A running thread's registers are all known, where it may be seen at all.
 
 use super::machines::{Began, is_machine};
-use crate::goroutines;
+use crate::goroutines::{self, Parked};
 use crate::interpreters::{self, Interpreters, Turns};
 use holdup_evidence::{NotMeasured, Ns, UserStackId};
 use holdup_proc::maps;
@@ -84,7 +84,7 @@ impl SampledStacks {
     }
 
     /// What goroutines wait for that are parked now.
-    pub(super) fn parked(&mut self) -> Vec<NotMeasured> {
+    pub(super) fn parked(&mut self) -> Parked {
         let keys = |(pid, process): (&u32, &Process)| Some((*pid, process.key?));
         goroutines::parked(&mut self.stacks, self.processes.iter().filter_map(keys))
     }

@@ -7,11 +7,11 @@ use holdup_evidence::observed::{
     Metric, Point, Quote, SeenThread, Series, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
 };
 use holdup_evidence::randomness::Randomness;
-use holdup_evidence::{Cause, Frame, Jvm, Language, Observed, SystemFacts};
+use holdup_evidence::{Cause, Frame, Jvm, Language, Observed, SystemFacts, TaskRuntime};
 use holdup_model::attributed::Attributed;
 use holdup_model::attributed::{
     Asker, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace, Queue,
-    Requests, Resource, ResourceKind, SlowRequest, Tally, ThreadLedger, ThreadName,
+    Requests, Resource, ResourceKind, SlowRequest, Tally, TaskState, ThreadLedger, ThreadName,
 };
 use holdup_model::attributed::{Certainty, Judge, JudgedBy, Reason};
 use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
@@ -255,6 +255,24 @@ impl Dice {
                     shares: dice.list(4, |dice| dice.some(|dice| dice.below(1_000) as f64 / 1e3)),
                 }),
             },
+            tasks: self.list(3, |dice| holdup_model::attributed::Task {
+                runtime: TaskRuntime::Go,
+                pid: dice.below(9) as u32,
+                process: dice.text(),
+                id: dice.number(),
+                state: dice.of(&[
+                    TaskState::Running,
+                    TaskState::Ready,
+                    TaskState::Waiting,
+                    TaskState::Idle,
+                ]),
+                cause: dice.of(&[Cause::LockFutex, Cause::Idle]),
+                since: dice.number(),
+                ns: dice.number(),
+                resource: Resource::named(ResourceKind::Lock, dice.text()),
+                place: None,
+                stack: dice.list(3, Dice::frame),
+            }),
             predictions: self.some(|dice| Predictions {
                 list: dice.list(2, |dice| Prediction {
                     without: dice.of(&[Cause::DiskSync, Cause::NetDns]),

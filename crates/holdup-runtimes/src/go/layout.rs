@@ -44,7 +44,7 @@ pub(super) struct Layout {
     pub(super) status: u64,
     /// Its number.
     pub(super) id: u64,
-    /// When the collector met it waiting.
+    /// About since when it waits.
     pub(super) since: u64,
     /// What it waits for, a byte.
     pub(super) reason: u64,

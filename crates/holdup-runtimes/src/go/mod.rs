@@ -67,7 +67,8 @@ pub struct Goroutine {
     pub status: Status,
     /// What it waits for, in the runtime's words: `chan receive`, `sync.Mutex.Lock`, `IO wait`.
     pub reason: Option<String>,
-    /// When the collector last met it waiting, nanoseconds of the runtime's clock: it waits since before that. Zero if never.
+    /// About since when it waits, nanoseconds of the runtime's clock; zero where that is not noted. A collection that finds it waiting
+    /// notes the end of the collection before it.
     pub seen_waiting: u64,
     /// Where it stands, innermost first: the first is an instruction, the others are return addresses.
     pub addresses: Vec<u64>,

@@ -7,7 +7,7 @@ use super::entry::Depth;
 use super::picture::{Entry, picture, too_little_seen};
 use super::{
     artefacts, boot, churn, comparison, elsewhere, entry, experiment, host, jvm, margins, prediction,
-    randomness, recorded, requests, scale,
+    randomness, recorded, requests, scale, tasks,
 };
 use crate::sheet::{Said, Sheet};
 use crate::style::Style;
@@ -172,6 +172,7 @@ fn of_watched(sheet: &mut Sheet, report: &Report, told: &mut Told) {
     recorded::write(sheet, report);
     elsewhere::write(sheet, report);
     jvm::write(sheet, report);
+    tasks::write(sheet, report);
     requests::write(sheet, report);
     churn::write(sheet, report);
     told.about = sheet.take_said();

@@ -1,0 +1,142 @@
+//! Tasks of runtimes, as the report has them.
+//!
+//! In: tasks as they were when observation ended, and the frames of their stacks. Out: what each waited for, and where in the
+//! application's code. Their waits are none of the threads', so the ledger is as it was.
+
+use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime};
+use holdup_knowledge::go;
+use holdup_model::attributed::{Resource, ResourceKind, Task, TaskState};
+
+/// All tasks.
+pub(super) fn tasks(finish: &Finish) -> Vec<Task> {
+    finish.tasks.iter().map(|one| task(one, finish)).collect()
+}
+
+fn task(one: &RuntimeTask, finish: &Finish) -> Task {
+    let stack = one
+        .stack
+        .and_then(|stack| finish.user_stacks.get(stack.0 as usize))
+        .map_or(&[][..], Vec::as_slice);
+    let (state, cause, what) = match one.does {
+        TaskDoes::Runs => (TaskState::Running, Cause::CpuUser, None),
+        TaskDoes::Ready => (TaskState::Ready, Cause::SchedRunqueue, None),
+        // What the call is for is told of the thread that makes it.
+        TaskDoes::Calls => (TaskState::Waiting, Cause::Unknown, Some("a system call")),
+        TaskDoes::Waits => waits(one, stack),
+    };
+    let since = match state {
+        TaskState::Running | TaskState::Ready => None,
+        // The runtime's clock is another one in a time namespace.
+        TaskState::Waiting | TaskState::Idle => one.since.and_then(|since| finish.ended.checked_sub(since)),
+    };
+    let since = since.unwrap_or_default();
+    Task {
+        runtime: one.runtime,
+        pid: one.pid,
+        process: one.process.clone(),
+        id: one.id,
+        state,
+        cause,
+        since,
+        ns: since.min(finish.ended.saturating_sub(finish.started)),
+        resource: what.map_or_else(Resource::default, |what| Resource::named(kind(cause), what)),
+        place: place(one.runtime, stack).cloned(),
+        stack: stack.to_vec(),
+    }
+}
+
+fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Cause, Option<&'static str>) {
+    let wait = match one.runtime {
+        TaskRuntime::Go => go::wait(one.reason.as_deref(), stack),
+    };
+    let state = match wait.cause {
+        Cause::Idle => TaskState::Idle,
+        _ => TaskState::Waiting,
+    };
+    (state, wait.cause, wait.what)
+}
+
+fn place(runtime: TaskRuntime, stack: &[Frame]) -> Option<&Frame> {
+    match runtime {
+        TaskRuntime::Go => go::application(stack),
+    }
+}
+
+fn kind(cause: Cause) -> ResourceKind {
+    match cause {
+        Cause::LockFutex => ResourceKind::Lock,
+        Cause::PollWait | Cause::NetConnect => ResourceKind::Socket,
+        _ => ResourceKind::Name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tasks;
+    use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime, UserStackId};
+    use holdup_model::attributed::TaskState;
+
+    fn one(id: u64, does: TaskDoes, reason: Option<&str>, since: Option<u64>) -> RuntimeTask {
+        RuntimeTask {
+            runtime: TaskRuntime::Go,
+            pid: 7,
+            process: "shop".to_owned(),
+            id,
+            does,
+            reason: reason.map(str::to_owned),
+            since,
+            stack: Some(UserStackId(0)),
+        }
+    }
+
+    #[test]
+    fn a_task_has_its_cause_its_place_and_how_long_it_has_waited() {
+        let frame = |symbol: &str, line| Frame {
+            symbol: Some(symbol.to_owned()),
+            line: Some(line),
+            ..Frame::default()
+        };
+        let finish = Finish {
+            started: 1_000,
+            ended: 3_000,
+            user_stacks: vec![vec![
+                frame("runtime.gopark", 9),
+                frame("sync.(*Mutex).Lock", 8),
+                frame("main.pay", 41),
+            ]],
+            tasks: vec![
+                one(1, TaskDoes::Waits, Some("sync.Mutex.Lock"), Some(500)),
+                one(2, TaskDoes::Waits, Some("finalizer wait"), Some(9_000)),
+                one(3, TaskDoes::Runs, None, Some(500)),
+                one(4, TaskDoes::Calls, None, None),
+                RuntimeTask {
+                    stack: Some(UserStackId(8)),
+                    ..one(5, TaskDoes::Ready, None, None)
+                },
+            ],
+            ..Finish::default()
+        };
+        let told = tasks(&finish);
+        let each: Vec<_> = told
+            .iter()
+            .map(|task| (task.id, task.state, task.cause, task.since, task.ns))
+            .collect();
+        assert_eq!(
+            each,
+            [
+                (1, TaskState::Waiting, Cause::LockFutex, 2_500, 2_000),
+                (2, TaskState::Idle, Cause::Idle, 0, 0),
+                (3, TaskState::Running, Cause::CpuUser, 0, 0),
+                (4, TaskState::Waiting, Cause::Unknown, 0, 0),
+                (5, TaskState::Ready, Cause::SchedRunqueue, 0, 0),
+            ]
+        );
+        assert_eq!(told[0].resource.name, "a sync.Mutex");
+        let place = told[0].place.as_ref().unwrap();
+        assert_eq!(
+            (place.symbol.as_deref(), place.line),
+            (Some("main.pay"), Some(41))
+        );
+        assert_eq!((told[4].stack.len(), &told[4].place), (0, &None));
+    }
+}

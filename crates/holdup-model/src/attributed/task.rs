@@ -1,0 +1,57 @@
+//! Tasks of language runtimes, as the report has them.
+
+use super::Resource;
+use holdup_evidence::{Cause, Frame, Ns, TaskRuntime};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a task did when observation ended.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskState {
+    /// A thread ran it.
+    Running,
+    /// It could run, and no thread ran it.
+    Ready,
+    /// It waited for something.
+    #[default]
+    Waiting,
+    /// It had no work, or is the runtime's own.
+    Idle,
+}
+
+/// A task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Whose it is.
+    pub runtime: TaskRuntime,
+    /// Process id.
+    pub pid: u32,
+    /// The process's name.
+    #[serde(default)]
+    pub process: String,
+    /// Its number in the program.
+    pub id: u64,
+    /// What it did.
+    #[serde(default)]
+    pub state: TaskState,
+    /// What for.
+    pub cause: Cause,
+    /// About how long it had waited, by the runtime's own note; 0 where there is none.
+    #[serde(default)]
+    pub since: Ns,
+    /// Of that, under observation.
+    #[serde(default)]
+    pub ns: Ns,
+    /// What it waited for.
+    #[serde(default)]
+    pub resource: Resource,
+    /// Where it stood in the application's code.
+    #[serde(default)]
+    pub place: Option<Frame>,
+    /// Its whole stack, innermost first.
+    #[serde(default)]
+    pub stack: Vec<Frame>,
+}
