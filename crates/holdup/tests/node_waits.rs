@@ -8,11 +8,13 @@ use serde_json::Value;
 use std::process::{Command, Stdio};
 use support::{Guarded, Told, json, list, lossy, read_until};
 
-/// Synchronous waits in functions that are called from one another: a lock, a program that is run, and a pipe. With an argument for ever.
+/// Synchronous waits in functions that are called from one another: a lock, and a pipe into which another program writes late. With
+/// an argument for ever.
 const PROGRAM: &str = "\
-const { execFileSync } = require('node:child_process');
+const { execFileSync, spawn } = require('node:child_process');
 const fs = require('node:fs');
 const cell = new Int32Array(new SharedArrayBuffer(4));
+const pipe = __filename + '.pipe';
 
 class Shop {
   checkout() {
@@ -21,7 +23,8 @@ class Shop {
 }
 
 function pay() {
-  execFileSync('sleep', ['0.3']);
+  spawn('sh', ['-c', 'sleep 0.3; echo paid > ' + pipe]);
+  fs.readFileSync(pipe);
 }
 
 const once = () => {
@@ -29,13 +32,14 @@ const once = () => {
   [1].forEach(pay);
 };
 
+execFileSync('mkfifo', [pipe]);
 fs.writeSync(1, 'ready\\n');
 for (let i = 0; i < 3; i++) once();
 while (process.argv[2]) once();
 ";
 
 /// Function and line of the waits that are to be found.
-const EXPECTED: [(&str, u64); 2] = [("checkout", 7), ("pay", 12)];
+const EXPECTED: [(&str, u64); 2] = [("checkout", 8), ("pay", 14)];
 
 /// The frame of a wait's stack that asked.
 fn asker(wait: &Value) -> Option<&Value> {
