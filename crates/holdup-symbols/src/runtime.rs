@@ -132,16 +132,13 @@ impl Told {
             let there = |address: Option<u64>| address.map_or(0, |address| address.wrapping_add(moved));
             Some(found.into_iter().map(there).collect::<Vec<u64>>())
         });
-        match symbols {
-            Some(symbols) => {
-                self.processes.insert(process, number);
-                runtime.begin(Mapped {
-                    process,
-                    pid: asker.pid,
-                    symbols: &symbols,
-                });
-            }
-            None => {}
+        if let Some(symbols) = symbols {
+            self.processes.insert(process, number);
+            runtime.begin(Mapped {
+                process,
+                pid: asker.pid,
+                symbols: &symbols,
+            });
         }
     }
 
