@@ -5,7 +5,7 @@ const fs = require('node:fs');
 const http = require('node:http');
 const [port, file] = process.argv.slice(2);
 
-http.createServer((request, response) => {
+http.createServer(function answer(request, response) {
     if (request.url !== '/') execFileSync('flock', [file, 'true']);
     response.end('5\n');
 }).listen(Number(port), '127.0.0.1', () => fs.writeSync(3, 'ready\n'));

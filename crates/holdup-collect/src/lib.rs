@@ -28,6 +28,7 @@ mod look;
 mod moment;
 mod naming;
 mod neighbours;
+mod nodes;
 mod nothing;
 mod outsiders;
 mod own_ends;

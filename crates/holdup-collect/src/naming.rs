@@ -13,6 +13,7 @@ use super::dumps::Dumped;
 use super::goroutines::{self, Parked};
 use super::interpreters::{self, Interpreters};
 use super::neighbours::Neighbours;
+use super::nodes::Engines;
 use super::outsiders::{Met, Outsiders};
 use super::own_ends::OwnEnds;
 use super::paths::Paths;
@@ -57,6 +58,8 @@ pub(crate) struct Naming {
     asleep: asleep::Reader,
     /// Reads the frames of interpreters of those.
     interpreters: Interpreters,
+    /// Reads the frames of JavaScript.
+    engines: Engines,
     /// Processes whose threads are being adopted.
     adopting: BTreeSet<u32>,
     /// What processes had mapped that ran already.
@@ -79,6 +82,7 @@ impl Naming {
         bounds: Bounds,
     ) -> Naming {
         let runtimes = Runtimes::default();
+        let engines = Engines::default();
         Naming {
             kernel,
             mounts,
@@ -87,6 +91,7 @@ impl Naming {
                 .within(bounds)
                 .ready()
                 .told_by(runtimes.reader())
+                .told_by(Box::new(engines.clone()))
                 .interpreted_by(interpreters::evaluates),
             mapped: VecDeque::new(),
             processes: HashMap::new(),
@@ -103,6 +108,7 @@ impl Naming {
             paths: Paths::default(),
             asleep: asleep::Reader::default(),
             interpreters: Interpreters::default(),
+            engines,
             adopting: BTreeSet::new(),
             mapped_before: HashMap::new(),
             peeked: Vec::new(),
@@ -127,7 +133,9 @@ impl Naming {
 
     /// Interpreters whose frames are not read.
     pub(super) fn refused_interpreters(&self) -> impl Iterator<Item = NotMeasured> {
-        self.interpreters.not_measured()
+        self.interpreters
+            .not_measured()
+            .chain(self.engines.not_measured())
     }
 
     /// A machine has said what its threads do.
@@ -164,6 +172,7 @@ impl Naming {
             .stuck()
             .chain(self.paths.stuck())
             .chain(self.interpreters.stuck())
+            .chain(self.engines.stuck())
             .collect();
         stuck.into_iter()
     }

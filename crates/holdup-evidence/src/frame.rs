@@ -22,6 +22,8 @@ pub enum Language {
     Java,
     /// Python, by the interpreter's structures.
     Python,
+    /// JavaScript, by the engine's structures.
+    JavaScript,
     /// The kernel.
     Kernel,
 }

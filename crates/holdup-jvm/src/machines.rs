@@ -272,8 +272,8 @@ impl Machines {
 }
 
 impl Runtime for Machines {
-    fn library(&self) -> &'static str {
-        "libjvm.so"
+    fn is_library(&self, name: &str) -> bool {
+        name == "libjvm.so"
     }
 
     fn symbols(&self) -> &'static [&'static str] {

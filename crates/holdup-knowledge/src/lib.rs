@@ -8,6 +8,7 @@ pub mod file_systems;
 pub mod functions;
 pub mod go;
 pub mod java;
+pub mod javascript;
 pub mod python;
 pub mod system_calls;
 pub mod user_code;

@@ -9,4 +9,5 @@
 
 pub mod go;
 pub mod memory;
+pub mod node;
 pub mod python;

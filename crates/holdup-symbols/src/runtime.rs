@@ -10,7 +10,7 @@ use crate::modules::{ModuleId, Modules};
 use crate::stacks::{Address, ProcessKey, RawStack};
 use crate::unwind::{Registers, StackBytes};
 use holdup_evidence::{Frame, Ns};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -20,8 +20,13 @@ const TOLD_MAX: usize = 200_000;
 
 /// A runtime whose frames can be told from outside.
 pub trait Runtime: Debug + Send {
-    /// The base name of its library.
-    fn library(&self) -> &'static str;
+    /// Whether a file of this base name is its library.
+    fn is_library(&self, name: &str) -> bool;
+
+    /// Whether some of its code is in its library, without a description of its frames.
+    fn has_code_in_files(&self) -> bool {
+        false
+    }
 
     /// Symbols of the library whose addresses it wants.
     fn symbols(&self) -> &'static [&'static str];
@@ -74,12 +79,12 @@ pub struct Walked {
     pub thread: Option<(u32, Arc<str>)>,
 }
 
-/// A runtime, and what it told in this run.
+/// Runtimes, and what they told in this run.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    runtime: Option<Box<dyn Runtime>>,
-    /// Processes that have the runtime's library.
-    processes: HashSet<ProcessKey>,
+    runtimes: Vec<Box<dyn Runtime>>,
+    /// Processes that have a runtime's library, and which that is.
+    processes: HashMap<ProcessKey, usize>,
     numbers: HashMap<Arc<Frame>, u64>,
     frames: Vec<Arc<Frame>>,
     /// Which thread the last walk was taken to be of, and what that is called.
@@ -87,18 +92,15 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    pub(crate) fn by(runtime: Box<dyn Runtime>) -> Told {
-        Told {
-            runtime: Some(runtime),
-            ..Told::default()
-        }
+    /// One runtime more.
+    pub(crate) fn add(&mut self, runtime: Box<dyn Runtime>) {
+        self.runtimes.push(runtime);
     }
 
     /// The process runs another program now, or none.
     pub(crate) fn exit(&mut self, process: ProcessKey) {
-        self.processes.remove(&process);
-        if let Some(runtime) = &mut self.runtime {
-            runtime.exit(process);
+        if let Some(runtime) = self.processes.remove(&process) {
+            self.runtimes[runtime].exit(process);
         }
     }
 
@@ -111,11 +113,15 @@ impl Told {
         at: u64,
         offset: u64,
     ) {
-        let Some(runtime) = self.runtime.as_mut() else {
+        let (process, module) = (asker.process, modules.get(id));
+        let Some(name) = module.name.as_deref() else {
             return;
         };
-        let (process, module) = (asker.process, modules.get(id));
-        if module.name.as_deref() != Some(runtime.library()) || !self.processes.insert(process) {
+        let mut runtimes = self.runtimes.iter_mut().enumerate();
+        let Some((number, runtime)) = runtimes.find(|(_, runtime)| runtime.is_library(name)) else {
+            return;
+        };
+        if self.processes.contains_key(&process) {
             return;
         }
         // How far the library was moved from the addresses that its file states.
@@ -126,19 +132,25 @@ impl Told {
             let there = |address: Option<u64>| address.map_or(0, |address| address.wrapping_add(moved));
             Some(found.into_iter().map(there).collect::<Vec<u64>>())
         });
-        match symbols {
-            Some(symbols) => runtime.begin(Mapped {
+        if let Some(symbols) = symbols {
+            self.processes.insert(process, number);
+            runtime.begin(Mapped {
                 process,
                 pid: asker.pid,
                 symbols: &symbols,
-            }),
-            None => drop(self.processes.remove(&process)),
+            });
         }
     }
 
     /// Whether a process has the runtime.
     pub(crate) fn knows(&self, process: ProcessKey) -> bool {
-        self.processes.contains(&process)
+        self.processes.contains_key(&process)
+    }
+
+    /// Whether the process's runtime has code in files, without a description of its frames.
+    pub(crate) fn has_code_in_files(&self, process: ProcessKey) -> bool {
+        let number = self.processes.get(&process);
+        number.is_some_and(|number| self.runtimes[*number].has_code_in_files())
     }
 
     /// What the process's runtime says of a frame.
@@ -148,10 +160,8 @@ impl Told {
         registers: Registers,
         interrupted: bool,
     ) -> Option<Walked> {
-        let runtime = self.runtime.as_mut()?;
-        if !self.processes.contains(&raw.process) {
-            return None;
-        }
+        let number = *self.processes.get(&raw.process)?;
+        let runtime = self.runtimes.get_mut(number)?;
         let walked = runtime.walk(&Asked {
             process: raw.process,
             at: raw.at,

@@ -211,13 +211,11 @@ impl UserStacks {
         self
     }
 
-    /// The same, with a runtime that tells the frames of code that it has written.
+    /// The same, with a runtime more that tells the frames of code that it has written.
     #[must_use]
-    pub fn told_by(self, runtime: Box<dyn Runtime>) -> Self {
-        Self {
-            told: Told::by(runtime),
-            ..self
-        }
+    pub fn told_by(mut self, runtime: Box<dyn Runtime>) -> Self {
+        self.told.add(runtime);
+        self
     }
 
     /// The same, with interpreters whose frames take the place of these functions.
@@ -482,6 +480,34 @@ fn thread_cpu_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
+/// What a process's runtime says of a frame, with its frames put behind those that are there: where the stack goes on, if it does; `None`
+/// where the runtime knows nothing of it.
+fn by_runtime(
+    modules: &mut Modules,
+    told: &mut Told,
+    raw: &RawStack<'_>,
+    registers: Registers,
+    caller: bool,
+    frames: &mut Vec<Address>,
+    walks: &mut usize,
+) -> Option<Option<Registers>> {
+    let walked = walk(modules, told, raw, registers, !caller)?;
+    // What it says may be nothing but ever further callers.
+    *walks += 1;
+    if *walks > FRAMES_MAX {
+        return Some(None);
+    }
+    told.name = walked.thread;
+    let unnamed = Address {
+        module: ModuleId::ANONYMOUS,
+        caller: false,
+        looked_up: 0,
+    };
+    let addresses = walked.frames.iter().map(|frame| told.address(frame));
+    frames.extend(addresses.map(|address| address.unwrap_or(unnamed)));
+    Some(walked.caller.filter(|next| next.sp > registers.sp))
+}
+
 /// The places that a stack went through, innermost first.
 fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<'_>) -> Vec<Address> {
     let stack = StackBytes {
@@ -495,29 +521,22 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
     let mut caller = false;
     while frames.len() < FRAMES_MAX {
         let pc = registers.ip.wrapping_sub(u64::from(caller));
-        // What is no code was no return address: the guess that led here was wrong, or the stack's memory is.
-        let Some(region) = space.find(pc) else { break };
-        if region.module == ModuleId::ANONYMOUS
-            && let Some(walked) = walk(modules, told, raw, registers, !caller)
-        {
-            // What it says may be nothing but ever further callers.
-            walks += 1;
-            if walks > FRAMES_MAX {
-                break;
+        // What is no code was no return address: the guess that led here was wrong, or the stack's memory is. A runtime may have made
+        // it code since.
+        let in_files = told.has_code_in_files(raw.process);
+        let Some(region) = space.find(pc) else {
+            let next =
+                in_files.then(|| by_runtime(modules, told, raw, registers, caller, &mut frames, &mut walks));
+            match next.flatten().flatten() {
+                Some(next) => (registers, caller) = (next, true),
+                None => break,
             }
-            told.name = walked.thread;
-            let unnamed = Address {
-                module: ModuleId::ANONYMOUS,
-                caller: false,
-                looked_up: 0,
-            };
-            frames.extend(
-                walked
-                    .frames
-                    .iter()
-                    .map(|frame| told.address(frame).unwrap_or(unnamed)),
-            );
-            match walked.caller.filter(|next| next.sp > registers.sp) {
+            continue;
+        };
+        if region.module == ModuleId::ANONYMOUS
+            && let Some(next) = by_runtime(modules, told, raw, registers, caller, &mut frames, &mut walks)
+        {
+            match next {
                 Some(next) => (registers, caller) = (next, true),
                 None => break,
             }
@@ -533,7 +552,19 @@ fn unwind(space: &Space, modules: &mut Modules, told: &mut Told, raw: &RawStack<
                 looked_up
             },
         });
-        let next = match modules.rule(&asker, region.module, looked_up) {
+        let rule = modules.rule(&asker, region.module, looked_up);
+        if rule.is_none() && in_files && region.module != ModuleId::ANONYMOUS {
+            let own = frames.pop();
+            if let Some(next) = by_runtime(modules, told, raw, registers, caller, &mut frames, &mut walks) {
+                match next {
+                    Some(next) => (registers, caller) = (next, true),
+                    None => break,
+                }
+                continue;
+            }
+            frames.extend(own);
+        }
+        let next = match rule {
             Some(rule) => {
                 caller = !rule.signal();
                 let steps = rule.steps();

@@ -56,10 +56,11 @@ enum Category {
     Kernel,
     Java,
     Python,
+    JavaScript,
 }
 
 impl Category {
-    const ALL: [(Category, &'static str, &'static str); 7] = [
+    const ALL: [(Category, &'static str, &'static str); 8] = [
         // The profiler looks for one that is grey.
         (Category::Other, "Other", "grey"),
         (Category::Running, "Running", "green"),
@@ -68,6 +69,7 @@ impl Category {
         (Category::Kernel, "Kernel", "red"),
         (Category::Java, "Java", "yellow"),
         (Category::Python, "Python", "blue"),
+        (Category::JavaScript, "JavaScript", "purple"),
     ];
 
     fn index(self) -> u32 {
@@ -79,6 +81,7 @@ impl Category {
             Kind::Kernel => Category::Kernel,
             Kind::Java => Category::Java,
             Kind::Python => Category::Python,
+            Kind::JavaScript => Category::JavaScript,
             Kind::Process | Kind::Thread | Kind::Native | Kind::Inlined => Category::Other,
         }
     }

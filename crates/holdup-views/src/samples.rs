@@ -30,6 +30,8 @@ pub(crate) enum Kind {
     Java,
     /// Python.
     Python,
+    /// JavaScript.
+    JavaScript,
     /// The kernel.
     Kernel,
 }
@@ -167,6 +169,7 @@ impl Place {
             Language::Kernel => Kind::Kernel,
             Language::Java => Kind::Java,
             Language::Python => Kind::Python,
+            Language::JavaScript => Kind::JavaScript,
             Language::Native if frame.inlined => Kind::Inlined,
             Language::Native => Kind::Native,
         };

@@ -5,11 +5,11 @@
 //! own code that is the innermost function with a name. In a library it is the outermost: what the program
 //! called (`RAND_status`), not what the library does inside. Code without names is named by module and offset.
 //! Where there are Java frames, one of those asked: what is under them is the virtual machine. Where there are Python frames, the
-//! innermost one that is neither of the standard library nor of an installed package.
+//! innermost one that is neither of the standard library nor of an installed package; likewise of JavaScript.
 
 use holdup_evidence::{Frame, Language};
 use holdup_knowledge::user_code::of_c_library;
-use holdup_knowledge::{java, python};
+use holdup_knowledge::{java, javascript, python};
 
 /// Functions that every program or thread starts in.
 const START: &[&str] = &[
@@ -87,12 +87,33 @@ fn in_python(stack: &[Frame]) -> Option<Asking> {
     })
 }
 
+/// Of JavaScript frames: who asked, or, where none is the program's own, what the program began with.
+fn in_javascript(stack: &[Frame]) -> Option<Asking> {
+    let frames = || {
+        stack
+            .iter()
+            .filter(|frame| frame.language == Language::JavaScript)
+    };
+    let file = |frame: &&Frame| frame.file.clone().unwrap_or_default();
+    let own = frames().find(|frame| !javascript::of_library(&file(frame)));
+    let installed = || frames().find(|frame| javascript::is_installed(&file(frame)));
+    let asker = own.or_else(installed).or_else(|| frames().next_back())?;
+    Some(Asking {
+        frame: asker.symbol.clone(),
+        module: None,
+        named: asker.symbol.is_some(),
+    })
+}
+
 /// Chooses; nothing when there is no frame that could be it.
 pub fn choose(stack: &[Frame]) -> Asking {
     if let Some(asking) = in_java(stack) {
         return asking;
     }
     if let Some(asking) = in_python(stack) {
+        return asking;
+    }
+    if let Some(asking) = in_javascript(stack) {
         return asking;
     }
     let left: Vec<&Frame> = stack
@@ -264,6 +285,39 @@ mod tests {
         assert_eq!(choose(&installed).frame.as_deref(), Some("serve"));
         let thread = [python("Thread._bootstrap", "/usr/lib/python3.11/threading.py")];
         assert_eq!(choose(&thread).frame.as_deref(), Some("Thread._bootstrap"));
+    }
+
+    #[test]
+    fn the_innermost_function_of_a_javascript_program_asks() {
+        let script = |symbol: &str, file: Option<&str>| Frame {
+            symbol: Some(symbol.to_owned()),
+            file: file.map(str::to_owned),
+            language: Language::JavaScript,
+            ..Frame::default()
+        };
+        let mut frames = stack(&[("libc.so.6", Some("read"), 1), ("node", Some("uv_fs_read"), 7)]);
+        frames.extend([
+            script("readFileSync", Some("node:fs")),
+            script("load", Some("/srv/shop/node_modules/config/index.js")),
+            script("prices", Some("/srv/shop/prices.js")),
+            script("map", None),
+            script("main", Some("/srv/shop/app.js")),
+            script("executeUserEntryPoint", Some("node:internal/modules/run_main")),
+        ]);
+        assert_eq!(choose(&frames).frame.as_deref(), Some("prices"));
+        let installed = [
+            script("readSync", Some("node:fs")),
+            script("load", Some("/srv/node_modules/config/index.js")),
+            script(
+                "processTicksAndRejections",
+                Some("node:internal/process/task_queues"),
+            ),
+        ];
+        assert_eq!(choose(&installed).frame.as_deref(), Some("load"));
+        assert_eq!(
+            choose(&installed[2..]).frame.as_deref(),
+            Some("processTicksAndRejections")
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use super::machines::{Began, is_machine};
 use crate::goroutines::{self, Parked};
 use crate::interpreters::{self, Interpreters, Turns};
+use crate::nodes::Engines;
 use holdup_evidence::{NotMeasured, Ns, UserStackId};
 use holdup_proc::maps;
 use holdup_proc::sampling::Stacks;
@@ -33,6 +34,7 @@ struct Process {
 pub(super) struct SampledStacks {
     stacks: UserStacks,
     interpreters: Interpreters,
+    engines: Engines,
     processes: HashMap<u32, Process>,
     next: u32,
     /// Whose code was read for the first time lately.
@@ -50,11 +52,14 @@ pub(super) struct SampledStacks {
 impl SampledStacks {
     /// With a runtime that tells the frames of code that it has written.
     pub(super) fn told_by(runtime: Box<dyn Runtime>) -> SampledStacks {
+        let engines = Engines::default();
         SampledStacks {
             stacks: UserStacks::new()
                 .told_by(runtime)
+                .told_by(Box::new(engines.clone()))
                 .interpreted_by(interpreters::evaluates),
             interpreters: Interpreters::default(),
+            engines,
             began: Vec::new(),
             processes: HashMap::new(),
             next: 0,
@@ -91,7 +96,9 @@ impl SampledStacks {
 
     /// Interpreters whose frames are not read.
     pub(super) fn refused_interpreters(&self) -> impl Iterator<Item = NotMeasured> {
-        self.interpreters.not_measured()
+        self.interpreters
+            .not_measured()
+            .chain(self.engines.not_measured())
     }
 
     /// All of them.

@@ -260,6 +260,7 @@ fn kind(language: Language) -> TreeFrameKind {
         Language::Native => TreeFrameKind::Native,
         Language::Java => TreeFrameKind::Java,
         Language::Python => TreeFrameKind::Python,
+        Language::JavaScript => TreeFrameKind::JavaScript,
     }
 }
 

@@ -106,6 +106,9 @@ pub enum TreeFrameKind {
     Java,
     /// A function in Python.
     Python,
+    /// A function in JavaScript.
+    #[serde(rename = "javascript")]
+    JavaScript,
     /// A cause.
     Cause,
     /// Something else.

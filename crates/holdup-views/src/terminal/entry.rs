@@ -218,7 +218,7 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait, edge: Option<Piece>) {
     }
 }
 
-/// `asked by  RAND_status  libcrypto.so.3  ←  sshd+0x2f31c  ←  __libc_start_main`; of Python `asked by  Shop.prices  prices.py:41`.
+/// `asked by  RAND_status  libcrypto.so.3  ←  sshd+0x2f31c  ←  __libc_start_main`; of a script `asked by  Shop.prices  prices.py:41`.
 fn asked_by(sheet: &mut Sheet, wait: &Wait) {
     let Some(frame) = wait.asker.frame.as_deref() else {
         return;
@@ -231,16 +231,21 @@ fn asked_by(sheet: &mut Sheet, wait: &Wait) {
     let module = wait.asker.module.as_deref().filter(within);
     let mut body = vec![sheet.name(frame).paint(Paint::Bold)];
     body.extend(module.map(|module| sheet.name(module).after(2)));
-    body.extend(python_line(&wait.asker.stack, frame).map(|line| sheet.name(&line).after(2)));
+    body.extend(script_line(&wait.asker.stack, frame).map(|line| sheet.name(&line).after(2)));
     for name in callers(&wait.asker.stack, frame) {
         body.push(sheet.name(&format!("←  {name}")).after(2));
     }
     labelled(sheet, "asked by", body);
 }
 
-/// File and line of an asker in Python.
-fn python_line(stack: &[StackFrame], asker: &str) -> Option<String> {
-    let mut frames = stack.iter().filter(|frame| frame.language == Language::Python);
+/// Whether frames of such code stand between native ones that say nothing of the program.
+fn is_script(language: Language) -> bool {
+    matches!(language, Language::Python | Language::JavaScript)
+}
+
+/// File and line of an asker in Python or JavaScript.
+fn script_line(stack: &[StackFrame], asker: &str) -> Option<String> {
+    let mut frames = stack.iter().filter(|frame| is_script(frame.language));
     let frame = frames.find(|frame| frame.symbol.as_deref() == Some(asker))?;
     let file = frame.file.as_deref()?.rsplit('/').next()?;
     Some(match frame.line {
@@ -257,11 +262,11 @@ fn callers(stack: &[StackFrame], asker: &str) -> Vec<String> {
     let Some(at) = stack.iter().position(is_asker) else {
         return Vec::new();
     };
-    // Between functions of Python are those of the interpreter.
-    let python = stack[at].language == Language::Python;
+    // Between functions of a script are those of the interpreter.
+    let script = is_script(stack[at].language);
     let outwards: Vec<&StackFrame> = stack[at..]
         .iter()
-        .filter(|frame| !python || frame.language == Language::Python)
+        .filter(|frame| !script || is_script(frame.language))
         .collect();
     let mut callers: Vec<String> = Vec::new();
     for pair in outwards.windows(2) {
@@ -494,7 +499,7 @@ fn words_column(sheet: &Sheet) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{callers, python_line};
+    use super::{callers, script_line};
     use holdup_evidence::Language;
     use holdup_model::report::StackFrame;
 
@@ -521,10 +526,10 @@ mod tests {
             frame("PyEval_EvalCode", None),
         ];
         assert_eq!(
-            python_line(&stack, "Shop.prices").as_deref(),
+            script_line(&stack, "Shop.prices").as_deref(),
             Some("prices.py:41")
         );
-        assert_eq!(python_line(&stack, "sock_recv"), None);
+        assert_eq!(script_line(&stack, "sock_recv"), None);
         assert_eq!(callers(&stack, "Shop.prices"), ["main"]);
         assert_eq!(callers(&stack, "sock_recv")[0], "Shop.prices");
     }

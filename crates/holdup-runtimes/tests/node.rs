@@ -1,0 +1,255 @@
+//! Node.js as it is installed here, asleep six calls deep: function, file and line of every frame are compared with the stack that
+//! the program itself prints.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops at what it does not expect"
+)]
+
+use holdup_runtimes::memory::{PAGE, Source};
+use holdup_runtimes::node::{Engine, SYMBOLS, Stack, Version};
+use object::{Object, ObjectSegment, ObjectSymbol};
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// The main thread sleeps below a method, an arrow function, a function without a name, a call from V8's own code and a function that
+/// is not of one byte a character. The line on which it sleeps is also that on which it says where it stands.
+const PROGRAM: &str = r#"// « … »
+Error.stackTraceLimit = 50;
+const cell = new Int32Array(new SharedArrayBuffer(4));
+const [truth, times] = [process.argv[2] === 'truth', +process.argv[3]];
+
+class Shop {
+  checkout(hot) {
+    if (hot) return hot;
+
+    return truth ? console.log(new Error().stack) : (console.log('ready'), Atomics.wait(cell, 0, 0));
+  }
+}
+
+const prices = (shop, hot) => {
+  return shop.checkout(
+    hot);
+};
+
+function warm(shop) {
+  for (let i = 0; i < times; i++) prices(shop, 1);
+  return [1].map(function () {
+
+    return prices(shop, 0);
+  });
+}
+function* orders() { const a = 1, b = 2; const seen = () => a + b;
+  yield warm(new Shop(), seen);
+}
+Shop.prototype.open = function () {
+  orders().next();
+};
+new Shop().open();
+"#;
+
+#[derive(Debug)]
+struct Running(File);
+
+impl Source for Running {
+    fn page(&mut self, address: u64, page: &mut [u8; PAGE]) -> bool {
+        self.0.read_exact_at(page, address).is_ok()
+    }
+}
+
+struct Sleeper(Child);
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// `node` in the folders of PATH, each real file once.
+fn nodes() -> BTreeSet<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .filter_map(|folder| std::fs::canonicalize(folder.join("node")).ok())
+        .collect()
+}
+
+/// Where a process has the symbols that are wanted.
+fn addresses(pid: u32) -> Option<Vec<u64>> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    for line in maps.lines() {
+        let mut fields = line.split_whitespace();
+        let (range, _, offset) = (fields.next()?, fields.next()?, fields.next()?);
+        let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else {
+            continue;
+        };
+        let name = Path::new(path).file_name()?.to_str()?;
+        if offset != "00000000" || !name.contains("node") {
+            continue;
+        }
+        let begin = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
+        let data = std::fs::read(path).ok()?;
+        let file = object::File::parse(&*data).ok()?;
+        let first = file.segments().map(|segment| segment.address()).min()?;
+        let moved = begin - (first - first % PAGE as u64);
+        let symbols = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
+        let symbols: HashMap<&str, u64> = symbols
+            .filter_map(|symbol| Some((symbol.name().ok()?, symbol.address() + moved)))
+            .collect();
+        return Some(
+            SYMBOLS
+                .map(|name| symbols.get(name).copied().unwrap_or(0))
+                .to_vec(),
+        );
+    }
+    None
+}
+
+/// A function without what it belongs to, and its line in the program; 0 elsewhere.
+type Shown = Vec<(String, u32)>;
+
+/// The stack that the program prints.
+fn truth(said: &str, file: &Path) -> Shown {
+    let frames = said.lines().filter_map(|line| line.trim().strip_prefix("at "));
+    frames
+        .map(|frame| {
+            let (name, place) = frame.rsplit_once(" (").unwrap_or(("", frame));
+            let place = place.trim_end_matches(')');
+            let mut parts = place.rsplitn(3, ':').skip(1);
+            let line = parts.next().unwrap_or_default().parse().unwrap_or(0);
+            let own = parts.next() == file.to_str();
+            (short(name), if own { line } else { 0 })
+        })
+        .collect()
+}
+
+fn short(name: &str) -> String {
+    let name = name.split(" [as ").next().unwrap_or_default();
+    match name.rsplit('.').next().unwrap_or_default() {
+        "" | "<anonymous>" => "(anonymous)".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+fn say(node: &Path, options: &[&str], file: &Path, arguments: [&str; 2]) -> Child {
+    let mut command = Command::new(node);
+    command.args(options).arg(file).args(arguments);
+    command.stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// What is read of a sleeper of this engine, as soon as it has `wanted`.
+fn read(
+    node: &Path,
+    options: &[&str],
+    file: &Path,
+    times: &str,
+    wanted: impl Fn(&Shown) -> bool,
+) -> (Version, Shown) {
+    let mut child = say(node, options, file, ["sleep", times]);
+    let output = child.stdout.take().unwrap();
+    let child = Sleeper(child);
+    let pid = child.0.id();
+    let mut said = String::new();
+    BufReader::new(output).read_line(&mut said).unwrap();
+    assert_eq!(said, "ready\n", "{}", node.display());
+    let memory = || File::open(format!("/proc/{pid}/mem")).unwrap();
+    let addresses = addresses(pid).unwrap();
+    let mut engine = Engine::find(Running(memory()), &addresses).unwrap();
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let stack = maps.lines().find(|line| line.ends_with("[stack]")).unwrap();
+    let end = stack.split(['-', ' ']).nth(1).unwrap();
+    let end = u64::from_str_radix(end, 16).unwrap();
+    let mut last = Vec::new();
+    // It has said that it is ready, and is about to sleep.
+    for _ in 0..10_000 {
+        let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap();
+        let sp = call.split_whitespace().rev().nth(1);
+        let sp = sp.and_then(|sp| u64::from_str_radix(sp.trim_start_matches("0x"), 16).ok());
+        if let Some(sp) = sp {
+            let mut bytes = vec![0; usize::try_from(end - sp).unwrap()];
+            if memory().read_exact_at(&mut bytes, sp).is_ok() {
+                let stack = Stack {
+                    start: sp,
+                    bytes: &bytes,
+                };
+                // Its frame pointer cannot be seen from here: the innermost frame has the longest chain.
+                let walks = (sp..end).step_by(8).filter_map(|at| engine.walk(at, stack));
+                let longest = walks.filter(|walk| walk.caller.is_some());
+                let longest = longest.max_by_key(|walk| walk.frames.len());
+                let frames = longest.map(|walk| walk.frames).unwrap_or_default();
+                last = frames
+                    .iter()
+                    .map(|frame| {
+                        let own = frame.file.as_deref() == file.to_str();
+                        let line = frame.line.filter(|_| own).unwrap_or(0);
+                        (short(frame.symbol.as_deref().unwrap()), line)
+                    })
+                    .collect();
+                if wanted(&last) {
+                    return (engine.version(), last);
+                }
+            }
+        }
+        std::thread::yield_now();
+    }
+    panic!(
+        "{} {options:?}: V8 {}: {last:?}",
+        node.display(),
+        engine.version()
+    );
+}
+
+/// Whether these are the same functions. Some of Node's own have no name but that of the property in which they are found.
+fn same_names(shown: &Shown, told: &Shown) -> bool {
+    let same = |(one, truth): (&(String, u32), &(String, u32))| {
+        one.0 == truth.0 || (truth.1 == 0 && one.0 == "(anonymous)")
+    };
+    shown.len() == told.len() && shown.iter().zip(told).all(same)
+}
+
+/// Whether they are the same, with the same lines.
+fn same(shown: &Shown, told: &Shown) -> bool {
+    same_names(shown, told) && shown.iter().zip(told).all(|(one, truth)| one.1 == truth.1)
+}
+
+#[test]
+fn sleepers_of_node_are_read() {
+    let folder = std::env::temp_dir().join(format!("holdup-node-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("asleep.js");
+    std::fs::write(&file, PROGRAM).unwrap();
+    let all = nodes();
+    for node in &all {
+        let told = say(node, &[], &file, ["truth", "0"]).wait_with_output().unwrap();
+        let told = truth(&String::from_utf8(told.stdout).unwrap(), &file);
+        assert!(told.len() > 8, "{told:?}");
+        let (version, _) = read(node, &[], &file, "0", |shown| same(shown, &told));
+        eprintln!("{}: V8 {version}: {} frames", node.display(), told.len());
+        // Compiled without optimisation, each function is at the line on which it begins.
+        let options = ["--always-sparkplug", "--no-opt"];
+        let begins = [7, 14, 21, 0, 19, 26, 0, 29].map(|line| (line > 0).then_some(line));
+        let (_, shown) = read(node, &options, &file, "0", |shown| same_names(shown, &told));
+        let lines = shown.iter().zip(begins);
+        assert!(
+            lines
+                .clone()
+                .all(|((_, line), begins)| begins.is_none_or(|begins| begins == *line)),
+            "{shown:?}"
+        );
+        // Optimised functions stand for those that were put into them.
+        read(node, &[], &file, "100000", |shown| {
+            let mut rest = told.iter();
+            let mut own = shown.iter().filter(|(_, line)| *line > 0);
+            let known = |one: &(String, u32)| rest.any(|(name, _)| *name == one.0);
+            shown.len() > 3 && own.all(known)
+        });
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    if all.is_empty() {
+        eprintln!("SKIPPED: there is no node in PATH; frames of JavaScript were compared with no real one");
+    }
+}
