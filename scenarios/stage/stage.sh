@@ -132,9 +132,9 @@ start_sleeper() {
     until grep -q sleep "/proc/$stuck/comm" && grep -q '^State:.S' "/proc/$stuck/status"; do :; done
 }
 
-# Looks for half a second at what $stuck is in since before. $1: which part of that time something holds it up, 0 or 1.
+# Looks for half a second at what $stuck is in since before; what is below it counts as somebody else. $1: which part of that time something holds it up, 0 or 1.
 look_at_stuck() {
-    attach --pid "$stuck" --duration 0.5
+    attach --pid "$stuck" --only --duration 0.5
     truth "\"waited_ns\": $1, \"elapsed_ns\": 1"
 }
 

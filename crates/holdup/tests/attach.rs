@@ -50,6 +50,41 @@ fn no_time_is_a_look_at_what_goes_on() {
     assert_eq!(wait["asker"]["stack"][0]["symbol"], "read");
 }
 
+/// A master that waits for its workers: they are the service.
+#[test]
+fn a_process_means_all_below_it_and_only_means_it_alone() {
+    let mut master = Command::new("sh");
+    master
+        .args(["-c", "sleep 60 & echo $!; wait"])
+        .stdout(Stdio::piped());
+    let mut master = Guarded::spawn(&mut master);
+    let worker: u64 = read_until(&mut master.0.stdout.take().unwrap(), "\n")
+        .trim()
+        .parse()
+        .unwrap();
+    let pid = master.0.id().to_string();
+    let who = |words: &[&str]| {
+        let words: Vec<&str> = ["-p", &pid, "-d", "0", "--format", "json"]
+            .iter()
+            .chain(words)
+            .copied()
+            .collect();
+        let report = told(&attach(&words).output().unwrap());
+        let threads = report["threads"].as_array().unwrap();
+        threads
+            .iter()
+            .map(|thread| thread["pid"].as_u64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let mut both = who(&[]);
+    both.sort_unstable();
+    let mut expected = vec![u64::from(master.0.id()), worker];
+    expected.sort_unstable();
+    assert_eq!(both, expected);
+    assert_eq!(who(&["--only"]), [u64::from(master.0.id())]);
+    kill(Pid::from_raw(i32::try_from(worker).unwrap()), Signal::SIGKILL).unwrap();
+}
+
 /// Where one is interrupted at what the kernel keeps of a task, the kernel keeps nothing more there for the others meanwhile.
 #[test]
 fn many_at_once_see_the_same() {

@@ -41,7 +41,9 @@ fn the_policy_allows_what_stands_in_the_page_and_nothing_else() {
         "@import",
         " onclick=",
         " style=",
-        "javascript:",
+        "\"javascript:",
+        "'javascript:",
+        "=javascript:",
         "innerHTML",
         "eval(",
     ] {
