@@ -48,6 +48,16 @@ const NAMES: &[&str] = &["named", "idle"];
 /// Where decisions on words that holdup writes as well are right: the end of a path, the words, and why.
 const ALLOWED: &[(&str, &str, &str)] = &[
     (
+        "account/threads.rs",
+        "chan send",
+        "the Go runtime's reason for a wait, as its dumps print it",
+    ),
+    (
+        "runtime/many-wait-in-one-place.rs",
+        "chan send",
+        "the Go runtime's reason for a wait, as its dumps print it",
+    ),
+    (
         "holdup-artefacts/src/objects.rs",
         "inotify",
         "the kernel's name of the anonymous inode, which holdup takes as it is",
