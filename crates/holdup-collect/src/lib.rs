@@ -227,6 +227,7 @@ impl Observation {
             requests_told: self.requests_told,
             untold_requests: self.tracer.untold_requests(),
             traffic_told: self.tracer.tells_traffic(),
+            upstreams: self.tracer.upstreams(clocks::monotonic()),
             ..Finish::default()
         };
         Collected {
@@ -317,6 +318,7 @@ impl Observation {
             requests_told: self.requests_told,
             untold_requests: self.tracer.untold_requests(),
             traffic_told: self.tracer.tells_traffic(),
+            upstreams: self.tracer.upstreams(frozen),
         };
         let (attributed, events) = self.attribution.finish(finish, &facts);
         Collected {

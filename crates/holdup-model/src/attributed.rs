@@ -18,7 +18,7 @@ pub use fact::{
     Spin, SpinningLibrary, StopSignal,
 };
 pub use judged::{Certainty, Judge, JudgedBy, Reason};
-pub use requests::{HeldByTimer, OfListener, Requests, SlowRequest};
+pub use requests::{HeldByTimer, OfListener, Requests, SlowRequest, Upstream};
 pub use source::Source;
 
 use crate::churn::Churn;

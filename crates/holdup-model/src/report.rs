@@ -170,6 +170,31 @@ pub struct Requests {
     /// By the listener that they came in on, by port; those that were read before observation began are not among them.
     #[serde(default)]
     pub listeners: Vec<ListenerRequests>,
+    /// Time of all that were read during observation, from being read to their answers or to the end, added up.
+    #[serde(default)]
+    pub total_ns: Ns,
+    /// Servers that were asked for them, the one that took most time first.
+    #[serde(default)]
+    pub upstreams: Vec<UpstreamRequests>,
+}
+
+/// Questions to a server that the answers to requests needed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UpstreamRequests {
+    /// Its address; null for all Unix sockets together.
+    pub server: Option<String>,
+    /// The process that asked last.
+    pub pid: u32,
+    /// Its name.
+    pub process: String,
+    /// How many questions.
+    pub asked: u64,
+    /// From each question to the last of its answer that came, added up.
+    pub ns: Ns,
+    /// The most questions without an answer at one instant.
+    pub most_in_flight: u64,
+    /// From the first question to the end of the observation.
+    pub watched_ns: Ns,
 }
 
 /// Requests that came in on one listener. At high rates a fair sample tells how many and how long.

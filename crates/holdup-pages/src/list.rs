@@ -101,6 +101,7 @@ rule_pages! {
     "net" "received-not-read"
     "mem" "reclaim-takes-cpu"
     "net" "requests-held-by-timer"
+    "net" "requests-wait-their-turn"
     "runtime" "safepoint-slow-to-reach"
     "net" "segments-sent-again"
     "lock" "semaphore-held"

@@ -101,6 +101,7 @@ rules! {
     "net/received-not-read.rs" received_not_read ReceivedNotRead
     "mem/reclaim-takes-cpu.rs" reclaim_takes_cpu ReclaimTakesCpu
     "net/requests-held-by-timer.rs" requests_held_by_timer RequestsHeldByTimer
+    "net/requests-wait-their-turn.rs" requests_wait_their_turn RequestsWaitTheirTurn
     "runtime/safepoint-slow-to-reach.rs" safepoint_slow_to_reach SafepointSlowToReach
     "net/segments-sent-again.rs" segments_sent_again SegmentsSentAgain
     "lock/semaphore-held.rs" semaphore_held SemaphoreHeld

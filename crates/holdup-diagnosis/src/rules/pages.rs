@@ -523,6 +523,11 @@ fn requests_held_by_timer() {
 }
 
 #[test]
+fn requests_wait_their_turn() {
+    check_page(RuleId::RequestsWaitTheirTurn, "net/requests-wait-their-turn.md");
+}
+
+#[test]
 fn safepoint_slow_to_reach() {
     check_page(RuleId::SafepointSlowToReach, "runtime/safepoint-slow-to-reach.md");
 }
