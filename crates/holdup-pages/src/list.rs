@@ -125,6 +125,7 @@ rule_pages! {
     "disk" "tasks-stall-for-io"
     "mem" "tasks-stall-for-memory"
     "runtime" "thread-per-handshake"
+    "cpu" "thread-saturates-cpu"
     "runtime" "thread-stands-still"
     "process" "threads-near-limit"
     "log" "time-a-request"

@@ -125,6 +125,7 @@ rules! {
     "disk/tasks-stall-for-io.rs" tasks_stall_for_io TasksStallForIo
     "mem/tasks-stall-for-memory.rs" tasks_stall_for_memory TasksStallForMemory
     "runtime/thread-per-handshake.rs" thread_per_handshake ThreadPerHandshake
+    "cpu/thread-saturates-cpu.rs" thread_saturates_cpu ThreadSaturatesCpu
     "runtime/thread-stands-still.rs" thread_stands_still ThreadStandsStill
     "process/threads-near-limit.rs" threads_near_limit ThreadsNearLimit
     "log/time-a-request.rs" time_a_request TimeARequest

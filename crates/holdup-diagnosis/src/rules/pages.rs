@@ -649,6 +649,11 @@ fn thread_per_handshake() {
 }
 
 #[test]
+fn thread_saturates_cpu() {
+    check_page(RuleId::ThreadSaturatesCpu, "cpu/thread-saturates-cpu.md");
+}
+
+#[test]
 fn thread_stands_still() {
     check_page(RuleId::ThreadStandsStill, "runtime/thread-stands-still.md");
 }
