@@ -44,7 +44,7 @@ struct Busy<'a> {
     running: f64,
 }
 
-fn of_thread<'a>(wait: &&'a AttributedWait, name: &ThreadName) -> bool {
+fn of_thread(wait: &&AttributedWait, name: &ThreadName) -> bool {
     (wait.asker.name.pid, wait.asker.name.tid) == (name.pid, name.tid)
 }
 

@@ -49,7 +49,7 @@ const LIMITS: [(&str, &str); 7] = [
 fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let Some(upstream) = requests.upstreams.first() else {
         return Verdict::Clear(format!(
-            "{} asked no other server",
+            "0 servers were asked for {}",
             say::several(requests.count + requests.open, "request")
         ));
     };
