@@ -20,13 +20,37 @@
 /* Sockets on which a thread that had a request to answer has asked somebody else: a backend, a database, a name server.
  * `one_way`: its requests were answered all the same, so nothing was to come back: a log's socket. `connecting`: nothing could
  * be asked yet, the connection is being made; the object is looked up when the thread waits, in the state it is in by then. */
-struct question { u64 inode; u32 thread; u32 object; u8 one_way; u8 connecting; u8 zero[6]; };
+struct question {
+	u64 inode;
+	u32 thread, object;
+	u8 one_way, connecting, in_flight, zero[5];
+	u64 asked; /* of what is counted there since: when the last of it passed; 0: nothing is */
+};
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MOST_CONNECTIONS);
 	__type(key, u64); /* the socket */
 	__type(value, struct question);
 } questions SEC(".maps");
+
+/* What was asked of one server for requests, by where it is; Unix sockets are one. */
+struct upstream_key { u16 family, port; u32 zero; u8 address[16]; };
+struct upstream {
+	u64 ns;        /* on the way: from each question to the last of its answer that has come */
+	u32 asked;     /* questions */
+	u32 in_flight; /* sockets with a question and nothing of its answer */
+	u32 most;      /* of them at once */
+	u32 pid;       /* who asked last */
+	u64 since;     /* when the first was asked */
+	u64 begins;    /* when those in flight were asked, added up: what they have taken so far is told at the end */
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 256);
+	__type(key, struct upstream_key);
+	__type(value, struct upstream);
+} upstreams SEC(".maps");
 
 /* By thread: requests that it has read and another has answered. */
 struct {
@@ -35,6 +59,7 @@ struct {
 	__type(key, u32);
 	__type(value, u32);
 } answered_by_others SEC(".maps");
+u32 some_asked = 0; /* of `upstreams` */
 u32 some_answered_by_others = 0; /* most programs' threads answer what they read: no look into the table then */
 
 /* Of a thread that serves: a socket on which it has asked and not been answered. */
@@ -110,6 +135,68 @@ static __always_inline void send_request(struct thread *t, u64 sk, struct open_r
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
+/* The server at the other end; null: too many are known. */
+static __always_inline struct upstream *upstream_of(struct sock *sk, bool make)
+{
+	struct upstream_key key = {};
+	struct upstream *known, fresh = {};
+
+	key.family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	if (key.family == AF_INET || key.family == AF_INET6)
+		key.port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (key.family == AF_INET)
+		BPF_CORE_READ_INTO((u32 *)key.address, sk, __sk_common.skc_daddr);
+	else if (key.family == AF_INET6)
+		BPF_CORE_READ_INTO(&key.address, sk, __sk_common.skc_v6_daddr);
+	known = bpf_map_lookup_elem(&upstreams, &key);
+	if (known || !make)
+		return known;
+	bpf_map_update_elem(&upstreams, &key, &fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&upstreams, &key);
+}
+
+/* A question goes out there. More of the same is one question. */
+static __always_inline void flight_begins(struct sock *sk, struct question *asked, u64 now)
+{
+	struct upstream *to = asked->in_flight ? 0 : upstream_of(sk, true);
+	u32 in_flight;
+
+	if (!to)
+		return;
+	__sync_fetch_and_add(&to->asked, 1);
+	__sync_fetch_and_add(&to->in_flight, 1);
+	in_flight = to->in_flight;
+	/* Of two CPUs that both have a most the smaller may stay for a moment. */
+	if (in_flight > to->most)
+		to->most = in_flight;
+	if (!to->since)
+		to->since = now;
+	__sync_fetch_and_add(&to->begins, now);
+	to->pid = bpf_get_current_pid_tgid() >> 32;
+	asked->in_flight = 1;
+	asked->asked = now;
+	some_asked = 1;
+}
+
+/* Something of the answer came, or, where `given_up`, none is to come: then what was asked is no question. */
+static __always_inline void flight_ends(struct sock *sk, u64 now, bool given_up)
+{
+	u64 key = (u64)sk;
+	struct question *known = some_asked ? bpf_map_lookup_elem(&questions, &key) : 0;
+	struct upstream *to = known && known->asked ? upstream_of(sk, false) : 0;
+
+	if (!to)
+		return;
+	if (known->in_flight) {
+		__sync_fetch_and_add(&to->in_flight, (u32)-1);
+		__sync_fetch_and_add(&to->begins, -known->asked);
+	}
+	if (!given_up && now > known->asked)
+		__sync_fetch_and_add(&to->ns, now - known->asked);
+	known->in_flight = 0;
+	known->asked = given_up ? 0 : now;
+}
+
 /* Nobody asks it for anything any more. */
 static __always_inline void forget_questions(struct thread *t)
 {
@@ -117,8 +204,11 @@ static __always_inline void forget_questions(struct thread *t)
 		struct question *open = t->asked_on[i] ? bpf_map_lookup_elem(&questions, &t->asked_on[i]) : 0;
 		if (open && open->connecting)
 			bpf_map_delete_elem(&questions, &t->asked_on[i]);
-		else if (open)
+		else if (open) {
+			if (open->in_flight)
+				flight_ends((struct sock *)t->asked_on[i], 0, true);
 			open->one_way = 1;
+		}
 		t->asked_on[i] = 0;
 	}
 }
@@ -145,7 +235,7 @@ static __always_inline void note_connecting(struct thread *t, struct sock *sk)
 }
 
 /* It writes to somebody who is no client of its own, with a request to answer. */
-static __always_inline void note_question(struct thread *t, struct sock *sk)
+static __always_inline void note_question(struct thread *t, struct sock *sk, u64 now)
 {
 	u64 key = (u64)sk;
 	struct question *known, fresh = {};
@@ -160,9 +250,13 @@ static __always_inline void note_question(struct thread *t, struct sock *sk)
 		if (known->one_way)
 			return;
 		fresh.object = known->object;
+		fresh.in_flight = known->in_flight;
+		fresh.asked = known->asked;
 	} else {
 		fresh.object = object_of_file((u64)BPF_CORE_READ(sk, sk_socket, file));
 	}
+	if (!asks_names(sk))
+		flight_begins(sk, &fresh, now);
 	remember_question(t, key, &fresh);
 }
 
@@ -306,8 +400,10 @@ static __always_inline void request_received(struct thread *t, struct sock *sk, 
 	if (is_accepted(kept, sk)) {
 		if (note_read(t, key, &kept->request, now) && sk->__sk_common.skc_family == AF_UNIX)
 			note_unix_read(t, sk, kept->request.weight, now);
-	} else if (t->requests) {
-		drop_question(t, key);
+	} else {
+		flight_ends(sk, now, false);
+		if (t->requests)
+			drop_question(t, key);
 	}
 }
 
@@ -316,7 +412,20 @@ static __always_inline void request_sent(struct thread *t, struct sock *sk, stru
 	if (kept->request.began)
 		end_request(t, (u64)sk, &kept->request, HOLDUP_REQUEST_ANSWERED, now);
 	else if (t->requests && !is_accepted(kept, sk))
-		note_question(t, sk);
+		note_question(t, sk, now);
+}
+
+/* The subject closes a connection: what was asked there and not answered takes until now. */
+static __always_inline void note_end_of_questions(struct sock *sk)
+{
+	u64 key = (u64)sk;
+	struct question *known = some_asked ? bpf_map_lookup_elem(&questions, &key) : 0;
+
+	if (!known)
+		return;
+	if (known->in_flight)
+		flight_ends(sk, bpf_ktime_get_ns(), false);
+	known->asked = 0;
 }
 
 static __always_inline struct thread *serving_thread(void)
@@ -347,8 +456,11 @@ int BPF_PROG(on_request_dropped, struct sock *sk, int before, int after)
 	if (!(after == TCP_FIN_WAIT1 || after == TCP_LAST_ACK || after == TCP_CLOSE))
 		return 0;
 	t = serving_thread();
-	/* Where it ends in an interrupt, nobody of the subject closes it. */
-	if (!t || !t->requests)
+	/* Where it ends in an interrupt, nobody of the subject closes it: the subject reads its end. */
+	if (!t)
+		return 0;
+	note_end_of_questions(sk);
+	if (!t->requests)
 		return 0;
 	kept = known_socket(sk);
 	if (!kept)

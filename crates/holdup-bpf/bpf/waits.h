@@ -10,6 +10,9 @@
 #include "peers.h"
 #include "uring.h"
 
+#define __NR_sendfile 40
+#define __NR_splice 275
+#define __NR_copy_file_range 326
 #define __NR_execve 59
 #define __NR_fcntl 72
 #define __NR_flock 73
@@ -197,10 +200,24 @@ static __always_inline void read_asked(struct thread *t, struct task_struct *tas
 	}
 }
 
+/* A call that moves data between two descriptors waits for a disk: its source, or whichever file's page it waits for, as the page cache
+ * tells. Null: the object is known. */
+static __always_inline struct file *file_of_mover(struct thread *t, struct task_struct *task)
+{
+	struct file *source;
+
+	source = file_of_leaving(task, (u32)(t->call.number == __NR_sendfile ? t->call.args[1] : t->call.args[0]));
+	if (!t->reading || (source && (u64)BPF_CORE_READ(source, f_inode) == t->reading))
+		return source;
+	t->object = object_of_inode(t->reading);
+	return t->object ? 0 : source;
+}
+
 /* `adopted`: it sleeps already, and what user space looked up of its memory stands in `t`, if that `is_known`. */
 static __always_inline void describe_wait(struct thread *t, struct task_struct *task, bool adopted, bool is_known)
 {
 	struct file *file = 0;
+	bool moves_pages;
 	s32 number;
 
 	t->tcp = 0;
@@ -224,16 +241,20 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 	else if (t->state & TASK_TRACED)
 		find_tracer(t, task);
 	number = t->call.number;
+	moves_pages = (number == __NR_sendfile || number == __NR_splice || number == __NR_copy_file_range) &&
+		      BPF_CORE_READ_BITFIELD(task, in_iowait);
 	/* A fault, an exec and sync(2) name no descriptor: the page cache tells which file they wait for. */
 	if (t->reading && (number < 0 || number == __NR_execve || number == __NR_execveat || number == __NR_sync))
 		t->object = object_of_inode(t->reading);
-	else
+	else if (!moves_pages)
 		t->reading = 0;
 	if (number < 0 || number >= 512)
 		return;
 	read_asked(t, task, adopted);
 	if (number == __NR_io_uring_enter)
 		file = file_of_ring(task, &t->call);
+	else if (moves_pages)
+		file = file_of_mover(t, task);
 	else if (first_is_descriptor(number))
 		file = file_of_leaving(task, (u32)t->call.args[0]);
 	else if (number == __NR_io_submit && !adopted)

@@ -16,6 +16,7 @@ mod older;
 mod thinning;
 mod tracer;
 mod untold;
+mod upstreams;
 
 #[allow(
     missing_docs,

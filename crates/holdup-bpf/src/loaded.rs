@@ -214,6 +214,7 @@ impl Loaded {
         empty(&maps.connecting)?;
         empty(&maps.objects)?;
         empty(&maps.questions)?;
+        empty(&maps.upstreams)?;
         empty(&maps.answered_by_others)?;
         empty(&maps.served_ports)?;
         if !storage {

@@ -9,7 +9,7 @@ use crate::mappings::{Mapped, Mappings, open_event};
 use crate::older;
 use crate::skeleton::TraceSkel;
 use crate::thinning::Thinning;
-use holdup_evidence::{Loss, LossClass, NotMeasured, Ns, RequestStep, Role, UntoldRequests};
+use holdup_evidence::{Loss, LossClass, NotMeasured, Ns, RequestStep, Role, UntoldRequests, Upstream};
 use holdup_knowledge::system_calls::{self, Kind};
 use libbpf_rs::{Link, MapCore, MapFlags, RingBuffer, RingBufferBuilder};
 use std::cell::RefCell;
@@ -403,6 +403,12 @@ impl Tracer {
             untold.open = crate::untold::open_requests(&self.skeleton);
         }
         untold
+    }
+
+    /// Servers that were asked for requests, until `at`.
+    #[must_use]
+    pub fn upstreams(&self, at: Ns) -> Vec<Upstream> {
+        crate::upstreams::told(&self.skeleton.maps.upstreams, at)
     }
 
     /// Ends observation at `at`: nothing changes any more, threads that live on are recorded as they are.

@@ -231,6 +231,7 @@ impl Observation {
             requests_told: self.requests_told,
             untold_requests: self.tracer.untold_requests(),
             traffic_told: self.tracer.tells_traffic(),
+            upstreams: self.tracer.upstreams(clocks::monotonic()),
             ..Finish::default()
         };
         Collected {
@@ -322,6 +323,7 @@ impl Observation {
             untold_requests: self.tracer.untold_requests(),
             traffic_told: self.tracer.tells_traffic(),
             tasks: parked.tasks,
+            upstreams: self.tracer.upstreams(frozen),
         };
         let (attributed, events) = self.attribution.finish(finish, &facts);
         Collected {

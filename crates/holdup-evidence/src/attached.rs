@@ -2,6 +2,7 @@
 
 use crate::{Call, Clock, Ns, ObjectId, SocketAddress, ThreadId};
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 
 /// A thread that lived before it was watched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +52,23 @@ pub struct Request {
 
 fn itself() -> u32 {
     1
+}
+
+/// What the subject asked of one server for the requests that it had to answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upstream {
+    /// Where it is; `None` for all servers on Unix sockets.
+    pub server: Option<SocketAddr>,
+    /// The process that asked last.
+    pub pid: u32,
+    /// Questions.
+    pub asked: u64,
+    /// From each question to the last of its answer that has come, added up.
+    pub ns: Ns,
+    /// The most questions without an answer at one instant.
+    pub most: u64,
+    /// When the first was asked.
+    pub since: Ns,
 }
 
 /// Requests that were counted and not told.

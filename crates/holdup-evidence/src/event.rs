@@ -5,7 +5,7 @@
 //! not yet run again, and its waker's [`Clock`] is that of the same instant. Times are `CLOCK_MONOTONIC`.
 
 use crate::attached::{
-    Adopted, Earlier, GoesOn, OtherEnd, Request, Role, SaidSince, Serving, UntoldRequests,
+    Adopted, Earlier, GoesOn, OtherEnd, Request, Role, SaidSince, Serving, UntoldRequests, Upstream,
 };
 use crate::churn::{Conversation, Hello, MadeBy, Turned};
 use crate::jvm::{JvmPause, JvmStop};
@@ -554,4 +554,7 @@ pub struct Finish {
     /// Tasks of runtimes, as they were at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<RuntimeTask>,
+    /// Servers that were asked for requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub upstreams: Vec<Upstream>,
 }

@@ -27,6 +27,7 @@ pub mod units;
 
 pub use attached::{
     Adopted, Earlier, GoesOn, OtherEnd, Request, RequestStep, Role, SaidSince, Serving, UntoldRequests,
+    Upstream,
 };
 pub use call::Call;
 pub use cause::Cause;

@@ -19,7 +19,7 @@ pub use fact::{
     Spin, SpinningLibrary, StopSignal,
 };
 pub use judged::{Certainty, Judge, JudgedBy, Reason};
-pub use requests::{HeldByTimer, OfListener, Requests, SlowRequest};
+pub use requests::{HeldByTimer, OfListener, Requests, SlowRequest, Upstream};
 pub use source::Source;
 pub use task::{Task, TaskState};
 

@@ -12,7 +12,7 @@ use holdup_model::finding::{self, Verdicts};
 use holdup_model::report::{
     Asker, Backend, CannotTell, CauseShare, Coverage, Elsewhere, Evidence, Finding, Holder, Jvm, Link,
     ListenerRequests, Lost, MoreOf, NotMeasured, RanInstead, Remedy, Report, Requests, RuledOut, SCHEMA,
-    SlowRequests, StackFrame, SubjectKind, Task, TaskAsker, Thread, Tool, Wait,
+    SlowRequests, StackFrame, SubjectKind, Task, TaskAsker, Thread, Tool, UpstreamRequests, Wait,
 };
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -152,6 +152,20 @@ fn requests(requests: &attributed::Requests) -> Requests {
                 p99_ns: one.p99,
                 max_ns: one.longest,
                 open: one.open,
+            })
+            .collect(),
+        total_ns: requests.total,
+        upstreams: requests
+            .upstreams
+            .iter()
+            .map(|one| UpstreamRequests {
+                server: one.server.clone(),
+                pid: one.by.pid,
+                process: one.by.process.clone(),
+                asked: one.asked,
+                ns: one.ns,
+                most_in_flight: one.most,
+                watched_ns: one.watched,
             })
             .collect(),
     }

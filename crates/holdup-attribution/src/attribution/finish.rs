@@ -16,12 +16,38 @@ use super::timeline::When;
 use super::what::{self, WhatId, Whats};
 use super::{Attribution, Faults, keys};
 use holdup_evidence::{Cause, Clock, Finish, LossClass, Ns, Role, SystemFacts, ThreadId};
-use holdup_model::attributed::{Attributed, AttributedWait, Coverage, How, Tally, ThreadLedger, ThreadName};
+use holdup_model::attributed::{
+    Attributed, AttributedWait, Coverage, How, Tally, ThreadLedger, ThreadName, Upstream,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+/// Servers that were asked for requests, listed.
+const MAX_UPSTREAMS: usize = 16;
+
 /// Threads listed each for itself, from the contract.
 const LISTED: usize = 200;
+
+/// Servers that were asked for requests, the one that took most time first.
+fn upstreams(finish: &Finish, tasks: &TaskTable) -> Vec<Upstream> {
+    let told = finish.upstreams.iter().map(|one| Upstream {
+        server: one.server.map(|server| server.to_string()),
+        by: ThreadName {
+            pid: one.pid,
+            tid: one.pid,
+            process: tasks.name_of(one.pid).unwrap_or_default().to_owned(),
+            thread: tasks.name_of(one.pid).unwrap_or_default().to_owned(),
+        },
+        asked: one.asked,
+        ns: one.ns,
+        most: one.most,
+        watched: finish.ended.saturating_sub(one.since),
+    });
+    let mut told: Vec<Upstream> = told.collect();
+    told.sort_by_cached_key(|one| (Reverse(one.ns), one.server.clone()));
+    told.truncate(MAX_UPSTREAMS);
+    told
+}
 
 /// Makes the whole of a run.
 pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFacts) -> Attributed {
@@ -104,6 +130,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
             let mut requests =
                 std::mem::take(&mut run.requests.answering).finish(finish.ended, untold, untaken);
             requests.earlier_told = run.requests.served.by_tcp_only();
+            requests.upstreams = upstreams(finish, &run.tasks);
             whole.requests = finish.requests_told.then_some(requests);
         }
     }

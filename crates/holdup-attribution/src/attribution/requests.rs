@@ -100,6 +100,8 @@ pub(super) struct Answering {
     count: u64,
     stand_for: u64,
     longest: Ns,
+    /// Time of those that were read under observation and answered.
+    total: Ns,
     kept: Vec<Answered>,
     random: u64,
     /// Of threads that are gone.
@@ -287,6 +289,9 @@ impl Answering {
         self.longest = self.longest.max(ns);
         if !open.earlier {
             self.listeners.answered(open.port, ns, open.weight);
+            self.total = self
+                .total
+                .saturating_add(ns.saturating_mul(u64::from(open.weight)));
         }
         let last = self.read_last.entry(open.reader).or_default();
         let overtaken = *last > open.read_at;
@@ -357,6 +362,11 @@ impl Answering {
             .filter(|open| !open.earlier)
             .map(|open| open.port)
             .collect();
+        let unfinished = open.iter().filter(|open| !open.earlier).map(|open| {
+            let ns = end.saturating_sub(open.read_at);
+            ns.saturating_mul(u64::from(open.weight))
+        });
+        let total = unfinished.fold(self.total, Ns::saturating_add);
         let mut resting = rest.len() as u64 + untaken;
         let mut open: Vec<Ns> = open.into_iter().map(|open| open.read_at).collect();
         // Those that were not told are like those that were.
@@ -379,6 +389,8 @@ impl Answering {
             slow: slow(&self.kept),
             listeners: self.listeners.told(&self.kept, &ports),
             held: self.held,
+            total,
+            upstreams: Vec::new(),
         }
     }
 }

@@ -101,6 +101,7 @@ rules! {
     "net/received-not-read.rs" received_not_read ReceivedNotRead
     "mem/reclaim-takes-cpu.rs" reclaim_takes_cpu ReclaimTakesCpu
     "net/requests-held-by-timer.rs" requests_held_by_timer RequestsHeldByTimer
+    "net/requests-wait-their-turn.rs" requests_wait_their_turn RequestsWaitTheirTurn
     "runtime/safepoint-slow-to-reach.rs" safepoint_slow_to_reach SafepointSlowToReach
     "net/segments-sent-again.rs" segments_sent_again SegmentsSentAgain
     "lock/semaphore-held.rs" semaphore_held SemaphoreHeld
@@ -124,6 +125,7 @@ rules! {
     "disk/tasks-stall-for-io.rs" tasks_stall_for_io TasksStallForIo
     "mem/tasks-stall-for-memory.rs" tasks_stall_for_memory TasksStallForMemory
     "runtime/thread-per-handshake.rs" thread_per_handshake ThreadPerHandshake
+    "cpu/thread-saturates-cpu.rs" thread_saturates_cpu ThreadSaturatesCpu
     "runtime/thread-stands-still.rs" thread_stands_still ThreadStandsStill
     "process/threads-near-limit.rs" threads_near_limit ThreadsNearLimit
     "log/time-a-request.rs" time_a_request TimeARequest

@@ -523,6 +523,11 @@ fn requests_held_by_timer() {
 }
 
 #[test]
+fn requests_wait_their_turn() {
+    check_page(RuleId::RequestsWaitTheirTurn, "net/requests-wait-their-turn.md");
+}
+
+#[test]
 fn safepoint_slow_to_reach() {
     check_page(RuleId::SafepointSlowToReach, "runtime/safepoint-slow-to-reach.md");
 }
@@ -641,6 +646,11 @@ fn tasks_stall_for_memory() {
 #[test]
 fn thread_per_handshake() {
     check_page(RuleId::ThreadPerHandshake, "runtime/thread-per-handshake.md");
+}
+
+#[test]
+fn thread_saturates_cpu() {
+    check_page(RuleId::ThreadSaturatesCpu, "cpu/thread-saturates-cpu.md");
 }
 
 #[test]

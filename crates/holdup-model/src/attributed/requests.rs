@@ -1,6 +1,6 @@
 //! Requests that the subject answered, as rules and views are told of them.
 
-use super::Tally;
+use super::{Tally, ThreadName};
 use holdup_evidence::{Cause, Ns};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -36,6 +36,30 @@ pub struct Requests {
     /// Those of `count` that a timer of the server's own held up.
     #[serde(default)]
     pub held: HeldByTimer,
+    /// Time of all that were read under observation, from being read to their answers or to the end, added up.
+    #[serde(default)]
+    pub total: Ns,
+    /// Servers that were asked for them, the one that took most time first.
+    #[serde(default)]
+    pub upstreams: Vec<Upstream>,
+}
+
+/// A server that was asked for requests.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Upstream {
+    /// Where it is; of Unix sockets, all together, nothing.
+    pub server: Option<String>,
+    /// Who asked last.
+    pub by: ThreadName,
+    /// Questions.
+    pub asked: u64,
+    /// From each question to the last of its answer that came, added up.
+    pub ns: Ns,
+    /// The most questions without an answer at one instant.
+    pub most: u64,
+    /// From the first question to the end.
+    pub watched: Ns,
 }
 
 /// Requests that were answered as a poll's time limit had run out, and not before: they were open all the while, and nothing had become

@@ -191,6 +191,8 @@ fn each_listener_has_its_own_and_the_slow_ones_say_where_they_came_in() {
         ]
     );
     assert_eq!(requests.slow.unwrap().port, Some(8443));
+    // Each stands for two; the one that is open has taken all the time so far.
+    assert_eq!(requests.total, 120 * 1_000 + 6 * 90_000 + 2 * 100_000);
 }
 
 #[test]

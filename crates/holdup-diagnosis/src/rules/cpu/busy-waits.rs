@@ -104,7 +104,8 @@ const SLEEPS_INSTEAD: &str = "use a mutex, a condition variable, a semaphore or 
 /// Parts of the names of functions of GNU OpenMP (since 4.2) and of LLVM's and Intel's.
 const OF_OPENMP: [&str; 2] = ["gomp", "kmp"];
 
-fn cure(spin: &Spin) -> &'static str {
+/// What to do about a loop.
+pub(super) fn cure(spin: &Spin) -> &'static str {
     let openmp = match spin {
         Spin::Loop(SpinningLibrary::Gomp) => true,
         Spin::Function(name) => OF_OPENMP.iter().any(|part| name.contains(part)),

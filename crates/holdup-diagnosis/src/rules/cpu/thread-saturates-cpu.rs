@@ -1,0 +1,182 @@
+//! One thread of several uses a CPU fully: its share of all threads' time is small, and the work of that thread is at its limit.
+
+use super::busy_waits;
+use crate::rules::{
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{AttributedWait, Resource, ResourceKind, ThreadLedger, ThreadName};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Part of the time outside of queues for a CPU that a thread runs, from which it has no more to give.
+const MIN_RUNNING_SHARE: f64 = 0.95;
+
+/// Part of all its time from which it had a CPU; below, it would use one fully and mostly queued for it.
+const MIN_CPU_SHARE: f64 = 0.8;
+
+/// CPU time from which what it does outside of queues is no chance, nanoseconds.
+const MIN_CPU_NS: Ns = 200_000_000;
+
+/// Below this a thread was not observed for long enough, nanoseconds.
+const MIN_OBSERVED_NS: Ns = 1_000_000_000;
+
+/// Functions that are named at most.
+const MAX_FUNCTIONS: usize = 3;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ThreadSaturatesCpu,
+    about: "one thread among several uses one CPU fully",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::CpuUser, Cause::CpuKernel],
+    from: 0.0,
+    generality: Generality::Specific,
+    explains: &[RuleId::BusyWaits],
+    place: Place::End,
+    check: Check::Attached(check),
+};
+
+/// A thread's time.
+struct Busy<'a> {
+    thread: &'a ThreadLedger,
+    cpu: Ns,
+    /// Of the time outside of queues for a CPU.
+    running: f64,
+}
+
+fn of_thread(wait: &&AttributedWait, name: &ThreadName) -> bool {
+    (wait.asker.name.pid, wait.asker.name.tid) == (name.pid, name.tid)
+}
+
+fn busy<'a>(run: &Run<'a>, thread: &'a ThreadLedger) -> Busy<'a> {
+    let rows = || {
+        run.attributed
+            .waits
+            .iter()
+            .filter(|wait| of_thread(wait, &thread.name))
+    };
+    let sum = |which: &dyn Fn(Cause) -> bool| {
+        let told = rows().filter(|wait| which(wait.cause)).map(|wait| wait.ns);
+        let ledger = thread
+            .causes
+            .iter()
+            .filter(|(cause, _)| which(**cause))
+            .map(|(_, tally)| tally.ns);
+        told.fold(0, Ns::saturating_add)
+            .max(ledger.fold(0, Ns::saturating_add))
+    };
+    let cpu = sum(&|cause| cause.on_cpu());
+    let queued = sum(&|cause| cause == Cause::SchedRunqueue);
+    Busy {
+        thread,
+        cpu,
+        running: cpu as f64 / thread.wall.saturating_sub(queued).max(1) as f64,
+    }
+}
+
+fn check(run: &Run<'_>) -> Verdict {
+    // An entry of several threads has the time of none of them.
+    let single = |thread: &&ThreadLedger| thread.threads == 1 && thread.wall >= MIN_OBSERVED_NS;
+    let threads = run.attributed.threads.iter();
+    let mut all: Vec<Busy<'_>> = threads.filter(single).map(|thread| busy(run, thread)).collect();
+    all.sort_by(|one, other| other.running.total_cmp(&one.running));
+    let Some(busiest) = all.first() else {
+        return Verdict::Clear("0 threads were observed for a second".to_owned());
+    };
+    let saturated = |one: &&Busy<'_>| one.running >= MIN_RUNNING_SHARE && one.cpu >= MIN_CPU_NS;
+    let full = all.iter().filter(saturated).count();
+    let count: u64 = run
+        .attributed
+        .threads
+        .iter()
+        .map(|thread| u64::from(thread.threads))
+        .sum();
+    // Of several, work is shared; of all, there is nobody beside them.
+    if full != 1 || count < 2 {
+        return Verdict::Clear(format!(
+            "{full} of {} use a CPU fully; the busiest runs for {} of the time outside of queues for a CPU",
+            say::several(count, "thread"),
+            percent(busiest.running.min(1.0))
+        ));
+    }
+    let rows = run.waits(|wait| wait.cause.on_cpu() && of_thread(&wait, &busiest.thread.name));
+    match rows {
+        Some(rows) => fires(finding(run, busiest, &rows, count)),
+        None => Verdict::CannotTell("what the busiest thread runs: no CPU time of it has a cause".to_owned()),
+    }
+}
+
+fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Finding {
+    let name = &busy.thread.name;
+    let who = say::who(name);
+    let spins = rows.only(|wait| wait.resource.detail.spins.is_some());
+    let spins = spins.filter(|spins| spins.own() > busy.cpu / 2);
+    let spin = spins
+        .as_ref()
+        .and_then(|spins| spins.main().resource.detail.spins.as_ref());
+    let named = rows.only(|wait| wait.asker.frame.is_some());
+    let functions: Vec<String> = named
+        .iter()
+        .flat_map(|named| named.split(|wait| wait.asker.frame.clone()))
+        .take(MAX_FUNCTIONS)
+        .map(|group| {
+            let frame = group.main().asker.frame.as_deref().unwrap_or_default();
+            format!("{frame} {}", percent(group.own() as f64 / busy.cpu.max(1) as f64))
+        })
+        .collect();
+    let place = match spin {
+        Some(spin) => format!(": it spins in {}", spin.id()),
+        None => rows
+            .main()
+            .asker
+            .frame
+            .as_deref()
+            .map(|frame| format!(", mostly in {frame}"))
+            .unwrap_or_default(),
+    };
+    let part = (busy.cpu as f64 / busy.thread.wall.max(1) as f64).min(1.0);
+    let title = match part >= MIN_CPU_SHARE {
+        true => format!(
+            "{who} (tid {}) uses {} of one CPU{place}",
+            name.tid,
+            percent(part)
+        ),
+        false => format!(
+            "{who} (tid {}) needs one CPU fully and had {} of one{place}",
+            name.tid,
+            percent(part)
+        ),
+    };
+    // A thread that computes is no trouble as such; clients that wait for it, or a spin that nobody needs, are.
+    let requests = run.attributed.requests.as_ref();
+    let asked = requests.is_some_and(|requests| requests.count + requests.open > 0);
+    let severity = match spin.is_some() || asked {
+        true => Severity::Warning,
+        false => Severity::Note,
+    };
+    let seen = Evidence::new(
+        format!(
+            "it ran for {} of {}, and waited for nothing but a CPU in the rest; {} of {count} threads did so",
+            duration(busy.cpu),
+            duration(busy.thread.wall),
+            1
+        ),
+        say::SCHEDULER,
+    );
+    let finding = Finding::new(RULE.id.id(), severity, title, rows.cause(), busy.cpu, seen)
+        .and_if((!functions.is_empty()).then(|| Evidence::new(functions.join(", "), "CPU samples")))
+        .confidence(Confidence::Strong);
+    let main = rows.main();
+    let frame = main.asker.frame.as_deref().unwrap_or(&main.asker.name.process);
+    let finding = finding.about(Resource::named(ResourceKind::Name, frame), main.asker.clone());
+    let finding = match spin {
+        Some(spin) => finding.remedy(Remedy::safe(busy_waits::cure(spin))),
+        None => finding.remedy(
+            Remedy::safe("profile that thread, and move its work to several threads or processes")
+                .with_command(format!("perf record -g --tid {} -- sleep 5", name.tid)),
+        ),
+    };
+    finding.remedy(Remedy::pointless(
+        "more CPUs, or more threads of other kinds: one thread runs on one CPU",
+    ))
+}
