@@ -166,21 +166,28 @@ fn held_by_silent(run: &Run<'_>, queue: &Unaccepted, held: &Waits<'_>, own: Ns) 
     );
     let ns = held.own().min(run.attributed.elapsed);
     let port = queue.address.port();
-    Finding::new(RULE.id.id(), Severity::Warning, title, Cause::Idle, ns, standing(queue))
-        .about(listener(queue), main.asker.clone())
-        .and(kept)
-        .confidence(Confidence::Strong)
-        .remedy(
-            Remedy::safe("see which clients are connected and send nothing, and end or mend those")
-                .with_command(format!("ss -tnpo state established sport = :{port}")),
-        )
-        .remedy(Remedy::safe(
-            "limit how long the server waits for a request on a connection, or put a proxy before it that \
+    Finding::new(
+        RULE.id.id(),
+        Severity::Warning,
+        title,
+        Cause::Idle,
+        ns,
+        standing(queue),
+    )
+    .about(listener(queue), main.asker.clone())
+    .and(kept)
+    .confidence(Confidence::Strong)
+    .remedy(
+        Remedy::safe("see which clients are connected and send nothing, and end or mend those")
+            .with_command(format!("ss -tnpo state established sport = :{port}")),
+    )
+    .remedy(Remedy::safe(
+        "limit how long the server waits for a request on a connection, or put a proxy before it that \
              waits instead",
-        ))
-        .remedy(Remedy::pointless(
-            "a longer queue: clients then wait in it for just as long",
-        ))
+    ))
+    .remedy(Remedy::pointless(
+        "a longer queue: clients then wait in it for just as long",
+    ))
 }
 
 /// The socket at which clients stand.
