@@ -5,6 +5,7 @@
 //! accepted one, or of a worker parked until such a thread hands it work. A process that serves nobody is never idle,
 //! whatever it waits for; and neither is a wait that something else than a client ended.
 
+use crate::classify::awaits_room;
 use holdup_evidence::{
     Cause, Object, ObjectId, ObjectKind, PolledFd, Serving, SocketAddress, Wait, WaitMemory, Waker,
 };
@@ -165,10 +166,11 @@ impl Served {
                         .find_map(|fd| self.end(object(fd.object?)?));
                     return first.map(|(end, at)| Work::OfClients(phrase(end, at)));
                 }
-                let awaited = polled.iter().find_map(|fd| self.end(object(fd.object?)?));
+                let mut reads = polled.iter().filter(|fd| !awaits_room(fd));
+                let awaited = reads.find_map(|fd| self.end(object(fd.object?)?));
                 let awaited = awaited.map(|(end, at)| phrase(end, at))?;
                 let of_clients = |fd: &PolledFd| {
-                    let told = fd.object.and_then(&object);
+                    let told = fd.object.and_then(&object).filter(|_| !awaits_room(fd));
                     fd.own || told.is_some_and(|told| self.end(told).is_some() || stirs_itself(&told.kind))
                 };
                 let known = memory.is_some_and(|memory| !memory.polled_truncated);
@@ -475,6 +477,48 @@ mod tests {
         assert_eq!(idle(7, Cause::NetReceive, &socket("10.0.0.1:40000", 1)), None);
         assert_eq!(idle(8, Cause::NetReceive, &accepted), None, "who serves nobody");
         assert_eq!(idle(7, Cause::DiskRead, &accepted), None);
+    }
+
+    #[test]
+    fn who_awaits_room_for_an_answer_awaits_no_request() {
+        let served = server();
+        let client = socket("10.0.0.1:80", 1);
+        let polls = wait(232, [5, 0, 1, 0], None);
+        let work = |events: &[u16]| {
+            let polled = events.iter().map(|events| PolledFd {
+                fd: 3,
+                events: *events,
+                revents: 0,
+                object: Some(ObjectId(0)),
+                own: false,
+            });
+            let memory = WaitMemory {
+                thread: ThreadId(1),
+                first: 1,
+                seq: 1,
+                returned: None,
+                polled: polled.collect(),
+                polled_truncated: false,
+                completed: None,
+                path: None,
+            };
+            served.idle(serving(7), Cause::PollWait, &polls, Some(&memory), |_| {
+                Some(&client)
+            })
+        };
+        let request = || "the next request on 10.0.0.1:80".to_owned();
+        assert_eq!(work(&[1]), Some(Work::OfClients(request())));
+        assert_eq!(
+            work(&[5]),
+            Some(Work::OfClients(request())),
+            "both, as an edge tells"
+        );
+        assert_eq!(work(&[4]), None);
+        assert_eq!(
+            work(&[4, 1]),
+            Some(Work::Other(request())),
+            "an answer to one client is not out"
+        );
     }
 
     #[test]

@@ -4,7 +4,8 @@
 
 use super::blocker::Scene;
 use super::ended_wait::EndedWait;
-use holdup_evidence::{Cause, ObjectId, ThreadId, Wait, Waker};
+use crate::classify::awaits_room;
+use holdup_evidence::{Cause, ObjectId, PolledFd, ThreadId, Wait, Waker};
 use holdup_knowledge::system_calls::{self, Child};
 
 impl Scene<'_> {
@@ -36,10 +37,16 @@ impl Scene<'_> {
             return None;
         }
         let polled = wait.asked.iter().flat_map(|asked| &asked.polled);
-        let polled = polled.filter(|fd| !fd.own).filter_map(|fd| fd.object);
-        // A server does not wait for its clients when it waits for somebody else, too.
+        // A server does not wait for its clients when it waits for somebody else, too; and who waits for room waits for nobody but who
+        // is to make it, whoever else holds an end of what it listens to.
         let clients = |id: &ObjectId| self.served.is_clients(self.objects.object(Some(*id)));
-        let polled = polled.filter(|id| !clients(id));
+        let awaited = |fd: &PolledFd| match (cause, fd.object) {
+            (Cause::NetSend, _) => awaits_room(fd),
+            (_, object) => !object.is_some_and(|id| clients(&id)),
+        };
+        let polled = polled
+            .filter(|fd| !fd.own && awaited(fd))
+            .filter_map(|fd| fd.object);
         let mut ends = wait.object.into_iter().chain(wait.ready).chain(polled);
         if let Some(pid) = ends.find_map(|object| self.tasks.other_end(object)) {
             return Some(pid);

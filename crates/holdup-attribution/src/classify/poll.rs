@@ -81,7 +81,7 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     } else {
         awaited.clone()
     };
-    if let Some(found) = being_made(&candidates, timed_out) {
+    if let Some(found) = being_made(&candidates, timed_out).or_else(|| room(&candidates, timed_out)) {
         return found;
     }
     if complete && timed_out && awaited.iter().all(Awaited::by_itself) {
@@ -120,6 +120,22 @@ fn being_made(candidates: &[Awaited<'_>], timed_out: bool) -> Option<Polled> {
     Some(Polled {
         cause: connecting.cause()?,
         resource: objects::resource(connecting.object),
+        timed_out,
+    })
+}
+
+/// Room to send on, where no socket of the set is awaited for anything else. Who has data to send and reads from nobody meanwhile is
+/// held up by the one that takes it, whatever else may stir it: a signal, its parent's end, a time limit. A loop that listens to others
+/// beside one that is slow to read goes on with those.
+fn room(candidates: &[Awaited<'_>], timed_out: bool) -> Option<Polled> {
+    let mut sockets = candidates
+        .iter()
+        .filter(|one| matches!(one.object.kind, ObjectKind::Socket { .. }));
+    let first = sockets.next().filter(|first| first.used == Use::Out)?;
+    sockets.all(|one| one.used == Use::Out).then_some(())?;
+    Some(Polled {
+        cause: first.cause()?,
+        resource: objects::resource(first.object),
         timed_out,
     })
 }
@@ -247,6 +263,12 @@ fn can_wake(call: &Call, object: &Object) -> bool {
         ObjectKind::Signalfd => known.is(Does::Signals),
         _ => known.is(Does::Reads | Does::Writes | Does::MovesData),
     }
+}
+
+/// Whether a descriptor is awaited for nothing but room to write to it.
+#[must_use]
+pub fn awaits_room(fd: &PolledFd) -> bool {
+    fd.events & POLLOUT != 0 && fd.events & READING == 0
 }
 
 /// Reading or writing, from `POLLIN` and `POLLOUT`. Only writing awaited is a wait for room.

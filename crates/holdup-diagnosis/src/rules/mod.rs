@@ -37,6 +37,7 @@ mod memory;
 mod paging;
 pub(crate) mod pressures;
 mod queueing;
+mod root;
 mod run;
 pub(crate) mod saturated;
 pub(crate) mod say;
@@ -127,7 +128,7 @@ pub enum Place {
     /// Where the time really went.
     End,
     /// On the way there: waiting for another thread or process whose own time is judged by other rules. Printed after
-    /// the ends of the same severity.
+    /// the ends of the same severity that cost at least half as much.
     Way,
 }
 
@@ -414,8 +415,8 @@ pub fn judge(run: &Run<'_>) -> Judgement {
             std::cmp::Reverse(finding.severity),
             // A suspicion that nobody measured comes after what is known.
             finding.ns.is_none() && finding.confidence == Confidence::Suspect,
+            std::cmp::Reverse(rank(rule.place, finding.ns)),
             rule.place,
-            std::cmp::Reverse(finding.ns),
         )
     });
     judgement.findings = found.into_iter().map(|(_, finding)| finding).collect();
@@ -423,6 +424,16 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         judgement.findings.iter_mut().for_each(sources::name_samples);
     }
     judgement
+}
+
+/// What a finding's time counts for among those of the same severity: what mending it would bring. Where somebody waits for another whose
+/// own time is judged, the end of that chain comes first if it is at least half of it; if the end is something else that costs little,
+/// it is not.
+fn rank(place: Place, ns: Option<Ns>) -> Option<Ns> {
+    ns.map(|ns| match place {
+        Place::End => ns,
+        Place::Way => ns / 2,
+    })
 }
 
 /// So many of a rule's findings as anybody reads: the longest of the worst, with the number of the others.

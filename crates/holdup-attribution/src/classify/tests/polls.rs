@@ -71,6 +71,20 @@ fn polls_belong_to_the_object_that_ended_them() {
                 .returned(1),
             Cause::NetConnect,
         ),
+        // Nothing has come yet: room to send is what it is about, unless others are awaited there.
+        (
+            Case::new("epoll_wait", [4, 0, 3, 0])
+                .polled("signalfd", IN, 0)
+                .polled("pipe", IN, 0)
+                .polled("tcp 10.0.0.1:80", OUT, 0),
+            Cause::NetSend,
+        ),
+        (
+            Case::new("epoll_wait", [4, 0, 3, 0])
+                .polled("tcp listen 0.0.0.0:80", IN, 0)
+                .polled("tcp 10.0.0.1:80", OUT, 0),
+            Cause::PollWait,
+        ),
         // Seen as it left the CPU it was connecting; looked up again afterwards it is connected.
         (
             poll(1)

@@ -2,9 +2,10 @@
 
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, queueing,
-    saturated,
+    saturated, say,
 };
 use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Nanoseconds of queueing below which there is no harm, whatever its share: a program that shares a CPU waits for one
@@ -44,7 +45,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if waits.cost() < MIN_QUEUED_NS {
         return fires(short(run, waits));
     }
-    fires(queued(run, waits))
+    queued(run, waits)
 }
 
 /// A nice value counts only within a session where each session has a group of its own.
@@ -101,23 +102,18 @@ fn slow_wakings(waits: &Waits<'_>, who: &str, others: Ns) -> Finding {
         ))
 }
 
-/// It was holdup itself for most of the queueing, and nobody else for as long as matters.
-fn observed(run: &Run<'_>, waits: &Waits<'_>, who: &str, ours: Ns) -> Finding {
-    let title = format!(
+/// It was holdup itself for most of the queueing, and nobody else for as long as matters: a cost of observing, which is gone without it,
+/// and nothing that is wrong.
+fn observed(waits: &Waits<'_>, who: &str, ours: Ns) -> Verdict {
+    Verdict::Clear(format!(
         "holdup itself had the CPU for {} of the {} in which {who} was runnable",
         duration(ours),
         duration(waits.own())
-    );
-    RULE.finding(Severity::Note, title, waits)
-        .and_if(queueing::who_ran(run, waits))
-        .confidence(Confidence::Strong)
-        .remedy(Remedy::safe(
-            "do nothing: this is a cost of observing, and is gone without it",
-        ))
+    ))
 }
 
 /// Others ran.
-fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
+fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let instead = queueing::ran_instead(waits);
     let (who, pid) = queueing::who(waits);
     let own = |name: &str| {
@@ -136,22 +132,40 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let seen = all_ns.saturating_mul(2) >= waits.own();
     let by_itself = seen && own_ns.saturating_mul(2) > all_ns;
     if !seen && waits.median() < MAX_WAKEUP_NS {
-        return slow_wakings(waits, &who, all_ns);
+        return fires(slow_wakings(waits, &who, all_ns));
     }
     let ours = queueing::by_observer(run, waits);
     let another = instead.iter().find(|(name, _)| !queueing::is_observer(run, name));
     let another_matters = another.is_some_and(|(_, ns)| run.matters(*ns, MATTERS));
     if ours.saturating_mul(2) > waits.own() && !another_matters {
-        return observed(run, waits, &who, ours);
+        return observed(waits, &who, ours);
     }
-    let (severity, title) = match instead.first() {
-        Some(_) if by_itself => (
+    // A program's own threads and holdup's are not the ones to name where others ran, too.
+    let named: Ns = instead
+        .iter()
+        .filter(|(name, _)| queueing::is_observer(run, name))
+        .map(|(_, ns)| ns)
+        .sum();
+    let proven = ours.saturating_mul(2) > named;
+    let other = instead
+        .iter()
+        .find(|(name, _)| !own(name) && !(proven && queueing::is_observer(run, name)));
+    let more_threads = instead.first().is_some_and(|(name, _)| own(name));
+    let (severity, title) = match (instead.first(), other) {
+        (Some(_), _) if by_itself => (
             Severity::Note,
             "It has more runnable threads than CPUs".to_owned(),
         ),
-        Some((name, _)) if seen => (
+        (Some(_), Some((other, _))) if seen && more_threads => (Severity::Warning, {
+            let program = say::name_or(&waits.main().asker.name.process, &who);
+            format!("{program} has more runnable threads than CPUs, and {other} runs beside them")
+        }),
+        (Some((name, _)), other) if seen => (
             Severity::Warning,
-            format!("{name} had the CPU while {who} was runnable"),
+            format!(
+                "{} had the CPU while {who} was runnable",
+                other.map_or(*name, |(other, _)| *other)
+            ),
         ),
         _ => (
             Severity::Warning,
@@ -160,7 +174,11 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     };
     let finding = RULE
         .finding(severity, title, waits)
-        .about_if_unnamed(queueing::winner(waits).filter(|_| seen));
+        .about_if_unnamed(match (seen, by_itself, other) {
+            (true, true, _) => queueing::winner(waits),
+            (true, false, Some((other, _))) => Some(Resource::named(ResourceKind::Process, *other)),
+            _ => None,
+        });
     let finding = match (instead.is_empty(), seen) {
         (true, _) => finding.confidence(Confidence::Suspect),
         (false, true) => finding
@@ -179,7 +197,7 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
             .confidence(Confidence::Suspect),
     };
     let finding = finding.and_if(queueing::stolen(run));
-    match by_itself {
+    fires(match by_itself {
         true => finding.remedy(Remedy::safe(
             "give it more CPUs; fewer threads take as long, but disturb other programs less",
         )),
@@ -189,5 +207,5 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
                 Remedy::safe("check whether it is bound to one CPU, and let it run on more")
                     .with_command(format!("taskset -pc {pid}")),
             ),
-    }
+    })
 }

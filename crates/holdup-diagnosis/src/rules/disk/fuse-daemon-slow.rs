@@ -1,6 +1,6 @@
 //! Waiting for the daemon behind a FUSE file system.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, root, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
@@ -43,8 +43,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .and_if(holders.first().map(say::meanwhile))
             .and_if(say::kernel_top(group))
             .proved_if(!holders.is_empty())
-            .remedy(Remedy::safe(
-                "find out what the daemon waits for: `holdup attach -p PID`",
+            .remedy(root::of(group).map_or_else(
+                || Remedy::safe("find out what the daemon waits for"),
+                |root| root.remedy(),
             ))
             .remedy(Remedy::safe(
                 "call it less often: copy the files first, or mount with longer attribute caching",

@@ -1,6 +1,6 @@
 //! Waiting for whoever has the other end of a pipe or FIFO.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, root, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -45,6 +45,8 @@ fn finding(group: &Waits<'_>, source: Source) -> Finding {
     let unseen = peer.is_none() && !main.read_at.is_empty();
     // A program that wakes itself, or hands out turns, has both ends in several processes.
     let unmet = peer.is_none() && !source.finds_pipe_peers();
+    let root = root::of(group);
+    let stands = root.map_or_else(String::new, |root| root.stands());
     let title = match (writes(main), &peer) {
         (true, None) if unmet => format!("{who} waits for room in a pipe; its reader was not observed"),
         (false, None) if unmet => format!("{who} is reading from a pipe; its writer was not observed"),
@@ -54,8 +56,12 @@ fn finding(group: &Waits<'_>, source: Source) -> Finding {
         (false, None) if unseen => {
             format!("{who} is reading from a pipe; its writer is not in the trace")
         }
-        (true, Some(peer)) => format!("{who} is writing to a pipe that {peer} does not read fast enough"),
-        (false, Some(peer)) => format!("{who} is reading from a pipe, and {peer} writes nothing to it"),
+        (true, Some(peer)) => {
+            format!("{who} is writing to a pipe that {peer} does not read fast enough{stands}")
+        }
+        (false, Some(peer)) => {
+            format!("{who} is reading from a pipe, and {peer} writes nothing to it{stands}")
+        }
         (true, None) => format!("{who} writes to a pipe faster than its reader reads"),
         (false, None) => format!("{who} is reading from a pipe that no process writes to"),
     };
@@ -75,9 +81,10 @@ fn finding(group: &Waits<'_>, source: Source) -> Finding {
         true => finding.remedy(Remedy::safe(format!(
             "make {peer} faster: this wait is its running time"
         ))),
-        false => finding.remedy(Remedy::safe(format!(
-            "look at {peer}, which was not observed here: `holdup attach -p PID`"
-        ))),
+        false => finding.remedy(root.map_or_else(
+            || Remedy::safe(format!("look at {peer}, which was not observed here")),
+            |root| root.remedy(),
+        )),
     };
     finding.remedy(Remedy::pointless(
         "a larger pipe: it only delays the wait as long as one end is slower",

@@ -1,6 +1,8 @@
 //! Plain memory that another process fills on demand.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, root, say,
+};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
@@ -41,8 +43,9 @@ fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     fires(
         finding
-            .remedy(Remedy::safe(
-                "find out what the handler waits for: `holdup attach -p PID`",
+            .remedy(root::of(waits).map_or_else(
+                || Remedy::safe("find out what the handler waits for"),
+                |root| root.remedy(),
             ))
             .remedy(Remedy::safe(
                 "fill more pages at a time, or in advance (for a restored or migrated machine: pre-copy)",

@@ -1,10 +1,11 @@
 //! Clients stand in the queue of an observed listener, and it does not accept them.
 
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, duration, say};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::facts::Unaccepted;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, AwaitedClients, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -57,14 +58,27 @@ const NEVER_FREE: Ns = 20;
 /// Clients that stand there both times may be others each time. Where no thread was ever free for them, each of them waits for its
 /// turn all the same.
 fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
-    let theirs = |wait: &AttributedWait| queue.processes.contains(&wait.asker.name.pid);
-    let own = run.waits(theirs)?.own();
-    let free = |wait: &AttributedWait| theirs(wait) && matches!(wait.cause, Cause::Idle | Cause::NetAccept);
-    let free = run.waits(free).map_or(0, |waits| waits.own());
+    let theirs = run.waits(|wait| queue.processes.contains(&wait.asker.name.pid))?;
+    // A master, which only looks after those that accept, would seem free for ever.
+    let processes = theirs.split(|wait| wait.asker.name.pid).into_iter();
+    let accept: Vec<u32> = processes
+        .filter(|process| !attends(process))
+        .map(|process| process.main().asker.name.pid)
+        .collect();
+    let accepting = theirs.only(|wait| accept.contains(&wait.asker.name.pid))?;
+    let own = accepting.own();
+    let held = accepting.only(|wait| awaits(wait) == Some(Awaits::Request));
+    let of_held = held.as_ref().map_or(0, Waits::own);
+    let free = accepting
+        .only(|wait| matches!(awaits(wait), Some(Awaits::Client | Awaits::Else)))
+        .map_or(0, |free| free.own());
     if own == 0 || free.saturating_mul(NEVER_FREE) > own {
         return None;
     }
-    let main = instead(run, queue)?;
+    if let Some(held) = held.filter(|_| of_held.saturating_mul(2) > own) {
+        return Some(held_by_silent(run, queue, &held, own));
+    }
+    let main = accepting.iter().max_by_key(|wait| wait.ns)?;
     let title = format!(
         "{} has no free thread for its clients at {}: some are queued while it is mostly {}",
         say::who(&main.asker.name),
@@ -93,6 +107,87 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
             "a longer queue: clients then wait in it for just as long",
         ));
     Some(finding)
+}
+
+/// What a thread of a server that does not work for a client waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaits {
+    /// A new client: it is free for one.
+    Client,
+    /// What a client that it has accepted sends next: it is free for nobody else.
+    Request,
+    /// Work from another thread, a signal, its next round.
+    Else,
+}
+
+fn awaits(wait: &AttributedWait) -> Option<Awaits> {
+    match wait.cause {
+        Cause::NetAccept => Some(Awaits::Client),
+        Cause::Idle => Some(match AwaitedClients::read(&wait.resource.name) {
+            Some(AwaitedClients::Connection(_)) => Awaits::Client,
+            Some(AwaitedClients::Request(_)) => Awaits::Request,
+            None => Awaits::Else,
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a process of a listener does nothing but look after others that accept there.
+fn attends(process: &Waits<'_>) -> bool {
+    let rests = process.only(|wait| awaits(wait) == Some(Awaits::Else));
+    let rests = rests.map_or(0, |rests| rests.own());
+    (process.own() - rests).saturating_mul(NEVER_FREE) < process.own()
+}
+
+/// Clients are connected that send no request, each of them keeps a thread, and others stand in the queue for that.
+fn held_by_silent(run: &Run<'_>, queue: &Unaccepted, held: &Waits<'_>, own: Ns) -> Finding {
+    let main = held.main();
+    let threads: BTreeSet<u32> = held.iter().map(|wait| wait.asker.name.tid).collect();
+    let title = format!(
+        "{} accepts no clients at {}: clients that send no request keep {}, and {}",
+        say::who(&main.asker.name),
+        queue.address,
+        match threads.len() {
+            1 => "its only thread".to_owned(),
+            many => format!("all of its {many} threads"),
+        },
+        match queue.after {
+            1 => "1 more is queued".to_owned(),
+            many => format!("{many} more are queued"),
+        },
+    );
+    let kept = Evidence::new(
+        format!(
+            "of {} of these threads, {} was waiting for a request on connections that they had accepted",
+            duration(own),
+            duration(held.own())
+        ),
+        say::source(main),
+    );
+    let ns = held.own().min(run.attributed.elapsed);
+    let port = queue.address.port();
+    Finding::new(
+        RULE.id.id(),
+        Severity::Warning,
+        title,
+        Cause::Idle,
+        ns,
+        standing(queue),
+    )
+    .about(listener(queue), main.asker.clone())
+    .and(kept)
+    .confidence(Confidence::Strong)
+    .remedy(
+        Remedy::safe("see which clients are connected and send nothing, and end or mend those")
+            .with_command(format!("ss -tnpo state established sport = :{port}")),
+    )
+    .remedy(Remedy::safe(
+        "limit how long the server waits for a request on a connection, or put a proxy before it that \
+             waits instead",
+    ))
+    .remedy(Remedy::pointless(
+        "a longer queue: clients then wait in it for just as long",
+    ))
 }
 
 /// The socket at which clients stand.

@@ -1,7 +1,7 @@
 //! A peer that does not take what it is sent.
 
 use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, root, say,
 };
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
@@ -48,7 +48,9 @@ fn finding(group: &Waits<'_>) -> Finding {
         Some(holder) => format!("{} at {address}", say::who(&holder.name)),
         None => address.to_owned(),
     };
-    let title = format!("{peer} does not read the data from {who}");
+    let root = root::of(group);
+    let stands = root.map_or_else(String::new, |root| root.stands());
+    let title = format!("{peer} does not read the data from {who}{stands}");
     let severity = match group.handed_on() {
         true => Severity::Note,
         false => Severity::Warning,
@@ -69,9 +71,10 @@ fn finding(group: &Waits<'_>) -> Finding {
         .and_if(say::way(group))
         .proved_if(true);
     finding
-        .remedy(
-            Remedy::safe(format!("find out what {peer} does instead of reading")).with_command("ss -tnpi"),
-        )
+        .remedy(root.map_or_else(
+            || Remedy::safe(format!("find out what {peer} does instead of reading")).with_command("ss -tnpi"),
+            |root| root.remedy(),
+        ))
         .remedy(Remedy::pointless(
             "a larger send buffer or a faster network: neither is full",
         ))

@@ -2,7 +2,8 @@
 
 use super::bus_call_unanswered::listens;
 use crate::rules::{
-    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, root,
+    say,
 };
 use holdup_evidence::Cause;
 use holdup_model::attributed::Common;
@@ -116,16 +117,6 @@ fn others(run: &Run<'_>, group: &Waits<'_>) -> Option<Evidence> {
     })
 }
 
-/// With the command that looks at a peer of this machine, where it is another process than the one that waits.
-fn look(remedy: Remedy, main: &AttributedWait, peer: Option<&Holder>) -> Remedy {
-    match peer.map(|holder| holder.name.pid) {
-        Some(pid) if pid != 0 && pid != main.asker.name.pid => {
-            remedy.with_command(format!("holdup attach -p {pid}"))
-        }
-        _ => remedy,
-    }
-}
-
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
     let who = say::who(&main.asker.name);
@@ -143,6 +134,8 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         Cause::NetTls => format!("{who} waits for {peer} to finish TLS handshakes"),
         _ => format!("{who} waits for {peer} to answer"),
     };
+    let root = root::of(group);
+    let title = title + &root.map_or_else(String::new, |root| root.stands());
     // What a thread of its own asks for names is never on the way itself.
     let handed_on = group.handed_on() && main.cause != Cause::NetDns;
     let judged_there = handed_on || goes_on(run, group);
@@ -165,7 +158,10 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     }
     match main.cause {
         Cause::NetSend => finding
-            .remedy(Remedy::safe("check whether the peer reads, and at what rate").with_command("ss -tnoi"))
+            .remedy(root.map_or_else(
+                || Remedy::safe("check whether the peer reads, and at what rate").with_command("ss -tnoi"),
+                |root| root.remedy(),
+            ))
             .remedy(Remedy::pointless(
                 "a larger send buffer: it only delays the wait as long as the peer is slower",
             )),
@@ -174,12 +170,13 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         }
         Cause::NetDns => finding.remedy(Remedy::safe("store the result, or run a cache on this machine")),
         _ => finding
-            .remedy(look(
-                Remedy::safe(format!(
-                    "look at {peer} while this runs, and find out what it waits for"
-                )),
-                main,
-                holders.first(),
+            .remedy(root.map_or_else(
+                || {
+                    Remedy::safe(format!(
+                        "look at {peer} while this runs, and find out what it waits for"
+                    ))
+                },
+                |root| root.remedy(),
             ))
             .remedy(Remedy::safe(
                 "request less, request several things at once, or request in advance",

@@ -2,7 +2,7 @@
 
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires,
-    say,
+    root, say,
 };
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families;
@@ -52,8 +52,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     fires(
         finding
-            .remedy(Remedy::safe(
-                "find out what the supervisor waits for: `holdup attach -p PID`",
+            .remedy(root::of(&waits).map_or_else(
+                || Remedy::safe("find out what the supervisor waits for"),
+                |root| root.remedy(),
             ))
             .remedy(Remedy::changing(
                 format!(

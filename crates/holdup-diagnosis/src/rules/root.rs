@@ -1,0 +1,64 @@
+//! The end of a chain of waits: what is to be done is to be done there.
+//!
+//! In: waits that others are in the way of. Out: who stands at the end, in words, and a remedy with its process and a command.
+
+use super::{Waits, say};
+use holdup_evidence::Cause;
+use holdup_model::attributed::ThreadName;
+use holdup_model::finding::Remedy;
+
+/// Who is at the end of a chain, and what it does there, as far as that is known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Root<'a> {
+    name: &'a ThreadName,
+    doing: Option<Cause>,
+}
+
+/// The end of the chain of the costliest of these waits: another process than the one that waits, whose number is known.
+pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Root<'a>> {
+    let main = waits.main();
+    let end = main.chain.last().map(|link| Root {
+        name: &link.name,
+        doing: Some(link.cause),
+    });
+    let in_the_way = main.holders.iter().max_by_key(|holder| holder.ns);
+    let holder = in_the_way.map(|holder| Root {
+        name: &holder.name,
+        doing: holder.doing,
+    });
+    let other = |root: &Root<'_>| root.name.pid != 0 && root.name.pid != main.asker.name.pid;
+    end.filter(other).or(holder.filter(other))
+}
+
+impl Root<'_> {
+    /// That it does nothing until somebody lets it, for the end of a title; empty where it goes on by itself.
+    pub(super) fn stands(&self) -> String {
+        let who = say::who_with_pid(self.name);
+        match self.doing {
+            Some(Cause::ProcessStopped) => format!(": {who} is stopped"),
+            Some(Cause::ProcessFrozen) => format!(": {who} is frozen"),
+            _ => String::new(),
+        }
+    }
+
+    /// What to do about it.
+    pub(super) fn remedy(&self) -> Remedy {
+        let pid = self.name.pid;
+        let who = say::who_with_pid(self.name);
+        let had_a_reason = "it may have been stopped for a reason";
+        match self.doing {
+            Some(Cause::ProcessStopped) => Remedy::changing(
+                format!("find out why {who} is stopped, and continue it"),
+                had_a_reason,
+            )
+            .with_command(format!("kill -CONT {pid}")),
+            Some(Cause::ProcessFrozen) => Remedy::changing(
+                format!("find out what froze the cgroup of {who} (a paused container?), and thaw it"),
+                had_a_reason,
+            )
+            .with_command(format!("cat /proc/{pid}/cgroup")),
+            _ => Remedy::safe(format!("find out what {who} waits for or does instead"))
+                .with_command(format!("holdup attach -p {pid}")),
+        }
+    }
+}
