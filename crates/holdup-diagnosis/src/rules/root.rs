@@ -31,13 +31,15 @@ pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Root<'a>> {
 }
 
 impl Root<'_> {
-    /// That it does nothing until somebody lets it, for the end of a title; empty where it goes on by itself.
+    /// What it does there, for the end of a title; empty where that is not known, or is no more than waiting for whatever comes.
     pub(super) fn stands(&self) -> String {
         let who = say::who_with_pid(self.name);
         match self.doing {
             Some(Cause::ProcessStopped) => format!(": {who} is stopped"),
             Some(Cause::ProcessFrozen) => format!(": {who} is frozen"),
-            _ => String::new(),
+            // Of many threads that take in work only one was looked at.
+            None | Some(Cause::Idle | Cause::NetAccept | Cause::PollWait | Cause::Unknown) => String::new(),
+            Some(cause) => format!(": {who} was {}", cause.phrase()),
         }
     }
 

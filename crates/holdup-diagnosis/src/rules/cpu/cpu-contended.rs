@@ -149,7 +149,7 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let proven = ours.saturating_mul(2) > named;
     let other = instead
         .iter()
-        .find(|(name, _)| !own(name) && !(proven && queueing::is_observer(run, name)));
+        .find(|(name, _)| !(own(name) || proven && queueing::is_observer(run, name)));
     let more_threads = instead.first().is_some_and(|(name, _)| own(name));
     let (severity, title) = match (instead.first(), other) {
         (Some(_), _) if by_itself => (

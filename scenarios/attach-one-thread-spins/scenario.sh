@@ -1,0 +1,13 @@
+# One thread of forty-one asks again and again whether there is work, and gives way in between. The twin's sleeps until there is.
+setup() {
+    local how=yield
+    if [ "$1" = healthy ]; then how=sleep; fi
+    helper python3 "$scenario/server.py" "$how" "$HOLDUP_TRUTH"
+    server=$helper_pid
+}
+stall() {
+    attach --pid "$server" --duration 3
+    kill -TERM "$server"
+    wait "$server" || true
+}
+healthy() { stall; }
