@@ -39,6 +39,7 @@ impl Root<'_> {
             Some(Cause::ProcessFrozen) => format!(": {who} is frozen"),
             // Of many threads that take in work only one was looked at.
             None | Some(Cause::Idle | Cause::NetAccept | Cause::PollWait | Cause::Unknown) => String::new(),
+            Some(cause) if cause.on_cpu() => format!(": {who} was busy on a CPU"),
             Some(cause) => format!(": {who} was {}", cause.phrase()),
         }
     }
