@@ -106,7 +106,7 @@ never\t'Never'"
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
 always\t'Always, even into a file'
 never\t'Never'"
-complete -c holdup -n "__fish_holdup_using_subcommand attach" -l only -d 'With --pid, observe that process only, and none of the processes below it'
+complete -c holdup -n "__fish_holdup_using_subcommand attach" -l only -d 'With --pid, observe that process and what it starts from now on, not the processes that are below it already'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l alone -d 'Observe the selected processes only, not those that block them'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l no-mask -d 'Do not mask passwords, tokens and keys in arguments, addresses and texts'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -s q -l quiet -d 'Print only the first lines of the verdict'

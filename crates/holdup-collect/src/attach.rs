@@ -108,6 +108,7 @@ pub fn attach(
     attached
         .following
         .adopt(&mut observation, &pids, Role::Subject, FIRST_LOOK)?;
+    observation.naming.look_at_goroutines();
     let began = Instant::now();
     let mut figures = match how.tracing.pace {
         Pace::Record => Figures::begin_sparse(&Root::system()),

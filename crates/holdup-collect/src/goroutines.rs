@@ -1,4 +1,4 @@
-//! Goroutines that are parked when observation ends.
+//! Goroutines that are parked when observation ends, and which of them were in the same place at an earlier look.
 //!
 //! A parked goroutine has no thread: none of its waits is among those that are measured. In: processes that may be Go programs. Out:
 //! their goroutines with their stacks, and of each process that has parked ones, a sentence of what they wait for by the runtime's
@@ -8,7 +8,7 @@ use super::behind::{Answerer, Readers};
 use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskDoes, TaskRuntime};
 use holdup_jvm::Running;
 use holdup_knowledge::go;
-use holdup_proc::{Root, memory, names};
+use holdup_proc::{Root, clocks, memory, names};
 use holdup_runtimes::go::{Goroutine, Place, Program, SYMBOLS, Status};
 use holdup_symbols::{ProcessKey, UserStacks};
 use serde::{Deserialize, Serialize};
@@ -52,27 +52,93 @@ pub(super) struct Parked {
     pub(super) not_measured: Vec<NotMeasured>,
 }
 
+/// Where a goroutine stood, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stand {
+    reason: Option<String>,
+    addresses: Vec<u64>,
+}
+
+/// The first look at goroutines that wait.
+#[derive(Debug, Default)]
+pub(super) struct FirstLook {
+    at: Ns,
+    /// By process and number.
+    stands: BTreeMap<(u32, u64), Stand>,
+}
+
+impl FirstLook {
+    /// Looks at the goroutines of these processes, where nobody has looked before.
+    pub(super) fn look(
+        &mut self,
+        stacks: &mut UserStacks,
+        processes: impl IntoIterator<Item = (u32, ProcessKey)>,
+    ) {
+        if self.at > 0 {
+            return;
+        }
+        let mut readers: Readers<Question, Answer> = Readers::new(answerer);
+        for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
+            let read = found(stacks, &mut readers, pid, process).and_then(|(_, read)| read);
+            let room = LISTED_MAX.saturating_sub(self.stands.len());
+            let listed = read.map(|read| read.listed).unwrap_or_default().into_iter();
+            let waiting = listed.filter(|one| one.status == Status::Waiting).take(room);
+            self.stands.extend(waiting.map(|one| {
+                let stand = Stand {
+                    reason: one.reason,
+                    addresses: one.addresses,
+                };
+                ((pid, one.id), stand)
+            }));
+        }
+        // When it is over: each stood there by then.
+        self.at = clocks::monotonic();
+    }
+
+    /// Since when this one is known to stand as it does now.
+    fn stood_since(&self, pid: u32, now: &Goroutine) -> Option<Ns> {
+        let stand = self.stands.get(&(pid, now.id))?;
+        let same = now.status == Status::Waiting
+            && stand.reason == now.reason
+            && stand.addresses == now.addresses
+            && !now.addresses.is_empty();
+        same.then_some(self.at)
+    }
+}
+
+/// What is read of the goroutines of a Go program, with the name of its file; `None` of another program.
+fn found(
+    stacks: &mut UserStacks,
+    readers: &mut Readers<Question, Answer>,
+    pid: u32,
+    process: ProcessKey,
+) -> Option<(String, Answer)> {
+    let found = stacks.find_go(process, pid, &SYMBOLS)?;
+    let mut addresses = found.addresses.into_iter();
+    // A stripped file does not say where they are.
+    let read = addresses.next().flatten().and_then(|goroutines| {
+        let place = Place {
+            goroutines,
+            reasons: addresses.next().flatten(),
+        };
+        readers.ask(pid, Question { pid, place }).flatten()
+    });
+    Some((found.file, read))
+}
+
 /// What the parked goroutines of these processes wait for.
 pub(super) fn parked(
     stacks: &mut UserStacks,
     processes: impl IntoIterator<Item = (u32, ProcessKey)>,
+    first: &FirstLook,
 ) -> Parked {
     let mut readers: Readers<Question, Answer> = Readers::new(answerer);
     let mut told = Parked::default();
     for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
-        let Some(found) = stacks.find_go(process, pid, &SYMBOLS) else {
+        let Some((file, read)) = found(stacks, &mut readers, pid, process) else {
             continue;
         };
-        let mut addresses = found.addresses.into_iter();
-        // A stripped file does not say where they are.
-        let read = addresses.next().flatten().and_then(|goroutines| {
-            let place = Place {
-                goroutines,
-                reasons: addresses.next().flatten(),
-            };
-            readers.ask(pid, Question { pid, place }).flatten()
-        });
-        let name = names::comm(&Root::system(), pid).unwrap_or(found.file);
+        let name = names::comm(&Root::system(), pid).unwrap_or(file);
         let reasons = read.as_ref().map(|read| &read.reasons);
         told.not_measured.extend(sentence(&name, pid, reasons));
         let Some(read) = read else { continue };
@@ -81,6 +147,7 @@ pub(super) fn parked(
         told.not_measured
             .extend(unlisted(&name, pid, read.more.saturating_add(left)));
         for goroutine in read.listed.into_iter().take(room) {
+            let stood_since = first.stood_since(pid, &goroutine);
             let stack = match goroutine.addresses.is_empty() {
                 true => None,
                 false => Some(stacks.intern_known(process, &goroutine.addresses)),
@@ -93,6 +160,7 @@ pub(super) fn parked(
                 does: does(goroutine.status),
                 reason: goroutine.reason,
                 since: Some(goroutine.seen_waiting).filter(|since: &Ns| *since > 0),
+                stood_since,
                 stack,
             });
         }

@@ -10,7 +10,7 @@ pub(super) use unread::told as unread_told;
 
 use super::asleep;
 use super::dumps::Dumped;
-use super::goroutines::{self, Parked};
+use super::goroutines::{self, FirstLook, Parked};
 use super::interpreters::{self, Interpreters};
 use super::neighbours::Neighbours;
 use super::nodes::Engines;
@@ -40,6 +40,8 @@ pub(crate) struct Naming {
     mapped: VecDeque<Mapped>,
     /// Which image a process id stands for now, and which process a thread belongs to.
     processes: HashMap<u32, ProcessKey>,
+    /// Where goroutines stood at first.
+    goroutines: FirstLook,
     threads: HashMap<ThreadId, (u32, ProcessKey)>,
     runtimes: Runtimes,
     next_process: u32,
@@ -95,6 +97,7 @@ impl Naming {
                 .interpreted_by(interpreters::evaluates),
             mapped: VecDeque::new(),
             processes: HashMap::new(),
+            goroutines: FirstLook::default(),
             threads: HashMap::new(),
             runtimes,
             next_process: 0,
@@ -364,10 +367,16 @@ impl Naming {
         self.user_stacks.refused().tables > 0
     }
 
+    /// Looks where goroutines stand, the first time that it is asked to.
+    pub(super) fn look_at_goroutines(&mut self) {
+        let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
+        self.goroutines.look(&mut self.user_stacks, processes);
+    }
+
     /// What goroutines wait for that are parked now.
     pub(super) fn parked(&mut self) -> Parked {
         let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
-        goroutines::parked(&mut self.user_stacks, processes)
+        goroutines::parked(&mut self.user_stacks, processes, &self.goroutines)
     }
 
     /// The user stacks, and the outsiders met.

@@ -141,6 +141,7 @@ fn observe(
         priority.adapt(observation.turn());
         if how.follow && ended.is_none() && Instant::now() >= look_at {
             following.follow(&mut observation)?;
+            observation.naming.look_at_goroutines();
             look_at = Instant::now() + LOOK_AGAIN;
         }
     }

@@ -45,6 +45,10 @@ pub struct RuntimeTask {
     pub reason: Option<String>,
     /// About since when it waits, `CLOCK_MONOTONIC`, by the runtime's own note; `None` where there is none.
     pub since: Option<Ns>,
+    /// Since when it was met in the same wait and the same place, `CLOCK_MONOTONIC`, at the first look and at the last; `None` where it was
+    /// not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stood_since: Option<Ns>,
     /// Where it stands.
     pub stack: Option<UserStackId>,
 }

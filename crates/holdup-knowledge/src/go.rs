@@ -49,6 +49,20 @@ const FOR_OTHERS: [(&str, &str); 15] = [
     ("synctest.Wait", "the goroutines of a test"),
 ];
 
+/// Those that are for a lock, which one goroutine has, or several that read.
+const LOCKS: [&str; 3] = ["sync.Mutex.Lock", "sync.RWMutex.RLock", "sync.RWMutex.Lock"];
+
+/// What all of them were called before Go 1.20, as were waits for a group of goroutines: then the stack tells.
+const OLD_REASON: &str = "semacquire";
+
+/// Functions of locks in which a goroutine waits for one.
+const LOCKING: [&str; 4] = [
+    "sync.(*Mutex).lockSlow",
+    "sync.(*Mutex).Lock",
+    "sync.(*RWMutex).RLock",
+    "sync.(*RWMutex).Lock",
+];
+
 /// A `select` without cases: nothing can end it, and programs rest their main goroutine so.
 const RESTS: &str = "select (no cases)";
 
@@ -74,6 +88,8 @@ pub struct Wait {
     pub cause: Cause,
     /// What a report calls it; `None` where the reason says nothing of it.
     pub what: Option<&'static str>,
+    /// Whether that is a lock, which another goroutine has.
+    pub lock: bool,
 }
 
 /// Whether a goroutine that waits for this is the runtime's own.
@@ -85,8 +101,14 @@ pub fn is_of_the_runtime(reason: &str) -> bool {
 /// What a parked goroutine waits for, by its reason and its stack, innermost frame first.
 #[must_use]
 pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {
-    let wait = |cause, what| Wait { cause, what };
     let stands_in = |name: &str| stack.iter().any(|frame| frame.symbol.as_deref() == Some(name));
+    let wait = |cause, what| Wait {
+        cause,
+        what,
+        lock: reason.is_some_and(|reason| {
+            LOCKS.contains(&reason) || reason == OLD_REASON && LOCKING.iter().any(|name| stands_in(name))
+        }),
+    };
     let Some(reason) = reason else {
         return wait(Cause::Unknown, None);
     };
@@ -190,6 +212,15 @@ mod tests {
         assert_eq!(cause("finalizer wait", "runtime.runfinq"), Cause::Idle);
         assert_eq!(cause("a reason of Go 1.40", "main.pay"), Cause::Unknown);
         assert_eq!(wait(None, &[]).cause, Cause::Unknown);
+    }
+
+    #[test]
+    fn a_lock_is_one_also_where_the_reason_does_not_say_it() {
+        let lock = |reason: &str, symbol: &str| wait(Some(reason), &[frame(symbol, "")]).lock;
+        assert!(lock("sync.Mutex.Lock", "main.pay"));
+        assert!(lock("semacquire", "sync.(*Mutex).lockSlow"));
+        assert!(!lock("semacquire", "sync.(*WaitGroup).Wait"));
+        assert!(!lock("chan receive", "sync.(*Mutex).lockSlow"));
     }
 
     #[test]

@@ -124,6 +124,7 @@ rule_pages! {
     "process" "tasks-pile-up"
     "disk" "tasks-stall-for-io"
     "mem" "tasks-stall-for-memory"
+    "lock" "tasks-wait-for-lock"
     "runtime" "thread-per-handshake"
     "cpu" "thread-saturates-cpu"
     "runtime" "thread-stands-still"

@@ -199,7 +199,7 @@ pub(crate) struct AttachArgs {
     /// Process ID, or the ID of one of its threads: the process and all processes below it; repeat the option or separate IDs with commas
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = process_id)]
     pub(crate) pid: Vec<u32>,
-    /// With --pid, observe that process only, and none of the processes below it
+    /// With --pid, observe that process and what it starts from now on, not the processes that are below it already
     #[arg(long, requires = "pid")]
     pub(crate) only: bool,
     /// All processes with this name, as `ps -eo comm` prints it

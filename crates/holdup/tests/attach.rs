@@ -237,7 +237,7 @@ fn a_32_bit_program_is_told_by_its_own_calls() {
 fn a_kernel_thread_without_work_is_idle() {
     const KTHREADD: &str = "2";
     let report = told(
-        &attach(&["-p", KTHREADD, "-d", "0.1", "--format", "json"])
+        &attach(&["-p", KTHREADD, "--only", "-d", "0.1", "--format", "json"])
             .output()
             .unwrap(),
     );

@@ -211,14 +211,14 @@ fn of_another_users_process_is_told_what_everybody_may_see() {
 }
 
 #[test]
-fn what_it_made_before_is_not_asked_about_and_what_it_makes_now_is() {
+fn with_only_what_it_made_before_is_not_asked_about_and_what_it_makes_now_is() {
     let open = Open::new();
     let script = "sleep 1000 & exec 3<&0; while read -r _ <&3; do cat <&3; done; kill $!";
     let mut command = theirs(&["bash", "-c", script]);
     let mut shell = Guarded::spawn(command.stdin(Stdio::piped()).stdout(Stdio::null()));
     until_in(shell.0.id(), "bash", "0 0x0 ");
     let pid = shell.0.id().to_string();
-    let mut command = open.attach(&["-p", &pid, "--backend", "proc"]);
+    let mut command = open.attach(&["-p", &pid, "--only", "--backend", "proc"]);
     let observer = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

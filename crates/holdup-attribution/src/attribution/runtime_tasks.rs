@@ -17,11 +17,11 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         .stack
         .and_then(|stack| finish.user_stacks.get(stack.0 as usize))
         .map_or(&[][..], Vec::as_slice);
-    let (state, cause, what) = match one.does {
-        TaskDoes::Runs => (TaskState::Running, Cause::CpuUser, None),
-        TaskDoes::Ready => (TaskState::Ready, Cause::SchedRunqueue, None),
+    let (state, cause, what, lock) = match one.does {
+        TaskDoes::Runs => (TaskState::Running, Cause::CpuUser, None, false),
+        TaskDoes::Ready => (TaskState::Ready, Cause::SchedRunqueue, None, false),
         // What the call is for is told of the thread that makes it.
-        TaskDoes::Calls => (TaskState::Waiting, Cause::Unknown, Some("a system call")),
+        TaskDoes::Calls => (TaskState::Waiting, Cause::Unknown, Some("a system call"), false),
         TaskDoes::Waits => waits(one, stack),
     };
     let since = match state {
@@ -29,7 +29,11 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         // The runtime's clock is another one in a time namespace.
         TaskState::Waiting | TaskState::Idle => one.since.and_then(|since| finish.ended.checked_sub(since)),
     };
-    let since = since.unwrap_or_default();
+    let stood = one
+        .stood_since
+        .filter(|_| state == TaskState::Waiting)
+        .map_or(0, |since| finish.ended.saturating_sub(since));
+    let since = since.unwrap_or(stood);
     Task {
         runtime: one.runtime,
         pid: one.pid,
@@ -39,13 +43,15 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         cause,
         since,
         ns: since.min(finish.ended.saturating_sub(finish.started)),
+        stood,
+        lock,
         resource: what.map_or_else(Resource::default, |what| Resource::named(kind(cause), what)),
         place: place(one.runtime, stack).cloned(),
         stack: stack.to_vec(),
     }
 }
 
-fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Cause, Option<&'static str>) {
+fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Cause, Option<&'static str>, bool) {
     let wait = match one.runtime {
         TaskRuntime::Go => go::wait(one.reason.as_deref(), stack),
     };
@@ -53,7 +59,7 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Cause, Option<&'stat
         Cause::Idle => TaskState::Idle,
         _ => TaskState::Waiting,
     };
-    (state, wait.cause, wait.what)
+    (state, wait.cause, wait.what, wait.lock)
 }
 
 fn place(runtime: TaskRuntime, stack: &[Frame]) -> Option<&Frame> {
@@ -85,6 +91,7 @@ mod tests {
             does,
             reason: reason.map(str::to_owned),
             since,
+            stood_since: None,
             stack: Some(UserStackId(0)),
         }
     }

@@ -98,6 +98,7 @@ pub fn attach(
     while !sampling.sampler.has_seen_all() && began.elapsed() < FIRST_LOOK {
         sampling.round();
     }
+    sampling.stacks.look_at_goroutines();
     notice(Notice::Began);
     let mut subjects: BTreeSet<u32> = pids.iter().copied().collect();
     let mut known = Known::default();

@@ -5,7 +5,7 @@
 //! stacks. A running thread's registers are all known, where it may be seen at all.
 
 use super::machines::{Began, is_machine};
-use crate::goroutines::{self, Parked};
+use crate::goroutines::{self, FirstLook, Parked};
 use crate::interpreters::{self, Interpreters, Turns};
 use crate::nodes::Engines;
 use holdup_evidence::{NotMeasured, Ns, UserStackId};
@@ -36,6 +36,8 @@ pub(super) struct SampledStacks {
     interpreters: Interpreters,
     engines: Engines,
     processes: HashMap<u32, Process>,
+    /// Where goroutines stood at first.
+    goroutines: FirstLook,
     next: u32,
     /// Whose code was read for the first time lately.
     began: Vec<Began>,
@@ -62,6 +64,7 @@ impl SampledStacks {
             engines,
             began: Vec::new(),
             processes: HashMap::new(),
+            goroutines: FirstLook::default(),
             next: 0,
             asked: 0,
             cost: 100_000,
@@ -91,7 +94,15 @@ impl SampledStacks {
     /// What goroutines wait for that are parked now.
     pub(super) fn parked(&mut self) -> Parked {
         let keys = |(pid, process): (&u32, &Process)| Some((*pid, process.key?));
-        goroutines::parked(&mut self.stacks, self.processes.iter().filter_map(keys))
+        let processes = self.processes.iter().filter_map(keys);
+        goroutines::parked(&mut self.stacks, processes, &self.goroutines)
+    }
+
+    /// Looks where goroutines stand, the first time that it is asked to.
+    pub(super) fn look_at_goroutines(&mut self) {
+        let keys = |(pid, process): (&u32, &Process)| Some((*pid, process.key?));
+        let processes = self.processes.iter().filter_map(keys);
+        self.goroutines.look(&mut self.stacks, processes);
     }
 
     /// Interpreters whose frames are not read.

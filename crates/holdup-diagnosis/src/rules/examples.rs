@@ -31,6 +31,8 @@ struct Wanted {
     wait: Vec<Table>,
     connections: Vec<Table>,
     thread: Vec<Listed>,
+    /// Tasks of runtimes, with the fields of `Task`.
+    task: Vec<Table>,
     facts: Table,
     /// CPU time that holdup itself used.
     own_cost: Length,
@@ -102,7 +104,8 @@ fn length(text: &str) -> Option<Ns> {
 
 /// Text that is a length becomes a number under the keys that hold lengths.
 fn lengths(value: &mut Value) {
-    const KEYS: [&str; 38] = [
+    const KEYS: [&str; 39] = [
+        "stood",
         "ns",
         "path_ns",
         "handed_on_ns",
@@ -283,6 +286,11 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
     attributed.source = wanted.source;
     attributed.churn = wanted.churn.as_ref().map(|table| typed(table.clone(), place));
     attributed.requests = wanted.requests.as_ref().map(|table| typed(table.clone(), place));
+    attributed.tasks = wanted
+        .task
+        .iter()
+        .map(|table| typed(table.clone(), place))
+        .collect();
     attributed.connections = wanted
         .connections
         .iter()

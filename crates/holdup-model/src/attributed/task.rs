@@ -45,6 +45,12 @@ pub struct Task {
     /// Of that, under observation.
     #[serde(default)]
     pub ns: Ns,
+    /// For how long it was met in the same wait and the same place, at a first look and at a last; 0 where it was not.
+    #[serde(default)]
+    pub stood: Ns,
+    /// Whether it waited for a lock that another task has.
+    #[serde(default)]
+    pub lock: bool,
     /// What it waited for.
     #[serde(default)]
     pub resource: Resource,

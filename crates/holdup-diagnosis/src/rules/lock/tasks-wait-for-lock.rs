@@ -1,0 +1,149 @@
+//! Tasks of a language runtime wait for a lock of the program for as long as they were observed. No thread waits for it.
+
+use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, duration, say};
+use holdup_evidence::{Cause, Ns, TaskRuntime};
+use holdup_model::attributed::{Asker, Resource, ResourceKind, Task, TaskState, ThreadName};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeMap;
+
+/// Time between the two looks below which a task that stands in one place has merely been met there twice, nanoseconds.
+const MIN_STOOD_NS: Ns = 1_000_000_000;
+
+/// Places that a sentence names.
+const MAX_PLACES: usize = 3;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::TasksWaitForLock,
+    about: "tasks of a runtime wait for a lock for all of the observed time",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::LockFutex],
+    from: 0.0,
+    generality: Generality::Specific,
+    explains: &[],
+    place: Place::End,
+    check: Check::Attached(check),
+};
+
+fn check(run: &Run<'_>) -> Verdict {
+    let tasks = &run.attributed.tasks;
+    if tasks.is_empty() {
+        return Verdict::Clear("0 tasks of language runtimes were observed".to_owned());
+    }
+    let waiting = tasks
+        .iter()
+        .filter(|task| task.lock && task.state == TaskState::Waiting);
+    let mut by_process: BTreeMap<u32, Vec<&Task>> = BTreeMap::new();
+    let mut met_once: u64 = 0;
+    for task in waiting {
+        match task.stood >= MIN_STOOD_NS {
+            true => by_process.entry(task.pid).or_default().push(task),
+            false => met_once += 1,
+        }
+    }
+    if by_process.is_empty() && met_once > 0 && run.attributed.elapsed < MIN_STOOD_NS {
+        return Verdict::CannotTell(format!(
+            "whether {} still waits for a lock a second later: observe for longer",
+            say::several(met_once, "task")
+        ));
+    }
+    if by_process.is_empty() {
+        return Verdict::Clear(format!(
+            "0 of {} waited for a lock at a first look and a second later; {met_once} did at the last look",
+            say::several(u64::try_from(tasks.len()).unwrap_or(u64::MAX), "task")
+        ));
+    }
+    Verdict::Fires(by_process.values().map(|tasks| finding(run, tasks)).collect())
+}
+
+/// The function and line in which a task stands.
+fn place(task: &Task) -> String {
+    let Some(frame) = &task.place else {
+        return "an unknown place".to_owned();
+    };
+    let function = frame.symbol.as_deref().unwrap_or("an unknown function");
+    let file = frame.file.as_deref().and_then(|file| file.rsplit('/').next());
+    match (file, frame.line) {
+        (Some(file), Some(line)) => format!("{function} ({file}:{line})"),
+        _ => function.to_owned(),
+    }
+}
+
+fn finding(run: &Run<'_>, tasks: &[&Task]) -> Finding {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for task in tasks {
+        *places.entry(place(task)).or_default() += 1;
+    }
+    let mut order: Vec<(&String, &usize)> = places.iter().collect();
+    order.sort_by_key(|(place, count)| (std::cmp::Reverse(**count), *place));
+    let first: Vec<&str> = order
+        .iter()
+        .take(MAX_PLACES)
+        .map(|(place, _)| place.as_str())
+        .collect();
+    let more = match order.len().saturating_sub(MAX_PLACES) {
+        0 => String::new(),
+        more => format!(
+            " and {}",
+            say::several(u64::try_from(more).unwrap_or(u64::MAX), "other place")
+        ),
+    };
+    let stood = tasks.iter().map(|task| task.stood).max().unwrap_or_default();
+    let one = tasks.len() == 1;
+    let name = match tasks[0].runtime {
+        TaskRuntime::Go => "goroutine",
+    };
+    let process = say::name_or(&tasks[0].process, "a process");
+    let pid = tasks[0].pid;
+    let title = format!(
+        "{} of {process} (pid {pid}) {} for a lock, in {}{more}, for at least {}",
+        say::several(u64::try_from(tasks.len()).unwrap_or(u64::MAX), name),
+        if one { "waits" } else { "wait" },
+        first.join(" and "),
+        duration(stood)
+    );
+    let seen = Evidence::new(
+        format!(
+            "{} there, with the same callers, at a first look and {} later",
+            if one { "it stood" } else { "each stood" },
+            duration(stood)
+        ),
+        "the program's own structures, read from its memory",
+    );
+    let asker = ThreadName {
+        pid,
+        tid: pid,
+        process: tasks[0].process.clone(),
+        thread: tasks[0].process.clone(),
+    };
+    let finding = Finding::new(
+        RULE.id.id(),
+        Severity::Warning,
+        title,
+        Cause::LockFutex,
+        stood.min(run.attributed.elapsed),
+        seen,
+    )
+    .confidence(Confidence::Strong)
+    .about(
+        Resource::named(ResourceKind::Lock, tasks[0].resource.name.clone()),
+        Asker {
+            name: asker,
+            frame: tasks[0].place.as_ref().and_then(|frame| frame.symbol.clone()),
+            ..Default::default()
+        },
+    )
+    .and(Evidence::new(
+        "who has the lock is not known: the runtime does not note it".to_owned(),
+        "the layout of the runtime's locks",
+    ));
+    let finding = match order.len() {
+        1 => finding,
+        _ => finding.remedy(Remedy::safe(
+            "check whether these functions take the same locks in different orders: each then waits for a lock that another of them has",
+        )),
+    };
+    finding.remedy(Remedy::safe(
+        "look in a dump of all tasks for one that has locked it and waits for something else, or has returned without unlocking it",
+    ))
+}
