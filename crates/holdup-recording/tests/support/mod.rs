@@ -269,6 +269,8 @@ impl Dice {
                 cause: dice.of(&[Cause::LockFutex, Cause::Idle]),
                 since: dice.number(),
                 ns: dice.number(),
+                stood: dice.number(),
+                lock: dice.below(2) == 0,
                 resource: Resource::named(ResourceKind::Lock, dice.text()),
                 place: None,
                 stack: dice.list(3, Dice::frame),
