@@ -4,7 +4,7 @@
 //! their way is watched too ([`super::following`]).
 
 use super::attributing::{Attributing, EventsFile};
-use super::following::{Following, LOOK_AGAIN, NEXT_LOOK};
+use super::following::{Following, LOOK_AGAIN, LOOK_SPARSELY, NEXT_LOOK};
 use super::moment::Moment;
 use super::queues::Queues;
 use super::{
@@ -25,12 +25,8 @@ use std::time::{Duration, Instant};
 /// How long the first look at all processes may take. A process takes a millisecond or two.
 const FIRST_LOOK: Duration = Duration::from_millis(300);
 
-/// The same of a recorder: nobody waits for its word, and who is in the way for long is still there then.
+/// Between two looks of a recorder for who is in the way: nobody waits for its word, and who is in the way for long is still there then.
 const RECORDERS_LOOK_AGAIN: Duration = Duration::from_secs(10);
-
-/// And at least so many times the CPU time that the last look took, so that it costs no more than a fifth of a per cent of a
-/// core: with ten thousand sleeping threads a look takes a tenth of a second.
-const LOOK_SPARSELY: u32 = 500;
 
 /// How long the loop sleeps, milliseconds, while there is little to take: fewer and longer turns cost less.
 const QUIET_PERIOD_MS: u16 = 50;

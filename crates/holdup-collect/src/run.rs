@@ -1,8 +1,8 @@
 //! Observes a command that holdup starts, from its exec to its end.
 
 use super::attributing::{Attributing, EventsFile};
-use super::following::{FIRST_LOOK_OF_RUN, Following, LOOK_AGAIN};
-use super::{Collected, How, LAST_SWITCH, Observation, PERIOD_MS, Priority};
+use super::following::{FIRST_LOOK_OF_RUN, Following, LOOK_AGAIN, LOOK_SPARSELY};
+use super::{Collected, How, LAST_SWITCH, Observation, PERIOD_MS, Priority, own_cpu_time};
 use crate::haste::Haste;
 use crate::privileges;
 use anyhow::Context;
@@ -140,9 +140,11 @@ fn observe(
         observation.cgroup.look(subject.pid());
         priority.adapt(observation.turn());
         if how.follow && ended.is_none() && Instant::now() >= look_at {
+            let before = own_cpu_time();
             following.follow(&mut observation)?;
             observation.naming.look_at_goroutines();
-            look_at = Instant::now() + LOOK_AGAIN;
+            let took = Duration::from_nanos(own_cpu_time().saturating_sub(before));
+            look_at = Instant::now() + (took * LOOK_SPARSELY).max(LOOK_AGAIN);
         }
     }
     if ended.is_some() {
