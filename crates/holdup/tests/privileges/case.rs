@@ -1,6 +1,6 @@
 //! A command that is observed with less than everything, and what was told of it.
 
-use crate::support::{HOLDUP, conserved, json, lossy};
+use crate::support::{HOLDUP, conserved, json, lossy, lost};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -91,9 +91,15 @@ impl Case {
             if told.function { "function" } else { "process" },
             told.beyond_the_usual().join("; ")
         );
-        // Sampling does not always see the shell learn of the end of the one that slept: then the time stays with its wait for that.
-        let sampled = told.backend == "proc" && told.cause == "process.child";
-        assert!(told.cause == "timer.sleep" || sampled, "{name}: {}", told.cause);
+        // Sampling does not always see the shell learn of the end of the one that slept, and there are machines whose kernel now and then
+        // does not report a wakeup, which the report says: then the time stays with the shell's wait for that.
+        let hidden = lost(&report, "wakeups not reported by the kernel") > 0;
+        let stays = (told.backend == "proc" || hidden) && told.cause == "process.child";
+        assert!(
+            told.cause == "timer.sleep" || stays,
+            "{name}: {}: {report:#}",
+            told.cause
+        );
         assert!(told.sleeps, "{name}: {report:#}");
         told
     }
