@@ -67,10 +67,10 @@ descendants() {
     for child in $(pgrep --parent "$1"); do printf ',%s' "$(descendants "$child")"; done
 }
 stall() {
-    attach --pid "$logins" --duration 1
+    attach --pid "$logins" --only --duration 1
     truth "\"waited_ns\": 1, \"elapsed_ns\": 1, \"holder_pid\": $bus_daemon"
 }
 healthy() {
-    attach --pid "$logins" --duration 1
+    attach --pid "$logins" --only --duration 1
     truth '"waited_ns": 0, "elapsed_ns": 1'
 }

@@ -16,11 +16,11 @@ setup() {
 stall() {
     # The child has been started, and is in the kernel's list of those who wait for a lock.
     until child=$(pgrep --parent "$service" flock) && grep -q -e "-> .* $child " /proc/locks; do :; done
-    attach --pid "$service" --duration 2
+    attach --pid "$service" --only --duration 2
     # The thread with the clients waits all the time; the pool's threads have nothing to do.
     truth '"waited_ns": 1, "elapsed_ns": 1'
 }
 healthy() {
-    attach --pid "$service" --duration 2
+    attach --pid "$service" --only --duration 2
     truth '"waited_ns": 0, "elapsed_ns": 1'
 }
