@@ -48,12 +48,7 @@ const NAMES: &[&str] = &["named", "idle"];
 /// Where decisions on words that holdup writes as well are right: the end of a path, the words, and why.
 const ALLOWED: &[(&str, &str, &str)] = &[
     (
-        "account/threads.rs",
-        "chan send",
-        "the Go runtime's reason for a wait, as its dumps print it",
-    ),
-    (
-        "runtime/many-wait-in-one-place.rs",
+        "holdup-knowledge/src/go.rs",
         "chan send",
         "the Go runtime's reason for a wait, as its dumps print it",
     ),

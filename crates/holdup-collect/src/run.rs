@@ -7,6 +7,7 @@ use crate::haste::Haste;
 use crate::privileges;
 use anyhow::Context;
 use holdup_events::Settings;
+use holdup_evidence::NotMeasured;
 use holdup_subject::signals::{Control, Signals};
 use holdup_subject::subject::{Ended, Subject};
 use nix::poll::PollTimeout;
@@ -132,6 +133,7 @@ fn observe(
     observation.tracer.watch(subject.pid(), subject.pidfd())?;
     subject.go();
     let mut following = Following::default();
+    let mut follows = how.follow;
     let mut look_at = Instant::now() + FIRST_LOOK_OF_RUN;
     let mut ended: Option<Ended> = None;
     while ended.is_none() && go_on(subject, signals) {
@@ -139,13 +141,21 @@ fn observe(
         ended = subject.try_wait()?;
         observation.cgroup.look(subject.pid());
         priority.adapt(observation.turn());
-        if how.follow && ended.is_none() && Instant::now() >= look_at {
+        if follows && ended.is_none() && Instant::now() >= look_at {
             let before = own_cpu_time();
-            following.follow(&mut observation)?;
+            follows = following.follow(&mut observation).is_ok();
             observation.naming.look_at_goroutines();
             let took = Duration::from_nanos(own_cpu_time().saturating_sub(before));
             look_at = Instant::now() + (took * LOOK_SPARSELY).max(LOOK_AGAIN);
         }
+    }
+    if how.follow && !follows {
+        // What is known of CMD is worth more than who blocks it.
+        observation.not_measured.push(NotMeasured {
+            what: "processes outside of CMD that block it, and what they wait for".into(),
+            why: "the kernel did not let holdup observe them".into(),
+            fix: "attach to them: `holdup attach -p PID`".into(),
+        });
     }
     if ended.is_some() {
         await_last_switch(&mut observation);

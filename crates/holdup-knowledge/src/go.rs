@@ -98,6 +98,12 @@ pub fn is_of_the_runtime(reason: &str) -> bool {
     OF_THE_RUNTIME.contains(&reason)
 }
 
+/// Whether a goroutine that waits for this, by a dump, wants to send on a channel.
+#[must_use]
+pub fn sends(reason: &str) -> bool {
+    reason.starts_with("chan send")
+}
+
 /// What a parked goroutine waits for, by its reason and its stack, innermost frame first.
 #[must_use]
 pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {

@@ -6,7 +6,9 @@
     reason = "a test stops at what it does not expect"
 )]
 
-use holdup_runtimes::memory::{PAGE, Source};
+mod support;
+
+use holdup_runtimes::memory::PAGE;
 use holdup_runtimes::node::{Engine, SYMBOLS, Stack, Version};
 use object::{Object, ObjectSegment, ObjectSymbol};
 use std::collections::{BTreeSet, HashMap};
@@ -15,6 +17,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use support::{Running, Sleeper};
 
 /// The main thread sleeps below a method, an arrow function, a function without a name, a call from V8's own code and a function that
 /// is not of one byte a character. The line on which it sleeps is also that on which it says where it stands.
@@ -51,24 +54,6 @@ Shop.prototype.open = function () {
 };
 new Shop().open();
 "#;
-
-#[derive(Debug)]
-struct Running(File);
-
-impl Source for Running {
-    fn page(&mut self, address: u64, page: &mut [u8; PAGE]) -> bool {
-        self.0.read_exact_at(page, address).is_ok()
-    }
-}
-
-struct Sleeper(Child);
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
 
 /// `node` in the folders of PATH, each real file once.
 fn nodes() -> BTreeSet<PathBuf> {

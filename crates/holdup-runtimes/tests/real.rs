@@ -6,15 +6,17 @@
     reason = "a test stops at what it does not expect"
 )]
 
-use holdup_runtimes::memory::{PAGE, Source};
+mod support;
+
+use holdup_runtimes::memory::PAGE;
 use holdup_runtimes::python::{Interpreter, Place, PythonFrame, SYMBOLS, Version};
 use object::{Object, ObjectSegment, ObjectSymbol};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+use support::{Running, Sleeper};
 
 /// A thread sleeps three calls deep, below a method, a generator and a call from C (`sorted`); the main one waits for it.
 const PROGRAM: &str = r#"
@@ -55,24 +57,6 @@ const STANDS: [(&str, u32); 5] = [
     ("key", 21),
     ("work", 24),
 ];
-
-#[derive(Debug)]
-struct Running(File);
-
-impl Source for Running {
-    fn page(&mut self, address: u64, page: &mut [u8; PAGE]) -> bool {
-        self.0.read_exact_at(page, address).is_ok()
-    }
-}
-
-struct Sleeper(Child);
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
 
 /// Interpreters in the folders where they usually are, each real file once.
 fn pythons() -> BTreeSet<PathBuf> {

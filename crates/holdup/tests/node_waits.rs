@@ -6,7 +6,7 @@ mod support;
 
 use serde_json::Value;
 use std::process::{Command, Stdio};
-use support::{Guarded, Told, json, list, lossy, read_until};
+use support::{Guarded, Told, asker, json, list, lossy, read_until};
 
 /// Synchronous waits in functions that are called from one another: a lock, and a pipe into which another program writes late. With
 /// an argument for ever.
@@ -40,13 +40,6 @@ while (process.argv[2]) once();
 
 /// Function and line of the waits that are to be found.
 const EXPECTED: [(&str, u64); 2] = [("checkout", 8), ("pay", 14)];
-
-/// The frame of a wait's stack that asked.
-fn asker(wait: &Value) -> Option<&Value> {
-    let asker = &wait["asker"];
-    let frames = asker["stack"].as_array()?;
-    frames.iter().find(|frame| frame["symbol"] == asker["frame"])
-}
 
 #[track_caller]
 fn has_all(report: &Value, file: &str) {

@@ -6,7 +6,7 @@ mod support;
 
 use serde_json::Value;
 use std::process::{Command, Stdio};
-use support::{Guarded, Told, json, list, lossy, read_until};
+use support::{Guarded, Told, asker, json, list, lossy, read_until};
 
 /// Sleeps, a lock that another thread has, and a poll; each wait is long enough to be looked at. Six times, because a look
 /// may miss one on a busy machine; with an argument for ever.
@@ -51,13 +51,6 @@ const EXPECTED: [(&str, u64, &str); 4] = [
     ("keep", 14, "timer.sleep"),
     ("poll", 17, "timer.sleep"),
 ];
-
-/// The frame of a wait's stack that asked.
-fn asker(wait: &Value) -> Option<&Value> {
-    let asker = &wait["asker"];
-    let frames = asker["stack"].as_array()?;
-    frames.iter().find(|frame| frame["symbol"] == asker["frame"])
-}
 
 #[track_caller]
 fn has_all(report: &Value, file: &str) {

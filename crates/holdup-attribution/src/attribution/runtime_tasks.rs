@@ -33,7 +33,7 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         .stood_since
         .filter(|_| state == TaskState::Waiting)
         .map_or(0, |since| finish.ended.saturating_sub(since));
-    let since = since.unwrap_or(stood);
+    let since = since.unwrap_or_default();
     Task {
         runtime: one.runtime,
         pid: one.pid,

@@ -8,6 +8,7 @@ use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_evidence::observed::{LockRef, SnapshotKind};
 use holdup_evidence::units::duration;
 use holdup_evidence::{Cause, Observed};
+use holdup_knowledge::go;
 use std::collections::BTreeMap;
 
 /// Places that are told, those with most threads or the longest wait first.
@@ -230,7 +231,7 @@ fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
             Doing::Waits(Cause::NetReceive | Cause::PollWait) if kind == SnapshotKind::Go => 1,
             Doing::Waits(_) | Doing::WaitsForPool => 4,
             Doing::WaitsForTask => 3,
-            Doing::WaitsUnknown if threads[0].thread.words.starts_with("chan send") => 3,
+            Doing::WaitsUnknown if go::sends(&threads[0].thread.words) => 3,
             // A wait with a limit is mostly for the next piece of work.
             Doing::WaitsUnknown
                 if threads[0]

@@ -4,7 +4,7 @@
 
 use super::{Waits, say};
 use holdup_evidence::Cause;
-use holdup_model::attributed::ThreadName;
+use holdup_model::attributed::{Link, ThreadName};
 use holdup_model::finding::Remedy;
 
 /// Who is at the end of a chain, and what it does there, as far as that is known.
@@ -14,10 +14,12 @@ pub(super) struct Root<'a> {
     doing: Option<Cause>,
 }
 
-/// The end of the chain of the costliest of these waits: another process than the one that waits, whose number is known.
+/// The end of the chain of the longest of these waits: another process than the one that waits, whose number is known. An end that
+/// took less than half of that wait is one of many, and none to name: then it is who was directly in the way.
 pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Root<'a>> {
     let main = waits.main();
-    let end = main.chain.last().map(|link| Root {
+    let took_most = |link: &&Link| link.ns.saturating_mul(2) >= main.max;
+    let end = main.chain.last().filter(took_most).map(|link| Root {
         name: &link.name,
         doing: Some(link.cause),
     });

@@ -214,13 +214,13 @@ pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
         })
         .collect();
     let text = format!(
-        "the critical path continues in {}: {} of it {} ({})",
+        "the chain of waits continues in {}: {} of it {} ({})",
         steps.join(", then "),
         duration(end.ns),
         end.cause.phrase(),
         end.cause
     );
-    Some(Evidence::new(text, "the critical path"))
+    Some(Evidence::new(text, "the chain of waits"))
 }
 
 /// Kernel functions through which holdup itself looks on: they are not what the program asked the kernel for.

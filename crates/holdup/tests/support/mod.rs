@@ -181,6 +181,13 @@ pub(crate) fn lost(report: &serde_json::Value, what: &str) -> u64 {
         .sum()
 }
 
+/// The frame of a wait's stack that asked.
+pub(crate) fn asker(wait: &serde_json::Value) -> Option<&serde_json::Value> {
+    let asker = &wait["asker"];
+    let frames = asker["stack"].as_array()?;
+    frames.iter().find(|frame| frame["symbol"] == asker["frame"])
+}
+
 /// A list of the report.
 pub(crate) fn list<'a>(of: &'a serde_json::Value, name: &str) -> &'a Vec<serde_json::Value> {
     of[name]

@@ -1,4 +1,4 @@
-//! Tasks of a language runtime wait for a lock of the program for as long as they were observed. No thread waits for it.
+//! Tasks of a language runtime wait for a lock of the program, at a first look and at a last. No thread waits for it.
 
 use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, duration, say};
 use holdup_evidence::{Cause, Ns, TaskRuntime};
@@ -15,7 +15,7 @@ const MAX_PLACES: usize = 3;
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: RuleId::TasksWaitForLock,
-    about: "tasks of a runtime wait for a lock for all of the observed time",
+    about: "tasks of a runtime wait for a lock, at a first look and at a last",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: 0.0,
@@ -96,7 +96,7 @@ fn finding(run: &Run<'_>, tasks: &[&Task]) -> Finding {
     let process = say::name_or(&tasks[0].process, "a process");
     let pid = tasks[0].pid;
     let title = format!(
-        "{} of {process} (pid {pid}) {} for a lock, in {}{more}, for at least {}",
+        "{} of {process} (pid {pid}) {} for a lock in {}{more}, and did so {} before",
         say::several(u64::try_from(tasks.len()).unwrap_or(u64::MAX), name),
         if one { "waits" } else { "wait" },
         first.join(" and "),

@@ -6,6 +6,7 @@ use crate::rules::{
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, dumps};
 use holdup_evidence::observed::SnapshotKind;
 use holdup_evidence::{Cause, Observed};
+use holdup_knowledge::go;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeMap;
 
@@ -143,7 +144,7 @@ impl Gathered<'_, '_> {
 
 /// Whether a goroutine has something to hand over. One that waits to be given something may be a worker without work.
 fn sends(seen: &DumpThread<'_>) -> bool {
-    seen.thread.words.starts_with("chan send")
+    go::sends(&seen.thread.words)
 }
 
 fn finding(run: &Run<'_>, gathered: &Gathered<'_, '_>) -> Option<Finding> {
