@@ -1,4 +1,4 @@
-"""Asks the server at PORT again and again, and rests for half a second in between. FILE has a line for each request: when it began and
+"""Asks the server at PORT again and again, and rests for REST seconds in between: client.py PORT FILE REST. FILE has a line for each request: when it began and
 when it was answered, by the clock that does not jump."""
 
 import socket
@@ -12,4 +12,4 @@ with open(sys.argv[2], "w") as log:
             connection.sendall(b"x")
             connection.recv(1)
         print(began, time.monotonic(), file=log, flush=True)
-        time.sleep(0.5)
+        time.sleep(float(sys.argv[3]))

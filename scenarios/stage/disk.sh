@@ -1,5 +1,14 @@
 # A disk of the scenario's own, and limits on it. Sourced by stage.sh.
 
+# Takes away what `dirty_limit` set on this disk: a loop device keeps it when it is used for something else. Also when a disk
+# is made, because a scenario that was killed could not.
+no_dirty_limit() {
+    if [ -d "/sys/class/bdi/$1" ]; then
+        echo 100 >"/sys/class/bdi/$1/max_ratio"
+        echo 0 >"/sys/class/bdi/$1/strict_limit"
+    fi
+}
+
 # An ext4 on a loop device over memory, mounted at $STAGE/mnt; $disk becomes its number. Memory, so that the
 # healthy twin does not depend on how busy this machine's disk is.
 loop_disk() {
@@ -9,6 +18,7 @@ loop_disk() {
     mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 "$STAGE/ram/disk.img"
     mount -o loop,noatime "$STAGE/ram/disk.img" "$STAGE/mnt"
     disk=$(mountpoint -d "$STAGE/mnt")
+    no_dirty_limit "$disk"
 }
 
 # Tells that disk, as disks with checksums do, that pages must not change while they are written.
@@ -70,9 +80,9 @@ throttle_kernel() {
 # limit (removable disks, FUSE), it is strict: it counts although the machine has room.
 dirty=
 dirty_limit() {
-    dirty=/sys/class/bdi/$disk
-    echo 1 >"$dirty/strict_limit"
-    echo "$1" >"$dirty/max_bytes"
+    dirty=$disk
+    echo 1 >"/sys/class/bdi/$dirty/strict_limit"
+    echo "$1" >"/sys/class/bdi/$dirty/max_bytes"
 }
 
 # An ext4 at $STAGE/mnt on a disk that is slow for everybody, the journal included, which no cgroup's limit slows:
@@ -86,10 +96,12 @@ slow_disk() {
     mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 -b 4096 "$STAGE/ram/disk.img"
     mount -o loop,noatime "$STAGE/ram/disk.img" "$STAGE/low"
     disk=$(mountpoint -d "$STAGE/low")
+    no_dirty_limit "$disk"
     dd if=/dev/zero of="$STAGE/low/disk.img" bs=1M count=48 conv=fsync status=none
     slow=$(losetup --find --show --direct-io=on "$STAGE/low/disk.img")
     mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 "$@" "$slow"
     mount -o noatime "$slow" "$STAGE/mnt"
+    no_dirty_limit "$(mountpoint -d "$STAGE/mnt")"
 }
 
 slow_down() {
@@ -107,10 +119,8 @@ remove_slow_disk() {
 
 # rmdir fails while something is left inside; the harness ends that and then removes what $STAGE/cgroup names.
 leave_cgroup() {
-    # A loop device keeps these when it is used for something else.
     if [ -n "$dirty" ]; then
-        echo 100 >"$dirty/max_ratio"
-        echo 0 >"$dirty/strict_limit"
+        no_dirty_limit "$dirty"
     fi
     if [ -n "$kernel_limit" ]; then
         echo "$disk 0" >"$kernel_limit"

@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 const TRIES: usize = 3;
 
 /// One that is not right is judged by majority: so often more, and it must be right each time. What else the machine does at that
-/// moment may be in the way of one run; the table says below which scenarios needed this, for they want looking at.
+/// moment may disturb one run, so the further ones are made after all other scenarios, when that moment has passed; the table says
+/// below which scenarios needed this, for they want looking at.
 const FURTHER: usize = 2;
 
 /// Scenarios that run side by side. They mostly sleep; what takes a CPU is the start of holdup, a second of each run.
@@ -57,9 +58,17 @@ pub(super) fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyho
     let together = began.elapsed();
     alone.extend(again.iter().map(|(scenario, _)| *scenario));
     alone.sort_by(|one, other| one.name.cmp(&other.name));
+    let mut doubtful = Vec::new();
     for scenario in alone {
         eprintln!("scenario {}: {}", scenario.name, scenario.about.shows);
-        judged.push(one_alone(stage, scenario, args)?);
+        let one = one_alone(stage, scenario, args);
+        match one.line.right() {
+            true => judged.push(one),
+            false => doubtful.push((scenario, one)),
+        }
+    }
+    for (scenario, one) in doubtful {
+        judged.push(vote(stage, scenario, one, args)?);
     }
     judged.sort_by(|one, other| one.name.cmp(&other.name));
     eprintln!(
@@ -165,8 +174,8 @@ fn side_by_side<'a>(
     Ok((judged, again))
 }
 
-/// Runs one with nothing beside it, again where the kernel hid something, and twice more where it is not right.
-fn one_alone(stage: &Stage, scenario: &Scenario, args: &Args) -> anyhow::Result<Judged> {
+/// Runs one with nothing beside it, and again where the kernel hid something.
+fn one_alone(stage: &Stage, scenario: &Scenario, args: &Args) -> Judged {
     let began = Instant::now();
     let once = || judge_once(stage, scenario, args, Company::Alone);
     let mut judged = once();
@@ -177,25 +186,34 @@ fn one_alone(stage: &Stage, scenario: &Scenario, args: &Args) -> anyhow::Result<
         }
         judged = once();
     }
-    let (mut line, _) = judged;
-    let mut outvoted = None;
+    let (line, _) = judged;
     if !line.right() {
         let why = line.why_not().join("; ");
-        eprintln!("  not right: {why}; twice more");
-        put_aside(args.keep.as_deref(), &scenario.name)?;
-        let more = [(); FURTHER].map(|()| once().0);
-        if more.iter().all(Line::right) {
-            outvoted = Some(why);
-            let [.., last] = more;
-            line = last;
-        }
+        eprintln!("  not right: {why}; twice more, after the others");
     }
-    Ok(Judged {
+    Judged {
         name: scenario.name.clone(),
         line,
-        outvoted,
+        outvoted: None,
         took: began.elapsed(),
-    })
+    }
+}
+
+/// Runs one that was not right twice more: right by majority, or wrong as it was.
+fn vote(stage: &Stage, scenario: &Scenario, mut first: Judged, args: &Args) -> anyhow::Result<Judged> {
+    let began = Instant::now();
+    eprintln!("scenario {}: twice more", scenario.name);
+    put_aside(args.keep.as_deref(), &scenario.name)?;
+    let mut more = [(); FURTHER].map(|()| judge_once(stage, scenario, args, Company::Alone).0);
+    for line in more.iter().filter(|line| !line.right()) {
+        eprintln!("  not right: {}", line.why_not().join("; "));
+    }
+    if more.iter().all(Line::right) {
+        first.outvoted = Some(first.line.why_not().join("; "));
+        std::mem::swap(&mut first.line, &mut more[FURTHER - 1]);
+    }
+    first.took += began.elapsed();
+    Ok(first)
 }
 
 /// Keeps the reports of a run that was not right from being written over by the next.
