@@ -5,12 +5,14 @@
 //! built while the first one runs, and the guests boot ([`ahead`]).
 
 mod ahead;
+mod silence;
 
 use crate::process::minutes;
 use crate::tally::Tally;
 use crate::{guest, pages, process, setup, workspace};
 use ahead::Build;
 use anyhow::{Context, bail};
+use silence::{LONGEST_SILENCE, Watch};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -175,9 +177,14 @@ fn step(name: &'static str, command: &mut Command, out: &mut dyn Write) -> anyho
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("start {words}"))?;
+    let watch = Watch::start(child.id(), LONGEST_SILENCE);
     let lines = BufReader::new(child.stdout.take().expect("stdout is piped"));
-    let tally = pass_on(lines, out).with_context(|| format!("the output of {words}"))?;
+    let tally = pass_on(lines, out, || watch.heard()).with_context(|| format!("the output of {words}"))?;
     let status = child.wait().with_context(|| format!("wait for {words}"))?;
+    for ended in watch.finish() {
+        writeln!(out, "silent for {}, and ended: {ended}", minutes(LONGEST_SILENCE))
+            .with_context(|| format!("the output of {words}"))?;
+    }
     if !status.success() {
         writeln!(out, "{words} failed: {status}").with_context(|| format!("the output of {words}"))?;
     }
@@ -188,11 +195,12 @@ fn step(name: &'static str, command: &mut Command, out: &mut dyn Write) -> anyho
     })
 }
 
-/// Writes every line on as it comes and adds up those that count.
-fn pass_on(mut lines: impl BufRead, out: &mut dyn Write) -> std::io::Result<Tally> {
+/// Writes every line on as it comes, tells that it came, and adds up those that count.
+fn pass_on(mut lines: impl BufRead, out: &mut dyn Write, heard: impl Fn()) -> std::io::Result<Tally> {
     let mut tally = Tally::default();
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line)? > 0 {
+        heard();
         out.write_all(&line)?;
         out.flush()?;
         if let Some(counted) = Tally::from_line(String::from_utf8_lossy(&line).trim_end()) {
@@ -261,7 +269,7 @@ mod tests {
         let output: &[u8] =
             b"test result: ok. 3 passed; 0 failed; 0 ignored\n\xff\n2 passed, 1 failed\nno newline";
         let mut out = Vec::new();
-        let tally = pass_on(output, &mut out).unwrap();
+        let tally = pass_on(output, &mut out, || {}).unwrap();
         assert_eq!(tally, Tally { passed: 5, failed: 1 });
         assert_eq!(out, output);
     }
