@@ -75,12 +75,12 @@ impl RequestState {
         &mut self,
         ended: &EndedWait,
         decision: &Decision,
-        turn: Option<turns::File>,
+        turn: Option<turns::TurnLock>,
         threads: &mut Threads,
     ) {
         let (wait, verdict) = (ended.wait, &decision.verdict);
-        if let Some(file) = turn {
-            self.turns.learn(file);
+        if let Some(lock) = turn {
+            self.turns.learn(lock);
         }
         // Requests from before observation that the thread turned out to have.
         if let Some(found) = &decision.requests {

@@ -1,7 +1,7 @@
 //! Ways of waiting for work that no socket of a client shows: one's turn at the next client, and a word from one's own workers.
 //!
-//! The problem: of several processes that serve at one place (Postfix, Apache's prefork), one waits for a client and has a
-//! file locked meanwhile, and the others wait for that lock; their parent waits for its workers by pairs of sockets. The choice:
+//! The problem: of several processes or threads that serve at one place (Postfix, Apache's prefork, uWSGI), one waits for a client and
+//! has a file or a mutex locked meanwhile, and the others wait for that lock; their parent waits for its workers by pairs of sockets. The choice:
 //! such a lock is known by its having been waited for while its holder, who serves too, was idle itself. Once it is known,
 //! each wait for it of one who serves and has no request is for a turn, however busy the others are: they take the
 //! clients.
@@ -11,37 +11,45 @@
 use super::Attribution;
 use super::idle::{Served, Work};
 use super::judges::Knowledge;
+use super::owners;
 use super::requests::RequestState;
 use super::task_table::TaskTable;
 use holdup_evidence::{
-    Cause, DeviceNumber, End, LockHolder, Object, ObjectKind, OpenState, Serving, SocketAddress, Wait,
+    Cause, DeviceNumber, End, LockHolder, Object, ObjectKind, OpenState, Serving, SocketAddress, ThreadId,
+    Wait,
 };
 use holdup_knowledge::system_calls::{self, Kind as Does};
 use std::collections::HashSet;
 
 /// What those wait for.
-const TURN: &str = "its turn at the next client, for which another process of the server waits";
+const TURN: &str = "its turn at the next client, for which another process or thread of the server waits";
 const WORD: &str = "a word from one of its workers";
 
 /// Locks kept: more than there are services on a machine.
-const MAX_FILES: usize = 1024;
+const MAX_LOCKS: usize = 1024;
 
-/// A file, by device and inode.
-pub(super) type File = (DeviceNumber, u64);
+/// What one locks who waits for the next client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum TurnLock {
+    /// A file, by device and inode.
+    File(DeviceNumber, u64),
+    /// A mutex of the C library's, by its address in this process.
+    Mutex(u32, u64),
+}
 
-/// Locks of which it is known that who has them waits for a client, by device and inode.
+/// Locks of which it is known that who has them waits for a client.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Turns {
-    files: HashSet<File>,
+    locks: HashSet<TurnLock>,
     /// Ends of threads that may have waited for their turn until observation ended: the holder's is to be told first.
     late: Vec<End>,
 }
 
 impl Turns {
     /// Remembers the lock of a wait for a turn.
-    pub(super) fn learn(&mut self, file: File) {
-        if self.files.len() < MAX_FILES {
-            self.files.insert(file);
+    pub(super) fn learn(&mut self, lock: TurnLock) {
+        if self.locks.len() < MAX_LOCKS {
+            self.locks.insert(lock);
         }
     }
 }
@@ -97,29 +105,39 @@ pub(super) fn work_aside(known: &Knowledge<'_>, wait: &Wait) -> Option<Work> {
     Some(Work::Other(phrase.to_owned()))
 }
 
-/// The file whose lock is a turn at the next client, if this wait is for one.
-pub(super) fn turn(known: &Knowledge<'_>, wait: &Wait) -> Option<File> {
-    let (holder, file) = lock_of_server(known, wait)?;
-    if known.turns.files.contains(&file) {
-        return Some(file);
+/// The lock that is a turn at the next client, if this wait is for one.
+pub(super) fn turn(known: &Knowledge<'_>, wait: &Wait) -> Option<TurnLock> {
+    let (holder, lock) = lock_of_server(known, wait)?;
+    if known.turns.locks.contains(&lock) {
+        return Some(lock);
     }
-    let holder = known.tasks.lived(holder, wait.start)?;
-    let doing = known.threads.get(&holder)?.recent.doing(wait.start, wait.end)?;
-    (doing.cause == Cause::Idle).then_some(file)
+    let doing = known.threads.get(&holder?)?.recent.doing(wait.start, wait.end)?;
+    (doing.cause == Cause::Idle).then_some(lock)
 }
 
-/// Of a wait of one who serves, for a file that another who serves has locked: that one, and the file.
-fn lock_of_server(known: &Knowledge<'_>, wait: &Wait) -> Option<(u32, File)> {
-    let Some(LockHolder::FileLock { pid: holder }) = &wait.holder else {
+/// Of a wait of one who serves and has no request, for a lock that another who serves has: that one if it is observed, and the lock.
+fn lock_of_server(known: &Knowledge<'_>, wait: &Wait) -> Option<(Option<ThreadId>, TurnLock)> {
+    let waiter = &known.threads.get(&wait.thread)?.identity;
+    let pid = known.tasks.pid(waiter.process);
+    if wait.serves || !known.served.serves(pid) {
         return None;
-    };
-    let pid = known.tasks.pid(known.threads.get(&wait.thread)?.identity.process);
-    let both = pid != *holder && known.served.serves(pid) && known.served.serves(*holder);
-    let object = known
-        .objects
-        .object(wait.object)
-        .filter(|_| both && !wait.serves)?;
-    Some((*holder, (object.device, object.inode)))
+    }
+    match &wait.holder {
+        Some(LockHolder::FileLock { pid: holder }) => {
+            let object = known.objects.object(wait.object)?;
+            let lock = TurnLock::File(object.device, object.inode);
+            let other = pid != *holder && known.served.serves(*holder);
+            other.then(|| (known.tasks.lived(*holder, wait.start), lock))
+        }
+        Some(LockHolder::FutexWords(_)) => {
+            let owner = owners::of(wait)?;
+            let holder = known.tasks.as_seen_by(waiter, owner.tid, wait.start)?;
+            let its = known.tasks.pid(known.threads.get(&holder)?.identity.process);
+            let other = holder != wait.thread && known.served.serves(its);
+            other.then_some((Some(holder), TurnLock::Mutex(pid, wait.call.args[0])))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a wait of a process was ended by a word from one of its workers: it made the pair of sockets by which that

@@ -14,6 +14,7 @@ mod scene;
 mod simulator;
 mod threads;
 mod timeline;
+mod turns;
 mod who;
 
 use crate::attribution::{Attribution, Classifier};

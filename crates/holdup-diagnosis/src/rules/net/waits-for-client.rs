@@ -19,8 +19,9 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();
-    let address = say::name_or(&main.resource.name, "its socket");
-    let title = format!("{} waits for a client at {address}", say::who(&main.asker.name));
+    // The socket's name says that it listens, and where.
+    let socket = say::name_or(&main.resource.name, "at its socket");
+    let title = format!("{} waits for a client, {socket}", say::who(&main.asker.name));
     let finding = RULE.finding(Severity::Note, title, waits);
     fires(finding.remedy(Remedy::safe(
         "measure it under load: a server without clients is not a problem",
