@@ -264,8 +264,24 @@ mod tests {
         ]);
         assert_eq!(
             account(&observed)[0].text,
-            "up to 8472 KiB/s go to swap (400 are much)"
+            "up to 8472 KiB/s go to swap, 12 the other way (400 are much)"
         );
+    }
+
+    #[test]
+    fn what_goes_both_ways_while_nothing_is_free_comes_before_busy_cpus() {
+        let told = |free: f64| {
+            let observed = report(&[
+                (Metric::CpuIdlePercent, "", 0.0),
+                (Metric::CpuUserPercent, "", 100.0),
+                (Metric::SwapOutKibPerSecond, "", 190.0),
+                (Metric::SwapInKibPerSecond, "", 210.0),
+                (Metric::MemoryFreeKib, "", free),
+            ]);
+            account(&observed)[0].what.clone()
+        };
+        assert_eq!(told(12_000.0), "swap");
+        assert_ne!(told(900_000.0), "swap");
     }
 
     #[test]
