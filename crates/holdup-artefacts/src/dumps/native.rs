@@ -167,8 +167,14 @@ pub(super) fn of(frames: &[&str]) -> Doing {
     }
 }
 
+/// Beginnings of names of the C library's slow paths of locks before 2.18: a number follows.
+const OLD_LOCKS: &[&str] = &["L_lock_", "L_timedlock_", "L_cond_lock_", "L_robust_lock_"];
+
 fn known(frame: &str) -> Option<Doing> {
     let name = plain(frame);
+    if OLD_LOCKS.iter().any(|start| name.starts_with(start)) {
+        return Some(Doing::Waits(Cause::LockFutex));
+    }
     WAITS
         .iter()
         .find(|(waits, _)| *waits == name)

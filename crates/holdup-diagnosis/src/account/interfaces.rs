@@ -2,9 +2,20 @@
 
 use super::values::{self, figure, parts};
 use super::{Rank, Ranked};
-use crate::rules::list::{connection_table_full, file_table_full, link_saturated};
+use crate::rules::list::{connection_table_full, file_table_full, link_saturated, segments_sent_again};
+use crate::rules::percent;
 use holdup_evidence::Observed;
-use holdup_evidence::observed::{Metric, SocketKey, SocketTable, TcpState};
+use holdup_evidence::observed::{Metric, SeenConnection, SocketKey, SocketTable, TcpState};
+use holdup_evidence::units::duration;
+
+/// Connections that are closed at one end alone from which on they are told: one or two may be on their way.
+const MIN_NOT_CLOSED: u64 = 3;
+
+/// Segments of a connection from which on the share that was sent again says something.
+const MIN_SEGMENTS: u64 = 100;
+
+/// The part of a program's connections that are most of them.
+const MOSTLY: f64 = 0.5;
 
 /// Adds the lines.
 pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
@@ -152,13 +163,13 @@ fn add_sockets(observed: &Observed, table: &SocketTable, all: &mut Vec<Ranked>) 
         let rank = if full { Rank::Saturated } else { Rank::Largest };
         all.push(Ranked::new(rank, &queue.local, text, (observed, &queue.quote)));
     }
+    add_not_closed(observed, table, all);
     let kinds = [
         ("has not read", "bytes in its receive queue"),
         ("was not answered", "bytes in its send queue"),
     ];
     for (at, (did_not, what)) in kinds.into_iter().enumerate() {
-        let bytes =
-            |one: &&holdup_evidence::observed::SeenConnection| if at == 0 { one.unread } else { one.unsent };
+        let bytes = |one: &&SeenConnection| if at == 0 { one.unread } else { one.unsent };
         let Some(most) = table
             .connections
             .iter()
@@ -181,6 +192,7 @@ fn add_sockets(observed: &Observed, table: &SocketTable, all: &mut Vec<Ranked>) 
             (observed, &most.quote),
         ));
     }
+    add_sent_again(observed, table, all);
     let half_open = table
         .counts
         .iter()
@@ -205,6 +217,92 @@ fn add_sockets(observed: &Observed, table: &SocketTable, all: &mut Vec<Ranked>) 
             (observed, &half_open.quote),
         ));
     }
+}
+
+/// The connection that sent most of its segments again, and the one whose peer took no more for longest.
+fn add_sent_again(observed: &Observed, table: &SocketTable, all: &mut Vec<Ranked>) {
+    let again = |one: &SeenConnection| {
+        let sent = one.segments.filter(|sent| *sent >= MIN_SEGMENTS)?;
+        (one.retransmitted > 0).then(|| one.retransmitted as f64 / sent as f64)
+    };
+    let worst = table
+        .connections
+        .iter()
+        .filter_map(|one| Some((again(one)?, one)))
+        .max_by(|one, other| one.0.total_cmp(&other.0));
+    if let Some((share, one)) = worst {
+        let text = format!(
+            "{} of {} segments from {} to {} were sent again, {} (from {} on it is much)",
+            one.retransmitted,
+            one.segments.unwrap_or(0),
+            one.local,
+            one.peer,
+            percent(share),
+            percent(segments_sent_again::MIN_RETRANSMITTED_SHARE)
+        );
+        let much = share >= segments_sent_again::MIN_RETRANSMITTED_SHARE;
+        let rank = if much { Rank::Failed } else { Rank::Ordinary };
+        all.push(Ranked::new(rank, &one.peer, text, (observed, &one.quote)).share(share));
+    }
+    let longest = table
+        .connections
+        .iter()
+        .filter_map(|one| Some((one.window_full?, one)));
+    if let Some((ns, one)) = longest.max_by_key(|(ns, _)| *ns).filter(|(ns, _)| *ns > 0) {
+        let text = format!(
+            "{} took no more data from {} for {} (its receive window was full)",
+            one.peer,
+            one.local,
+            duration(ns)
+        );
+        all.push(Ranked::new(Rank::Largest, &one.peer, text, (observed, &one.quote)).ns(ns));
+    }
+}
+
+/// Connections that their peers have closed and the program has not, of all that it had.
+fn add_not_closed(observed: &Observed, table: &SocketTable, all: &mut Vec<Ranked>) {
+    let most = |by: SocketKey| {
+        let of_state = table
+            .counts
+            .iter()
+            .filter(move |count| count.state == TcpState::CloseWait);
+        of_state
+            .filter(move |count| count.by == by)
+            .max_by_key(|count| count.count)
+    };
+    let Some(closed) = most(SocketKey::All).filter(|closed| closed.count >= MIN_NOT_CLOSED) else {
+        return;
+    };
+    let open: u64 = table
+        .counts
+        .iter()
+        .filter(|count| count.by == SocketKey::All && count.state == TcpState::Established)
+        .map(|count| count.count)
+        .sum();
+    let who = most(SocketKey::Process).map_or_else(|| "the program".to_owned(), |who| who.of.clone());
+    let at =
+        most(SocketKey::Local).map_or_else(String::new, |local| format!(", most of them at {}", local.of));
+    let unread = table
+        .connections
+        .iter()
+        .map(|one| one.unread)
+        .filter(|unread| *unread > 0)
+        .max();
+    let unread = unread.map_or_else(String::new, |unread| {
+        format!(", with up to {unread} bytes unread")
+    });
+    let share = closed.count as f64 / closed.count.saturating_add(open).max(1) as f64;
+    // Who closes its connections at all has hardly any of these at any time.
+    let rank = if share >= MOSTLY {
+        Rank::Saturated
+    } else {
+        Rank::Largest
+    };
+    let text = format!(
+        "{who} has not closed {} connections that their peers have closed (CLOSE_WAIT), beside {open} that are open{at}{unread}",
+        closed.count
+    );
+    all.push(Ranked::new(rank, who, text, (observed, &closed.quote)).share(share));
 }
 
 /// A table of the kernel that has a limit.

@@ -87,6 +87,21 @@ fn add_swap(observed: &Observed, all: &mut Vec<Ranked>) {
     all.push(Ranked::new(rank, "swap", text, here).share(share));
 }
 
+/// The part of what is much from which on paging in both directions at once is short of memory, and what is as good as nothing
+/// free, KiB: kernels keep that much for themselves (`vm.min_free_kbytes` is at most 64 MiB).
+const BOTH_WAYS: f64 = 0.25;
+const FEW_FREE_KIB: f64 = 65_536.0;
+
+/// What goes the other way.
+fn other_way(metric: Metric) -> Metric {
+    match metric {
+        Metric::SwapInKibPerSecond => Metric::SwapOutKibPerSecond,
+        Metric::SwapOutKibPerSecond => Metric::SwapInKibPerSecond,
+        Metric::SwapInPagesPerSecond => Metric::SwapOutPagesPerSecond,
+        _ => Metric::SwapInPagesPerSecond,
+    }
+}
+
 /// How much goes to and comes from swap.
 fn add_paging(observed: &Observed, all: &mut Vec<Ranked>) {
     let kinds = [
@@ -126,27 +141,50 @@ fn add_paging(observed: &Observed, all: &mut Vec<Ranked>) {
     let Some((most, unit, what, much)) = most else {
         return;
     };
-    let rank = match (most.point.since_boot, most.value() >= much) {
+    // What goes out and comes back at the same time, while nothing is free, is missing: how fast it goes the disk decides.
+    let other_way = most
+        .beside(other_way(most.series.metric))
+        .filter(|other| *other >= 1.0);
+    // What there is at an instant is in a report of its own, on the same line.
+    let on_line = |metric| {
+        let mut all = observed
+            .of(metric)
+            .filter(|series| series.source == most.series.source);
+        all.find_map(|series| series.points.iter().find(|point| point.quote == most.point.quote))
+            .map(|point| point.value)
+    };
+    let free_kib = most
+        .other(Metric::MemoryFreeKib, "")
+        .or_else(|| on_line(Metric::MemoryFreeKib));
+    let both = other_way.filter(|other| {
+        most.value().min(*other) >= much * BOTH_WAYS && free_kib.is_some_and(|free| free <= FEW_FREE_KIB)
+    });
+    let rank = match (most.point.since_boot, most.value() >= much || both.is_some()) {
         (true, _) => Rank::Largest,
         (false, true) => Rank::Saturated,
         (false, false) => Rank::Ordinary,
     };
+    let also = other_way.map(|other| format!(", {} the other way", figure(other)));
     let in_use = most
         .other(Metric::SwapUsedKib, "")
+        .or_else(|| on_line(Metric::SwapUsedKib))
         .map(|used| format!("; {} of swap are in use", kib(used)));
-    let free = most
-        .other(Metric::MemoryFreeKib, "")
-        .map(|free| format!(", {} of memory are free", kib(free)));
+    let free = free_kib.map(|free| format!(", {} of memory are free", kib(free)));
     let text = format!(
-        "up to {} {unit} {what}{} ({} are much){}{}",
+        "up to {} {unit} {what}{}{} ({} are much){}{}",
         figure(most.value()),
+        also.unwrap_or_default(),
         most.since_boot(),
         figure(much),
         in_use.unwrap_or_default(),
         free.unwrap_or_default()
     );
     // While pages come and go, what else is busy is so because of them.
-    let share = (most.value() / much).min(1.0);
+    let share = if both.is_some() {
+        1.0
+    } else {
+        (most.value() / much).min(1.0)
+    };
     all.push(Ranked::new(rank, "swap", text, (observed, &most.point.quote)).share(share));
 }
 
@@ -226,8 +264,24 @@ mod tests {
         ]);
         assert_eq!(
             account(&observed)[0].text,
-            "up to 8472 KiB/s go to swap (400 are much)"
+            "up to 8472 KiB/s go to swap, 12 the other way (400 are much)"
         );
+    }
+
+    #[test]
+    fn what_goes_both_ways_while_nothing_is_free_comes_before_busy_cpus() {
+        let told = |free: f64| {
+            let observed = report(&[
+                (Metric::CpuIdlePercent, "", 0.0),
+                (Metric::CpuUserPercent, "", 100.0),
+                (Metric::SwapOutKibPerSecond, "", 190.0),
+                (Metric::SwapInKibPerSecond, "", 210.0),
+                (Metric::MemoryFreeKib, "", free),
+            ]);
+            account(&observed)[0].what.clone()
+        };
+        assert_eq!(told(12_000.0), "swap");
+        assert_ne!(told(900_000.0), "swap");
     }
 
     #[test]

@@ -126,7 +126,16 @@ fn pause(observed: &Observed, longest: &Span, metric: Metric, one: &str, many: &
     }
     let long = longest.ns >= collector_stops_threads::MIN_NS || share.is_some_and(|share| share >= MATTERS);
     // An evacuation that failed, or a collection of everything, is not what collectors are made to do, however short.
-    let forced = FORCED.iter().any(|word| longest.name.contains(word));
+    let is_forced = |span: &&Span| FORCED.iter().any(|word| span.name.contains(word));
+    let others = observed
+        .spans
+        .iter()
+        .filter(|span| span.kind == longest.kind && span.quote.source == source);
+    let other = others.filter(is_forced).max_by_key(|span| span.ns);
+    let forced = other.is_some();
+    if let Some(other) = other.filter(|other| other.quote != longest.quote || other.name != longest.name) {
+        text.push_str(&format!("; {} took {}", other.name, duration(other.ns)));
+    }
     let rank = match (long, forced) {
         (true, _) => Rank::Saturated,
         (false, true) => Rank::Failed,

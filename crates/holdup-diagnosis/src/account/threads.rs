@@ -17,6 +17,9 @@ const PLACES: usize = 3;
 /// Threads that are named one by one.
 const NAMED: usize = 3;
 
+/// Threads that wait for locks without a name from which on they are told together.
+const MIN_LOCK_WAITERS: usize = 2;
+
 /// Frames below the place that are told with it.
 const CALLERS: usize = 2;
 
@@ -25,6 +28,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     for dump in dumps(observed) {
         add_deadlocks(observed, &dump, all);
         add_locks(observed, &dump, all);
+        add_lock_waiters(observed, &dump, all);
         add_places(observed, &dump, all);
     }
 }
@@ -153,7 +157,8 @@ fn add_locks(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
         };
         let waits = if waiters.len() == 1 { "waits" } else { "wait" };
         let text = format!(
-            "{who} {waits} for {lock}, held by {}, which {} in {}",
+            "{who} {waits} for {lock}{}, held by {}, which {} in {}",
+            waited(&dump.threads, &waiters),
             called(holder),
             does(holder, false),
             stands(holder)
@@ -177,12 +182,54 @@ fn add_locks(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
         };
         let waits = if waiters.len() == 1 { "waits" } else { "wait" };
         let text = format!(
-            "{who} {waits} for {lock}, which no thread of the dump holds, in {}",
+            "{who} {waits} for {lock}{}, which no {} of the dump holds, in {}",
+            waited(&dump.threads, &waiters),
+            noun(dump.snapshot.kind),
             stands(first)
         );
         let line = Ranked::new(Rank::Waits, called(first), text, (observed, &first.thread.quote));
         all.push(line.share(waiters.len() as f64 / busy.max(1) as f64));
     }
+}
+
+/// For how long the one of them that has waited longest does so, where the runtime tells.
+fn waited(threads: &[DumpThread<'_>], of: &[usize]) -> String {
+    let longest = of.iter().filter_map(|at| threads.get(*at)?.thread.waited).max();
+    longest.map_or_else(String::new, |ns| format!(" for at least {}", duration(ns)))
+}
+
+/// Threads that wait for locks of which the dump does not tell which: how many of all, where, and whether anything else goes on.
+fn add_lock_waiters(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
+    let untold = |seen: &&DumpThread<'_>| {
+        let lock = seen.thread.waits_for.as_ref();
+        is_lock(seen) && lock.is_none_or(|lock| lock.id.is_empty())
+    };
+    let waiters: Vec<&DumpThread<'_>> = dump.threads.iter().filter(untold).collect();
+    let Some(first) = waiters.first().filter(|_| waiters.len() >= MIN_LOCK_WAITERS) else {
+        return;
+    };
+    let mut named: Vec<String> = waiters
+        .iter()
+        .take(NAMED)
+        .map(|seen| format!("{} in {}", called(seen), stands(seen)))
+        .collect();
+    if waiters.len() > NAMED {
+        named.push(format!("{} more", waiters.len() - NAMED));
+    }
+    let busy = busy(dump);
+    // Whoever has the lock is one of them, or is not in the dump.
+    let others = match waiters.len() == busy {
+        true => ": nothing else goes on",
+        false => "",
+    };
+    let text = format!(
+        "{} of {} wait for locks{others} ({})",
+        waiters.len(),
+        counted(dump.snapshot.kind, busy),
+        parts(&named)
+    );
+    let line = Ranked::new(Rank::Waits, "locks", text, (observed, &first.thread.quote));
+    all.push(line.share(waiters.len() as f64 / busy.max(1) as f64));
 }
 
 /// Whether a thread wants a lock, and not a condition that somebody will signal.
@@ -210,10 +257,13 @@ fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
     let kind = dump.snapshot.kind;
     let busy = busy(dump);
     let mut places: BTreeMap<(&str, Doing), Vec<&DumpThread<'_>>> = BTreeMap::new();
+    // Where nothing tells more of any thread, where it stands is what there is.
+    let told = |seen: &&DumpThread<'_>| !matches!(seen.doing, Doing::Idle | Doing::Unknown);
+    let untold = !dump.threads.iter().any(|seen| told(&seen));
     let stand = dump
         .threads
         .iter()
-        .filter(|seen| !matches!(seen.doing, Doing::Idle | Doing::Unknown) && !seen.frames.is_empty());
+        .filter(|seen| (told(seen) || untold && seen.doing == Doing::Unknown) && !seen.frames.is_empty());
     for seen in stand {
         let place = seen
             .asker()

@@ -131,6 +131,17 @@ fn check(line: &str) -> Option<&str> {
     (capitals && name.len() > 4 && !name.starts_with("HEALTH_")).then_some(line)
 }
 
+/// The longest wait that is believed, seconds: ten years.
+const MOST_SECONDS: f64 = 3e8;
+
+/// How long requests have been blocked at least, seconds: `1 ops are blocked > 1048.58 sec on osd.2`.
+fn blocked(text: &str) -> Option<f64> {
+    let (count, rest) = text.split_once(" ops are blocked > ")?;
+    count.parse::<u64>().ok()?;
+    let seconds: f64 = rest.split(' ').next()?.parse().ok()?;
+    (0.0..MOST_SECONDS).contains(&seconds).then_some(seconds)
+}
+
 #[derive(Debug, Default)]
 struct Reader {
     health: Option<(String, Quote)>,
@@ -139,6 +150,8 @@ struct Reader {
     details: usize,
     /// Which section of the status it is in.
     section: Section,
+    /// The longest that a request has been blocked, and by whom, of the details before Luminous.
+    blocked: Option<(f64, String, Quote)>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -220,6 +233,18 @@ impl LineReader for Reader {
             self.section = Section::Other;
             return Understood::Evidence;
         }
+        if let Some(seconds) = blocked(text) {
+            let here = out.here();
+            // Of equally long ones the last says which daemon it is.
+            if self
+                .blocked
+                .as_ref()
+                .is_none_or(|(longest, ..)| seconds >= *longest)
+            {
+                self.blocked = Some((seconds, text.chars().take(PART).collect(), here));
+            }
+            return Understood::Evidence;
+        }
         match self.section {
             Section::Checks if self.health.is_some() => {
                 self.details += 1;
@@ -239,12 +264,19 @@ impl LineReader for Reader {
         if health == "HEALTH_OK" {
             return;
         }
-        let said = all.parts.join("; ");
+        let mut said = all.parts.join("; ");
+        let mut ns = None;
+        if let Some((seconds, who, _)) = &all.blocked {
+            // What has waited longest is what to look at.
+            said = format!("{who}; {said}");
+            ns = Some((seconds * 1e9) as holdup_evidence::Ns);
+        }
+        let quote = all.blocked.map_or(quote, |(.., quote)| quote);
         let kind = KINDS
             .iter()
             .find(|(words, _)| words.iter().any(|word| said.contains(word)))
             .map_or(StatementKind::Failed, |(_, kind)| *kind);
-        out.statement(statements::one(kind, None, quote, format!("{health}: {said}")));
+        out.statement(statements::one(kind, ns, quote, format!("{health}: {said}")));
     }
 }
 

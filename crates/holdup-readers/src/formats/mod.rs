@@ -2,6 +2,7 @@
 
 mod arrays;
 mod ceph;
+mod counters;
 mod databases;
 mod df;
 mod dmesg;
@@ -48,6 +49,7 @@ use crate::format::Format;
 pub static ALL: &[&Format] = &[
     &ceph::FORMAT,
     &profiles::collapsed::FORMAT,
+    &counters::FORMAT,
     &kernel_files::machine::CPUINFO,
     &databases::sessions::FORMAT,
     &df::FORMAT,
@@ -103,6 +105,7 @@ pub static ALL: &[&Format] = &[
     &ps::FORMAT,
     &databases::explain::FORMAT,
     &stacks::python::FORMAT,
+    &databases::redis_slowlog::FORMAT,
     &sysstat::SAR,
     &arrays::smartctl::FORMAT,
     &net_counters::SOCKSTAT,

@@ -1,6 +1,6 @@
 //! Tasks and CPUs that do not get on: hung tasks, soft lockups, stalls that RCU finds, the clock.
 
-use super::text::{after, number, owned, until};
+use super::text::{after, number, owned, until, word};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::KernelEvent;
 use memchr::{memmem, memrchr};
@@ -58,17 +58,32 @@ pub(super) fn owner(text: &[u8]) -> Option<String> {
     Some(format!("{name}:{pid}"))
 }
 
-/// A frame of a stack: `__schedule+0x34d/0x9e0 [ext4]`, up to 4.9 with `[<address>] ` before it. Those with a question
-/// mark are leftovers.
+/// A frame of a stack: `__schedule+0x34d/0x9e0 [ext4]`, up to 4.9 with `[<address>] ` before it; of 32 bits of ARM
+/// `[<address>] (__schedule) from [<address>] (schedule+0x58/0xb8)`, or without the addresses. Those with a question mark are leftovers.
 pub(super) fn frame(text: &[u8]) -> Option<String> {
     let text = text.trim_ascii();
+    if let Some(called) = until(text, b" from ") {
+        let address = |text: &[u8]| after(text, b">] ").unwrap_or_default().trim_ascii().to_vec();
+        let called = if called.starts_with(b"[<") {
+            address(called)
+        } else {
+            called.to_vec()
+        };
+        let name = called.strip_prefix(b"(").unwrap_or(&called);
+        return function(word(name.strip_suffix(b")").unwrap_or(name)));
+    }
     let text = match text.strip_prefix(b"[<") {
         Some(address) => after(address, b">] ")?.trim_ascii_start(),
         // Somebody took the addresses out.
         None => text.strip_prefix(b"[] ").unwrap_or(text),
     };
-    let name = until(text, b"+0x")?;
+    function(until(text, b"+0x")?)
+}
+
+/// A function's name, if it can be one.
+fn function(name: &[u8]) -> Option<String> {
     let is_name = !name.is_empty()
+        && !name.iter().all(u8::is_ascii_digit)
         && name
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));

@@ -30,7 +30,19 @@ pub(super) enum Value {
     Share(f64),
     Size(f64),
     Count(f64),
+    /// A length of time, in nanoseconds.
+    Length(f64),
 }
+
+/// Units of lengths behind a number.
+const LENGTHS: [(&str, f64); 6] = [
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("\u{b5}s", 1e3),
+    ("\u{3bc}s", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+];
 
 /// A line without quoting, and with plain blanks, in its place.
 pub(super) fn plain(line: &[u8]) -> String {
@@ -159,6 +171,10 @@ pub(super) fn value(column: &str, cell: &str) -> Option<Value> {
         "" => Some(Value::Count(first)),
         // Thousandths of a CPU.
         "m" if column.to_ascii_lowercase().contains("cpu") => Some(Value::Size(first / 1e3)),
-        unit => size(first, unit).map(Value::Size),
+        unit => {
+            let length = LENGTHS.iter().find(|(name, _)| *name == unit);
+            let length = length.map(|(_, factor)| Value::Length(first * factor));
+            length.or_else(|| size(first, unit).map(Value::Size))
+        }
     }
 }

@@ -361,6 +361,10 @@ fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
         return false;
     }
     let before = line.get(from.saturating_sub(BEFORE)..from).unwrap_or_default();
+    // A line begins with the time since its program's start: `[7217.868s]`.
+    if from == 1 && before == b"[" && rest.starts_with(b"]") {
+        return false;
+    }
     if before == b"up " || before.ends_with(b" up ") {
         return false;
     }

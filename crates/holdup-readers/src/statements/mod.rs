@@ -10,6 +10,7 @@ mod durations;
 mod kinds;
 mod plain;
 mod shape;
+mod structured;
 mod tables;
 mod words;
 
@@ -113,7 +114,7 @@ impl Statements {
         let of_table = self.tables.line(line, out.here().line);
         let mut plain = std::mem::take(&mut self.plain);
         let text = plain.of(line.get(..SCANNED).unwrap_or(line));
-        let states = self.take(text, out);
+        let states = self.take(text, of_table && self.tables.tells_lengths(), out);
         self.plain = plain;
         // Of a table with a column of lengths the longest row is stated already.
         if self.columns.said().is_some() {
@@ -122,7 +123,7 @@ impl Statements {
         states || of_table
     }
 
-    fn take(&mut self, line: &[u8], out: &Out<'_>) -> bool {
+    fn take(&mut self, line: &[u8], told_by_table: bool, out: &Out<'_>) -> bool {
         if line.is_empty() {
             return false;
         }
@@ -142,9 +143,10 @@ impl Statements {
         let length = durations::longest(line, timed_out);
         let (kind, focus) = match (found, length, of_row) {
             (Some(found), _, _) => (found.kind, found.at),
-            (None, Some(length), _) => (StatementKind::Took, length.at),
-            (None, None, Some(_)) => (StatementKind::Took, 0),
-            (None, None, None) => {
+            (None, _, Some(_)) => (StatementKind::Took, length.map_or(0, |length| length.at)),
+            // Of a table the row with the longest is told, with the names of its columns.
+            (None, Some(length), None) if !told_by_table => (StatementKind::Took, length.at),
+            (None, ..) => {
                 let stamp = incomplete.and_then(|one| one.with_times.then(|| self.stamps.of(line))?);
                 let from = shape::message(line, stamp.map_or(0, |stamp| stamp.end));
                 self.complete(incomplete, line, from);
@@ -203,7 +205,9 @@ impl Statements {
                 place
             }
         };
-        let mut text = shape::sentence(message, focus.saturating_sub(from));
+        let length_at = length.map(|length| length.at.saturating_sub(from));
+        let mut text = structured::told(line)
+            .unwrap_or_else(|| shape::sentence_with(message, focus.saturating_sub(from), length_at));
         if let Some((title, column)) = table {
             text = format!("{title}: {text} ({column})");
         } else if message.len() < HALF && stamp.is_none() && !heading.is_empty() {
@@ -266,7 +270,7 @@ impl Statements {
             };
             out.statement(Statement {
                 share: fact.share,
-                ..one(fact.kind, None, quote, text)
+                ..one(fact.kind, fact.ns, quote, text)
             });
         }
         for statement in self.all.drain(..) {

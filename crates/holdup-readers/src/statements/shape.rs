@@ -13,6 +13,9 @@ const HEAD: usize = 200;
 const BEFORE: usize = 50;
 const BEHIND: usize = 150;
 
+/// Bytes of a number with its unit.
+const TOKEN: usize = 24;
+
 /// Bytes from what matters to the end that a sentence that is not cut within has.
 const ENOUGH: usize = 100;
 
@@ -126,6 +129,22 @@ pub(super) fn sentence(message: &[u8], focus: usize) -> String {
         .get(from..message.len().min(focus + BEHIND))
         .unwrap_or_default();
     format!("{} ... {}", blanks_single(head), blanks_single(around))
+}
+
+/// The same, with what stands around a length that the cut would leave out.
+pub(super) fn sentence_with(message: &[u8], focus: usize, length: Option<usize>) -> String {
+    let mut text = sentence(message, focus);
+    let Some(at) = length else { return text };
+    let told_whole = message.len() <= LONGEST;
+    let in_head = at + TOKEN <= HEAD || focus + ENOUGH <= LONGEST && at + TOKEN <= LONGEST;
+    let in_focus = (focus.saturating_sub(BEFORE)..focus + BEHIND - TOKEN).contains(&at);
+    if !told_whole && !in_head && !in_focus {
+        let end = message.len().min(at + TOKEN);
+        let around = message.get(at.saturating_sub(BEFORE)..end).unwrap_or_default();
+        text.push_str(" ... ");
+        text.push_str(&blanks_single(around));
+    }
+    text
 }
 
 fn blanks_single(text: &[u8]) -> String {

@@ -6,6 +6,7 @@
 //! largest share, else with the largest part of a column.
 
 use super::cells::{Value, cells, number, plain, value, words};
+use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
 
 /// Columns of a table, and bytes of a line, that are looked at.
@@ -79,6 +80,8 @@ pub(super) struct Fact {
     pub(super) kind: StatementKind,
     /// Of a share.
     pub(super) share: Option<f64>,
+    /// Of a length of time.
+    pub(super) ns: Option<Ns>,
     /// Which line it stands in.
     pub(super) line: u64,
     pub(super) text: String,
@@ -88,8 +91,13 @@ pub(super) struct Fact {
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     table: Option<Table>,
+    /// Names that stand above a heading, each over several of its columns.
+    above: Vec<Column>,
     facts: Vec<Fact>,
 }
+
+/// The longest time that is believed, nanoseconds: ten years.
+const MOST_NS: f64 = 3e17;
 
 /// Facts of all tables of an artefact.
 const FACTS: usize = 40;
@@ -105,6 +113,8 @@ struct Table {
     /// Lines in a row that are none.
     strangers: u32,
     share: Option<(f64, usize, Row)>,
+    /// The longest time, in nanoseconds.
+    length: Option<(f64, usize, Row)>,
     bad: Option<(StatementKind, usize, Row, u64)>,
 }
 
@@ -136,19 +146,32 @@ impl Tables {
                 None => self.close(),
             }
         }
+        let above = std::mem::take(&mut self.above);
         // Nearly every line of a log ends the look here.
         if line.iter().any(u8::is_ascii_digit) {
             return false;
         }
         self.table = Table::begin(line);
+        if let Some(table) = &mut self.table {
+            table.name_by(&above);
+        }
         self.table.is_some()
     }
 
     fn close(&mut self) {
         if let Some(table) = self.table.take() {
+            if table.rows == 0 {
+                self.above = table.columns;
+                return;
+            }
             let room = FACTS.saturating_sub(self.facts.len());
             self.facts.extend(table.facts().into_iter().take(room));
         }
+    }
+
+    /// Whether cells of the table that is being read are lengths: then the longest is told of it as a whole.
+    pub(super) fn tells_lengths(&self) -> bool {
+        self.table.as_ref().is_some_and(|table| table.length.is_some())
     }
 
     /// The table that is being read is another reader's.
@@ -207,8 +230,28 @@ impl Table {
             rows: 0,
             strangers: 0,
             share: None,
+            length: None,
             bad: None,
         })
+    }
+
+    /// Gives columns of the same name the name that stands above them: `read` and `write` below `total_wait`, and below `disk_wait`.
+    fn name_by(&mut self, above: &[Column]) {
+        if above.is_empty() || above.len() >= self.columns.len() {
+            return;
+        }
+        let names: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
+        let of_several = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
+        for column in self.columns.iter_mut().filter(|column| of_several(&column.name)) {
+            // A name stands in the middle above its columns.
+            let middle = column.begin + column.end;
+            let nearest = above
+                .iter()
+                .min_by_key(|group| (group.begin + group.end).abs_diff(middle));
+            if let Some(group) = nearest {
+                column.name = format!("{} {}", group.name, column.name);
+            }
+        }
     }
 
     /// Takes a line: whether it is a row; `None` where the table is over.
@@ -322,6 +365,11 @@ impl Table {
                         self.share = Some((share, at, row.clone()));
                     }
                 }
+                Some(Value::Length(ns)) => {
+                    if self.length.as_ref().is_none_or(|(longest, _, _)| ns > *longest) {
+                        self.length = Some((ns, at, row.clone()));
+                    }
+                }
                 Some(Value::Size(size)) => column.add(size, true, &row),
                 Some(Value::Count(count)) => column.add(count, false, &row),
                 Some(Value::Share(_)) | None => {}
@@ -343,6 +391,7 @@ impl Table {
             facts.push(Fact {
                 kind: *kind,
                 share: None,
+                ns: None,
                 line: row.line,
                 text: format!("{}{like}", self.told(row, *at)),
             });
@@ -355,6 +404,18 @@ impl Table {
             facts.push(Fact {
                 kind: StatementKind::Took,
                 share: Some(share / 100.0),
+                ns: None,
+                line: row.line,
+                text: of(row, *at),
+            });
+            return facts;
+        }
+        // What waits comes before what there is much of.
+        if let Some((ns, at, row)) = self.length.as_ref().filter(|(ns, _, _)| *ns < MOST_NS) {
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: None,
+                ns: Some(*ns as Ns),
                 line: row.line,
                 text: of(row, *at),
             });
@@ -385,6 +446,7 @@ impl Table {
             facts.push(Fact {
                 kind: StatementKind::Took,
                 share: Some(share / 100.0),
+                ns: None,
                 line: row.line,
                 text: of(row, *at),
             });
@@ -393,6 +455,7 @@ impl Table {
             facts.push(Fact {
                 kind: StatementKind::Took,
                 share: None,
+                ns: None,
                 line: row.line,
                 text: of(row, at),
             });

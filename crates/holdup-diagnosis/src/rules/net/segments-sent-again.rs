@@ -9,7 +9,7 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// Of the segments sent, the share from which sending them again slows connections down: with one in a hundred lost, a
 /// connection with a round trip of some 10 ms gets only a few MiB/s.
-const MIN_RETRANSMITTED_SHARE: f64 = 0.01;
+pub(crate) const MIN_RETRANSMITTED_SHARE: f64 = 0.01;
 
 /// What was sent again, what was sent, and how much of the first says something: one segment a second; of counters between
 /// two readings ten.

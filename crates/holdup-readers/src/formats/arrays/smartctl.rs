@@ -31,6 +31,15 @@ const NAMED_COUNTS: [&str; 5] = [
     "Non-medium error count",
 ];
 
+/// The attributes of [`COUNTS`] by name, for lists that leave the numbers out.
+const NAMES: [(&str, u64); 5] = [
+    ("Reallocated_Sector_Ct", 5),
+    ("Spin_Retry_Count", 10),
+    ("Reported_Uncorrect", 187),
+    ("Current_Pending_Sector", 197),
+    ("Offline_Uncorrectable", 198),
+];
+
 /// Numbers of rows without which the table is not taken for one.
 const ROWS: usize = 3;
 
@@ -75,6 +84,30 @@ impl<'a> Row<'a> {
             count: count(words),
         })
     }
+}
+
+/// An attribute that stands first on its line, as people and scripts list them: `Current_Pending_Sector val=99 raw=8`,
+/// `Reallocated_Sector_Ct: 48`, `Reallocated_Sector_Ct 100 100 010 48`. The count is what is called so, else the last number.
+fn of_name(text: &str) -> Option<(u64, &str, u64)> {
+    let text = text.trim_start_matches(|char: char| char.is_ascii_digit() || char.is_whitespace());
+    let (attribute, rest) = text.split_at(text.find([' ', ':', '=', '\t'])?);
+    let (_, number) = NAMES.iter().find(|(name, _)| *name == attribute)?;
+    let whole = |text: &str| {
+        let digits = text.split(|char: char| !char.is_ascii_digit()).next()?;
+        digits.parse().ok()
+    };
+    let raw = rest
+        .split_once("raw=")
+        .or_else(|| rest.split_once("RAW_VALUE="))
+        .and_then(|(_, raw)| whole(raw));
+    let words = rest.split([' ', '\t', ':', '=']).filter(|word| !word.is_empty());
+    let last = || {
+        words
+            .take_while(|word| !word.starts_with('('))
+            .filter_map(whole)
+            .last()
+    };
+    Some((*number, attribute, raw.or_else(last)?))
 }
 
 /// The first number behind the words for when the attribute failed.
@@ -127,6 +160,10 @@ impl LineReader for Reader {
             if failed {
                 self.quote.get_or_insert_with(|| out.here());
             }
+            return Understood::Evidence;
+        }
+        if let Some((number, attribute, count)) = of_name(text) {
+            self.count(number, attribute, count, out);
             return Understood::Evidence;
         }
         let Some((key, value)) = text.split_once(':') else {

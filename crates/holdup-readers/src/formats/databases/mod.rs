@@ -5,6 +5,7 @@ pub(crate) mod explain;
 pub(crate) mod innodb_status;
 pub(crate) mod postgresql_log;
 mod processlist;
+pub(crate) mod redis_slowlog;
 mod semaphores;
 pub(crate) mod sessions;
 mod table;

@@ -11,6 +11,8 @@ pub(super) struct Collector {
     stalls: Longest,
     /// What a pause of JDK 8 is called whose length comes on a later line: tables of ages and decisions stand between.
     begun: Option<Vec<u8>>,
+    /// The collection that said of itself, on a line of its own, that it found no room.
+    exhausted: Option<Vec<u8>>,
 }
 
 /// What a line says of a collection beside its name.
@@ -24,6 +26,9 @@ const MARKS: [&str; 8] = [
     "Humongous Allocation",
     "Full GC",
 ];
+
+/// What G1 says on a line of its own before the end of the pause.
+const EXHAUSTED: &[u8] = b"To-space exhausted";
 
 /// Bytes of a line in which they are looked for.
 const HEAD: usize = 2_000;
@@ -82,6 +87,11 @@ impl Collector {
     fn modern(&mut self, rest: &[u8], line: &Line<'_>, out: &mut Out<'_>) -> Option<()> {
         let at = memchr::memmem::find(rest, b") ")? + 2;
         let text = rest.get(at..)?;
+        let number = rest.get(..at)?;
+        if text.starts_with(EXHAUSTED) {
+            self.exhausted = Some(number.to_vec());
+            return Some(());
+        }
         let text = ["Y: ", "O: ", "y: ", "o: "]
             .iter()
             .find_map(|letter| text.strip_prefix(letter.as_bytes()))
@@ -97,6 +107,12 @@ impl Collector {
             .take(4)
             .collect::<Vec<_>>()
             .join(&b' ');
+        let no_room = self.exhausted.as_deref() == Some(number);
+        let name = if no_room {
+            marked(&name, EXHAUSTED.to_ascii_lowercase().as_slice())
+        } else {
+            name
+        };
         self.pause(&name, ns, line, out);
         self.heap(text, out);
         Some(())

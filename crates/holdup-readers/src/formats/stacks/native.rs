@@ -1,6 +1,7 @@
-//! Stacks of all threads of a process by a debugger: gdb's `thread apply all bt`, `pstack`, `gstack`, `eu-stack`.
+//! Stacks of all threads of a process by a debugger: gdb's `thread apply all bt`, `info threads`, `pstack`, `gstack`, `eu-stack`.
 //!
-//! In: headers of threads and numbered frames, with what a debugger says around them. Out: a snapshot; a frame is
+//! In: headers of threads and numbered frames, with what a debugger says around them; or a list of threads with the innermost frame of
+//! each. Out: a snapshot; a frame is
 //! `function(file:line)` or `function(library)`. Where the C library's function for a lock shows which one, the thread waits
 //! for that; who has it no stack tells.
 
@@ -50,16 +51,28 @@ const IGNORABLE: &[&str] = &[
     "0x",
 ];
 
+/// Lines of a list of threads that make it one.
+const MIN_LISTED: u32 = 2;
+
+/// What a list of threads begins with.
+const LIST_HEADINGS: &[&[u8]] = &[b"Id ", b"(gdb) info thr"];
+
 /// Arguments of the C library's functions that name a lock.
 const LOCKS: &[&[u8]] = &[b"mutex=", b"rwlock="];
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut header = false;
+    let mut listed_before = 0;
     for line in head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start) {
         if thread(line).is_some() {
             header = true;
         } else if header && frame(line).is_some() {
             return Sureness::Certain;
+        } else if listed(line).is_some() {
+            listed_before += 1;
+            if listed_before >= MIN_LISTED {
+                return Sureness::Certain;
+            }
         }
     }
     Sureness::No
@@ -99,8 +112,17 @@ impl LineReader for Reader {
             }
             return Understood::Evidence;
         }
+        if let Some((thread, frame)) = listed(line) {
+            self.dump.begin(thread, out);
+            let understood = self.frame(&frame);
+            self.in_frame = false;
+            return understood;
+        }
         if let Some(frame) = frame(line) {
             return self.frame(&frame);
+        }
+        if LIST_HEADINGS.iter().any(|heading| line.starts_with(heading)) {
+            return Understood::Ignorable;
         }
         if let Some(pid) = line.strip_prefix(b"PID ") {
             // eu-stack: the process, before its threads.
@@ -194,6 +216,53 @@ fn thread(line: &[u8]) -> Option<SeenThread> {
     })
 }
 
+/// A thread of `info threads` with its innermost frame: `* 2 Thread 0x7f8e (LWP 31) "worker" 0x0000 in poll () from /lib/libc.so.6`,
+/// `18 Thread 14161  f () at x.c:1`, `3 LWP 25490 "ld" f () at x.c:1`.
+fn listed(line: &[u8]) -> Option<(SeenThread, Frame<'_>)> {
+    let line = line.strip_prefix(b"* ").unwrap_or(line).trim_ascii_start();
+    let (number_of, rest) = number(line)?;
+    let rest = rest.strip_prefix(b" ")?.trim_ascii_start();
+    let of_kernel: [&[u8]; 2] = [b"LWP ", b"process "];
+    let (tid, mut rest) = match of_kernel.iter().find_map(|kind| rest.strip_prefix(*kind)) {
+        Some(rest) => number(rest)?,
+        None => {
+            let rest = rest.strip_prefix(b"Thread ")?;
+            let end = rest.iter().position(|byte| *byte == b' ')?;
+            let (id, rest) = rest.split_at(end);
+            let rest = rest.trim_ascii_start();
+            match rest.strip_prefix(b"(LWP ") {
+                Some(rest) => {
+                    let (tid, rest) = number(rest)?;
+                    (tid, rest.strip_prefix(b")")?)
+                }
+                // The library's address of the thread tells nothing to other tools.
+                None => (
+                    number(id)
+                        .filter(|(_, rest)| rest.is_empty())
+                        .map_or(0, |id| id.0),
+                    rest,
+                ),
+            }
+        }
+    };
+    rest = rest.trim_ascii_start();
+    let mut name = String::new();
+    if let Some(quoted) = rest.strip_prefix(b"\"") {
+        let end = find(quoted, b"\"")?;
+        name = owned(quoted.get(..end)?);
+        rest = quoted.get(end + 1..)?.trim_ascii_start();
+    }
+    // `(running)`, `(Exiting)`: no frame.
+    let frame = frame_of(rest)?;
+    let thread = SeenThread {
+        name,
+        tid: u32::try_from(tid).ok().filter(|tid| *tid > 0),
+        number: Some(number_of),
+        ..SeenThread::default()
+    };
+    (call(split_place(rest).0).is_some() && !rest.starts_with(b"(")).then_some((thread, frame))
+}
+
 /// A frame, taken apart.
 #[derive(Debug, PartialEq, Eq)]
 struct Frame<'a> {
@@ -207,7 +276,11 @@ struct Frame<'a> {
 /// `#3  0x00007f60ca56f482 in lock (mutex=0x56…) at ./nptl/lock.c:93`, `#0  0x00007f60ca5df6a0 __poll`.
 fn frame(line: &[u8]) -> Option<Frame<'_>> {
     let (_, rest) = number(line.strip_prefix(b"#")?)?;
-    let rest = rest.strip_prefix(b" ")?.trim_ascii();
+    frame_of(rest.strip_prefix(b" ")?.trim_ascii())
+}
+
+/// The same without its number.
+fn frame_of(rest: &[u8]) -> Option<Frame<'_>> {
     let (address, rest) = match rest.strip_prefix(b"0x") {
         Some(_) => {
             let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());

@@ -6,6 +6,7 @@ use super::dump::{Dump, call, number, owned};
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use holdup_evidence::observed::{SeenThread, SnapshotKind, State};
+use holdup_evidence::units::duration;
 use memchr::memmem::{find, rfind};
 use std::collections::VecDeque;
 
@@ -22,7 +23,6 @@ pub(crate) static FORMAT: Format = Format {
 const IGNORABLE: &[&str] = &[
     "Fatal Python error:",
     "Extension modules:",
-    "Timeout (",
     "<no Python frame>",
     "...",
     "Python runtime state:",
@@ -43,6 +43,8 @@ struct Reader {
     pid: Option<u32>,
     /// Frames of a thread whose innermost one comes last.
     outermost_first: Option<VecDeque<Vec<u8>>>,
+    /// Why the dump was written, where that is a limit of time that ran out.
+    timeout: String,
 }
 
 /// Frames of one such thread that are kept, the innermost ones.
@@ -63,8 +65,24 @@ impl Default for Reader {
             dump: Dump::of(SnapshotKind::Python),
             pid: None,
             outermost_first: None,
+            timeout: String::new(),
         }
     }
+}
+
+/// The limit of time that `faulthandler` was given: `Timeout (0:01:15)!`.
+fn timeout(line: &[u8]) -> Option<String> {
+    let (hours, rest) = number(line.strip_prefix(b"Timeout (")?)?;
+    let (minutes, rest) = number(rest.strip_prefix(b":")?)?;
+    let (seconds, _) = number(rest.strip_prefix(b":")?)?;
+    let sum = hours
+        .checked_mul(3_600)?
+        .checked_add(minutes.checked_mul(60)?)?
+        .checked_add(seconds)?;
+    Some(format!(
+        "a watchdog of {} ran out",
+        duration(sum.checked_mul(1_000_000_000)?)
+    ))
 }
 
 impl LineReader for Reader {
@@ -76,6 +94,9 @@ impl LineReader for Reader {
         if let Some(mut thread) = thread(line) {
             self.turn();
             thread.pid = self.pid;
+            if thread.words.is_empty() {
+                thread.words.clone_from(&self.timeout);
+            }
             self.dump.begin(thread, out);
             self.outermost_first = is_pystack(line).then(VecDeque::new);
             return Understood::Evidence;
@@ -85,6 +106,12 @@ impl LineReader for Reader {
             self.dump.end(out);
             self.pid = u32::try_from(pid).ok();
             self.dump.snapshot(out).program = Some(owned(command));
+            return Understood::Evidence;
+        }
+        if let Some(limit) = timeout(line) {
+            self.turn();
+            self.dump.end(out);
+            self.timeout = limit;
             return Understood::Evidence;
         }
         if is_version(line) || IGNORABLE.iter().any(|start| line.starts_with(start.as_bytes())) {

@@ -1,0 +1,319 @@
+//! Lists of counters of packets: `ethtool -S`, `netstat -s` of BSD and macOS, `ip -s` as names and numbers, and whatever else has a
+//! name and a count on each line.
+//!
+//! In: lines `name: 12` and `12 words of what`. Out: one statement about the loss that is the largest part of what it is a part of.
+//! Which counter that is its name tells: packets of the same queue and direction, or the line that has the first words of it. Drivers
+//! name counters as they like, so that none of them is known by heart here.
+
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::gather::{Out, text_of};
+use crate::statements;
+use holdup_evidence::observed::{Quote, Statement, StatementKind};
+
+pub(crate) static FORMAT: Format = Format {
+    id: "counters",
+    about: "ethtool -S, and other lists of counters",
+    family: Family::Host,
+    recognise,
+    openings: &["NIC statistics:"],
+    shape: Shape::Lines(|| Box::<Reader>::default()),
+};
+
+/// A part of all packets from which on a loss is no longer within what a network does: TCP's rate falls with the root of the loss
+/// (Mathis et al., 1997); at one in a thousand, a connection over 50 ms has less than 10 Mbit/s.
+const MUCH: f64 = 0.001;
+
+/// Counters that are kept, and bytes of a name.
+const COUNTERS: usize = 4_096;
+const NAME: usize = 80;
+
+/// Lines of names with an underscore that make a list without a heading one.
+const MIN_NAMES: usize = 8;
+
+/// Parts of names of what was lost, refused, damaged or done again.
+const LOSSES: [&str; 22] = [
+    "drop",
+    "discard",
+    "miss",
+    "err",
+    "fail",
+    "overrun",
+    "overflow",
+    "lost",
+    "retrans",
+    "no_buf",
+    "no_dma",
+    "no_frag",
+    "out_of_buf",
+    "nobuf",
+    "bad",
+    "crc",
+    "fifo",
+    "abort",
+    "collision",
+    "reject",
+    "invalid",
+    "duplicate",
+];
+
+/// Parts of names that take that back: events that are no packets, or that lose nothing.
+const HARMLESS: [&str; 7] = [
+    "no_error",
+    "without",
+    "recover",
+    "completely",
+    "filtered",
+    "error_free",
+    "badly_",
+];
+
+/// Parts of names of what a loss is a part of.
+const WHOLES: [&str; 6] = ["packets", "pkts", "frames", "framecount", "segments", "requests"];
+
+fn recognise(head: &[u8]) -> Sureness {
+    let mut names = 0;
+    let mut section = false;
+    for line in head.split(|byte| *byte == b'\n') {
+        let text = line.trim_ascii();
+        if text == b"NIC statistics:" {
+            return Sureness::Certain;
+        }
+        // BSD's sections are in small letters, Linux' are not.
+        if section && sentence(text).is_some_and(|(_, words)| words.starts_with("packet")) {
+            return Sureness::Certain;
+        }
+        section = matches!(text, b"tcp:" | b"udp:" | b"ip:");
+        names += usize::from(named(text).is_some_and(|(name, _)| name.contains('_')));
+    }
+    let lines = head.split(|byte| *byte == b'\n').count();
+    match names >= MIN_NAMES && names * 2 >= lines {
+        true => Sureness::Likely,
+        false => Sureness::No,
+    }
+}
+
+/// `rx_missed_errors: 12`, `rxq0: rx_drops: 3`, `[2]: rx_bytes: 4`.
+fn named(text: &[u8]) -> Option<(String, u64)> {
+    let colon = memchr::memrchr(b':', text)?;
+    let value = crate::numbers::whole(text.get(colon + 1..)?.trim_ascii())?;
+    let name = text.get(..colon)?.trim_ascii();
+    let words = name.iter().filter(|byte| **byte == b' ').count();
+    let letters = name.iter().any(u8::is_ascii_alphabetic);
+    (letters && words <= 2 && name.len() <= NAME).then(|| (text_of(name).to_lowercase(), value))
+}
+
+/// `40440 data packets (7010117 bytes) retransmitted`, without what stands in brackets.
+fn sentence(text: &[u8]) -> Option<(u64, String)> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let value = crate::numbers::whole(text.get(..digits).filter(|digits| !digits.is_empty())?)?;
+    let words = text.get(digits..)?.strip_prefix(b" ")?;
+    let words = text_of(words.get(..NAME).unwrap_or(words));
+    let mut kept = String::new();
+    let mut depth = 0_u32;
+    for char in words.chars() {
+        match char {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => kept.push(char),
+            _ => {}
+        }
+    }
+    let kept = kept
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .to_lowercase();
+    (!kept.is_empty()).then_some((value, kept))
+}
+
+#[derive(Debug)]
+struct Counter {
+    name: String,
+    value: u64,
+    quote: Quote,
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    counters: Vec<Counter>,
+    section: String,
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let text = line.trim_ascii();
+        if text.is_empty() || text.starts_with(b"```") {
+            return Understood::Ignorable;
+        }
+        let counter = named(text).or_else(|| sentence(text).map(|(value, name)| (name, value)));
+        if let Some((name, value)) = counter {
+            if self.counters.len() >= COUNTERS {
+                out.account().left_out += 1;
+                return Understood::Evidence;
+            }
+            self.counters.push(Counter {
+                name: format!("{}{name}", self.section),
+                value,
+                quote: out.here(),
+            });
+            return Understood::Evidence;
+        }
+        match text.strip_suffix(b":") {
+            Some(heading) if heading.len() <= NAME => {
+                self.section.clear();
+                // Of a card all counters are of one section.
+                if heading != b"NIC statistics" {
+                    self.section = format!("{}: ", text_of(heading).to_lowercase());
+                }
+                Understood::Ignorable
+            }
+            _ => Understood::No,
+        }
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        let all = std::mem::take(&mut self.counters);
+        let lost = all
+            .iter()
+            .filter(|counter| counter.value > 0 && is_loss(&counter.name));
+        let with_whole = lost.map(|counter| {
+            let whole = whole_of(counter, &all);
+            let share = whole.map(|whole| counter.value as f64 / whole.value as f64);
+            (counter, whole, share)
+        });
+        let worst = with_whole.max_by(|(one, _, part), (other, _, other_part)| {
+            let order = |part: &Option<f64>| part.unwrap_or(0.0);
+            order(part)
+                .total_cmp(&order(other_part))
+                .then(one.value.cmp(&other.value))
+        });
+        let Some((counter, whole, share)) = worst else {
+            return;
+        };
+        let part = share.zip(whole).map(|(share, whole)| {
+            let percent = share * 100.0;
+            let decimals = match percent {
+                10.0.. => 0,
+                0.1.. => 1,
+                _ => 4,
+            };
+            format!(
+                ", {percent:.decimals$} % of {} {} (from {} % on it is much)",
+                whole.value,
+                whole.name,
+                MUCH * 100.0
+            )
+        });
+        let text = format!("{} {}{}", counter.name, counter.value, part.unwrap_or_default());
+        // Of an unknown whole nothing can be said.
+        let kind = match share {
+            Some(share) if share >= MUCH => StatementKind::Failed,
+            _ => StatementKind::Took,
+        };
+        out.statement(Statement {
+            share,
+            ..statements::one(kind, None, counter.quote.clone(), text)
+        });
+    }
+}
+
+fn is_loss(name: &str) -> bool {
+    LOSSES.iter().any(|part| name.contains(part)) && !HARMLESS.iter().any(|part| name.contains(part))
+}
+
+/// What a counter is a part of: of one that is told in words the longest line that has its first words, of a name the packets of
+/// its queue and direction, else of its direction.
+fn whole_of<'a>(counter: &Counter, all: &'a [Counter]) -> Option<&'a Counter> {
+    let larger = || {
+        all.iter()
+            .filter(|other| other.value >= counter.value && !is_loss(&other.name))
+    };
+    if counter.name.contains(' ') && !counter.name.contains('_') {
+        return larger()
+            .filter(|other| counter.name.starts_with(&format!("{} ", other.name)))
+            .max_by_key(|other| other.name.len());
+    }
+    let queue = counter.name.rsplit_once(": ").map_or("", |(queue, _)| queue);
+    let direction = direction(&counter.name)?;
+    larger()
+        .filter(|other| {
+            let own = other.name.rsplit_once(": ").map_or("", |(queue, _)| queue);
+            (own == queue || own.is_empty())
+                && self::direction(&other.name) == Some(direction)
+                && WHOLES.iter().any(|part| other.name.contains(part))
+        })
+        .max_by_key(|other| (other.name.starts_with(queue) && !queue.is_empty(), other.value))
+        .or_else(|| {
+            // Cards that count by queue alone.
+            larger()
+                .filter(|other| self::direction(&other.name) == Some(direction))
+                .filter(|other| WHOLES.iter().any(|part| other.name.contains(part)))
+                .max_by_key(|other| other.value)
+        })
+}
+
+/// Whether a counter is of what is received or of what is sent.
+fn direction(name: &str) -> Option<bool> {
+    let name = name.rsplit_once(": ").map_or(name, |(_, name)| name);
+    match (
+        name.contains("rx") || name.contains("receive"),
+        name.contains("tx") || name.contains("sent") || name.contains("transmit"),
+    ) {
+        (true, false) => Some(true),
+        (false, true) => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+    use holdup_evidence::observed::{Statement, StatementKind};
+
+    fn said(text: &str) -> Vec<Statement> {
+        let reading = read_text("c", text.as_bytes());
+        assert_eq!(reading.observed.sources[0].format, "counters");
+        reading.observed.statements
+    }
+
+    #[test]
+    fn a_queue_that_drops_one_in_fifty_is_told_with_what_it_dropped_of() {
+        let text = "NIC statistics:\n     rx_packets: 900000\n     rx_crc_errors: 3\n     q1: rx_pkts: 50000\n     q1: rx_no_buf_drops: 1000\n     q2: rx_pkts: 850000\n";
+        let [one] = &said(text)[..] else {
+            panic!("{:?}", said(text))
+        };
+        assert_eq!(
+            one.text,
+            "q1: rx_no_buf_drops 1000, 2.0 % of 50000 q1: rx_pkts (from 0.1 % on it is much)"
+        );
+        assert_eq!((one.kind, one.share), (StatementKind::Failed, Some(0.02)));
+    }
+
+    #[test]
+    fn few_losses_of_very_many_are_no_failure() {
+        let text =
+            "NIC statistics:\n     rx_packets: 3900000000\n     rx_missed_errors: 4100\n     tx_errors: 0\n";
+        let [one] = &said(text)[..] else {
+            panic!("{:?}", said(text))
+        };
+        assert_eq!(one.kind, StatementKind::Took, "{one:?}");
+    }
+
+    #[test]
+    fn sentences_of_bsd_are_parts_of_the_line_with_their_first_words() {
+        let text = "tcp:\n\t900 packets sent\n\t\t400 data packets (1 bytes)\n\t\t120 data packets (9 bytes) retransmitted\n\t80 packets received\n";
+        let [one] = &said(text)[..] else {
+            panic!("{:?}", said(text))
+        };
+        assert_eq!(
+            one.text,
+            "tcp: data packets retransmitted 120, 30 % of 400 tcp: data packets (from 0.1 % on it is much)"
+        );
+    }
+
+    #[test]
+    fn rubbish_states_nothing() {
+        let text = "NIC statistics:\n:\n: 4\n9\n(((\nrx: 99999999999999999999999\n";
+        assert_eq!(said(text), [], "{text}");
+    }
+}
