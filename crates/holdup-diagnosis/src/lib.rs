@@ -8,5 +8,6 @@
 pub mod account;
 pub mod boot;
 pub mod host;
+mod machine;
 pub mod randomness;
 pub mod rules;

@@ -85,6 +85,7 @@ rule_pages! {
     "net" "name-service-slow"
     "boot" "network-awaited-at-boot"
     "fs" "network-server-silent"
+    "process" "others-wait-behind"
     "mem" "out-of-memory-paused"
     "lock" "package-manager-locked"
     "net" "peer-does-not-read"

@@ -6,7 +6,7 @@
 use crate::prediction;
 use crate::terminal::entry::beside_the_phrase;
 use crate::terminal::experiment::{causes_that_matter, facts_of};
-use crate::terminal::margins::{healthy, no_verdict_words, nothing_found_words, on_cpu, quoted};
+use crate::terminal::margins::{no_verdict_words, nothing_found_words, on_cpu, quoted, says_nothing_found};
 use crate::terminal::picture::{Entry, picture, too_little_seen};
 use crate::terminal::scale::{figures, law};
 use crate::text::printable;
@@ -239,7 +239,7 @@ fn instead_of_findings(report: &Report) -> Option<String> {
     );
     if live && too_little_seen(report) {
         Some(no_verdict_words(report))
-    } else if live && (report.findings.is_empty() || healthy(report)) {
+    } else if live && says_nothing_found(report) {
         Some(nothing_found_words(report))
     } else {
         None

@@ -68,7 +68,7 @@ fn quiet(sheet: &mut Sheet, report: &Report) {
     let blind = too_little_seen(report);
     if blind {
         margins::no_verdict(sheet, report);
-    } else if report.findings.is_empty() || margins::healthy(report) {
+    } else if margins::says_nothing_found(report) {
         margins::nothing_found(sheet, report);
     }
     for one in &picture(report, false).tiles {
@@ -95,7 +95,7 @@ fn whole(sheet: &mut Sheet, report: &Report) {
     if blind {
         margins::no_verdict(sheet, report);
         sheet.blank();
-    } else if report.findings.is_empty() || healthy {
+    } else if margins::says_nothing_found(report) {
         margins::nothing_found(sheet, report);
         sheet.blank();
     }

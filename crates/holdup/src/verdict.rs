@@ -5,8 +5,6 @@ pub(crate) mod machine;
 
 use holdup_collect::Collected;
 use holdup_diagnosis::rules::{Run, judge};
-use holdup_evidence::SystemFacts;
-use holdup_model::attributed::Attributed;
 use holdup_model::report::{Machine, Report, SubjectKind};
 use holdup_recording::Segment;
 use holdup_report::Subject as Observed;
@@ -66,11 +64,13 @@ pub(crate) fn this_machine() -> Option<Machine> {
 
 /// The report of what was collected.
 pub(crate) fn of(observed: Observed, collected: &Collected) -> Report {
-    judged(observed, &collected.attributed, &collected.facts, this_machine())
+    let run = Run::new(&collected.attributed, &collected.facts);
+    judged(observed, &run, this_machine())
 }
 
 /// The report of what was recorded: the same rules over the same evidence.
-pub(crate) fn of_segment(segment: &Segment) -> Report {
+/// `machine`: of all that ran there, where nobody named what to look at.
+pub(crate) fn of_segment(segment: &Segment, machine: bool) -> Report {
     let head = &segment.head;
     let observed = Observed {
         kind: head.kind,
@@ -81,28 +81,30 @@ pub(crate) fn of_segment(segment: &Segment) -> Report {
         exit: head.exit,
         elsewhere: head.elsewhere.clone(),
     };
-    let machine = head.host.clone().zip(head.kernel.clone());
-    let machine = machine.map(|(host, kernel)| Machine { host, kernel });
+    let host = head.host.clone().zip(head.kernel.clone());
+    let host = host.map(|(host, kernel)| Machine { host, kernel });
     match &segment.look {
         Some(look) => Report {
-            machine,
+            machine: host,
             ..machine::report(observed, &segment.attributed, &segment.facts, look)
         },
-        None => judged(observed, &segment.attributed, &segment.facts, machine),
+        None => {
+            let (attributed, facts) = (&segment.attributed, &segment.facts);
+            let run = match machine {
+                true => Run::of_machine(attributed, facts),
+                false => Run::new(attributed, facts),
+            };
+            judged(observed, &run, host)
+        }
     }
 }
 
-fn judged(
-    observed: Observed,
-    attributed: &Attributed,
-    facts: &SystemFacts,
-    machine: Option<Machine>,
-) -> Report {
+fn judged(observed: Observed, run: &Run<'_>, machine: Option<Machine>) -> Report {
     let report = holdup_report::build(
         observed,
-        attributed,
-        judge(&Run::new(attributed, facts)).into(),
-        facts,
+        run.attributed,
+        judge(run).into(),
+        run.facts,
         env!("CARGO_PKG_VERSION"),
     );
     Report { machine, ..report }

@@ -38,6 +38,8 @@ struct Wanted {
     own_cost: Length,
     /// Whether it is of threads that ran already.
     attached: bool,
+    /// Whether it is of all that ran on a machine.
+    machine: bool,
     /// How the evidence was taken.
     #[serde(rename = "sampled")]
     source: Source,
@@ -283,6 +285,9 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
     }
     attributed.waits = waits;
     attributed.of_threads = wanted.attached;
+    if wanted.machine {
+        attributed.wall = elapsed;
+    }
     attributed.source = wanted.source;
     attributed.churn = wanted.churn.as_ref().map(|table| typed(table.clone(), place));
     attributed.requests = wanted.requests.as_ref().map(|table| typed(table.clone(), place));
@@ -323,7 +328,11 @@ fn check(rule: RuleId, expected: Expected, text: &str, place: &str) {
         }
         None => {
             let (attributed, facts) = run_of(&wanted, place);
-            judge(&Run::new(&attributed, &facts))
+            let run = match wanted.machine {
+                true => Run::of_machine(&attributed, &facts),
+                false => Run::new(&attributed, &facts),
+            };
+            judge(&run)
         }
     };
     let mine: Vec<&Finding> = judgement

@@ -85,6 +85,7 @@ rules! {
     "net/name-service-slow.rs" name_service_slow NameServiceSlow
     "boot/network-awaited-at-boot.rs" network_awaited_at_boot NetworkAwaitedAtBoot
     "fs/network-server-silent.rs" network_server_silent NetworkServerSilent
+    "process/others-wait-behind.rs" others_wait_behind OthersWaitBehind
     "mem/out-of-memory-paused.rs" out_of_memory_paused OutOfMemoryPaused
     "lock/package-manager-locked.rs" package_manager_locked PackageManagerLocked
     "net/peer-does-not-read.rs" peer_does_not_read PeerDoesNotRead

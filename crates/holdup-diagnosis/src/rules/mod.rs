@@ -186,6 +186,8 @@ pub(crate) enum Check {
     Requests(ByRequests),
     /// By what was found out about processes that ran already.
     Attached(ByAttached),
+    /// By whom the waits of a whole machine lead to.
+    Machine(ByMachine),
 }
 
 /// Judges the waits of one cause, whose cost is known to matter.
@@ -196,6 +198,8 @@ type ByChurn = fn(&Run<'_>, &Churn) -> Verdict;
 type ByRequests = fn(&Run<'_>, &Requests) -> Verdict;
 /// Judges processes that ran already.
 type ByAttached = fn(&Run<'_>) -> Verdict;
+/// Judges a whole machine.
+type ByMachine = fn(&Run<'_>) -> Verdict;
 /// Judges what artefacts show.
 type ByArtefacts = fn(&Run<'_>, &Observed) -> Verdict;
 
@@ -232,6 +236,7 @@ impl Rule {
             Check::Artefacts(check) => (None, Some(check)),
             Check::Both(waits, artefacts) => (Some(waits), Some(artefacts)),
             Check::Attached(check) => return run.attributed.of_threads.then(|| check(run)),
+            Check::Machine(check) => return run.machine.then(|| check(run)),
             Check::Live(live, artefacts) => {
                 if let Some(observed) = run.observed {
                     return Some(artefacts(run, observed));
@@ -406,6 +411,9 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     let still = |id: RuleId| found.iter().any(|(rule, _)| rule.id == id);
     judgement.ruled_out.retain(|(id, _)| !still(*id));
     judgement.ruled_out.sort_by_key(|(id, _)| *id);
+    if run.machine {
+        found = found.into_iter().map(of_machine).collect();
+    }
     if !run.attributed.source.records_each_wait() {
         let doubted = |(rule, finding)| (rule, doubt::too_few_samples(finding));
         found = found.into_iter().map(doubted).collect();
@@ -413,6 +421,8 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     found.sort_by_key(|(rule, finding)| {
         (
             std::cmp::Reverse(finding.severity),
+            // Of a machine, the root comes before what waits for it.
+            !matches!(rule.check, Check::Machine(_)),
             // A suspicion that nobody measured comes after what is known.
             finding.ns.is_none() && finding.confidence == Confidence::Suspect,
             std::cmp::Reverse(rank(rule.place, finding.ns)),
@@ -447,6 +457,24 @@ fn told(mut findings: Vec<Finding>) -> Vec<Finding> {
     let with =
         |(place, finding): (usize, Finding)| finding.with_left_out(if place == last { others } else { 0 });
     findings.into_iter().enumerate().map(with).collect()
+}
+
+/// Rules whose finding says by itself that nothing goes on any more, whatever share of the time that is.
+const STAND_ALONE: [RuleId; 2] = [RuleId::Deadlock, RuleId::LockOwnerGone];
+
+/// A finding of a whole machine. A share of all its threads' time is no trouble: most of that is ordinary waiting, and whom somebody waits
+/// behind is judged by another rule. So it describes.
+fn of_machine((rule, mut finding): (&Rule, Finding)) -> (&Rule, Finding) {
+    let alone = matches!(rule.check, Check::Machine(_)) || STAND_ALONE.contains(&rule.id);
+    if !alone && finding.ns.is_some() {
+        finding.severity = Severity::Note;
+    }
+    (rule, finding)
+}
+
+/// These findings, as a verdict.
+fn fires_all(findings: Vec<Finding>) -> Verdict {
+    Verdict::Fires(findings)
 }
 
 /// One finding, as a verdict.

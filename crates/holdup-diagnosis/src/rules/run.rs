@@ -26,6 +26,8 @@ pub struct Run<'a> {
     pub observed: Option<&'a Observed>,
     /// Whether the elapsed time is that of the boot that the artefacts tell of: then what they prove of it has a length.
     pub boot: bool,
+    /// Whether it is of all that ran on a machine, and nobody has named what to look at.
+    pub machine: bool,
 }
 
 impl<'a> Run<'a> {
@@ -37,6 +39,16 @@ impl<'a> Run<'a> {
             facts,
             observed: None,
             boot: false,
+            machine: false,
+        }
+    }
+
+    /// All that ran on a machine.
+    #[must_use]
+    pub fn of_machine(attributed: &'a Attributed, facts: &'a SystemFacts) -> Run<'a> {
+        Run {
+            machine: true,
+            ..Run::new(attributed, facts)
         }
     }
 
@@ -52,6 +64,7 @@ impl<'a> Run<'a> {
             facts,
             observed: Some(observed),
             boot: false,
+            machine: false,
         }
     }
 

@@ -27,6 +27,9 @@ pub struct Recording {
     pub recorded_by: String,
     /// Whether more than secrets was taken out.
     pub redacted: bool,
+    /// Whether it is of all that ran there, and nobody named what to look at.
+    #[serde(default)]
+    pub machine: bool,
     /// Of what alone it tells (`process nginx`), where it was asked for that.
     pub only: Vec<String>,
     /// What lies between the segments, in order.

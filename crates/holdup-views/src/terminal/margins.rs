@@ -138,7 +138,31 @@ pub(crate) fn healthy(report: &Report) -> bool {
     let at_once = elapsed <= AT_ONCE && only_notes && !report.of_threads();
     let ran =
         report.findings.is_empty() && !stands(report) && at_work(report) >= report.whole_ns().div_ceil(2);
-    !too_little_seen(report) && (at_once || ran)
+    let machine = of_machine(report) && only_notes && !much_unknown(report);
+    !too_little_seen(report) && (at_once || ran || machine)
+}
+
+/// Whether it tells of all that ran on a machine.
+fn of_machine(report: &Report) -> bool {
+    report
+        .recording
+        .as_ref()
+        .is_some_and(|recording| recording.machine)
+}
+
+/// Whether so much is unknown that nothing can be said to be well.
+fn much_unknown(report: &Report) -> bool {
+    report.coverage.unknown_ns.unwrap_or(0).saturating_mul(DOUBTFUL)
+        > report.coverage.observed_ns.unwrap_or(0)
+}
+
+/// Whether no finding stands for what is to be said first: then it is said that there is none, or that this cannot be told.
+pub(crate) fn says_nothing_found(report: &Report) -> bool {
+    let only_notes = report
+        .findings
+        .iter()
+        .all(|finding| finding.severity == Severity::Note);
+    report.findings.is_empty() || healthy(report) || (of_machine(report) && only_notes)
 }
 
 /// Whether, of processes that were watched, a thread's whole time was a wait for something else than work: whether anybody lacks what it
@@ -203,7 +227,15 @@ pub(crate) fn nothing_found_words(report: &Report) -> String {
     let running = on_cpu(&report.causes);
     let whole = report.whole_ns();
     let idle = waiting_for_work(report);
-    if healthy(report) && !report.findings.is_empty() {
+    let unknown = report.coverage.unknown_ns.unwrap_or(0);
+    if of_machine(report) && much_unknown(report) {
+        format!(
+            "No hold-up found, and none is ruled out: the cause of {} of the threads' time is unknown.",
+            percent(unknown, report.coverage.observed_ns.unwrap_or(0))
+        )
+    } else if of_machine(report) && healthy(report) {
+        "No hold-up found. No thread waited behind another one for a second.".to_owned()
+    } else if healthy(report) && !report.findings.is_empty() {
         format!(
             "Finished in {}. Too short for the rest to matter.",
             duration(elapsed)

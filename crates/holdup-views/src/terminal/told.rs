@@ -178,7 +178,7 @@ fn of_watched(sheet: &mut Sheet, report: &Report, told: &mut Told) {
     told.about = sheet.take_said();
     if too_little_seen(report) {
         margins::no_verdict(sheet, report);
-    } else if report.findings.is_empty() || margins::healthy(report) {
+    } else if margins::says_nothing_found(report) {
         margins::nothing_found(sheet, report);
     }
     told.verdict = sheet.take_said();

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
         say(&words::nothing_of(args, is_look));
         return Ok(NOTHING);
     };
-    let mut report = verdict::of_segment(&segment);
+    let mut report = verdict::of_segment(&segment, words::of_machine(args, &segment.head));
     if args.request && !part::only_requests(&mut report) {
         say("this recording has no requests: `holdup attach` records requests over accepted connections");
         return Ok(NOTHING);

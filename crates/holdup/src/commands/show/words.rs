@@ -2,7 +2,7 @@
 
 use super::window::Window;
 use crate::cli::ShowArgs;
-use holdup_model::report::{Recording, RecordingBreak, Unlike, UnlikeCause, UnlikeSegment};
+use holdup_model::report::{Recording, RecordingBreak, SubjectKind, Unlike, UnlikeCause, UnlikeSegment};
 use holdup_recording::unlike::{Outlier, Unusual};
 use holdup_recording::{Break, Error, Head, Segment};
 use holdup_views::units::{counted, duration};
@@ -126,6 +126,11 @@ pub(super) fn unlike(found: &[Outlier], files: &[(PathBuf, Head)]) -> Unlike {
     }
 }
 
+/// Whether it is of all that ran where it was recorded: of a recorder's directory, where nobody named a process.
+pub(super) fn of_machine(args: &ShowArgs, head: &Head) -> bool {
+    head.kind == SubjectKind::Attach && args.process.is_none() && args.path.is_dir()
+}
+
 /// What the report says of the recording.
 pub(super) fn recording(
     segment: &Segment,
@@ -172,6 +177,7 @@ pub(super) fn recording(
         from: rfc3339(from),
         to: rfc3339(to),
         segments: head.segments,
+        machine: of_machine(args, head),
         host: head.host.clone(),
         kernel: head.kernel.clone(),
         boot_id: head.boot_id.clone(),

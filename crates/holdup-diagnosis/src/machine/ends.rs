@@ -1,0 +1,244 @@
+//! Where the time of a way went: what stands at its end, and whether that holds anybody up.
+//!
+//! In: a way. Out: an end, or nothing where the end is ordinary work: a program that runs, sleeps or waits for whatever comes holds up
+//! nobody who just waits for it; one that has a lock does.
+
+use super::path::{Graph, Step};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{Resource, ThreadName};
+
+/// By what ends are one and the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// A lock, and the process that has it.
+    Lock(u32),
+    /// A process that is stopped or frozen.
+    Halted(u32),
+    /// A process that ran while others waited for its answer.
+    Busy(u32),
+    /// A disk.
+    Disk(String),
+    /// File systems that a process or a server answers for.
+    Files(String),
+    /// Memory, or a cgroup's limit of it.
+    Memory(String),
+    /// The CPUs.
+    Cpus,
+    /// A cgroup's CPU quota.
+    Quota(String),
+    /// A peer that does not answer.
+    Silent(String),
+    /// Anything else in the kernel.
+    Kernel(Cause),
+}
+
+/// The end of a way.
+#[derive(Debug, Clone)]
+pub(crate) struct End<'a> {
+    pub(crate) key: Key,
+    /// The thread at the end.
+    pub(crate) name: &'a ThreadName,
+    /// What it was in.
+    pub(crate) cause: Option<Cause>,
+    /// What it waited for.
+    pub(crate) resource: Option<&'a Resource>,
+    /// Of a lock: the thread that waits for it directly, and for what.
+    pub(crate) lock: Option<Lock<'a>>,
+    /// How many steps the waiter is away from the end; 0 of the end itself.
+    pub(crate) steps: usize,
+    /// What the end itself waited for in turn, as far as it is known.
+    pub(crate) beyond: Option<Step<'a>>,
+    /// How long the end was so.
+    pub(crate) ns: Ns,
+}
+
+/// A lock that is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lock<'a> {
+    pub(crate) cause: Cause,
+    pub(crate) resource: Option<&'a Resource>,
+    /// Whether it is one of a database's own, between its sessions.
+    pub(crate) session: bool,
+}
+
+/// What stands at the end of a way.
+pub(crate) fn of<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<End<'a>> {
+    let last = way.len().checked_sub(1)?;
+    let end = way.get(last)?;
+    let row = end.cause.and_then(|cause| graph.row(end.id(), cause));
+    let resource = row.map(|row| &row.resource);
+    let plain = |key| End {
+        key,
+        name: end.name,
+        cause: end.cause,
+        resource,
+        lock: None,
+        steps: last,
+        beyond: None,
+        ns: end.ns,
+    };
+    // Whoever has the lock that is waited for last is what one can change, whatever it does.
+    let locked = (0..last).rev().find(|at| {
+        let (Some(waiter), Some(next)) = (way.get(*at), way.get(at + 1)) else {
+            return false;
+        };
+        graph.has_what_is_awaited(waiter, next)
+    });
+    let locked = locked.map(|at| to_last_session(graph, way, at));
+    let hard = end
+        .cause
+        .and_then(|cause| hard(cause, resource, end.name.pid))
+        .filter(|_| last == 0 || end.cause != Some(Cause::SchedRunqueue) || end.ns >= MIN_QUEUED_NS);
+    if let Some(at) = locked {
+        // A lock before a disk or a stopped process: those are the root, unless the one that has it is directly there.
+        if let Some(key) = &hard
+            && at + 1 < last
+        {
+            return Some(plain(key.clone()));
+        }
+        if hard.is_some() && !matches!(hard, Some(Key::Halted(_) | Key::Kernel(_))) {
+            return hard.map(plain);
+        }
+        let (waiter, holder) = (&way[at], &way[at + 1]);
+        let session = locked_by_session(graph, way, at);
+        let row = match session {
+            // Of several that queue, the lock of any that was looked at.
+            true => way
+                .iter()
+                .take(at + 1)
+                .rev()
+                .find_map(|step| graph.lock_of_session(step.id())),
+            false => graph.row(waiter.id(), waiter.cause?),
+        };
+        let cause = row.map(|row| row.cause).or(waiter.cause)?;
+        return Some(End {
+            key: match hard {
+                Some(Key::Halted(pid)) => Key::Halted(pid),
+                _ => Key::Lock(holder.name.pid),
+            },
+            name: holder.name,
+            cause: holder.cause,
+            resource: None,
+            lock: Some(Lock {
+                cause,
+                resource: row.map(|row| &row.resource),
+                session,
+            }),
+            steps: at + 1,
+            beyond: way.get(at + 2).copied(),
+            ns: holder.ns,
+        });
+    }
+    if let Some(key) = hard {
+        return Some(plain(key));
+    }
+    let runs = end.cause.is_some_and(Cause::on_cpu);
+    let asks = |step: &Step<'_>| {
+        matches!(
+            step.cause,
+            Some(Cause::NetReceive | Cause::IpcUnix | Cause::FsFuse)
+        )
+    };
+    let asked = last > 0 && way.get(last - 1).is_some_and(asks);
+    (runs && asked).then(|| plain(Key::Busy(end.name.pid)))
+}
+
+/// Whether the lock before this step is one between sessions: directly, or as the last of several that queue.
+fn locked_by_session(graph: &Graph<'_>, way: &[Step<'_>], at: usize) -> bool {
+    let pairs = way.windows(2).take(at + 1);
+    let ours = |pair: &[Step<'_>]| match pair {
+        [waiter, next] => {
+            graph.is_session(waiter, next)
+                && way
+                    .get(at)
+                    .is_some_and(|last| last.name.process == next.name.process)
+        }
+        _ => false,
+    };
+    pairs.rev().any(ours)
+}
+
+/// Of sessions that queue behind each other, the last one that waits. Not each of them was looked at closely enough to say that it waits for a
+/// lock; one that others wait for, and that waits for another session in turn, does.
+fn to_last_session(graph: &Graph<'_>, way: &[Step<'_>], mut at: usize) -> usize {
+    let session = |at: usize| match (way.get(at), way.get(at + 1)) {
+        (Some(waiter), Some(next)) => graph.is_session(waiter, next),
+        _ => false,
+    };
+    let queues = |at: usize| match (way.get(at), way.get(at + 1)) {
+        (Some(waiter), Some(next)) => {
+            let asleep = matches!(
+                waiter.cause,
+                Some(Cause::IpcQueue | Cause::LockFutex | Cause::PollWait)
+            );
+            asleep && waiter.name.process == next.name.process && waiter.name.pid != next.name.pid
+        }
+        _ => false,
+    };
+    if session(at) {
+        while queues(at + 1) {
+            at += 1;
+        }
+    }
+    at
+}
+
+/// The protocol of sockets without a connection, as the kernel names it.
+const DATAGRAM: &str = "udp";
+
+/// Time in a queue for a CPU, on the way of a single wait, below which it is what any machine has.
+const MIN_QUEUED_NS: Ns = 100_000_000;
+
+/// Whether a cause holds up whoever is in it, whatever it does: something is slow, short, silent or stopped.
+fn hard(cause: Cause, resource: Option<&Resource>, pid: u32) -> Option<Key> {
+    let name = || resource.map_or_else(String::new, |resource| resource.name.clone());
+    Some(match cause {
+        Cause::ProcessStopped | Cause::ProcessFrozen => Key::Halted(pid),
+        Cause::DiskRead
+        | Cause::DiskWrite
+        | Cause::DiskSync
+        | Cause::DiskWriteback
+        | Cause::DiskDiscard
+        | Cause::DiskJournal
+        | Cause::MemPagefault => Key::Disk(disk(resource)),
+        Cause::FsFuse | Cause::FsNetwork | Cause::FsFrozen => Key::Files(files(resource)),
+        Cause::MemSwapin | Cause::MemReclaim | Cause::MemLimit => Key::Memory(cgroup(resource)),
+        Cause::SchedRunqueue | Cause::SchedSteal => Key::Cpus,
+        Cause::SchedThrottled => Key::Quota(cgroup(resource)),
+        Cause::NetDns | Cause::NetConnect => Key::Silent(name()),
+        Cause::NetReceive if is_datagram(resource) => Key::Silent(name()),
+        Cause::SecurityDecision | Cause::MemUserfault | Cause::RandomUnseeded => Key::Kernel(cause),
+        _ => return None,
+    })
+}
+
+/// Whether an answer to a datagram is waited for: there is no connection on which a peer may be silent for as long as it likes.
+fn is_datagram(resource: Option<&Resource>) -> bool {
+    resource.is_some_and(|resource| {
+        let facts = &resource.detail;
+        facts.protocol.as_deref() == Some(DATAGRAM) && facts.peer.is_some()
+    })
+}
+
+/// The disk of a wait: its name, its number, or what it was waited for.
+fn disk(resource: Option<&Resource>) -> String {
+    let Some(resource) = resource else {
+        return String::new();
+    };
+    let facts = &resource.detail;
+    let named = facts.device_name.clone().or_else(|| facts.disk.clone());
+    let number = facts.device.as_ref().and_then(|disk| disk.number());
+    named
+        .or_else(|| number.map(|number| number.to_string()))
+        .unwrap_or_default()
+}
+
+fn files(resource: Option<&Resource>) -> String {
+    let mount = resource.and_then(|resource| resource.detail.mount.clone());
+    mount.unwrap_or_else(|| resource.map_or_else(String::new, |resource| resource.name.clone()))
+}
+
+fn cgroup(resource: Option<&Resource>) -> String {
+    let cgroup = resource.and_then(|resource| resource.detail.cgroup.clone());
+    cgroup.unwrap_or_else(|| resource.map_or_else(String::new, |resource| resource.name.clone()))
+}

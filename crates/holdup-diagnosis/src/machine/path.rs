@@ -1,0 +1,181 @@
+//! The way from a wait to where its time went.
+//!
+//! In: waits with who was in their way, and the chain of the longest of them. Out: steps from the waiter to the end. Circles end the way,
+//! and it has at most [`MAX_STEPS`] steps.
+
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{Attributed, AttributedWait, HowKnown, ThreadName};
+use std::collections::{HashMap, HashSet};
+
+/// Steps of a way. Whoever is further away than that is not what one would change.
+const MAX_STEPS: usize = 16;
+
+/// Process and thread.
+pub(super) type Id = (u32, u32);
+
+/// A thread on the way, and what it was in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step<'a> {
+    pub(crate) name: &'a ThreadName,
+    pub(crate) cause: Option<Cause>,
+    pub(crate) ns: Ns,
+}
+
+impl Step<'_> {
+    pub(super) fn id(&self) -> Id {
+        (self.name.pid, self.name.tid)
+    }
+}
+
+/// All waits, by thread.
+#[derive(Debug)]
+pub(crate) struct Graph<'a> {
+    rows: HashMap<Id, Vec<&'a AttributedWait>>,
+    /// Threads that waited for a lock of a database.
+    sessions: HashSet<Id>,
+}
+
+/// Whose time is no wait for anybody else.
+fn ends_here(cause: Cause) -> bool {
+    // Who stopped a process has done so, and is not what it waits for.
+    let halted = matches!(cause, Cause::ProcessStopped | Cause::ProcessFrozen);
+    halted || cause.on_cpu() || matches!(cause, Cause::Idle | Cause::TimerSleep | Cause::NetAccept)
+}
+
+impl<'a> Graph<'a> {
+    /// Of these waits.
+    pub(crate) fn new(attributed: &'a Attributed) -> Graph<'a> {
+        let mut graph = Graph {
+            rows: HashMap::new(),
+            sessions: HashSet::new(),
+        };
+        for row in &attributed.waits {
+            // Of a row that stands for several threads nobody knows whose chain it has.
+            if row.asker.name.tid == 0 {
+                continue;
+            }
+            let id = (row.asker.name.pid, row.asker.name.tid);
+            graph.rows.entry(id).or_default().push(row);
+            if row.resource.detail.database_lock.is_some() {
+                graph.sessions.insert(id);
+            }
+        }
+        graph
+    }
+
+    /// The longest of a thread's waits with this cause.
+    pub(super) fn row(&self, id: Id, cause: Cause) -> Option<&'a AttributedWait> {
+        let rows = self.rows.get(&id)?.iter().copied();
+        rows.filter(|row| row.cause == cause).max_by_key(|row| row.ns)
+    }
+
+    /// All of a process's rows.
+    pub(super) fn of_process(&self, pid: u32) -> impl Iterator<Item = &'a AttributedWait> + '_ {
+        let of = self.rows.iter().filter(move |(id, _)| id.0 == pid);
+        of.flat_map(|(_, rows)| rows.iter().copied())
+    }
+
+    /// From the one that waits, itself included, to the end.
+    pub(crate) fn way(&self, row: &'a AttributedWait) -> Vec<Step<'a>> {
+        let mut way = vec![Step {
+            name: &row.asker.name,
+            cause: Some(row.cause),
+            ns: row.ns,
+        }];
+        // The chain is that of the longest wait: it stands for all of them if that one is at least half of their time, and it reaches as
+        // far as its links last for at least half of that.
+        let is_most = row.max.saturating_mul(2) >= row.ns;
+        if is_most {
+            let links = row.chain.iter().skip(1);
+            let long = links.take_while(|link| link.ns.saturating_mul(2) >= row.max.min(row.ns));
+            for link in long.take(MAX_STEPS) {
+                let step = Step {
+                    name: &link.name,
+                    cause: Some(link.cause),
+                    ns: link.ns,
+                };
+                if way.iter().any(|other| other.id() == step.id()) {
+                    return way;
+                }
+                way.push(step);
+            }
+        }
+        let first = (!is_most || way.len() == 1).then_some(row);
+        self.go_on(&mut way, first);
+        way
+    }
+
+    /// Goes on from the last step by who was mostly in the way of its thread.
+    fn go_on(&self, way: &mut Vec<Step<'a>>, mut row: Option<&'a AttributedWait>) {
+        while let Some(last) = way.last().copied() {
+            let Some(cause) = last.cause.filter(|cause| !ends_here(*cause)) else {
+                return;
+            };
+            let Some(wait) = row.take().or_else(|| self.row(last.id(), cause)) else {
+                return;
+            };
+            let most = wait.holders.iter().max_by_key(|holder| holder.ns);
+            let Some(holder) = most.filter(|holder| holder.ns.saturating_mul(2) >= wait.ns) else {
+                return;
+            };
+            let next = Step {
+                name: &holder.name,
+                cause: holder.doing,
+                ns: holder.ns,
+            };
+            if way.len() >= MAX_STEPS || way.iter().any(|step| step.id() == next.id()) {
+                return;
+            }
+            way.push(next);
+        }
+    }
+
+    /// Whether a thread waits for something that only the next one has, and has until it lets go of it: a lock. The end of any other
+    /// wait is that somebody does something, which may be ordinary work.
+    pub(super) fn has_what_is_awaited(&self, waiter: &Step<'a>, next: &Step<'a>) -> bool {
+        match waiter.cause {
+            Some(Cause::LockFile | Cause::LockKernel | Cause::MemMmaplock) => true,
+            Some(cause @ (Cause::LockFutex | Cause::LockMonitor | Cause::LockSysv)) => {
+                self.is_session(waiter, next)
+                    || self.row(waiter.id(), cause).is_some_and(|row| {
+                        let most = row.holders.iter().max_by_key(|holder| holder.ns);
+                        most.is_some_and(|holder| {
+                            holder.how_known != HowKnown::Waker && holder.name.pid == next.name.pid
+                        })
+                    })
+            }
+            Some(Cause::IpcQueue | Cause::PollWait) => self.is_session(waiter, next),
+            _ => false,
+        }
+    }
+
+    /// Whether one session of a database waits for a lock that another one of the same server has.
+    pub(super) fn is_session(&self, waiter: &Step<'a>, next: &Step<'a>) -> bool {
+        self.sessions.contains(&waiter.id())
+            && waiter.name.process == next.name.process
+            && waiter.name.pid != next.name.pid
+    }
+
+    /// Whether a thread waited for a lock of a database.
+    pub(super) fn waited_for_session(&self, id: Id) -> bool {
+        self.sessions.contains(&id)
+    }
+
+    /// The lock of a database that a thread waited for longest.
+    pub(super) fn lock_of_session(&self, id: Id) -> Option<&'a AttributedWait> {
+        let rows = self.rows.get(&id)?.iter().copied();
+        rows.filter(|row| row.resource.detail.database_lock.is_some())
+            .max_by_key(|row| row.ns)
+    }
+
+    /// Processes that were seen to be the other end of a socket, by the name of that socket.
+    pub(super) fn servers(&self) -> HashMap<&'a str, &'a ThreadName> {
+        let rows = self.rows.values().flatten();
+        let peers = rows.flat_map(|row| {
+            let holders = row.holders.iter();
+            let peers = holders.filter(|holder| holder.how_known == HowKnown::SocketPeer);
+            peers.map(|holder| (row.resource.name.as_str(), &holder.name))
+        });
+        peers.collect()
+    }
+}
