@@ -7,6 +7,7 @@ use super::attributing::{Attributing, EventsFile};
 use super::following::{Following, LOOK_AGAIN, LOOK_SPARSELY, NEXT_LOOK};
 use super::moment::Moment;
 use super::queues::Queues;
+use super::set_aside::Loops;
 use super::{
     Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, clients, own_cpu_time, serving,
 };
@@ -17,9 +18,10 @@ use crate::selection::{Known, Selection};
 use holdup_bpf::{Loaded, Pace};
 use holdup_events::Settings;
 use holdup_evidence::{Event, Ns, Role, SocketAddress, Wait};
-use holdup_proc::Root;
+use holdup_proc::{Root, tasks};
 use holdup_subject::signals::{Control, Signals};
 use nix::poll::PollTimeout;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How long the first look at all processes may take. A process takes a millisecond or two.
@@ -99,7 +101,9 @@ pub fn attach(
     let mut attached = Attached::default();
     let mut moment = Moment::now();
     attached.serving(&mut observation, &pids, &mut moment);
-    let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
+    let asked: BTreeSet<u32> = pids.iter().copied().collect();
+    let queues = Queues::look(&asked, &mut moment);
+    let loops = Loops::look(&asked, &mut moment);
     drop(moment);
     attached
         .following
@@ -172,11 +176,17 @@ pub fn attach(
         }
     }
     progress.tell(&|| "watched; putting it together".to_owned());
-    if how.follow {
-        attached.following.follow(&mut observation)?;
+    match how.follow {
+        true => attached.following.follow(&mut observation)?,
+        false => observation.sessions.look(attached.following.subjects.iter()),
     }
     let mut moment = Moment::now();
-    let unaccepted = Queues::look(&attached.following.subjects, &mut moment).since(&queues);
+    let unaccepted = Queues::look(&attached.following.subjects, &mut moment).since(&queues, &moment.root);
+    let set_aside = Loops::look(&attached.following.subjects, &mut moment).since(&loops, &mut moment);
+    // Whoever is behind such a loop was not followed: the loop waits for its clients as well.
+    if !set_aside.is_empty() {
+        observation.sessions.look(tasks::processes(&moment.root).iter());
+    }
     let other_clients = clients::look(&attached.following.subjects, &mut moment);
     drop(moment);
     let figures = figures.finish();
@@ -187,6 +197,7 @@ pub fn attach(
     let mut collected = observation.finish(None, haste);
     collected.attributed.host_figures = figures.since(collected.started);
     collected.facts.unaccepted = Some(unaccepted);
+    collected.facts.set_aside = Some(set_aside);
     collected.facts.other_clients = other_clients;
     Ok(collected)
 }

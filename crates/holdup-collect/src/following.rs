@@ -124,6 +124,9 @@ impl Following {
             }
             self.adopt(observation, &new, Role::Neighbour, NEXT_LOOK)?;
         }
+        observation
+            .sessions
+            .look(self.subjects.iter().chain(&self.neighbours));
         Ok(())
     }
 }

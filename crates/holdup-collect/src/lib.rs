@@ -42,6 +42,8 @@ mod said_stacks;
 mod sampled;
 pub mod selection;
 mod serving;
+mod sessions;
+mod set_aside;
 
 pub use allowed::to_trace as allowed_to_trace;
 pub use attach::{EndedBefore, Kept, Notice, attach};
@@ -72,6 +74,7 @@ use holdup_symbols::Bounds;
 use jvms::Jvms;
 use naming::Naming;
 use nix::sys::resource::{UsageWho, getrusage};
+use sessions::Sessions;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -163,6 +166,7 @@ struct Observation {
     problems: Vec<Problem>,
     elsewhere: Vec<Elsewhere>,
     not_measured: Vec<NotMeasured>,
+    sessions: Sessions,
 }
 
 impl Observation {
@@ -215,6 +219,7 @@ impl Observation {
             problems,
             elsewhere: Vec::new(),
             not_measured,
+            sessions: Sessions::default(),
         })
     }
 
@@ -298,6 +303,7 @@ impl Observation {
         let mut problems = self.problems;
         let mut facts = facts::collect(&Root::system(), &question, &mut problems);
         facts.stopped = known.stopped;
+        facts.database_sessions = self.sessions.finish();
         facts.jvms = self.jvms.finish();
         for jvm in &mut facts.jvms {
             jvm.dumps = self.dumps.made(jvm.pid);

@@ -6,6 +6,7 @@ use super::moment::Moment;
 use super::serving;
 use holdup_evidence::facts::Unaccepted;
 use holdup_proc::sockets::{self, Sockets};
+use holdup_proc::{Root, descriptor_limits};
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -72,13 +73,18 @@ impl Queues {
     }
 
     /// The listeners at which clients stand that had some before, too.
-    pub(super) fn since(self, before: &Queues) -> Vec<Unaccepted> {
+    pub(super) fn since(self, before: &Queues, root: &Root) -> Vec<Unaccepted> {
         let mut found: Vec<Unaccepted> = self
             .listeners
             .into_iter()
             .filter_map(|(inode, queue)| {
                 let before = before.listeners.get(&inode)?;
+                let used_up = |pid: &u32| {
+                    let limit = descriptor_limits::read(root, *pid)?;
+                    (limit.open >= limit.soft).then_some(limit)
+                };
                 (before.waiting > 0 && queue.waiting > 0).then(|| Unaccepted {
+                    out_of_descriptors: queue.processes.iter().filter_map(used_up).collect(),
                     address: queue.address,
                     processes: queue.processes.into_iter().collect(),
                     children: queue.children.into_iter().collect(),
@@ -96,7 +102,7 @@ impl Queues {
 
 #[cfg(test)]
 mod tests {
-    use super::{Moment, Queues};
+    use super::{Moment, Queues, Root};
     use std::collections::BTreeSet;
     use std::net::{TcpListener, TcpStream};
 
@@ -110,11 +116,11 @@ mod tests {
         let here = |found: Vec<super::Unaccepted>| found.into_iter().find(|one| one.address == address);
         let full = Queues::look(&own, &mut Moment::now());
         assert_eq!(
-            here(Queues::look(&own, &mut Moment::now()).since(&empty)),
+            here(Queues::look(&own, &mut Moment::now()).since(&empty, &Root::system())),
             None,
             "it came meanwhile"
         );
-        let found = here(Queues::look(&own, &mut Moment::now()).since(&full)).unwrap();
+        let found = here(Queues::look(&own, &mut Moment::now()).since(&full, &Root::system())).unwrap();
         assert_eq!((found.before, found.after, found.knocking), (1, 1, 0));
         assert!(found.processes.contains(&std::process::id()));
     }

@@ -2,6 +2,10 @@
 //!
 //! `None` always means "not measured", never "no". One struct per kernel area; `holdup-proc` fills them.
 
+mod database_sessions;
+
+pub use database_sessions::{DatabaseSession, SessionClient, SessionState};
+
 use crate::{DeviceNumber, Jvm, Ns};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +47,10 @@ pub struct SystemFacts {
     /// Clients of this machine that are connected where observed processes are, and that nobody asked about; of servers with
     /// few of them.
     pub other_clients: Vec<OtherClient>,
+    /// Sessions of the database servers of which a process was observed, when that was over.
+    pub database_sessions: Vec<DatabaseSession>,
+    /// Event loops whose clients were set aside when observation began and when it ended. `None`: nobody looked.
+    pub set_aside: Option<Vec<SetAside>>,
     /// Selected `/proc/sys` values by path below it (`net/ipv4/tcp_syn_retries`).
     pub sysctl: BTreeMap<String, String>,
     /// Names of processes outside the run that events refer to, by process id, looked up soon after.
@@ -255,6 +263,22 @@ pub struct Unaccepted {
     pub knocking: u32,
     /// How often a client found a queue full meanwhile, at any listener of that network namespace.
     pub overflows: u64,
+    /// Those of the processes that could open no more descriptors when it ended.
+    pub out_of_descriptors: Vec<DescriptorLimit>,
+}
+
+/// A process that has as many descriptors open as it may.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DescriptorLimit {
+    /// The process.
+    pub pid: u32,
+    /// Descriptors that it has open.
+    pub open: u64,
+    /// How many it may have open (`RLIMIT_NOFILE`).
+    pub soft: u64,
+    /// The most that the limit may be raised to without privileges.
+    pub hard: u64,
 }
 
 impl Default for Unaccepted {
@@ -267,8 +291,25 @@ impl Default for Unaccepted {
             after: 0,
             knocking: 0,
             overflows: 0,
+            out_of_descriptors: Vec::new(),
         }
     }
+}
+
+/// An event loop that does not listen to some of the clients that it has accepted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SetAside {
+    /// Its process.
+    pub pid: u32,
+    /// The name of that. Hostile text.
+    pub process: String,
+    /// Clients that were set aside both times: their descriptors are in none of its sets, or what they have sent is unread.
+    pub clients: u32,
+    /// Clients that it listened to when observation ended.
+    pub listened_to: u32,
+    /// Those of them that are processes of this machine, where they are few.
+    pub serves: Vec<SessionClient>,
 }
 
 /// A TCP listener.

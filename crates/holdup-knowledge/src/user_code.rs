@@ -182,6 +182,12 @@ const POSTGRES_LOCKED: &[(&[&str], &str)] = &[
 /// The function in which PostgreSQL takes a lock of its own memory: of its log's buffers, of a page, of a table of its own.
 const POSTGRES_LATCH: &str = "LWLockAcquire";
 
+/// The function in which a PostgreSQL session sends to its client, and sleeps until that one has read what was sent before.
+const POSTGRES_SENDS: &str = "secure_write";
+
+/// The function in which a PostgreSQL session that has committed sleeps until a standby server has its log, too.
+const POSTGRES_STANDBY: &str = "SyncRepWaitForLSN";
+
 /// A way of the C library to wait for another thread. To the kernel each is a futex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Primitive {
@@ -324,20 +330,35 @@ pub fn postgres_lock(stack: &[Frame]) -> Option<&'static str> {
     Some(server.find_map(wanted).unwrap_or("a lock"))
 }
 
-/// Whether PostgreSQL waits for a lock of its own memory, which sessions hold for a moment, or while one writes its log.
-pub fn postgres_latch(stack: &[Frame]) -> bool {
+/// Whether a session of PostgreSQL waits for its client to read.
+pub fn postgres_sends(stack: &[Frame]) -> bool {
+    in_postgres(stack, POSTGRES_SENDS)
+}
+
+/// Whether a session of PostgreSQL waits for a standby server to have its log.
+pub fn postgres_awaits_standby(stack: &[Frame]) -> bool {
+    in_postgres(stack, POSTGRES_STANDBY)
+}
+
+/// Whether this function of PostgreSQL's server is on a stack, with nothing but the server's own beneath it.
+fn in_postgres(stack: &[Frame], function: &str) -> bool {
     let (_, callers) = split(stack);
     callers
         .iter()
         .take_while(|frame| within(frame, POSTGRES))
-        .any(|frame| bare(frame) == Some(POSTGRES_LATCH))
+        .any(|frame| bare(frame) == Some(function))
+}
+
+/// Whether PostgreSQL waits for a lock of its own memory, which sessions hold for a moment, or while one writes its log.
+pub fn postgres_latch(stack: &[Frame]) -> bool {
+    in_postgres(stack, POSTGRES_LATCH)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        Primitive, allocator, apt_waits, interpreter_lock, postgres_latch, postgres_lock, primitive,
-        python_lock, sqlite_waits,
+        Primitive, allocator, apt_waits, interpreter_lock, postgres_awaits_standby, postgres_latch,
+        postgres_lock, postgres_sends, primitive, python_lock, sqlite_waits,
     };
     use holdup_evidence::Frame;
 
@@ -523,6 +544,28 @@ mod tests {
         ];
         assert!(postgres_latch(&stack(&latch)) && !postgres_latch(&stack(&idle)));
         assert_eq!(postgres_lock(&stack(&latch)), None);
+        // Of a result that its client does not read, and of a commit that a standby does not confirm.
+        let sends = [
+            ("libc.so.6", "epoll_wait"),
+            ("postgres", "WaitEventSetWait"),
+            ("postgres", "secure_write"),
+            ("postgres", ""),
+            ("postgres", "socket_putmessage"),
+        ];
+        let commits = [
+            ("libc.so.6", "epoll_wait"),
+            ("postgres", "WaitEventSetWait"),
+            ("postgres", "WaitLatch"),
+            ("postgres", "SyncRepWaitForLSN"),
+            ("postgres", "CommitTransaction"),
+        ];
+        let told = |frames: &[(&str, &str)]| {
+            let frames = stack(frames);
+            (postgres_sends(&frames), postgres_awaits_standby(&frames))
+        };
+        assert_eq!(told(&sends), (true, false));
+        assert_eq!(told(&commits), (false, true));
+        assert_eq!(told(&idle), (false, false));
     }
 
     #[test]

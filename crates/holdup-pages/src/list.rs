@@ -15,6 +15,7 @@ rule_pages! {
     "process" "child-cannot-write"
     "runtime" "classes-loaded-anew"
     "net" "clients-not-accepted"
+    "net" "clients-set-aside"
     "runtime" "collecting-threads-throttled"
     "runtime" "collector-stops-threads"
     "runtime" "compiled-code-given-up"

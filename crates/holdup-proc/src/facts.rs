@@ -63,6 +63,8 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         listeners: listeners::read(root),
         unaccepted: None,
         other_clients: Vec::new(),
+        database_sessions: Vec::new(),
+        set_aside: None,
         jvms: Vec::new(),
         sysctl: sysctl::read(root, problems),
         processes,

@@ -22,7 +22,9 @@ pub mod clocks;
 pub mod cpu_times;
 pub mod cpuinfo;
 pub mod deleted;
+pub mod descriptor_limits;
 pub mod descriptors;
+pub mod event_loops;
 pub mod facts;
 pub mod file_locks;
 pub mod filters;
@@ -52,5 +54,6 @@ pub mod swaps;
 pub mod sysctl;
 pub mod task_list;
 pub mod tasks;
+pub mod titles;
 
 pub use root::{Problem, Root};

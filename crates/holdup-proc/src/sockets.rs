@@ -43,6 +43,8 @@ pub struct Tcp {
     pub knocks: bool,
     /// Of one that listens: clients that were not accepted yet.
     pub waiting: u32,
+    /// Of a connection: bytes that have come and were not read.
+    pub unread: u32,
     /// Inode; 0 of one that no process has.
     pub inode: u64,
 }
@@ -175,16 +177,14 @@ pub fn overflows(root: &Root, pid: u32) -> Option<u64> {
 fn tcp(line: &str) -> Option<Tcp> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let listens = *words.get(3)? == LISTEN;
-    let received = words.get(4)?.split_once(':')?.1;
+    let received = u32::from_str_radix(words.get(4)?.split_once(':')?.1, 16).ok()?;
     Some(Tcp {
         local: listeners::address(words.get(1)?)?,
         peer: listeners::address(words.get(2)?)?,
         listens,
         knocks: *words.get(3)? == SYN_SENT,
-        waiting: match listens {
-            true => u32::from_str_radix(received, 16).ok()?,
-            false => 0,
-        },
+        waiting: if listens { received } else { 0 },
+        unread: if listens { 0 } else { received },
         inode: words.get(9)?.parse().ok()?,
     })
 }

@@ -286,6 +286,7 @@ impl<'a> Naming<'a> {
             Failed::Gone => Why::Broken,
         })?;
         let mut blocked_since = None;
+        let mut used = child.cpu_time();
         loop {
             match child.answer(Instant::now() + SLICE) {
                 Ok(answer) => return Ok(answer.value),
@@ -299,7 +300,9 @@ impl<'a> Naming<'a> {
             if child.cpu_time() > until || self.began.elapsed() > elapsed_max {
                 return Err(Why::Costly);
             }
-            match is_runnable(child.pid()) {
+            // Between two of its turns on a CPU it may be asleep for a moment, so what it has used since then counts too.
+            let used_before = std::mem::replace(&mut used, child.cpu_time());
+            match used > used_before || is_runnable(child.pid()) {
                 true => blocked_since = None,
                 false => {
                     let since = *blocked_since.get_or_insert_with(Instant::now);

@@ -75,7 +75,9 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     living.sort_by_key(|(id, _)| *id);
     singles.extend(living);
     let ledgers = singles.into_iter().map(|(_, ledger)| ledger);
-    let mut ledgers: Vec<Ledger> = ledgers.filter(|ledger| ledger.role == Role::Subject).collect();
+    // Those that are followed answer nobody's question: they say only what they did while they were in the way.
+    let (mut ledgers, followed): (Vec<Ledger>, Vec<Ledger>) =
+        ledgers.partition(|ledger| ledger.role == Role::Subject);
     let mut folded: Vec<Ledger> = folded.into_values().collect();
     let whole_path = path.clone();
     let key_causes = key_causes(&ledgers, &folded, &run.book.whats);
@@ -118,6 +120,11 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     }
     let answered_in = std::mem::take(&mut run.requests.answering.answered_in);
     super::retold::retell(&mut whole.waits);
+    let by_stacks = followed.iter().chain(&ledgers).flat_map(|ledger| {
+        let tid = name(ledger, &run.tasks).tid;
+        rows.told(ledger).into_iter().map(move |told| (tid, told))
+    });
+    super::retold::retell_by_stacks(&mut whole.waits, by_stacks);
     if !run.blockers.source.measures_interrupts() {
         whole.waits.iter_mut().for_each(measured_interrupts);
     }

@@ -44,6 +44,44 @@ pub(super) fn retell(waits: &mut [AttributedWait]) {
     }
 }
 
+/// Tells again what threads in the way did, by what the stacks of their own waits of that cause say, whether they were asked about or only
+/// followed. `told`: of a thread what its waits were taken for, what they were for, and how long.
+pub(super) fn retell_by_stacks(
+    waits: &mut [AttributedWait],
+    told: impl Iterator<Item = (u32, (Cause, Cause, Ns))>,
+) {
+    let told = by_cause(told);
+    for wait in waits.iter_mut() {
+        for holder in &mut wait.holders {
+            let before = holder.doing.map(|doing| (holder.name.tid, doing));
+            holder.doing = before
+                .and_then(|before| told.get(&before).copied())
+                .or(holder.doing);
+        }
+        for link in &mut wait.chain {
+            link.cause = told
+                .get(&(link.name.tid, link.cause))
+                .copied()
+                .unwrap_or(link.cause);
+        }
+    }
+}
+
+/// What the waits of one cause of each thread were nearly all told to be for, where that is something else.
+fn by_cause(rows: impl Iterator<Item = (u32, (Cause, Cause, Ns))>) -> HashMap<(u32, Cause), Cause> {
+    let mut threads: HashMap<(u32, Cause), BTreeMap<Cause, Ns>> = HashMap::new();
+    for (tid, (before, told, ns)) in rows.filter(|(tid, _)| *tid != 0) {
+        *threads.entry((tid, before)).or_default().entry(told).or_default() += ns;
+    }
+    let told = threads.into_iter().filter_map(|((tid, before), causes)| {
+        let (cause, most) = causes.iter().max_by_key(|(_, ns)| **ns)?;
+        let all: Ns = causes.values().sum();
+        let nearly = *cause != before && *most as f64 >= NEARLY_ALL * all as f64;
+        nearly.then_some(((tid, before), *cause))
+    });
+    told.collect()
+}
+
 /// What each thread's waits for futexes were nearly all told to be for, where that is something else.
 fn mostly(rows: impl Iterator<Item = (u32, Cause, Ns)>) -> HashMap<u32, Cause> {
     let mut threads: HashMap<u32, BTreeMap<Cause, Ns>> = HashMap::new();
@@ -61,8 +99,23 @@ fn mostly(rows: impl Iterator<Item = (u32, Cause, Ns)>) -> HashMap<u32, Cause> {
 
 #[cfg(test)]
 mod tests {
-    use super::mostly;
+    use super::{by_cause, mostly};
     use holdup_evidence::Cause;
+
+    #[test]
+    fn a_followed_thread_did_what_its_own_stacks_tell() {
+        let rows = [
+            (7, (Cause::IpcQueue, Cause::LockFutex, 95)),
+            (7, (Cause::IpcQueue, Cause::IpcQueue, 5)),
+            (7, (Cause::DiskSync, Cause::DiskSync, 50)),
+            (8, (Cause::IpcQueue, Cause::LockFutex, 50)),
+            (8, (Cause::IpcQueue, Cause::NetSend, 50)),
+            (0, (Cause::IpcQueue, Cause::LockFutex, 50)),
+        ];
+        let told = by_cause(rows.into_iter());
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[&(7, Cause::IpcQueue)], Cause::LockFutex);
+    }
 
     #[test]
     fn a_thread_did_what_nearly_all_of_its_waits_were_told_to_be_for() {

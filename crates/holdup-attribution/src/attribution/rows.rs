@@ -104,6 +104,28 @@ impl Rows<'_> {
         (rows, origins)
     }
 
+    /// What the waits of a ledger were taken for, what their stacks tell that they were for, and how long they were.
+    pub(super) fn told(&self, ledger: &Ledger) -> Vec<(Cause, Cause, Ns)> {
+        let mut all = Vec::new();
+        for site in &ledger.sites {
+            let what = self.whats.get(site.what);
+            if what.role != Role::Wait {
+                continue;
+            }
+            let groups = self.groups(&site.stacks, Some((what.cause, what.call)));
+            let weight: u64 = groups.iter().map(|group| group.weight).sum();
+            if weight == 0 {
+                all.push((what.cause, what.cause, site.tally.ns));
+            }
+            for group in groups.iter().filter(|_| weight > 0) {
+                let part = u128::from(site.tally.ns) * u128::from(group.weight) / u128::from(weight);
+                let told = group.told.as_ref().map_or(what.cause, |(cause, _)| *cause);
+                all.push((what.cause, told, Ns::try_from(part).unwrap_or(Ns::MAX)));
+            }
+        }
+        all
+    }
+
     fn row(&self, site: &Site, who: &ThreadName) -> AttributedWait {
         let what = self.whats.get(site.what);
         let kernel_stack = site

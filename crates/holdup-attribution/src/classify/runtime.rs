@@ -8,8 +8,7 @@ use super::objects::named;
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::system_calls::Kind as Does;
 use holdup_knowledge::{system_calls, user_code};
-use holdup_model::attributed::DatabaseServer;
-use holdup_model::attributed::{Resource, ResourceKind};
+use holdup_model::attributed::{Common, DatabaseServer, Resource, ResourceKind};
 
 /// What a wait was for by the stack that asked; `None` where the stack says no more than the kernel did.
 #[must_use]
@@ -22,6 +21,16 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     if awaits_signal && let Some(what) = user_code::postgres_lock(stack) {
         let resource = of_database(DatabaseServer::Postgresql, what);
         return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("epoll_wait"))));
+    }
+    // Beside its client or its signal it listens for the end of its server, which says nothing of what it waits for; and of a Unix
+    // socket that was accepted the kernel may name the one that listens as its other end.
+    if (awaits_signal || cause == Cause::IpcUnix) && user_code::postgres_sends(stack) {
+        let resource = Resource::of(Common::SessionsClient).in_call(call.unwrap_or("epoll_wait"));
+        return Some((Cause::NetSend, resource));
+    }
+    if awaits_signal && user_code::postgres_awaits_standby(stack) {
+        let resource = Resource::of(Common::Standby).in_call(call.unwrap_or("epoll_wait"));
+        return Some((Cause::NetReceive, resource));
     }
     let futex = system_calls::is_named(call, Does::WaitsForFutex);
     if futex && matches!(cause, Cause::LockFutex) && user_code::postgres_latch(stack) {
@@ -184,6 +193,33 @@ mod tests {
         // A function of that name in another library says nothing.
         let other = vec![frame("libother.so", "SafepointSynchronize::block(JavaThread*)")];
         assert_eq!(by_user_stack(Cause::LockFutex, Some("futex"), &other), None);
+    }
+
+    #[test]
+    fn a_session_of_a_database_waits_for_its_client_or_a_standby() {
+        let stack = |function: &str| {
+            ["epoll_wait", "WaitEventSetWait", function].map(|symbol| Frame {
+                module: Some(
+                    if symbol == "epoll_wait" {
+                        "libc.so.6"
+                    } else {
+                        "postgres"
+                    }
+                    .to_owned(),
+                ),
+                symbol: Some(symbol.to_owned()),
+                ..Frame::default()
+            })
+        };
+        let told = |function| {
+            let told = by_user_stack(Cause::PollWait, Some("epoll_wait"), &stack(function));
+            told.map(|(cause, resource)| (cause, resource.name))
+        };
+        let expected = Some((Cause::NetSend, "its client".to_owned()));
+        assert_eq!(told("secure_write"), expected);
+        let expected = Some((Cause::NetReceive, "a synchronous standby".to_owned()));
+        assert_eq!(told("SyncRepWaitForLSN"), expected);
+        assert_eq!(told("secure_read"), None);
     }
 
     #[test]

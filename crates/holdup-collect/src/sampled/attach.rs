@@ -6,6 +6,8 @@
 use super::super::attach::{EndedBefore, Notice};
 use super::super::moment::Moment;
 use super::super::queues::Queues;
+use super::super::sessions::Sessions;
+use super::super::set_aside::Loops;
 use super::super::{Collected, Figures, clients, elsewhere, serving};
 use super::conversations::Conversations;
 use super::{Sampling, room, timeout};
@@ -17,7 +19,7 @@ use holdup_events::Settings;
 use holdup_evidence::{Event, Finish, NotMeasured, Ns, SystemFacts, Wait};
 use holdup_model::attributed::Source;
 use holdup_model::report::Backend;
-use holdup_proc::{Root, clocks, facts, filters};
+use holdup_proc::{Root, clocks, facts, filters, tasks};
 use holdup_subject::signals::{Control, Signals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -72,7 +74,9 @@ pub fn attach(
     room::make();
     filters::beware(&Root::system());
     let mut moment = Moment::now();
-    let queues = Queues::look(&pids.iter().copied().collect(), &mut moment);
+    let asked: BTreeSet<u32> = pids.iter().copied().collect();
+    let queues = Queues::look(&asked, &mut moment);
+    let loops = Loops::look(&asked, &mut moment);
     let settings = Settings {
         of_threads: true,
         source: Source::Sampled,
@@ -146,12 +150,21 @@ pub fn attach(
     sampling.look_at_the_last();
     let figures = figures.finish();
     let mut moment = Moment::now();
-    let unaccepted = Queues::look(&subjects, &mut moment).since(&queues);
+    let unaccepted = Queues::look(&subjects, &mut moment).since(&queues, &moment.root);
+    let set_aside = Loops::look(&subjects, &mut moment).since(&loops, &mut moment);
     let other_clients = clients::look(&subjects, &mut moment);
+    let mut sessions = Sessions::default();
+    match set_aside.is_empty() {
+        true => sessions.look(subjects.iter()),
+        // Whoever is behind such a loop is none of these.
+        false => sessions.look(tasks::processes(&Root::system()).iter()),
+    }
     let mut collected = sampling.finish(None, how.why, Haste::of(signals, None));
     collected.attributed.host_figures = figures;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.other_clients = other_clients;
+    collected.facts.set_aside = Some(set_aside);
+    collected.facts.database_sessions = sessions.finish();
     elsewhere::note(&mut collected.elsewhere, &pids);
     Ok(collected)
 }

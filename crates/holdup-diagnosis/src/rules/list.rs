@@ -15,6 +15,7 @@ rules! {
     "process/child-cannot-write.rs" child_cannot_write ChildCannotWrite
     "runtime/classes-loaded-anew.rs" classes_loaded_anew ClassesLoadedAnew
     "net/clients-not-accepted.rs" clients_not_accepted ClientsNotAccepted
+    "net/clients-set-aside.rs" clients_set_aside ClientsSetAside
     "runtime/collecting-threads-throttled.rs" collecting_threads_throttled CollectingThreadsThrottled
     "runtime/collector-stops-threads.rs" collector_stops_threads CollectorStopsThreads
     "runtime/compiled-code-given-up.rs" compiled_code_given_up CompiledCodeGivenUp

@@ -30,6 +30,7 @@ mod libuv_pool;
 mod listed;
 pub(crate) mod list;
 mod listeners;
+mod live_sessions;
 mod log_times;
 pub(crate) mod logs;
 mod made_anew;

@@ -33,6 +33,16 @@ pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Root<'a>> {
 }
 
 impl Root<'_> {
+    /// Its process.
+    pub(super) fn pid(&self) -> u32 {
+        self.name.pid
+    }
+
+    /// Its name and process id.
+    pub(super) fn who(&self) -> String {
+        say::who_with_pid(self.name)
+    }
+
     /// What it does there, for the end of a title; empty where that is not known, or is no more than waiting for whatever comes.
     pub(super) fn stands(&self) -> String {
         let who = say::who_with_pid(self.name);

@@ -203,6 +203,9 @@ pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
     let [_, .., end] = after.as_slice() else {
         return None;
     };
+    if after.len() >= LONG_CHAIN {
+        return Some(long_way(&after, end));
+    }
     let steps: Vec<String> = after.iter().map(|link| who(&link.name)).collect();
     // One after another of the same name is a queue: how long it is tells more than its name again and again.
     let steps: Vec<String> = steps
@@ -221,6 +224,30 @@ pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
         end.cause
     );
     Some(Evidence::new(text, "the chain of waits"))
+}
+
+/// Steps beyond the waiter from which each is told with its process and its wait. Of a shorter chain the first is in the title, and the
+/// last with its wait in the words above.
+const LONG_CHAIN: usize = 3;
+
+/// A chain step by step. One after another of the same name is a queue, and told once.
+fn long_way(after: &[&Link], end: &Link) -> Evidence {
+    let same = |one: &&Link, next: &&Link| who(&one.name) == who(&next.name) && one.cause == next.cause;
+    let step = |links: &[&Link]| {
+        let first = links.first()?;
+        let (phrase, cause) = (first.cause.phrase(), first.cause);
+        Some(match links.len() {
+            1 => format!("{} was {phrase} ({cause})", who_with_pid(&first.name)),
+            many => format!("{many} of {} in turn were {phrase} ({cause})", who(&first.name)),
+        })
+    };
+    let steps: Vec<String> = after.chunk_by(same).filter_map(step).collect();
+    let text = format!(
+        "the chain of waits continues: {}; the last step took {}",
+        steps.join(", then "),
+        duration(end.ns)
+    );
+    Evidence::new(text, "the chain of waits")
 }
 
 /// Kernel functions through which holdup itself looks on: they are not what the program asked the kernel for.

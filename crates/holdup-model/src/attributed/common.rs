@@ -56,6 +56,10 @@ common! {
     JvmMayCollect = Name "an operation of its VM thread, which may be a collection",
     /// What threads of a JVM's own wait for.
     JvmOwnWork = Name "work for the virtual machine itself",
+    /// Whoever a session of a database answers: the stack says that it is sent to, and not who it is.
+    SessionsClient = Socket "its client",
+    /// The server that has to have a database's log before a commit is answered.
+    Standby = Socket "a synchronous standby",
     /// A row of a table, of which the name says already that another has it.
     LockedRow = Lock "a row that another transaction has locked",
 }

@@ -1,7 +1,7 @@
 //! Segments made of dice: every part of a segment in some value or other, hostile text included.
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use holdup_evidence::facts::{CpuTime, Mount};
+use holdup_evidence::facts::{CpuTime, DatabaseSession, Mount, SessionClient, SessionState, SetAside};
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
     Metric, Point, Quote, SeenThread, Series, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
@@ -380,6 +380,26 @@ impl Dice {
                 ..Jvm::default()
             }),
             unaccepted: self.some(|_| vec![]),
+            database_sessions: self.list(2, |dice| DatabaseSession {
+                pid: dice.below(1 << 22) as u32,
+                process: dice.name(),
+                server: dice.below(1 << 22) as u32,
+                state: dice.of(&[SessionState::Waiting, SessionState::IdleInTransaction]),
+                stopped: dice.yes(),
+                client: dice.some(|dice| SessionClient {
+                    pid: dice.some(|dice| dice.below(1 << 22) as u32),
+                    process: dice.name(),
+                    ..SessionClient::default()
+                }),
+            }),
+            set_aside: self.some(|dice| {
+                dice.list(1, |dice| SetAside {
+                    pid: dice.below(1 << 22) as u32,
+                    process: dice.name(),
+                    clients: dice.below(9) as u32,
+                    ..SetAside::default()
+                })
+            }),
             processes: self
                 .list(3, |dice| (dice.below(1 << 22) as u32, dice.text()))
                 .into_iter()

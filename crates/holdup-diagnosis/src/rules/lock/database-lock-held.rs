@@ -1,7 +1,8 @@
 //! A database's session waits for a row, a table or another thing that another session has locked.
 
 use crate::rules::{
-    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions, percent, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions,
+    live_sessions, percent, say,
 };
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Common, DatabaseServer};
@@ -34,26 +35,28 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     let kinds = locked.split(|wait| wait.resource.name.clone());
     let kinds = run.worth(&locked, kinds, MATTERS);
-    Verdict::Fires(kinds.iter().map(finding).collect())
+    Verdict::Fires(kinds.iter().map(|kind| finding(run, kind)).collect())
 }
 
 fn check_artefacts(_run: &Run<'_>, observed: &Observed) -> Verdict {
     database_sessions::check(RULE.id.id(), observed)
 }
 
-fn finding(waits: &Waits<'_>) -> Finding {
+fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let main = waits.main();
     let mut sessions: Vec<u32> = waits.iter().map(|wait| wait.asker.name.pid).collect();
     sessions.sort_unstable();
     sessions.dedup();
     let what = &main.resource.name;
-    let (held, held_by_others) = match main.resource.common() == Some(Common::LockedRow) {
-        true => ("", ""),
-        false => (
-            ", which another session of the database has locked",
-            ", which other sessions of the database have locked",
-        ),
-    };
+    let in_the_way = live_sessions::in_the_way(run, &sessions);
+    let (held, held_by_others) =
+        match main.resource.common() == Some(Common::LockedRow) || in_the_way.is_some() {
+            true => ("", ""),
+            false => (
+                ", which another session of the database has locked",
+                ", which other sessions of the database have locked",
+            ),
+        };
     let title = match sessions.as_slice() {
         [_] => format!("{} waits for {what}{held}", say::who_with_pid(&main.asker.name)),
         _ => format!(
@@ -62,9 +65,14 @@ fn finding(waits: &Waits<'_>) -> Finding {
             say::who(&main.asker.name)
         ),
     };
-    let finding = RULE
+    let title = title + &in_the_way.as_ref().map_or_else(String::new, |them| them.clause());
+    let mut finding = RULE
         .finding(Severity::Warning, title, waits)
+        .and_if(in_the_way.as_ref().map(|them| them.evidence()))
         .confidence(Confidence::Strong);
+    for remedy in in_the_way.iter().flat_map(|them| them.remedies()) {
+        finding = finding.remedy(remedy);
+    }
     let finding = match main.resource.detail.database_lock {
         Some(DatabaseServer::Mysql) => of_mysql(finding),
         _ => of_postgresql(finding, &sessions),

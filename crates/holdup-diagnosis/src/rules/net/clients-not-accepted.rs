@@ -32,6 +32,13 @@ fn check(run: &Run<'_>) -> Verdict {
     if !left.is_empty() {
         return Verdict::Fires(left);
     }
+    let used_up: Vec<Finding> = queues
+        .iter()
+        .filter_map(|queue| out_of_descriptors(run, queue))
+        .collect();
+    if !used_up.is_empty() {
+        return Verdict::Fires(used_up);
+    }
     // A few that stand there at two instants may be others each time: those that found it full tell that it is.
     let full = queues
         .iter()
@@ -50,6 +57,68 @@ fn check(run: &Run<'_>) -> Verdict {
         ));
     }
     Verdict::Fires(findings)
+}
+
+/// By how much a limit of descriptors is raised in the command to copy.
+const RAISE: u64 = 4;
+
+/// The process that listens has as many descriptors open as it may: `accept` fails, and the clients stay in the queue.
+fn out_of_descriptors(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
+    let limit = queue.out_of_descriptors.first()?;
+    let theirs = run.waits(|wait| wait.asker.name.pid == limit.pid)?;
+    let main = theirs.iter().max_by_key(|wait| wait.ns)?;
+    let who = say::who_with_pid(&main.asker.name);
+    // Another process that accepts there takes the clients that this one cannot.
+    let shared = queue.processes.len() > queue.out_of_descriptors.len() || !queue.children.is_empty();
+    let title = format!(
+        "{who} has used up its limit of {} file descriptors, and {} at {}",
+        limit.soft,
+        match queue.after {
+            1 => "1 client is queued".to_owned(),
+            many => format!("{many} clients are queued"),
+        },
+        queue.address
+    );
+    let open = Evidence::new(
+        format!(
+            "{} descriptors are open; the soft limit is {}, the hard limit {}",
+            limit.open,
+            limit.soft,
+            match limit.hard {
+                u64::MAX => "none".to_owned(),
+                hard => hard.to_string(),
+            }
+        ),
+        "/proc/PID/limits and /proc/PID/fd",
+    );
+    let severity = match shared {
+        true => Severity::Note,
+        false => Severity::Warning,
+    };
+    let ns = theirs.own().min(run.attributed.elapsed);
+    let finding = Finding::new(RULE.id.id(), severity, title, main.cause, ns, open)
+        .about(listener(queue), main.asker.clone())
+        .and(standing(queue))
+        .confidence(Confidence::Strong);
+    let more = limit.soft.saturating_mul(RAISE).min(limit.hard);
+    let raised = match more > limit.soft {
+        true => Remedy::safe("raise the limit of the running process; its hard limit stays as it is")
+            .with_command(format!("prlimit --nofile={more}: --pid {}", limit.pid)),
+        false => Remedy::safe(
+            "raise its hard limit too, where it is set (LimitNOFILE= of its unit, limits.conf), and start it again",
+        ),
+    };
+    Some(
+        finding
+            .remedy(raised)
+            .remedy(
+                Remedy::safe("see what it has open: connections that it never closes use up any limit")
+                    .with_command(format!("ls -l /proc/{}/fd", limit.pid)),
+            )
+            .remedy(Remedy::pointless(
+                "a longer queue or a faster CPU: it can accept nobody until it closes something",
+            )),
+    )
 }
 
 /// Of the time of a listener's threads, so little was waiting for clients: one part of this many at most.

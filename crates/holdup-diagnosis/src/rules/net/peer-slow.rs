@@ -2,8 +2,8 @@
 
 use super::bus_call_unanswered::listens;
 use crate::rules::{
-    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, root,
-    say,
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration,
+    live_sessions, root, say,
 };
 use holdup_evidence::Cause;
 use holdup_model::attributed::Common;
@@ -123,7 +123,10 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let holders = group.holders();
     let address = peer(main);
     let address = say::name_or(&address, "the other end");
-    let peer = match holders.first() {
+    // The stack says of what kind it is, and the connection's other end who it is.
+    let session = live_sessions::other_side(run, main);
+    let holder = holders.first().filter(|_| session.is_none());
+    let peer = match holder {
         Some(holder) => format!("{} at {address}", say::who(&holder.name)),
         None => address.to_owned(),
     };
@@ -134,8 +137,19 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         Cause::NetTls => format!("{who} waits for {peer} to finish TLS handshakes"),
         _ => format!("{who} waits for {peer} to answer"),
     };
-    let root = root::of(group);
-    let title = title + &root.map_or_else(String::new, |root| root.stands());
+    let root = root::of(group).filter(|_| session.is_none());
+    let behind = root.and_then(|root| live_sessions::behind(run, root.pid()));
+    let stands = match (&session, root, &behind) {
+        (Some(session), ..) => session.clause(),
+        (None, Some(root), Some(behind)) => format!(
+            ": {} waits for a lock of another session{}",
+            root.who(),
+            behind.clause()
+        ),
+        (None, Some(root), None) => root.stands(),
+        (None, None, _) => String::new(),
+    };
+    let title = title + &stands;
     // What a thread of its own asks for names is never on the way itself.
     let handed_on = group.handed_on() && main.cause != Cause::NetDns;
     let judged_there = handed_on || goes_on(run, group);
@@ -146,11 +160,16 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     };
     let finding = RULE
         .finding(severity, title, group)
-        .and_if(holders.first().map(say::meanwhile))
+        .and_if(holder.map(say::meanwhile))
         .and_if(others(run, group))
+        .and_if(session.as_ref().map(|session| session.evidence()))
+        .and_if(behind.as_ref().map(|behind| behind.evidence()))
         .and_if(say::way(group))
         .and_if(say::clock(run, group))
         .proved_if(!holders.is_empty());
+    let ends = session.and_then(|session| session.remedy()).into_iter();
+    let ends = ends.chain(behind.iter().flat_map(|behind| behind.remedies()));
+    let finding = ends.fold(finding, Finding::remedy);
     if judged_there {
         return finding.remedy(Remedy::safe(format!(
             "make {peer} faster: this wait is its running time"

@@ -74,6 +74,13 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
             duration(longer)
         ));
     };
+    if *cause == Cause::Idle {
+        return Verdict::CannotTell(format!(
+            "the cause of the slow ones, {} each: the threads that answer were idle meanwhile, so it is outside of them, with the \
+             clients or with whoever hands them work",
+            duration(longer)
+        ));
+    }
     let end = match ends_in_queue(run, *cause) {
         true => Cause::SchedRunqueue,
         false => *cause,

@@ -45,6 +45,9 @@ const MIN_SHARE: f64 = 0.30;
 /// dynamically linked `true` and ending it takes 0.6 to 1.5 ms on machines of today.
 const MAX_SHORT_RUN_NS: Ns = 4_000_000;
 
+/// The same of a program that spends half of its time or more on being started and ended: on slow machines that alone takes so long.
+const MAX_SHORT_START_NS: Ns = 10_000_000;
+
 /// Looks between which there was one that none of them met, from which there are many: as many by chance is hardly to be had, and fewer are
 /// of any script.
 const MIN_UNSAMPLED_STARTS: u64 = 10;
@@ -58,13 +61,54 @@ struct Program {
     starts: u64,
     /// All their lives without queueing, in nanoseconds.
     lived: Ns,
-    /// Their processes; none for those that the report lists together.
+    /// Each of those with how many there were of it, and the process; none for those that the report lists together.
+    lives: Vec<(Ns, u64, Option<u32>)>,
+    /// Time of theirs that went into starting and ending them, in nanoseconds.
+    starting: Ns,
+    /// The processes that were short.
     pids: BTreeSet<u32>,
 }
 
 impl Program {
-    fn short(&self) -> bool {
-        self.lived / self.starts.max(1) <= MAX_SHORT_RUN_NS
+    /// Leaves those that were short, where half of all were: of a compiler that is called on many files some are, too, and it is not
+    /// the program that is short. `None` where it is not.
+    fn short(mut self) -> Option<Program> {
+        let median = self.median();
+        let starting = self.starting / self.starts.max(1);
+        let limit = match starting.saturating_mul(2) >= median {
+            true => MAX_SHORT_START_NS,
+            false => MAX_SHORT_RUN_NS,
+        };
+        if median > limit {
+            return None;
+        }
+        self.lives.retain(|(lived, ..)| *lived <= limit);
+        self.starts = self.lives.iter().map(|(_, count, _)| count).sum();
+        self.lived = self.lives.iter().fold(0, |sum: Ns, (lived, count, _)| {
+            sum.saturating_add(lived.saturating_mul(*count))
+        });
+        self.pids = self.lives.iter().filter_map(|(.., pid)| *pid).collect();
+        Some(self)
+    }
+
+    fn median(&mut self) -> Ns {
+        self.lives.sort_unstable();
+        let mut before = 0;
+        let middle = self.lives.iter().find(|(_, count, _)| {
+            before += count;
+            before * 2 >= self.starts
+        });
+        middle.map_or(0, |(lived, ..)| *lived)
+    }
+}
+
+/// Whether a wait, or time on a CPU, is what starting or ending a program takes.
+fn starts_or_ends(wait: &AttributedWait) -> bool {
+    match (wait.cause, wait.call.as_deref()) {
+        (Cause::ProcessExec | Cause::ProcessExit | Cause::MemPagefault, _) => true,
+        // Page faults are in no call.
+        (Cause::CpuKernel, call) => call.is_none() || system_calls::is_named(call, Kind::ProcessLife),
+        _ => false,
     }
 }
 
@@ -81,11 +125,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     {
         return live(run, waits, churn);
     }
-    let programs = programs(&run.attributed.threads);
-    let short: BTreeMap<&str, &Program> = programs
-        .iter()
-        .filter(|(_, program)| program.short())
-        .map(|(name, program)| (*name, program))
+    let short: BTreeMap<&str, Program> = programs(run)
+        .into_iter()
+        .filter_map(|(name, program)| Some((name, program.short()?)))
         .collect();
     let starts = short.values().map(|program| program.starts).sum();
     let theirs = |wait: &AttributedWait| {
@@ -127,12 +169,6 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
         .iter()
         .flat_map(|one| one.names.iter().map(|called| called.name.as_str()))
         .collect();
-    let starts_or_ends = |wait: &AttributedWait| match (wait.cause, wait.call.as_deref()) {
-        (Cause::ProcessExec | Cause::ProcessExit | Cause::MemPagefault, _) => true,
-        // Page faults are in no call.
-        (Cause::CpuKernel, call) => call.is_none() || system_calls::is_named(call, Kind::ProcessLife),
-        _ => false,
-    };
     let makes = |wait: &AttributedWait| {
         let name = &wait.asker.name;
         let of_maker = makers.contains(&name.pid);
@@ -243,7 +279,8 @@ fn between_samples(run: &Run<'_>, waits: &Waits<'_>) -> Option<Verdict> {
 
 /// Processes by program. The threads that the report lists together count as one process each where every other
 /// process of the name has one thread.
-fn programs(threads: &[ThreadLedger]) -> BTreeMap<&str, Program> {
+fn programs<'a>(run: &Run<'a>) -> BTreeMap<&'a str, Program> {
+    let threads: &'a [ThreadLedger] = &run.attributed.threads;
     let mut programs: BTreeMap<&str, Program> = BTreeMap::new();
     let several: BTreeSet<&str> = threads
         .iter()
@@ -260,15 +297,16 @@ fn programs(threads: &[ThreadLedger]) -> BTreeMap<&str, Program> {
             .get(&Cause::SchedRunqueue)
             .map_or(0, |tally| tally.ns);
         let lived = thread.wall.saturating_sub(queued);
-        let one = thread.threads == 1;
-        if one && lived > MAX_SHORT_RUN_NS {
-            continue;
-        }
         let program = programs.entry(name).or_default();
-        program.starts += u64::from(thread.threads);
+        let count = u64::from(thread.threads);
+        program.starts += count;
         program.lived = program.lived.saturating_add(lived);
-        if one {
-            program.pids.insert(thread.name.pid);
+        let pid = (count == 1).then_some(thread.name.pid);
+        program.lives.push((lived / count.max(1), count, pid));
+    }
+    for wait in run.attributed.waits.iter().filter(|wait| starts_or_ends(wait)) {
+        if let Some(program) = programs.get_mut(wait.asker.name.process.as_str()) {
+            program.starting = program.starting.saturating_add(wait.ns);
         }
     }
     programs
@@ -277,11 +315,11 @@ fn programs(threads: &[ThreadLedger]) -> BTreeMap<&str, Program> {
 fn finding(
     run: &Run<'_>,
     most: &Waits<'_>,
-    short: &BTreeMap<&str, &Program>,
+    short: &BTreeMap<&str, Program>,
     starts: u64,
     path: Ns,
 ) -> Finding {
-    let mut names: Vec<(&str, &Program)> = short.iter().map(|(name, program)| (*name, *program)).collect();
+    let mut names: Vec<(&str, &Program)> = short.iter().map(|(name, program)| (*name, program)).collect();
     names.sort_by_key(|(_, program)| std::cmp::Reverse(program.starts));
     let lived: Ns = names.iter().map(|(_, program)| program.lived).sum();
     let named: Vec<String> = names

@@ -5,4 +5,4 @@ mod inet_diag;
 pub mod last_words;
 pub mod route;
 pub mod tcp_state;
-pub(super) mod unix_peers;
+pub mod unix_peers;

@@ -14,7 +14,8 @@ const MESSAGE: usize = 16;
 const INODE: usize = HEADER + 4;
 
 /// The peer of a socket; `None` where it has none, or the kernel does not say.
-pub(in crate::sampling) fn of(inode: u64) -> Option<u64> {
+#[must_use]
+pub fn of(inode: u64) -> Option<u64> {
     let inode = u32::try_from(inode).ok()?;
     let answer = Diag::open(libc::NETLINK_SOCK_DIAG)?.ask(BY_FAMILY, &request(inode))?;
     peer(&answer, inode)

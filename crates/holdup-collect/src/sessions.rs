@@ -1,0 +1,156 @@
+//! Sessions of the database servers of which a process is watched, and who their clients are.
+//!
+//! In: processes that are watched. Out: what the titles of their server's processes say, and who has the other ends of connections. What
+//! a session has locked is in the server's own memory; that it is idle in a transaction, and whose, is all that can be known from outside.
+//! Titles are read by a child that can be abandoned ([`super::behind`]).
+
+use super::behind::Readers;
+use super::moment::Moment;
+use holdup_evidence::facts::{DatabaseSession, SessionClient, SessionState};
+use holdup_knowledge::postgres_titles;
+use holdup_proc::descriptors::{self, Open};
+use holdup_proc::sampling::sockets::unix_peers;
+use holdup_proc::{Root, names, tasks, titles};
+use std::collections::{BTreeSet, HashSet};
+use std::net::SocketAddr;
+
+/// Processes among which servers are looked for.
+const WATCHED_MAX: usize = 4096;
+
+/// Servers, and sessions of each, whose titles are read.
+const SERVERS_MAX: usize = 8;
+const SESSIONS_MAX: usize = 512;
+
+/// The letter of a stopped process's state.
+pub(super) const STOPPED: char = 'T';
+
+/// What is known so far.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    titles: Readers<u32, Option<String>>,
+    known: Vec<DatabaseSession>,
+}
+
+impl Default for Sessions {
+    fn default() -> Sessions {
+        Sessions {
+            titles: Readers::new(|| Box::new(|pid| titles::read(&Root::system(), pid))),
+            known: Vec::new(),
+        }
+    }
+}
+
+impl Sessions {
+    /// Looks at the servers of these processes. A look at which a session waited for another is kept until there is a later one.
+    pub(super) fn look<'a>(&mut self, watched: impl Iterator<Item = &'a u32>) {
+        let root = Root::system();
+        let is_server =
+            |pid: u32| names::comm(&root, pid).is_some_and(|name| postgres_titles::is_server(&name));
+        let processes = watched.take(WATCHED_MAX).copied().filter(|pid| is_server(*pid));
+        let servers: BTreeSet<u32> = processes
+            .map(|pid| {
+                names::parent(&root, pid)
+                    .filter(|parent| is_server(*parent))
+                    .unwrap_or(pid)
+            })
+            .collect();
+        let mut found = Vec::new();
+        for server in servers.into_iter().take(SERVERS_MAX) {
+            let children = tasks::children(&root, server).into_iter().take(SESSIONS_MAX);
+            found.extend(children.filter_map(|pid| self.session(&root, server, pid)));
+        }
+        if found.is_empty() {
+            return;
+        }
+        find_clients(&mut found);
+        let waits =
+            |sessions: &[DatabaseSession]| sessions.iter().any(|one| one.state == SessionState::Waiting);
+        if waits(&found) || !waits(&self.known) {
+            self.known = found;
+        }
+    }
+
+    /// What was found out.
+    pub(super) fn finish(self) -> Vec<DatabaseSession> {
+        self.known
+    }
+
+    fn session(&mut self, root: &Root, server: u32, pid: u32) -> Option<DatabaseSession> {
+        let process = names::comm(root, pid)?;
+        let title = self.titles.ask(pid, pid).flatten()?;
+        let state = postgres_titles::state(&title)?;
+        (state != SessionState::Background).then(|| DatabaseSession {
+            pid,
+            process,
+            server,
+            state,
+            stopped: is_stopped(root, pid),
+            client: None,
+        })
+    }
+}
+
+fn is_stopped(root: &Root, pid: u32) -> bool {
+    names::state(root, pid) == Some(STOPPED)
+}
+
+/// Whether it matters who is at the other end of a session's connection: somebody may wait for that one.
+fn is_awaited(session: &DatabaseSession) -> bool {
+    !matches!(session.state, SessionState::Idle | SessionState::Background)
+}
+
+/// Finds who is at the other ends.
+fn find_clients(sessions: &mut [DatabaseSession]) {
+    let mut moment = Moment::now();
+    let own_namespace = moment.namespace(std::process::id());
+    let mut wanted: Vec<(usize, Option<SocketAddr>, Option<u64>)> = Vec::new();
+    for (at, session) in sessions
+        .iter()
+        .enumerate()
+        .filter(|(_, session)| is_awaited(session))
+    {
+        let Some(ends) = moment.ends(session.pid) else {
+            continue;
+        };
+        let sockets = moment.sockets(session.pid);
+        let tcp = sockets
+            .tcp
+            .iter()
+            .find(|one| !one.listens && one.peer.port() != 0 && ends.sockets.contains(&one.inode));
+        if let Some(tcp) = tcp {
+            wanted.push((at, Some(tcp.peer), sockets.other_end(tcp.local, tcp.peer)));
+            continue;
+        }
+        // The kernel lists the ends of Unix sockets for the namespace of whoever asks.
+        if moment.namespace(session.pid) == own_namespace {
+            let unix = sockets.unix.iter().filter(|(_, one)| !one.listens);
+            let accepted = unix
+                .map(|(inode, _)| *inode)
+                .find(|inode| ends.sockets.contains(inode));
+            if let Some(peer) = accepted.and_then(unix_peers::of) {
+                wanted.push((at, None, Some(peer)));
+            }
+        }
+    }
+    let opens: HashSet<Open> = wanted
+        .iter()
+        .filter_map(|(_, _, inode)| Some(Open::Socket((*inode)?)))
+        .collect();
+    let holders = match opens.is_empty() {
+        true => Default::default(),
+        false => descriptors::holders(&moment.root, &opens, std::process::id()),
+    };
+    for (at, address, inode) in wanted {
+        let holders = inode.and_then(|inode| holders.get(&Open::Socket(inode)));
+        let session = &mut sessions[at];
+        let pid = holders.and_then(|pids| pids.iter().copied().find(|pid| *pid != session.pid));
+        session.client = Some(SessionClient {
+            address,
+            pid,
+            process: pid
+                .and_then(|pid| names::comm(&moment.root, pid))
+                .unwrap_or_default(),
+            stopped: pid.is_some_and(|pid| is_stopped(&moment.root, pid)),
+        });
+    }
+}

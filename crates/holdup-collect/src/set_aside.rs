@@ -1,0 +1,195 @@
+//! Clients that an event loop has accepted and does not listen to: they wait until it has time, or something else, for them.
+//!
+//! In: processes, as observation begins and as it ends. Out: those with clients that were set aside both times. An event loop sets a client
+//! aside by taking its descriptor out of the polled set, or by leaving unread what it has sent. Sets are read by a child that can be
+//! abandoned ([`super::behind`]).
+
+use super::behind::Readers;
+use super::moment::Moment;
+use holdup_evidence::facts::{SessionClient, SetAside};
+use holdup_proc::descriptors::{self, Open};
+use holdup_proc::event_loops::{self, Listened};
+use holdup_proc::{Root, names};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::net::SocketAddr;
+
+/// Processes that are looked at: of more, a recorder's, each look would take long.
+const PROCESSES_MAX: usize = 64;
+
+/// Clients that a loop listens to and that are told one by one.
+const TOLD_MAX: usize = 3;
+
+/// A client's connection: this end's inode, and both ends where it is TCP.
+type Connection = (u64, Option<(SocketAddr, SocketAddr)>);
+
+/// The clients of a process.
+#[derive(Debug, Default)]
+struct Clients {
+    aside: BTreeSet<u64>,
+    /// Listened to, and nothing of them is unread.
+    polled: Vec<Connection>,
+}
+
+/// The clients of event loops at an instant.
+#[derive(Debug, Default)]
+pub(super) struct Loops(BTreeMap<u32, Clients>);
+
+impl Loops {
+    /// Looks at these processes.
+    pub(super) fn look(pids: &BTreeSet<u32>, moment: &mut Moment) -> Loops {
+        let mut found = Loops::default();
+        if pids.len() > PROCESSES_MAX {
+            return found;
+        }
+        let mut sets: Readers<u32, Option<Listened>> =
+            Readers::new(|| Box::new(|pid| event_loops::read(&Root::system(), pid)));
+        for pid in pids {
+            let accepted = accepted(*pid, moment);
+            if accepted.is_empty() {
+                continue;
+            }
+            let Some(listened) = sets.ask(*pid, *pid).flatten() else {
+                continue;
+            };
+            let mut clients = Clients::default();
+            for (inode, ends, unread) in accepted {
+                if unread || listened.others.contains(&inode) {
+                    clients.aside.insert(inode);
+                } else if listened.polled.contains(&inode) {
+                    clients.polled.push((inode, ends));
+                }
+            }
+            if !clients.aside.is_empty() {
+                found.0.insert(*pid, clients);
+            }
+        }
+        found
+    }
+
+    /// Those with clients that were set aside then, too.
+    pub(super) fn since(self, before: &Loops, moment: &mut Moment) -> Vec<SetAside> {
+        let mut found = Vec::new();
+        for (pid, clients) in self.0 {
+            let Some(before) = before.0.get(&pid) else {
+                continue;
+            };
+            let both = clients.aside.intersection(&before.aside).count();
+            if both == 0 {
+                continue;
+            }
+            found.push(SetAside {
+                pid,
+                process: names::comm(&moment.root, pid).unwrap_or_default(),
+                clients: u32::try_from(both).unwrap_or(u32::MAX),
+                listened_to: u32::try_from(clients.polled.len()).unwrap_or(u32::MAX),
+                serves: who(pid, &clients.polled, moment),
+            });
+        }
+        found
+    }
+}
+
+/// The connections that a process has accepted at listeners of its own, and whether something on them is unread.
+fn accepted(pid: u32, moment: &mut Moment) -> Vec<(u64, Option<(SocketAddr, SocketAddr)>, bool)> {
+    let Some(ends) = moment.ends(pid) else {
+        return Vec::new();
+    };
+    let sockets = moment.sockets(pid);
+    let own = |inode: u64| inode != 0 && ends.sockets.contains(&inode);
+    let listeners = sockets.tcp.iter().filter(|one| one.listens && own(one.inode));
+    let ports: HashSet<u16> = listeners.map(|one| one.local.port()).collect();
+    let tcp = sockets
+        .tcp
+        .iter()
+        .filter(|one| !one.listens && own(one.inode) && ports.contains(&one.local.port()))
+        .map(|one| (one.inode, Some((one.local, one.peer)), one.unread > 0));
+    let paths: HashSet<&str> = sockets
+        .unix
+        .iter()
+        .filter(|(inode, one)| one.listens && own(**inode))
+        .map(|(_, one)| one.path.as_str())
+        .collect();
+    let unix = sockets
+        .unix
+        .iter()
+        .filter(|(inode, one)| !one.listens && own(**inode) && paths.contains(one.path.as_str()))
+        .map(|(inode, _)| (*inode, None, false));
+    tcp.chain(unix).collect()
+}
+
+/// The processes at the other ends, where they are few and on this machine.
+fn who(pid: u32, polled: &[Connection], moment: &mut Moment) -> Vec<SessionClient> {
+    if polled.len() > TOLD_MAX {
+        return Vec::new();
+    }
+    let sockets = moment.sockets(pid);
+    let others = polled.iter().filter_map(|(_, ends)| {
+        let (local, peer) = (*ends)?;
+        Some((peer, sockets.other_end(local, peer)?))
+    });
+    let others: Vec<(SocketAddr, u64)> = others.collect();
+    let wanted: HashSet<Open> = others.iter().map(|(_, inode)| Open::Socket(*inode)).collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let holders = descriptors::holders(&moment.root, &wanted, std::process::id());
+    let client = |(address, inode): (SocketAddr, u64)| {
+        let pid = *holders
+            .get(&Open::Socket(inode))?
+            .iter()
+            .find(|one| **one != pid)?;
+        Some(SessionClient {
+            address: Some(address),
+            pid: Some(pid),
+            process: names::comm(&moment.root, pid).unwrap_or_default(),
+            stopped: names::state(&moment.root, pid) == Some(super::sessions::STOPPED),
+        })
+    };
+    others.into_iter().filter_map(client).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Loops, Moment};
+    use std::collections::BTreeSet;
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+    fn set_of(sockets: [&TcpStream; 2]) -> OwnedFd {
+        // SAFETY: makes a descriptor that is nobody else's.
+        let set = unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) };
+        for socket in sockets {
+            let mut event = libc::epoll_event {
+                events: libc::EPOLLIN.cast_unsigned(),
+                u64: 0,
+            };
+            let add = libc::EPOLL_CTL_ADD;
+            // SAFETY: both descriptors are open, and the kernel copies the event.
+            let added = unsafe { libc::epoll_ctl(set.as_raw_fd(), add, socket.as_raw_fd(), &raw mut event) };
+            assert_eq!(added, 0);
+        }
+        set
+    }
+
+    #[test]
+    fn who_is_not_listened_to_and_who_is_not_read_from_is_set_aside() {
+        let own = BTreeSet::from([std::process::id()]);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = || (TcpStream::connect(address).unwrap(), listener.accept().unwrap().0);
+        let (_one, heard) = connect();
+        let (_two, _unheard) = connect();
+        let (mut three, unread) = connect();
+        let _set = set_of([&heard, &unread]);
+        three.write_all(b"read me").unwrap();
+        let look = || Loops::look(&own, &mut Moment::now());
+        let before = look();
+        let found = look().since(&before, &mut Moment::now());
+        let here = found.first().unwrap();
+        // Other tests of this process have sockets as well.
+        assert!(here.clients >= 2 && here.listened_to >= 1, "{here:?}");
+        assert_eq!(here.pid, std::process::id());
+        assert_eq!(look().since(&Loops::default(), &mut Moment::now()), []);
+    }
+}

@@ -1,0 +1,211 @@
+//! An event loop has accepted clients, does not listen to them, and is idle itself: something else has to end first.
+
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Waits, live_sessions, say};
+use holdup_evidence::Cause;
+use holdup_evidence::facts::{DatabaseSession, SessionState, SetAside};
+use holdup_knowledge::system_calls::{self, Kind};
+use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeSet;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::ClientsSetAside,
+    about: "an idle event loop keeps clients waiting",
+    needs: &[Need::SchedulerEvents],
+    causes: Cause::ALL,
+    from: 0.0,
+    generality: Generality::Consequence,
+    explains: &[],
+    place: Place::End,
+    check: Check::Attached(check),
+};
+
+/// Time in which an event loop did something else than wait for events, as a part of that: with more it is not idle. The same of time in which
+/// other threads of its process waited to read: with more those may be the ones that listen to the clients, as of a server with a thread for
+/// each.
+const MAX_ELSE_SHARE: f64 = 0.1;
+
+/// Where sets and sockets are read.
+const SETS: &str = "/proc/PID/fdinfo and /proc/net/tcp, at the start and end of the observation";
+
+fn check(run: &Run<'_>) -> Verdict {
+    let Some(loops) = &run.facts.set_aside else {
+        return Verdict::CannotTell("which clients its event loops listen to: their epoll sets".to_owned());
+    };
+    let findings: Vec<Finding> = loops.iter().filter_map(|one| finding(run, one)).collect();
+    if findings.is_empty() {
+        let most = loops.iter().map(|one| one.clients).max();
+        return Verdict::Clear(format!(
+            "at most {} were set aside by an event loop at the start and end of the observation, by none that was idle",
+            say::several(most.unwrap_or(0).into(), "client")
+        ));
+    }
+    Verdict::Fires(findings)
+}
+
+fn polls(wait: &AttributedWait) -> bool {
+    !wait.cause.on_cpu() && system_calls::is_named(wait.call.as_deref(), Kind::Polls | Kind::WaitsForEpoll)
+}
+
+fn reads(wait: &AttributedWait) -> bool {
+    !wait.cause.on_cpu() && system_calls::is_named(wait.call.as_deref(), Kind::Reads | Kind::Receives)
+}
+
+/// Sessions of a database that are an event loop's connections to it.
+struct Behind<'a> {
+    idle: Vec<&'a DatabaseSession>,
+    waits: usize,
+    works: usize,
+}
+
+impl<'a> Behind<'a> {
+    fn of(run: &Run<'a>, pid: u32) -> Behind<'a> {
+        let of_client = |session: &&DatabaseSession| {
+            let client = session.client.as_ref();
+            client.and_then(|client| client.pid) == Some(pid)
+        };
+        let of = |state| {
+            let its = run.facts.database_sessions.iter().filter(of_client);
+            its.filter(move |session| session.state == state)
+        };
+        Behind {
+            idle: of(SessionState::IdleInTransaction).collect(),
+            waits: of(SessionState::Waiting).count(),
+            works: of(SessionState::Works).count(),
+        }
+    }
+
+    /// What they do that others wait for, for a title; `None` where nothing of that is known.
+    fn clause(&self) -> Option<String> {
+        let of_them = |count: usize, one: &str, many: &str| match count {
+            1 => format!("1 of its connections to PostgreSQL {one}"),
+            count => format!("{count} of its connections to PostgreSQL {many}"),
+        };
+        if !self.idle.is_empty() {
+            return Some(of_them(
+                self.idle.len(),
+                "is idle in a transaction",
+                "are idle in transactions",
+            ));
+        }
+        if self.waits > 0 {
+            return Some(of_them(
+                self.waits,
+                "waits for a lock of another session",
+                "wait for locks of other sessions",
+            ));
+        }
+        (self.works > 0).then(|| of_them(self.works, "executes a statement", "execute statements"))
+    }
+}
+
+fn finding(run: &Run<'_>, one: &SetAside) -> Option<Finding> {
+    let theirs = run.waits(|wait| wait.asker.name.pid == one.pid)?;
+    let idle = theirs.only(polls)?;
+    let loops: BTreeSet<u32> = idle.iter().map(|wait| wait.asker.name.tid).collect();
+    // Who has no CPU on a busy machine is as idle as before.
+    let does_else = |wait: &AttributedWait| {
+        loops.contains(&wait.asker.name.tid) && !polls(wait) && wait.cause != Cause::SchedRunqueue
+    };
+    let most = idle.own() as f64 * MAX_ELSE_SHARE;
+    let own = |part: Option<Waits<'_>>| part.map_or(0, |part| part.own()) as f64;
+    if own(theirs.only(does_else)) > most || own(theirs.only(reads)) > most {
+        return None;
+    }
+    let main = idle.main();
+    let behind = Behind::of(run, one.pid);
+    let clause = behind.clause();
+    let held = !behind.idle.is_empty() || behind.waits > 0;
+    let serves = serves(one, behind.idle.len());
+    let title = format!(
+        "{} keeps {} waiting, and is idle itself: {}{}",
+        say::who_with_pid(&main.asker.name),
+        say::several(one.clients.into(), "client"),
+        clause.as_deref().unwrap_or("what they wait for is not known"),
+        serves
+            .as_ref()
+            .map_or_else(String::new, |who| format!("; it serves {who}")),
+    );
+    let aside = Evidence::new(
+        format!(
+            "{} had a connection that it did not listen to or read from, and {} that it listened to",
+            say::several(one.clients.into(), "client"),
+            one.listened_to
+        ),
+        SETS,
+    );
+    let sessions: Vec<String> = behind
+        .idle
+        .iter()
+        .map(|session| {
+            format!(
+                "{} (pid {})",
+                say::name_or(&session.process, "a session"),
+                session.pid
+            )
+        })
+        .collect();
+    let titles = (!sessions.is_empty()).then(|| {
+        Evidence::new(
+            format!("idle in transactions: {}", sessions.join(", ")),
+            "the titles of the server's processes",
+        )
+    });
+    let severity = match held {
+        true => Severity::Warning,
+        false => Severity::Note,
+    };
+    let ns = idle.own().min(run.attributed.elapsed);
+    let clients = Resource::named(ResourceKind::Process, say::who(&main.asker.name))
+        .with(|facts| facts.pid = Some(one.pid));
+    let finding = Finding::new(RULE.id.id(), severity, title, main.cause, ns, aside)
+        .about(clients, main.asker.clone())
+        .and_if(titles)
+        .confidence(match clause.is_some() {
+            true => Confidence::Strong,
+            false => Confidence::Suspect,
+        });
+    Some(with_remedies(finding, one, &idle, held))
+}
+
+fn with_remedies(finding: Finding, one: &SetAside, idle: &Waits<'_>, held: bool) -> Finding {
+    let who = say::who(&idle.main().asker.name);
+    if !held {
+        return finding.remedy(Remedy::safe(format!(
+            "ask {who} itself (its log, its status page) what the clients that it set aside wait for"
+        )));
+    }
+    let client = one.serves.first().and_then(|client| Some((client, client.pid?)));
+    let ends = client.map(|(client, pid)| match client.stopped {
+        true => live_sessions::go_on(&live_sessions::process(&client.process, pid), pid),
+        false => Remedy::safe(format!(
+            "make {} commit or roll back: look at what it does instead",
+            live_sessions::process(&client.process, pid)
+        ))
+        .with_command(format!("holdup attach -p {pid}")),
+    });
+    let finding = match ends {
+        Some(ends) => finding.remedy(ends),
+        None => finding,
+    };
+    finding
+        .remedy(Remedy::safe("ask the server which sessions are idle in a transaction, and since when").with_command(
+            "psql -c \"select pid, state, now() - xact_start as since, query from pg_stat_activity where state like 'idle in transaction%' order by since desc\"",
+        ))
+        .remedy(Remedy::changing(
+            "set idle_in_transaction_session_timeout to end unused transactions",
+            "the program must repeat the transaction that is ended",
+        ))
+        .remedy(Remedy::pointless(
+            "a faster database: its sessions wait for their clients",
+        ))
+}
+
+/// The clients that have those connections, where there can be no others: as many are listened to as have one.
+fn serves(one: &SetAside, connections: usize) -> Option<String> {
+    let known = one.serves.len();
+    let all = known > 0 && known == one.listened_to as usize && known <= connections;
+    let names: Vec<String> = one.serves.iter().filter_map(live_sessions::client).collect();
+    all.then(|| names.join(", "))
+}
