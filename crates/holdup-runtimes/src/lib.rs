@@ -10,4 +10,6 @@
 pub mod go;
 pub mod memory;
 pub mod node;
+mod pthread;
 pub mod python;
+pub mod ruby;
