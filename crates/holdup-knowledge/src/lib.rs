@@ -10,5 +10,6 @@ pub mod go;
 pub mod java;
 pub mod javascript;
 pub mod python;
+pub mod ruby;
 pub mod system_calls;
 pub mod user_code;

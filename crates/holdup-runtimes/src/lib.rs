@@ -8,6 +8,7 @@
 //! error.
 
 pub mod go;
+pub mod interpreted;
 pub mod memory;
 pub mod node;
 mod pthread;

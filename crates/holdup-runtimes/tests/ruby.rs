@@ -9,7 +9,7 @@
 mod support;
 
 use holdup_runtimes::memory::PAGE;
-use holdup_runtimes::ruby::{Interpreter, Place, RubyFrame, SYMBOLS, Version, may_hold};
+use holdup_runtimes::ruby::{Interpreter, Place, RubyFrame, SYMBOLS, Version, may_be_in};
 use object::{Object, ObjectSegment, ObjectSymbol};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -115,7 +115,7 @@ fn place(pid: u32) -> Option<Place> {
             continue;
         };
         let name = Path::new(path).file_name()?.to_str()?;
-        if offset != "00000000" || !may_hold(name) {
+        if offset != "00000000" || !may_be_in(name) {
             continue;
         }
         let begin = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
@@ -191,7 +191,7 @@ fn reads(ruby: &Path, file: &Path) -> (Version, usize) {
     let main = interpreter.frames(pid).unwrap();
     let names: Vec<&str> = main.iter().filter_map(|one| one.frame.symbol.as_deref()).collect();
     assert_eq!(names, ["join", "<main>"], "{}", ruby.display());
-    assert!(main[1].entry && main[1].executor.is_some());
+    assert!(main[1].entry && interpreter.executor().is_some());
     (interpreter.version(), right)
 }
 

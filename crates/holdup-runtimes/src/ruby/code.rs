@@ -172,7 +172,7 @@ mod tests {
         for block in 0..size.saturating_sub(54).div_ceil(512) {
             let (at, first) = (0x1000 + 48 + block * 80, 54 + block * 512);
             image.put(at, &u32::try_from(count(first - 1)).unwrap().to_le_bytes());
-            let before = |word| count(first + word * 64 - 1) - count(first - 1);
+            let before = |word: u64| count(first + word * 64 - 1) - count(first - 1);
             image.word(at + 8, (1..8).map(|word| before(word) << ((word - 1) * 9)).sum());
             for word in 0..8 {
                 let from = first + word * 64;

@@ -91,7 +91,6 @@ impl<S: Source> Interpreter<S> {
         Some(Some(RubyFrame {
             frame: Arc::new(frame),
             entry: flags & FINISH != 0,
-            executor: code::executor(&mut self.memory, &code),
         }))
     }
 
@@ -105,7 +104,6 @@ impl<S: Source> Interpreter<S> {
         RubyFrame {
             frame: Arc::new(frame),
             entry: false,
-            executor: None,
         }
     }
 
@@ -163,6 +161,8 @@ impl<S: Source> Interpreter<S> {
             return Some(Arc::clone(known));
         }
         let code = Arc::new(Code::read(&mut self.memory, &self.layout, words)?);
+        // All code is executed by one function.
+        self.executor = self.executor.or_else(|| code::executor(&mut self.memory, &code));
         if self.codes.len() >= CODES_MAX {
             self.codes.clear();
         }

@@ -13,11 +13,11 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
+pub use crate::interpreted::{Interpreted as RubyFrame, Unread};
 pub use versions::{Refused, Version};
 
 use crate::memory::{Memory, Source};
 use code::Code;
-use holdup_evidence::Frame;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,17 +34,6 @@ pub const SYMBOLS: [&str; 4] = [
 
 /// The function that calls the one that executes, where it has a name.
 const EXECUTES: [&str; 2] = ["rb_vm_exec", "vm_exec"];
-
-/// A frame of Ruby.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RubyFrame {
-    /// What it is called, and where it stands.
-    pub frame: Arc<Frame>,
-    /// Whether it is the outermost of those that share one call of the function that executes.
-    pub entry: bool,
-    /// An address within that function.
-    pub executor: Option<u64>,
-}
 
 /// A thread of Ruby, as it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,17 +71,6 @@ impl Place {
     }
 }
 
-/// Why a thread's frames are not read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
-pub enum Unread {
-    /// No thread of Ruby has this id.
-    #[error("the interpreter has no such thread")]
-    NoThread,
-    /// What was read does not hold together: it changed meanwhile, or is not there.
-    #[error("its structures changed while they were read")]
-    Torn,
-}
-
 /// An interpreter whose structures are known.
 #[derive(Debug)]
 pub struct Interpreter<S> {
@@ -104,6 +82,7 @@ pub struct Interpreter<S> {
     parts: Option<u64>,
     codes: HashMap<u64, Arc<Code>>,
     names: HashMap<u64, Arc<str>>,
+    executor: Option<u64>,
 }
 
 impl<S: Source> Interpreter<S> {
@@ -127,6 +106,7 @@ impl<S: Source> Interpreter<S> {
             parts,
             codes: HashMap::new(),
             names: HashMap::new(),
+            executor: None,
         })
     }
 
@@ -134,6 +114,12 @@ impl<S: Source> Interpreter<S> {
     #[must_use]
     pub fn version(&self) -> Version {
         self.layout.version
+    }
+
+    /// An address within the function that executes Ruby code, once frames were read.
+    #[must_use]
+    pub fn executor(&self) -> Option<u64> {
+        self.executor
     }
 
     /// The frames of a thread, innermost first. `tid`: its id in its own pid namespace.
@@ -184,7 +170,7 @@ impl<S: Source> Interpreter<S> {
 
 /// Whether a file may hold Ruby: the library, or a program that has it linked in.
 #[must_use]
-pub fn may_hold(file: &str) -> bool {
+pub fn may_be_in(file: &str) -> bool {
     file.strip_prefix("lib").unwrap_or(file).starts_with("ruby")
 }
 
