@@ -151,7 +151,8 @@ impl Interpreters {
             && version < python::Version::FIRST
         {
             // The oldest of them do not even export where their state is.
-            self.refused.add(pid, python::Refused::Unsupported(version).into());
+            self.refused
+                .add(pid, python::Refused::Unsupported(version).into());
         } else if may_hold(file) {
             self.looks.hold(process, pid);
             if let Some(Known::None(looks)) = self.known.get_mut(&process) {
@@ -318,8 +319,7 @@ fn kept_one(kept: &mut Kept, which: Which) -> Result<&mut Interpreter<Running>, 
         let interpreter = Interpreter::find(Running(which.pid), which.place)?;
         kept.insert(which.number, interpreter);
     }
-    kept.get_mut(&which.number)
-        .ok_or(which.place.refused_memory())
+    kept.get_mut(&which.number).ok_or(which.place.refused_memory())
 }
 
 fn answer(root: &Root, kept: &mut Kept, Question { which, tid }: Question) -> Answer {

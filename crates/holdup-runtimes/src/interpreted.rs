@@ -138,7 +138,7 @@ impl Kind {
     pub fn versions(self) -> &'static str {
         match self {
             Kind::Python => "CPython 3.8 to 3.14",
-            Kind::Ruby => "Ruby 2.7, 3.1 and 3.3",
+            Kind::Ruby => "Ruby 2.7, 3.1, 3.3 and 3.4",
         }
     }
 }
@@ -219,9 +219,7 @@ impl<S: Source> Interpreter<S> {
     /// When it is one that is not read, or its structures are not where they should be.
     pub fn find(source: S, place: Place) -> Result<Interpreter<S>, Refused> {
         Ok(match place {
-            Place::Python(place) => {
-                Interpreter::Python(Box::new(python::Interpreter::find(source, place)?))
-            }
+            Place::Python(place) => Interpreter::Python(Box::new(python::Interpreter::find(source, place)?)),
             Place::Ruby(place) => Interpreter::Ruby(Box::new(ruby::Interpreter::find(source, place)?)),
         })
     }

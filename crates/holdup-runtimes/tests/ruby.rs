@@ -96,7 +96,9 @@ fn rubies() -> BTreeSet<PathBuf> {
         let versions = std::fs::read_dir(many).into_iter().flatten().flatten();
         folders.extend(versions.map(|version| version.path().join("bin")));
     }
-    let names = ["ruby", "ruby2.7", "ruby3.0", "ruby3.1", "ruby3.2", "ruby3.3", "ruby3.4"];
+    let names = [
+        "ruby", "ruby2.7", "ruby3.0", "ruby3.1", "ruby3.2", "ruby3.3", "ruby3.4",
+    ];
     let files = folders
         .iter()
         .flat_map(|folder| names.iter().map(|name| folder.join(name)));
@@ -139,11 +141,24 @@ fn place(pid: u32) -> Option<Place> {
 fn same(frame: &RubyFrame, said: &str) -> bool {
     let mut said = said.split('|');
     let [label, file, line] = [(); 3].map(|()| said.next());
-    let of_ruby = frame.frame.file.as_deref().is_none_or(|file| file.starts_with("<internal:"));
+    let of_ruby = frame
+        .frame
+        .file
+        .as_deref()
+        .is_none_or(|file| file.starts_with("<internal:"));
     frame.frame.symbol.as_deref() == label
         && (of_ruby
             || frame.frame.file.as_deref() == file
                 && frame.frame.line.map(|line| line.to_string()).as_deref() == line)
+}
+
+fn shown(frames: &[RubyFrame]) -> Vec<String> {
+    let each = frames.iter().map(|one| {
+        let (name, file) = (&one.frame.symbol, &one.frame.file);
+        let [name, file] = [name, file].map(|text| text.as_deref().unwrap_or_default());
+        format!("{name}|{file}|{}", one.frame.line.unwrap_or_default())
+    });
+    each.collect()
 }
 
 /// Reads a sleeper of this interpreter; its version, and how many frames were right.
@@ -182,14 +197,18 @@ fn reads(ruby: &Path, file: &Path) -> (Version, usize) {
         };
         assert!(
             stacks.iter().any(|frames| equal(&frames)),
-            "{}: {said:#?} is none of {stacks:#?}",
-            ruby.display()
+            "{}: {said:#?} is none of {:#?}",
+            ruby.display(),
+            stacks.iter().map(|frames| shown(frames)).collect::<Vec<_>>()
         );
         right += said.len();
     }
     // The main thread waits for the first of them.
     let main = interpreter.frames(pid).unwrap();
-    let names: Vec<&str> = main.iter().filter_map(|one| one.frame.symbol.as_deref()).collect();
+    let names: Vec<&str> = main
+        .iter()
+        .filter_map(|one| one.frame.symbol.as_deref())
+        .collect();
     assert_eq!(names, ["join", "<main>"], "{}", ruby.display());
     assert!(main[1].entry && interpreter.executor().is_some());
     (interpreter.version(), right)

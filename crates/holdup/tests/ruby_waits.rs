@@ -75,13 +75,23 @@ fn has_all(report: &Value, file: &str) {
         });
         assert!(found, "{function}: {askers:#?}");
     }
-    let stack = waits.iter().find(|wait| wait["asker"]["frame"] == "block in checkout");
+    let stack = waits
+        .iter()
+        .find(|wait| wait["asker"]["frame"] == "block in checkout");
     let stack = list(&stack.unwrap()["asker"], "stack");
     let place = |function: &str| {
         let place = stack.iter().position(|frame| frame["symbol"] == function);
         place.unwrap_or_else(|| panic!("{function}: {stack:#?}"))
     };
-    let calls = ["synchronize", "block in checkout", "each", "checkout", "once", "<main>", "ruby_run_node"];
+    let calls = [
+        "synchronize",
+        "block in checkout",
+        "each",
+        "checkout",
+        "once",
+        "<main>",
+        "ruby_run_node",
+    ];
     let places = calls.map(place);
     assert!(places.is_sorted(), "{stack:#?}");
 }

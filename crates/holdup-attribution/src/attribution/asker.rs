@@ -347,7 +347,10 @@ mod tests {
         frames.extend([
             ruby("wait_readable", None),
             ruby("rbuf_fill", Some("/usr/lib/ruby/3.1.0/net/protocol.rb")),
-            ruby("call", Some("/var/lib/gems/3.1.0/gems/faraday-2.7.0/lib/faraday.rb")),
+            ruby(
+                "call",
+                Some("/var/lib/gems/3.1.0/gems/faraday-2.7.0/lib/faraday.rb"),
+            ),
             ruby("block in fetch_prices", Some("/srv/shop/prices.rb")),
             ruby("<main>", Some("/srv/shop/main.rb")),
         ]);
@@ -359,7 +362,10 @@ mod tests {
         );
         let installed = [
             ruby("select", None),
-            ruby("run_internal", Some("/srv/bundle/gems/puma-6.0.0/lib/puma/reactor.rb")),
+            ruby(
+                "run_internal",
+                Some("/srv/bundle/gems/puma-6.0.0/lib/puma/reactor.rb"),
+            ),
         ];
         assert_eq!(choose(&installed).frame.as_deref(), Some("run_internal"));
     }

@@ -12,11 +12,19 @@ use std::sync::Arc;
 const BODY: u64 = 16;
 
 /// Offsets in the body, of all versions.
+const KIND: u64 = 0;
 const SIZE: u64 = 4;
 const ENCODED: u64 = 8;
 const PATH: u64 = 64;
 const LABEL: u64 = 80;
 const FIRST_LINE: u64 = 88;
+
+/// Kinds of code: a handler of exceptions, what is done in any case, and code that is evaluated.
+const WITHIN_OTHER: [u32; 3] = [4, 5, 6];
+const HANDLES: [u32; 2] = [4, 5];
+
+/// Such code that is within other such code.
+const AROUND_MAX: usize = 16;
 
 /// Instructions and entries beyond which it is no code.
 const SIZE_MAX: u32 = 1 << 28;
@@ -44,6 +52,8 @@ pub(super) struct Code {
     pub(super) words: [u64; 4],
     pub(super) name: Arc<str>,
     pub(super) file: Arc<str>,
+    /// Whether it handles an exception of the code around it, and is shown in its place.
+    pub(super) in_place: bool,
 }
 
 impl Code {
@@ -65,13 +75,35 @@ impl Code {
 
     /// Reads code whose words are known.
     pub(super) fn read<S: Source>(memory: &mut Memory<S>, layout: &Layout, words: [u64; 4]) -> Option<Code> {
-        let [_, _, label, path] = words;
+        let [body, _, _, path] = words;
+        let named = named(memory, layout, body)?;
+        let label = memory.pointer(named.checked_add(LABEL)?)?;
         Some(Code {
             words,
             name: objects::text(memory, layout, label)?.into(),
             file: file(memory, layout, path)?.into(),
+            in_place: layout.around.is_some() && HANDLES.contains(&memory.int(body.checked_add(KIND)?)?),
         })
     }
+}
+
+/// The body of the code whose name counts.
+fn named<S: Source>(memory: &mut Memory<S>, layout: &Layout, body: u64) -> Option<u64> {
+    let Some(around) = layout.around else {
+        return Some(body);
+    };
+    let mut body = body;
+    for _ in 0..AROUND_MAX {
+        if !WITHIN_OTHER.contains(&memory.int(body.checked_add(KIND)?)?) {
+            break;
+        }
+        let code = memory.word(body.checked_add(around)?)?;
+        if code == 0 || !objects::is(memory, code, Kind::Code)? {
+            break;
+        }
+        body = memory.pointer(code.checked_add(BODY)?)?;
+    }
+    Some(body)
 }
 
 /// The absolute path, or else the one that the program has for it. Both are kept where they differ.

@@ -52,23 +52,30 @@ impl<S: Source> Interpreter<S> {
         let stack = threads::stack(&mut self.memory, &layout, thread).ok_or(Unread::Torn)?;
         let mut frames: Vec<RubyFrame> = Vec::new();
         let mut at = stack.innermost;
+        let mut replaced = false;
         for _ in 0..STEPS_MAX {
             if at >= stack.end || frames.len() >= FRAMES_MAX {
                 break;
             }
-            frames.extend(self.frame(at).ok_or(Unread::Torn)?);
+            if let Some((frame, in_place)) = self.frame(at).ok_or(Unread::Torn)? {
+                match frames.last_mut() {
+                    Some(last) if replaced => last.entry |= frame.entry,
+                    _ => frames.push(frame),
+                }
+                replaced = in_place;
+            }
             at = at.checked_add(layout.frame).ok_or(Unread::Torn)?;
         }
         Ok(frames)
     }
 
-    /// A frame; `Some(None)` where it is none of the program's.
-    fn frame(&mut self, at: u64) -> Option<Option<RubyFrame>> {
+    /// A frame, and whether it stands for the next one, too; `Some(None)` where it is none of the program's.
+    fn frame(&mut self, at: u64) -> Option<Option<(RubyFrame, bool)>> {
         let environment = self.memory.word(at.checked_add(ENVIRONMENT)?)?;
         let flags = self.memory.word(environment)?;
         if flags & IN_C != 0 {
             let named = flags & KIND == METHOD_IN_C;
-            return Some(named.then(|| self.in_c(environment)));
+            return Some(named.then(|| (self.in_c(environment), false)));
         }
         let pc = self.memory.word(at.checked_add(PC)?)?;
         let code = self.memory.word(at.checked_add(CODE)?)?;
@@ -88,10 +95,11 @@ impl<S: Source> Interpreter<S> {
             language: Language::Ruby,
             ..Frame::default()
         };
-        Some(Some(RubyFrame {
+        let frame = RubyFrame {
             frame: Arc::new(frame),
             entry: flags & FINISH != 0,
-        }))
+        };
+        Some(Some((frame, code.in_place)))
     }
 
     /// A method that is written in C. Its name may not be found, but that it is there is known.

@@ -1,7 +1,7 @@
 //! Ruby, from outside.
 //!
 //! In: memory, where some of Ruby's symbols are ([`SYMBOLS`]), and a thread id. Out: the frames of that thread, innermost first, with
-//! function, file and line. Ruby 2.7, 3.1 and 3.3 are read; other versions are refused with a reason ([`Refused`]).
+//! function, file and line. Ruby 2.7, 3.1, 3.3 and 3.4 are read; other versions are refused with a reason ([`Refused`]).
 
 mod code;
 mod frames;
@@ -177,5 +177,8 @@ pub fn may_be_in(file: &str) -> bool {
 /// Whether a function of the interpreter executes Ruby code.
 #[must_use]
 pub fn evaluates(symbol: &str) -> bool {
-    symbol.split(['@', '.']).next().is_some_and(|bare| EXECUTES.contains(&bare))
+    symbol
+        .split(['@', '.'])
+        .next()
+        .is_some_and(|bare| EXECUTES.contains(&bare))
 }

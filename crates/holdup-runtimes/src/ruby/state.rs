@@ -4,10 +4,10 @@
 //! others have functions that read it, whose instructions say where it is. What an instruction leads to is believed only if the
 //! structures there point to each other as an interpreter's do.
 
+use super::Place;
 use super::objects::{self, Kind};
 use super::threads;
 use super::versions::Layout;
-use super::Place;
 use crate::memory::{Memory, Source};
 
 /// Bytes of a function that are looked through for an address.
@@ -32,7 +32,11 @@ const JUMP: u8 = 0xe9;
 const JUMP_BYTES: usize = 5;
 
 /// The interpreter.
-pub(super) fn interpreter<S: Source>(memory: &mut Memory<S>, layout: &Layout, place: &Place) -> Option<Option<u64>> {
+pub(super) fn interpreter<S: Source>(
+    memory: &mut Memory<S>,
+    layout: &Layout,
+    place: &Place,
+) -> Option<Option<u64>> {
     if let Some(exported) = place.interpreter {
         return Some(memory.pointer(exported));
     }

@@ -66,7 +66,7 @@ struct Shape {
     few: bool,
 }
 
-const SHAPES: [Shape; 3] = [
+const SHAPES: [Shape; 4] = [
     Shape {
         number: "2.7.4",
         main: 192,
@@ -101,6 +101,22 @@ const SHAPES: [Shape; 3] = [
     },
     Shape {
         number: "3.3.8",
+        main: 40,
+        ractors: Some((8, 432)),
+        list: 256,
+        of: 32,
+        context: 48,
+        pthread: 16,
+        behind: true,
+        context_thread: 48,
+        frame: 56,
+        entries: 112,
+        entry: 12,
+        word: true,
+        few: false,
+    },
+    Shape {
+        number: "3.4.1",
         main: 40,
         ractors: Some((8, 432)),
         list: 256,
@@ -172,7 +188,11 @@ fn put_code(image: &mut Written, shape: Shape, number: u64, name: &str, line: u3
     image.put(entries, &(line - 1).to_le_bytes());
     image.put(entries + shape.entry, &line.to_le_bytes());
     // The second entry begins with the fifth instruction.
-    let counts = |word: u64| (0..9).map(|one| (1 + u64::from(word * 9 + one >= 4)) << (one * 7)).sum();
+    let counts = |word: u64| {
+        (0..9)
+            .map(|one| (1 + u64::from(word * 9 + one >= 4)) << (one * 7))
+            .sum()
+    };
     for word in 0..6 {
         image.word(index + word * 8, counts(word));
     }
@@ -241,9 +261,7 @@ fn written(shape: Shape) -> Written {
     let mut at = STACK + WORDS * 8 - 5 * shape.frame;
     image.word(CONTEXT + 16, at);
     image.word(CONTEXT + shape.context_thread, THREAD);
-    for (number, ((name, line), flags)) in
-        (0..).zip(STANDS.into_iter().zip([IN_C, BLOCK, OF_METHOD, TOP]))
-    {
+    for (number, ((name, line), flags)) in (0..).zip(STANDS.into_iter().zip([IN_C, BLOCK, OF_METHOD, TOP])) {
         let environment = ENVIRONMENTS + 16 + number * 0x100;
         image.word(environment, flags);
         image.word(at + 32, environment);
@@ -304,7 +322,10 @@ fn frames_of_each_version_have_function_file_and_line() {
 fn what_cannot_be_read_is_refused_with_a_reason() {
     let version = |major, minor| Version { major, minor };
     for shape in SHAPES {
-        let own = version(shape.number.as_bytes()[0] - b'0', shape.number.as_bytes()[2] - b'0');
+        let own = version(
+            shape.number.as_bytes()[0] - b'0',
+            shape.number.as_bytes()[2] - b'0',
+        );
         let mut none = written(shape);
         none.word(CURRENT, 0);
         assert_eq!(refused(none, PLACE), Refused::NoThreads(own));
@@ -390,13 +411,41 @@ fn a_frame_that_has_not_begun_is_none() {
 }
 
 #[test]
+fn code_that_is_evaluated_or_handles_an_exception_is_named_as_ruby_names_it() {
+    let body = CODES + 0x1000 + 0x100;
+    for (shape, kind, shown_as) in [
+        (SHAPES[2], 6, vec!["sleep", "block in pay", "checkout", "<main>"]),
+        (SHAPES[3], 6, vec!["sleep", "checkout", "checkout", "<main>"]),
+        // It stands for the method that it belongs to.
+        (SHAPES[3], 4, vec!["sleep", "checkout", "<main>"]),
+    ] {
+        let mut image = written(shape);
+        image.put(body, &u32::to_le_bytes(kind));
+        image.word(body + 160, CODES + 2 * 0x1000);
+        let frames = read(image).unwrap();
+        let names: Vec<&str> = frames
+            .iter()
+            .map(|one| one.frame.symbol.as_deref().unwrap())
+            .collect();
+        assert_eq!(names, shown_as);
+    }
+    let mut circle = written(SHAPES[3]);
+    circle.put(body, &4_u32.to_le_bytes());
+    circle.word(body + 160, CODES + 0x1000);
+    assert!(read(circle).is_ok());
+}
+
+#[test]
 fn a_thread_that_was_found_has_frames_unless_its_state_is_anothers_by_now() {
     for shape in SHAPES {
         let mut interpreter = Interpreter::find(written(shape), PLACE).unwrap();
         assert_eq!(interpreter.frames(TID + 1), Err(Unread::NoThread));
         let (tid, state) = (TID, THREAD);
         assert_eq!(interpreter.threads(), Ok(vec![Thread { tid, state }]));
-        assert_eq!(shown(&interpreter.frames_of(Thread { tid, state }).unwrap()), STANDS);
+        assert_eq!(
+            shown(&interpreter.frames_of(Thread { tid, state }).unwrap()),
+            STANDS
+        );
         let tid = TID + 1;
         assert_eq!(
             interpreter.frames_of(Thread { tid, state }),
@@ -456,7 +505,7 @@ fn damaged_memory_is_no_panic_and_ends() {
     for round in 0..8_000 {
         let mut image = images[round % images.len()].clone();
         let pages: Vec<u64> = image.0.keys().copied().collect();
-        for _ in 0..=random() % 3 {
+        for _ in 0..=random() % 12 {
             let page = pages[random() as usize % pages.len()];
             let word = page + random() % 128 * 8;
             let value = match random() % 5 {

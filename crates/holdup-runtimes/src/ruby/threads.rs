@@ -65,7 +65,11 @@ pub(super) fn all<S: Source>(memory: &mut Memory<S>, layout: &Layout, interprete
         Threads::Ractors(ractors, link, list) => {
             for at in linked(memory, interpreter.checked_add(ractors)?, RACTORS_MAX)? {
                 let ractor = at.checked_sub(link)?;
-                threads.extend(linked(memory, ractor.checked_add(list)?, THREADS_MAX - threads.len())?);
+                threads.extend(linked(
+                    memory,
+                    ractor.checked_add(list)?,
+                    THREADS_MAX - threads.len(),
+                )?);
             }
         }
     }
@@ -93,7 +97,11 @@ fn linked<S: Source>(memory: &mut Memory<S>, head: u64, most: usize) -> Option<V
 }
 
 /// Whether the structures are where this layout has them.
-pub(super) fn check<S: Source>(memory: &mut Memory<S>, layout: &Layout, interpreter: u64) -> Result<(), Refused> {
+pub(super) fn check<S: Source>(
+    memory: &mut Memory<S>,
+    layout: &Layout,
+    interpreter: u64,
+) -> Result<(), Refused> {
     let wrong = Refused::Implausible(layout.version);
     if !is_interpreter(memory, layout, interpreter) {
         return Err(wrong);

@@ -121,6 +121,8 @@ pub(super) struct Layout {
     /// Bytes of a control frame.
     pub(super) frame: u64,
     pub(super) lines: Lines,
+    /// In the body of code: the code around it, where code that is evaluated or handles an exception is named as that is.
+    pub(super) around: Option<u64>,
     pub(super) text: Embedded,
     /// The bits of an array's flags that have the length of a short one.
     pub(super) array_length: u64,
@@ -146,7 +148,7 @@ const fn version(major: u8, minor: u8) -> Version {
 const FEW: u64 = 0x3;
 const MANY: u64 = 0x7f;
 
-const LAYOUTS: [Layout; 3] = [
+const LAYOUTS: [Layout; 4] = [
     Layout {
         version: version(2, 7),
         main_thread: 192,
@@ -157,6 +159,7 @@ const LAYOUTS: [Layout; 3] = [
         context_thread: 56,
         frame: 56,
         lines: lines(120, 8, true),
+        around: None,
         text: Embedded::Flags,
         array_length: FEW,
         last_operator: 168,
@@ -171,6 +174,7 @@ const LAYOUTS: [Layout; 3] = [
         context_thread: 48,
         frame: 64,
         lines: lines(120, 12, true),
+        around: None,
         text: Embedded::Flags,
         array_length: FEW,
         last_operator: 169,
@@ -185,9 +189,25 @@ const LAYOUTS: [Layout; 3] = [
         context_thread: 48,
         frame: 56,
         lines: lines(112, 12, false),
+        around: None,
         text: Embedded::Word,
         array_length: MANY,
         last_operator: 169,
+    },
+    Layout {
+        version: version(3, 4),
+        main_thread: 40,
+        threads: Threads::Ractors(8, 432, 256),
+        thread_interpreter: 32,
+        thread_context: 48,
+        identity: Identity::Behind(40, 16, 24),
+        context_thread: 48,
+        frame: 56,
+        lines: lines(112, 12, false),
+        around: Some(160),
+        text: Embedded::Word,
+        array_length: MANY,
+        last_operator: 170,
     },
 ];
 
