@@ -13,7 +13,8 @@ use super::behind::{Answerer, Readers};
 use holdup_evidence::{NotMeasured, Ns, Seq, ThreadId, UserStackId, Wait};
 use holdup_jvm::Running;
 use holdup_proc::{Root, clocks as clock, memory, sampling::clocks};
-use holdup_runtimes::python::{self, Interpreter, Place, PythonFrame, Refused, SYMBOLS, Version};
+use holdup_runtimes::interpreted::{self, Interpreted as Read, Interpreter, Kind, Lasting, Place, Refused};
+use holdup_runtimes::python;
 use holdup_symbols::{Interpreted, ProcessKey, UserStacks};
 use looks::{Looks, thread_cpu};
 use refused::RefusedOnes;
@@ -56,8 +57,8 @@ struct Question {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Answer {
-    /// The frames, and what was counted before and after.
-    Frames(Vec<PythonFrame>, Turns),
+    /// The frames, what was counted before and after, and an address within the function that executes, where it is known.
+    Frames(Vec<Read>, Turns, Option<u64>),
     /// Of this thread nothing could be read, or it ran.
     Nothing,
     /// Of no thread of this interpreter anything can be read.
@@ -102,12 +103,12 @@ impl Default for Interpreters {
 
 /// Whether a function of an interpreter evaluates interpreted code.
 pub(super) fn evaluates(symbol: &str) -> bool {
-    python::evaluates(symbol)
+    interpreted::evaluates(symbol)
 }
 
-/// Whether a file may hold CPython: the program, or the library where it is embedded.
+/// Whether a file may hold an interpreter: the program, or the library where it is embedded.
 fn may_hold(file: &str) -> bool {
-    file.strip_prefix("lib").unwrap_or(file).starts_with("python3")
+    Kind::ALL.iter().any(|kind| kind.may_be_in()(file))
 }
 
 impl Interpreters {
@@ -122,7 +123,12 @@ impl Interpreters {
             return Vec::new();
         };
         match self.readers.ask(pid, Question { which, tid }) {
-            Some(Answer::Frames(frames, turns)) if still(&turns) => interpreted(frames).collect(),
+            Some(Answer::Frames(frames, turns, executor)) if still(&turns) => {
+                if let Some(executor) = executor {
+                    stacks.executed_at(process, executor);
+                }
+                interpreted(frames).collect()
+            }
             Some(Answer::Refused(refused)) => {
                 self.refuse(process, refused);
                 Vec::new()
@@ -141,11 +147,12 @@ impl Interpreters {
     /// A process has mapped a file.
     pub(super) fn mapped(&mut self, process: ProcessKey, pid: u32, path: &str) {
         let file = path.rsplit('/').next().unwrap_or(path);
-        if let Some(version) = Version::of_file(file)
-            && version < Version::FIRST
+        if let Some(version) = python::Version::of_file(file)
+            && version < python::Version::FIRST
         {
             // The oldest of them do not even export where their state is.
-            self.refused.add(pid, Refused::Unsupported(version));
+            self.refused
+                .add(pid, python::Refused::Unsupported(version).into());
         } else if may_hold(file) {
             self.looks.hold(process, pid);
             if let Some(Known::None(looks)) = self.known.get_mut(&process) {
@@ -174,6 +181,9 @@ impl Interpreters {
         let known = (self.found, self.looks.starts());
         for (process, refused) in self.looks.gather(now, &mut self.sightings) {
             self.refuse(process, refused);
+        }
+        for (process, executor) in self.looks.executors() {
+            stacks.executed_at(process, executor);
         }
         if self.looks.may_begin(now) {
             for (process, pid, tids) in self.looks.round(now) {
@@ -240,9 +250,9 @@ impl Interpreters {
         let Some(Known::There(which, tries, _)) = self.known.get(&process).copied() else {
             return;
         };
-        let now = match refused {
-            Refused::NoVersion | Refused::Unsupported(_) | Refused::FreeThreaded(_) => true,
-            Refused::Implausible(_) | Refused::NoThreads(_) | Refused::Memory => tries >= TRIES,
+        let now = match refused.lasting() {
+            Lasting::ForEver => true,
+            Lasting::Perhaps | Lasting::UntilItRuns => tries >= TRIES,
         };
         let known = if now {
             self.refused.add(which.pid, refused);
@@ -259,15 +269,12 @@ impl Interpreters {
         if let Known::None(looks) = known
             && *looks < LOOKS
         {
-            *known = match stacks.find(process, pid, may_hold, &SYMBOLS) {
-                Some(found) => {
-                    let mut addresses = found.addresses.into_iter();
-                    let runtime = addresses.next().flatten()?;
-                    let place = Place {
-                        runtime,
-                        number: addresses.next().flatten(),
-                        named: Version::of_file(&found.file),
-                    };
+            let mut places = Kind::ALL.iter().filter_map(|kind| {
+                let found = stacks.find(process, pid, kind.may_be_in(), kind.symbols())?;
+                kind.place(&found.addresses, &found.file)
+            });
+            *known = match places.next() {
+                Some(place) => {
                     let number = self.found;
                     self.found = self.found.wrapping_add(1);
                     Known::There(Which { pid, number, place }, 0, 0)
@@ -283,10 +290,10 @@ impl Interpreters {
 }
 
 /// As they stand in a stack.
-fn interpreted(frames: Vec<PythonFrame>) -> impl Iterator<Item = Interpreted> {
+fn interpreted(frames: Vec<Read>) -> impl Iterator<Item = Interpreted> {
     frames
         .into_iter()
-        .map(|PythonFrame { frame, entry }| Interpreted { frame, entry })
+        .map(|Read { frame, entry }| Interpreted { frame, entry })
 }
 
 /// Interpreters that a child has found out about, by number.
@@ -302,8 +309,8 @@ fn answerer() -> Answerer<Question, Answer> {
 /// An interpreter, found out about if it is new.
 fn kept_one(kept: &mut Kept, which: Which) -> Result<&mut Interpreter<Running>, Refused> {
     // Where reading memory would end this process, it is not tried.
-    if memory::is_refused(which.pid, which.place.runtime) {
-        return Err(Refused::Memory);
+    if memory::is_refused(which.pid, which.place.address()) {
+        return Err(which.place.refused_memory());
     }
     if !kept.contains_key(&which.number) {
         if kept.len() >= KEPT {
@@ -312,7 +319,7 @@ fn kept_one(kept: &mut Kept, which: Which) -> Result<&mut Interpreter<Running>, 
         let interpreter = Interpreter::find(Running(which.pid), which.place)?;
         kept.insert(which.number, interpreter);
     }
-    kept.get_mut(&which.number).ok_or(Refused::Memory)
+    kept.get_mut(&which.number).ok_or(which.place.refused_memory())
 }
 
 fn answer(root: &Root, kept: &mut Kept, Question { which, tid }: Question) -> Answer {
@@ -328,7 +335,7 @@ fn answer(root: &Root, kept: &mut Kept, Question { which, tid }: Question) -> An
         (before == after).then_some((frames, after))
     };
     match read() {
-        Some((frames, turns)) => Answer::Frames(frames, turns),
+        Some((frames, turns)) => Answer::Frames(frames, turns, interpreter.executor()),
         None => Answer::Nothing,
     }
 }

@@ -24,6 +24,8 @@ pub enum Language {
     Python,
     /// JavaScript, by the engine's structures.
     JavaScript,
+    /// Ruby, by the interpreter's structures.
+    Ruby,
     /// The kernel.
     Kernel,
 }

@@ -11,5 +11,6 @@ pub mod java;
 pub mod javascript;
 pub mod postgres_titles;
 pub mod python;
+pub mod ruby;
 pub mod system_calls;
 pub mod user_code;

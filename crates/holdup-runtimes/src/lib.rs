@@ -8,6 +8,9 @@
 //! error.
 
 pub mod go;
+pub mod interpreted;
 pub mod memory;
 pub mod node;
+mod pthread;
 pub mod python;
+pub mod ruby;

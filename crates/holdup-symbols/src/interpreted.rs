@@ -1,7 +1,8 @@
 //! Frames of interpreted code join native ones.
 //!
 //! An interpreter's frames are read beside the native stack. A native frame of its evaluation function stands for one or more of
-//! them. Which native frames are that is known when they have names, so the two are joined at the end.
+//! them. Where the function is known by an address, the two are joined as they come. Otherwise it is known when it has a name, so they are
+//! joined at the end.
 
 use crate::budget::Asker;
 use crate::elf::Head;
@@ -106,6 +107,70 @@ impl UserStacks {
             }
         }
         None
+    }
+}
+
+impl UserStacks {
+    /// In a process, the function in which this address lies executes interpreted code.
+    pub fn executed_at(&mut self, process: ProcessKey, address: u64) {
+        self.executors.insert(process, address);
+    }
+
+    /// Puts the frames of interpreted code into a native stack: in the place of the frames of the function that executes it, where that is
+    /// known, or else at the end, until functions have names.
+    pub(crate) fn put_interpreted(
+        &mut self,
+        process: ProcessKey,
+        frames: &mut Vec<Address>,
+        interpreted: &[Interpreted],
+    ) {
+        if interpreted.is_empty() {
+            return;
+        }
+        let Some((module, executes)) = self.executing(process, frames) else {
+            frames.extend(interpreted.iter().filter_map(|one| self.told.interpreted(one)));
+            return;
+        };
+        let mut address = |one: &Interpreted| {
+            let module = module.clone();
+            self.told.address(&Arc::new(Frame {
+                module,
+                ..(*one.frame).clone()
+            }))
+        };
+        let mut rest = interpreted.iter().peekable();
+        let mut joined = Vec::with_capacity(frames.len() + interpreted.len());
+        for (frame, executes) in frames.drain(..).zip(executes) {
+            if !executes || rest.peek().is_none() {
+                joined.push(frame);
+                continue;
+            }
+            for one in rest.by_ref() {
+                joined.extend(address(one));
+                if one.entry {
+                    break;
+                }
+            }
+        }
+        // The native stack ended before.
+        joined.extend(rest.filter_map(address));
+        *frames = joined;
+    }
+
+    /// Which frames are of the function that executes interpreted code, and the name of the file that has it; `None` if no frame is.
+    fn executing(&mut self, process: ProcessKey, frames: &[Address]) -> Option<(Option<String>, Vec<bool>)> {
+        let executor = *self.executors.get(&process)?;
+        let (space, modules) = self.parts(process);
+        let region = space.find(executor)?;
+        let offset = region.offset.wrapping_add(executor - region.start);
+        let module = region.module;
+        let begin = modules.function(module, modules.address_of(module, offset))?;
+        let is = |frame: &Address| {
+            frame.module == module && modules.function(module, frame.looked_up) == Some(begin)
+        };
+        let executes: Vec<bool> = frames.iter().map(is).collect();
+        let name = modules.get(module).name.clone();
+        executes.contains(&true).then_some((name, executes))
     }
 }
 

@@ -143,9 +143,11 @@ pub struct UserStacks {
     frames_total: usize,
     refused: Refused,
     written: HashMap<ProcessKey, Written>,
-    told: Told,
+    pub(crate) told: Told,
     /// Which functions evaluate interpreted code.
     evaluates: fn(&str) -> bool,
+    /// Addresses within the functions that do so in some processes, whatever their names.
+    pub(crate) executors: HashMap<ProcessKey, u64>,
 }
 
 /// What is known of the code that a process writes at run time.
@@ -182,6 +184,7 @@ impl UserStacks {
             written: HashMap::new(),
             told: Told::default(),
             evaluates: |_| false,
+            executors: HashMap::new(),
         }
     }
 
@@ -224,6 +227,7 @@ impl UserStacks {
     pub fn exec(&mut self, process: ProcessKey) {
         self.spaces.exec(process);
         self.written.remove(&process);
+        self.executors.remove(&process);
         self.told.exit(process);
     }
 
@@ -236,6 +240,7 @@ impl UserStacks {
     pub fn exit(&mut self, process: ProcessKey) {
         self.spaces.exit(process);
         self.written.remove(&process);
+        self.executors.remove(&process);
         self.told.exit(process);
         self.modules.budget.exit(process);
     }
@@ -312,7 +317,7 @@ impl UserStacks {
         for frame in frames.iter().filter(|frame| frame.module != ModuleId::TOLD) {
             self.modules.used_by(frame.module, raw.process);
         }
-        frames.extend(interpreted.iter().filter_map(|one| self.told.interpreted(one)));
+        self.put_interpreted(raw.process, &mut frames, interpreted);
         self.number(frames)
     }
 

@@ -192,6 +192,11 @@ impl FrameTable {
         sections.saturating_add(sections / 2)
     }
 
+    /// Where the function of an address begins.
+    pub(crate) fn function(&self, address: u64) -> Option<u64> {
+        self.sections.iter().find_map(|section| section.start(address))
+    }
+
     /// The rule for the code at an address of the module, if it has been made: it may be that there is none.
     pub(crate) fn known(&mut self, address: u64) -> Option<Option<Arc<Rule>>> {
         if let Some(rule) = self.rules.get(&address) {

@@ -13,6 +13,7 @@ mod java;
 mod naming;
 mod objects;
 mod poll;
+mod ruby;
 mod runtime;
 mod stack;
 #[cfg(test)]

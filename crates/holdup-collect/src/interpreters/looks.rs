@@ -13,7 +13,7 @@ use holdup_evidence::{Ns, ThreadId};
 use holdup_jvm::Running;
 use holdup_proc::blocking::{self, Reader};
 use holdup_proc::{Root, clocks, memory};
-use holdup_runtimes::python::{Interpreter, PythonFrame, Refused, Thread, Unread};
+use holdup_runtimes::interpreted::{Interpreted as Read, Interpreter, Refused, Thread, Unread};
 use holdup_symbols::ProcessKey;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,8 @@ struct Question {
 struct Answer {
     refused: Option<Refused>,
     seen: Vec<Seen>,
+    /// An address within the function that executes, where it is known.
+    executor: Option<u64>,
     /// What it cost.
     cpu: Ns,
 }
@@ -67,7 +69,7 @@ struct Seen {
     /// When reading its frames began, and when it was over.
     from: Ns,
     to: Ns,
-    frames: Vec<PythonFrame>,
+    frames: Vec<Read>,
 }
 
 /// Who is looked at, and when.
@@ -92,6 +94,8 @@ pub(super) struct Looks {
     /// Who was asked about last.
     after: Option<(ProcessKey, u32)>,
     stuck: BTreeSet<u32>,
+    /// Which functions execute, by what answers said since this was asked for last.
+    executors: Vec<(ProcessKey, u64)>,
 }
 
 impl Looks {
@@ -150,6 +154,11 @@ impl Looks {
     /// Processes that could not be read in time.
     pub(super) fn stuck(&self) -> impl Iterator<Item = u32> {
         self.stuck.iter().copied()
+    }
+
+    /// Addresses within the functions that execute, of processes about which answers came since this was asked for last.
+    pub(super) fn executors(&mut self) -> Vec<(ProcessKey, u64)> {
+        std::mem::take(&mut self.executors)
     }
 
     /// Whether there is nobody to look at, and no answer to come.
@@ -247,6 +256,8 @@ impl Looks {
                     self.since = now;
                     self.charge(answer.cpu);
                     refused.extend(answer.refused.map(|refused| (process, refused)));
+                    self.executors
+                        .extend(answer.executor.map(|executor| (process, executor)));
                     for one in answer.seen {
                         let Seen { from, to, .. } = one;
                         let id = (process, one.tid);
@@ -316,7 +327,7 @@ impl Listed {
         self.threads.clear();
         // Of several states of one thread, the first that its interpreter lists.
         for thread in interpreter.threads().unwrap_or_default() {
-            self.threads.entry(thread.tid).or_insert(thread);
+            self.threads.entry(thread.tid()).or_insert(thread);
         }
         self.made = now;
         self.took = thread_cpu().saturating_sub(before);
@@ -337,9 +348,10 @@ fn answerer() -> impl FnMut(Question, Vec<std::os::fd::OwnedFd>) -> Answer {
 impl Child {
     fn answer(&mut self, question: &Question) -> Answer {
         match self.look(question) {
-            Ok((seen, cpu)) => Answer {
+            Ok((seen, executor, cpu)) => Answer {
                 refused: None,
                 seen,
+                executor,
                 cpu,
             },
             Err(refused) => Answer {
@@ -349,8 +361,8 @@ impl Child {
         }
     }
 
-    /// Who was seen, and what that cost.
-    fn look(&mut self, question: &Question) -> Result<(Vec<Seen>, Ns), Refused> {
+    /// Who was seen, in what executes their code, and what that cost.
+    fn look(&mut self, question: &Question) -> Result<(Vec<Seen>, Option<u64>, Ns), Refused> {
         let which = question.which;
         let interpreter = kept_one(&mut self.interpreters, which)?;
         let before = thread_cpu();
@@ -395,7 +407,8 @@ impl Child {
                 break;
             }
         }
-        Ok((seen, thread_cpu().saturating_sub(before)))
+        let executor = interpreter.executor();
+        Ok((seen, executor, thread_cpu().saturating_sub(before)))
     }
 }
 

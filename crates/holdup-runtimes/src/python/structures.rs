@@ -4,16 +4,13 @@
 
 use super::versions::{Layout, Refused};
 use crate::memory::{Memory, Source};
+use crate::pthread;
 
 /// Interpreters of a process that are looked at.
 const INTERPRETERS_MAX: usize = 64;
 
 /// Threads of a process that are looked at.
 const THREADS_MAX: usize = 16_384;
-
-/// Where the C libraries keep a thread's id in what `pthread_self` points to: glibc, musl. Both begin it with a pointer
-/// to itself.
-const TIDS: [u64; 2] = [720, 48];
 
 /// The states of all threads; `None` where a list does not hold together.
 pub(super) fn threads<S: Source>(memory: &mut Memory<S>, layout: &Layout, runtime: u64) -> Option<Vec<u64>> {
@@ -51,26 +48,11 @@ pub(super) fn check<S: Source>(memory: &mut Memory<S>, layout: &Layout, runtime:
 
 /// The kernel's id of a thread, in its own pid namespace.
 pub(super) fn tid<S: Source>(memory: &mut Memory<S>, layout: &Layout, thread: u64) -> Option<u32> {
-    let pthread = memory.word(thread.checked_add(layout.pthread)?)?;
+    let handle = memory.word(thread.checked_add(layout.pthread)?)?;
     // The C library's number is right also after a fork, where some versions leave theirs as it was.
-    if let Some(tid) = of_pthread(memory, pthread) {
+    if let Some(tid) = pthread::tid(memory, handle) {
         return Some(tid);
     }
     let own = memory.word(thread.checked_add(layout.tid?)?)?;
-    plausible(u32::try_from(own).ok()?)
-}
-
-fn of_pthread<S: Source>(memory: &mut Memory<S>, pthread: u64) -> Option<u32> {
-    if pthread == 0 || memory.word(pthread)? != pthread {
-        return None;
-    }
-    // glibc has a second pointer to itself two words on.
-    let glibc = memory.word(pthread.checked_add(16)?)? == pthread;
-    let at = pthread.checked_add(TIDS[usize::from(!glibc)])?;
-    plausible(memory.int(at)?)
-}
-
-/// The kernel gives out no larger ones.
-fn plausible(tid: u32) -> Option<u32> {
-    (1..=1 << 22).contains(&tid).then_some(tid)
+    pthread::plausible(u32::try_from(own).ok()?)
 }

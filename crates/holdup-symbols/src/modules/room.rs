@@ -33,6 +33,11 @@ impl Modules {
         rule
     }
 
+    /// Where the function of an address of a module begins, by frame information that is there already.
+    pub(crate) fn function(&self, id: ModuleId, address: u64) -> Option<u64> {
+        self.get(id).frames.as_ref()?.function(address)
+    }
+
     /// Reads a module's frame information, as far as there is room for it.
     fn make_table(&mut self, asker: &Asker, id: ModuleId) -> Option<()> {
         let module = &self.list[id.0 as usize];

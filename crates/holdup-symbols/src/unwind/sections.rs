@@ -100,6 +100,14 @@ impl DescribedFunctions {
         }
     }
 
+    /// Where the last function begins that begins no later than an address.
+    pub(super) fn start(&self, address: u64) -> Option<u64> {
+        let behind = self.functions.partition_point(|&(start, _)| start <= address);
+        self.functions
+            .get(behind.checked_sub(1)?)
+            .map(|(start, _)| *start)
+    }
+
     /// What it says of an address; `steps` grows by the work that was.
     pub(super) fn find(&self, address: u64, steps: &mut u64) -> Option<Found> {
         let index = self

@@ -1,0 +1,232 @@
+//! Rubies that are installed here, asleep in methods, blocks, evaluated code and C: function, file and line of every frame are compared
+//! with the backtraces that the program itself prints of its threads.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops at what it does not expect"
+)]
+
+mod support;
+
+use holdup_runtimes::memory::PAGE;
+use holdup_runtimes::ruby::{Interpreter, Place, RubyFrame, SYMBOLS, Version, may_be_in};
+use object::{Object, ObjectSegment, ObjectSymbol};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use support::{Running, Sleeper};
+
+/// Threads that sleep for a time, before an empty queue and before a lock. The code around is of each kind that has frames of its own.
+/// `LINES` are those of a long method, whose table of lines has several blocks.
+const PROGRAM: &str = r##"
+require "monitor"
+
+class Shop
+  define_method(:pay) do |item, &wait|
+    [item].each do |one|
+      settle(one, &wait)
+    end
+  end
+
+  def settle(one, &wait)
+    raise ArgumentError if one
+  rescue ArgumentError
+    eval("long_one(&wait)", binding, "evaluated.rb", 7)
+  ensure
+    one = nil
+  end
+
+  def long_one
+    a = 0
+LINES
+    yield a
+  end
+
+  def self.open(&wait)
+    Monitor.new.synchronize do
+      new.send(:pay, "tea", &wait)
+    end
+  end
+end
+
+def deep(left, &block)
+  return block.call if left.zero?
+
+  deep(left - 1, &block)
+end
+
+held = Mutex.new
+held.lock
+waits = [
+  -> { sleep 600 },
+  -> { Queue.new.pop },
+  -> { held.lock },
+  -> { deep(30) { [3, 1].sort_by { |x| sleep 600 } } }
+]
+threads = waits.map do |wait|
+  Thread.new { Shop.open { |a| wait.call } }
+end
+Thread.pass until threads.all?(&:stop?)
+threads.each do |thread|
+  thread.backtrace_locations.each do |at|
+    label = at.label.gsub(/(\A| )[\w:]+[#.](?=\w)/, '\1')
+    puts "#{label}|#{at.absolute_path || at.path}|#{at.lineno}"
+  end
+  puts "end"
+end
+puts "ready"
+$stdout.flush
+threads.first.join
+"##;
+
+/// Lines of the long method.
+const LONG: usize = 700;
+
+/// Rubies in the folders where they usually are, each real file once.
+fn rubies() -> BTreeSet<PathBuf> {
+    let mut folders: Vec<PathBuf> = ["/usr/bin", "/usr/local/bin"].map(PathBuf::from).to_vec();
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    for many in [
+        home.join(".rbenv/versions"),
+        home.join(".rubies"),
+        PathBuf::from("/opt"),
+    ] {
+        let versions = std::fs::read_dir(many).into_iter().flatten().flatten();
+        folders.extend(versions.map(|version| version.path().join("bin")));
+    }
+    let names = [
+        "ruby", "ruby2.7", "ruby3.0", "ruby3.1", "ruby3.2", "ruby3.3", "ruby3.4",
+    ];
+    let files = folders
+        .iter()
+        .flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    files
+        .filter_map(|file| std::fs::canonicalize(file).ok())
+        .collect()
+}
+
+/// Where a process has the interpreter: the file that has its symbols, and where that is mapped.
+fn place(pid: u32) -> Option<Place> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    for line in maps.lines() {
+        let mut fields = line.split_whitespace();
+        let (range, _, offset) = (fields.next()?, fields.next()?, fields.next()?);
+        let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else {
+            continue;
+        };
+        let name = Path::new(path).file_name()?.to_str()?;
+        if offset != "00000000" || !may_be_in(name) {
+            continue;
+        }
+        let begin = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
+        let data = std::fs::read(path).ok()?;
+        let file = object::File::parse(&*data).ok()?;
+        let first = file.segments().map(|segment| segment.address()).min()?;
+        let moved = begin - (first - first % PAGE as u64);
+        let addresses = SYMBOLS.map(|wanted| {
+            let mut symbols = file.dynamic_symbols();
+            let found = symbols.find(|symbol| symbol.name() == Ok(wanted) && symbol.is_definition());
+            found.map(|symbol| symbol.address() + moved)
+        });
+        if let Some(place) = Place::of(&addresses) {
+            return Some(place);
+        }
+    }
+    None
+}
+
+/// Function, file and line. Of methods written in C, and of those that are part of Ruby itself, the program prints its caller's place.
+fn same(frame: &RubyFrame, said: &str) -> bool {
+    let mut said = said.split('|');
+    let [label, file, line] = [(); 3].map(|()| said.next());
+    let of_ruby = frame
+        .frame
+        .file
+        .as_deref()
+        .is_none_or(|file| file.starts_with("<internal:"));
+    frame.frame.symbol.as_deref() == label
+        && (of_ruby
+            || frame.frame.file.as_deref() == file
+                && frame.frame.line.map(|line| line.to_string()).as_deref() == line)
+}
+
+fn shown(frames: &[RubyFrame]) -> Vec<String> {
+    let each = frames.iter().map(|one| {
+        let (name, file) = (&one.frame.symbol, &one.frame.file);
+        let [name, file] = [name, file].map(|text| text.as_deref().unwrap_or_default());
+        format!("{name}|{file}|{}", one.frame.line.unwrap_or_default())
+    });
+    each.collect()
+}
+
+/// Reads a sleeper of this interpreter; its version, and how many frames were right.
+fn reads(ruby: &Path, file: &Path) -> (Version, usize) {
+    let mut child = Command::new(ruby)
+        .arg(file)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = child.stdout.take().unwrap();
+    let child = Sleeper(child);
+    let mut backtraces: Vec<Vec<String>> = vec![Vec::new()];
+    for line in BufReader::new(output).lines().map(Result::unwrap) {
+        match line.as_str() {
+            "ready" => break,
+            "end" => backtraces.push(Vec::new()),
+            _ => backtraces.last_mut().unwrap().push(line),
+        }
+    }
+    assert_eq!(backtraces.pop(), Some(Vec::new()), "{}", ruby.display());
+    assert_eq!(backtraces.len(), 4, "{}", ruby.display());
+    let pid = child.0.id();
+    let place = place(pid).unwrap_or_else(|| panic!("{}: no ruby_version", ruby.display()));
+    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
+    let mut interpreter = Interpreter::find(memory, place).unwrap();
+    let threads = interpreter.threads().unwrap();
+    assert_eq!(threads.len(), 5, "{}", ruby.display());
+    let stacks: Vec<Vec<RubyFrame>> = threads
+        .iter()
+        .map(|thread| interpreter.frames_of(*thread).unwrap())
+        .collect();
+    let mut right = 0;
+    for said in &backtraces {
+        let equal = |frames: &&Vec<RubyFrame>| {
+            frames.len() == said.len() && frames.iter().zip(said).all(|(frame, said)| same(frame, said))
+        };
+        assert!(
+            stacks.iter().any(|frames| equal(&frames)),
+            "{}: {said:#?} is none of {:#?}",
+            ruby.display(),
+            stacks.iter().map(|frames| shown(frames)).collect::<Vec<_>>()
+        );
+        right += said.len();
+    }
+    // The main thread waits for the first of them.
+    let main = interpreter.frames(pid).unwrap();
+    let names: Vec<&str> = main
+        .iter()
+        .filter_map(|one| one.frame.symbol.as_deref())
+        .collect();
+    assert_eq!(names, ["join", "<main>"], "{}", ruby.display());
+    assert!(main[1].entry && interpreter.executor().is_some());
+    (interpreter.version(), right)
+}
+
+#[test]
+fn sleepers_of_all_installed_versions_are_read() {
+    let folder = std::env::temp_dir().join(format!("holdup-rubies-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("asleep.rb");
+    std::fs::write(&file, PROGRAM.replace("LINES", &"    a += 1\n".repeat(LONG))).unwrap();
+    let read: Vec<(PathBuf, (Version, usize))> = rubies()
+        .into_iter()
+        .map(|ruby| (ruby.clone(), reads(&ruby, &file)))
+        .collect();
+    std::fs::remove_dir_all(&folder).unwrap();
+    for (ruby, (version, right)) in &read {
+        eprintln!("{}: Ruby {version}, {right} of {right} frames", ruby.display());
+    }
+    assert!(!read.is_empty(), "no Ruby is installed: install ruby");
+}
