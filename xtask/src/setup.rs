@@ -44,6 +44,7 @@ pub(crate) const TEST: Packages = Packages {
         "golang-go",
         "iproute2",
         "libcap2-bin",
+        "php-cli",
         "procps",
         "protobuf-compiler",
         "python3",

@@ -13,7 +13,8 @@ use super::behind::{Answerer, Readers};
 use holdup_evidence::{NotMeasured, Ns, Seq, ThreadId, UserStackId, Wait};
 use holdup_jvm::Running;
 use holdup_proc::{Root, clocks as clock, memory, sampling::clocks};
-use holdup_runtimes::python::{self, Interpreter, Place, PythonFrame, Refused, SYMBOLS, Version};
+use holdup_runtimes::interpreted::{self, Interpreted as Read, Interpreter, Kind, Lasting, Place, Refused};
+use holdup_runtimes::python;
 use holdup_symbols::{Interpreted, ProcessKey, UserStacks};
 use looks::{Looks, thread_cpu};
 use refused::RefusedOnes;
@@ -57,7 +58,7 @@ struct Question {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Answer {
     /// The frames, and what was counted before and after.
-    Frames(Vec<PythonFrame>, Turns),
+    Frames(Vec<Read>, Turns),
     /// Of this thread nothing could be read, or it ran.
     Nothing,
     /// Of no thread of this interpreter anything can be read.
@@ -102,12 +103,12 @@ impl Default for Interpreters {
 
 /// Whether a function of an interpreter evaluates interpreted code.
 pub(super) fn evaluates(symbol: &str) -> bool {
-    python::evaluates(symbol)
+    interpreted::evaluates(symbol)
 }
 
-/// Whether a file may hold CPython: the program, or the library where it is embedded.
+/// Whether a file may hold an interpreter: the program, or the library where it is embedded.
 fn may_hold(file: &str) -> bool {
-    file.strip_prefix("lib").unwrap_or(file).starts_with("python3")
+    Kind::ALL.iter().any(|kind| kind.may_be_in()(file))
 }
 
 impl Interpreters {
@@ -141,11 +142,12 @@ impl Interpreters {
     /// A process has mapped a file.
     pub(super) fn mapped(&mut self, process: ProcessKey, pid: u32, path: &str) {
         let file = path.rsplit('/').next().unwrap_or(path);
-        if let Some(version) = Version::of_file(file)
-            && version < Version::FIRST
+        if let Some(version) = python::Version::of_file(file)
+            && version < python::Version::FIRST
         {
             // The oldest of them do not even export where their state is.
-            self.refused.add(pid, Refused::Unsupported(version));
+            self.refused
+                .add(pid, python::Refused::Unsupported(version).into());
         } else if may_hold(file) {
             self.looks.hold(process, pid);
             if let Some(Known::None(looks)) = self.known.get_mut(&process) {
@@ -240,9 +242,9 @@ impl Interpreters {
         let Some(Known::There(which, tries, _)) = self.known.get(&process).copied() else {
             return;
         };
-        let now = match refused {
-            Refused::NoVersion | Refused::Unsupported(_) | Refused::FreeThreaded(_) => true,
-            Refused::Implausible(_) | Refused::NoThreads(_) | Refused::Memory => tries >= TRIES,
+        let now = match refused.lasting() {
+            Lasting::ForEver => true,
+            Lasting::Perhaps | Lasting::UntilItRuns => tries >= TRIES,
         };
         let known = if now {
             self.refused.add(which.pid, refused);
@@ -259,15 +261,12 @@ impl Interpreters {
         if let Known::None(looks) = known
             && *looks < LOOKS
         {
-            *known = match stacks.find(process, pid, may_hold, &SYMBOLS) {
-                Some(found) => {
-                    let mut addresses = found.addresses.into_iter();
-                    let runtime = addresses.next().flatten()?;
-                    let place = Place {
-                        runtime,
-                        number: addresses.next().flatten(),
-                        named: Version::of_file(&found.file),
-                    };
+            let mut places = Kind::ALL.iter().filter_map(|kind| {
+                let found = stacks.find(process, pid, kind.may_be_in(), kind.symbols())?;
+                kind.place(&found.addresses, &found.file)
+            });
+            *known = match places.next() {
+                Some(place) => {
                     let number = self.found;
                     self.found = self.found.wrapping_add(1);
                     Known::There(Which { pid, number, place }, 0, 0)
@@ -283,10 +282,10 @@ impl Interpreters {
 }
 
 /// As they stand in a stack.
-fn interpreted(frames: Vec<PythonFrame>) -> impl Iterator<Item = Interpreted> {
+fn interpreted(frames: Vec<Read>) -> impl Iterator<Item = Interpreted> {
     frames
         .into_iter()
-        .map(|PythonFrame { frame, entry }| Interpreted { frame, entry })
+        .map(|Read { frame, entry }| Interpreted { frame, entry })
 }
 
 /// Interpreters that a child has found out about, by number.
@@ -300,23 +299,28 @@ fn answerer() -> Answerer<Question, Answer> {
 }
 
 /// An interpreter, found out about if it is new.
-fn kept_one(kept: &mut Kept, which: Which) -> Result<&mut Interpreter<Running>, Refused> {
+fn kept_one<'a>(
+    root: &Root,
+    kept: &'a mut Kept,
+    which: Which,
+) -> Result<&'a mut Interpreter<Running>, Refused> {
     // Where reading memory would end this process, it is not tried.
-    if memory::is_refused(which.pid, which.place.runtime) {
-        return Err(Refused::Memory);
+    if memory::is_refused(which.pid, which.place.address()) {
+        return Err(which.place.refused_memory());
     }
     if !kept.contains_key(&which.number) {
         if kept.len() >= KEPT {
             kept.clear();
         }
-        let interpreter = Interpreter::find(Running(which.pid), which.place)?;
+        let main = memory::inside(root, which.pid).ok_or(which.place.refused_memory())?;
+        let interpreter = Interpreter::find(Running(which.pid), which.place, main)?;
         kept.insert(which.number, interpreter);
     }
-    kept.get_mut(&which.number).ok_or(Refused::Memory)
+    kept.get_mut(&which.number).ok_or(which.place.refused_memory())
 }
 
 fn answer(root: &Root, kept: &mut Kept, Question { which, tid }: Question) -> Answer {
-    let interpreter = match kept_one(kept, which) {
+    let interpreter = match kept_one(root, kept, which) {
         Ok(interpreter) => interpreter,
         Err(refused) => return Answer::Refused(refused),
     };

@@ -24,6 +24,8 @@ pub enum Language {
     Python,
     /// JavaScript, by the engine's structures.
     JavaScript,
+    /// PHP, by the interpreter's structures.
+    Php,
     /// The kernel.
     Kernel,
 }

@@ -9,6 +9,7 @@ pub mod functions;
 pub mod go;
 pub mod java;
 pub mod javascript;
+pub mod php;
 pub mod python;
 pub mod system_calls;
 pub mod user_code;

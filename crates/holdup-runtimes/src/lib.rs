@@ -8,6 +8,8 @@
 //! error.
 
 pub mod go;
+pub mod interpreted;
 pub mod memory;
 pub mod node;
+pub mod php;
 pub mod python;

@@ -57,10 +57,11 @@ enum Category {
     Java,
     Python,
     JavaScript,
+    Php,
 }
 
 impl Category {
-    const ALL: [(Category, &'static str, &'static str); 8] = [
+    const ALL: [(Category, &'static str, &'static str); 9] = [
         // The profiler looks for one that is grey.
         (Category::Other, "Other", "grey"),
         (Category::Running, "Running", "green"),
@@ -70,6 +71,7 @@ impl Category {
         (Category::Java, "Java", "yellow"),
         (Category::Python, "Python", "blue"),
         (Category::JavaScript, "JavaScript", "purple"),
+        (Category::Php, "PHP", "lightblue"),
     ];
 
     fn index(self) -> u32 {
@@ -82,6 +84,7 @@ impl Category {
             Kind::Java => Category::Java,
             Kind::Python => Category::Python,
             Kind::JavaScript => Category::JavaScript,
+            Kind::Php => Category::Php,
             Kind::Process | Kind::Thread | Kind::Native | Kind::Inlined => Category::Other,
         }
     }

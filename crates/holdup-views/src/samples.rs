@@ -32,6 +32,8 @@ pub(crate) enum Kind {
     Python,
     /// JavaScript.
     JavaScript,
+    /// PHP.
+    Php,
     /// The kernel.
     Kernel,
 }
@@ -170,6 +172,7 @@ impl Place {
             Language::Java => Kind::Java,
             Language::Python => Kind::Python,
             Language::JavaScript => Kind::JavaScript,
+            Language::Php => Kind::Php,
             Language::Native if frame.inlined => Kind::Inlined,
             Language::Native => Kind::Native,
         };

@@ -5,11 +5,11 @@
 //! own code that is the innermost function with a name. In a library it is the outermost: what the program
 //! called (`RAND_status`), not what the library does inside. Code without names is named by module and offset.
 //! Where there are Java frames, one of those asked: what is under them is the virtual machine. Where there are Python frames, the
-//! innermost one that is neither of the standard library nor of an installed package; likewise of JavaScript.
+//! innermost one that is neither of the standard library nor of an installed package; likewise of JavaScript and PHP.
 
 use holdup_evidence::{Frame, Language};
 use holdup_knowledge::user_code::of_c_library;
-use holdup_knowledge::{java, javascript, python};
+use holdup_knowledge::{java, javascript, php, python};
 
 /// Functions that every program or thread starts in.
 const START: &[&str] = &[
@@ -105,6 +105,18 @@ fn in_javascript(stack: &[Frame]) -> Option<Asking> {
     })
 }
 
+/// Of a script's frames: who asked, or, where none is the program's own, what the program began with.
+fn in_script(stack: &[Frame], language: Language, of_library: fn(&str) -> bool) -> Option<Asking> {
+    let frames = || stack.iter().filter(|frame| frame.language == language);
+    let own = frames().find(|frame| !of_library(frame.file.as_deref().unwrap_or_default()));
+    let asker = own.or_else(|| frames().next_back())?;
+    Some(Asking {
+        frame: asker.symbol.clone(),
+        module: None,
+        named: asker.symbol.is_some(),
+    })
+}
+
 /// Chooses; nothing when there is no frame that could be it.
 pub fn choose(stack: &[Frame]) -> Asking {
     if let Some(asking) = in_java(stack) {
@@ -114,6 +126,9 @@ pub fn choose(stack: &[Frame]) -> Asking {
         return asking;
     }
     if let Some(asking) = in_javascript(stack) {
+        return asking;
+    }
+    if let Some(asking) = in_script(stack, Language::Php, php::of_library) {
         return asking;
     }
     let left: Vec<&Frame> = stack
@@ -318,6 +333,38 @@ mod tests {
             choose(&installed[2..]).frame.as_deref(),
             Some("processTicksAndRejections")
         );
+    }
+
+    #[test]
+    fn the_innermost_function_of_a_php_program_asks() {
+        let php = |symbol: &str, file: Option<&str>| Frame {
+            symbol: Some(symbol.to_owned()),
+            file: file.map(str::to_owned),
+            language: Language::Php,
+            ..Frame::default()
+        };
+        let mut frames = stack(&[("libc.so.6", Some("poll"), 1), ("php8.2", None, 7)]);
+        frames.extend([
+            php("curl_exec", None),
+            php(
+                "GuzzleHttp\\Client::request",
+                Some("/srv/vendor/guzzle/Client.php"),
+            ),
+            php("fetch_prices", Some("/srv/shop/prices.php")),
+            php("{main}", Some("/srv/shop/index.php")),
+        ]);
+        frames.extend(stack(&[("php8.2", Some("zend_execute"), 7)]));
+        let asking = choose(&frames);
+        assert_eq!(
+            (asking.frame.as_deref(), asking.module),
+            (Some("fetch_prices"), None)
+        );
+        let installed = [
+            php("sleep", None),
+            php("wait", Some("/usr/share/php/Wait.php")),
+            php("{main}", Some("/srv/shop/vendor/bin/worker.php")),
+        ];
+        assert_eq!(choose(&installed).frame.as_deref(), Some("{main}"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use holdup_evidence::{Ns, ThreadId};
 use holdup_jvm::Running;
 use holdup_proc::blocking::{self, Reader};
 use holdup_proc::{Root, clocks, memory};
-use holdup_runtimes::python::{Interpreter, PythonFrame, Refused, Thread, Unread};
+use holdup_runtimes::interpreted::{Interpreted as Read, Interpreter, Refused, Thread, Unread};
 use holdup_symbols::ProcessKey;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ struct Seen {
     /// When reading its frames began, and when it was over.
     from: Ns,
     to: Ns,
-    frames: Vec<PythonFrame>,
+    frames: Vec<Read>,
 }
 
 /// Who is looked at, and when.
@@ -316,7 +316,7 @@ impl Listed {
         self.threads.clear();
         // Of several states of one thread, the first that its interpreter lists.
         for thread in interpreter.threads().unwrap_or_default() {
-            self.threads.entry(thread.tid).or_insert(thread);
+            self.threads.entry(thread.tid()).or_insert(thread);
         }
         self.made = now;
         self.took = thread_cpu().saturating_sub(before);
@@ -352,7 +352,7 @@ impl Child {
     /// Who was seen, and what that cost.
     fn look(&mut self, question: &Question) -> Result<(Vec<Seen>, Ns), Refused> {
         let which = question.which;
-        let interpreter = kept_one(&mut self.interpreters, which)?;
+        let interpreter = kept_one(&self.root, &mut self.interpreters, which)?;
         let before = thread_cpu();
         if self.listed.len() >= KEPT && !self.listed.contains_key(&which.number) {
             self.listed.clear();

@@ -3,7 +3,7 @@
 //! In: a process, and why its interpreter was refused. Out: a sentence for each reason.
 
 use holdup_evidence::NotMeasured;
-use holdup_runtimes::python::Refused;
+use holdup_runtimes::interpreted::{Kind, Lasting, Refused};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many processes are named in a sentence.
@@ -14,16 +14,16 @@ const COUNTED_MAX: usize = 1024;
 
 /// Those that were refused.
 #[derive(Debug, Default)]
-pub(super) struct RefusedOnes(BTreeMap<String, BTreeSet<u32>>);
+pub(super) struct RefusedOnes(BTreeMap<(Kind, String), BTreeSet<u32>>);
 
 impl RefusedOnes {
     /// A process's interpreter is not read.
     pub(super) fn add(&mut self, pid: u32, refused: Refused) {
-        // Without threads it has no frames.
-        if matches!(refused, Refused::NoThreads(_)) {
+        // So far it has no frames.
+        if refused.lasting() == Lasting::UntilItRuns {
             return;
         }
-        let pids = self.0.entry(refused.to_string()).or_default();
+        let pids = self.0.entry((refused.kind(), refused.to_string())).or_default();
         if pids.len() < COUNTED_MAX {
             pids.insert(pid);
         }
@@ -31,16 +31,20 @@ impl RefusedOnes {
 
     /// What was not measured because of it.
     pub(super) fn told(&self) -> impl Iterator<Item = NotMeasured> {
-        self.0.iter().map(|(why, pids)| {
+        self.0.iter().map(|((kind, why), pids)| {
             let named: Vec<String> = pids.iter().take(NAMED_MAX).map(u32::to_string).collect();
             let more = match pids.len().saturating_sub(NAMED_MAX) {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
             NotMeasured {
-                what: format!("Python functions in stacks of process {}{more}", named.join(", ")),
+                what: format!(
+                    "{} functions in stacks of process {}{more}",
+                    kind.language(),
+                    named.join(", ")
+                ),
                 why: why.clone(),
-                fix: "CPython 3.8 to 3.14 is read; causes and times are complete".to_owned(),
+                fix: format!("{} is read; causes and times are complete", kind.versions()),
             }
         })
     }
@@ -49,6 +53,7 @@ impl RefusedOnes {
 #[cfg(test)]
 mod tests {
     use super::RefusedOnes;
+    use holdup_runtimes::php;
     use holdup_runtimes::python::{Refused, Version};
 
     #[test]
@@ -56,10 +61,12 @@ mod tests {
         let old = Version { major: 3, minor: 7 };
         let mut refused = RefusedOnes::default();
         for pid in 1..=8 {
-            refused.add(pid, Refused::Unsupported(old));
+            refused.add(pid, Refused::Unsupported(old).into());
         }
-        refused.add(9, Refused::NoVersion);
-        refused.add(10, Refused::NoThreads(old));
+        refused.add(9, Refused::NoVersion.into());
+        refused.add(10, Refused::NoThreads(old).into());
+        let threads = php::Version { major: 8, minor: 2 };
+        refused.add(11, php::Refused::ThreadSafe(threads).into());
         let told: Vec<_> = refused.told().map(|one| (one.what, one.why)).collect();
         let said = |what: &str, why: &str| (what.to_owned(), why.to_owned());
         let expected = [
@@ -70,6 +77,10 @@ mod tests {
             said(
                 "Python functions in stacks of process 9",
                 "the version of CPython is not known",
+            ),
+            said(
+                "PHP functions in stacks of process 11",
+                "the thread-safe build of PHP 8.2 is not supported",
             ),
         ];
         assert_eq!(told, expected);

@@ -261,6 +261,7 @@ fn kind(language: Language) -> TreeFrameKind {
         Language::Java => TreeFrameKind::Java,
         Language::Python => TreeFrameKind::Python,
         Language::JavaScript => TreeFrameKind::JavaScript,
+        Language::Php => TreeFrameKind::Php,
     }
 }
 

@@ -109,6 +109,8 @@ pub enum TreeFrameKind {
     /// A function in JavaScript.
     #[serde(rename = "javascript")]
     JavaScript,
+    /// A function in PHP.
+    Php,
     /// A cause.
     Cause,
     /// Something else.

@@ -11,11 +11,11 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
+pub use crate::interpreted::{Interpreted as PythonFrame, Unread};
 pub use versions::{Refused, SYMBOLS, Version};
 
 use crate::memory::{Memory, Source};
 use code::Code;
-use holdup_evidence::Frame;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,15 +23,6 @@ use versions::Layout;
 
 /// The function that evaluates Python code. A frame of it stands for frames of Python.
 const EVALUATES: &str = "_PyEval_EvalFrameDefault";
-
-/// A frame of Python.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PythonFrame {
-    /// What it is called, and where it stands.
-    pub frame: Arc<Frame>,
-    /// Whether it is the outermost of those that share one call of the evaluation function.
-    pub entry: bool,
-}
 
 /// A thread of Python, as it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,20 +42,6 @@ pub struct Place {
     pub number: Option<u64>,
     /// The version that its file's name says.
     pub named: Option<Version>,
-}
-
-/// Why a thread's frames are not read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
-pub enum Unread {
-    /// The interpreter is not one that can be read.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// No thread of Python has this id.
-    #[error("the interpreter has no such thread")]
-    NoThread,
-    /// What was read does not hold together: it changed meanwhile, or is not there.
-    #[error("its structures changed while they were read")]
-    Torn,
 }
 
 /// An interpreter whose structures are known.
@@ -142,6 +119,12 @@ impl<S: Source> Interpreter<S> {
         }
         self.walk(thread.state)
     }
+}
+
+/// Whether a file may hold CPython: the program, or the library where it is embedded.
+#[must_use]
+pub fn may_be_in(file: &str) -> bool {
+    file.strip_prefix("lib").unwrap_or(file).starts_with("python3")
 }
 
 /// Whether a function of the interpreter evaluates Python code.

@@ -199,7 +199,8 @@ fn described(minor: u8, free_threaded: bool) -> Written {
 }
 
 fn read(image: Written, minor: u8) -> Result<Vec<PythonFrame>, Unread> {
-    Interpreter::find(image, place(minor))?.frames(TID)
+    let found = Interpreter::find(image, place(minor));
+    found.map_err(|_| Unread::Torn)?.frames(TID)
 }
 
 fn shown(frames: &[PythonFrame]) -> Vec<(&str, u32)> {

@@ -1,0 +1,268 @@
+//! Interpreters whose frames are read from outside while their threads sleep: one of several.
+//!
+//! In: where a process has an interpreter, and which one. Out: its threads, and the frames of each. What they are read by is each
+//! interpreter's own ([`crate::python`], [`crate::php`]).
+
+use crate::memory::Source;
+use crate::{php, python};
+use holdup_evidence::Frame;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A frame of interpreted code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interpreted {
+    /// What it is called, and where it stands.
+    pub frame: Arc<Frame>,
+    /// Whether it is the outermost of those that share one call of the evaluation function.
+    pub entry: bool,
+}
+
+/// Why a thread's frames are not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum Unread {
+    /// No thread of the interpreter has this id.
+    #[error("the interpreter has no such thread")]
+    NoThread,
+    /// What was read does not hold together: it changed meanwhile, or is not there.
+    #[error("its structures changed while they were read")]
+    Torn,
+}
+
+/// Which interpreter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Kind {
+    /// CPython.
+    Python,
+    /// PHP.
+    Php,
+}
+
+/// Where an interpreter is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// CPython.
+    Python(python::Place),
+    /// PHP.
+    Php(php::Place),
+}
+
+/// Why an interpreter's frames are not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum Refused {
+    /// CPython.
+    #[error(transparent)]
+    Python(#[from] python::Refused),
+    /// PHP.
+    #[error(transparent)]
+    Php(#[from] php::Refused),
+}
+
+/// For how long an interpreter is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasting {
+    /// It is not one that can be read.
+    ForEver,
+    /// It may be what it seems not to be, once it has started.
+    Perhaps,
+    /// It starts or ends: so far nothing runs in it.
+    UntilItRuns,
+}
+
+/// A thread of an interpreter, as it was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thread {
+    /// CPython.
+    Python(python::Thread),
+    /// The thread of this id.
+    Named(u32),
+}
+
+/// An interpreter whose structures are known.
+#[derive(Debug)]
+pub enum Interpreter<S> {
+    /// CPython.
+    Python(Box<python::Interpreter<S>>),
+    /// PHP.
+    Php(php::Interpreter<S>),
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 2] = [Kind::Python, Kind::Php];
+
+    /// Whether a file may hold it, by its base name.
+    #[must_use]
+    pub fn may_be_in(self) -> fn(&str) -> bool {
+        match self {
+            Kind::Python => python::may_be_in,
+            Kind::Php => php::may_be_in,
+        }
+    }
+
+    /// The symbols by which it is found; without the first it is not there.
+    #[must_use]
+    pub fn symbols(self) -> &'static [&'static str] {
+        match self {
+            Kind::Python => &python::SYMBOLS,
+            Kind::Php => &php::SYMBOLS,
+        }
+    }
+
+    /// Where it is: the addresses of its symbols, in their order, and the base name of the file that has them.
+    #[must_use]
+    pub fn place(self, addresses: &[Option<u64>], file: &str) -> Option<Place> {
+        let first = addresses.first().copied().flatten()?;
+        let second = addresses.get(1).copied().flatten();
+        Some(match self {
+            Kind::Python => Place::Python(python::Place {
+                runtime: first,
+                number: second,
+                named: python::Version::of_file(file),
+            }),
+            Kind::Php => Place::Php(php::Place {
+                modules: first,
+                running: second,
+            }),
+        })
+    }
+
+    /// What its frames are frames of.
+    #[must_use]
+    pub fn language(self) -> &'static str {
+        match self {
+            Kind::Python => "Python",
+            Kind::Php => "PHP",
+        }
+    }
+
+    /// Which versions are read.
+    #[must_use]
+    pub fn versions(self) -> &'static str {
+        match self {
+            Kind::Python => "CPython 3.8 to 3.14",
+            Kind::Php => "PHP 7.4 or 8.1 to 8.5 without threads",
+        }
+    }
+}
+
+/// Whether a function of an interpreter evaluates interpreted code.
+#[must_use]
+pub fn evaluates(symbol: &str) -> bool {
+    python::evaluates(symbol) || php::evaluates(symbol)
+}
+
+impl Place {
+    /// An address in the interpreter's memory.
+    #[must_use]
+    pub fn address(self) -> u64 {
+        match self {
+            Place::Python(place) => place.runtime,
+            Place::Php(place) => place.modules,
+        }
+    }
+
+    /// That its memory cannot be read.
+    #[must_use]
+    pub fn refused_memory(self) -> Refused {
+        match self {
+            Place::Python(_) => python::Refused::Memory.into(),
+            Place::Php(_) => php::Refused::Memory.into(),
+        }
+    }
+}
+
+impl Refused {
+    /// Which interpreter it is.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        match self {
+            Refused::Python(_) => Kind::Python,
+            Refused::Php(_) => Kind::Php,
+        }
+    }
+
+    /// For how long that is so.
+    #[must_use]
+    pub fn lasting(self) -> Lasting {
+        match self {
+            Refused::Python(refused) => match refused {
+                python::Refused::NoVersion
+                | python::Refused::Unsupported(_)
+                | python::Refused::FreeThreaded(_) => Lasting::ForEver,
+                python::Refused::NoThreads(_) => Lasting::UntilItRuns,
+                python::Refused::Implausible(_) | python::Refused::Memory => Lasting::Perhaps,
+            },
+            Refused::Php(refused) => match refused {
+                php::Refused::Unsupported(_) | php::Refused::ThreadSafe(_) | php::Refused::DebugBuild(_) => {
+                    Lasting::ForEver
+                }
+                php::Refused::NoModules => Lasting::UntilItRuns,
+                php::Refused::NoVersion | php::Refused::Implausible(_) | php::Refused::Memory => {
+                    Lasting::Perhaps
+                }
+            },
+        }
+    }
+}
+
+impl Thread {
+    /// Its id in its own pid namespace.
+    #[must_use]
+    pub fn tid(self) -> u32 {
+        match self {
+            Thread::Python(thread) => thread.tid,
+            Thread::Named(tid) => tid,
+        }
+    }
+}
+
+impl<S: Source> Interpreter<S> {
+    /// Finds out how an interpreter's structures are laid out. `main`: the process's first thread, by its id in its own pid namespace.
+    ///
+    /// # Errors
+    /// When it is one that is not read, or its structures are not where they should be.
+    pub fn find(source: S, place: Place, main: u32) -> Result<Interpreter<S>, Refused> {
+        Ok(match place {
+            Place::Python(place) => Interpreter::Python(Box::new(python::Interpreter::find(source, place)?)),
+            Place::Php(place) => Interpreter::Php(php::Interpreter::find(source, place, main)?),
+        })
+    }
+
+    /// The frames of a thread, innermost first. `tid`: its id in its own pid namespace.
+    ///
+    /// # Errors
+    /// When it is none of its threads, or what was read does not hold together.
+    pub fn frames(&mut self, tid: u32) -> Result<Vec<Interpreted>, Unread> {
+        match self {
+            Interpreter::Python(interpreter) => interpreter.frames(tid),
+            Interpreter::Php(interpreter) => interpreter.frames(tid),
+        }
+    }
+
+    /// All its threads, for [`Interpreter::frames_of`]: it finds a thread faster than [`Interpreter::frames`] does.
+    ///
+    /// # Errors
+    /// When what was read does not hold together.
+    pub fn threads(&mut self) -> Result<Vec<Thread>, Unread> {
+        match self {
+            Interpreter::Python(interpreter) => {
+                let threads = interpreter.threads()?;
+                Ok(threads.into_iter().map(Thread::Python).collect())
+            }
+            Interpreter::Php(interpreter) => Ok(vec![Thread::Named(interpreter.main())]),
+        }
+    }
+
+    /// The frames of a thread that was found before, innermost first.
+    ///
+    /// # Errors
+    /// When the thread has ended since, or what was read does not hold together.
+    pub fn frames_of(&mut self, thread: Thread) -> Result<Vec<Interpreted>, Unread> {
+        match (self, thread) {
+            (Interpreter::Python(interpreter), Thread::Python(thread)) => interpreter.frames_of(thread),
+            (Interpreter::Python(_), Thread::Named(_)) => Err(Unread::NoThread),
+            (Interpreter::Php(interpreter), thread) => interpreter.frames(thread.tid()),
+        }
+    }
+}
