@@ -24,9 +24,9 @@ const PLACE: Place = Place {
 /// Version, interface, and where the innermost call, files, instructions, a generator's own call, its parent and its stand-in are.
 type Table = ((u8, u8), u32, [u64; 6]);
 
-const OLD: Table = ((7, 4), 2019_09_02, [488, 136, 64, 64, 160, 200]);
-const NEW: Table = ((8, 2), 2022_08_29, [488, 152, 88, 56, 152, 184]);
-const NEWEST: Table = ((8, 5), 2025_09_25, [512, 168, 104, 56, 152, 184]);
+const OLD: Table = ((7, 4), 20_190_902, [488, 136, 64, 64, 160, 200]);
+const NEW: Table = ((8, 2), 20_220_829, [488, 152, 88, 56, 152, 184]);
+const NEWEST: Table = ((8, 5), 20_250_925, [512, 168, 104, 56, 152, 184]);
 
 fn put_text(image: &mut Written, number: u64, text: &str) -> u64 {
     let at = TEXTS + number * 0x200;
@@ -168,15 +168,15 @@ fn what_cannot_be_read_is_refused_with_a_reason() {
         Refused::Implausible(version(8, 2))
     );
     assert_eq!(
-        refused("8.6.0\0", 2026_09_25, [0, 0]),
+        refused("8.6.0\0", 20_260_925, [0, 0]),
         Refused::Unsupported(version(8, 6))
     );
     assert_eq!(
-        refused("7.3.9\0", 2018_07_31, [0, 0]),
+        refused("7.3.9\0", 20_180_731, [0, 0]),
         Refused::Unsupported(version(7, 3))
     );
     assert_eq!(refused("dev\0", 1, [0, 0]), Refused::NoVersion);
-    assert_eq!(refused("4.6.0\0", 2026_09_25, [0, 0]), Refused::NoVersion);
+    assert_eq!(refused("4.6.0\0", 20_260_925, [0, 0]), Refused::NoVersion);
     let mut early = image(NEW);
     put_modules(&mut early, "4.2.36\0", interface, [0, 0]);
     let frames = Interpreter::find(early, PLACE, MAIN).unwrap().frames(MAIN);

@@ -98,14 +98,14 @@ const fn table(major: u8, minor: u8, interface: u32, offsets: [u64; 6]) -> (u32,
     (interface, layout)
 }
 
-/// Patch releases keep the structures: modules are built for the interface, and look into them.
+/// Interfaces are numbered by the day. Patch releases keep the structures: modules are built for the interface, and look into them.
 const LAYOUTS: [(u32, Layout); 6] = [
-    table(7, 4, 2019_09_02, [488, 136, 64, 64, 160, 200]),
-    table(8, 1, 2021_09_02, [488, 144, 72, 56, 152, 184]),
-    table(8, 2, 2022_08_29, [488, 152, 88, 56, 152, 184]),
-    table(8, 3, 2023_08_31, [488, 144, 80, 56, 152, 184]),
-    table(8, 4, 2024_09_24, [488, 168, 104, 56, 152, 184]),
-    table(8, 5, 2025_09_25, [512, 168, 104, 56, 152, 184]),
+    table(7, 4, 20_190_902, [488, 136, 64, 64, 160, 200]),
+    table(8, 1, 20_210_902, [488, 144, 72, 56, 152, 184]),
+    table(8, 2, 20_220_829, [488, 152, 88, 56, 152, 184]),
+    table(8, 3, 20_230_831, [488, 144, 80, 56, 152, 184]),
+    table(8, 4, 20_240_924, [488, 168, 104, 56, 152, 184]),
+    table(8, 5, 20_250_925, [512, 168, 104, 56, 152, 184]),
 ];
 
 impl Layout {
