@@ -26,6 +26,8 @@ pub enum Language {
     JavaScript,
     /// PHP, by the interpreter's structures.
     Php,
+    /// Perl, by the interpreter's structures.
+    Perl,
     /// The kernel.
     Kernel,
 }

@@ -9,6 +9,7 @@ pub mod functions;
 pub mod go;
 pub mod java;
 pub mod javascript;
+pub mod perl;
 pub mod php;
 pub mod python;
 pub mod system_calls;

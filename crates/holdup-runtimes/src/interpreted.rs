@@ -1,10 +1,10 @@
 //! Interpreters whose frames are read from outside while their threads sleep: one of several.
 //!
 //! In: where a process has an interpreter, and which one. Out: its threads, and the frames of each. What they are read by is each
-//! interpreter's own ([`crate::python`], [`crate::php`]).
+//! interpreter's own ([`crate::python`], [`crate::php`], [`crate::perl`]).
 
 use crate::memory::Source;
-use crate::{php, python};
+use crate::{perl, php, python};
 use holdup_evidence::Frame;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -36,6 +36,8 @@ pub enum Kind {
     Python,
     /// PHP.
     Php,
+    /// Perl.
+    Perl,
 }
 
 /// Where an interpreter is.
@@ -45,6 +47,8 @@ pub enum Place {
     Python(python::Place),
     /// PHP.
     Php(php::Place),
+    /// Perl.
+    Perl(perl::Place),
 }
 
 /// Why an interpreter's frames are not read.
@@ -56,6 +60,9 @@ pub enum Refused {
     /// PHP.
     #[error(transparent)]
     Php(#[from] php::Refused),
+    /// Perl.
+    #[error(transparent)]
+    Perl(#[from] perl::Refused),
 }
 
 /// For how long an interpreter is refused.
@@ -85,11 +92,13 @@ pub enum Interpreter<S> {
     Python(Box<python::Interpreter<S>>),
     /// PHP.
     Php(php::Interpreter<S>),
+    /// Perl.
+    Perl(perl::Interpreter<S>),
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 2] = [Kind::Python, Kind::Php];
+    pub const ALL: [Kind; 3] = [Kind::Python, Kind::Php, Kind::Perl];
 
     /// Whether a file may hold it, by its base name.
     #[must_use]
@@ -97,6 +106,7 @@ impl Kind {
         match self {
             Kind::Python => python::may_be_in,
             Kind::Php => php::may_be_in,
+            Kind::Perl => perl::may_be_in,
         }
     }
 
@@ -106,6 +116,7 @@ impl Kind {
         match self {
             Kind::Python => &python::SYMBOLS,
             Kind::Php => &php::SYMBOLS,
+            Kind::Perl => &perl::SYMBOLS,
         }
     }
 
@@ -124,6 +135,7 @@ impl Kind {
                 modules: first,
                 running: second,
             }),
+            Kind::Perl => Place::Perl(perl::Place::of(addresses)?),
         })
     }
 
@@ -133,6 +145,7 @@ impl Kind {
         match self {
             Kind::Python => "Python",
             Kind::Php => "PHP",
+            Kind::Perl => "Perl",
         }
     }
 
@@ -142,6 +155,7 @@ impl Kind {
         match self {
             Kind::Python => "CPython 3.8 to 3.14",
             Kind::Php => "PHP 7.4 or 8.1 to 8.5 without threads",
+            Kind::Perl => "Perl 5.32 to 5.40 with threads",
         }
     }
 }
@@ -149,7 +163,7 @@ impl Kind {
 /// Whether a function of an interpreter evaluates interpreted code.
 #[must_use]
 pub fn evaluates(symbol: &str) -> bool {
-    python::evaluates(symbol) || php::evaluates(symbol)
+    python::evaluates(symbol) || php::evaluates(symbol) || perl::evaluates(symbol)
 }
 
 impl Place {
@@ -159,6 +173,7 @@ impl Place {
         match self {
             Place::Python(place) => place.runtime,
             Place::Php(place) => place.modules,
+            Place::Perl(place) => place.interpreter,
         }
     }
 
@@ -168,6 +183,7 @@ impl Place {
         match self {
             Place::Python(_) => python::Refused::Memory.into(),
             Place::Php(_) => php::Refused::Memory.into(),
+            Place::Perl(_) => perl::Refused::Memory.into(),
         }
     }
 }
@@ -179,6 +195,7 @@ impl Refused {
         match self {
             Refused::Python(_) => Kind::Python,
             Refused::Php(_) => Kind::Php,
+            Refused::Perl(_) => Kind::Perl,
         }
     }
 
@@ -201,6 +218,11 @@ impl Refused {
                 php::Refused::NoVersion | php::Refused::Implausible(_) | php::Refused::Memory => {
                     Lasting::Perhaps
                 }
+            },
+            Refused::Perl(refused) => match refused {
+                perl::Refused::Unsupported(_) | perl::Refused::WithoutThreads(_) => Lasting::ForEver,
+                perl::Refused::NoInterpreter => Lasting::UntilItRuns,
+                perl::Refused::Memory => Lasting::Perhaps,
             },
         }
     }
@@ -226,6 +248,7 @@ impl<S: Source> Interpreter<S> {
         Ok(match place {
             Place::Python(place) => Interpreter::Python(Box::new(python::Interpreter::find(source, place)?)),
             Place::Php(place) => Interpreter::Php(php::Interpreter::find(source, place, main)?),
+            Place::Perl(place) => Interpreter::Perl(perl::Interpreter::find(source, place, main)?),
         })
     }
 
@@ -237,6 +260,7 @@ impl<S: Source> Interpreter<S> {
         match self {
             Interpreter::Python(interpreter) => interpreter.frames(tid),
             Interpreter::Php(interpreter) => interpreter.frames(tid),
+            Interpreter::Perl(interpreter) => interpreter.frames(tid),
         }
     }
 
@@ -251,6 +275,7 @@ impl<S: Source> Interpreter<S> {
                 Ok(threads.into_iter().map(Thread::Python).collect())
             }
             Interpreter::Php(interpreter) => Ok(vec![Thread::Named(interpreter.main())]),
+            Interpreter::Perl(interpreter) => Ok(vec![Thread::Named(interpreter.main())]),
         }
     }
 
@@ -263,6 +288,7 @@ impl<S: Source> Interpreter<S> {
             (Interpreter::Python(interpreter), Thread::Python(thread)) => interpreter.frames_of(thread),
             (Interpreter::Python(_), Thread::Named(_)) => Err(Unread::NoThread),
             (Interpreter::Php(interpreter), thread) => interpreter.frames(thread.tid()),
+            (Interpreter::Perl(interpreter), thread) => interpreter.frames(thread.tid()),
         }
     }
 }

@@ -11,5 +11,6 @@ pub mod go;
 pub mod interpreted;
 pub mod memory;
 pub mod node;
+pub mod perl;
 pub mod php;
 pub mod python;

@@ -43,6 +43,12 @@ fn frame(place: &Place, line: &mut String) {
         Kind::Kernel => "_[k]",
         Kind::Java => "_[j]",
         Kind::Inlined => "_[i]",
-        Kind::Process | Kind::Thread | Kind::Native | Kind::Python | Kind::JavaScript | Kind::Php => "",
+        Kind::Process
+        | Kind::Thread
+        | Kind::Native
+        | Kind::Python
+        | Kind::JavaScript
+        | Kind::Php
+        | Kind::Perl => "",
     });
 }

@@ -58,10 +58,11 @@ enum Category {
     Python,
     JavaScript,
     Php,
+    Perl,
 }
 
 impl Category {
-    const ALL: [(Category, &'static str, &'static str); 9] = [
+    const ALL: [(Category, &'static str, &'static str); 10] = [
         // The profiler looks for one that is grey.
         (Category::Other, "Other", "grey"),
         (Category::Running, "Running", "green"),
@@ -72,6 +73,7 @@ impl Category {
         (Category::Python, "Python", "blue"),
         (Category::JavaScript, "JavaScript", "purple"),
         (Category::Php, "PHP", "lightblue"),
+        (Category::Perl, "Perl", "magenta"),
     ];
 
     fn index(self) -> u32 {
@@ -85,6 +87,7 @@ impl Category {
             Kind::Python => Category::Python,
             Kind::JavaScript => Category::JavaScript,
             Kind::Php => Category::Php,
+            Kind::Perl => Category::Perl,
             Kind::Process | Kind::Thread | Kind::Native | Kind::Inlined => Category::Other,
         }
     }

@@ -34,6 +34,8 @@ pub(crate) enum Kind {
     JavaScript,
     /// PHP.
     Php,
+    /// Perl.
+    Perl,
     /// The kernel.
     Kernel,
 }
@@ -173,6 +175,7 @@ impl Place {
             Language::Python => Kind::Python,
             Language::JavaScript => Kind::JavaScript,
             Language::Php => Kind::Php,
+            Language::Perl => Kind::Perl,
             Language::Native if frame.inlined => Kind::Inlined,
             Language::Native => Kind::Native,
         };

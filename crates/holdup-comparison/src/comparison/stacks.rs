@@ -262,6 +262,7 @@ fn kind(language: Language) -> TreeFrameKind {
         Language::Python => TreeFrameKind::Python,
         Language::JavaScript => TreeFrameKind::JavaScript,
         Language::Php => TreeFrameKind::Php,
+        Language::Perl => TreeFrameKind::Perl,
     }
 }
 

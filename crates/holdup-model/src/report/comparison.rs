@@ -111,6 +111,8 @@ pub enum TreeFrameKind {
     JavaScript,
     /// A function in PHP.
     Php,
+    /// A function in Perl.
+    Perl,
     /// A cause.
     Cause,
     /// Something else.
