@@ -8,7 +8,7 @@ setup() {
     helper python3 "$here/backend.py" 8081 "$delay"
     backend=$helper_pid
     mkdir "$STAGE/www"
-    echo "<?php echo file_get_contents('http://127.0.0.1:8081/stock');" >"$STAGE/www/page.php"
+    cp "$scenario/page.php" "$STAGE/www/page.php"
     start_php <<END
 pm = static
 pm.max_children = 2

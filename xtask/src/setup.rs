@@ -44,6 +44,8 @@ pub(crate) const TEST: Packages = Packages {
         "golang-go",
         "iproute2",
         "libcap2-bin",
+        "perl",
+        "php-cli",
         "procps",
         "protobuf-compiler",
         "python3",

@@ -307,7 +307,11 @@ fn answerer() -> Answerer<Question, Answer> {
 }
 
 /// An interpreter, found out about if it is new.
-fn kept_one(kept: &mut Kept, which: Which) -> Result<&mut Interpreter<Running>, Refused> {
+fn kept_one<'a>(
+    root: &Root,
+    kept: &'a mut Kept,
+    which: Which,
+) -> Result<&'a mut Interpreter<Running>, Refused> {
     // Where reading memory would end this process, it is not tried.
     if memory::is_refused(which.pid, which.place.address()) {
         return Err(which.place.refused_memory());
@@ -316,14 +320,15 @@ fn kept_one(kept: &mut Kept, which: Which) -> Result<&mut Interpreter<Running>, 
         if kept.len() >= KEPT {
             kept.clear();
         }
-        let interpreter = Interpreter::find(Running(which.pid), which.place)?;
+        let main = memory::inside(root, which.pid).ok_or(which.place.refused_memory())?;
+        let interpreter = Interpreter::find(Running(which.pid), which.place, main)?;
         kept.insert(which.number, interpreter);
     }
     kept.get_mut(&which.number).ok_or(which.place.refused_memory())
 }
 
 fn answer(root: &Root, kept: &mut Kept, Question { which, tid }: Question) -> Answer {
-    let interpreter = match kept_one(kept, which) {
+    let interpreter = match kept_one(root, kept, which) {
         Ok(interpreter) => interpreter,
         Err(refused) => return Answer::Refused(refused),
     };

@@ -26,6 +26,10 @@ pub enum Language {
     JavaScript,
     /// Ruby, by the interpreter's structures.
     Ruby,
+    /// PHP, by the interpreter's structures.
+    Php,
+    /// Perl, by the interpreter's structures.
+    Perl,
     /// The kernel.
     Kernel,
 }

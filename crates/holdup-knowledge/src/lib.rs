@@ -10,6 +10,8 @@ pub mod go;
 pub mod java;
 pub mod javascript;
 pub mod postgres_titles;
+pub mod perl;
+pub mod php;
 pub mod python;
 pub mod ruby;
 pub mod system_calls;

@@ -1,10 +1,10 @@
 //! Interpreters whose frames are read from outside while their threads sleep: one of several.
 //!
 //! In: where a process has an interpreter, and which one. Out: its threads, and the frames of each. What they are read by is each
-//! interpreter's own ([`crate::python`], [`crate::ruby`]).
+//! interpreter's own ([`crate::python`], [`crate::ruby`], [`crate::php`], [`crate::perl`]).
 
 use crate::memory::Source;
-use crate::{python, ruby};
+use crate::{perl, php, python, ruby};
 use holdup_evidence::Frame;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -36,6 +36,10 @@ pub enum Kind {
     Python,
     /// Ruby.
     Ruby,
+    /// PHP.
+    Php,
+    /// Perl.
+    Perl,
 }
 
 /// Where an interpreter is.
@@ -45,6 +49,10 @@ pub enum Place {
     Python(python::Place),
     /// Ruby.
     Ruby(ruby::Place),
+    /// PHP.
+    Php(php::Place),
+    /// Perl.
+    Perl(perl::Place),
 }
 
 /// Why an interpreter's frames are not read.
@@ -56,6 +64,12 @@ pub enum Refused {
     /// Ruby.
     #[error(transparent)]
     Ruby(#[from] ruby::Refused),
+    /// PHP.
+    #[error(transparent)]
+    Php(#[from] php::Refused),
+    /// Perl.
+    #[error(transparent)]
+    Perl(#[from] perl::Refused),
 }
 
 /// For how long an interpreter is refused.
@@ -76,6 +90,8 @@ pub enum Thread {
     Python(python::Thread),
     /// Ruby.
     Ruby(ruby::Thread),
+    /// The thread of this id.
+    Named(u32),
 }
 
 /// An interpreter whose structures are known.
@@ -85,11 +101,15 @@ pub enum Interpreter<S> {
     Python(Box<python::Interpreter<S>>),
     /// Ruby.
     Ruby(Box<ruby::Interpreter<S>>),
+    /// PHP.
+    Php(php::Interpreter<S>),
+    /// Perl.
+    Perl(perl::Interpreter<S>),
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 2] = [Kind::Python, Kind::Ruby];
+    pub const ALL: [Kind; 4] = [Kind::Python, Kind::Ruby, Kind::Php, Kind::Perl];
 
     /// Whether a file may hold it, by its base name.
     #[must_use]
@@ -97,6 +117,8 @@ impl Kind {
         match self {
             Kind::Python => python::may_be_in,
             Kind::Ruby => ruby::may_be_in,
+            Kind::Php => php::may_be_in,
+            Kind::Perl => perl::may_be_in,
         }
     }
 
@@ -106,6 +128,8 @@ impl Kind {
         match self {
             Kind::Python => &python::SYMBOLS,
             Kind::Ruby => &ruby::SYMBOLS,
+            Kind::Php => &php::SYMBOLS,
+            Kind::Perl => &perl::SYMBOLS,
         }
     }
 
@@ -121,6 +145,11 @@ impl Kind {
                 named: python::Version::of_file(file),
             }),
             Kind::Ruby => Place::Ruby(ruby::Place::of(addresses)?),
+            Kind::Php => Place::Php(php::Place {
+                modules: first,
+                running: second,
+            }),
+            Kind::Perl => Place::Perl(perl::Place::of(addresses)?),
         })
     }
 
@@ -130,6 +159,8 @@ impl Kind {
         match self {
             Kind::Python => "Python",
             Kind::Ruby => "Ruby",
+            Kind::Php => "PHP",
+            Kind::Perl => "Perl",
         }
     }
 
@@ -139,6 +170,8 @@ impl Kind {
         match self {
             Kind::Python => "CPython 3.8 to 3.14",
             Kind::Ruby => "Ruby 2.7, 3.1, 3.3 and 3.4",
+            Kind::Php => "PHP 7.4 or 8.1 to 8.5 without threads",
+            Kind::Perl => "Perl 5.32 to 5.40 with threads",
         }
     }
 }
@@ -146,7 +179,10 @@ impl Kind {
 /// Whether a function of an interpreter evaluates interpreted code.
 #[must_use]
 pub fn evaluates(symbol: &str) -> bool {
-    python::evaluates(symbol) || ruby::evaluates(symbol)
+    python::evaluates(symbol)
+        || ruby::evaluates(symbol)
+        || php::evaluates(symbol)
+        || perl::evaluates(symbol)
 }
 
 impl Place {
@@ -156,6 +192,8 @@ impl Place {
         match self {
             Place::Python(place) => place.runtime,
             Place::Ruby(place) => place.version,
+            Place::Php(place) => place.modules,
+            Place::Perl(place) => place.interpreter,
         }
     }
 
@@ -165,6 +203,8 @@ impl Place {
         match self {
             Place::Python(_) => python::Refused::Memory.into(),
             Place::Ruby(_) => ruby::Refused::Memory.into(),
+            Place::Php(_) => php::Refused::Memory.into(),
+            Place::Perl(_) => perl::Refused::Memory.into(),
         }
     }
 }
@@ -176,6 +216,8 @@ impl Refused {
         match self {
             Refused::Python(_) => Kind::Python,
             Refused::Ruby(_) => Kind::Ruby,
+            Refused::Php(_) => Kind::Php,
+            Refused::Perl(_) => Kind::Perl,
         }
     }
 
@@ -197,6 +239,20 @@ impl Refused {
                 ruby::Refused::NoThreads(_) => Lasting::UntilItRuns,
                 ruby::Refused::Implausible(_) | ruby::Refused::Memory => Lasting::Perhaps,
             },
+            Refused::Php(refused) => match refused {
+                php::Refused::Unsupported(_) | php::Refused::ThreadSafe(_) | php::Refused::DebugBuild(_) => {
+                    Lasting::ForEver
+                }
+                php::Refused::NoModules => Lasting::UntilItRuns,
+                php::Refused::NoVersion | php::Refused::Implausible(_) | php::Refused::Memory => {
+                    Lasting::Perhaps
+                }
+            },
+            Refused::Perl(refused) => match refused {
+                perl::Refused::Unsupported(_) | perl::Refused::WithoutThreads(_) => Lasting::ForEver,
+                perl::Refused::NoInterpreter => Lasting::UntilItRuns,
+                perl::Refused::Memory => Lasting::Perhaps,
+            },
         }
     }
 }
@@ -208,19 +264,22 @@ impl Thread {
         match self {
             Thread::Python(thread) => thread.tid,
             Thread::Ruby(thread) => thread.tid,
+            Thread::Named(tid) => tid,
         }
     }
 }
 
 impl<S: Source> Interpreter<S> {
-    /// Finds out how an interpreter's structures are laid out.
+    /// Finds out how an interpreter's structures are laid out. `main`: the process's first thread, by its id in its own pid namespace.
     ///
     /// # Errors
     /// When it is one that is not read, or its structures are not where they should be.
-    pub fn find(source: S, place: Place) -> Result<Interpreter<S>, Refused> {
+    pub fn find(source: S, place: Place, main: u32) -> Result<Interpreter<S>, Refused> {
         Ok(match place {
             Place::Python(place) => Interpreter::Python(Box::new(python::Interpreter::find(source, place)?)),
             Place::Ruby(place) => Interpreter::Ruby(Box::new(ruby::Interpreter::find(source, place)?)),
+            Place::Php(place) => Interpreter::Php(php::Interpreter::find(source, place, main)?),
+            Place::Perl(place) => Interpreter::Perl(perl::Interpreter::find(source, place, main)?),
         })
     }
 
@@ -232,6 +291,8 @@ impl<S: Source> Interpreter<S> {
         match self {
             Interpreter::Python(interpreter) => interpreter.frames(tid),
             Interpreter::Ruby(interpreter) => interpreter.frames(tid),
+            Interpreter::Php(interpreter) => interpreter.frames(tid),
+            Interpreter::Perl(interpreter) => interpreter.frames(tid),
         }
     }
 
@@ -249,6 +310,8 @@ impl<S: Source> Interpreter<S> {
                 let threads = interpreter.threads()?;
                 Ok(threads.into_iter().map(Thread::Ruby).collect())
             }
+            Interpreter::Php(interpreter) => Ok(vec![Thread::Named(interpreter.main())]),
+            Interpreter::Perl(interpreter) => Ok(vec![Thread::Named(interpreter.main())]),
         }
     }
 
@@ -260,6 +323,8 @@ impl<S: Source> Interpreter<S> {
         match (self, thread) {
             (Interpreter::Python(interpreter), Thread::Python(thread)) => interpreter.frames_of(thread),
             (Interpreter::Ruby(interpreter), Thread::Ruby(thread)) => interpreter.frames_of(thread),
+            (Interpreter::Php(interpreter), thread) => interpreter.frames(thread.tid()),
+            (Interpreter::Perl(interpreter), thread) => interpreter.frames(thread.tid()),
             _ => Err(Unread::NoThread),
         }
     }
@@ -270,7 +335,7 @@ impl<S: Source> Interpreter<S> {
     pub fn executor(&self) -> Option<u64> {
         match self {
             Interpreter::Ruby(interpreter) => interpreter.executor(),
-            Interpreter::Python(_) => None,
+            Interpreter::Python(_) | Interpreter::Php(_) | Interpreter::Perl(_) => None,
         }
     }
 }

@@ -12,5 +12,7 @@ pub mod interpreted;
 pub mod memory;
 pub mod node;
 mod pthread;
+pub mod perl;
+pub mod php;
 pub mod python;
 pub mod ruby;

@@ -43,6 +43,13 @@ fn frame(place: &Place, line: &mut String) {
         Kind::Kernel => "_[k]",
         Kind::Java => "_[j]",
         Kind::Inlined => "_[i]",
-        Kind::Process | Kind::Thread | Kind::Native | Kind::Python | Kind::JavaScript | Kind::Ruby => "",
+        Kind::Process
+        | Kind::Thread
+        | Kind::Native
+        | Kind::Python
+        | Kind::JavaScript
+        | Kind::Ruby
+        | Kind::Php
+        | Kind::Perl => "",
     });
 }

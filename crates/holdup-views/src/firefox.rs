@@ -58,10 +58,12 @@ enum Category {
     Python,
     JavaScript,
     Ruby,
+    Php,
+    Perl,
 }
 
 impl Category {
-    const ALL: [(Category, &'static str, &'static str); 9] = [
+    const ALL: [(Category, &'static str, &'static str); 11] = [
         // The profiler looks for one that is grey.
         (Category::Other, "Other", "grey"),
         (Category::Running, "Running", "green"),
@@ -72,6 +74,8 @@ impl Category {
         (Category::Python, "Python", "blue"),
         (Category::JavaScript, "JavaScript", "purple"),
         (Category::Ruby, "Ruby", "magenta"),
+        (Category::Php, "PHP", "lightblue"),
+        (Category::Perl, "Perl", "lightgreen"),
     ];
 
     fn index(self) -> u32 {
@@ -85,6 +89,8 @@ impl Category {
             Kind::Python => Category::Python,
             Kind::JavaScript => Category::JavaScript,
             Kind::Ruby => Category::Ruby,
+            Kind::Php => Category::Php,
+            Kind::Perl => Category::Perl,
             Kind::Process | Kind::Thread | Kind::Native | Kind::Inlined => Category::Other,
         }
     }

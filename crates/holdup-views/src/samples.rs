@@ -34,6 +34,10 @@ pub(crate) enum Kind {
     JavaScript,
     /// Ruby.
     Ruby,
+    /// PHP.
+    Php,
+    /// Perl.
+    Perl,
     /// The kernel.
     Kernel,
 }
@@ -173,6 +177,8 @@ impl Place {
             Language::Python => Kind::Python,
             Language::JavaScript => Kind::JavaScript,
             Language::Ruby => Kind::Ruby,
+            Language::Php => Kind::Php,
+            Language::Perl => Kind::Perl,
             Language::Native if frame.inlined => Kind::Inlined,
             Language::Native => Kind::Native,
         };

@@ -5,11 +5,11 @@
 //! own code that is the innermost function with a name. In a library it is the outermost: what the program
 //! called (`RAND_status`), not what the library does inside. Code without names is named by module and offset.
 //! Where there are Java frames, one of those asked: what is under them is the virtual machine. Where there are Python frames, the
-//! innermost one that is neither of the standard library nor of an installed package; likewise of JavaScript and Ruby.
+//! innermost one that is neither of the standard library nor of an installed package; likewise of JavaScript, Ruby, PHP and Perl.
 
 use holdup_evidence::{Frame, Language};
 use holdup_knowledge::user_code::of_c_library;
-use holdup_knowledge::{java, javascript, python, ruby};
+use holdup_knowledge::{java, javascript, perl, php, python, ruby};
 
 /// Functions that every program or thread starts in.
 const START: &[&str] = &[
@@ -129,6 +129,12 @@ pub fn choose(stack: &[Frame]) -> Asking {
         return asking;
     }
     if let Some(asking) = in_script(stack, Language::Ruby, ruby::of_library) {
+        return asking;
+    }
+    if let Some(asking) = in_script(stack, Language::Php, php::of_library) {
+        return asking;
+    }
+    if let Some(asking) = in_script(stack, Language::Perl, perl::of_library) {
         return asking;
     }
     let left: Vec<&Frame> = stack
@@ -368,6 +374,62 @@ mod tests {
             ),
         ];
         assert_eq!(choose(&installed).frame.as_deref(), Some("run_internal"));
+    }
+
+    #[test]
+    fn the_innermost_function_of_a_php_program_asks() {
+        let php = |symbol: &str, file: Option<&str>| Frame {
+            symbol: Some(symbol.to_owned()),
+            file: file.map(str::to_owned),
+            language: Language::Php,
+            ..Frame::default()
+        };
+        let mut frames = stack(&[("libc.so.6", Some("poll"), 1), ("php8.2", None, 7)]);
+        frames.extend([
+            php("curl_exec", None),
+            php(
+                "GuzzleHttp\\Client::request",
+                Some("/srv/vendor/guzzle/Client.php"),
+            ),
+            php("fetch_prices", Some("/srv/shop/prices.php")),
+            php("{main}", Some("/srv/shop/index.php")),
+        ]);
+        frames.extend(stack(&[("php8.2", Some("zend_execute"), 7)]));
+        let asking = choose(&frames);
+        assert_eq!(
+            (asking.frame.as_deref(), asking.module),
+            (Some("fetch_prices"), None)
+        );
+        let installed = [
+            php("sleep", None),
+            php("wait", Some("/usr/share/php/Wait.php")),
+            php("{main}", Some("/srv/shop/vendor/bin/worker.php")),
+        ];
+        assert_eq!(choose(&installed).frame.as_deref(), Some("{main}"));
+    }
+
+    #[test]
+    fn the_innermost_function_of_a_perl_program_asks() {
+        let perl = |symbol: &str, file: &str| Frame {
+            symbol: Some(symbol.to_owned()),
+            file: Some(file.to_owned()),
+            language: Language::Perl,
+            ..Frame::default()
+        };
+        let mut frames = stack(&[("libc.so.6", Some("select"), 1), ("perl", None, 7)]);
+        frames.extend([
+            perl("HTTP::Tiny::Handle::read", "/usr/share/perl/5.36/HTTP/Tiny.pm"),
+            perl("(eval)", "(eval 7)"),
+            perl("fetch_prices", "prices.pl"),
+            perl("(main)", "prices.pl"),
+        ]);
+        frames.extend(stack(&[("perl", Some("perl_run"), 7)]));
+        assert_eq!(choose(&frames).frame.as_deref(), Some("fetch_prices"));
+        let installed = [
+            perl("Starman::Server::run_loop", "/usr/share/perl5/Starman/Server.pm"),
+            perl("(main)", "/usr/share/perl5/Plack/Runner.pm"),
+        ];
+        assert_eq!(choose(&installed).frame.as_deref(), Some("(main)"));
     }
 
     #[test]

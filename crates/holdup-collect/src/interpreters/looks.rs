@@ -364,7 +364,7 @@ impl Child {
     /// Who was seen, in what executes their code, and what that cost.
     fn look(&mut self, question: &Question) -> Result<(Vec<Seen>, Option<u64>, Ns), Refused> {
         let which = question.which;
-        let interpreter = kept_one(&mut self.interpreters, which)?;
+        let interpreter = kept_one(&self.root, &mut self.interpreters, which)?;
         let before = thread_cpu();
         if self.listed.len() >= KEPT && !self.listed.contains_key(&which.number) {
             self.listed.clear();

@@ -53,6 +53,7 @@ impl RefusedOnes {
 #[cfg(test)]
 mod tests {
     use super::RefusedOnes;
+    use holdup_runtimes::php;
     use holdup_runtimes::python::{Refused, Version};
     use holdup_runtimes::ruby;
 
@@ -67,6 +68,8 @@ mod tests {
         refused.add(10, Refused::NoThreads(old).into());
         let other = ruby::Version { major: 1, minor: 9 };
         refused.add(11, ruby::Refused::Unsupported(other).into());
+        let threads = php::Version { major: 8, minor: 2 };
+        refused.add(12, php::Refused::ThreadSafe(threads).into());
         let told: Vec<_> = refused.told().map(|one| (one.what, one.why)).collect();
         let said = |what: &str, why: &str| (what.to_owned(), why.to_owned());
         let expected = [
@@ -81,6 +84,10 @@ mod tests {
             said(
                 "Ruby functions in stacks of process 11",
                 "Ruby 1.9 is not supported",
+            ),
+            said(
+                "PHP functions in stacks of process 12",
+                "the thread-safe build of PHP 8.2 is not supported",
             ),
         ];
         assert_eq!(told, expected);

@@ -262,6 +262,8 @@ fn kind(language: Language) -> TreeFrameKind {
         Language::Python => TreeFrameKind::Python,
         Language::JavaScript => TreeFrameKind::JavaScript,
         Language::Ruby => TreeFrameKind::Ruby,
+        Language::Php => TreeFrameKind::Php,
+        Language::Perl => TreeFrameKind::Perl,
     }
 }
 

@@ -111,6 +111,10 @@ pub enum TreeFrameKind {
     JavaScript,
     /// A function in Ruby.
     Ruby,
+    /// A function in PHP.
+    Php,
+    /// A function in Perl.
+    Perl,
     /// A cause.
     Cause,
     /// Something else.

@@ -4,7 +4,7 @@
 const both = (() => {
   const tree = comparison && comparison.stacks;
   if (!tree) return null;
-  const kinds = ["kernel", "native", "java", "python", "javascript", "ruby", "cause", "other"];
+  const kinds = ["kernel", "native", "java", "python", "javascript", "ruby", "php", "perl", "cause", "other"];
   // Lists of many records stand as columns.
   const columns = Array.isArray(tree.nodes) ? null : tree.nodes;
   const records = columns ? columns.frame.map((frame, at) => ({ frame, parent: columns.parent ? columns.parent[at] : null, before: columns.before[at], after: columns.after[at] })) : tree.nodes;

@@ -2,7 +2,7 @@
 // its size is that of the picture and not that of the report.
 
 const FRAME = 21;
-const LANGUAGES = { kernel: "kernel", native: "native", java: "Java", python: "Python", javascript: "JavaScript", ruby: "Ruby", other: "thread or cause" };
+const LANGUAGES = { kernel: "kernel", native: "native", java: "Java", python: "Python", javascript: "JavaScript", ruby: "Ruby", php: "PHP", perl: "Perl", other: "thread or cause" };
 
 // One tree of all stacks; a node is a label under its parent. Paths of labels hold whatever is filtered away.
 const flame = { labels: [], kinds: [], numbers: new Map(), root: null, leaves: [] };
@@ -152,7 +152,7 @@ const flameGraph = () => {
     pen.textBaseline = "middle";
     const ink = { dark: computed("--ink"), gap: computed("--card") };
     const colours = {};
-    for (const kind of ["kernel", "native", "java", "python", "javascript", "ruby", "other"]) colours[kind] = computed("--l-" + kind);
+    for (const kind of ["kernel", "native", "java", "python", "javascript", "ruby", "php", "perl", "other"]) colours[kind] = computed("--l-" + kind);
     const groups = GROUPS.map(([id]) => computed("--g-" + id));
     for (const row of rows) {
       const kind = flame.kinds[row.one.label];

@@ -240,7 +240,10 @@ fn asked_by(sheet: &mut Sheet, wait: &Wait) {
 
 /// Whether frames of such code stand between native ones that say nothing of the program.
 fn is_script(language: Language) -> bool {
-    matches!(language, Language::Python | Language::JavaScript | Language::Ruby)
+    matches!(
+        language,
+        Language::Python | Language::JavaScript | Language::Ruby | Language::Php | Language::Perl
+    )
 }
 
 /// File and line of an asker in a script.

@@ -1,0 +1,204 @@
+//! The Perls that are installed here, asleep below a method, a callback from C, a text that is evaluated and a file that is loaded:
+//! function, file and line of every frame are compared with what `caller` says where the program sleeps.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops at what it does not expect"
+)]
+
+mod support;
+
+use holdup_runtimes::interpreted::Interpreted;
+use holdup_runtimes::memory::PAGE;
+use holdup_runtimes::perl::{Interpreter, Place, SYMBOLS, Version, may_be_in};
+use object::{Object, ObjectSegment, ObjectSymbol};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use support::{Running, Sleeper};
+
+/// It says a line for each call around it: the function, and file and line from which it was called. Blocks of `eval` are part of the
+/// function around them. A line with a dot ends them.
+const PROGRAM: &str = r#"use strict;
+use List::Util qw(first);
+
+package Shop;
+sub new { bless {}, shift }
+sub checkout {
+    my ($self, $item) = @_;
+    my $pay = sub {
+        main::say_calls();
+
+        sleep 600;
+    };
+    eval { $pay->($item); };
+}
+
+package main;
+sub say_calls {
+    $| = 1;
+    for (my $up = 1; my @call = caller $up; $up++) {
+        next if $call[3] eq '(eval)' && !defined $call[6];
+        $call[3] = 'require' if $call[7];
+        print "$call[3]\t$call[1]\t$call[2]\n";
+    }
+    print ".\n";
+}
+sub work {
+    for my $each (1) {
+        first { Shop->new->checkout('tea') } 1;
+    }
+}
+sub by_text { eval "\n\nwork(); 1" or die }
+tie my %prices, 'Prices';
+my $price = $prices{'tea'};
+package Prices;
+sub TIEHASH { bless {}, shift }
+sub FETCH { require($ENV{'LOADED'}) }
+"#;
+
+/// What the program loads.
+const LOADED: &str = "package main;\n\nby_text();\n1;\n";
+
+/// On which line the program sleeps.
+const SLEEPS: u32 = 11;
+
+/// Perls in the folders of programs, each real file once.
+fn perls() -> BTreeSet<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path);
+    let files = folders.flat_map(std::fs::read_dir).flatten().flatten();
+    files
+        .filter(|file| {
+            let name = file.file_name();
+            let version = name.to_str().and_then(|name| name.strip_prefix("perl"));
+            version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+        })
+        .filter_map(|file| std::fs::canonicalize(file.path()).ok())
+        .collect()
+}
+
+/// Where a process has Perl: the file that has its symbols, and where that is mapped.
+fn place(pid: u32) -> Option<Place> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    for line in maps.lines() {
+        let mut fields = line.split_whitespace();
+        let (range, _, offset) = (fields.next()?, fields.next()?, fields.next()?);
+        let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else {
+            continue;
+        };
+        let name = Path::new(path).file_name()?.to_str()?;
+        if offset != "00000000" || !may_be_in(name) {
+            continue;
+        }
+        let begin = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
+        let data = std::fs::read(path).ok()?;
+        let file = object::File::parse(&*data).ok()?;
+        let first = file.segments().map(|segment| segment.address()).min()?;
+        let moved = begin - (first - first % PAGE as u64);
+        let addresses = SYMBOLS.map(|wanted| {
+            let mut symbols = file.dynamic_symbols();
+            let found = symbols.find(|symbol| symbol.name() == Ok(wanted) && symbol.is_definition());
+            found.map(|symbol| symbol.address() + moved)
+        });
+        if let Some(place) = Place::of(&addresses) {
+            return Some(place);
+        }
+    }
+    None
+}
+
+/// A function, and where it was called.
+type Called = (String, String, u32);
+
+/// As `caller` has them.
+fn as_told(frames: &[Interpreted]) -> Vec<Called> {
+    let each = frames.iter().zip(frames.iter().skip(1));
+    each.map(|(one, caller)| {
+        let file = caller.frame.file.clone().unwrap();
+        (
+            one.frame.symbol.clone().unwrap(),
+            file,
+            caller.frame.line.unwrap(),
+        )
+    })
+    .collect()
+}
+
+/// What `caller` says; names in the main package are without it.
+fn told(line: &str) -> Called {
+    let mut parts = line.trim_end().split('\t');
+    let mut part = || parts.next().unwrap();
+    let name = part();
+    let name = name.strip_prefix("main::").unwrap_or(name);
+    (name.to_owned(), part().to_owned(), part().parse().unwrap())
+}
+
+/// Reads a sleeper of this Perl; its version, and how many frames were compared.
+fn reads(perl: &Path, file: &Path, loaded: &Path) -> (Version, usize) {
+    let mut child = Command::new(perl)
+        .arg(file)
+        .env("LOADED", loaded)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let child = Sleeper(child);
+    let pid = child.0.id();
+    let mut expected = Vec::new();
+    loop {
+        let mut said = String::new();
+        assert!(output.read_line(&mut said).unwrap() > 0, "{}", perl.display());
+        if said == ".\n" {
+            break;
+        }
+        expected.push(told(&said));
+    }
+    assert!(expected.len() > 6, "{expected:?}");
+    let place = place(pid).unwrap_or_else(|| panic!("{}: no PL_curinterp", perl.display()));
+    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
+    let mut interpreter = Interpreter::find(memory, place, pid).unwrap();
+    let mut last = Vec::new();
+    // It has said where it is, and is about to sleep.
+    for _ in 0..100_000 {
+        last = interpreter.frames(pid).unwrap_or_default();
+        let innermost = last.first().and_then(|one| one.frame.line);
+        if as_told(&last) == expected && innermost == Some(SLEEPS) {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    assert_eq!(as_told(&last), expected, "{}", perl.display());
+    assert_eq!(last[0].frame.line, Some(SLEEPS));
+    assert_eq!(last[0].frame.file.as_deref(), file.to_str());
+    let outermost = last.last().unwrap();
+    assert!(outermost.entry && outermost.frame.symbol.as_deref() == Some("(main)"));
+    // C code has called what a variable does when it is read.
+    let fetches = last
+        .iter()
+        .find(|one| one.frame.symbol.as_deref() == Some("Prices::FETCH"));
+    assert!(fetches.unwrap().entry && !last[0].entry);
+    (interpreter.version(), last.len())
+}
+
+#[test]
+fn sleepers_of_all_installed_versions_are_read() {
+    let folder = std::env::temp_dir().join(format!("holdup-perl-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let (file, loaded) = (folder.join("asleep.pl"), folder.join("loaded.pl"));
+    std::fs::write(&file, PROGRAM).unwrap();
+    std::fs::write(&loaded, LOADED).unwrap();
+    let read: Vec<_> = perls()
+        .into_iter()
+        .map(|perl| (perl.clone(), reads(&perl, &file, &loaded)))
+        .collect();
+    std::fs::remove_dir_all(&folder).unwrap();
+    for (perl, (version, frames)) in &read {
+        eprintln!("{}: Perl {version}: {frames} frames", perl.display());
+    }
+    if read.is_empty() {
+        eprintln!("SKIPPED: there is no perl in PATH; frames of Perl were compared with no real one");
+    }
+}

@@ -1,0 +1,198 @@
+//! PHPs that are installed here, asleep below a closure, a method, generators and a call from C: function, file and line of every
+//! frame are compared with what `debug_backtrace` says where the program sleeps.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops at what it does not expect"
+)]
+
+mod support;
+
+use holdup_runtimes::interpreted::Interpreted;
+use holdup_runtimes::memory::PAGE;
+use holdup_runtimes::php::{Interpreter, Place, SYMBOLS, Version, may_be_in};
+use object::{Object, ObjectSegment, ObjectSymbol};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use support::{Running, Sleeper};
+
+/// It says a line for each call around it: how PHP names the function, and where that one called on. A line with a dot ends them.
+const PROGRAM: &str = r#"<?php
+namespace App;
+class Shop {
+    public function checkout($item) {
+        $pay = function () {
+            say(debug_backtrace());
+
+            sleep(600);
+        };
+        return $pay();
+    }
+    public static function prices($shop) {
+        yield 1;
+        yield $shop->checkout('tea');
+    }
+    static function all($shop) {
+        yield from self::prices($shop);
+    }
+    static function outer($shop) {
+        yield from self::all($shop);
+    }
+}
+function key($x) {
+    foreach (Shop::outer(new Shop()) as $one) {
+    }
+}
+function work() {
+    return array_map('App\key', [1]);
+}
+function say($calls) {
+    foreach ($calls as $call) {
+        $class = isset($call['class']) ? $call['class'] . '::' : '';
+        fwrite(STDOUT, $class . $call['function'] . ' ' . ($call['line'] ?? 0) . "\n");
+    }
+    fwrite(STDOUT, ".\n");
+}
+require __DIR__ . '/runs.php';
+"#;
+
+/// What the program includes.
+const INCLUDED: &str = "<?php\n\nApp\\work();\n";
+
+/// On which line the program sleeps, two below the one that says so.
+const SLEEPS: u32 = 8;
+
+/// Each in the folders where they usually are, each real file once.
+fn phps() -> BTreeSet<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path);
+    let files = folders.flat_map(std::fs::read_dir).flatten().flatten();
+    files
+        .filter(|file| {
+            let name = file.file_name();
+            let version = name.to_str().and_then(|name| name.strip_prefix("php"));
+            version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+        })
+        .filter_map(|file| std::fs::canonicalize(file.path()).ok())
+        .collect()
+}
+
+/// Where a process has PHP: the file that has its symbols, and where that is mapped.
+fn place(pid: u32) -> Option<Place> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    for line in maps.lines() {
+        let mut fields = line.split_whitespace();
+        let (range, _, offset) = (fields.next()?, fields.next()?, fields.next()?);
+        let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else {
+            continue;
+        };
+        let name = Path::new(path).file_name()?.to_str()?;
+        if offset != "00000000" || !may_be_in(name) {
+            continue;
+        }
+        let begin = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
+        let data = std::fs::read(path).ok()?;
+        let file = object::File::parse(&*data).ok()?;
+        let first = file.segments().map(|segment| segment.address()).min()?;
+        let moved = begin - (first - first % PAGE as u64);
+        let [modules, running] = SYMBOLS.map(|wanted| {
+            let mut symbols = file.dynamic_symbols();
+            let found = symbols.find(|symbol| symbol.name() == Ok(wanted) && symbol.is_definition());
+            found.map(|symbol| symbol.address() + moved)
+        });
+        if let Some(modules) = modules {
+            return Some(Place { modules, running });
+        }
+    }
+    None
+}
+
+/// As `debug_backtrace` has them: each name with the line on which it was called.
+fn as_told(frames: &[Interpreted]) -> Vec<(String, u32)> {
+    let callers = frames.iter().skip(1).map(|one| one.frame.line.unwrap_or(0));
+    let each = frames.iter().zip(callers);
+    each.map(|(one, line)| (one.frame.symbol.clone().unwrap(), line))
+        .collect()
+}
+
+/// What `debug_backtrace` says, with closures as they are called without their namespace.
+fn told(line: &str) -> (String, u32) {
+    let (name, line) = line.trim().rsplit_once(' ').unwrap();
+    let name = match name.rsplit_once("::") {
+        Some((class, "App\\{closure}")) => format!("{class}::{{closure}}"),
+        Some((_, closure)) if name.contains("{closure:") => {
+            let begins = name.find("{closure:").unwrap();
+            assert!(closure.ends_with('}'), "{name}");
+            name.get(begins..).unwrap().to_owned()
+        }
+        _ => name.to_owned(),
+    };
+    (name, line.parse().unwrap())
+}
+
+/// Reads a sleeper of this PHP; its version, and how many frames were compared.
+fn reads(php: &Path, options: &[&str], file: &Path) -> (Version, usize) {
+    let mut child = Command::new(php)
+        .args(options)
+        .arg(file)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let child = Sleeper(child);
+    let pid = child.0.id();
+    let mut expected = vec![("sleep".to_owned(), SLEEPS)];
+    loop {
+        let mut said = String::new();
+        assert!(output.read_line(&mut said).unwrap() > 0, "{}", php.display());
+        if said == ".\n" {
+            break;
+        }
+        expected.push(told(&said));
+    }
+    let place = place(pid).unwrap_or_else(|| panic!("{}: no module_registry", php.display()));
+    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
+    let mut interpreter = Interpreter::find(memory, place, pid).unwrap();
+    let mut last = Vec::new();
+    // It has said where it is, and is about to sleep.
+    for _ in 0..100_000 {
+        last = interpreter.frames(pid).unwrap_or_default();
+        if as_told(&last) == expected {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    assert_eq!(as_told(&last), expected, "{}", php.display());
+    let folder = file.parent().unwrap();
+    for one in &last {
+        let is_c = matches!(one.frame.symbol.as_deref(), Some("sleep" | "array_map"));
+        let own = one.frame.file.as_deref().map(Path::new).and_then(Path::parent);
+        assert_eq!(own, (!is_c).then_some(folder), "{one:?}");
+    }
+    let outermost = last.last().unwrap();
+    assert!(outermost.entry && outermost.frame.symbol.as_deref() == Some("{main}"));
+    (interpreter.version(), last.len())
+}
+
+#[test]
+fn sleepers_of_all_installed_versions_are_read() {
+    let folder = std::env::temp_dir().join(format!("holdup-php-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("asleep.php");
+    std::fs::write(&file, PROGRAM).unwrap();
+    std::fs::write(folder.join("runs.php"), INCLUDED).unwrap();
+    let all = phps();
+    for php in &all {
+        for cached in ["-dopcache.enable_cli=0", "-dopcache.enable_cli=1"] {
+            let (version, frames) = reads(php, &[cached], &file);
+            eprintln!("{} {cached}: PHP {version}: {frames} frames", php.display());
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    if all.is_empty() {
+        eprintln!("SKIPPED: there is no php in PATH; frames of PHP were compared with no real one");
+    }
+}

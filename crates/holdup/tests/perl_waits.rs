@@ -1,0 +1,99 @@
+//! Waits of Perl programs have the Perl function, file and line that asked.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod support;
+
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use support::{Guarded, Told, asker, json, list, lossy, read_until};
+
+/// Sleeps in a method; a read from a pipe into which another program writes late, by a module of Perl's own. Six times, because a
+/// look may miss a wait on a busy machine; with an argument for ever.
+const PROGRAM: &str = r#"use strict;
+use IO::Handle;
+use IPC::Open3;
+
+package Shop;
+sub new { bless {}, shift }
+sub checkout {
+    my ($self, $item) = @_;
+    select undef, undef, undef, 0.3;
+}
+
+package main;
+sub fetch_prices {
+    my $pid = open3 my $in, my $out, undef, 'sleep 0.3; echo 5';
+    my $price =
+        $out->getline;
+    waitpid $pid, 0;
+    return $price;
+}
+
+sub once {
+    eval { Shop->new->checkout('tea') };
+    fetch_prices();
+}
+
+STDOUT->autoflush;
+print "ready\n";
+once() for 1 .. 6;
+once() while @ARGV;
+"#;
+
+/// Function, line and cause of the waits that are to be found.
+const EXPECTED: [(&str, u64, &str); 2] = [
+    ("Shop::checkout", 9, "timer.sleep"),
+    ("fetch_prices", 15, "ipc.pipe"),
+];
+
+#[track_caller]
+fn has_all(report: &Value, file: &str) {
+    let waits = list(report, "waits");
+    for (function, line, cause) in EXPECTED {
+        let found = waits.iter().any(|wait| {
+            wait["cause"] == cause
+                && asker(wait).is_some_and(|frame| {
+                    frame["symbol"] == function
+                        && frame["line"] == line
+                        && frame["file"] == file
+                        && frame["language"] == "perl"
+                })
+        });
+        let askers: Vec<_> = waits.iter().filter_map(asker).collect();
+        assert!(found, "{cause} of {function}: {askers:#?}");
+    }
+}
+
+#[test]
+fn waits_of_a_traced_run_have_the_perl_function_that_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.pl");
+    std::fs::write(&file, PROGRAM).unwrap();
+    let told = Told::of(&["--backend", "bpf"], |command| {
+        command.arg("/usr/bin/perl").arg(&file);
+    });
+    assert_eq!(told.status(), 0, "{}", lossy(&told.output.stderr));
+    has_all(&told.report, file.to_str().unwrap());
+    let terminal = lossy(&told.output.stderr);
+    assert!(terminal.contains("shop.pl:"), "{terminal}");
+}
+
+#[test]
+fn waits_of_a_process_that_was_attached_to_have_it_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, report) = (folder.path().join("shop.pl"), folder.path().join("r.json"));
+    std::fs::write(&file, PROGRAM).unwrap();
+    let mut program = Command::new("/usr/bin/perl");
+    program.arg(&file).arg("for ever").stdout(Stdio::piped());
+    let mut perl = Guarded::spawn(&mut program);
+    read_until(perl.0.stdout.as_mut().unwrap(), "ready\n");
+    let output = Command::new(support::HOLDUP)
+        .args(["attach", "--backend", "bpf", "-d", "5", "--json"])
+        .arg(&report)
+        .args(["-p", &perl.0.id().to_string()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", lossy(&output.stderr));
+    has_all(&json(&report), file.to_str().unwrap());
+}
