@@ -382,20 +382,20 @@ impl Dice {
             unaccepted: self.some(|_| vec![]),
             database_sessions: self.list(2, |dice| DatabaseSession {
                 pid: dice.below(1 << 22) as u32,
-                process: dice.name(),
+                process: dice.text(),
                 server: dice.below(1 << 22) as u32,
                 state: dice.of(&[SessionState::Waiting, SessionState::IdleInTransaction]),
                 stopped: dice.yes(),
                 client: dice.some(|dice| SessionClient {
                     pid: dice.some(|dice| dice.below(1 << 22) as u32),
-                    process: dice.name(),
+                    process: dice.text(),
                     ..SessionClient::default()
                 }),
             }),
             set_aside: self.some(|dice| {
                 dice.list(1, |dice| SetAside {
                     pid: dice.below(1 << 22) as u32,
-                    process: dice.name(),
+                    process: dice.text(),
                     clients: dice.below(9) as u32,
                     ..SetAside::default()
                 })
