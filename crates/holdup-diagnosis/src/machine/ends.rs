@@ -14,7 +14,7 @@ pub(crate) enum Key {
     Lock(u32),
     /// A process that is stopped or frozen.
     Halted(u32),
-    /// A process that ran while others waited for its answer.
+    /// A thread that ran while others waited for its answer.
     Busy(u32),
     /// A disk.
     Disk(String),
@@ -140,7 +140,7 @@ pub(crate) fn of<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<End<'a>> {
         )
     };
     let asked = last > 0 && way.get(last - 1).is_some_and(asks);
-    (runs && asked).then(|| plain(Key::Busy(end.name.pid)))
+    (runs && asked).then(|| plain(Key::Busy(end.name.tid)))
 }
 
 /// Whether the lock before this step is one between sessions: directly, or as the last of several that queue.

@@ -112,14 +112,19 @@ impl<'a> Root<'a> {
     /// Whether somebody waited behind it for longer than on a healthy machine. `wall`: how long was observed.
     fn matters(&self, wall: Ns) -> bool {
         let long = self.longest >= MIN_LONGEST_NS;
-        let others = || self.behind.iter().any(|one| one.name.pid != self.name.pid);
+        // Who alone waits for an answer has asked for what is computed.
+        let several = || {
+            let direct = self.behind.iter();
+            let direct = direct.filter(|one| one.directly && one.name.pid != self.name.pid);
+            direct.count() > 1
+        };
         match &self.key {
             Key::Lock(_) if self.lock.is_some_and(|lock| lock.session) => {
                 long && self.ended >= MIN_LONGEST_NS
             }
             Key::Lock(_) | Key::Kernel(_) => long,
             Key::Halted(_) => self.behind.iter().any(|one| one.longest >= MIN_LONGEST_NS),
-            Key::Busy(_) => others() && long,
+            Key::Busy(_) => several() && long,
             Key::Disk(_) | Key::Files(_) | Key::Silent(_) => long && self.held() >= MIN_ALL_NS,
             Key::Memory(_) | Key::Quota(_) => self.held() >= MIN_ALL_NS.max(wall / 20),
             Key::Cpus => {
