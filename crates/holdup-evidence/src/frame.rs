@@ -24,6 +24,8 @@ pub enum Language {
     Python,
     /// JavaScript, by the engine's structures.
     JavaScript,
+    /// Machine code of Go, by the table that its linker writes.
+    Go,
     /// The kernel.
     Kernel,
 }

@@ -170,8 +170,8 @@ impl Place {
             Language::Java => Kind::Java,
             Language::Python => Kind::Python,
             Language::JavaScript => Kind::JavaScript,
-            Language::Native if frame.inlined => Kind::Inlined,
-            Language::Native => Kind::Native,
+            Language::Native | Language::Go if frame.inlined => Kind::Inlined,
+            Language::Native | Language::Go => Kind::Native,
         };
         let name = match (frame.symbol.as_deref(), frame.module.as_deref()) {
             (Some(symbol), _) => printable(symbol, true),

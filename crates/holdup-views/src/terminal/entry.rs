@@ -240,10 +240,10 @@ fn asked_by(sheet: &mut Sheet, wait: &Wait) {
 
 /// Whether frames of such code stand between native ones that say nothing of the program.
 fn is_script(language: Language) -> bool {
-    matches!(language, Language::Python | Language::JavaScript)
+    matches!(language, Language::Python | Language::JavaScript | Language::Go)
 }
 
-/// File and line of an asker in Python or JavaScript.
+/// File and line of an asker in Python, JavaScript or Go.
 fn script_line(stack: &[StackFrame], asker: &str) -> Option<String> {
     let mut frames = stack.iter().filter(|frame| is_script(frame.language));
     let frame = frames.find(|frame| frame.symbol.as_deref() == Some(asker))?;
