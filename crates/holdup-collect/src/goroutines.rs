@@ -4,12 +4,16 @@
 //! their goroutines with their stacks, and of each process that has parked ones, a sentence of what they wait for by the runtime's
 //! own words. Reading can block, so a child does it that can be left behind ([`super::behind`]).
 
+mod looks;
+
+pub(super) use looks::GoLooks;
+
 use super::behind::{Answerer, Readers};
-use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskDoes, TaskRuntime};
+use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
 use holdup_jvm::Running;
 use holdup_knowledge::go;
 use holdup_proc::{Root, clocks, memory, names};
-use holdup_runtimes::go::{Goroutine, Place, Program, SYMBOLS, Status};
+use holdup_runtimes::go::{Goroutine, Place, Program, SYMBOLS, Status, TablePlace};
 use holdup_symbols::{ProcessKey, UserStacks};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -24,7 +28,7 @@ const LISTED_MAX: usize = 1_000;
 /// Reasons that a sentence has.
 const REASONS_MAX: usize = 4;
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Question {
     pid: u32,
     place: Place,
@@ -106,6 +110,21 @@ impl FirstLook {
     }
 }
 
+/// Where a Go program keeps its goroutines, with the name of its file; `None` of another program.
+fn which(stacks: &mut UserStacks, pid: u32, process: ProcessKey) -> Option<(String, Option<Place>)> {
+    let found = stacks.find_go(process, pid, &SYMBOLS)?;
+    let mut addresses = found.addresses.into_iter();
+    let place = Place {
+        goroutines: addresses.next().flatten(),
+        reasons: addresses.next().flatten(),
+        table: found.table.map(|table| TablePlace {
+            table,
+            module: found.module,
+        }),
+    };
+    Some((found.file, place.some_address().map(|_| place)))
+}
+
 /// What is read of the goroutines of a Go program, with the name of its file; `None` of another program.
 fn found(
     stacks: &mut UserStacks,
@@ -113,17 +132,11 @@ fn found(
     pid: u32,
     process: ProcessKey,
 ) -> Option<(String, Answer)> {
-    let found = stacks.find_go(process, pid, &SYMBOLS)?;
-    let mut addresses = found.addresses.into_iter();
-    // A stripped file does not say where they are.
-    let read = addresses.next().flatten().and_then(|goroutines| {
-        let place = Place {
-            goroutines,
-            reasons: addresses.next().flatten(),
-        };
-        readers.ask(pid, Question { pid, place }).flatten()
-    });
-    Some((found.file, read))
+    let (file, place) = which(stacks, pid, process)?;
+    let mut ask = |place| readers.ask(pid, Question { pid, place }).flatten();
+    // To find out how a stripped program is laid out may take longer than an answer may, once.
+    let read = place.and_then(|place| ask(place).or_else(|| ask(place)));
+    Some((file, read))
 }
 
 /// What the parked goroutines of these processes wait for.
@@ -161,6 +174,10 @@ pub(super) fn parked(
                 reason: goroutine.reason,
                 since: Some(goroutine.seen_waiting).filter(|since: &Ns| *since > 0),
                 stood_since,
+                channels: TaskChannels {
+                    awaits: goroutine.awaited.channels,
+                    refers: goroutine.refers,
+                },
                 stack,
             });
         }
@@ -217,17 +234,32 @@ fn sentence(name: &str, pid: u32, reasons: Option<&BTreeMap<String, u64>>) -> Op
     })
 }
 
-/// What a child does.
+/// What a child does. It keeps the program that it was asked about last: who was late is asked again.
 fn answerer() -> Answerer<Question, Answer> {
-    Box::new(answer)
+    let mut kept: Option<(Question, Program<Running>)> = None;
+    Box::new(move |question| {
+        let known = kept.take_if(|(of, _)| *of == question);
+        let mut program = match known {
+            Some((_, program)) => program,
+            None => program(question)?,
+        };
+        let read = answer(&mut program);
+        kept = Some((question, program));
+        read
+    })
 }
 
-fn answer(Question { pid, place }: Question) -> Answer {
+fn program(Question { pid, place }: Question) -> Option<Program<Running>> {
     // Where reading memory would end this process, it is not tried.
-    if memory::is_refused(pid, place.goroutines) {
+    if memory::is_refused(pid, place.some_address()?) {
         return None;
     }
-    let read = Program::find(Running(pid), place).ok()?.goroutines().ok()?;
+    Program::find(Running(pid), place).ok()
+}
+
+fn answer(program: &mut Program<Running>) -> Answer {
+    let mut read = program.goroutines().ok()?;
+    program.refer(&mut read, go::sends);
     Some(listed(read.all, read.left_out))
 }
 
@@ -255,7 +287,7 @@ fn listed(mut all: Vec<Goroutine>, left_out: u64) -> Read {
 #[cfg(test)]
 mod tests {
     use super::{LISTED_MAX, listed, sentence, unlisted};
-    use holdup_runtimes::go::{Goroutine, Status};
+    use holdup_runtimes::go::{Awaited, Goroutine, Status};
     use std::collections::BTreeMap;
 
     #[test]
@@ -266,6 +298,9 @@ mod tests {
             reason: Some(if id < 4 { "force gc (idle)" } else { "select" }.to_owned()),
             seen_waiting: 0,
             addresses: Vec::new(),
+            awaited: Awaited::default(),
+            refers: Vec::new(),
+            at: 0,
         };
         let count = LISTED_MAX as u64 + 2;
         let read = listed((1..=count).rev().map(one).collect(), 5);

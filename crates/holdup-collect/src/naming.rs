@@ -10,7 +10,7 @@ pub(super) use unread::told as unread_told;
 
 use super::asleep;
 use super::dumps::Dumped;
-use super::goroutines::{self, FirstLook, Parked};
+use super::goroutines::{self, FirstLook, GoLooks, Parked};
 use super::interpreters::{self, Interpreters};
 use super::neighbours::Neighbours;
 use super::nodes::Engines;
@@ -25,7 +25,7 @@ use holdup_evidence::{
     Object, ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory,
 };
 use holdup_proc::maps;
-use holdup_symbols::{Bounds, KernelSymbols, Mapping, ProcessKey, UserStacks};
+use holdup_symbols::{Beside, Bounds, KernelSymbols, Mapping, ProcessKey, UserStacks};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub(crate) struct Naming {
     processes: HashMap<u32, ProcessKey>,
     /// Where goroutines stood at first.
     goroutines: FirstLook,
+    /// Where goroutines wait for descriptors.
+    goroutine_looks: GoLooks,
     threads: HashMap<ThreadId, (u32, ProcessKey)>,
     runtimes: Runtimes,
     next_process: u32,
@@ -98,6 +100,7 @@ impl Naming {
             mapped: VecDeque::new(),
             processes: HashMap::new(),
             goroutines: FirstLook::default(),
+            goroutine_looks: GoLooks::default(),
             threads: HashMap::new(),
             runtimes,
             next_process: 0,
@@ -129,9 +132,10 @@ impl Naming {
         &mut self.runtimes
     }
 
-    /// Has the threads of interpreters looked at, and takes what earlier looks came to.
+    /// Has the threads of interpreters and goroutines looked at, and takes what earlier looks came to.
     pub(super) fn look_at_interpreters(&mut self) {
         self.interpreters.look(&mut self.user_stacks);
+        self.goroutine_looks.look(&mut self.user_stacks);
     }
 
     /// Interpreters whose frames are not read.
@@ -175,6 +179,7 @@ impl Naming {
             .stuck()
             .chain(self.paths.stuck())
             .chain(self.interpreters.stuck())
+            .chain(self.goroutine_looks.stuck())
             .chain(self.engines.stuck())
             .collect();
         stuck.into_iter()
@@ -246,6 +251,7 @@ impl Naming {
             } => {
                 self.own_ends.described(id, &object, peer_inode);
                 self.neighbours.described(id, &object, peer_inode);
+                self.goroutine_looks.described(id, &object);
                 if in_file_system {
                     object.path = object
                         .path
@@ -294,6 +300,8 @@ impl Naming {
             }
             RawEvent::OpenWait(mut wait) => {
                 self.attach(&mut wait, out);
+                let process = self.threads.get(&wait.thread).copied();
+                self.goroutine_looks.meet(&wait, process, false);
                 self.open_wait_of.insert(wait.thread, wait);
             }
             RawEvent::Memory(memory) => self.memory(memory, out),
@@ -394,6 +402,7 @@ impl Naming {
             _ => {
                 let key = ProcessKey(self.next_process);
                 self.next_process += 1;
+                self.goroutine_looks.begin(key, pid);
                 for one in self.mapped_before.remove(&pid).into_iter().flatten() {
                     let mapping = Mapping {
                         start: one.start,
@@ -425,6 +434,7 @@ impl Naming {
         let tid = self.tids.remove(&thread);
         self.paths.forget(thread);
         self.runtimes.forget(thread);
+        self.goroutine_looks.forget(thread);
         let Some((pid, key)) = self.threads.remove(&thread) else {
             return;
         };
@@ -446,6 +456,7 @@ impl Naming {
         }
         self.user_stacks.exit(key);
         self.interpreters.exit(key);
+        self.goroutine_looks.exit(key);
         self.runtimes.exit(key);
     }
 
@@ -459,6 +470,7 @@ impl Naming {
                 Change::Exec => {
                     self.user_stacks.exec(*key);
                     self.interpreters.exit(*key);
+                    self.goroutine_looks.exit(*key);
                 }
                 Change::Map(mapping) => {
                     self.interpreters.mapped(*key, change.pid, &mapping.path);
@@ -482,6 +494,8 @@ impl Naming {
     fn wait(&mut self, mut wait: Box<Wait>, out: &mut Vec<Event>) {
         self.attach(&mut wait, out);
         self.interpreters.ended(&wait);
+        let process = self.threads.get(&wait.thread).copied();
+        self.goroutine_looks.meet(&wait, process, true);
         let memory = self
             .memory_of
             .remove(&wait.thread)
@@ -541,39 +555,6 @@ impl Naming {
         self.told(*memory, weight, out);
     }
 
-    fn told(&mut self, mut memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
-        let (thread, on_cpu) = (memory.wait.thread, memory.on_cpu);
-        let (first, seq) = (memory.wait.first, memory.wait.seq);
-        let interpreted = match on_cpu {
-            true => Vec::new(),
-            false => self.interpreters.seen_in(thread, first, seq),
-        };
-        let wait = (!on_cpu).then_some(seq);
-        let (pid, at) = (memory.pid, memory.at);
-        let (registers, bytes) = (&memory.registers, &memory.stack[..]);
-        let native = self.user_stack(thread, pid, at, registers, bytes, wait, &[], out);
-        let seen = !interpreted.is_empty();
-        let stack = match (wait, native) {
-            (Some(_), Some(native)) if self.interpreters.is_told_by_others(thread, seq, native, seen) => None,
-            _ if seen => self.user_stack(thread, pid, at, registers, bytes, wait, &interpreted, out),
-            _ => native,
-        };
-        if !on_cpu {
-            self.own_ends.mark(memory.pid, &mut memory.wait.polled);
-            out.push(Event::WaitMemory(Box::new(memory.wait)));
-        }
-        if let Some(stack) = stack {
-            out.push(Event::Asker(AskerSample {
-                thread,
-                first,
-                seq,
-                on_cpu,
-                stack,
-                weight,
-            }));
-        }
-    }
-
     fn made_by(&mut self, what: Made, memory: &RawMemory, out: &mut Vec<Event>) -> Option<Event> {
         self.catch_up(memory.at);
         let thread = memory.wait.thread;
@@ -584,7 +565,7 @@ impl Naming {
             &memory.registers,
             &memory.stack,
             None,
-            &[],
+            Beside::default(),
             out,
         )?;
         Some(Event::MadeBy(MadeBy {

@@ -45,7 +45,7 @@ pub use object::{DeviceNumber, Object, ObjectId, ObjectKind, SocketAddress};
 pub use observed::Observed;
 pub use ran_instead::{Allowed, RanInstead, Scheduling};
 pub use runtime_lock::{RuntimeLock, RuntimeLockKind, RuntimeLockSource};
-pub use runtime_task::{RuntimeTask, TaskDoes, TaskRuntime};
+pub use runtime_task::{RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
 
 /// A duration, or an instant on `CLOCK_MONOTONIC`, in nanoseconds.
 pub type Ns = u64;

@@ -28,6 +28,24 @@ pub enum TaskDoes {
     Waits,
 }
 
+/// Channels of a task, by what tells them apart within its process.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskChannels {
+    /// Those that it waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub awaits: Vec<u64>,
+    /// Those that others wait to send to, and that its stack, or a structure that its stack refers to, has the address of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refers: Vec<u64>,
+}
+
+impl TaskChannels {
+    fn is_empty(&self) -> bool {
+        self.awaits.is_empty() && self.refers.is_empty()
+    }
+}
+
 /// A task, as it was when observation ended. All text is hostile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuntimeTask {
@@ -49,6 +67,9 @@ pub struct RuntimeTask {
     /// not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stood_since: Option<Ns>,
+    /// The channels that it has to do with.
+    #[serde(default, skip_serializing_if = "TaskChannels::is_empty")]
+    pub channels: TaskChannels,
     /// Where it stands.
     pub stack: Option<UserStackId>,
 }

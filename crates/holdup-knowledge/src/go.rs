@@ -81,6 +81,10 @@ const OWN_PACKAGES: &str = "archive bufio bytes cmp compress container context c
     flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect regexp runtime slices sort \
     strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak";
 
+/// Packages of the runtime, and of system calls.
+const RUNTIME_PACKAGES: [&str; 4] = ["runtime", "internal/runtime", "syscall", "internal/poll"];
+const CALLS: [&str; 2] = ["internal/runtime/syscall", "syscall"];
+
 /// What a goroutine waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
@@ -143,9 +147,51 @@ pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {
 /// was fetched.
 #[must_use]
 pub fn application(stack: &[Frame]) -> Option<&Frame> {
-    stack.iter().find(|frame| {
-        let symbol = frame.symbol.as_deref();
-        symbol.is_some_and(|symbol| !is_gos_own(symbol)) && !frame.file.as_deref().is_some_and(is_fetched)
+    stack.iter().find(|frame| is_application(frame))
+}
+
+/// Whether a frame is the application's.
+#[must_use]
+pub fn is_application(frame: &Frame) -> bool {
+    let symbol = frame.symbol.as_deref();
+    symbol.is_some_and(|symbol| is_applications(symbol, frame.file.as_deref()))
+}
+
+/// Whether a function is the application's: neither of one of Go's own packages nor of a module that was fetched.
+#[must_use]
+pub fn is_applications(symbol: &str, file: Option<&str>) -> bool {
+    !is_gos_own(symbol) && !file.is_some_and(is_fetched)
+}
+
+/// Whether a goroutine of a library that stands in this function has no work.
+#[must_use]
+pub fn is_without_work(symbol: &str) -> bool {
+    WITHOUT_WORK.contains(&symbol)
+}
+
+/// Whether a function is the runtime's, or only makes its system calls.
+#[must_use]
+pub fn is_of_the_runtimes_code(symbol: &str) -> bool {
+    of_packages(symbol, &RUNTIME_PACKAGES)
+}
+
+/// Whether a function only makes system calls.
+#[must_use]
+pub fn makes_calls(symbol: &str) -> bool {
+    of_packages(symbol, &CALLS)
+}
+
+/// Whether a function is of one of these packages or of one below them.
+fn of_packages(symbol: &str, packages: &[&str]) -> bool {
+    let package = symbol.rsplit_once('/').map_or(0, |(path, _)| path.len() + 1);
+    let end = symbol[package..]
+        .find('.')
+        .map_or(symbol.len(), |dot| package + dot);
+    let package = &symbol[..end];
+    packages.iter().any(|own| {
+        package
+            .strip_prefix(own)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
 }
 

@@ -127,6 +127,7 @@ rule_pages! {
     "disk" "tasks-stall-for-io"
     "mem" "tasks-stall-for-memory"
     "lock" "tasks-wait-for-lock"
+    "lock" "tasks-wait-to-send"
     "runtime" "thread-per-handshake"
     "cpu" "thread-saturates-cpu"
     "runtime" "thread-stands-still"

@@ -40,6 +40,26 @@ const FRAME_BYTES_MAX: i32 = 1 << 30;
 /// Bit of a function's flags: it moves the stack pointer to another stack.
 const LEAVES_ITS_STACK: u8 = 1 << 1;
 
+/// The same of the data of functions, behind nine addresses and before the next.
+const MODULE_DATA: usize = MODULE_TEXT + 18 * 8;
+
+/// Bytes of a function's description before its lists: until Go 1.19, and since.
+const LISTS: [usize; 2] = [40, 44];
+
+/// Where it has how many lists there are by instruction; which of them is about inlined functions, and which of the function's data.
+const INSTRUCTION_LISTS: usize = 28;
+const INLINED_LIST: u32 = 2;
+const INLINED_DATA: u32 = 3;
+
+/// Bytes of an entry of the tree of inlined functions, and entries that are followed.
+const INLINED_BYTES: usize = 16;
+const INLINED_MAX: usize = 32;
+
+/// Where a function's description has its tables of files and lines, and where the list of its unit's files begins.
+const FILE_STEPS: usize = 20;
+const LINE_STEPS: usize = 24;
+const UNIT: usize = 32;
+
 /// Bytes of a function's description up to and with its flags.
 const FUNCTION_BYTES: usize = 42;
 
@@ -54,8 +74,23 @@ pub(crate) struct GoTable {
     functions: usize,
     /// Offsets of the parts, in bytes.
     names: usize,
+    units: usize,
+    files: usize,
     distances: usize,
     descriptions: usize,
+    /// Bytes of a function's description before its lists.
+    lists: usize,
+    /// Where the data of functions are, of which one says what was put into which function.
+    inlined: Option<usize>,
+}
+
+/// A function that a place stands for, and where in it that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GoPlace {
+    /// Its name, where the compiler put it into another one.
+    pub(crate) inlined: Option<String>,
+    /// Source file and line; `None` where it is not known whether they are this function's.
+    pub(crate) line: Option<(String, u32)>,
 }
 
 /// How to find the caller of a place in Go code.
@@ -78,7 +113,15 @@ struct Function {
 impl GoTable {
     /// Reads the table; there is none in other languages' files.
     pub(crate) fn read(head: &Head, table: Option<Vec<u8>>, module: Option<&[u8]>) -> Option<Self> {
-        Self::parse(table?, start_of_code(head, module))
+        let mut table = Self::parse(table?, start_of_code(head, module))?;
+        // The tree of inlined functions has had its form since Go 1.20, as the table has.
+        table.inlined = SECTIONS
+            .iter()
+            .find_map(|name| head.section(name))
+            .zip(long(module.unwrap_or_default(), MODULE_DATA))
+            .filter(|_| table.lists == LISTS[1])
+            .and_then(|(section, data)| usize::try_from(data.checked_sub(section.address)?).ok());
+        Some(table)
     }
 
     /// Understands a table; `text` is where the code begins if the table does not say.
@@ -90,10 +133,17 @@ impl GoTable {
         let offset = |at| usize::try_from(long(&bytes, at)?).ok();
         let stated = long(&bytes, 24)?;
         let table = Self {
+            lists: match word(&bytes, 0)? == MAGICS[0] {
+                true => LISTS[0],
+                false => LISTS[1],
+            },
+            inlined: None,
             quantum: u32::from(*bytes.get(6)?),
             text: text.or((stated != 0).then_some(stated))?,
             functions: offset(8)?,
             names: offset(32)?,
+            units: offset(40)?,
+            files: offset(48)?,
             distances: offset(56)?,
             descriptions: offset(64)?,
             bytes,
@@ -108,10 +158,97 @@ impl GoTable {
     pub(crate) fn function(&self, address: u64) -> Option<(String, u64)> {
         let function = self.find(address)?;
         let at = word(&self.bytes, function.at.checked_add(4)?)?;
-        let rest = self.bytes.get(self.names.checked_add(at as usize)?..)?;
+        let name = self.text(self.names.checked_add(at as usize)?)?;
+        Some((name, function.entry))
+    }
+
+    /// Whether a function of the table holds `address`.
+    pub(crate) fn covers(&self, address: u64) -> bool {
+        self.find(address).is_some()
+    }
+
+    /// The functions that an address stands for, innermost first: those that the compiler put into another one, and the one that was
+    /// called.
+    pub(crate) fn places(&self, address: u64) -> Vec<GoPlace> {
+        let Some(function) = self.find(address) else {
+            return Vec::new();
+        };
+        let Ok(mut into) = u32::try_from(address - function.entry) else {
+            return Vec::new();
+        };
+        let mut places = Vec::new();
+        while let Some(index) = self.inlined_index(function.at, into) {
+            let Some((name, call)) = self.inlined_function(function.at, index) else {
+                // The line may be that of any of them.
+                places.push(GoPlace {
+                    inlined: None,
+                    line: None,
+                });
+                return places;
+            };
+            places.push(GoPlace {
+                inlined: Some(name),
+                line: self.line(function.at, into),
+            });
+            into = call;
+            if places.len() >= INLINED_MAX {
+                break;
+            }
+        }
+        places.push(GoPlace {
+            inlined: None,
+            line: self.line(function.at, into),
+        });
+        places
+    }
+
+    /// Which of the functions that were put into this one an instruction is of.
+    fn inlined_index(&self, at: usize, into: u32) -> Option<usize> {
+        let count = word(&self.bytes, at.checked_add(INSTRUCTION_LISTS)?)?;
+        if count <= INLINED_LIST {
+            return None;
+        }
+        let list = at.checked_add(self.lists + 4 * INLINED_LIST as usize)?;
+        let steps = word(&self.bytes, list).filter(|steps| *steps != 0)?;
+        let (index, _) = self.distance(steps as usize, into)?;
+        usize::try_from(index).ok()
+    }
+
+    /// The name of such a function, and where in the one that was called its call stood.
+    fn inlined_function(&self, at: usize, index: usize) -> Option<(String, u32)> {
+        let lists = word(&self.bytes, at.checked_add(INSTRUCTION_LISTS)?)?;
+        let data = lists.checked_add(INLINED_DATA)?.checked_mul(4)? as usize;
+        let has = u32::from(*self.bytes.get(at.checked_add(self.lists)?.checked_sub(1)?)?) > INLINED_DATA;
+        let tree = word(&self.bytes, at.checked_add(self.lists)?.checked_add(data)?);
+        let tree = tree.filter(|tree| has && *tree != u32::MAX)?;
+        let tree = self.inlined?.checked_add(tree as usize)?;
+        let entry = tree.checked_add(index.checked_mul(INLINED_BYTES)?)?;
+        let name = word(&self.bytes, entry.checked_add(4)?)?;
+        let call = word(&self.bytes, entry.checked_add(8)?)?;
+        Some((self.text(self.names.checked_add(name as usize)?)?, call))
+    }
+
+    /// The file and line that the table has for an instruction.
+    fn line(&self, at: usize, into: u32) -> Option<(String, u32)> {
+        let description = self.bytes.get(at..)?.get(..FUNCTION_BYTES)?;
+        let value = |at| {
+            let (value, _) = self.distance(word(description, at)? as usize, into)?;
+            u32::try_from(value).ok()
+        };
+        let (file, line) = (value(FILE_STEPS)?, value(LINE_STEPS)?);
+        // Each compiled unit has a list of its files.
+        let unit = word(description, UNIT)?.checked_add(file)? as usize;
+        let at = word(&self.bytes, self.units.checked_add(unit.checked_mul(4)?)?)?;
+        let path = self.text(self.files.checked_add(at as usize)?)?;
+        Some((path, line))
+    }
+
+    /// Text up to a byte of zero, which must not be empty.
+    fn text(&self, at: usize) -> Option<String> {
+        let rest = self.bytes.get(at..)?;
         let rest = &rest[..rest.len().min(NAME_BYTES_MAX)];
-        let name = std::str::from_utf8(rest.split(|&byte| byte == 0).next()?).ok()?;
-        (!name.is_empty()).then(|| (name.to_owned(), function.entry))
+        let text = std::str::from_utf8(rest.split(|&byte| byte == 0).next()?).ok()?;
+        (!text.is_empty()).then(|| text.to_owned())
     }
 
     /// Bytes of it.
@@ -234,19 +371,25 @@ mod tests {
         let mut bytes = Vec::new();
         bytes.extend(MAGICS[1].to_le_bytes());
         bytes.extend([0, 0, 1, 8]);
-        let (names, distances, descriptions) = (72_u64, 96_u64, 112_u64);
-        for long in [2, 0, 0, names, 0, 0, distances, descriptions] {
+        let (names, units, distances, descriptions) = (72_u64, 94_u64, 112_u64, 136_u64);
+        let files = units + 4;
+        for long in [2, 0, 0, names, units, files, distances, descriptions] {
             bytes.extend(long.to_le_bytes());
         }
         bytes.extend(b"main.f\0runtime.mcall\0");
+        bytes.resize(units as usize, 0xee);
+        bytes.extend(0_u32.to_le_bytes());
+        bytes.extend(b"/src/f.go\0");
         bytes.resize(distances as usize, 0xee);
         // +1 (to 0) for 5 bytes, +8 for 0x1b bytes, end; and 0 for 0x10 bytes.
         bytes.extend([2, 5, 16, 0x1b, 0, 2, 0x10, 0]);
+        // The first file; line 7 for 5 bytes, line 9 for 0x1b bytes.
+        bytes.extend([2, 0x20, 0, 16, 5, 4, 0x1b, 0]);
         bytes.resize(descriptions as usize, 0xee);
         let index = [0_u32, 20, 0x20, 20 + 44, 0x30];
         bytes.extend(index.into_iter().flat_map(u32::to_le_bytes));
         for (entry, name, at, flags) in [(0_u32, 0_u32, 0_u32, 0), (0x20, 7, 5, LEAVES_ITS_STACK)] {
-            let description = [entry, name, 0, 0, at, 0, 0, 0, 0, 0];
+            let description = [entry, name, 0, 0, at, 8, 11, 0, 0, 0];
             bytes.extend(description.into_iter().flat_map(u32::to_le_bytes));
             bytes.extend([0, flags, 0, 0]);
         }
@@ -282,6 +425,19 @@ mod tests {
     }
 
     #[test]
+    fn instructions_have_files_and_lines() {
+        let table = parsed();
+        let place = |into: u64| table.places(TEXT + into);
+        let line = |line| GoPlace {
+            inlined: None,
+            line: Some(("/src/f.go".to_owned(), line)),
+        };
+        assert_eq!(place(0), [line(7)]);
+        assert_eq!(place(0x1f), [line(9)]);
+        assert_eq!(place(0x30), []);
+    }
+
+    #[test]
     fn where_the_code_begins_must_be_known() {
         assert!(GoTable::parse(table(), None).is_none());
         let mut stating = table();
@@ -301,6 +457,7 @@ mod tests {
                     for into in 0..0x31 {
                         table.function(TEXT + into);
                         table.frame(TEXT + into);
+                        table.places(TEXT + into);
                     }
                 }
             }

@@ -5,7 +5,7 @@
 //! joined at the end.
 
 use crate::budget::Asker;
-use crate::elf::Head;
+use crate::elf::Section;
 use crate::go;
 use crate::modules::ModuleId;
 use crate::stacks::{Address, ProcessKey, UserStacks};
@@ -30,6 +30,19 @@ pub struct Found {
     pub addresses: Vec<Option<u64>>,
 }
 
+/// What is found of a Go program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundGo {
+    /// Base name of the file.
+    pub file: String,
+    /// Addresses of symbols, in the order in which they were asked for; `None` for those that it has not.
+    pub addresses: Vec<Option<u64>>,
+    /// Address of the linker's table of functions.
+    pub table: Option<u64>,
+    /// Address of the description of the module, where the file has a section for it.
+    pub module: Option<u64>,
+}
+
 impl UserStacks {
     /// Where a process has symbols: in the first file whose base name is `wanted` and that has the first symbol.
     pub fn find(
@@ -39,30 +52,34 @@ impl UserStacks {
         wanted: fn(&str) -> bool,
         symbols: &[&str],
     ) -> Option<Found> {
-        self.find_in(process, pid, |name, _| wanted(name), symbols)
+        self.find_in(process, pid, wanted, symbols)
     }
 
     /// The same in a file of Go code, whatever its name. Of a file without symbols the addresses are all `None`.
-    pub fn find_go(&mut self, process: ProcessKey, pid: u32, symbols: &[&str]) -> Option<Found> {
-        let mut go = None;
+    pub fn find_go(&mut self, process: ProcessKey, pid: u32, symbols: &[&str]) -> Option<FoundGo> {
+        let (space, modules) = self.parts(process);
+        let mut regions = space.regions();
+        let (file, table, module) = regions.find_map(|region| {
+            let module = modules.get(region.module);
+            let head = module.head.as_ref()?;
+            let moved = region.start.wrapping_sub(head.address_of(region.offset)?);
+            let there = |section: &Section| section.address.wrapping_add(moved);
+            let table = go::SECTIONS.iter().find_map(|name| head.section(name))?;
+            let file = module.name.clone()?;
+            Some((file, there(table), head.section(go::MODULE_SECTION).map(there)))
+        })?;
+        let mut names = Some(file.clone());
         let found = self.find_in(
             process,
             pid,
-            |name, head| {
-                let is_go = |head: &Head| go::SECTIONS.iter().any(|name| head.section(name).is_some());
-                let is_go = head.is_some_and(is_go);
-                if is_go {
-                    go.get_or_insert_with(|| name.to_owned());
-                }
-                is_go
-            },
+            |name| names.take_if(|go| go == name).is_some(),
             symbols,
         );
-        found.or_else(|| {
-            Some(Found {
-                file: go?,
-                addresses: vec![None; symbols.len()],
-            })
+        Some(FoundGo {
+            file,
+            addresses: found.map_or_else(|| vec![None; symbols.len()], |found| found.addresses),
+            table: Some(table),
+            module,
         })
     }
 
@@ -70,7 +87,7 @@ impl UserStacks {
         &mut self,
         process: ProcessKey,
         pid: u32,
-        mut wanted: impl FnMut(&str, Option<&Head>) -> bool,
+        mut wanted: impl FnMut(&str) -> bool,
         symbols: &[&str],
     ) -> Option<Found> {
         let (space, modules) = self.parts(process);
@@ -81,10 +98,7 @@ impl UserStacks {
                 continue;
             }
             let module = modules.get(region.module);
-            let name = module
-                .name
-                .clone()
-                .filter(|name| wanted(name, module.head.as_ref()));
+            let name = module.name.clone().filter(|name| wanted(name));
             let (Some(file), false) = (name, tried.contains(&region.module)) else {
                 continue;
             };

@@ -37,11 +37,11 @@ mod unread;
 mod unwind;
 
 pub use bounds::Bounds;
-pub use interpreted::{Found, Interpreted};
+pub use interpreted::{Found, FoundGo, Interpreted};
 pub use kernel::KernelSymbols;
 pub use maps::Mapping;
 pub use runtime::{Asked, Mapped, Runtime, Walked};
-pub use stacks::{ProcessKey, RawStack, Refused, UserStacks};
+pub use stacks::{Beside, ProcessKey, RawStack, Refused, UserStacks};
 pub use symbolise::Named;
 pub use unread::{Unread, Why};
 pub use unwind::{Registers, StackBytes};

@@ -15,7 +15,7 @@ use crate::debug_file::debug_file;
 use crate::demangle::demangle;
 use crate::elf::Elf;
 use crate::files::{FrameBytes, elf};
-use crate::go::GoTable;
+use crate::go::{GoPlace, GoTable};
 use crate::open::again;
 use crate::perf_map;
 use crate::symbols::Symbols;
@@ -161,6 +161,16 @@ impl Named {
     }
 
     fn frames(&self, place: &Place) -> Vec<Frame> {
+        let mut frames = self.named(place);
+        if self.functions.is_go(place.looked_up) {
+            for frame in &mut frames {
+                frame.language = Language::Go;
+            }
+        }
+        frames
+    }
+
+    fn named(&self, place: &Place) -> Vec<Frame> {
         let described = self.debug.as_ref().map(|debug| debug.frames(place));
         match described {
             Some(mut frames) if !frames.is_empty() => {
@@ -169,20 +179,38 @@ impl Named {
                 }
                 frames
             }
-            _ => vec![self.by_symbol(place)],
+            _ => self.by_symbol(place),
         }
     }
 
-    fn by_symbol(&self, place: &Place) -> Frame {
+    fn by_symbol(&self, place: &Place) -> Vec<Frame> {
         let unnamed = unnamed(self.name.clone(), place);
-        match self.functions.find(place.looked_up) {
+        let function = match self.functions.find(place.looked_up) {
             Some((name, start)) => Frame {
                 symbol: Some(cut(name)),
                 offset: place.shown.wrapping_sub(start),
                 ..unnamed
             },
             None => unnamed,
+        };
+        let places = self.functions.places(place.looked_up);
+        if places.is_empty() {
+            return vec![function];
         }
+        let frames = places.into_iter().map(|GoPlace { inlined, line }| {
+            let (file, line) = line.unzip();
+            Frame {
+                symbol: inlined
+                    .as_ref()
+                    .map(|name| cut(name.clone()))
+                    .or(function.symbol.clone()),
+                inlined: inlined.is_some(),
+                file: file.map(cut),
+                line,
+                ..function.clone()
+            }
+        });
+        frames.collect()
     }
 }
 
@@ -235,6 +263,16 @@ impl Functions {
             own,
             apart: OnceCell::new(),
         }
+    }
+
+    /// What an address stands for, where the file says that without debug information: of Go code.
+    fn places(&self, address: u64) -> Vec<GoPlace> {
+        self.go.as_ref().map_or_else(Vec::new, |go| go.places(address))
+    }
+
+    /// Whether an address is in Go code.
+    fn is_go(&self, address: u64) -> bool {
+        self.go.as_ref().is_some_and(|go| go.covers(address))
     }
 
     /// The function that covers `address`: its name, and its own address.

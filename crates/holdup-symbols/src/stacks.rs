@@ -84,6 +84,19 @@ impl RawStack<'_> {
     }
 }
 
+/// What is known of a stack beside the thread's registers and memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// What a runtime has said of its own frames that the thread was in: they stand in the place of code without a file, and of all that
+    /// is outside of it, unless its structures tell them themselves.
+    pub said: &'a [Arc<Frame>],
+    /// The frames of an interpreter, innermost first.
+    pub interpreted: &'a [Interpreted],
+    /// The addresses of tasks for which the thread waits, innermost first: the first is an instruction, the others are return addresses.
+    /// They stand behind the thread's own.
+    pub tasks: &'a [Vec<u64>],
+}
+
 /// What was left out because there was too much of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Refused {
@@ -281,18 +294,16 @@ impl UserStacks {
 
     /// Unwinds a stack and gives it a number, that of an equal one if there is one.
     pub fn intern(&mut self, raw: &RawStack<'_>) -> UserStackId {
-        self.intern_said(raw, &[], &[])
+        self.intern_said(raw, Beside::default())
     }
 
-    /// The same where a runtime has said which frames of its own the thread was in: they stand in the place of code without a file, and
-    /// of all that is outside of it, unless its structures tell them themselves. `interpreted`: the frames of an interpreter, innermost
-    /// first.
-    pub fn intern_said(
-        &mut self,
-        raw: &RawStack<'_>,
-        said: &[Arc<Frame>],
-        interpreted: &[Interpreted],
-    ) -> UserStackId {
+    /// The same with what is known beside the thread's registers and memory.
+    pub fn intern_said(&mut self, raw: &RawStack<'_>, beside: Beside<'_>) -> UserStackId {
+        let Beside {
+            said,
+            interpreted,
+            tasks,
+        } = beside;
         self.told.name = None;
         let space = self.spaces.of(raw.process);
         let mut frames = unwind(&space, &mut self.modules, &mut self.told, raw);
@@ -317,6 +328,10 @@ impl UserStacks {
         for frame in frames.iter().filter(|frame| frame.module != ModuleId::TOLD) {
             self.modules.used_by(frame.module, raw.process);
         }
+        for task in tasks {
+            frames.extend(self.known(raw.process, task));
+        }
+        frames.truncate(FRAMES_MAX);
         self.put_interpreted(raw.process, &mut frames, interpreted);
         self.number(frames)
     }
@@ -343,6 +358,11 @@ impl UserStacks {
 
     /// Gives a number to a stack whose addresses are known: the first is an instruction, the others are return addresses.
     pub fn intern_known(&mut self, process: ProcessKey, addresses: &[u64]) -> UserStackId {
+        let frames = self.known(process, addresses);
+        self.number(frames)
+    }
+
+    fn known(&mut self, process: ProcessKey, addresses: &[u64]) -> Vec<Address> {
         let space = self.spaces.of(process);
         let mut frames = Vec::new();
         for (at, address) in addresses.iter().enumerate().take(FRAMES_MAX) {
@@ -363,7 +383,7 @@ impl UserStacks {
                 looked_up: self.modules.address_of(region.module, offset),
             });
         }
-        self.number(frames)
+        frames
     }
 
     /// Gives code without a file to the process's list of it, where there is one.

@@ -179,8 +179,8 @@ impl Place {
             Language::Ruby => Kind::Ruby,
             Language::Php => Kind::Php,
             Language::Perl => Kind::Perl,
-            Language::Native if frame.inlined => Kind::Inlined,
-            Language::Native => Kind::Native,
+            Language::Native | Language::Go if frame.inlined => Kind::Inlined,
+            Language::Native | Language::Go => Kind::Native,
         };
         let name = match (frame.symbol.as_deref(), frame.module.as_deref()) {
             (Some(symbol), _) => printable(symbol, true),

@@ -1,4 +1,5 @@
-//! Goroutines of a real program: where each stands in the program's own code, and those that wait for a lock for good.
+//! Goroutines of a real program: where each stands in the program's own code, those that wait for a lock or to send for good, and those for
+//! which the poller waits.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
@@ -6,16 +7,22 @@
 mod support;
 
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use support::{Guarded, HOLDUP, list, lossy, read_until};
 
-/// Two goroutines that take two locks in different orders, while a ticker lives; with an argument in the same order.
+/// What each argument does: `order` takes two locks in different orders, `calm` in the same; `queue` sends to a receiver that waits for a
+/// lock; `serve` answers late; and with an address, it asks there. All but `serve` have a ticker that lives.
 const PROGRAM: &str = "\
 package main
 
 import (
 \t\"fmt\"
+\t\"io\"
+\t\"net\"
+\t\"net/http\"
 \t\"os\"
 \t\"sync\"
 \t\"time\"
@@ -27,23 +34,72 @@ func payFirst(taken chan bool) {
 \torders.Lock()
 \ttaken <- true
 \ttime.Sleep(50 * time.Millisecond)
-\tstock.Lock()
+\tstock.Lock() // first
 }
 
 func paySecond(taken chan bool) {
 \tstock.Lock()
 \ttaken <- true
 \ttime.Sleep(50 * time.Millisecond)
-\torders.Lock()
+\torders.Lock() // second
+}
+
+func produce(queue chan int) {
+\tqueue <- 1 // sends
+}
+
+func consume(queue chan int) {
+\tstock.Lock() // consumes
+\tfor range queue {
+\t}
+}
+
+func fetchPrices(address string) int {
+\tresponse, err := http.Get(\"http://\" + address + \"/\") // asks
+\tif err != nil {
+\t\tpanic(err)
+\t}
+\tdefer response.Body.Close()
+\tbody, _ := io.ReadAll(response.Body)
+\treturn len(body)
+}
+
+func serve() {
+\tlistener, err := net.Listen(\"tcp\", \"127.0.0.1:0\")
+\tif err != nil {
+\t\tpanic(err)
+\t}
+\tfmt.Println(listener.Addr())
+\thttp.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+\t\ttime.Sleep(400 * time.Millisecond)
+\t\tfmt.Fprintln(w, \"7\")
+\t}))
 }
 
 func main() {
-\ttaken := make(chan bool)
-\tif len(os.Args) == 1 {
+\tswitch os.Args[1] {
+\tcase \"order\":
+\t\ttaken := make(chan bool)
 \t\tgo payFirst(taken)
 \t\tgo paySecond(taken)
 \t\t<-taken
 \t\t<-taken
+\tcase \"queue\":
+\t\tstock.Lock()
+\t\tqueue := make(chan int)
+\t\tfor sender := 0; sender < 3; sender++ {
+\t\t\tgo produce(queue)
+\t\t}
+\t\tgo consume(queue)
+\tcase \"serve\":
+\t\tserve()
+\tcase \"calm\":
+\tdefault:
+\t\tfetchPrices(os.Args[1])
+\t\tfmt.Println(\"ready\")
+\t\tfor {
+\t\t\tfetchPrices(os.Args[1])
+\t\t}
 \t}
 \ttime.Sleep(200 * time.Millisecond)
 \tfmt.Println(\"ready\")
@@ -52,11 +108,26 @@ func main() {
 }
 ";
 
-/// The first Go whose goroutines are read.
-const SINCE_MINOR: u32 = 17;
+/// The line that ends with a comment of this word.
+fn line(mark: &str) -> usize {
+    let mark = format!("// {mark}");
+    1 + PROGRAM.lines().position(|line| line.ends_with(&mark)).unwrap()
+}
 
-/// Builds the program; `None` where there is no Go that is new enough, which is said.
-fn built(folder: &Path) -> Option<PathBuf> {
+/// The first Go whose goroutines are read of stripped programs, too.
+const SINCE_MINOR: u32 = 18;
+
+/// The program, with symbols and stripped, built once; `None` where there is no Go that is new enough, which is said.
+fn built() -> Option<[PathBuf; 2]> {
+    static BUILT: LazyLock<Option<[PathBuf; 2]>> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("goroutines");
+        std::fs::create_dir_all(&folder).unwrap();
+        build(&folder)
+    });
+    BUILT.clone()
+}
+
+fn build(folder: &Path) -> Option<[PathBuf; 2]> {
     let version = Command::new("go").arg("version").output();
     let version = version.map(|output| lossy(&output.stdout)).unwrap_or_default();
     let minor = version.split("go1.").nth(1);
@@ -67,17 +138,21 @@ fn built(folder: &Path) -> Option<PathBuf> {
     }
     let source = folder.join("shop.go");
     std::fs::write(&source, PROGRAM).unwrap();
-    let program = folder.join("shop");
-    let output = Command::new("go")
-        .args(["build", "-o", program.to_str().unwrap(), source.to_str().unwrap()])
-        .env("GOFLAGS", "")
-        .env("GOCACHE", folder.join("cache"))
-        .env("GO111MODULE", "off")
-        .env("CGO_ENABLED", "0")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", lossy(&output.stderr));
-    Some(program)
+    let programs = [("shop", ""), ("stripped", "-s -w")].map(|(name, flags)| {
+        let program = folder.join(name);
+        let output = Command::new("go")
+            .args(["build", "-ldflags", flags, "-o", program.to_str().unwrap()])
+            .arg(&source)
+            .env("GOFLAGS", "")
+            .env("GOCACHE", folder.join("cache"))
+            .env("GO111MODULE", "off")
+            .env("CGO_ENABLED", "0")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", lossy(&output.stderr));
+        program
+    });
+    Some(programs)
 }
 
 fn report(program: &Path, arguments: &[&str], backend: &str) -> Value {
@@ -103,49 +178,92 @@ fn report(program: &Path, arguments: &[&str], backend: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn of_rule(report: &Value) -> Option<&Value> {
+fn of_rule<'a>(report: &'a Value, rule: &str) -> Option<&'a Value> {
     let findings = list(report, "findings");
-    findings
-        .iter()
-        .find(|finding| finding["rule"] == "tasks-wait-for-lock")
+    findings.iter().find(|finding| finding["rule"] == rule)
+}
+
+/// Whether an asker stands in this function, and in the line with this mark.
+fn asks_in(asker: &Value, function: &str, mark: &str) -> bool {
+    let frames = asker["stack"].as_array().unwrap();
+    asker["frame"] == function
+        && frames
+            .iter()
+            .any(|frame| frame["symbol"] == function && frame["line"] == line(mark))
 }
 
 #[test]
 fn goroutines_that_wait_for_each_other_are_a_finding_and_stand_in_the_programs_own_lines() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(program) = built(folder.path()) else {
+    let Some([program, _]) = built() else {
         return;
     };
     for backend in ["bpf", "proc"] {
-        let report = report(&program, &[], backend);
-        let finding = of_rule(&report).unwrap_or_else(|| panic!("{backend}: {report:#}"));
+        let report = report(&program, &["order"], backend);
+        let rule = "tasks-wait-for-lock";
+        let finding = of_rule(&report, rule).unwrap_or_else(|| panic!("{backend}: {report:#}"));
         let title = finding["title"].as_str().unwrap();
-        assert!(
-            title.contains("main.payFirst (shop.go:16) and main.paySecond (shop.go:23)"),
-            "{title}"
+        let places = format!(
+            "main.payFirst (shop.go:{}) and main.paySecond (shop.go:{})",
+            line("first"),
+            line("second")
         );
-        let stands = |function: &str, line: u64| {
-            list(&report, "tasks").iter().any(|task| {
-                let asker = &task["asker"];
-                let frames = asker["stack"].as_array().unwrap();
-                task["state"] == "waiting"
-                    && asker["frame"] == function
-                    && frames
-                        .iter()
-                        .any(|frame| frame["symbol"] == function && frame["line"] == line)
-            })
+        assert!(title.contains(&places), "{title}");
+        let stands = |function: &str, mark: &str| {
+            let mut tasks = list(&report, "tasks").iter();
+            tasks.any(|task| task["state"] == "waiting" && asks_in(&task["asker"], function, mark))
         };
-        assert!(stands("main.payFirst", 16), "{report:#}");
-        assert!(stands("main.paySecond", 23), "{report:#}");
+        assert!(stands("main.payFirst", "first"), "{report:#}");
+        assert!(stands("main.paySecond", "second"), "{report:#}");
     }
 }
 
 #[test]
 fn goroutines_that_wait_for_a_ticker_are_no_finding() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(program) = built(folder.path()) else {
+    let Some([program, _]) = built() else {
         return;
     };
     let report = report(&program, &["calm"], "bpf");
-    assert!(of_rule(&report).is_none(), "{report:#}");
+    for rule in ["tasks-wait-for-lock", "tasks-wait-to-send"] {
+        assert!(of_rule(&report, rule).is_none(), "{report:#}");
+    }
+}
+
+#[test]
+fn goroutines_that_send_to_nobody_are_a_finding_with_the_receiver_that_waits_itself() {
+    let Some([program, _]) = built() else {
+        return;
+    };
+    let report = report(&program, &["queue"], "bpf");
+    let finding = of_rule(&report, "tasks-wait-to-send").unwrap_or_else(|| panic!("{report:#}"));
+    let title = finding["title"].as_str().unwrap();
+    assert!(title.starts_with("3 goroutines of "), "{title}");
+    let place = format!("to send in main.produce (shop.go:{})", line("sends"));
+    assert!(title.contains(&place), "{title}");
+    let candidate = format!(
+        "main.consume (shop.go:{}) waits for a sync.Mutex",
+        line("consumes")
+    );
+    assert!(
+        finding["evidence"].to_string().contains(&candidate),
+        "{finding:#}"
+    );
+}
+
+#[test]
+fn a_wait_in_the_poller_is_asked_by_the_goroutine_whose_descriptor_it_is() {
+    let Some(programs) = built() else {
+        return;
+    };
+    let mut server = Command::new(&programs[0]);
+    let mut server = Guarded::spawn(server.arg("serve").stdout(Stdio::piped()));
+    let mut address = String::new();
+    let output = server.0.stdout.take().unwrap();
+    BufReader::new(output).read_line(&mut address).unwrap();
+    for program in &programs {
+        let report = report(program, &[address.trim()], "bpf");
+        let asked = list(&report, "waits").iter().any(|wait| {
+            wait["cause"] == "net.receive" && asks_in(&wait["asker"], "main.fetchPrices", "asks")
+        });
+        assert!(asked, "{report:#}");
+    }
 }

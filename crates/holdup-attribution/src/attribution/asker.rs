@@ -5,11 +5,12 @@
 //! own code that is the innermost function with a name. In a library it is the outermost: what the program
 //! called (`RAND_status`), not what the library does inside. Code without names is named by module and offset.
 //! Where there are Java frames, one of those asked: what is under them is the virtual machine. Where there are Python frames, the
-//! innermost one that is neither of the standard library nor of an installed package; likewise of JavaScript, Ruby, PHP and Perl.
+//! innermost one that is neither of the standard library nor of an installed package; likewise of JavaScript, Ruby, PHP, Perl and
+//! Go.
 
 use holdup_evidence::{Frame, Language};
 use holdup_knowledge::user_code::of_c_library;
-use holdup_knowledge::{java, javascript, perl, php, python, ruby};
+use holdup_knowledge::{go, java, javascript, perl, php, python, ruby};
 
 /// Functions that every program or thread starts in.
 const START: &[&str] = &[
@@ -117,6 +118,17 @@ fn in_script(stack: &[Frame], language: Language, of_library: fn(&str) -> bool) 
     })
 }
 
+/// Of Go frames: who asked, or, where none is the application's own, what a goroutine of a library began with, or else the innermost
+/// function of the runtime that does more than make a call.
+fn in_go(stack: &[Frame]) -> Option<Asking> {
+    let frames = || stack.iter().filter(|frame| frame.language == Language::Go);
+    let names = |frame: &&Frame, told: fn(&str) -> bool| frame.symbol.as_deref().is_some_and(told);
+    let own = frames().find(|frame| go::is_application(frame));
+    let begun = || frames().rfind(|frame| names(frame, |symbol| !go::is_of_the_runtimes_code(symbol)));
+    let runtime = || frames().find(|frame| names(frame, |symbol| !go::makes_calls(symbol)));
+    own.or_else(begun).or_else(runtime).map(of)
+}
+
 /// Chooses; nothing when there is no frame that could be it.
 pub fn choose(stack: &[Frame]) -> Asking {
     if let Some(asking) = in_java(stack) {
@@ -135,6 +147,9 @@ pub fn choose(stack: &[Frame]) -> Asking {
         return asking;
     }
     if let Some(asking) = in_script(stack, Language::Perl, perl::of_library) {
+        return asking;
+    }
+    if let Some(asking) = in_go(stack) {
         return asking;
     }
     let left: Vec<&Frame> = stack

@@ -45,6 +45,8 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         ns: since.min(finish.ended.saturating_sub(finish.started)),
         stood,
         lock,
+        sends: state == TaskState::Waiting && sends(one),
+        channels: one.channels.clone(),
         resource: what.map_or_else(Resource::default, |what| Resource::named(kind(cause), what)),
         place: place(one.runtime, stack).cloned(),
         stack: stack.to_vec(),
@@ -60,6 +62,12 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Cause, Option<&'stat
         _ => TaskState::Waiting,
     };
     (state, wait.cause, wait.what, wait.lock)
+}
+
+fn sends(one: &RuntimeTask) -> bool {
+    match one.runtime {
+        TaskRuntime::Go => one.reason.as_deref().is_some_and(go::sends),
+    }
 }
 
 fn place(runtime: TaskRuntime, stack: &[Frame]) -> Option<&Frame> {
@@ -79,7 +87,9 @@ fn kind(cause: Cause) -> ResourceKind {
 #[cfg(test)]
 mod tests {
     use super::tasks;
-    use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime, UserStackId};
+    use holdup_evidence::{
+        Cause, Finish, Frame, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime, UserStackId,
+    };
     use holdup_model::attributed::TaskState;
 
     fn one(id: u64, does: TaskDoes, reason: Option<&str>, since: Option<u64>) -> RuntimeTask {
@@ -92,6 +102,7 @@ mod tests {
             reason: reason.map(str::to_owned),
             since,
             stood_since: None,
+            channels: TaskChannels::default(),
             stack: Some(UserStackId(0)),
         }
     }

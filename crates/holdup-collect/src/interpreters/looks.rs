@@ -418,7 +418,7 @@ fn turns(root: &Root, tid: u32) -> Option<u64> {
 }
 
 /// CPU time of this thread so far.
-pub(super) fn thread_cpu() -> Ns {
+pub(crate) fn thread_cpu() -> Ns {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
     Ns::try_from(time.as_nanos()).unwrap_or(Ns::MAX)
 }

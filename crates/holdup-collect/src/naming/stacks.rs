@@ -4,9 +4,9 @@
 
 use super::Naming;
 use crate::interpreters::Turns;
-use holdup_bpf::{Asleep, Registers};
-use holdup_evidence::{Event, KernelStackId, Ns, Seq, ThreadId, UserStackId, Wait};
-use holdup_symbols::{Interpreted, KernelSymbols, RawStack};
+use holdup_bpf::{Asleep, RawMemory, Registers};
+use holdup_evidence::{AskerSample, Event, KernelStackId, Ns, Seq, ThreadId, UserStackId, Wait};
+use holdup_symbols::{Beside, KernelSymbols, RawStack};
 
 impl Naming {
     /// The stack of a thread from its memory; `wait`: the wait that it stands for, if it does.
@@ -19,7 +19,7 @@ impl Naming {
         registers: &Registers,
         bytes: &[u8],
         wait: Option<Seq>,
-        interpreted: &[Interpreted],
+        beside: Beside<'_>,
         out: &mut Vec<Event>,
     ) -> Option<UserStackId> {
         let (_, process) = *self.threads.get(&thread)?;
@@ -35,9 +35,8 @@ impl Naming {
             partial: false,
             bytes,
         };
-        let stack = self
-            .user_stacks
-            .intern_said(&raw, said.as_deref().unwrap_or_default(), interpreted);
+        let said = said.as_deref().unwrap_or_default();
+        let stack = self.user_stacks.intern_said(&raw, Beside { said, ..beside });
         let told = self.user_stacks.take_thread_name();
         out.extend(told.and_then(|(tid, told)| self.runtimes.called(process, tid, thread, told)));
         Some(stack)
@@ -70,7 +69,79 @@ impl Naming {
             None if self.runtimes.frames_of(thread, wait.seq).is_some() => &[],
             None => return None,
         };
-        self.user_stack(thread, pid, at, &asleep.registers, bytes, seq, &interpreted, out)
+        let tasks = self.goroutine_looks.of(process, thread, wait.seq, true);
+        let beside = Beside {
+            interpreted: &interpreted,
+            tasks: tasks.as_deref().map_or(&[][..], Vec::as_slice),
+            ..Beside::default()
+        };
+        self.user_stack(thread, pid, at, &asleep.registers, bytes, seq, beside, out)
+    }
+
+    /// A thread's memory becomes what it polled and who asked.
+    pub(super) fn told(&mut self, mut memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
+        let (thread, on_cpu) = (memory.wait.thread, memory.on_cpu);
+        let (first, seq) = (memory.wait.first, memory.wait.seq);
+        let interpreted = match on_cpu {
+            true => Vec::new(),
+            false => self.interpreters.seen_in(thread, first, seq),
+        };
+        let wait = (!on_cpu).then_some(seq);
+        let (pid, at) = (memory.pid, memory.at);
+        let (registers, bytes) = (&memory.registers, &memory.stack[..]);
+        let process = self.threads.get(&thread).map(|(_, process)| *process);
+        let tasks = process.filter(|_| !on_cpu);
+        let tasks = tasks.and_then(|process| self.goroutine_looks.of(process, thread, seq, false));
+        let native = self.user_stack(thread, pid, at, registers, bytes, wait, Beside::default(), out);
+        let seen = !interpreted.is_empty() || tasks.is_some();
+        let stack = match (wait, native) {
+            (Some(_), Some(native))
+                if self.is_told_by_others((thread, seq), native, seen, tasks.is_some()) =>
+            {
+                None
+            }
+            _ if seen => {
+                let beside = Beside {
+                    interpreted: &interpreted,
+                    tasks: tasks.as_deref().map_or(&[][..], Vec::as_slice),
+                    ..Beside::default()
+                };
+                self.user_stack(thread, pid, at, registers, bytes, wait, beside, out)
+            }
+            _ => native,
+        };
+        if !on_cpu {
+            self.own_ends.mark(memory.pid, &mut memory.wait.polled);
+            out.push(Event::WaitMemory(Box::new(memory.wait)));
+        }
+        if let Some(stack) = stack {
+            out.push(Event::Asker(AskerSample {
+                thread,
+                first,
+                seq,
+                on_cpu,
+                stack,
+                weight,
+            }));
+        }
+    }
+
+    /// Whether other waits that were seen stand for one with this native stack. `seen`: whether it was seen; `in_go`: in goroutines.
+    fn is_told_by_others(
+        &mut self,
+        (thread, seq): (ThreadId, Seq),
+        native: UserStackId,
+        seen: bool,
+        in_go: bool,
+    ) -> bool {
+        if self.interpreters.is_told_by_others(thread, seq, native, seen) {
+            return true;
+        }
+        let Some((_, process)) = self.threads.get(&thread).copied() else {
+            return false;
+        };
+        self.goroutine_looks
+            .is_told_by_others(process, (thread, seq), native, in_go)
     }
 
     pub(super) fn kernel_stack(&mut self, addresses: Vec<u64>, out: &mut Vec<Event>) -> KernelStackId {

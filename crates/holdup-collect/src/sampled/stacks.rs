@@ -12,7 +12,7 @@ use holdup_evidence::{NotMeasured, Ns, UserStackId};
 use holdup_proc::maps;
 use holdup_proc::sampling::Stacks;
 use holdup_proc::sampling::on_cpu::Registers;
-use holdup_symbols::{Mapping, ProcessKey, RawStack, Runtime, UserStacks};
+use holdup_symbols::{Beside, Mapping, ProcessKey, RawStack, Runtime, UserStacks};
 use std::collections::HashMap;
 
 /// Of what a round may take, a stack may take so much more: the dearer they turn out, the fewer are taken.
@@ -221,7 +221,11 @@ impl Stacks for SampledStacks {
             partial: true,
             bytes,
         };
-        Some(self.stacks.intern_said(&raw, &[], &interpreted))
+        let beside = Beside {
+            interpreted: &interpreted,
+            ..Beside::default()
+        };
+        Some(self.stacks.intern_said(&raw, beside))
     }
 
     fn running(&mut self, pid: u32, at: Ns, registers: &Registers, bytes: &[u8]) -> Option<UserStackId> {

@@ -257,7 +257,7 @@ impl Stacks {
 fn kind(language: Language) -> TreeFrameKind {
     match language {
         Language::Kernel => TreeFrameKind::Kernel,
-        Language::Native => TreeFrameKind::Native,
+        Language::Native | Language::Go => TreeFrameKind::Native,
         Language::Java => TreeFrameKind::Java,
         Language::Python => TreeFrameKind::Python,
         Language::JavaScript => TreeFrameKind::JavaScript,

@@ -1,7 +1,7 @@
 //! Tasks of language runtimes, as the report has them.
 
 use super::Resource;
-use holdup_evidence::{Cause, Frame, Ns, TaskRuntime};
+use holdup_evidence::{Cause, Frame, Ns, TaskChannels, TaskRuntime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,12 @@ pub struct Task {
     /// Whether it waited for a lock that another task has.
     #[serde(default)]
     pub lock: bool,
+    /// Whether it waited to send on a channel.
+    #[serde(default)]
+    pub sends: bool,
+    /// The channels that it had to do with.
+    #[serde(default)]
+    pub channels: TaskChannels,
     /// What it waited for.
     #[serde(default)]
     pub resource: Resource,

@@ -271,6 +271,11 @@ impl Dice {
                 ns: dice.number(),
                 stood: dice.number(),
                 lock: dice.below(2) == 0,
+                sends: dice.below(2) == 0,
+                channels: TaskChannels {
+                    awaits: dice.list(2, Dice::number),
+                    refers: dice.list(2, Dice::number),
+                },
                 resource: Resource::named(ResourceKind::Lock, dice.text()),
                 place: None,
                 stack: dice.list(3, Dice::frame),

@@ -8,7 +8,8 @@
 use crate::memory::{Memory, Source};
 use std::collections::HashSet;
 
-/// Where the saved instruction is.
+/// Where the saved stack pointer and the saved instruction are.
+pub(super) const SP: u64 = 56;
 pub(super) const PC: u64 = 64;
 
 /// Where a goroutine's saved registers have the goroutine itself.

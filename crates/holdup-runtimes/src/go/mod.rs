@@ -8,15 +8,23 @@
 //! A goroutine that runs has no stack here: its registers are a thread's. A list that grows meanwhile gives those that were there
 //! before.
 
+mod awaited;
+mod handing;
 mod layout;
+mod stripped;
+mod table;
 
 #[cfg(test)]
 mod tests;
 
 use crate::memory::{Memory, PAGE, Source};
+use awaited::Sudogs;
+pub use handing::{Awaits, Line, Whose};
 use layout::Layout;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use table::Table;
+pub use table::{Function, TablePlace};
 
 /// Symbols that are needed or of use: the list of goroutines, and the texts of what they wait for.
 pub const SYMBOLS: [&str; 2] = ["runtime.allgs", "runtime.waitReasonStrings"];
@@ -36,13 +44,23 @@ const REASON_BYTES_MAX: u64 = 64;
 /// Reasons that there can be: it is a byte.
 const REASON_BYTES: u64 = 16;
 
-/// Where a program keeps its goroutines.
+/// Where a program keeps what is read of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The address of `runtime.allgs`, a slice.
-    pub goroutines: u64,
+    /// The address of `runtime.allgs`, a slice; `None` of a stripped program, in which it is found by the runtime's code.
+    pub goroutines: Option<u64>,
     /// The address of `runtime.waitReasonStrings`, if it is known.
     pub reasons: Option<u64>,
+    /// The linker's table of functions.
+    pub table: Option<TablePlace>,
+}
+
+impl Place {
+    /// An address in it.
+    #[must_use]
+    pub fn some_address(&self) -> Option<u64> {
+        self.goroutines.or(self.table.map(|table| table.table))
+    }
 }
 
 /// What a goroutine does, by its status.
@@ -56,6 +74,15 @@ pub enum Status {
     InSystemCall,
     /// It is parked.
     Waiting,
+}
+
+/// What a parked goroutine waits for, as its structures say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Awaited {
+    /// A descriptor: its number.
+    pub descriptor: Option<u32>,
+    /// Channels, by address: one, or those of a `select`.
+    pub channels: Vec<u64>,
 }
 
 /// A goroutine.
@@ -72,6 +99,12 @@ pub struct Goroutine {
     pub seen_waiting: u64,
     /// Where it stands, innermost first: the first is an instruction, the others are return addresses.
     pub addresses: Vec<u64>,
+    /// What it waits for.
+    pub awaited: Awaited,
+    /// Channels that others wait to send to, and to which it refers; noted by [`Program::refer`].
+    pub refers: Vec<u64>,
+    /// Where its structure is.
+    pub at: u64,
 }
 
 /// Why goroutines are not read.
@@ -83,6 +116,9 @@ pub enum Refused {
     /// The runtime has not begun.
     #[error("it has no goroutines yet")]
     NoGoroutines,
+    /// It is stripped, and its code is not what is known.
+    #[error("it is stripped, and its runtime's code is not that of Go 1.18 to 1.26")]
+    NoList,
     /// None of the known layouts fits.
     #[error("its structures are not those of Go 1.17 to 1.26")]
     Unknown,
@@ -99,13 +135,26 @@ pub struct Goroutines {
     pub torn: u64,
 }
 
+impl Goroutines {
+    /// Whether one runs or could.
+    #[must_use]
+    pub fn any_runs(&self) -> bool {
+        let mut all = self.all.iter();
+        all.any(|one| matches!(one.status, Status::Running | Status::Runnable))
+    }
+}
+
 /// Reads a program's goroutines.
 #[derive(Debug)]
 pub struct Program<S> {
     memory: Memory<S>,
-    place: Place,
+    /// Where the list of goroutines is, and the texts of reasons.
+    list: u64,
+    texts: Option<u64>,
+    table: Option<Table>,
     layout: Layout,
     reasons: HashMap<u8, Option<String>>,
+    sudogs: Sudogs,
 }
 
 impl<S: Source> Program<S> {
@@ -115,16 +164,29 @@ impl<S: Source> Program<S> {
     /// When there are no goroutines, or none of the known layouts fits them.
     pub fn find(source: S, place: Place) -> Result<Program<S>, Refused> {
         let mut memory = Memory::new(source);
-        let (list, count) = list(&mut memory, place).ok_or(Refused::Memory)?;
+        let table = place.table.and_then(|place| Table::find(&mut memory, place));
+        let (at, texts) = match place.goroutines {
+            Some(at) => (at, place.reasons),
+            None => {
+                let found = table
+                    .as_ref()
+                    .and_then(|table| stripped::found(&mut memory, table));
+                found.ok_or(Refused::NoList)?
+            }
+        };
+        let (list, count) = list(&mut memory, at).ok_or(Refused::Memory)?;
         if count == 0 {
             return Err(Refused::NoGoroutines);
         }
         let layout = Layout::of(&mut memory, list, count).ok_or(Refused::Unknown)?;
         Ok(Program {
             memory,
-            place,
+            list: at,
+            texts,
+            table,
             layout,
             reasons: HashMap::new(),
+            sudogs: Sudogs::default(),
         })
     }
 
@@ -134,7 +196,7 @@ impl<S: Source> Program<S> {
     /// When the list cannot be read.
     pub fn goroutines(&mut self) -> Result<Goroutines, Refused> {
         self.memory.forget();
-        let (list, count) = list(&mut self.memory, self.place).ok_or(Refused::Memory)?;
+        let (list, count) = list(&mut self.memory, self.list).ok_or(Refused::Memory)?;
         let told = count.min(GOROUTINES_MAX);
         let mut read = Goroutines {
             all: Vec::new(),
@@ -193,12 +255,19 @@ impl<S: Source> Program<S> {
             Status::Running => Vec::new(),
             _ => self.stack(goroutine)?,
         };
+        let awaited = match reason.as_deref() {
+            Some(reason) => self.awaited(goroutine, reason),
+            None => Awaited::default(),
+        };
         Some(Some(Goroutine {
             id: self.memory.word(goroutine.checked_add(layout.id)?)?,
             status,
             reason,
             seen_waiting: self.memory.word(goroutine.checked_add(layout.since)?)?,
             addresses,
+            awaited,
+            refers: Vec::new(),
+            at: goroutine,
         }))
     }
 
@@ -229,7 +298,7 @@ impl<S: Source> Program<S> {
         if let Some(known) = self.reasons.get(&number) {
             return known.clone();
         }
-        let at = self.place.reasons?;
+        let at = self.texts?;
         let mut read = || {
             let at = at.checked_add(u64::from(number) * REASON_BYTES)?;
             let text = self.memory.pointer(at)?;
@@ -246,9 +315,9 @@ impl<S: Source> Program<S> {
 }
 
 /// Where the list is, and how many there are.
-fn list<S: Source>(memory: &mut Memory<S>, place: Place) -> Option<(u64, u64)> {
-    let list = memory.word(place.goroutines)?;
-    let count = memory.word(place.goroutines.checked_add(8)?)?;
-    let room = memory.word(place.goroutines.checked_add(16)?)?;
+fn list<S: Source>(memory: &mut Memory<S>, at: u64) -> Option<(u64, u64)> {
+    let list = memory.word(at)?;
+    let count = memory.word(at.checked_add(8)?)?;
+    let room = memory.word(at.checked_add(16)?)?;
     (count <= room).then_some((list, count))
 }

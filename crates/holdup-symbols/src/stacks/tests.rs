@@ -60,9 +60,21 @@ fn what_a_runtime_said_stands_for_code_without_a_file_and_all_outside_of_it() {
         ..Frame::default()
     });
     let said = [Arc::clone(&frame), Arc::clone(&frame)];
-    let id = stacks.intern_said(&raw(0x1800, 0x7000, &chain(2)), &said, &[]);
+    let id = stacks.intern_said(
+        &raw(0x1800, 0x7000, &chain(2)),
+        Beside {
+            said: &said,
+            ..Beside::default()
+        },
+    );
     // Where nothing of the stack could be read it stands alone.
-    let alone = stacks.intern_said(&raw(0x9000, 0x7000, &[]), &said, &[]);
+    let alone = stacks.intern_said(
+        &raw(0x9000, 0x7000, &[]),
+        Beside {
+            said: &said,
+            ..Beside::default()
+        },
+    );
     assert_eq!(id, alone);
     assert_eq!(stacks.finish()[id.0 as usize], vec![(*frame).clone(); 2]);
 }
@@ -79,7 +91,15 @@ fn stacks_differ_by_their_interpreted_frames() {
         entry,
     };
     let native = chain(1);
-    let mut intern = |frames: &[Interpreted]| stacks.intern_said(&raw(0x1800, 0x7000, &native), &[], frames);
+    let mut intern = |frames: &[Interpreted]| {
+        stacks.intern_said(
+            &raw(0x1800, 0x7000, &native),
+            Beside {
+                interpreted: frames,
+                ..Beside::default()
+            },
+        )
+    };
     let one = intern(&[called("pay", false), called("main", true)]);
     let other = intern(&[called("main", true)]);
     assert_eq!(intern(&[called("pay", false), called("main", true)]), one);
