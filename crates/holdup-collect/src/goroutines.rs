@@ -162,6 +162,10 @@ pub(super) fn parked(
                 since: Some(goroutine.seen_waiting).filter(|since: &Ns| *since > 0),
                 stood_since,
                 stack,
+                name: None,
+                awaits: None,
+                descriptor: None,
+                holder: None,
             });
         }
     }

@@ -9,6 +9,7 @@ mod unread;
 pub(super) use unread::told as unread_told;
 
 use super::asleep;
+use super::asyncio;
 use super::dumps::Dumped;
 use super::goroutines::{self, FirstLook, Parked};
 use super::interpreters::{self, Interpreters};
@@ -21,8 +22,8 @@ use super::runtimes::Runtimes;
 use holdup_bpf::{Change, Mapped, RawEvent, RawMemory};
 use holdup_evidence::churn::{Made, MadeBy};
 use holdup_evidence::{
-    AskerSample, DeviceNumber, Event, GoesOn, KernelStackId, LockHolder, Loss, LossClass, NotMeasured, Ns,
-    Object, ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory,
+    AskerSample, DeviceNumber, Event, EventLoop, GoesOn, InterpreterLock, KernelStackId, LockHolder, Loss,
+    LossClass, NotMeasured, Ns, Object, ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory,
 };
 use holdup_proc::maps;
 use holdup_symbols::{Bounds, KernelSymbols, Mapping, ProcessKey, UserStacks};
@@ -42,6 +43,8 @@ pub(crate) struct Naming {
     processes: HashMap<u32, ProcessKey>,
     /// Where goroutines stood at first.
     goroutines: FirstLook,
+    /// The same of tasks of `asyncio`.
+    asyncio: asyncio::FirstLook,
     threads: HashMap<ThreadId, (u32, ProcessKey)>,
     runtimes: Runtimes,
     next_process: u32,
@@ -98,6 +101,7 @@ impl Naming {
             mapped: VecDeque::new(),
             processes: HashMap::new(),
             goroutines: FirstLook::default(),
+            asyncio: asyncio::FirstLook::default(),
             threads: HashMap::new(),
             runtimes,
             next_process: 0,
@@ -131,7 +135,19 @@ impl Naming {
 
     /// Has the threads of interpreters looked at, and takes what earlier looks came to.
     pub(super) fn look_at_interpreters(&mut self) {
-        self.interpreters.look(&mut self.user_stacks);
+        let (runtimes, tids) = (&self.runtimes, &self.tids);
+        let tid_of = |process, inside| tids.get(&runtimes.thread(process, inside)?).copied();
+        self.interpreters.look(&mut self.user_stacks, tid_of);
+    }
+
+    /// Event loops that were kept from their events.
+    pub(super) fn event_loops(&self) -> Vec<EventLoop> {
+        self.interpreters.event_loops()
+    }
+
+    /// Who had the global locks of interpreters.
+    pub(super) fn global_locks(&self) -> Vec<InterpreterLock> {
+        self.interpreters.global_locks()
     }
 
     /// Interpreters whose frames are not read.
@@ -370,13 +386,18 @@ impl Naming {
     /// Looks where goroutines stand, the first time that it is asked to.
     pub(super) fn look_at_goroutines(&mut self) {
         let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
-        self.goroutines.look(&mut self.user_stacks, processes);
+        self.goroutines.look(&mut self.user_stacks, processes.clone());
+        self.asyncio
+            .look(&mut self.interpreters, &mut self.user_stacks, processes);
     }
 
     /// What goroutines wait for that are parked now.
     pub(super) fn parked(&mut self) -> Parked {
         let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
-        goroutines::parked(&mut self.user_stacks, processes, &self.goroutines)
+        let mut parked = goroutines::parked(&mut self.user_stacks, processes.clone(), &self.goroutines);
+        let (interpreters, stacks) = (&mut self.interpreters, &mut self.user_stacks);
+        asyncio::add(&mut parked, interpreters, stacks, processes, &self.asyncio);
+        parked
     }
 
     /// The user stacks, and the outsiders met.
@@ -511,7 +532,8 @@ impl Naming {
         let processes = &self.processes;
         self.outsiders
             .meet(wait, &|pid| processes.contains_key(&pid), out);
-        if let Some(lock) = self.runtimes.lock_of(wait) {
+        let of_interpreter = self.interpreters.lock_of(wait);
+        if let Some(lock) = self.runtimes.lock_of(wait).or(of_interpreter) {
             wait.holder = Some(LockHolder::Runtime(lock));
         }
         wait.asked = self
@@ -546,7 +568,11 @@ impl Naming {
         let (first, seq) = (memory.wait.first, memory.wait.seq);
         let interpreted = match on_cpu {
             true => Vec::new(),
-            false => self.interpreters.seen_in(thread, first, seq),
+            false => {
+                let ready = memory.wait.polled.iter().find(|one| one.revents != 0);
+                let descriptor = ready.and_then(|one| u32::try_from(one.fd).ok());
+                self.interpreters.seen_awaiting(thread, (first, seq), descriptor)
+            }
         };
         let wait = (!on_cpu).then_some(seq);
         let (pid, at) = (memory.pid, memory.at);

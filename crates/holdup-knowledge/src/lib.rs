@@ -3,6 +3,7 @@
 //! In: names, as stacks and calls have them. Out: what they mean. Attribution and rules ask here, so that a name is written
 //! down once. Nothing here does I/O or reads a clock.
 
+pub mod asyncio;
 pub mod calls;
 pub mod file_systems;
 pub mod functions;

@@ -87,10 +87,15 @@ pub(super) fn of(wait: &Wait) -> Option<Owner> {
             how: match (lock.source, lock.kind) {
                 (RuntimeLockSource::Dump, _) => HowKnown::Dump,
                 (RuntimeLockSource::Structures, RuntimeLockKind::Class) => HowKnown::Vmstructs,
-                (RuntimeLockSource::Structures, _) => HowKnown::Monitor,
+                (RuntimeLockSource::Structures, RuntimeLockKind::Mutex | RuntimeLockKind::Recursive) => {
+                    HowKnown::Interpreter
+                }
+                (RuntimeLockSource::Structures, RuntimeLockKind::Monitor | RuntimeLockKind::Lock) => {
+                    HowKnown::Monitor
+                }
             },
             shared: false,
-            recursive: true,
+            recursive: lock.kind != RuntimeLockKind::Mutex,
         }),
         _ => None,
     }

@@ -9,12 +9,12 @@
 use super::sightings::{Sighting, Sightings};
 use super::{KEPT, Kept, Which, interpreted, kept_one, turns_counted};
 use holdup_detached::Failed;
-use holdup_evidence::{Ns, ThreadId};
+use holdup_evidence::{Call, Frame, Ns, ThreadId};
 use holdup_jvm::Running;
 use holdup_proc::blocking::{self, Reader};
-use holdup_proc::{Root, clocks, memory};
-use holdup_runtimes::python::{Interpreter, PythonFrame, Refused, Thread, Unread};
-use holdup_symbols::ProcessKey;
+use holdup_proc::{Root, clocks, memory, tasks};
+use holdup_runtimes::python::{AwaitedLock, Held, Interpreter, PythonFrame, Refused, Thread, Unread};
+use holdup_symbols::{Interpreted, ProcessKey};
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -31,6 +31,12 @@ const AT_ONCE: Ns = 20_000_000;
 /// Threads that are asked about in a look: a millisecond or two, so that the rest before the next is short. Half of them are those whose
 /// waits have ended last: who waits often is seen although a thousand others have not been seen yet.
 const THREADS_MAX: usize = 32;
+
+/// Tasks that await descriptors, of a look at one thread.
+const AWAITING_MAX: usize = 64;
+
+/// Event loops of which is kept how many tasks they had.
+const LOOPS_MAX: usize = 1024;
 
 /// CPU time that a process may take in a look, nanoseconds, and the frames that come of it. The rest has its turn later.
 const CPU_MAX: Ns = 5_000_000;
@@ -55,6 +61,8 @@ struct Question {
 struct Answer {
     refused: Option<Refused>,
     seen: Vec<Seen>,
+    /// Who has the global lock; the outer `None` where that could not be read.
+    held: Option<Option<Held>>,
     /// What it cost.
     cpu: Ns,
 }
@@ -68,6 +76,12 @@ struct Seen {
     from: Ns,
     to: Ns,
     frames: Vec<PythonFrame>,
+    /// The lock that it waits for.
+    lock: Option<AwaitedLock>,
+    /// Where it keeps an event loop from its events: how many tasks that has.
+    tasks: Option<u64>,
+    /// Where it waits for events of a loop: the tasks that await its descriptors, and where they stand.
+    awaiting: Vec<(u32, Vec<PythonFrame>)>,
 }
 
 /// Who is looked at, and when.
@@ -92,9 +106,30 @@ pub(super) struct Looks {
     /// Who was asked about last.
     after: Option<(ProcessKey, u32)>,
     stuck: BTreeSet<u32>,
+    busy_loops: BTreeMap<(u32, u32), u64>,
+    /// Who had the global locks of processes in the looks that were gathered last.
+    held: Vec<(ProcessKey, u32, Option<Held>)>,
 }
 
 impl Looks {
+    /// The most tasks that event loops had while they were kept from their events, by process and thread.
+    pub(super) fn busy_loops(&self) -> &BTreeMap<(u32, u32), u64> {
+        &self.busy_loops
+    }
+
+    fn keeps_loop(&mut self, thread: (u32, u32), tasks: Option<u64>) {
+        let Some(tasks) = tasks else { return };
+        if self.busy_loops.len() < LOOPS_MAX || self.busy_loops.contains_key(&thread) {
+            let most = self.busy_loops.entry(thread).or_default();
+            *most = tasks.max(*most);
+        }
+    }
+
+    /// Who had the global lock of a process in each look that was gathered since this was asked.
+    pub(super) fn held(&mut self) -> Vec<(ProcessKey, u32, Option<Held>)> {
+        std::mem::take(&mut self.held)
+    }
+
     /// Whether a process has mapped an interpreter's file.
     pub(super) fn holds(&self, process: ProcessKey) -> bool {
         self.holders.contains_key(&process)
@@ -246,17 +281,29 @@ impl Looks {
                     self.asked.pop_front();
                     self.since = now;
                     self.charge(answer.cpu);
+                    self.held.extend(answer.held.map(|held| (process, pid, held)));
                     refused.extend(answer.refused.map(|refused| (process, refused)));
                     for one in answer.seen {
-                        let Seen { from, to, .. } = one;
+                        let Seen { from, to, lock, .. } = one;
+                        self.keeps_loop((pid, one.tid), one.tasks);
                         let id = (process, one.tid);
                         // What it was seen in may have ended since: then it is due again.
                         if self.due.get(&id).is_some_and(|end| *end < one.asleep) {
                             self.due.remove(&id);
                         }
                         if let Some(thread) = self.threads.get(&id) {
+                            let awaiting = one.awaiting.into_iter();
+                            let awaiting = awaiting.map(|(fd, frames)| (fd, task_frames(frames)));
+                            let awaiting = awaiting.collect();
                             let frames = interpreted(one.frames).collect();
-                            sightings.seen(*thread, Sighting { from, to, frames });
+                            let sighting = Sighting {
+                                from,
+                                to,
+                                frames,
+                                lock,
+                                awaiting,
+                            };
+                            sightings.seen(*thread, sighting);
                         }
                     }
                 }
@@ -286,6 +333,9 @@ impl Drop for Looks {
         }
     }
 }
+
+/// Who was seen, who had the global lock, and what the look cost.
+type Look = (Vec<Seen>, Option<Option<Held>>, Ns);
 
 /// What a child keeps.
 #[derive(Debug)]
@@ -337,9 +387,10 @@ fn answerer() -> impl FnMut(Question, Vec<std::os::fd::OwnedFd>) -> Answer {
 impl Child {
     fn answer(&mut self, question: &Question) -> Answer {
         match self.look(question) {
-            Ok((seen, cpu)) => Answer {
+            Ok((seen, held, cpu)) => Answer {
                 refused: None,
                 seen,
+                held,
                 cpu,
             },
             Err(refused) => Answer {
@@ -349,8 +400,8 @@ impl Child {
         }
     }
 
-    /// Who was seen, and what that cost.
-    fn look(&mut self, question: &Question) -> Result<(Vec<Seen>, Ns), Refused> {
+    /// Who was seen, who had the global lock, and what that cost.
+    fn look(&mut self, question: &Question) -> Result<Look, Refused> {
         let which = question.which;
         let interpreter = kept_one(&mut self.interpreters, which)?;
         let before = thread_cpu();
@@ -375,6 +426,23 @@ impl Child {
             };
             let from = clocks::monotonic();
             let read = interpreter.frames_of(thread);
+            let word = tasks::call(&self.root, tid).filter(|call| is_futex(call.number));
+            let lock = match (&read, word) {
+                (Ok(frames), Some(call)) => {
+                    let all: Vec<Thread> = listed.threads.values().copied().collect();
+                    let lock = interpreter.awaited_lock(thread, call.args[0], frames, &all);
+                    lock.ok().flatten()
+                }
+                _ => None,
+            };
+            let tasks = match &read {
+                Ok(frames) if keeps_event_loop(frames) => interpreter.tasks_of_busy_loops().ok(),
+                _ => None,
+            };
+            let awaiting = match &read {
+                Ok(frames) if waits_for_events(frames) => awaiting(interpreter),
+                _ => Vec::new(),
+            };
             let to = clocks::monotonic();
             if read == Err(Unread::NoThread) {
                 listed.threads.remove(&inside);
@@ -389,14 +457,48 @@ impl Child {
                     from,
                     to,
                     frames,
+                    lock,
+                    tasks,
+                    awaiting,
                 });
             }
             if frames_read >= FRAMES_MAX || thread_cpu().saturating_sub(before + cpu) >= CPU_MAX {
                 break;
             }
         }
-        Ok((seen, thread_cpu().saturating_sub(before)))
+        let held = interpreter.holder().ok();
+        Ok((seen, held, thread_cpu().saturating_sub(before)))
     }
+}
+
+/// Whether a thread waits for the events of a loop.
+fn waits_for_events(frames: &[PythonFrame]) -> bool {
+    let frames: Vec<Frame> = frames.iter().map(|one| Frame::clone(&one.frame)).collect();
+    holdup_knowledge::python::waits_for_events(&frames)
+}
+
+/// Tasks that await descriptors.
+fn awaiting(interpreter: &mut Interpreter<Running>) -> Vec<(u32, Vec<PythonFrame>)> {
+    let tasks = interpreter.tasks().unwrap_or_default().all.into_iter();
+    let awaiting = tasks.filter_map(|task| Some((task.descriptor?, task.frames)));
+    awaiting.take(AWAITING_MAX).collect()
+}
+
+/// Frames of a task: they stand before those of its loop, in the first call of the interpreter.
+fn task_frames(frames: Vec<PythonFrame>) -> Vec<Interpreted> {
+    let inner = |one: Interpreted| Interpreted { entry: false, ..one };
+    interpreted(frames).map(inner).collect()
+}
+
+/// Whether a thread is in what its event loop called.
+fn keeps_event_loop(frames: &[PythonFrame]) -> bool {
+    let frames: Vec<Frame> = frames.iter().map(|one| Frame::clone(&one.frame)).collect();
+    holdup_knowledge::python::keeps_event_loop(&frames)
+}
+
+/// Whether a call waits for a word of memory.
+fn is_futex(number: i32) -> bool {
+    Call { number, args: [0; 4] }.name() == Some("futex")
 }
 
 /// How often a thread has run: its turns, or where the kernel does not count them, how often it has blocked.

@@ -5,6 +5,7 @@
 //! while a wait began or ended, is no wait's.
 
 use holdup_evidence::{Ns, Seq, ThreadId, UserStackId, Wait};
+use holdup_runtimes::python::AwaitedLock;
 use holdup_symbols::Interpreted;
 use std::collections::{HashMap, VecDeque};
 
@@ -29,6 +30,10 @@ pub(super) struct Sighting {
     pub(super) to: Ns,
     /// Innermost first.
     pub(super) frames: Vec<Interpreted>,
+    /// The lock that it waited for.
+    pub(super) lock: Option<AwaitedLock>,
+    /// Of an event loop that waits for its events: where tasks stand that await its descriptors.
+    pub(super) awaiting: Vec<(u32, Vec<Interpreted>)>,
 }
 
 /// What was seen.
@@ -44,7 +49,7 @@ struct Seen {
     /// The latest last.
     sightings: VecDeque<Sighting>,
     /// The last wait in which it was seen.
-    of: Option<(Seq, Vec<Interpreted>)>,
+    of: Option<(Seq, Sighting)>,
     /// The last wait that was met, and how long it lasted.
     met: Option<(Seq, Ns)>,
     /// Native stacks of waits in which it was seen, and how long the shortest of each lasted.
@@ -57,13 +62,13 @@ impl Sightings {
         if self.bytes >= BYTES_MAX {
             *self = Sightings::default();
         }
-        self.bytes += bytes(&sighting.frames);
+        self.bytes += bytes_of(&sighting);
         let sightings = &mut self.threads.entry(thread).or_default().sightings;
         sightings.push_back(sighting);
         if sightings.len() > OF_THREAD_MAX
             && let Some(oldest) = sightings.pop_front()
         {
-            self.bytes -= bytes(&oldest.frames);
+            self.bytes -= bytes_of(&oldest);
         }
     }
 
@@ -76,19 +81,39 @@ impl Sightings {
         let before = |sighting: &mut Sighting| sighting.to < wait.end;
         while let Some(sighting) = seen.sightings.pop_front_if(before) {
             let passed = if wait.start < sighting.from {
-                let of = seen.of.replace((wait.seq, sighting.frames));
-                of.map(|(_, frames)| frames)
+                let of = seen.of.replace((wait.seq, sighting));
+                of.map(|(_, sighting)| sighting)
             } else {
-                Some(sighting.frames)
+                Some(sighting)
             };
-            self.bytes -= passed.as_deref().map_or(0, bytes);
+            self.bytes -= passed.map_or(0, |passed| bytes_of(&passed));
         }
     }
 
     /// The frames of waits of one call, from the first to the last, if the thread was seen in one of them.
     pub(super) fn of(&self, thread: ThreadId, first: Seq, last: Seq) -> Option<&[Interpreted]> {
-        let (seq, frames) = self.threads.get(&thread)?.of.as_ref()?;
-        (first..=last).contains(seq).then_some(frames)
+        let (seq, sighting) = self.threads.get(&thread)?.of.as_ref()?;
+        (first..=last).contains(seq).then_some(&sighting.frames[..])
+    }
+
+    /// Where a task stood that awaited this descriptor, in one of the waits of its loop from the first to the last.
+    pub(super) fn task_of(
+        &self,
+        thread: ThreadId,
+        (first, last): (Seq, Seq),
+        descriptor: u32,
+    ) -> Option<&[Interpreted]> {
+        let (seq, sighting) = self.threads.get(&thread)?.of.as_ref()?;
+        let mut awaiting = sighting.awaiting.iter();
+        let task = awaiting.find(|(of, _)| *of == descriptor)?;
+        (first..=last).contains(seq).then_some(&task.1[..])
+    }
+
+    /// The lock that a wait was for, and when it was seen so.
+    pub(super) fn lock_of(&self, wait: &Wait) -> Option<(AwaitedLock, (Ns, Ns))> {
+        let (seq, sighting) = self.threads.get(&wait.thread)?.of.as_ref()?;
+        let lock = sighting.lock.filter(|_| *seq == wait.seq)?;
+        Some((lock, (sighting.from, sighting.to)))
     }
 
     /// A wait has this native stack. `seen`: whether the thread was seen in it.
@@ -120,11 +145,16 @@ impl Sightings {
     /// A thread is gone.
     pub(super) fn forget(&mut self, thread: ThreadId) {
         if let Some(Seen { sightings, of, .. }) = self.threads.remove(&thread) {
-            let all = sightings.into_iter().map(|sighting| sighting.frames);
-            let all = all.chain(of.map(|(_, frames)| frames));
-            self.bytes -= all.map(|frames| bytes(&frames)).sum::<usize>();
+            let all = sightings.into_iter().chain(of.map(|(_, sighting)| sighting));
+            self.bytes -= all.map(|sighting| bytes_of(&sighting)).sum::<usize>();
         }
     }
+}
+
+/// What a sighting takes, roughly.
+fn bytes_of(sighting: &Sighting) -> usize {
+    let awaiting = sighting.awaiting.iter().map(|(_, frames)| bytes(frames));
+    bytes(&sighting.frames) + awaiting.sum::<usize>()
 }
 
 /// What frames take, roughly.
@@ -151,7 +181,15 @@ pub(super) mod tests {
             ..Frame::default()
         });
         let frames = vec![Interpreted { frame, entry: true }];
-        sightings.seen(thread, Sighting { from, to, frames });
+        let (lock, awaiting) = (None, Vec::new());
+        let sighting = Sighting {
+            from,
+            to,
+            frames,
+            lock,
+            awaiting,
+        };
+        sightings.seen(thread, sighting);
     }
 
     pub(crate) fn wait(thread: ThreadId, seq: Seq, start: Ns, end: Ns) -> Wait {
@@ -263,6 +301,8 @@ pub(super) mod tests {
                 from: 110,
                 to: 120,
                 frames,
+                lock: None,
+                awaiting: Vec::new(),
             },
         );
         sightings.meet(&wait(thread, 1, 100, 200));

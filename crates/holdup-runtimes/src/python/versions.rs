@@ -113,6 +113,17 @@ pub(super) enum Entry {
     Before(u64, u8),
 }
 
+/// Where the global lock is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GlobalLock {
+    /// Whether each interpreter points to its own, at the offset; it is part of the runtime's state otherwise.
+    pub(super) of_interpreter: bool,
+    pub(super) offset: u64,
+    /// Of it: whether it is taken, four bytes, and the thread that has or had it.
+    pub(super) locked: u64,
+    pub(super) holder: u64,
+}
+
 /// What is read of code objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CodeFields {
@@ -122,6 +133,113 @@ pub(super) struct CodeFields {
     pub(super) first_line: u64,
     pub(super) table: u64,
     pub(super) lines: Lines,
+}
+
+/// How dictionaries are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dictionaries {
+    /// To 3.10.
+    Old,
+    /// From 3.11.
+    New,
+}
+
+/// Where objects have their attributes, if not where their type says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attributes {
+    /// Only where their type says.
+    Offset,
+    /// Before the object are pointers to values and to a dictionary: 3.11.
+    TwoBefore,
+    /// Before the object is a pointer to either; a bit tells which: 3.12.
+    TaggedBefore,
+    /// Values are behind the object, unless there is a dictionary: 3.13.
+    Inline,
+}
+
+/// Where frames have what they hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Values {
+    /// The frame lists its blocks: to 3.10.
+    Blocks {
+        /// Of a frame: the pointer to what it works on, its variables, how many blocks it is in, and those.
+        stack: u64,
+        variables: u64,
+        blocks_count: u64,
+        blocks: u64,
+        /// Of its code: how many values it works on at most.
+        depth: u64,
+    },
+    /// The code has a table of blocks: from 3.11.
+    Table {
+        /// Of a frame: its variables.
+        variables: u64,
+        /// Of its code: how many those are, the table, and how many values it works on at most.
+        count: u64,
+        table: u64,
+        depth: u64,
+    },
+}
+
+/// Where coroutines have their frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coroutines {
+    /// A pointer, null once it has ended; and whether it runs, if it says that: to 3.10.
+    Pointer { frame: u64, running: Option<u64> },
+    /// Within, with a byte that says how far it is: from 3.11.
+    Within { frame: u64, state: u64 },
+}
+
+/// How a suspended frame says which of its values is the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// A pointer behind it.
+    Top(u64),
+    /// How many there are.
+    Depth(u64),
+    /// How many there are, with the variables.
+    All(u64),
+}
+
+/// Where tasks of `asyncio` have what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TaskFields {
+    /// Of any future: its state.
+    pub(super) state: u64,
+    /// The future that the task awaits, its coroutine, and its name.
+    pub(super) waiter: u64,
+    pub(super) coroutine: u64,
+    pub(super) name: u64,
+}
+
+impl TaskFields {
+    const fn at(state: u64, waiter: u64) -> TaskFields {
+        TaskFields {
+            state,
+            waiter,
+            coroutine: waiter + 8,
+            name: waiter + 16,
+        }
+    }
+}
+
+/// What is read of objects on the heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Objects {
+    pub(super) dictionaries: Dictionaries,
+    pub(super) attributes: Attributes,
+    /// Of a type: the names of its objects' attributes.
+    pub(super) cached_keys: u64,
+    /// Of a function of Python: its name.
+    pub(super) function_name: u64,
+    pub(super) values: Values,
+    /// Of an interpreter: its modules.
+    pub(super) modules: u64,
+    pub(super) tasks: TaskFields,
+    pub(super) coroutines: Coroutines,
+    /// Of a coroutine: its name, with the class.
+    pub(super) coroutine_name: u64,
+    pub(super) awaited: Awaited,
 }
 
 /// What is read of texts and bytes.
@@ -155,6 +273,7 @@ pub(super) struct Layout {
     /// The innermost frame; where a second offset is, it lies there in what the first points to.
     pub(super) frame: u64,
     pub(super) frame_within: Option<u64>,
+    pub(super) global_lock: GlobalLock,
     /// Of a frame.
     pub(super) previous: u64,
     pub(super) executable: u64,
@@ -167,6 +286,8 @@ pub(super) struct Layout {
     pub(super) kind_name: u64,
     pub(super) code: CodeFields,
     pub(super) text: TextFields,
+    /// Objects on the heap; `None` where they are not read.
+    pub(super) objects: Option<Objects>,
 }
 
 /// Texts of 3.8 to 3.11.
@@ -190,6 +311,92 @@ const OLD_CODE: CodeFields = CodeFields {
     lines: Lines::Notab,
 };
 
+const OBJECTS_3_8: Objects = Objects {
+    dictionaries: Dictionaries::Old,
+    attributes: Attributes::Offset,
+    cached_keys: 872,
+    function_name: 64,
+    values: Values::Blocks {
+        stack: 64,
+        variables: 360,
+        blocks_count: 112,
+        blocks: 120,
+        depth: 32,
+    },
+    modules: 56,
+    tasks: TaskFields::at(72, 104),
+    coroutines: Coroutines::Pointer {
+        frame: 16,
+        running: Some(24),
+    },
+    coroutine_name: 56,
+    awaited: Awaited::Top(72),
+};
+
+const OBJECTS_3_9: Objects = Objects {
+    modules: 856,
+    tasks: TaskFields::at(80, 144),
+    ..OBJECTS_3_8
+};
+
+const OBJECTS_3_10: Objects = Objects {
+    function_name: 32,
+    values: Values::Blocks {
+        stack: 64,
+        variables: 352,
+        blocks_count: 104,
+        blocks: 112,
+        depth: 32,
+    },
+    tasks: TaskFields::at(88, 152),
+    coroutines: Coroutines::Pointer {
+        frame: 16,
+        running: None,
+    },
+    coroutine_name: 48,
+    awaited: Awaited::Depth(80),
+    ..OBJECTS_3_9
+};
+
+const OBJECTS_3_11: Objects = Objects {
+    dictionaries: Dictionaries::New,
+    attributes: Attributes::TwoBefore,
+    values: Values::Table {
+        variables: 72,
+        count: 76,
+        table: 40,
+        depth: 68,
+    },
+    modules: 888,
+    tasks: TaskFields::at(88, 128),
+    coroutines: Coroutines::Within { frame: 80, state: 75 },
+    coroutine_name: 40,
+    awaited: Awaited::All(64),
+    ..OBJECTS_3_10
+};
+
+const OBJECTS_3_12: Objects = Objects {
+    attributes: Attributes::TaggedBefore,
+    cached_keys: 880,
+    values: Values::Table {
+        variables: 72,
+        count: 72,
+        table: 40,
+        depth: 64,
+    },
+    modules: 944,
+    coroutines: Coroutines::Within { frame: 72, state: 67 },
+    coroutine_name: 32,
+    ..OBJECTS_3_11
+};
+
+const OBJECTS_3_13: Objects = Objects {
+    attributes: Attributes::Inline,
+    modules: 7656,
+    tasks: TaskFields::at(96, 112),
+    ..OBJECTS_3_12
+};
+
 const V3_8: Layout = Layout {
     version: Version { major: 3, minor: 8 },
     interpreters: 32,
@@ -201,6 +408,12 @@ const V3_8: Layout = Layout {
     tid: None,
     frame: 24,
     frame_within: None,
+    global_lock: GlobalLock {
+        of_interpreter: false,
+        offset: 1152,
+        locked: 16,
+        holder: 8,
+    },
     previous: 24,
     executable: 32,
     tag: 0,
@@ -210,10 +423,16 @@ const V3_8: Layout = Layout {
     kind_name: 24,
     code: OLD_CODE,
     text: OLD_TEXT,
+    objects: Some(OBJECTS_3_8),
 };
 
 const V3_9: Layout = Layout {
     version: Version { major: 3, minor: 9 },
+    global_lock: GlobalLock {
+        offset: 352,
+        ..V3_8.global_lock
+    },
+    objects: Some(OBJECTS_3_9),
     ..V3_8
 };
 
@@ -224,7 +443,8 @@ const V3_10: Layout = Layout {
         lines: Lines::Ranges,
         ..OLD_CODE
     },
-    ..V3_8
+    objects: Some(OBJECTS_3_10),
+    ..V3_9
 };
 
 const V3_11: Layout = Layout {
@@ -235,6 +455,10 @@ const V3_11: Layout = Layout {
     tid: Some(160),
     frame: 56,
     frame_within: Some(8),
+    global_lock: GlobalLock {
+        offset: 360,
+        ..V3_8.global_lock
+    },
     previous: 48,
     executable: 32,
     place: Place::Pointer(56, 184),
@@ -247,6 +471,7 @@ const V3_11: Layout = Layout {
         table: 136,
         lines: Lines::Locations,
     },
+    objects: Some(OBJECTS_3_11),
     ..V3_8
 };
 
@@ -256,6 +481,11 @@ const V3_12: Layout = Layout {
     pthread: 136,
     tid: Some(144),
     frame_within: Some(0),
+    global_lock: GlobalLock {
+        of_interpreter: true,
+        offset: 384,
+        ..V3_8.global_lock
+    },
     previous: 8,
     executable: 0,
     place: Place::Pointer(56, 192),
@@ -269,6 +499,7 @@ const V3_12: Layout = Layout {
         other: 56,
         ..OLD_TEXT
     },
+    objects: Some(OBJECTS_3_12),
     ..V3_11
 };
 
@@ -287,6 +518,8 @@ struct Table {
     kind: usize,
     bytes: usize,
     text: usize,
+    /// Of an interpreter: its pointer to its global lock.
+    global_lock: usize,
 }
 
 const TABLE_3_13: Table = Table {
@@ -297,6 +530,7 @@ const TABLE_3_13: Table = Table {
     kind: 46,
     bytes: 64,
     text: 67,
+    global_lock: 14,
 };
 
 const TABLE_3_14: Table = Table {
@@ -307,6 +541,7 @@ const TABLE_3_14: Table = Table {
     kind: 52,
     bytes: 74,
     text: 77,
+    global_lock: 15,
 };
 
 impl Layout {
@@ -351,6 +586,7 @@ impl Layout {
             kind,
             bytes,
             text,
+            global_lock,
         } = table;
         let ascii = word(text + 3);
         let layout = Layout {
@@ -362,6 +598,13 @@ impl Layout {
             interpreter: word(thread + 3),
             frame: word(thread + 4),
             frame_within: None,
+            global_lock: GlobalLock {
+                of_interpreter: true,
+                offset: word(global_lock),
+                // Behind the pointer are the offsets of one that is part of the interpreter's state: of it, and of what is within.
+                locked: word(global_lock + 3).wrapping_sub(word(global_lock + 1)),
+                holder: word(global_lock + 4).wrapping_sub(word(global_lock + 1)),
+            },
             pthread: word(thread + 5),
             tid: Some(word(thread + 6)),
             previous: word(frame + 1),
@@ -389,13 +632,20 @@ impl Layout {
                 bytes_size: word(bytes + 1),
                 bytes: word(bytes + 2),
             },
+            // Locks and tasks of 3.14 and of free-threaded builds are others.
+            objects: (version.minor == 13 && word(2) == 0).then_some(OBJECTS_3_13),
         };
         layout.check()
     }
 
     /// Whether offsets that were read lie within structures of a likely size.
     fn check(self) -> Result<Layout, Refused> {
-        let large = [self.interpreters, self.next_interpreter, self.threads];
+        let large = [
+            self.interpreters,
+            self.next_interpreter,
+            self.threads,
+            self.global_lock.offset,
+        ];
         let (CodeFields { qualified, .. }, text) = (self.code, self.text);
         let (place, bytecode) = match self.place {
             Place::Index(place, _) => (place, 0),
@@ -411,6 +661,8 @@ impl Layout {
             self.pthread,
             self.tid.unwrap_or(0),
             self.frame,
+            self.global_lock.locked,
+            self.global_lock.holder,
             self.previous,
             self.executable,
             place,

@@ -422,6 +422,7 @@ fn owner(holder: &Holder) -> bool {
             | HowKnown::PiFutex
             | HowKnown::RobustList
             | HowKnown::Monitor
+            | HowKnown::Interpreter
             | HowKnown::Vmstructs
     )
 }
