@@ -244,7 +244,8 @@ impl Interpreters {
         let (AwaitedLock { kind, address, owner }, seen) = self.sightings.lock_of(wait)?;
         Some(RuntimeLock {
             kind: match kind {
-                LockKind::Lock | LockKind::Semaphore => RuntimeLockKind::Mutex,
+                LockKind::Lock => RuntimeLockKind::Mutex,
+                LockKind::Semaphore => RuntimeLockKind::Semaphore,
                 LockKind::RLock => RuntimeLockKind::Recursive,
             },
             class: kind.name().to_owned(),
@@ -266,21 +267,6 @@ impl Interpreters {
             .of(thread, first, last)
             .unwrap_or_default()
             .to_vec()
-    }
-
-    /// The frames of the task that awaited this descriptor in one of the waits of a call, and behind them those of its loop; only
-    /// those of the thread where no task is known.
-    pub(super) fn seen_awaiting(
-        &self,
-        thread: ThreadId,
-        (first, last): (Seq, Seq),
-        descriptor: Option<u32>,
-    ) -> Vec<Interpreted> {
-        let task =
-            descriptor.and_then(|descriptor| self.sightings.task_of(thread, (first, last), descriptor));
-        let mut frames = task.unwrap_or_default().to_vec();
-        frames.extend(self.seen_in(thread, first, last));
-        frames
     }
 
     /// A wait of a thread has this native stack; whether waits in which it was seen stand for this one, in which it was not.

@@ -4,6 +4,7 @@
 //! In: [`RawEvent`]s and [`Mapped`]s in the order of time. Out: [`Event`]s that `holdup-attribution` understands.
 
 mod stacks;
+mod tasks;
 mod unread;
 
 pub(super) use unread::told as unread_told;
@@ -11,7 +12,7 @@ pub(super) use unread::told as unread_told;
 use super::asleep;
 use super::asyncio;
 use super::dumps::Dumped;
-use super::goroutines::{self, FirstLook, Parked};
+use super::goroutines::FirstLook;
 use super::interpreters::{self, Interpreters};
 use super::neighbours::Neighbours;
 use super::nodes::Engines;
@@ -22,8 +23,8 @@ use super::runtimes::Runtimes;
 use holdup_bpf::{Change, Mapped, RawEvent, RawMemory};
 use holdup_evidence::churn::{Made, MadeBy};
 use holdup_evidence::{
-    AskerSample, DeviceNumber, Event, EventLoop, GoesOn, InterpreterLock, KernelStackId, LockHolder, Loss,
-    LossClass, NotMeasured, Ns, Object, ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory,
+    AskerSample, DeviceNumber, Event, GoesOn, KernelStackId, LockHolder, Loss, LossClass, Ns, Object,
+    ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory,
 };
 use holdup_proc::maps;
 use holdup_symbols::{Bounds, KernelSymbols, Mapping, ProcessKey, UserStacks};
@@ -131,30 +132,6 @@ impl Naming {
     /// What runtimes say of their threads.
     pub(super) fn runtimes(&mut self) -> &mut Runtimes {
         &mut self.runtimes
-    }
-
-    /// Has the threads of interpreters looked at, and takes what earlier looks came to.
-    pub(super) fn look_at_interpreters(&mut self) {
-        let (runtimes, tids) = (&self.runtimes, &self.tids);
-        let tid_of = |process, inside| tids.get(&runtimes.thread(process, inside)?).copied();
-        self.interpreters.look(&mut self.user_stacks, tid_of);
-    }
-
-    /// Event loops that were kept from their events.
-    pub(super) fn event_loops(&self) -> Vec<EventLoop> {
-        self.interpreters.event_loops()
-    }
-
-    /// Who had the global locks of interpreters.
-    pub(super) fn global_locks(&self) -> Vec<InterpreterLock> {
-        self.interpreters.global_locks()
-    }
-
-    /// Interpreters whose frames are not read.
-    pub(super) fn refused_interpreters(&self) -> impl Iterator<Item = NotMeasured> {
-        self.interpreters
-            .not_measured()
-            .chain(self.engines.not_measured())
     }
 
     /// A machine has said what its threads do.
@@ -383,23 +360,6 @@ impl Naming {
         self.user_stacks.refused().tables > 0
     }
 
-    /// Looks where goroutines stand, the first time that it is asked to.
-    pub(super) fn look_at_goroutines(&mut self) {
-        let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
-        self.goroutines.look(&mut self.user_stacks, processes.clone());
-        self.asyncio
-            .look(&mut self.interpreters, &mut self.user_stacks, processes);
-    }
-
-    /// What goroutines wait for that are parked now.
-    pub(super) fn parked(&mut self) -> Parked {
-        let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
-        let mut parked = goroutines::parked(&mut self.user_stacks, processes.clone(), &self.goroutines);
-        let (interpreters, stacks) = (&mut self.interpreters, &mut self.user_stacks);
-        asyncio::add(&mut parked, interpreters, stacks, processes, &self.asyncio);
-        parked
-    }
-
     /// The user stacks, and the outsiders met.
     pub(crate) fn finish(self) -> (UserStacks, Met) {
         (self.user_stacks, self.outsiders.finish())
@@ -568,11 +528,7 @@ impl Naming {
         let (first, seq) = (memory.wait.first, memory.wait.seq);
         let interpreted = match on_cpu {
             true => Vec::new(),
-            false => {
-                let ready = memory.wait.polled.iter().find(|one| one.revents != 0);
-                let descriptor = ready.and_then(|one| u32::try_from(one.fd).ok());
-                self.interpreters.seen_awaiting(thread, (first, seq), descriptor)
-            }
+            false => self.interpreters.seen_in(thread, first, seq),
         };
         let wait = (!on_cpu).then_some(seq);
         let (pid, at) = (memory.pid, memory.at);

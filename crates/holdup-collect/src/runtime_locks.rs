@@ -196,7 +196,10 @@ fn kind(kind: RuntimeLockKind) -> usize {
         RuntimeLockKind::Monitor => 0,
         RuntimeLockKind::Lock => 1,
         // The others are of interpreters, which are looked at in another way.
-        RuntimeLockKind::Class | RuntimeLockKind::Mutex | RuntimeLockKind::Recursive => 2,
+        RuntimeLockKind::Class
+        | RuntimeLockKind::Mutex
+        | RuntimeLockKind::Recursive
+        | RuntimeLockKind::Semaphore => 2,
     }
 }
 

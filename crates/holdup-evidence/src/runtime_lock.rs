@@ -20,6 +20,8 @@ pub enum RuntimeLockKind {
     Mutex,
     /// The same, which its owner can take again.
     Recursive,
+    /// A semaphore of an interpreted language: its owner has one of its places, and its waiters sleep on words of their own.
+    Semaphore,
 }
 
 /// How a lock was seen.

@@ -14,7 +14,7 @@ use holdup_jvm::Running;
 use holdup_proc::blocking::{self, Reader};
 use holdup_proc::{Root, clocks, memory, tasks};
 use holdup_runtimes::python::{AwaitedLock, Held, Interpreter, PythonFrame, Refused, Thread, Unread};
-use holdup_symbols::{Interpreted, ProcessKey};
+use holdup_symbols::ProcessKey;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -31,9 +31,6 @@ const AT_ONCE: Ns = 20_000_000;
 /// Threads that are asked about in a look: a millisecond or two, so that the rest before the next is short. Half of them are those whose
 /// waits have ended last: who waits often is seen although a thousand others have not been seen yet.
 const THREADS_MAX: usize = 32;
-
-/// Tasks that await descriptors, of a look at one thread.
-const AWAITING_MAX: usize = 64;
 
 /// Event loops of which is kept how many tasks they had.
 const LOOPS_MAX: usize = 1024;
@@ -80,8 +77,6 @@ struct Seen {
     lock: Option<AwaitedLock>,
     /// Where it keeps an event loop from its events: how many tasks that has.
     tasks: Option<u64>,
-    /// Where it waits for events of a loop: the tasks that await its descriptors, and where they stand.
-    awaiting: Vec<(u32, Vec<PythonFrame>)>,
 }
 
 /// Who is looked at, and when.
@@ -292,16 +287,12 @@ impl Looks {
                             self.due.remove(&id);
                         }
                         if let Some(thread) = self.threads.get(&id) {
-                            let awaiting = one.awaiting.into_iter();
-                            let awaiting = awaiting.map(|(fd, frames)| (fd, task_frames(frames)));
-                            let awaiting = awaiting.collect();
                             let frames = interpreted(one.frames).collect();
                             let sighting = Sighting {
                                 from,
                                 to,
                                 frames,
                                 lock,
-                                awaiting,
                             };
                             sightings.seen(*thread, sighting);
                         }
@@ -439,10 +430,6 @@ impl Child {
                 Ok(frames) if keeps_event_loop(frames) => interpreter.tasks_of_busy_loops().ok(),
                 _ => None,
             };
-            let awaiting = match &read {
-                Ok(frames) if waits_for_events(frames) => awaiting(interpreter),
-                _ => Vec::new(),
-            };
             let to = clocks::monotonic();
             if read == Err(Unread::NoThread) {
                 listed.threads.remove(&inside);
@@ -459,7 +446,6 @@ impl Child {
                     frames,
                     lock,
                     tasks,
-                    awaiting,
                 });
             }
             if frames_read >= FRAMES_MAX || thread_cpu().saturating_sub(before + cpu) >= CPU_MAX {
@@ -469,25 +455,6 @@ impl Child {
         let held = interpreter.holder().ok();
         Ok((seen, held, thread_cpu().saturating_sub(before)))
     }
-}
-
-/// Whether a thread waits for the events of a loop.
-fn waits_for_events(frames: &[PythonFrame]) -> bool {
-    let frames: Vec<Frame> = frames.iter().map(|one| Frame::clone(&one.frame)).collect();
-    holdup_knowledge::python::waits_for_events(&frames)
-}
-
-/// Tasks that await descriptors.
-fn awaiting(interpreter: &mut Interpreter<Running>) -> Vec<(u32, Vec<PythonFrame>)> {
-    let tasks = interpreter.tasks().unwrap_or_default().all.into_iter();
-    let awaiting = tasks.filter_map(|task| Some((task.descriptor?, task.frames)));
-    awaiting.take(AWAITING_MAX).collect()
-}
-
-/// Frames of a task: they stand before those of its loop, in the first call of the interpreter.
-fn task_frames(frames: Vec<PythonFrame>) -> Vec<Interpreted> {
-    let inner = |one: Interpreted| Interpreted { entry: false, ..one };
-    interpreted(frames).map(inner).collect()
 }
 
 /// Whether a thread is in what its event loop called.

@@ -32,8 +32,6 @@ pub(super) struct Sighting {
     pub(super) frames: Vec<Interpreted>,
     /// The lock that it waited for.
     pub(super) lock: Option<AwaitedLock>,
-    /// Of an event loop that waits for its events: where tasks stand that await its descriptors.
-    pub(super) awaiting: Vec<(u32, Vec<Interpreted>)>,
 }
 
 /// What was seen.
@@ -62,13 +60,13 @@ impl Sightings {
         if self.bytes >= BYTES_MAX {
             *self = Sightings::default();
         }
-        self.bytes += bytes_of(&sighting);
+        self.bytes += bytes(&sighting.frames);
         let sightings = &mut self.threads.entry(thread).or_default().sightings;
         sightings.push_back(sighting);
         if sightings.len() > OF_THREAD_MAX
             && let Some(oldest) = sightings.pop_front()
         {
-            self.bytes -= bytes_of(&oldest);
+            self.bytes -= bytes(&oldest.frames);
         }
     }
 
@@ -86,7 +84,7 @@ impl Sightings {
             } else {
                 Some(sighting)
             };
-            self.bytes -= passed.map_or(0, |passed| bytes_of(&passed));
+            self.bytes -= passed.map_or(0, |passed| bytes(&passed.frames));
         }
     }
 
@@ -94,19 +92,6 @@ impl Sightings {
     pub(super) fn of(&self, thread: ThreadId, first: Seq, last: Seq) -> Option<&[Interpreted]> {
         let (seq, sighting) = self.threads.get(&thread)?.of.as_ref()?;
         (first..=last).contains(seq).then_some(&sighting.frames[..])
-    }
-
-    /// Where a task stood that awaited this descriptor, in one of the waits of its loop from the first to the last.
-    pub(super) fn task_of(
-        &self,
-        thread: ThreadId,
-        (first, last): (Seq, Seq),
-        descriptor: u32,
-    ) -> Option<&[Interpreted]> {
-        let (seq, sighting) = self.threads.get(&thread)?.of.as_ref()?;
-        let mut awaiting = sighting.awaiting.iter();
-        let task = awaiting.find(|(of, _)| *of == descriptor)?;
-        (first..=last).contains(seq).then_some(&task.1[..])
     }
 
     /// The lock that a wait was for, and when it was seen so.
@@ -146,15 +131,9 @@ impl Sightings {
     pub(super) fn forget(&mut self, thread: ThreadId) {
         if let Some(Seen { sightings, of, .. }) = self.threads.remove(&thread) {
             let all = sightings.into_iter().chain(of.map(|(_, sighting)| sighting));
-            self.bytes -= all.map(|sighting| bytes_of(&sighting)).sum::<usize>();
+            self.bytes -= all.map(|sighting| bytes(&sighting.frames)).sum::<usize>();
         }
     }
-}
-
-/// What a sighting takes, roughly.
-fn bytes_of(sighting: &Sighting) -> usize {
-    let awaiting = sighting.awaiting.iter().map(|(_, frames)| bytes(frames));
-    bytes(&sighting.frames) + awaiting.sum::<usize>()
 }
 
 /// What frames take, roughly.
@@ -181,13 +160,12 @@ pub(super) mod tests {
             ..Frame::default()
         });
         let frames = vec![Interpreted { frame, entry: true }];
-        let (lock, awaiting) = (None, Vec::new());
+        let lock = None;
         let sighting = Sighting {
             from,
             to,
             frames,
             lock,
-            awaiting,
         };
         sightings.seen(thread, sighting);
     }
@@ -302,7 +280,6 @@ pub(super) mod tests {
                 to: 120,
                 frames,
                 lock: None,
-                awaiting: Vec::new(),
             },
         );
         sightings.meet(&wait(thread, 1, 100, 200));

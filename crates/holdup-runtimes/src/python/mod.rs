@@ -9,6 +9,7 @@ mod frames;
 mod global_lock;
 mod locks;
 mod objects;
+mod objects_layout;
 mod structures;
 mod values;
 mod versions;

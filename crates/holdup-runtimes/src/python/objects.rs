@@ -3,7 +3,7 @@
 //! In: addresses of objects. Out: what they hold, in bounds. An attribute is found in the dictionary of its object, or in the array of
 //! values that stands for one (3.11 and later).
 
-use super::versions::{Attributes, Dictionaries, Objects};
+use super::objects_layout::{Attributes, Dictionaries, Objects};
 use super::{Interpreter, code};
 use crate::memory::Source;
 

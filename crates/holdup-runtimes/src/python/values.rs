@@ -4,7 +4,8 @@
 //! above, some may be left over from before, and nobody says which.
 
 use super::Interpreter;
-use super::versions::{Entry, Place, Values};
+use super::objects_layout::Values;
+use super::versions::{Entry, Place};
 use crate::memory::Source;
 use std::collections::HashSet;
 

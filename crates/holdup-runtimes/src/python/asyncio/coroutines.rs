@@ -3,7 +3,7 @@
 //! In: the outermost coroutine of a task. Out: the frames from the innermost outward, and the lock that the innermost waits for, if it is
 //! `acquire` of one of the library's.
 
-use super::super::versions::{Awaited, Coroutines};
+use super::super::objects_layout::{Awaited, Coroutines};
 use super::super::{Interpreter, PythonFrame};
 use crate::memory::Source;
 use holdup_evidence::Frame;
