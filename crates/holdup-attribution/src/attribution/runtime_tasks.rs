@@ -18,6 +18,10 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         .and_then(|stack| finish.user_stacks.get(stack.0 as usize))
         .map_or(&[][..], Vec::as_slice);
     let (state, cause, what, lock) = match one.does {
+        // A coroutine may block its thread; what that waits for is told of the thread.
+        TaskDoes::Runs if one.runtime == TaskRuntime::Asyncio => {
+            (TaskState::Running, Cause::Unknown, None, false)
+        }
         TaskDoes::Runs => (TaskState::Running, Cause::CpuUser, None, false),
         TaskDoes::Ready => (TaskState::Ready, Cause::SchedRunqueue, None, false),
         // What the call is for is told of the thread that makes it.

@@ -81,7 +81,7 @@ fn image(dice: &mut Dice) -> Written {
 fn objects_that_refer_to_each_other_at_random_are_read_to_an_end() {
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     let (mut chains, mut owners) = (0, 0);
-    for round in 0..600_u64 {
+    for round in 0..150_u64 {
         let minor = 8 + (round % 5) as u8;
         let place = Place {
             runtime: POOL,
