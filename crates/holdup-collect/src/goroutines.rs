@@ -179,6 +179,10 @@ pub(super) fn parked(
                     refers: goroutine.refers,
                 },
                 stack,
+                name: None,
+                awaits: None,
+                descriptor: None,
+                holder: None,
             });
         }
     }

@@ -5,16 +5,21 @@
 //! interpreter is not one that can be read ([`refused`]). Reading can block, so a child does it that can be left behind
 //! ([`super::behind`]). It keeps what it learnt of each interpreter.
 
+mod global_locks;
 mod looks;
 mod refused;
 mod sightings;
 
 use super::behind::{Answerer, Readers};
-use holdup_evidence::{NotMeasured, Ns, Seq, ThreadId, UserStackId, Wait};
+use global_locks::GlobalLocks;
+use holdup_evidence::{
+    EventLoop, InterpreterLock, NotMeasured, Ns, RuntimeLock, RuntimeLockKind, RuntimeLockSource, Seq,
+    ThreadId, UserStackId, Wait,
+};
 use holdup_jvm::Running;
 use holdup_proc::{Root, clocks as clock, memory, sampling::clocks};
 use holdup_runtimes::interpreted::{self, Interpreted as Read, Interpreter, Kind, Lasting, Place, Refused};
-use holdup_runtimes::python;
+use holdup_runtimes::python::{self, AsyncTasks, AwaitedLock, LockKind};
 use holdup_symbols::{Interpreted, ProcessKey, UserStacks};
 use looks::Looks;
 pub(super) use looks::thread_cpu;
@@ -53,13 +58,23 @@ struct Which {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Question {
     which: Which,
-    tid: u32,
+    about: About,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum About {
+    /// The frames of a thread.
+    Thread(u32),
+    /// The tasks of its event loops.
+    Tasks,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Answer {
     /// The frames, what was counted before and after, and an address within the function that executes, where it is known.
     Frames(Vec<Read>, Turns, Option<u64>),
+    /// The tasks.
+    Tasks(AsyncTasks),
     /// Of this thread nothing could be read, or it ran.
     Nothing,
     /// Of no thread of this interpreter anything can be read.
@@ -87,6 +102,7 @@ pub(super) struct Interpreters {
     looks: Looks,
     sightings: Sightings,
     refused: RefusedOnes,
+    global_locks: GlobalLocks,
 }
 
 impl Default for Interpreters {
@@ -98,6 +114,7 @@ impl Default for Interpreters {
             looks: Looks::default(),
             sightings: Sightings::default(),
             refused: RefusedOnes::default(),
+            global_locks: GlobalLocks::default(),
         }
     }
 }
@@ -123,7 +140,8 @@ impl Interpreters {
         let Some((which, _)) = self.which(stacks, process, pid) else {
             return Vec::new();
         };
-        match self.readers.ask(pid, Question { which, tid }) {
+        let about = About::Thread(tid);
+        match self.readers.ask(pid, Question { which, about }) {
             Some(Answer::Frames(frames, turns, executor)) if still(&turns) => {
                 if let Some(executor) = executor {
                     stacks.executed_at(process, executor);
@@ -135,6 +153,21 @@ impl Interpreters {
                 Vec::new()
             }
             _ => Vec::new(),
+        }
+    }
+
+    /// The tasks of a process's event loops; `None` where it has no interpreter that can be read, or no tasks.
+    pub(super) fn tasks(
+        &mut self,
+        stacks: &mut UserStacks,
+        process: ProcessKey,
+        pid: u32,
+    ) -> Option<AsyncTasks> {
+        let (which, _) = self.which(stacks, process, pid)?;
+        let about = About::Tasks;
+        match self.readers.ask(pid, Question { which, about })? {
+            Answer::Tasks(tasks) => Some(tasks),
+            Answer::Frames(..) | Answer::Nothing | Answer::Refused(_) => None,
         }
     }
 
@@ -173,8 +206,9 @@ impl Interpreters {
         self.sightings.forget(thread);
     }
 
-    /// Has the threads of interpreters looked at if it is time to, and takes what earlier looks came to. Waits for nobody.
-    pub(super) fn look(&mut self, stacks: &mut UserStacks) {
+    /// Has the threads of interpreters looked at if it is time to, and takes what earlier looks came to. Waits for nobody. `tid_of`: what
+    /// the kernel calls a thread of a process, by its id in its own pid namespace.
+    pub(super) fn look(&mut self, stacks: &mut UserStacks, tid_of: impl Fn(ProcessKey, u32) -> Option<u32>) {
         if self.looks.nothing_to_do() {
             return;
         }
@@ -185,6 +219,10 @@ impl Interpreters {
         }
         for (process, executor) in self.looks.executors() {
             stacks.executed_at(process, executor);
+        }
+        for (process, pid, held) in self.looks.held() {
+            self.global_locks
+                .looked(stacks, pid, held, |inside| tid_of(process, inside));
         }
         if self.looks.may_begin(now) {
             for (process, pid, tids) in self.looks.round(now) {
@@ -203,6 +241,23 @@ impl Interpreters {
     /// A wait is met; it may be so again.
     pub(super) fn meet(&mut self, wait: &Wait) {
         self.sightings.meet(wait);
+    }
+
+    /// The lock that a wait was for, if its thread was seen in it.
+    pub(super) fn lock_of(&self, wait: &Wait) -> Option<RuntimeLock> {
+        let (AwaitedLock { kind, address, owner }, seen) = self.sightings.lock_of(wait)?;
+        Some(RuntimeLock {
+            kind: match kind {
+                LockKind::Lock => RuntimeLockKind::Mutex,
+                LockKind::Semaphore => RuntimeLockKind::Semaphore,
+                LockKind::RLock => RuntimeLockKind::Recursive,
+            },
+            class: kind.name().to_owned(),
+            identity: address,
+            owner,
+            source: RuntimeLockSource::Structures,
+            seen,
+        })
     }
 
     /// It has ended.
@@ -239,6 +294,18 @@ impl Interpreters {
     /// Processes whose memory could not be read in time.
     pub(super) fn stuck(&self) -> impl Iterator<Item = u32> {
         self.readers.stuck().chain(self.looks.stuck())
+    }
+
+    /// Who had the global locks.
+    pub(super) fn global_locks(&self) -> Vec<InterpreterLock> {
+        self.global_locks.told()
+    }
+
+    /// Event loops that were kept from their events.
+    pub(super) fn event_loops(&self) -> Vec<EventLoop> {
+        let each = self.looks.busy_loops().iter();
+        each.map(|(&(pid, tid), &tasks)| EventLoop { pid, tid, tasks })
+            .collect()
     }
 
     /// Whose frames were refused, and why.
@@ -328,10 +395,17 @@ fn kept_one<'a>(
     kept.get_mut(&which.number).ok_or(which.place.refused_memory())
 }
 
-fn answer(root: &Root, kept: &mut Kept, Question { which, tid }: Question) -> Answer {
+fn answer(root: &Root, kept: &mut Kept, Question { which, about }: Question) -> Answer {
     let interpreter = match kept_one(root, kept, which) {
         Ok(interpreter) => interpreter,
         Err(refused) => return Answer::Refused(refused),
+    };
+    let tid = match about {
+        About::Thread(tid) => tid,
+        About::Tasks => {
+            let tasks = interpreter.python().and_then(|python| python.tasks().ok());
+            return tasks.map_or(Answer::Nothing, Answer::Tasks);
+        }
     };
     let mut read = || {
         let inside = memory::inside(root, tid)?;
@@ -429,7 +503,7 @@ mod tests {
         interpreters.mapped(key, pid, "/usr/lib/libpython3.so");
         let began = clocks::monotonic();
         let mut seen = |interpreters: &mut Interpreters, seq| {
-            interpreters.look(&mut stacks);
+            interpreters.look(&mut stacks, |_, inside| Some(inside));
             let wait = sightings::tests::wait(thread, seq, began, clocks::monotonic());
             interpreters.meet(&wait);
             let frames = interpreters.seen_in(thread, seq, seq);

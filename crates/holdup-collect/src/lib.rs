@@ -9,6 +9,7 @@
 
 mod allowed;
 mod asleep;
+mod asyncio;
 mod attach;
 mod attributing;
 mod behind;
@@ -281,6 +282,7 @@ impl Observation {
             });
         }
         self.not_measured.extend(self.naming.refused_interpreters());
+        let (interpreter_locks, event_loops) = (self.naming.global_locks(), self.naming.event_loops());
         let (user_stacks, known) = self.naming.finish();
         // Everything from here on is work on what others have written, or on what they chose to do.
         Priority::end();
@@ -329,6 +331,8 @@ impl Observation {
             untold_requests: self.tracer.untold_requests(),
             traffic_told: self.tracer.tells_traffic(),
             tasks: parked.tasks,
+            event_loops,
+            interpreter_locks,
             upstreams: self.tracer.upstreams(frozen),
         };
         let (attributed, events) = self.attribution.finish(finish, &facts);

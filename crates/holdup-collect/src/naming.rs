@@ -4,13 +4,15 @@
 //! In: [`RawEvent`]s and [`Mapped`]s in the order of time. Out: [`Event`]s that `holdup-attribution` understands.
 
 mod stacks;
+mod tasks;
 mod unread;
 
 pub(super) use unread::told as unread_told;
 
 use super::asleep;
+use super::asyncio;
 use super::dumps::Dumped;
-use super::goroutines::{self, FirstLook, GoLooks, Parked};
+use super::goroutines::{FirstLook, GoLooks};
 use super::interpreters::{self, Interpreters};
 use super::neighbours::Neighbours;
 use super::nodes::Engines;
@@ -21,8 +23,8 @@ use super::runtimes::Runtimes;
 use holdup_bpf::{Change, Mapped, RawEvent, RawMemory};
 use holdup_evidence::churn::{Made, MadeBy};
 use holdup_evidence::{
-    AskerSample, DeviceNumber, Event, GoesOn, KernelStackId, LockHolder, Loss, LossClass, NotMeasured, Ns,
-    Object, ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory,
+    AskerSample, DeviceNumber, Event, GoesOn, KernelStackId, LockHolder, Loss, LossClass, Ns, Object,
+    ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory,
 };
 use holdup_proc::maps;
 use holdup_symbols::{Beside, Bounds, KernelSymbols, Mapping, ProcessKey, UserStacks};
@@ -44,6 +46,8 @@ pub(crate) struct Naming {
     goroutines: FirstLook,
     /// Where goroutines wait for descriptors.
     goroutine_looks: GoLooks,
+    /// The same of tasks of `asyncio`.
+    asyncio: asyncio::FirstLook,
     threads: HashMap<ThreadId, (u32, ProcessKey)>,
     runtimes: Runtimes,
     next_process: u32,
@@ -101,6 +105,7 @@ impl Naming {
             processes: HashMap::new(),
             goroutines: FirstLook::default(),
             goroutine_looks: GoLooks::default(),
+            asyncio: asyncio::FirstLook::default(),
             threads: HashMap::new(),
             runtimes,
             next_process: 0,
@@ -130,19 +135,6 @@ impl Naming {
     /// What runtimes say of their threads.
     pub(super) fn runtimes(&mut self) -> &mut Runtimes {
         &mut self.runtimes
-    }
-
-    /// Has the threads of interpreters and goroutines looked at, and takes what earlier looks came to.
-    pub(super) fn look_at_interpreters(&mut self) {
-        self.interpreters.look(&mut self.user_stacks);
-        self.goroutine_looks.look(&mut self.user_stacks);
-    }
-
-    /// Interpreters whose frames are not read.
-    pub(super) fn refused_interpreters(&self) -> impl Iterator<Item = NotMeasured> {
-        self.interpreters
-            .not_measured()
-            .chain(self.engines.not_measured())
     }
 
     /// A machine has said what its threads do.
@@ -375,18 +367,6 @@ impl Naming {
         self.user_stacks.refused().tables > 0
     }
 
-    /// Looks where goroutines stand, the first time that it is asked to.
-    pub(super) fn look_at_goroutines(&mut self) {
-        let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
-        self.goroutines.look(&mut self.user_stacks, processes);
-    }
-
-    /// What goroutines wait for that are parked now.
-    pub(super) fn parked(&mut self) -> Parked {
-        let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
-        goroutines::parked(&mut self.user_stacks, processes, &self.goroutines)
-    }
-
     /// The user stacks, and the outsiders met.
     pub(crate) fn finish(self) -> (UserStacks, Met) {
         (self.user_stacks, self.outsiders.finish())
@@ -525,7 +505,8 @@ impl Naming {
         let processes = &self.processes;
         self.outsiders
             .meet(wait, &|pid| processes.contains_key(&pid), out);
-        if let Some(lock) = self.runtimes.lock_of(wait) {
+        let of_interpreter = self.interpreters.lock_of(wait);
+        if let Some(lock) = self.runtimes.lock_of(wait).or(of_interpreter) {
             wait.holder = Some(LockHolder::Runtime(lock));
         }
         wait.asked = self

@@ -195,7 +195,11 @@ fn kind(kind: RuntimeLockKind) -> usize {
     match kind {
         RuntimeLockKind::Monitor => 0,
         RuntimeLockKind::Lock => 1,
-        RuntimeLockKind::Class => 2,
+        // The others are of interpreters, which are looked at in another way.
+        RuntimeLockKind::Class
+        | RuntimeLockKind::Mutex
+        | RuntimeLockKind::Recursive
+        | RuntimeLockKind::Semaphore => 2,
     }
 }
 

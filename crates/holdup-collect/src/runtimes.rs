@@ -106,6 +106,11 @@ impl Runtimes {
         self.locks.born(process, tid, thread);
     }
 
+    /// Which thread a runtime means by an id.
+    pub(super) fn thread(&self, process: ProcessKey, tid: u32) -> Option<ThreadId> {
+        self.locks.thread(process, tid)
+    }
+
     /// What a thread is called.
     pub(super) fn name(&self, thread: ThreadId) -> Option<&str> {
         self.names.get(&thread).map(|name| &**name)

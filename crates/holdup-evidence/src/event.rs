@@ -12,8 +12,8 @@ use crate::jvm::{JvmPause, JvmStop};
 use crate::network::{Connection, NameAsked, TcpState};
 use crate::ran_instead::RanInstead;
 use crate::{
-    Call, Frame, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId, RuntimeLock, RuntimeTask,
-    UserStackId,
+    Call, EventLoop, Frame, InterpreterLock, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId,
+    RuntimeLock, RuntimeTask, UserStackId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -554,6 +554,12 @@ pub struct Finish {
     /// Tasks of runtimes, as they were at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<RuntimeTask>,
+    /// Event loops that were kept from their events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub event_loops: Vec<EventLoop>,
+    /// Who had the global locks of interpreters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interpreter_locks: Vec<InterpreterLock>,
     /// Servers that were asked for requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub upstreams: Vec<Upstream>,

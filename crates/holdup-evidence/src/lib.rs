@@ -10,10 +10,12 @@ pub mod call;
 pub mod cause;
 pub mod churn;
 pub mod event;
+mod event_loop;
 pub mod facts;
 pub mod frame;
 pub mod host;
 mod host_counters;
+mod interpreter_lock;
 pub mod jvm;
 pub mod loss;
 pub mod network;
@@ -36,9 +38,11 @@ pub use event::{
     Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, Seq, SignalSent, Start,
     TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
 };
+pub use event_loop::EventLoop;
 pub use facts::SystemFacts;
 pub use frame::{Frame, KernelStackId, Language, UserStackId};
 pub use host_counters::{CpuTicks, HostCounters};
+pub use interpreter_lock::{InterpreterLock, InterpreterLockHolder};
 pub use jvm::{Collector, Jvm, JvmCounters, JvmDump, JvmPause, JvmStop, PauseWork};
 pub use loss::{Loss, LossClass, NotMeasured};
 pub use object::{DeviceNumber, Object, ObjectId, ObjectKind, SocketAddress};

@@ -16,6 +16,12 @@ pub enum RuntimeLockKind {
     Lock,
     /// Code that one thread prepares before any may use it: its owner is the one that does.
     Class,
+    /// A lock of an interpreted language, which its owner cannot take twice.
+    Mutex,
+    /// The same, which its owner can take again.
+    Recursive,
+    /// A semaphore of an interpreted language: its owner has one of its places, and its waiters sleep on words of their own.
+    Semaphore,
 }
 
 /// How a lock was seen.

@@ -13,6 +13,8 @@ pub enum TaskRuntime {
     /// Goroutines.
     #[default]
     Go,
+    /// Tasks of Python's `asyncio`.
+    Asyncio,
 }
 
 /// What the runtime says that a task does.
@@ -72,4 +74,16 @@ pub struct RuntimeTask {
     pub channels: TaskChannels,
     /// Where it stands.
     pub stack: Option<UserStackId>,
+    /// Its name, where tasks have names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The task that it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<u64>,
+    /// The descriptor that it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub descriptor: Option<u32>,
+    /// The task that has the lock that it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<u64>,
 }

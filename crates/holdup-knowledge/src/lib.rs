@@ -3,15 +3,16 @@
 //! In: names, as stacks and calls have them. Out: what they mean. Attribution and rules ask here, so that a name is written
 //! down once. Nothing here does I/O or reads a clock.
 
+pub mod asyncio;
 pub mod calls;
 pub mod file_systems;
 pub mod functions;
 pub mod go;
 pub mod java;
 pub mod javascript;
-pub mod postgres_titles;
 pub mod perl;
 pub mod php;
+pub mod postgres_titles;
 pub mod python;
 pub mod ruby;
 pub mod system_calls;

@@ -3,6 +3,8 @@
 //! In: the path that a code object names. Out: whether it belongs to the standard library or to an installed package, and not to
 //! the program.
 
+use holdup_evidence::{Frame, Language};
+
 /// Folders into which packages are installed.
 const PACKAGES: [&str; 2] = ["site-packages", "dist-packages"];
 
@@ -29,6 +31,46 @@ pub fn begins(file: &str) -> bool {
     file.starts_with(FROZEN) || file.rsplit('/').next().is_some_and(|name| BEGIN.contains(&name))
 }
 
+/// The function that asked: the innermost of the program's own, or, where there is none, what the thread began with.
+#[must_use]
+pub fn asker(stack: &[Frame]) -> Option<&Frame> {
+    let frames = || stack.iter().filter(|frame| frame.language == Language::Python);
+    let begun = || frames().rfind(|frame| !begins(frame.file.as_deref().unwrap_or_default()));
+    application(stack).or_else(begun).or_else(|| frames().next_back())
+}
+
+/// The innermost function of the program's own.
+#[must_use]
+pub fn application(stack: &[Frame]) -> Option<&Frame> {
+    let mut frames = stack.iter().filter(|frame| frame.language == Language::Python);
+    frames.find(|frame| !of_library(frame.file.as_deref().unwrap_or_default()))
+}
+
+/// The function of an event loop that runs what is ready, and its file; and the file of what it waits in.
+const LOOP: (&str, &str) = ("base_events.py", "_run_once");
+const SELECTORS: &str = "selectors.py";
+
+/// Whether a frame is of a file of this name.
+fn is(frame: &Frame, file: &str) -> bool {
+    let path = frame.file.as_deref().unwrap_or_default();
+    path.rsplit('/').next() == Some(file)
+}
+
+/// Whether a thread stood in something that its event loop called, and not in the loop's own wait for events.
+#[must_use]
+pub fn keeps_event_loop(stack: &[Frame]) -> bool {
+    let frames = stack.iter().filter(|frame| frame.language == Language::Python);
+    let mut called = None;
+    for frame in frames {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        if is(frame, LOOP.0) && symbol.rsplit('.').next() == Some(LOOP.1) {
+            return called.is_some_and(|called| !is(called, SELECTORS));
+        }
+        called = Some(frame);
+    }
+    false
+}
+
 /// `python3.11`, `python3.13t`.
 fn is_version(folder: &str) -> bool {
     let minor = folder.strip_prefix("python3.").unwrap_or_default();
@@ -38,7 +80,34 @@ fn is_version(folder: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{begins, of_library};
+    use super::{begins, keeps_event_loop, of_library};
+    use holdup_evidence::{Frame, Language};
+
+    #[test]
+    fn a_loop_is_kept_from_its_events_by_what_it_called_and_not_by_its_own_wait() {
+        let stack = |names: &[(&str, &str)]| -> Vec<Frame> {
+            let frame = |(file, symbol): &(&str, &str)| Frame {
+                symbol: Some((*symbol).to_owned()),
+                file: Some(format!("/usr/lib/python3.11/{file}")),
+                language: Language::Python,
+                ..Frame::default()
+            };
+            names.iter().map(frame).collect()
+        };
+        let loops = ("asyncio/base_events.py", "BaseEventLoop._run_once");
+        let selects = ("selectors.py", "EpollSelector.select");
+        let (runs, pays) = (("asyncio/events.py", "Handle._run"), ("shop.py", "pay"));
+        for (names, keeps) in [
+            (vec![pays, runs, loops], true),
+            (vec![selects, pays, runs, loops], true),
+            (vec![selects, loops], false),
+            (vec![loops], false),
+            (vec![pays], false),
+        ] {
+            let stack = stack(&names);
+            assert_eq!(keeps_event_loop(&stack), keeps, "{names:?}");
+        }
+    }
 
     #[test]
     fn the_library_and_packages_are_not_the_program() {

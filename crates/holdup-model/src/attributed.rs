@@ -28,7 +28,7 @@ use crate::connections::{Connections, TcpSeen};
 use crate::host_figures::HostFigures;
 use crate::prediction::Predictions;
 use crate::timeline::{Timeline, Window};
-use holdup_evidence::{Cause, Frame, Ns};
+use holdup_evidence::{Cause, EventLoop, Frame, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -75,6 +75,9 @@ pub struct Attributed {
     /// Tasks of runtimes, as they were when observation ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<Task>,
+    /// Event loops that were kept from their events.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub event_loops: Vec<EventLoop>,
 }
 
 /// How much time, in how many pieces.
@@ -250,6 +253,8 @@ pub enum HowKnown {
     Dump,
     /// A Java monitor.
     Monitor,
+    /// An interpreter's own structures.
+    Interpreter,
     /// It came last, when all threads of a machine were to stop.
     LastToStop,
     /// It did the wake-up; nothing more is known.

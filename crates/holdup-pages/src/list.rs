@@ -6,6 +6,7 @@ rule_pages! {
     "net" "accept-queue-full"
     "runtime" "allocation-stalls"
     "lock" "allocator-contended"
+    "runtime" "blocking-call-in-event-loop"
     "random" "blocking-entropy-device"
     "net" "bus-call-unanswered"
     "cpu" "busy-waits"

@@ -7,7 +7,7 @@
 mod churn;
 
 use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
-use holdup_model::attributed::{self, Attributed, AttributedWait, Tally, ThreadLedger};
+use holdup_model::attributed::{self, Attributed, AttributedWait, HowKnown, Tally, ThreadLedger};
 use holdup_model::finding::{self, Verdicts};
 use holdup_model::report::{
     Asker, Backend, CannotTell, CauseShare, Coverage, Elsewhere, Evidence, Finding, Holder, Jvm, Link,
@@ -103,7 +103,7 @@ pub fn build(
         host: None,
         churn: attributed.churn.as_ref().map(churn::churn),
         jvms: facts.jvms.iter().map(Jvm::from).collect(),
-        tasks: attributed.tasks.iter().map(task).collect(),
+        tasks: tasks(&attributed.tasks),
         comparison: None,
         scaling: None,
         experiment: None,
@@ -339,12 +339,47 @@ fn asker(asker: &attributed::Asker) -> Asker {
     }
 }
 
+fn tasks(tasks: &[attributed::Task]) -> Vec<Task> {
+    let by_id: BTreeMap<(u32, u64), &attributed::Task> =
+        tasks.iter().map(|task| ((task.pid, task.id), task)).collect();
+    let mut awaited_by: BTreeMap<(u32, u64), Vec<String>> = BTreeMap::new();
+    for task in tasks {
+        if let Some(awaited) = task.awaits.or(task.held_by) {
+            let waiters = awaited_by.entry((task.pid, awaited)).or_default();
+            waiters.push(task.id.to_string());
+        }
+    }
+    let of = |one: &attributed::Task| {
+        let held_by = one.held_by.and_then(|holder| by_id.get(&(one.pid, holder)));
+        Task {
+            held_by: held_by.map(|holder| task_holder(holder, one.ns)),
+            awaited_by: awaited_by.remove(&(one.pid, one.id)).unwrap_or_default(),
+            ..task(one)
+        }
+    };
+    tasks.iter().map(of).collect()
+}
+
+/// A task that has what another one waits for. Its thread is none of its own.
+fn task_holder(task: &attributed::Task, ns: Ns) -> Holder {
+    Holder {
+        pid: task.pid,
+        tid: 0,
+        process: task.process.clone(),
+        thread: task.name.clone().unwrap_or_else(|| task.id.to_string()),
+        how_known: HowKnown::Interpreter,
+        doing: Some(task.cause),
+        ns,
+        stack: task.stack.iter().map(stack_frame).collect(),
+    }
+}
+
 fn task(task: &attributed::Task) -> Task {
     let place = task.place.as_ref();
     Task {
         runtime: task.runtime,
         id: task.id.to_string(),
-        name: None,
+        name: task.name.clone(),
         state: task.state,
         cause: task.cause,
         since_ns: task.since,

@@ -179,10 +179,7 @@ impl Kind {
 /// Whether a function of an interpreter evaluates interpreted code.
 #[must_use]
 pub fn evaluates(symbol: &str) -> bool {
-    python::evaluates(symbol)
-        || ruby::evaluates(symbol)
-        || php::evaluates(symbol)
-        || perl::evaluates(symbol)
+    python::evaluates(symbol) || ruby::evaluates(symbol) || php::evaluates(symbol) || perl::evaluates(symbol)
 }
 
 impl Place {
@@ -267,6 +264,15 @@ impl Thread {
             Thread::Named(tid) => tid,
         }
     }
+
+    /// CPython's.
+    #[must_use]
+    pub fn python(self) -> Option<python::Thread> {
+        match self {
+            Thread::Python(thread) => Some(thread),
+            Thread::Ruby(_) | Thread::Named(_) => None,
+        }
+    }
 }
 
 impl<S: Source> Interpreter<S> {
@@ -326,6 +332,15 @@ impl<S: Source> Interpreter<S> {
             (Interpreter::Php(interpreter), thread) => interpreter.frames(thread.tid()),
             (Interpreter::Perl(interpreter), thread) => interpreter.frames(thread.tid()),
             _ => Err(Unread::NoThread),
+        }
+    }
+
+    /// CPython's, whose locks and tasks are read too.
+    #[must_use]
+    pub fn python(&mut self) -> Option<&mut python::Interpreter<S>> {
+        match self {
+            Interpreter::Python(interpreter) => Some(interpreter),
+            Interpreter::Ruby(_) | Interpreter::Php(_) | Interpreter::Perl(_) => None,
         }
     }
 

@@ -336,6 +336,13 @@ impl UserStacks {
         self.number(frames)
     }
 
+    /// Gives a number to frames of an interpreter of which no native stack is known, innermost first.
+    pub fn intern_interpreted(&mut self, interpreted: &[Interpreted]) -> UserStackId {
+        let frames = interpreted.iter().take(FRAMES_MAX);
+        let frames: Vec<Address> = frames.filter_map(|one| self.told.interpreted(one)).collect();
+        self.number(frames)
+    }
+
     /// The number of a stack: that of an equal one if there is one.
     fn number(&mut self, mut frames: Vec<Address>) -> UserStackId {
         if let Some(&id) = self.ids.get(frames.as_slice()) {

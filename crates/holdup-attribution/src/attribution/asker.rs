@@ -76,11 +76,7 @@ fn in_java(stack: &[Frame]) -> Option<Asking> {
 
 /// Of Python frames: who asked, or, where none is the program's own, what the thread began with.
 fn in_python(stack: &[Frame]) -> Option<Asking> {
-    let frames = || stack.iter().filter(|frame| frame.language == Language::Python);
-    let file = |frame: &&Frame| frame.file.clone().unwrap_or_default();
-    let own = frames().find(|frame| !python::of_library(&file(frame)));
-    let begun = || frames().rfind(|frame| !python::begins(&file(frame)));
-    let asker = own.or_else(begun).or_else(|| frames().next_back())?;
+    let asker = python::asker(stack)?;
     Some(Asking {
         frame: asker.symbol.clone(),
         module: None,

@@ -96,6 +96,7 @@ pub(super) fn proves(how: HowKnown) -> bool {
             | HowKnown::RobustList
             | HowKnown::FileLock
             | HowKnown::Monitor
+            | HowKnown::Interpreter
             | HowKnown::Vmstructs
     )
 }

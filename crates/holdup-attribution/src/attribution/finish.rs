@@ -162,6 +162,8 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     let pieces = std::mem::take(&mut run.book.pieces);
     let places = (rows.as_slice(), threads.as_slice());
     whole.timeline = when.timeline(pieces, &folded, &run.tasks, &mut run.book.whats, places);
+    whole.event_loops.clone_from(&finish.event_loops);
+    super::interpreter_locks::name_holders(&mut whole, finish);
     whole.tasks = super::runtime_tasks::tasks(finish);
     whole.coverage = coverage(&whole, finish, &run.faults);
     if let Some(graph) = run.graph.take() {

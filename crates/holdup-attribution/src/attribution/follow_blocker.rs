@@ -145,6 +145,7 @@ fn followed(threads: &Threads, waiter: ThreadId, found: Blocker) -> Option<Threa
         | HowKnown::PiFutex
         | HowKnown::RobustList
         | HowKnown::Monitor
+        | HowKnown::Interpreter
         | HowKnown::Vmstructs => true,
         HowKnown::FileLock | HowKnown::PipePeer | HowKnown::SocketPeer => deadlock::alone(threads, other),
         _ => false,

@@ -31,6 +31,7 @@ mod histogram;
 mod holders;
 mod idle;
 mod implicit_handoffs;
+mod interpreter_locks;
 mod judges;
 mod jvms;
 mod keys;

@@ -13,7 +13,7 @@ use super::path::Path;
 use super::task_table::TaskTable;
 use super::thread::Threads;
 use super::what::WhatId;
-use holdup_evidence::{Cause, LockHolder, Ns, TaskName, ThreadId, Wait, Waker};
+use holdup_evidence::{Cause, LockHolder, Ns, RuntimeLockKind, TaskName, ThreadId, Wait, Waker};
 use holdup_model::attributed::HowKnown;
 
 /// The path of a thread of the run that had ended when it ended this wait: who joins a thread is woken by the last of its end, and
@@ -70,7 +70,14 @@ impl Blockers {
                 start: wait.start.saturating_add(unsure),
                 end: wait.end.saturating_sub(unsure),
                 owned: match &wait.holder {
-                    Some(LockHolder::Runtime(lock)) => lock.seen,
+                    Some(LockHolder::Runtime(lock)) => match lock.kind {
+                        // The waiter sleeps on the lock's own word: it cannot change hands without ending a wait for it.
+                        RuntimeLockKind::Mutex | RuntimeLockKind::Recursive => (lock.seen.0, wait.end),
+                        RuntimeLockKind::Monitor
+                        | RuntimeLockKind::Lock
+                        | RuntimeLockKind::Class
+                        | RuntimeLockKind::Semaphore => lock.seen,
+                    },
                     _ => (wait.start, wait.end),
                 },
                 site: entry.site,

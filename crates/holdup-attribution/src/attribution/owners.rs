@@ -87,10 +87,16 @@ pub(super) fn of(wait: &Wait) -> Option<Owner> {
             how: match (lock.source, lock.kind) {
                 (RuntimeLockSource::Dump, _) => HowKnown::Dump,
                 (RuntimeLockSource::Structures, RuntimeLockKind::Class) => HowKnown::Vmstructs,
-                (RuntimeLockSource::Structures, _) => HowKnown::Monitor,
+                (
+                    RuntimeLockSource::Structures,
+                    RuntimeLockKind::Mutex | RuntimeLockKind::Recursive | RuntimeLockKind::Semaphore,
+                ) => HowKnown::Interpreter,
+                (RuntimeLockSource::Structures, RuntimeLockKind::Monitor | RuntimeLockKind::Lock) => {
+                    HowKnown::Monitor
+                }
             },
             shared: false,
-            recursive: true,
+            recursive: !matches!(lock.kind, RuntimeLockKind::Mutex | RuntimeLockKind::Semaphore),
         }),
         _ => None,
     }

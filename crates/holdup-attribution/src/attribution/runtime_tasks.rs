@@ -4,7 +4,7 @@
 //! application's code. Their waits are none of the threads', so the ledger is as it was.
 
 use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime};
-use holdup_knowledge::go;
+use holdup_knowledge::{asyncio, go, python};
 use holdup_model::attributed::{Resource, ResourceKind, Task, TaskState};
 
 /// All tasks.
@@ -18,10 +18,19 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         .and_then(|stack| finish.user_stacks.get(stack.0 as usize))
         .map_or(&[][..], Vec::as_slice);
     let (state, cause, what, lock) = match one.does {
+        // A coroutine may block its thread; what that waits for is told of the thread.
+        TaskDoes::Runs if one.runtime == TaskRuntime::Asyncio => {
+            (TaskState::Running, Cause::Unknown, None, false)
+        }
         TaskDoes::Runs => (TaskState::Running, Cause::CpuUser, None, false),
         TaskDoes::Ready => (TaskState::Ready, Cause::SchedRunqueue, None, false),
         // What the call is for is told of the thread that makes it.
-        TaskDoes::Calls => (TaskState::Waiting, Cause::Unknown, Some("a system call"), false),
+        TaskDoes::Calls => (
+            TaskState::Waiting,
+            Cause::Unknown,
+            Some("a system call".to_owned()),
+            false,
+        ),
         TaskDoes::Waits => waits(one, stack),
     };
     let since = match state {
@@ -49,30 +58,47 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         channels: one.channels.clone(),
         resource: what.map_or_else(Resource::default, |what| Resource::named(kind(cause), what)),
         place: place(one.runtime, stack).cloned(),
+        name: one.name.clone(),
+        awaits: one.awaits,
+        held_by: one.holder,
         stack: stack.to_vec(),
     }
 }
 
-fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Cause, Option<&'static str>, bool) {
-    let wait = match one.runtime {
-        TaskRuntime::Go => go::wait(one.reason.as_deref(), stack),
+fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Cause, Option<String>, bool) {
+    let (cause, what, lock) = match one.runtime {
+        TaskRuntime::Go => {
+            let wait = go::wait(one.reason.as_deref(), stack);
+            (wait.cause, wait.what.map(str::to_owned), wait.lock)
+        }
+        TaskRuntime::Asyncio => {
+            let wait = asyncio::wait(stack, one.awaits.is_some(), one.descriptor.is_some());
+            let what = wait.what.map(|what| match one.descriptor {
+                Some(descriptor) => format!("{what} {descriptor}"),
+                None => what.to_owned(),
+            });
+            (wait.cause, what, wait.lock)
+        }
     };
-    let state = match wait.cause {
+    let state = match cause {
         Cause::Idle => TaskState::Idle,
         _ => TaskState::Waiting,
     };
-    (state, wait.cause, wait.what, wait.lock)
+    (state, cause, what, lock)
 }
 
 fn sends(one: &RuntimeTask) -> bool {
     match one.runtime {
         TaskRuntime::Go => one.reason.as_deref().is_some_and(go::sends),
+        // What a coroutine puts into a full queue is not told apart from what it takes.
+        TaskRuntime::Asyncio => false,
     }
 }
 
 fn place(runtime: TaskRuntime, stack: &[Frame]) -> Option<&Frame> {
     match runtime {
         TaskRuntime::Go => go::application(stack),
+        TaskRuntime::Asyncio => python::application(stack),
     }
 }
 
@@ -104,6 +130,10 @@ mod tests {
             stood_since: None,
             channels: TaskChannels::default(),
             stack: Some(UserStackId(0)),
+            name: None,
+            awaits: None,
+            descriptor: None,
+            holder: None,
         }
     }
 

@@ -91,10 +91,13 @@ impl Classified {
     /// A wait for a lock that a runtime keeps.
     #[must_use]
     pub fn runtime_lock(call: &Call, lock: &RuntimeLock) -> Classified {
-        let kind = match lock.kind {
-            RuntimeLockKind::Monitor => JavaLock::Monitor,
-            RuntimeLockKind::Lock => JavaLock::Lock,
-            RuntimeLockKind::Class => JavaLock::Class,
+        let (kind, cause) = match lock.kind {
+            RuntimeLockKind::Monitor => (Some(JavaLock::Monitor), Cause::LockMonitor),
+            RuntimeLockKind::Lock => (Some(JavaLock::Lock), Cause::LockMonitor),
+            RuntimeLockKind::Class => (Some(JavaLock::Class), Cause::LockMonitor),
+            RuntimeLockKind::Mutex | RuntimeLockKind::Recursive | RuntimeLockKind::Semaphore => {
+                (None, Cause::LockFutex)
+            }
         };
         let name = match (lock.kind, lock.identity) {
             (RuntimeLockKind::Class, _) => format!("class {} to be initialised", lock.class),
@@ -102,11 +105,11 @@ impl Classified {
             (_, identity) => format!("{}@{identity:x}", lock.class),
         };
         let resource = named(ResourceKind::Lock, name).with(|facts| {
-            facts.java_lock = Some(kind);
+            facts.java_lock = kind;
             facts.call = call.name().map(str::to_owned);
         });
         Classified {
-            cause: Cause::LockMonitor,
+            cause,
             resource,
             timed_out: false,
             bytes: None,

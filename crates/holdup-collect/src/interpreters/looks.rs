@@ -9,11 +9,12 @@
 use super::sightings::{Sighting, Sightings};
 use super::{KEPT, Kept, Which, interpreted, kept_one, turns_counted};
 use holdup_detached::Failed;
-use holdup_evidence::{Ns, ThreadId};
+use holdup_evidence::{Call, Frame, Ns, ThreadId};
 use holdup_jvm::Running;
 use holdup_proc::blocking::{self, Reader};
-use holdup_proc::{Root, clocks, memory};
+use holdup_proc::{Root, clocks, memory, tasks};
 use holdup_runtimes::interpreted::{Interpreted as Read, Interpreter, Refused, Thread, Unread};
+use holdup_runtimes::python::{AwaitedLock, Held};
 use holdup_symbols::ProcessKey;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,9 @@ const AT_ONCE: Ns = 20_000_000;
 /// Threads that are asked about in a look: a millisecond or two, so that the rest before the next is short. Half of them are those whose
 /// waits have ended last: who waits often is seen although a thousand others have not been seen yet.
 const THREADS_MAX: usize = 32;
+
+/// Event loops of which is kept how many tasks they had.
+const LOOPS_MAX: usize = 1024;
 
 /// CPU time that a process may take in a look, nanoseconds, and the frames that come of it. The rest has its turn later.
 const CPU_MAX: Ns = 5_000_000;
@@ -57,6 +61,8 @@ struct Answer {
     seen: Vec<Seen>,
     /// An address within the function that executes, where it is known.
     executor: Option<u64>,
+    /// Who has the global lock; the outer `None` where that could not be read.
+    held: Option<Option<Held>>,
     /// What it cost.
     cpu: Ns,
 }
@@ -70,6 +76,10 @@ struct Seen {
     from: Ns,
     to: Ns,
     frames: Vec<Read>,
+    /// The lock that it waits for.
+    lock: Option<AwaitedLock>,
+    /// Where it keeps an event loop from its events: how many tasks that has.
+    tasks: Option<u64>,
 }
 
 /// Who is looked at, and when.
@@ -96,9 +106,30 @@ pub(super) struct Looks {
     stuck: BTreeSet<u32>,
     /// Which functions execute, by what answers said since this was asked for last.
     executors: Vec<(ProcessKey, u64)>,
+    busy_loops: BTreeMap<(u32, u32), u64>,
+    /// Who had the global locks of processes in the looks that were gathered last.
+    held: Vec<(ProcessKey, u32, Option<Held>)>,
 }
 
 impl Looks {
+    /// The most tasks that event loops had while they were kept from their events, by process and thread.
+    pub(super) fn busy_loops(&self) -> &BTreeMap<(u32, u32), u64> {
+        &self.busy_loops
+    }
+
+    fn keeps_loop(&mut self, thread: (u32, u32), tasks: Option<u64>) {
+        let Some(tasks) = tasks else { return };
+        if self.busy_loops.len() < LOOPS_MAX || self.busy_loops.contains_key(&thread) {
+            let most = self.busy_loops.entry(thread).or_default();
+            *most = tasks.max(*most);
+        }
+    }
+
+    /// Who had the global lock of a process in each look that was gathered since this was asked.
+    pub(super) fn held(&mut self) -> Vec<(ProcessKey, u32, Option<Held>)> {
+        std::mem::take(&mut self.held)
+    }
+
     /// Whether a process has mapped an interpreter's file.
     pub(super) fn holds(&self, process: ProcessKey) -> bool {
         self.holders.contains_key(&process)
@@ -255,11 +286,13 @@ impl Looks {
                     self.asked.pop_front();
                     self.since = now;
                     self.charge(answer.cpu);
+                    self.held.extend(answer.held.map(|held| (process, pid, held)));
                     refused.extend(answer.refused.map(|refused| (process, refused)));
                     self.executors
                         .extend(answer.executor.map(|executor| (process, executor)));
                     for one in answer.seen {
-                        let Seen { from, to, .. } = one;
+                        let Seen { from, to, lock, .. } = one;
+                        self.keeps_loop((pid, one.tid), one.tasks);
                         let id = (process, one.tid);
                         // What it was seen in may have ended since: then it is due again.
                         if self.due.get(&id).is_some_and(|end| *end < one.asleep) {
@@ -267,7 +300,13 @@ impl Looks {
                         }
                         if let Some(thread) = self.threads.get(&id) {
                             let frames = interpreted(one.frames).collect();
-                            sightings.seen(*thread, Sighting { from, to, frames });
+                            let sighting = Sighting {
+                                from,
+                                to,
+                                frames,
+                                lock,
+                            };
+                            sightings.seen(*thread, sighting);
                         }
                     }
                 }
@@ -296,6 +335,17 @@ impl Drop for Looks {
             reader.abandon(*pid);
         }
     }
+}
+
+/// What a look came to.
+struct Look {
+    seen: Vec<Seen>,
+    /// An address within the function that executes, where it is known.
+    executor: Option<u64>,
+    /// Who has the global lock; the outer `None` where that could not be read.
+    held: Option<Option<Held>>,
+    /// What it cost.
+    cpu: Ns,
 }
 
 /// What a child keeps.
@@ -348,10 +398,16 @@ fn answerer() -> impl FnMut(Question, Vec<std::os::fd::OwnedFd>) -> Answer {
 impl Child {
     fn answer(&mut self, question: &Question) -> Answer {
         match self.look(question) {
-            Ok((seen, executor, cpu)) => Answer {
+            Ok(Look {
+                seen,
+                executor,
+                held,
+                cpu,
+            }) => Answer {
                 refused: None,
                 seen,
                 executor,
+                held,
                 cpu,
             },
             Err(refused) => Answer {
@@ -361,8 +417,8 @@ impl Child {
         }
     }
 
-    /// Who was seen, in what executes their code, and what that cost.
-    fn look(&mut self, question: &Question) -> Result<(Vec<Seen>, Option<u64>, Ns), Refused> {
+    /// Who was seen, in what executes their code, who had the global lock, and what that cost.
+    fn look(&mut self, question: &Question) -> Result<Look, Refused> {
         let which = question.which;
         let interpreter = kept_one(&self.root, &mut self.interpreters, which)?;
         let before = thread_cpu();
@@ -387,6 +443,19 @@ impl Child {
             };
             let from = clocks::monotonic();
             let read = interpreter.frames_of(thread);
+            let (lock, tasks) = match (&read, interpreter.python(), thread.python()) {
+                (Ok(frames), Some(python), Some(thread)) => {
+                    let word = tasks::call(&self.root, tid).filter(|call| is_futex(call.number));
+                    let lock = word.and_then(|call| {
+                        let all: Vec<_> = listed.threads.values().filter_map(|one| one.python()).collect();
+                        let lock = python.awaited_lock(thread, call.args[0], frames, &all);
+                        lock.ok().flatten()
+                    });
+                    let busy = keeps_event_loop(frames);
+                    (lock, busy.then(|| python.tasks_of_busy_loops().ok()).flatten())
+                }
+                _ => (None, None),
+            };
             let to = clocks::monotonic();
             if read == Err(Unread::NoThread) {
                 listed.threads.remove(&inside);
@@ -401,15 +470,32 @@ impl Child {
                     from,
                     to,
                     frames,
+                    lock,
+                    tasks,
                 });
             }
             if frames_read >= FRAMES_MAX || thread_cpu().saturating_sub(before + cpu) >= CPU_MAX {
                 break;
             }
         }
-        let executor = interpreter.executor();
-        Ok((seen, executor, thread_cpu().saturating_sub(before)))
+        Ok(Look {
+            seen,
+            executor: interpreter.executor(),
+            held: interpreter.python().and_then(|python| python.holder().ok()),
+            cpu: thread_cpu().saturating_sub(before),
+        })
     }
+}
+
+/// Whether a thread is in what its event loop called.
+fn keeps_event_loop(frames: &[Read]) -> bool {
+    let frames: Vec<Frame> = frames.iter().map(|one| Frame::clone(&one.frame)).collect();
+    holdup_knowledge::python::keeps_event_loop(&frames)
+}
+
+/// Whether a call waits for a word of memory.
+fn is_futex(number: i32) -> bool {
+    Call { number, args: [0; 4] }.name() == Some("futex")
 }
 
 /// How often a thread has run: its turns, or where the kernel does not count them, how often it has blocked.

@@ -5,6 +5,7 @@
 //! while a wait began or ended, is no wait's.
 
 use holdup_evidence::{Ns, Seq, ThreadId, UserStackId, Wait};
+use holdup_runtimes::python::AwaitedLock;
 use holdup_symbols::Interpreted;
 use std::collections::{HashMap, VecDeque};
 
@@ -29,6 +30,8 @@ pub(super) struct Sighting {
     pub(super) to: Ns,
     /// Innermost first.
     pub(super) frames: Vec<Interpreted>,
+    /// The lock that it waited for.
+    pub(super) lock: Option<AwaitedLock>,
 }
 
 /// What was seen.
@@ -44,7 +47,7 @@ struct Seen {
     /// The latest last.
     sightings: VecDeque<Sighting>,
     /// The last wait in which it was seen.
-    of: Option<(Seq, Vec<Interpreted>)>,
+    of: Option<(Seq, Sighting)>,
     /// The last wait that was met, and how long it lasted.
     met: Option<(Seq, Ns)>,
     /// Native stacks of waits in which it was seen, and how long the shortest of each lasted.
@@ -76,19 +79,26 @@ impl Sightings {
         let before = |sighting: &mut Sighting| sighting.to < wait.end;
         while let Some(sighting) = seen.sightings.pop_front_if(before) {
             let passed = if wait.start < sighting.from {
-                let of = seen.of.replace((wait.seq, sighting.frames));
-                of.map(|(_, frames)| frames)
+                let of = seen.of.replace((wait.seq, sighting));
+                of.map(|(_, sighting)| sighting)
             } else {
-                Some(sighting.frames)
+                Some(sighting)
             };
-            self.bytes -= passed.as_deref().map_or(0, bytes);
+            self.bytes -= passed.map_or(0, |passed| bytes(&passed.frames));
         }
     }
 
     /// The frames of waits of one call, from the first to the last, if the thread was seen in one of them.
     pub(super) fn of(&self, thread: ThreadId, first: Seq, last: Seq) -> Option<&[Interpreted]> {
-        let (seq, frames) = self.threads.get(&thread)?.of.as_ref()?;
-        (first..=last).contains(seq).then_some(frames)
+        let (seq, sighting) = self.threads.get(&thread)?.of.as_ref()?;
+        (first..=last).contains(seq).then_some(&sighting.frames[..])
+    }
+
+    /// The lock that a wait was for, and when it was seen so.
+    pub(super) fn lock_of(&self, wait: &Wait) -> Option<(AwaitedLock, (Ns, Ns))> {
+        let (seq, sighting) = self.threads.get(&wait.thread)?.of.as_ref()?;
+        let lock = sighting.lock.filter(|_| *seq == wait.seq)?;
+        Some((lock, (sighting.from, sighting.to)))
     }
 
     /// A wait has this native stack. `seen`: whether the thread was seen in it.
@@ -120,9 +130,8 @@ impl Sightings {
     /// A thread is gone.
     pub(super) fn forget(&mut self, thread: ThreadId) {
         if let Some(Seen { sightings, of, .. }) = self.threads.remove(&thread) {
-            let all = sightings.into_iter().map(|sighting| sighting.frames);
-            let all = all.chain(of.map(|(_, frames)| frames));
-            self.bytes -= all.map(|frames| bytes(&frames)).sum::<usize>();
+            let all = sightings.into_iter().chain(of.map(|(_, sighting)| sighting));
+            self.bytes -= all.map(|sighting| bytes(&sighting.frames)).sum::<usize>();
         }
     }
 }
@@ -151,7 +160,14 @@ pub(super) mod tests {
             ..Frame::default()
         });
         let frames = vec![Interpreted { frame, entry: true }];
-        sightings.seen(thread, Sighting { from, to, frames });
+        let lock = None;
+        let sighting = Sighting {
+            from,
+            to,
+            frames,
+            lock,
+        };
+        sightings.seen(thread, sighting);
     }
 
     pub(crate) fn wait(thread: ThreadId, seq: Seq, start: Ns, end: Ns) -> Wait {
@@ -263,6 +279,7 @@ pub(super) mod tests {
                 from: 110,
                 to: 120,
                 frames,
+                lock: None,
             },
         );
         sightings.meet(&wait(thread, 1, 100, 200));

@@ -5,6 +5,7 @@
 //! stacks. A running thread's registers are all known, where it may be seen at all.
 
 use super::machines::{Began, is_machine};
+use crate::asyncio;
 use crate::goroutines::{self, FirstLook, Parked};
 use crate::interpreters::{self, Interpreters, Turns};
 use crate::nodes::Engines;
@@ -38,6 +39,8 @@ pub(super) struct SampledStacks {
     processes: HashMap<u32, Process>,
     /// Where goroutines stood at first.
     goroutines: FirstLook,
+    /// The same of tasks of `asyncio`.
+    asyncio: asyncio::FirstLook,
     next: u32,
     /// Whose code was read for the first time lately.
     began: Vec<Began>,
@@ -65,6 +68,7 @@ impl SampledStacks {
             began: Vec::new(),
             processes: HashMap::new(),
             goroutines: FirstLook::default(),
+            asyncio: asyncio::FirstLook::default(),
             next: 0,
             asked: 0,
             cost: 100_000,
@@ -95,14 +99,19 @@ impl SampledStacks {
     pub(super) fn parked(&mut self) -> Parked {
         let keys = |(pid, process): (&u32, &Process)| Some((*pid, process.key?));
         let processes = self.processes.iter().filter_map(keys);
-        goroutines::parked(&mut self.stacks, processes, &self.goroutines)
+        let mut parked = goroutines::parked(&mut self.stacks, processes.clone(), &self.goroutines);
+        let (interpreters, stacks) = (&mut self.interpreters, &mut self.stacks);
+        asyncio::add(&mut parked, interpreters, stacks, processes, &self.asyncio);
+        parked
     }
 
     /// Looks where goroutines stand, the first time that it is asked to.
     pub(super) fn look_at_goroutines(&mut self) {
         let keys = |(pid, process): (&u32, &Process)| Some((*pid, process.key?));
         let processes = self.processes.iter().filter_map(keys);
-        self.goroutines.look(&mut self.stacks, processes);
+        self.goroutines.look(&mut self.stacks, processes.clone());
+        self.asyncio
+            .look(&mut self.interpreters, &mut self.stacks, processes);
     }
 
     /// Interpreters whose frames are not read.

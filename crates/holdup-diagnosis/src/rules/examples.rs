@@ -33,6 +33,8 @@ struct Wanted {
     thread: Vec<Listed>,
     /// Tasks of runtimes, with the fields of `Task`.
     task: Vec<Table>,
+    /// Event loops that were kept from their events.
+    event_loop: Vec<Table>,
     facts: Table,
     /// CPU time that holdup itself used.
     own_cost: Length,
@@ -293,6 +295,11 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
     attributed.requests = wanted.requests.as_ref().map(|table| typed(table.clone(), place));
     attributed.tasks = wanted
         .task
+        .iter()
+        .map(|table| typed(table.clone(), place))
+        .collect();
+    attributed.event_loops = wanted
+        .event_loop
         .iter()
         .map(|table| typed(table.clone(), place))
         .collect();

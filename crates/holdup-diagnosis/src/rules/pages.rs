@@ -21,6 +21,14 @@ fn allocator_contended() {
 }
 
 #[test]
+fn blocking_call_in_event_loop() {
+    check_page(
+        RuleId::BlockingCallInEventLoop,
+        "runtime/blocking-call-in-event-loop.md",
+    );
+}
+
+#[test]
 fn blocking_entropy_device() {
     check_page(RuleId::BlockingEntropyDevice, "random/blocking-entropy-device.md");
 }

@@ -3,9 +3,9 @@
 //! Names come from observed programs and are passed on as they are; views make them printable.
 
 use super::{Run, Waits, clock_of};
-use holdup_evidence::Cause;
 pub(crate) use holdup_evidence::units::bytes;
 pub use holdup_evidence::units::{duration, share as percent};
+use holdup_evidence::{Cause, Frame};
 use holdup_model::attributed::{AttributedWait, Holder, HowKnown, Link, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::Evidence;
 
@@ -145,6 +145,16 @@ pub(super) fn clock(run: &Run<'_>, waits: &Waits<'_>) -> Option<Evidence> {
     })
 }
 
+/// A function, and where it stands: `pay (shop.py:41)`.
+pub(super) fn place(frame: &Frame) -> String {
+    let function = frame.symbol.as_deref().unwrap_or("an unknown function");
+    let file = frame.file.as_deref().and_then(|file| file.rsplit('/').next());
+    match (file, frame.line) {
+        (Some(file), Some(line)) => format!("{function} ({file}:{line})"),
+        _ => function.to_owned(),
+    }
+}
+
 /// How it is known that someone is in the way, for the reader.
 pub(super) fn how_known(how: HowKnown) -> &'static str {
     match how {
@@ -161,6 +171,7 @@ pub(super) fn how_known(how: HowKnown) -> &'static str {
         HowKnown::Vmstructs => "the JVM's structures",
         HowKnown::Dump => "a thread dump",
         HowKnown::Monitor => "owner of the monitor",
+        HowKnown::Interpreter => "the interpreter's structures",
         HowKnown::LastToStop => "the last thread to reach the safepoint",
         HowKnown::Waker => "the waker",
     }

@@ -63,6 +63,15 @@ pub struct Task {
     /// Where it stood in the application's code.
     #[serde(default)]
     pub place: Option<Frame>,
+    /// Its name, where tasks have names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The task that it waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<u64>,
+    /// The task that had the lock that it waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<u64>,
     /// Its whole stack, innermost first.
     #[serde(default)]
     pub stack: Vec<Frame>,

@@ -7,7 +7,9 @@ use holdup_evidence::observed::{
     Metric, Point, Quote, SeenThread, Series, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
 };
 use holdup_evidence::randomness::Randomness;
-use holdup_evidence::{Cause, Frame, Jvm, Language, Observed, SystemFacts, TaskRuntime};
+use holdup_evidence::{
+    Cause, EventLoop, Frame, Jvm, Language, Observed, SystemFacts, TaskChannels, TaskRuntime,
+};
 use holdup_model::attributed::Attributed;
 use holdup_model::attributed::{
     Asker, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace, Queue,
@@ -256,7 +258,7 @@ impl Dice {
                 }),
             },
             tasks: self.list(3, |dice| holdup_model::attributed::Task {
-                runtime: TaskRuntime::Go,
+                runtime: dice.of(&[TaskRuntime::Go, TaskRuntime::Asyncio]),
                 pid: dice.below(9) as u32,
                 process: dice.text(),
                 id: dice.number(),
@@ -278,7 +280,15 @@ impl Dice {
                 },
                 resource: Resource::named(ResourceKind::Lock, dice.text()),
                 place: None,
+                name: dice.some(Dice::text),
+                awaits: dice.some(Dice::number),
+                held_by: dice.some(Dice::number),
                 stack: dice.list(3, Dice::frame),
+            }),
+            event_loops: self.list(2, |dice| EventLoop {
+                pid: dice.below(9) as u32,
+                tid: dice.below(9) as u32,
+                tasks: dice.number(),
             }),
             predictions: self.some(|dice| Predictions {
                 list: dice.list(2, |dice| Prediction {

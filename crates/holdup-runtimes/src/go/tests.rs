@@ -293,9 +293,9 @@ fn what_does_not_point_back_is_no_descriptor_and_no_channel() {
 #[test]
 fn a_stripped_program_is_read_by_the_runtimes_code() {
     let layout = &LAYOUTS[0];
-    let (mut memory, mut place) = client(layout);
+    let (mut memory, _) = client(layout);
     let names = ["runtime.allgadd", "runtime.waitReason.String", "lib.begin"];
-    place = Place {
+    let place = Place {
         goroutines: None,
         reasons: None,
         table: Some(put_table(&mut memory, names)),

@@ -53,7 +53,7 @@ impl<S: Source> Interpreter<S> {
         Some(self.memory.byte(frame.checked_add(owner)?)? >= least)
     }
 
-    fn frame(&mut self, frame: u64) -> Result<PythonFrame, Unread> {
+    pub(super) fn frame(&mut self, frame: u64) -> Result<PythonFrame, Unread> {
         let layout = self.layout;
         let entry = match layout.entry {
             Entry::Each => true,
@@ -125,7 +125,7 @@ fn at<S: Source>(memory: &mut Memory<S>, address: u64, offset: u64) -> Option<u6
     memory.word(address.checked_add(offset)?)
 }
 
-fn innermost<S: Source>(memory: &mut Memory<S>, layout: &Layout, thread: u64) -> Option<u64> {
+pub(super) fn innermost<S: Source>(memory: &mut Memory<S>, layout: &Layout, thread: u64) -> Option<u64> {
     let frame = at(memory, thread, layout.frame)?;
     match layout.frame_within {
         Some(within) => at(memory, frame, within),

@@ -3,15 +3,26 @@
 //! In: memory, where `_PyRuntime` is, and a thread id. Out: the frames of that thread, innermost first, with function, file
 //! and line. CPython 3.8 to 3.14 is read; other versions are refused with a reason ([`Refused`]).
 
+mod asyncio;
 mod code;
 mod frames;
+mod global_lock;
+mod locks;
+mod objects;
+mod objects_layout;
 mod structures;
+mod values;
 mod versions;
 
+#[cfg(test)]
+mod hostile_tests;
 #[cfg(test)]
 mod tests;
 
 pub use crate::interpreted::{Interpreted as PythonFrame, Unread};
+pub use asyncio::{AsyncTask, AsyncTasks, TaskStatus};
+pub use global_lock::Held;
+pub use locks::{AwaitedLock, LockKind};
 pub use versions::{Refused, SYMBOLS, Version};
 
 use crate::memory::{Memory, Source};
@@ -51,6 +62,8 @@ pub struct Interpreter<S> {
     place: Place,
     layout: Layout,
     codes: HashMap<u64, Arc<Code>>,
+    /// Names of types.
+    types: HashMap<u64, String>,
 }
 
 impl<S: Source> Interpreter<S> {
@@ -67,6 +80,21 @@ impl<S: Source> Interpreter<S> {
             place,
             layout,
             codes: HashMap::new(),
+            types: HashMap::new(),
+        })
+    }
+
+    /// One whose structures are taken to be what they should be, whatever they are.
+    #[cfg(test)]
+    fn unchecked(source: S, place: Place) -> Result<Interpreter<S>, Refused> {
+        let mut memory = Memory::new(source);
+        let layout = Layout::find(&mut memory, place.runtime, place.number, place.named)?;
+        Ok(Interpreter {
+            memory,
+            place,
+            layout,
+            codes: HashMap::new(),
+            types: HashMap::new(),
         })
     }
 

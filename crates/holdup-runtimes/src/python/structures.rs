@@ -37,6 +37,13 @@ pub(super) fn threads<S: Source>(memory: &mut Memory<S>, layout: &Layout, runtim
     None
 }
 
+/// Whether the first interpreter has more than one thread.
+pub(super) fn has_several<S: Source>(memory: &mut Memory<S>, layout: &Layout, runtime: u64) -> Option<bool> {
+    let interpreter = memory.pointer(runtime.checked_add(layout.interpreters)?)?;
+    let thread = memory.pointer(interpreter.checked_add(layout.threads)?)?;
+    Some(memory.word(thread.checked_add(layout.next_thread)?)? != 0)
+}
+
 /// Whether the structures are where this layout has them.
 pub(super) fn check<S: Source>(memory: &mut Memory<S>, layout: &Layout, runtime: u64) -> Result<(), Refused> {
     let wrong = Refused::Implausible(layout.version);

@@ -12,6 +12,9 @@ const CODES: u64 = 0x60_0000;
 const TYPE: u64 = 0x70_0000;
 const TEXTS: u64 = 0x80_0000;
 const TID: u32 = 4711;
+/// Where an interpreter points to its global lock, and a second thread.
+const GLOBAL_LOCK: u64 = 0x200;
+const OTHER: u64 = 0x30_8000;
 
 /// Three functions, innermost first, and the lines that they stand at.
 const FUNCTIONS: [(&str, u32); 3] = [("inner", 12), ("Middle.run", 22), ("<module>", 32)];
@@ -136,6 +139,10 @@ fn described(minor: u8, free_threaded: bool) -> Written {
     image.put(RUNTIME, b"xdebugpy");
     let newest = usize::from(minor >= 14);
     let mut put = |word: usize, value: u64| image.word(RUNTIME + word as u64 * 8, value);
+    put(14 + newest, GLOBAL_LOCK);
+    for (word, value) in [(1, 0x40), (3, 0x50), (4, 0x48)] {
+        put(14 + newest + word, value);
+    }
     put(1, (3 << 24) | (u64::from(minor) << 16));
     put(2, u64::from(free_threaded));
     put(5, 2048);
@@ -228,6 +235,48 @@ fn frames_of_each_kind_of_version_have_function_file_and_line() {
         let frames = read(image, minor).unwrap();
         assert_eq!(shown(&frames), FUNCTIONS, "3.{minor}");
         assert_eq!(entries(&frames), entry, "3.{minor}");
+    }
+}
+
+/// The first thread has the global lock, `offset` bytes into the runtime's state, or where its interpreter points; there is a second one.
+fn put_lock(image: &mut Written, offset: Option<u64>) -> u64 {
+    let lock = offset.map_or(INTERPRETER + 0x1000, |offset| RUNTIME + offset);
+    if offset.is_none() {
+        image.word(INTERPRETER + GLOBAL_LOCK, lock);
+    }
+    image.word(lock + 8, THREAD);
+    image.put(lock + 16, &1_u32.to_le_bytes());
+    image.word(THREAD + 8, OTHER);
+    image.word(OTHER + 8, 0);
+    image.word(OTHER + 16, INTERPRETER);
+    lock
+}
+
+#[test]
+fn who_has_the_global_lock_is_read_with_its_frames() {
+    for (image, minor, offset) in [
+        (old(), 8, Some(1152)),
+        (old(), 9, Some(352)),
+        (newer(), 11, Some(360)),
+        (described(13, false), 13, None),
+        (described(14, false), 14, None),
+    ] {
+        let mut image = image;
+        let alone = Interpreter::find(image.clone(), place(minor)).unwrap().holder();
+        assert_eq!(alone, Err(Unread::NoThread), "nobody waits for it");
+        let lock = put_lock(&mut image, offset);
+        let holder = |image: &Written| Interpreter::find(image.clone(), place(minor)).unwrap().holder();
+        let held = holder(&image).unwrap().unwrap();
+        assert_eq!(
+            (held.tid, shown(&held.frames)),
+            (TID, FUNCTIONS.to_vec()),
+            "3.{minor}"
+        );
+        image.put(lock + 16, &0_u32.to_le_bytes());
+        assert_eq!(holder(&image), Ok(None), "3.{minor}");
+        image.put(lock + 16, &1_u32.to_le_bytes());
+        image.word(lock + 8, FRAMES);
+        assert_eq!(holder(&image), Err(Unread::Torn), "3.{minor}: that is no thread");
     }
 }
 
@@ -367,12 +416,15 @@ fn damaged_memory_is_no_panic_and_ends() {
         seed ^= seed << 17;
         seed
     };
-    let images = [
+    let mut images = [
         (old(), 8),
         (newer(), 11),
         (described(13, false), 13),
         (described(14, false), 14),
     ];
+    for ((image, _), offset) in images.iter_mut().zip([Some(1152), Some(360), None, None]) {
+        put_lock(image, offset);
+    }
     let (mut whole, mut broken) = (0, 0);
     for round in 0..8_000 {
         let (image, minor) = &images[round % images.len()];
@@ -393,12 +445,16 @@ fn damaged_memory_is_no_panic_and_ends() {
         if random() % 8 == 0 {
             image.0.remove(&pages[random() as usize % pages.len()]);
         }
-        match read(image, *minor) {
+        match read(image.clone(), *minor) {
             Ok(frames) => {
                 assert!(frames.len() <= 512 && frames.iter().all(|one| one.frame.symbol.is_some()));
                 whole += 1;
             }
             Err(_) => broken += 1,
+        }
+        if let Ok(mut interpreter) = Interpreter::find(image, place(*minor)) {
+            let held = interpreter.holder().ok().flatten();
+            assert!(held.is_none_or(|held| held.frames.len() <= 512));
         }
     }
     assert!(whole > 1000 && broken > 1000, "{whole} whole, {broken} broken");

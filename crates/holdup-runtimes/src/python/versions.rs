@@ -4,6 +4,9 @@
 //! constants here, one table per minor version: patch releases keep them. Debug builds (`Py_DEBUG`, `Py_TRACE_REFS`) have
 //! other offsets and fail the check of plausibility.
 
+use super::objects_layout::{
+    OBJECTS_3_8, OBJECTS_3_9, OBJECTS_3_10, OBJECTS_3_11, OBJECTS_3_12, OBJECTS_3_13, Objects,
+};
 use crate::memory::{Memory, Source};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -113,6 +116,17 @@ pub(super) enum Entry {
     Before(u64, u8),
 }
 
+/// Where the global lock is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GlobalLock {
+    /// Whether each interpreter points to its own, at the offset; it is part of the runtime's state otherwise.
+    pub(super) of_interpreter: bool,
+    pub(super) offset: u64,
+    /// Of it: whether it is taken, four bytes, and the thread that has or had it.
+    pub(super) locked: u64,
+    pub(super) holder: u64,
+}
+
 /// What is read of code objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CodeFields {
@@ -155,6 +169,7 @@ pub(super) struct Layout {
     /// The innermost frame; where a second offset is, it lies there in what the first points to.
     pub(super) frame: u64,
     pub(super) frame_within: Option<u64>,
+    pub(super) global_lock: GlobalLock,
     /// Of a frame.
     pub(super) previous: u64,
     pub(super) executable: u64,
@@ -167,6 +182,8 @@ pub(super) struct Layout {
     pub(super) kind_name: u64,
     pub(super) code: CodeFields,
     pub(super) text: TextFields,
+    /// Objects on the heap; `None` where they are not read.
+    pub(super) objects: Option<Objects>,
 }
 
 /// Texts of 3.8 to 3.11.
@@ -201,6 +218,12 @@ const V3_8: Layout = Layout {
     tid: None,
     frame: 24,
     frame_within: None,
+    global_lock: GlobalLock {
+        of_interpreter: false,
+        offset: 1152,
+        locked: 16,
+        holder: 8,
+    },
     previous: 24,
     executable: 32,
     tag: 0,
@@ -210,10 +233,16 @@ const V3_8: Layout = Layout {
     kind_name: 24,
     code: OLD_CODE,
     text: OLD_TEXT,
+    objects: Some(OBJECTS_3_8),
 };
 
 const V3_9: Layout = Layout {
     version: Version { major: 3, minor: 9 },
+    global_lock: GlobalLock {
+        offset: 352,
+        ..V3_8.global_lock
+    },
+    objects: Some(OBJECTS_3_9),
     ..V3_8
 };
 
@@ -224,7 +253,8 @@ const V3_10: Layout = Layout {
         lines: Lines::Ranges,
         ..OLD_CODE
     },
-    ..V3_8
+    objects: Some(OBJECTS_3_10),
+    ..V3_9
 };
 
 const V3_11: Layout = Layout {
@@ -235,6 +265,10 @@ const V3_11: Layout = Layout {
     tid: Some(160),
     frame: 56,
     frame_within: Some(8),
+    global_lock: GlobalLock {
+        offset: 360,
+        ..V3_8.global_lock
+    },
     previous: 48,
     executable: 32,
     place: Place::Pointer(56, 184),
@@ -247,6 +281,7 @@ const V3_11: Layout = Layout {
         table: 136,
         lines: Lines::Locations,
     },
+    objects: Some(OBJECTS_3_11),
     ..V3_8
 };
 
@@ -256,6 +291,11 @@ const V3_12: Layout = Layout {
     pthread: 136,
     tid: Some(144),
     frame_within: Some(0),
+    global_lock: GlobalLock {
+        of_interpreter: true,
+        offset: 384,
+        ..V3_8.global_lock
+    },
     previous: 8,
     executable: 0,
     place: Place::Pointer(56, 192),
@@ -269,6 +309,7 @@ const V3_12: Layout = Layout {
         other: 56,
         ..OLD_TEXT
     },
+    objects: Some(OBJECTS_3_12),
     ..V3_11
 };
 
@@ -287,6 +328,8 @@ struct Table {
     kind: usize,
     bytes: usize,
     text: usize,
+    /// Of an interpreter: its pointer to its global lock.
+    global_lock: usize,
 }
 
 const TABLE_3_13: Table = Table {
@@ -297,6 +340,7 @@ const TABLE_3_13: Table = Table {
     kind: 46,
     bytes: 64,
     text: 67,
+    global_lock: 14,
 };
 
 const TABLE_3_14: Table = Table {
@@ -307,6 +351,7 @@ const TABLE_3_14: Table = Table {
     kind: 52,
     bytes: 74,
     text: 77,
+    global_lock: 15,
 };
 
 impl Layout {
@@ -351,6 +396,7 @@ impl Layout {
             kind,
             bytes,
             text,
+            global_lock,
         } = table;
         let ascii = word(text + 3);
         let layout = Layout {
@@ -362,6 +408,13 @@ impl Layout {
             interpreter: word(thread + 3),
             frame: word(thread + 4),
             frame_within: None,
+            global_lock: GlobalLock {
+                of_interpreter: true,
+                offset: word(global_lock),
+                // Behind the pointer are the offsets of one that is part of the interpreter's state: of it, and of what is within.
+                locked: word(global_lock + 3).wrapping_sub(word(global_lock + 1)),
+                holder: word(global_lock + 4).wrapping_sub(word(global_lock + 1)),
+            },
             pthread: word(thread + 5),
             tid: Some(word(thread + 6)),
             previous: word(frame + 1),
@@ -389,13 +442,20 @@ impl Layout {
                 bytes_size: word(bytes + 1),
                 bytes: word(bytes + 2),
             },
+            // Locks and tasks of 3.14 and of free-threaded builds are others.
+            objects: (version.minor == 13 && word(2) == 0).then_some(OBJECTS_3_13),
         };
         layout.check()
     }
 
     /// Whether offsets that were read lie within structures of a likely size.
     fn check(self) -> Result<Layout, Refused> {
-        let large = [self.interpreters, self.next_interpreter, self.threads];
+        let large = [
+            self.interpreters,
+            self.next_interpreter,
+            self.threads,
+            self.global_lock.offset,
+        ];
         let (CodeFields { qualified, .. }, text) = (self.code, self.text);
         let (place, bytecode) = match self.place {
             Place::Index(place, _) => (place, 0),
@@ -411,6 +471,8 @@ impl Layout {
             self.pthread,
             self.tid.unwrap_or(0),
             self.frame,
+            self.global_lock.locked,
+            self.global_lock.holder,
             self.previous,
             self.executable,
             place,

@@ -242,7 +242,12 @@ fn asked_by(sheet: &mut Sheet, wait: &Wait) {
 fn is_script(language: Language) -> bool {
     matches!(
         language,
-        Language::Python | Language::JavaScript | Language::Ruby | Language::Php | Language::Perl | Language::Go
+        Language::Python
+            | Language::JavaScript
+            | Language::Ruby
+            | Language::Php
+            | Language::Perl
+            | Language::Go
     )
 }
 

@@ -54,6 +54,7 @@ fn lines(tasks: &[Task]) -> Vec<String> {
         };
         let (one, many) = match runtime {
             TaskRuntime::Go => ("goroutine", "goroutines"),
+            TaskRuntime::Asyncio => ("asyncio task", "asyncio tasks"),
         };
         format!("{} {stands}{since}", counted(group.count, one, many))
     };

@@ -101,6 +101,7 @@ fn relation(holder: &Holder) -> (&'static str, Option<&'static str>) {
         HowKnown::Vmstructs => ("held by", Some("lock owner, JVM")),
         HowKnown::Dump => ("held by", Some("lock owner, thread dump")),
         HowKnown::Monitor => ("held by", Some("monitor owner")),
+        HowKnown::Interpreter => ("held by", Some("lock owner, interpreter")),
         HowKnown::LastToStop => ("slowest", Some("last thread to reach the safepoint")),
         HowKnown::PipePeer | HowKnown::SocketPeer => ("peer", None),
         HowKnown::Child => ("child", None),

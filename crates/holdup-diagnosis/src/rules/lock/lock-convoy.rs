@@ -397,8 +397,12 @@ fn threads(waits: &Waits<'_>) -> usize {
     tids.len()
 }
 
-/// Whether the stack says that the futex is something that nobody holds.
+/// Whether the stack says that the futex is something that nobody holds. Interpreters make locks of semaphores, and name their owners.
 fn is_condition(wait: &AttributedWait) -> bool {
+    let by_interpreter = |holder: &Holder| holder.how_known == HowKnown::Interpreter;
+    if wait.holders.iter().any(by_interpreter) {
+        return false;
+    }
     let names = wait
         .asker
         .stack
@@ -422,6 +426,7 @@ fn owner(holder: &Holder) -> bool {
             | HowKnown::PiFutex
             | HowKnown::RobustList
             | HowKnown::Monitor
+            | HowKnown::Interpreter
             | HowKnown::Vmstructs
     )
 }

@@ -58,14 +58,38 @@ fn check(run: &Run<'_>) -> Verdict {
 
 /// The function and line in which a task stands.
 fn place(task: &Task) -> String {
-    let Some(frame) = &task.place else {
-        return "an unknown place".to_owned();
-    };
-    let function = frame.symbol.as_deref().unwrap_or("an unknown function");
-    let file = frame.file.as_deref().and_then(|file| file.rsplit('/').next());
-    match (file, frame.line) {
-        (Some(file), Some(line)) => format!("{function} ({file}:{line})"),
-        _ => function.to_owned(),
+    task.place
+        .as_ref()
+        .map_or_else(|| "an unknown place".to_owned(), say::place)
+}
+
+/// Who has the lock, where that is known.
+fn has_it(run: &Run<'_>, tasks: &[&Task]) -> Evidence {
+    let source = "the layout of the runtime's locks";
+    let known = tasks.iter().find_map(|task| {
+        let held_by = task.held_by?;
+        let all = run.attributed.tasks.iter();
+        all.into_iter()
+            .find(|one| (one.pid, one.id) == (task.pid, held_by))
+    });
+    match known {
+        Some(holder) => {
+            let name = holder.name.as_deref().unwrap_or("a task");
+            let doing = match holder.resource.name.as_str() {
+                "" => holder.cause.phrase().to_owned(),
+                what => format!("waiting for {what}"),
+            };
+            let text = format!(
+                "held by {} in {}, {doing}",
+                say::name_or(name, "a task"),
+                place(holder)
+            );
+            Evidence::new(text, source)
+        }
+        None => Evidence::new(
+            "who has the lock is not known: the runtime does not note it",
+            source,
+        ),
     }
 }
 
@@ -92,6 +116,7 @@ fn finding(run: &Run<'_>, tasks: &[&Task]) -> Finding {
     let one = tasks.len() == 1;
     let name = match tasks[0].runtime {
         TaskRuntime::Go => "goroutine",
+        TaskRuntime::Asyncio => "asyncio task",
     };
     let process = say::name_or(&tasks[0].process, "a process");
     let pid = tasks[0].pid;
@@ -133,10 +158,7 @@ fn finding(run: &Run<'_>, tasks: &[&Task]) -> Finding {
             ..Default::default()
         },
     )
-    .and(Evidence::new(
-        "who has the lock is not known: the runtime does not note it".to_owned(),
-        "the layout of the runtime's locks",
-    ));
+    .and(has_it(run, tasks));
     let finding = match order.len() {
         1 => finding,
         _ => finding.remedy(Remedy::safe(

@@ -149,6 +149,7 @@ fn finding(run: &Run<'_>, tasks: &[&Task]) -> Finding {
     let one = tasks.len() == 1;
     let name = match tasks[0].runtime {
         TaskRuntime::Go => "goroutine",
+        TaskRuntime::Asyncio => "task",
     };
     let process = say::name_or(&tasks[0].process, "a process");
     let pid = tasks[0].pid;

@@ -4,7 +4,8 @@ use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say,
 };
 use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::AttributedWait;
+use holdup_knowledge::python;
+use holdup_model::attributed::{AttributedWait, HowKnown};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +33,9 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
     Verdict::Fires(findings)
 }
+
+/// Threads that a sentence names.
+const MAX_NAMED: usize = 3;
 
 /// Part of the time in which others wait for the lock that its process must be on a CPU: whoever has it runs, mostly.
 const MIN_CPU_SHARE: f64 = 0.5;
@@ -74,12 +78,69 @@ fn keeper<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<&'a AttributedWait> {
         .then(|| found.iter().max_by_key(|wait| wait.ns))?
 }
 
+/// A thread that was found to have the lock.
+struct LockHolder {
+    tid: u32,
+    /// The application's function, and its line.
+    place: String,
+    /// How much of the waits it was in the way of.
+    ns: Ns,
+}
+
+/// The threads that looks found to have the lock, and where; most of the waits first.
+fn holders(waits: &Waits<'_>) -> Vec<LockHolder> {
+    let mut holders: Vec<LockHolder> = Vec::new();
+    for holder in waits.holders() {
+        if holder.how_known != HowKnown::Interpreter {
+            continue;
+        }
+        let Some(frame) = python::asker(&holder.stack) else {
+            continue;
+        };
+        let (tid, place) = (holder.name.tid, say::place(frame));
+        match holders
+            .iter_mut()
+            .find(|known| known.tid == tid && known.place == place)
+        {
+            Some(known) => known.ns += holder.ns,
+            None => holders.push(LockHolder {
+                tid,
+                place,
+                ns: holder.ns,
+            }),
+        }
+    }
+    holders.sort_by_key(|holder| std::cmp::Reverse(holder.ns));
+    holders
+}
+
+/// How often each of them had it.
+fn seen(holders: &[LockHolder]) -> Option<Evidence> {
+    let all: Ns = holders.iter().map(|holder| holder.ns).sum();
+    let listed: Vec<String> = (holders.iter().take(MAX_NAMED))
+        .map(|holder| {
+            let share = percent(holder.ns as f64 / all.max(1) as f64);
+            format!("~{share} thread {} in {}", holder.tid, holder.place)
+        })
+        .collect();
+    let source = "the interpreter's structures, read from its memory now and then";
+    (!listed.is_empty()).then(|| Evidence::new(format!("the lock was held: {}", listed.join(", ")), source))
+}
+
 fn kept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let main = waits.main();
     let who = say::name_or(&main.asker.name.process, "the program");
     let lock = say::name_or(&main.resource.name, "the interpreter's global lock");
-    let title = format!("Threads of {who} wait for {lock}, whose holder does not run");
-    let keeper = keeper(run, waits).map(|wait| {
+    let holders = holders(waits);
+    let title = match holders.first() {
+        Some(holder) => format!(
+            "Threads of {who} wait for {lock}, held by thread {} in {}: it does not run",
+            holder.tid, holder.place
+        ),
+        None => format!("Threads of {who} wait for {lock}, whose holder does not run"),
+    };
+    let keeper = keeper(run, waits).filter(|_| holders.is_empty());
+    let keeper = keeper.map(|wait| {
         let name = &wait.asker.name;
         let text = format!(
             "perhaps thread {} of it, mostly {} in {}, for up to {}",
@@ -99,6 +160,7 @@ fn kept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
             say::SCHEDULER,
         ))
         .and_if(keeper)
+        .and_if(seen(&holders))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
             "release the lock around blocking code: Py_BEGIN_ALLOW_THREADS in an extension, nogil in Cython, \
@@ -118,7 +180,23 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let who = say::name_or(&main.asker.name.process, "the program");
     let lock = say::name_or(&main.resource.name, "the interpreter's global lock");
     let threads: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
-    let title = format!("Threads of {who} contend for {lock}: only its holder runs");
+    let holders = holders(waits);
+    let title = match holders.first() {
+        Some(first) => {
+            let tids: Vec<String> = (holders.iter())
+                .filter(|holder| holder.place == first.place)
+                .map(|holder| holder.tid.to_string())
+                .take(MAX_NAMED)
+                .collect();
+            let threads = if tids.len() == 1 { "thread" } else { "threads" };
+            format!(
+                "Threads of {who} contend for {lock}, held mostly in {} by {threads} {}: only its holder runs",
+                first.place,
+                tids.join(" and ")
+            )
+        }
+        None => format!("Threads of {who} contend for {lock}: only its holder runs"),
+    };
     let text = format!(
         "{} waited for it, together {} as long as the whole run",
         say::several(threads.len() as u64, "thread"),
@@ -126,6 +204,7 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     );
     RULE.finding(Severity::Warning, title, waits)
         .and(Evidence::new(text, "user stacks"))
+        .and_if(seen(&holders))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
             "use processes instead of threads for computation (multiprocessing, ProcessPoolExecutor)",

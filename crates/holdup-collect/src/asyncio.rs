@@ -1,0 +1,115 @@
+//! Tasks of Python's `asyncio` when observation ends, and which of them were in the same place at an earlier look.
+//!
+//! A task that waits has no thread. In: processes that may have an interpreter. Out: their tasks with where each stands and what it awaits.
+//! The reading is that of interpreters ([`super::interpreters`]).
+
+use super::goroutines::Parked;
+use super::interpreters::Interpreters;
+use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
+use holdup_proc::{Root, clocks, names};
+use holdup_runtimes::python::{AsyncTask, PythonFrame, TaskStatus};
+use holdup_symbols::{Interpreted, ProcessKey, UserStacks};
+use std::collections::BTreeMap;
+
+/// Processes that are asked.
+const PROCESSES_MAX: usize = 64;
+
+/// Tasks of all processes that are listed; each has a stack.
+const LISTED_MAX: usize = 1_000;
+
+/// The first look at tasks that wait.
+#[derive(Debug, Default)]
+pub(super) struct FirstLook {
+    at: Ns,
+    /// By process and number.
+    stands: BTreeMap<(u32, u64), Vec<PythonFrame>>,
+}
+
+impl FirstLook {
+    /// Looks at the tasks of these processes, where nobody has looked before.
+    pub(super) fn look(
+        &mut self,
+        interpreters: &mut Interpreters,
+        stacks: &mut UserStacks,
+        processes: impl IntoIterator<Item = (u32, ProcessKey)>,
+    ) {
+        if self.at > 0 {
+            return;
+        }
+        for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
+            let tasks = interpreters.tasks(stacks, process, pid).unwrap_or_default();
+            let room = LISTED_MAX.saturating_sub(self.stands.len());
+            let waiting = tasks
+                .all
+                .into_iter()
+                .filter(|one| one.status == TaskStatus::Waiting);
+            self.stands
+                .extend(waiting.take(room).map(|one| ((pid, one.id), one.frames)));
+        }
+        // When it is over: each stood there by then.
+        self.at = clocks::monotonic();
+    }
+
+    /// Since when this one is known to stand as it does now.
+    fn stood_since(&self, pid: u32, now: &AsyncTask) -> Option<Ns> {
+        let stand = self.stands.get(&(pid, now.id))?;
+        let same = now.status == TaskStatus::Waiting && *stand == now.frames && !now.frames.is_empty();
+        same.then_some(self.at)
+    }
+}
+
+/// Adds the tasks of these processes.
+pub(super) fn add(
+    parked: &mut Parked,
+    interpreters: &mut Interpreters,
+    stacks: &mut UserStacks,
+    processes: impl IntoIterator<Item = (u32, ProcessKey)>,
+    first: &FirstLook,
+) {
+    for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
+        let Some(read) = interpreters.tasks(stacks, process, pid) else {
+            continue;
+        };
+        let name = names::comm(&Root::system(), pid).unwrap_or_default();
+        let room = LISTED_MAX.saturating_sub(parked.tasks.len());
+        let more = u64::try_from(read.all.len().saturating_sub(room)).unwrap_or(u64::MAX);
+        let unlisted = read.left_out.saturating_add(read.torn).saturating_add(more);
+        if unlisted > 0 {
+            parked.not_measured.push(NotMeasured {
+                what: format!("{unlisted} more asyncio tasks of {name} (pid {pid})"),
+                why: format!(
+                    "a report lists {LISTED_MAX} tasks, and those that did not change while they were read"
+                ),
+                fix: "none is needed for causes".into(),
+            });
+        }
+        for task in read.all.into_iter().take(room) {
+            let stood_since = first.stood_since(pid, &task);
+            let frames: Vec<Interpreted> = task
+                .frames
+                .into_iter()
+                .map(|PythonFrame { frame, entry }| Interpreted { frame, entry })
+                .collect();
+            parked.tasks.push(RuntimeTask {
+                runtime: TaskRuntime::Asyncio,
+                pid,
+                process: name.clone(),
+                id: task.id,
+                does: match task.status {
+                    TaskStatus::Running => TaskDoes::Runs,
+                    TaskStatus::Ready => TaskDoes::Ready,
+                    TaskStatus::Waiting => TaskDoes::Waits,
+                },
+                reason: None,
+                since: None,
+                stood_since,
+                stack: (!frames.is_empty()).then(|| stacks.intern_interpreted(&frames)),
+                name: task.name,
+                awaits: task.awaits,
+                descriptor: task.descriptor,
+                holder: task.holder,
+                channels: TaskChannels::default(),
+            });
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Interpreters and tasks of runtimes, as they are looked at beside the records.
+//!
+//! In: the processes that are watched. Out: what looks at them came to.
+
+use super::Naming;
+use crate::asyncio;
+use crate::goroutines::{self, Parked};
+use holdup_evidence::{EventLoop, InterpreterLock, NotMeasured};
+
+impl Naming {
+    /// Has the threads of interpreters and goroutines looked at, and takes what earlier looks came to.
+    pub(crate) fn look_at_interpreters(&mut self) {
+        let (runtimes, tids) = (&self.runtimes, &self.tids);
+        let tid_of = |process, inside| tids.get(&runtimes.thread(process, inside)?).copied();
+        self.interpreters.look(&mut self.user_stacks, tid_of);
+        self.goroutine_looks.look(&mut self.user_stacks);
+    }
+
+    /// Event loops that were kept from their events.
+    pub(crate) fn event_loops(&self) -> Vec<EventLoop> {
+        self.interpreters.event_loops()
+    }
+
+    /// Who had the global locks of interpreters.
+    pub(crate) fn global_locks(&self) -> Vec<InterpreterLock> {
+        self.interpreters.global_locks()
+    }
+
+    /// Interpreters whose frames are not read.
+    pub(crate) fn refused_interpreters(&self) -> impl Iterator<Item = NotMeasured> {
+        self.interpreters
+            .not_measured()
+            .chain(self.engines.not_measured())
+    }
+
+    /// Looks where goroutines stand, the first time that it is asked to.
+    pub(crate) fn look_at_goroutines(&mut self) {
+        let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
+        self.goroutines.look(&mut self.user_stacks, processes.clone());
+        self.asyncio
+            .look(&mut self.interpreters, &mut self.user_stacks, processes);
+    }
+
+    /// What goroutines wait for that are parked now.
+    pub(crate) fn parked(&mut self) -> Parked {
+        let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
+        let mut parked = goroutines::parked(&mut self.user_stacks, processes.clone(), &self.goroutines);
+        let (interpreters, stacks) = (&mut self.interpreters, &mut self.user_stacks);
+        asyncio::add(&mut parked, interpreters, stacks, processes, &self.asyncio);
+        parked
+    }
+}

@@ -1,0 +1,130 @@
+//! A function that an event loop calls blocks its thread: no other task of the loop runs meanwhile.
+
+use crate::rules::{
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+};
+use holdup_evidence::{Cause, Frame, Language};
+use holdup_knowledge::python;
+use holdup_model::attributed::AttributedWait;
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::BlockingCallInEventLoop,
+    about: "a blocking call keeps an event loop from its other tasks",
+    needs: &[Need::SchedulerEvents, Need::WaitMemory],
+    causes: &[
+        Cause::TimerSleep,
+        Cause::NetReceive,
+        Cause::NetSend,
+        Cause::NetConnect,
+        Cause::NetDns,
+        Cause::NetTls,
+        Cause::PollWait,
+        Cause::IpcPipe,
+        Cause::IpcUnix,
+        Cause::ProcessChild,
+        Cause::LockFutex,
+        Cause::LockFile,
+        Cause::DiskRead,
+        Cause::DiskSync,
+    ],
+    from: MATTERS,
+    generality: Generality::Specific,
+    explains: &[RuleId::SleepPolling, RuleId::SleepsOnPurpose],
+    place: Place::End,
+    check: Check::Waits(check),
+};
+
+fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let within = waits.split(|wait| python::keeps_event_loop(&wait.asker.stack));
+    let within = within.into_iter().filter(|group| {
+        let stack = &group.main().asker.stack;
+        python::keeps_event_loop(stack)
+    });
+    let by_function = within.flat_map(|group| {
+        group.split(|wait| {
+            let name = &wait.asker.name;
+            (
+                name.pid,
+                name.tid,
+                asker(wait).and_then(|frame| frame.symbol.clone()),
+            )
+        })
+    });
+    let mut longest = 0;
+    let mut findings = Vec::new();
+    for group in by_function {
+        longest = longest.max(group.longest().max);
+        if group.longest().max >= HARM_FLOOR && run.matters(group.cost(), MATTERS) {
+            findings.push(finding(run, &group));
+        }
+    }
+    match (findings.is_empty(), longest) {
+        (false, _) => Verdict::Fires(findings),
+        (true, 0) => {
+            Verdict::Clear("0 of these waits were in functions that an event loop called".to_owned())
+        }
+        (true, longest) => Verdict::Clear(format!(
+            "no call blocked an event loop for {} or longer; the longest took {}",
+            duration(HARM_FLOOR),
+            duration(longest)
+        )),
+    }
+}
+
+/// The program's function that made the call.
+fn asker(wait: &AttributedWait) -> Option<&Frame> {
+    python::asker(&wait.asker.stack)
+}
+
+/// The function of a library that it called, as far as that is Python: the one next to it.
+fn called(wait: &AttributedWait) -> Option<&Frame> {
+    let frames = wait.asker.stack.iter();
+    let frames: Vec<&Frame> = frames
+        .filter(|frame| frame.language == Language::Python)
+        .collect();
+    let asker = asker(wait)?;
+    let at = frames.iter().position(|frame| std::ptr::eq(*frame, asker))?;
+    frames.get(at.checked_sub(1)?).copied()
+}
+
+fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
+    let longest = waits.longest();
+    let name = &longest.asker.name;
+    let place = asker(longest).map_or_else(|| "a callback".to_owned(), say::place);
+    let title = format!(
+        "{place} blocks the event loop of {} for up to {}: {}",
+        say::who(name),
+        duration(longest.max),
+        longest.cause.phrase()
+    );
+    let call = called(longest).map(|frame| {
+        let text = format!("it called {}, which blocks the thread", say::place(frame));
+        Evidence::new(text, "user stacks")
+    });
+    let mut loops = run.attributed.event_loops.iter();
+    let tasks = loops.find(|one| (one.pid, one.tid) == (name.pid, name.tid));
+    let others = tasks.map_or(0, |one| one.tasks.saturating_sub(1));
+    let delayed = (others > 0).then(|| {
+        let text = format!(
+            "{} of the loop could not run meanwhile",
+            say::several(others, "other task")
+        );
+        Evidence::new(text, "the program's own structures, read from its memory")
+    });
+    RULE.finding(Severity::Warning, title, waits)
+        .about_if_unnamed(Some(longest.resource.clone()))
+        .and_if(call)
+        .and_if(delayed)
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "await instead of blocking: asyncio.sleep, and a client library with coroutines",
+        ))
+        .remedy(Remedy::safe(
+            "move the call to another thread: await asyncio.to_thread(…), or loop.run_in_executor",
+        ))
+        .remedy(Remedy::pointless(
+            "more tasks or a larger pool of connections: one thread runs all of them",
+        ))
+}

@@ -1,0 +1,207 @@
+//! What the functions of Python's `asyncio` wait for.
+//!
+//! In: where a task stands, innermost frame first. Out: what it waits for, and whether it has no work. Coroutines have the name with which
+//! they were defined, with the class.
+
+use holdup_evidence::{Cause, Frame};
+
+/// Functions of the library, by file and name, in which a task waits, and what for.
+const WAITS: [(&str, &str, Cause, &str, bool); 20] = [
+    (
+        "locks.py",
+        "Lock.acquire",
+        Cause::LockFutex,
+        "an asyncio.Lock",
+        true,
+    ),
+    (
+        "locks.py",
+        "Semaphore.acquire",
+        Cause::LockFutex,
+        "an asyncio.Semaphore",
+        true,
+    ),
+    (
+        "locks.py",
+        "Condition.wait",
+        Cause::LockFutex,
+        "an asyncio.Condition",
+        false,
+    ),
+    (
+        "locks.py",
+        "Event.wait",
+        Cause::LockFutex,
+        "an asyncio.Event",
+        false,
+    ),
+    (
+        "locks.py",
+        "Barrier._wait",
+        Cause::LockFutex,
+        "an asyncio.Barrier",
+        false,
+    ),
+    (
+        "queues.py",
+        "Queue.get",
+        Cause::Idle,
+        "work from an asyncio.Queue",
+        false,
+    ),
+    (
+        "queues.py",
+        "Queue.put",
+        Cause::LockFutex,
+        "room in an asyncio.Queue",
+        false,
+    ),
+    (
+        "queues.py",
+        "Queue.join",
+        Cause::LockFutex,
+        "the work of an asyncio.Queue",
+        false,
+    ),
+    ("tasks.py", "sleep", Cause::TimerSleep, "a timer", false),
+    ("tasks.py", "wait_for", Cause::LockFutex, "another task", false),
+    ("tasks.py", "_wait", Cause::LockFutex, "other tasks", false),
+    (
+        "taskgroups.py",
+        "TaskGroup.__aexit__",
+        Cause::LockFutex,
+        "other tasks",
+        false,
+    ),
+    (
+        "selector_events.py",
+        "BaseSelectorEventLoop.sock_accept",
+        Cause::Idle,
+        "clients",
+        false,
+    ),
+    (
+        "selector_events.py",
+        "BaseSelectorEventLoop.sock_connect",
+        Cause::NetConnect,
+        "descriptor",
+        false,
+    ),
+    (
+        "base_events.py",
+        "BaseEventLoop.getaddrinfo",
+        Cause::NetDns,
+        "a name, in another thread",
+        false,
+    ),
+    (
+        "base_events.py",
+        "Server.serve_forever",
+        Cause::Idle,
+        "clients",
+        false,
+    ),
+    (
+        "base_events.py",
+        "Server.wait_closed",
+        Cause::Idle,
+        "its end",
+        false,
+    ),
+    (
+        "base_subprocess.py",
+        "BaseSubprocessTransport._wait",
+        Cause::ProcessChild,
+        "a child",
+        false,
+    ),
+    (
+        "threads.py",
+        "to_thread",
+        Cause::LockFutex,
+        "a function in another thread",
+        false,
+    ),
+    (
+        "streams.py",
+        "StreamReader._wait_for_data",
+        Cause::PollWait,
+        "descriptor",
+        false,
+    ),
+];
+
+/// Files of the library are in this folder.
+const FOLDER: &str = "asyncio";
+
+/// What a task waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// The cause.
+    pub cause: Cause,
+    /// What a report calls it.
+    pub what: Option<&'static str>,
+    /// Whether that is a lock, which another task has.
+    pub lock: bool,
+}
+
+/// What a task waits for that stands here. `for_task`, `for_descriptor`: whether it is known to wait for another task, or for a descriptor.
+#[must_use]
+pub fn wait(stack: &[Frame], for_task: bool, for_descriptor: bool) -> Wait {
+    let known = stack.first().and_then(|frame| {
+        let (file, folder) = {
+            let mut parts = frame.file.as_deref()?.rsplit('/');
+            (parts.next()?, parts.next())
+        };
+        let symbol = frame.symbol.as_deref()?;
+        let is = |(of_file, name, ..): &&(&str, &str, Cause, &str, bool)| *of_file == file && *name == symbol;
+        WAITS.iter().find(is).filter(|_| folder == Some(FOLDER))
+    });
+    let wait = |cause, what, lock| Wait {
+        cause,
+        what: Some(what),
+        lock,
+    };
+    match known {
+        Some((.., cause, what, lock)) if *cause != Cause::PollWait || !for_task => wait(*cause, *what, *lock),
+        _ if for_task => wait(Cause::LockFutex, "another task", false),
+        _ if for_descriptor => wait(Cause::PollWait, "descriptor", false),
+        // Somebody is to set its result: who, nothing says.
+        _ => wait(Cause::LockFutex, "a future", false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wait;
+    use holdup_evidence::{Cause, Frame};
+
+    fn frame(file: &str, symbol: &str) -> Frame {
+        Frame {
+            symbol: Some(symbol.to_owned()),
+            file: Some(file.to_owned()),
+            ..Frame::default()
+        }
+    }
+
+    #[test]
+    fn the_innermost_function_of_the_library_says_what_a_task_waits_for() {
+        let library = |file: &str, symbol: &str| {
+            let stack = [frame(&format!("/usr/lib/python3.11/asyncio/{file}"), symbol)];
+            let wait = wait(&stack, false, false);
+            (wait.cause, wait.what.unwrap(), wait.lock)
+        };
+        assert_eq!(
+            library("locks.py", "Lock.acquire"),
+            (Cause::LockFutex, "an asyncio.Lock", true)
+        );
+        assert_eq!(library("tasks.py", "sleep").0, Cause::TimerSleep);
+        assert_eq!(library("queues.py", "Queue.get").0, Cause::Idle);
+        assert_eq!(library("tasks.py", "other").1, "a future");
+        let own = [frame("/srv/tasks.py", "sleep")];
+        assert_eq!(wait(&own, false, false).cause, Cause::LockFutex);
+        assert_eq!(wait(&own, true, false).what, Some("another task"));
+        assert_eq!(wait(&own, false, true).cause, Cause::PollWait);
+        assert_eq!(wait(&[], false, false).what, Some("a future"));
+    }
+}

@@ -1,0 +1,181 @@
+//! Tasks of `asyncio` in CPythons that are installed here: where each stands, and what it awaits.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test stops at what it does not expect"
+)]
+
+#[path = "support/pythons.rs"]
+mod pythons;
+mod support;
+
+use holdup_runtimes::python::{AsyncTask, Interpreter, TaskStatus};
+use pythons::{place, pythons};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use support::{Running, Sleeper};
+
+/// A task for each thing that can be awaited.
+const PROGRAM: &str = r#"
+import asyncio, socket, sys
+
+class Shop:
+    async def keep(self, lock):
+        async with lock:
+            await asyncio.sleep(600)
+
+    async def pay(self, lock):
+        async with lock:
+            pass
+
+async def items(future):
+    yield 1
+    await future
+
+async def deep(future):
+    async for _ in items(future):
+        pass
+
+async def read(reader):
+    try:
+        await reader.readline()
+    finally:
+        pass
+
+async def receive(loop, sock):
+    return await loop.sock_recv(sock, 10)
+
+async def work(queue):
+    while True:
+        await queue.get()
+
+async def follow(task):
+    await task
+
+async def gather(*tasks):
+    await asyncio.gather(*tasks)
+
+async def main():
+    loop = asyncio.get_running_loop()
+    lock, queue, future = asyncio.Lock(), asyncio.Queue(), loop.create_future()
+    streams, plain = socket.socketpair(), socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=streams[0])
+    plain[0].setblocking(False)
+    shop = Shop()
+    def begin(name, coroutine):
+        return asyncio.create_task(coroutine, name=name)
+    keep = begin("keep", shop.keep(lock))
+    await asyncio.sleep(0)
+    tasks = [
+        keep,
+        begin("pay", shop.pay(lock)),
+        begin("deep", deep(future)),
+        begin("read", read(reader)),
+        begin("receive", receive(loop, plain[0])),
+        begin("work", work(queue)),
+        begin("follow", follow(keep)),
+        begin("gather", gather(keep, asyncio.create_task(asyncio.sleep(600), name="sleep"))),
+    ]
+    await asyncio.sleep(0.1)
+    print(streams[0].fileno(), plain[0].fileno(), flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"#;
+
+/// Where each stands in the program, by name of task: function, line, and what it awaits.
+const STANDS: [(&str, &str, u32); 8] = [
+    ("keep", "Shop.keep", 7),
+    ("pay", "Shop.pay", 10),
+    ("deep", "items", 15),
+    ("read", "read", 23),
+    ("receive", "receive", 28),
+    ("work", "work", 32),
+    ("follow", "follow", 35),
+    ("gather", "gather", 38),
+];
+
+fn check(python: &Path, file: &Path) {
+    let mut child = Command::new(python)
+        .arg(file)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = child.stdout.take().unwrap();
+    let child = Sleeper(child);
+    let pid = child.0.id();
+    let mut said = String::new();
+    BufReader::new(output).read_line(&mut said).unwrap();
+    let descriptors: Vec<u32> = said.split_whitespace().map(|fd| fd.parse().unwrap()).collect();
+    let place = place(pid).unwrap_or_else(|| panic!("{}: no _PyRuntime", python.display()));
+    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
+    let mut interpreter = Interpreter::find(memory, place).unwrap();
+    // It is about to sleep.
+    let mut read = interpreter.tasks().unwrap();
+    for _ in 0..200 {
+        let main = |task: &AsyncTask| task.name.as_deref() == Some("Task-1");
+        let main = read.all.iter().find(|task| main(task));
+        if main.is_some_and(|main| main.status == TaskStatus::Waiting) {
+            break;
+        }
+        std::thread::yield_now();
+        read = interpreter.tasks().unwrap();
+    }
+    assert_eq!(
+        (read.all.len(), read.torn),
+        (10, 0),
+        "{}: {read:#?}",
+        python.display()
+    );
+    let named = |name: &str| {
+        let found = read.all.iter().find(|task| task.name.as_deref() == Some(name));
+        found.unwrap_or_else(|| panic!("{}: no {name}", python.display()))
+    };
+    for (name, function, line) in STANDS {
+        let task = named(name);
+        let mut own = task.frames.iter().map(|one| &one.frame);
+        let own = own.find(|frame| frame.file.as_deref() == file.to_str()).unwrap();
+        let stands = (own.symbol.as_deref(), own.line);
+        assert_eq!(stands, (Some(function), Some(line)), "{}", python.display());
+        assert_eq!(task.status, TaskStatus::Waiting, "{name}");
+    }
+    let keep = Some(named("keep").id);
+    assert_eq!(named("pay").holder, keep, "{}", python.display());
+    assert_eq!(named("follow").awaits, keep, "{}", python.display());
+    assert_eq!(named("gather").awaits, keep, "{}", python.display());
+    assert_eq!(named("deep").frames.len(), 2);
+    let of = |name| named(name).descriptor;
+    assert_eq!(
+        [of("read"), of("receive"), of("deep"), of("work"), of("keep")],
+        [Some(descriptors[0]), Some(descriptors[1]), None, None, None],
+        "{}",
+        python.display()
+    );
+    let library = |name: &str| named(name).frames[0].frame.symbol.clone().unwrap();
+    assert_eq!(
+        [library("pay"), library("work"), library("keep"), library("read")],
+        [
+            "Lock.acquire",
+            "Queue.get",
+            "sleep",
+            "StreamReader._wait_for_data"
+        ]
+    );
+}
+
+#[test]
+fn tasks_are_told_where_they_stand_and_what_they_await() {
+    let folder = std::env::temp_dir().join(format!("holdup-tasks-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("tasks.py");
+    std::fs::write(&file, PROGRAM).unwrap();
+    let all = pythons();
+    assert!(!all.is_empty(), "install python3");
+    for python in all {
+        check(&python, &file);
+        eprintln!("{}: read", python.display());
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
