@@ -31,7 +31,7 @@ pub(crate) const RULE: Rule = Rule {
     ],
     from: MATTERS,
     generality: Generality::Specific,
-    explains: &[RuleId::SleepPolling, RuleId::SleepsOnPurpose],
+    explains: &[RuleId::SleepPolling],
     place: Place::End,
     check: Check::Waits(check),
 };
