@@ -52,7 +52,7 @@ impl Loops {
                 continue;
             };
             let mut clients = Clients::default();
-            for (inode, ends, unread) in accepted {
+            for ((inode, ends), unread) in accepted {
                 if unread || listened.others.contains(&inode) {
                     clients.aside.insert(inode);
                 } else if listened.polled.contains(&inode) {
@@ -90,7 +90,7 @@ impl Loops {
 }
 
 /// The connections that a process has accepted at listeners of its own, and whether something on them is unread.
-fn accepted(pid: u32, moment: &mut Moment) -> Vec<(u64, Option<(SocketAddr, SocketAddr)>, bool)> {
+fn accepted(pid: u32, moment: &mut Moment) -> Vec<(Connection, bool)> {
     let Some(ends) = moment.ends(pid) else {
         return Vec::new();
     };
@@ -102,7 +102,7 @@ fn accepted(pid: u32, moment: &mut Moment) -> Vec<(u64, Option<(SocketAddr, Sock
         .tcp
         .iter()
         .filter(|one| !one.listens && own(one.inode) && ports.contains(&one.local.port()))
-        .map(|one| (one.inode, Some((one.local, one.peer)), one.unread > 0));
+        .map(|one| ((one.inode, Some((one.local, one.peer))), one.unread > 0));
     let paths: HashSet<&str> = sockets
         .unix
         .iter()
@@ -113,7 +113,7 @@ fn accepted(pid: u32, moment: &mut Moment) -> Vec<(u64, Option<(SocketAddr, Sock
         .unix
         .iter()
         .filter(|(inode, one)| !one.listens && own(**inode) && paths.contains(one.path.as_str()))
-        .map(|(inode, _)| (*inode, None, false));
+        .map(|(inode, _)| ((*inode, None), false));
     tcp.chain(unix).collect()
 }
 

@@ -64,8 +64,8 @@ pub(crate) struct About {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expect {
-    /// The cause of the wait (or CPU time) that is the trouble; of a whole machine that of the finding, `a|b` where figures can't
-    /// tell which of two.
+    /// The cause of the wait (or CPU time) that is the trouble; of a whole machine that of the finding. `a|b` where figures can't
+    /// tell which of two, or the machine decides which is larger.
     pub(crate) cause: String,
     /// The cause that has most of the critical path, where that is not `cause`: the waiter's time is then
     /// followed to another thread or process of the run. `a|b` where it is now the one and now the other.
@@ -129,6 +129,11 @@ fn tolerance() -> f64 {
 }
 
 impl Expect {
+    /// Whether a cause is the trouble's.
+    pub(crate) fn is_cause(&self, cause: &str) -> bool {
+        self.cause.split('|').any(|one| one == cause)
+    }
+
     /// The cause that must have most of the critical path.
     pub(crate) fn path_cause(&self) -> &str {
         self.on_path.as_deref().unwrap_or(&self.cause)

@@ -49,14 +49,16 @@ pub(super) fn name_holders(whole: &mut Attributed, finish: &Finish) {
     }
 }
 
+/// A thread, and the function and file in which it had the lock.
+type Place<'a> = (u32, Option<&'a str>, Option<&'a str>);
+
 /// Threads that had the lock, most looks first, each in the place of the program in which it had it most often.
 fn merged(lock: &InterpreterLock, finish: &Finish) -> Vec<(u32, u64, Vec<Frame>)> {
     let stack_of = |one: &InterpreterLockHolder| {
         let stack = finish.user_stacks.get(one.stack.0 as usize);
         stack.map(Vec::as_slice).unwrap_or_default()
     };
-    let mut places: BTreeMap<(u32, Option<&str>, Option<&str>), (u64, &InterpreterLockHolder)> =
-        BTreeMap::new();
+    let mut places: BTreeMap<Place<'_>, (u64, &InterpreterLockHolder)> = BTreeMap::new();
     for one in &lock.holders {
         let asker = python::asker(stack_of(one));
         let symbol = asker.and_then(|frame| frame.symbol.as_deref());

@@ -215,8 +215,8 @@ mod tests {
     #[test]
     fn a_line_that_is_cut_is_told_as_far_as_it_goes_and_rubbish_is_none() {
         assert_eq!(
-            told(br#"{"msg":"half","a":{"b":"xy"#).as_deref(),
-            Some("half: b xy")
+            told(br#"{"msg":"half","a":{"path":"xy"#).as_deref(),
+            Some("half: path xy")
         );
         for line in [
             &b"{\"a\":1}"[..],

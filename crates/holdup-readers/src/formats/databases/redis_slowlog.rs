@@ -119,7 +119,7 @@ impl LineReader for Reader {
                 self.in_command = true;
                 self.word(item.text);
             }
-            ([4 | 5 | 6], _) if !self.in_command => {}
+            ([4..=6], _) if !self.in_command => {}
             ([place], _) if self.in_command => {
                 // The client's address is the fifth of the entry, and its words begin again with the second.
                 let of_command = usize::try_from(*place).is_ok_and(|place| place == self.words.len() + 1);
@@ -149,7 +149,7 @@ impl Reader {
     fn word(&mut self, text: &[u8]) {
         let text = text.strip_prefix(b"\"").unwrap_or(text);
         let text = text.strip_suffix(b"\"").unwrap_or(text);
-        self.words.push(text_of(text.get(..WORD).unwrap_or(text)).into());
+        self.words.push(text_of(text.get(..WORD).unwrap_or(text)));
     }
 
     fn close(&mut self, out: &mut Out<'_>) {
