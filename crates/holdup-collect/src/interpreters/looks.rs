@@ -13,7 +13,7 @@ use holdup_evidence::{Call, Frame, Ns, ThreadId};
 use holdup_jvm::Running;
 use holdup_proc::blocking::{self, Reader};
 use holdup_proc::{Root, clocks, memory, tasks};
-use holdup_runtimes::interpreted::{Interpreted as Read, Interpreter, Refused, Thread, Unread};
+use holdup_runtimes::interpreted::{Interpreted as Read, Interpreter, Refused, Thread};
 use holdup_runtimes::python::{AwaitedLock, Held};
 use holdup_symbols::ProcessKey;
 use nix::time::{ClockId, clock_gettime};
@@ -457,7 +457,8 @@ impl Child {
                 _ => (None, None),
             };
             let to = clocks::monotonic();
-            if read == Err(Unread::NoThread) {
+            // It has ended, or is another thread of the interpreter's by now: one that ran may leave what it was behind.
+            if read.as_ref().map_or(true, Vec::is_empty) {
                 listed.threads.remove(&inside);
             }
             if let Ok(frames) = read
