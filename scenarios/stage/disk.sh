@@ -3,7 +3,8 @@
 # Takes away what `dirty_limit` set on this disk: a loop device keeps it when it is used for something else. Also when a disk
 # is made, because a scenario that was killed could not.
 no_dirty_limit() {
-    if [ -d "/sys/class/bdi/$1" ]; then
+    # Kernels before 6.2 know no such limit.
+    if [ -e "/sys/class/bdi/$1/strict_limit" ]; then
         echo 100 >"/sys/class/bdi/$1/max_ratio"
         echo 0 >"/sys/class/bdi/$1/strict_limit"
     fi

@@ -26,6 +26,10 @@ pub(crate) const RULE: Rule = Rule {
 /// each.
 const MAX_ELSE_SHARE: f64 = 0.1;
 
+/// CPU time of other threads of the process, as a part of what its event loops use: with more the clients may be with those, as of a server
+/// whose loop hands requests to a pool of threads.
+const MAX_OTHER_THREADS_SHARE: f64 = 0.1;
+
 /// Where sets and sockets are read.
 const SETS: &str = "/proc/PID/fdinfo and /proc/net/tcp, at the start and end of the observation";
 
@@ -111,6 +115,14 @@ fn finding(run: &Run<'_>, one: &SetAside) -> Option<Finding> {
     let most = idle.own() as f64 * MAX_ELSE_SHARE;
     let own = |part: Option<Waits<'_>>| part.map_or(0, |part| part.own()) as f64;
     if own(theirs.only(does_else)) > most || own(theirs.only(reads)) > most {
+        return None;
+    }
+    let runs = |of_loop: bool| {
+        let runs =
+            |wait: &AttributedWait| wait.cause.on_cpu() && loops.contains(&wait.asker.name.tid) == of_loop;
+        own(theirs.only(runs))
+    };
+    if runs(false) > runs(true) * MAX_OTHER_THREADS_SHARE {
         return None;
     }
     let main = idle.main();
