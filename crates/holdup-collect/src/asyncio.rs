@@ -36,6 +36,7 @@ impl FirstLook {
         if self.at > 0 {
             return;
         }
+        let processes = interpreters.of_python(stacks, processes);
         for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
             let tasks = interpreters.tasks(stacks, process, pid).unwrap_or_default();
             let room = LISTED_MAX.saturating_sub(self.stands.len());
@@ -66,6 +67,15 @@ pub(super) fn add(
     processes: impl IntoIterator<Item = (u32, ProcessKey)>,
     first: &FirstLook,
 ) {
+    let processes = interpreters.of_python(stacks, processes);
+    let more = processes.len().saturating_sub(PROCESSES_MAX);
+    if more > 0 {
+        parked.not_measured.push(NotMeasured {
+            what: format!("asyncio tasks of {more} more Python processes"),
+            why: format!("tasks of {PROCESSES_MAX} processes are read"),
+            fix: "observe fewer processes (-p PID --only)".into(),
+        });
+    }
     for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
         let Some(read) = interpreters.tasks(stacks, process, pid) else {
             continue;

@@ -171,6 +171,22 @@ impl Interpreters {
         }
     }
 
+    /// Those of these processes that CPython runs in.
+    pub(super) fn of_python(
+        &mut self,
+        stacks: &mut UserStacks,
+        processes: impl IntoIterator<Item = (u32, ProcessKey)>,
+    ) -> Vec<(u32, ProcessKey)> {
+        let mut found = Vec::new();
+        for (pid, process) in processes {
+            let known = self.which(stacks, process, pid);
+            if known.is_some_and(|(which, _)| matches!(which.place, Place::Python(_))) {
+                found.push((pid, process));
+            }
+        }
+        found
+    }
+
     /// A process begins with what another has mapped.
     pub(super) fn fork(&mut self, parent: ProcessKey, process: ProcessKey, pid: u32) {
         if self.looks.holds(parent) {

@@ -21,9 +21,8 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Attached(check),
 };
 
-/// Time in which an event loop did something else than wait for events, as a part of that: with more it is not idle. The same of time in which
-/// other threads of its process waited to read: with more those may be the ones that listen to the clients, as of a server with a thread for
-/// each.
+/// Time in which threads of the process did something else than wait for work, as a part of the time in which its event loops did: with more it
+/// is not idle. It waits for an answer itself, or another thread listens to the clients, as of a server with a thread for each.
 const MAX_ELSE_SHARE: f64 = 0.1;
 
 /// CPU time of other threads of the process, as a part of what its event loops use: with more the clients may be with those, as of a server
@@ -48,12 +47,14 @@ fn check(run: &Run<'_>) -> Verdict {
     Verdict::Fires(findings)
 }
 
-fn polls(wait: &AttributedWait) -> bool {
-    !wait.cause.on_cpu() && system_calls::is_named(wait.call.as_deref(), Kind::Polls | Kind::WaitsForEpoll)
+/// Whether an event loop waits for work in it. One that waits for an answer polls, too, and is not idle.
+fn polls_idly(wait: &AttributedWait) -> bool {
+    wait.cause == Cause::Idle
+        && system_calls::is_named(wait.call.as_deref(), Kind::Polls | Kind::WaitsForEpoll)
 }
 
 fn reads(wait: &AttributedWait) -> bool {
-    !wait.cause.on_cpu() && system_calls::is_named(wait.call.as_deref(), Kind::Reads | Kind::Receives)
+    system_calls::is_named(wait.call.as_deref(), Kind::Reads | Kind::Receives)
 }
 
 /// Sessions of a database that are an event loop's connections to it.
@@ -106,15 +107,16 @@ impl<'a> Behind<'a> {
 
 fn finding(run: &Run<'_>, one: &SetAside) -> Option<Finding> {
     let theirs = run.waits(|wait| wait.asker.name.pid == one.pid)?;
-    let idle = theirs.only(polls)?;
+    let idle = theirs.only(polls_idly)?;
     let loops: BTreeSet<u32> = idle.iter().map(|wait| wait.asker.name.tid).collect();
     // Who has no CPU on a busy machine is as idle as before.
-    let does_else = |wait: &AttributedWait| {
-        loops.contains(&wait.asker.name.tid) && !polls(wait) && wait.cause != Cause::SchedRunqueue
+    let does_else = |wait: &AttributedWait| match wait.cause {
+        Cause::Idle => reads(wait),
+        cause => cause != Cause::SchedRunqueue,
     };
     let most = idle.own() as f64 * MAX_ELSE_SHARE;
     let own = |part: Option<Waits<'_>>| part.map_or(0, |part| part.own()) as f64;
-    if own(theirs.only(does_else)) > most || own(theirs.only(reads)) > most {
+    if own(theirs.only(does_else)) > most {
         return None;
     }
     let runs = |of_loop: bool| {
