@@ -11,6 +11,7 @@ mod collapsed;
 pub mod export;
 mod figures;
 mod firefox;
+mod headline;
 pub mod html;
 pub mod json;
 mod markdown;

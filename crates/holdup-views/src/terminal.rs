@@ -1,6 +1,6 @@
 //! The report as a person reads it: what, how long, who asked, who is in the way, what to do.
 //!
-//! In: a report and a [`Style`]. Out: text that fits the style's columns, plain words first, numbers beside
+//! In: a report and a [`Style`]. Out: text that fits the style's columns, the verdict in one sentence first, then plain words, numbers beside
 //! them, stacks and tables underneath on `-v`. Choosing is [`picture`]'s, setting is the sheet's; what is
 //! between them only says it. Nothing that a name in the report contains can move the cursor, break a line
 //! or change a colour.
@@ -27,9 +27,11 @@ pub(crate) mod told;
 mod way;
 mod who;
 
+use crate::headline::headline;
 use crate::sheet::{Paint, Row, Sheet};
 use crate::style::Style;
 use entry::Depth;
+use finding::Title;
 use holdup_model::report::{Report, SubjectKind};
 use picture::{Picture, picture, too_little_seen};
 use std::io::{self, Write};
@@ -75,7 +77,7 @@ fn quiet(sheet: &mut Sheet, report: &Report) {
         entry::write(sheet, report, one, Depth::Line, false);
     }
     for one in report.findings.iter().filter(|_| !blind) {
-        finding::title(sheet, one);
+        finding::title(sheet, one, Title::Here);
     }
     margins::gaps(sheet, report);
 }
@@ -84,7 +86,13 @@ fn whole(sheet: &mut Sheet, report: &Report) {
     let verbose = sheet.style().verbose;
     let blind = too_little_seen(report);
     let healthy = margins::healthy(report);
-    margins::header(sheet, report);
+    let nothing_found = margins::says_nothing_found(report);
+    // What came of an experiment is said before, and is the answer.
+    let headline = report.experiment.is_none().then(|| headline(report));
+    if let Some(headline) = &headline {
+        margins::headline(sheet, headline);
+    }
+    margins::header(sheet, report, headline.is_some());
     recorded::write(sheet, report);
     elsewhere::write(sheet, report);
     jvm::write(sheet, report);
@@ -92,13 +100,14 @@ fn whole(sheet: &mut Sheet, report: &Report) {
     requests::write(sheet, report);
     churn::write(sheet, report);
     sheet.blank();
-    if blind {
-        margins::no_verdict(sheet, report);
-        sheet.blank();
-    } else if margins::says_nothing_found(report) {
-        margins::nothing_found(sheet, report);
-        sheet.blank();
+    match &headline {
+        Some(_) if blind => margins::beside_no_verdict(sheet),
+        None if blind => margins::no_verdict(sheet, report),
+        Some(_) if nothing_found => margins::beside_nothing_found(sheet, report),
+        None if nothing_found => margins::nothing_found(sheet, report),
+        _ => {}
     }
+    sheet.blank();
     let depth = match (verbose, healthy) {
         (true, _) => Depth::Stacks,
         (false, false) => Depth::Full,
@@ -107,12 +116,19 @@ fn whole(sheet: &mut Sheet, report: &Report) {
     entries(sheet, report, &picture(report, verbose), depth);
     sheet.blank();
     prediction::write(sheet, report);
-    for one in report.findings.iter().filter(|_| !blind) {
+    for (at, one) in report.findings.iter().filter(|_| !blind).enumerate() {
+        let said = headline
+            .as_ref()
+            .is_some_and(|headline| headline.is_first_finding);
+        let title = match at == 0 && said {
+            true => Title::IsHeadline,
+            false => Title::Here,
+        };
         sheet.blank();
         if depth == Depth::Line {
-            finding::title(sheet, one);
+            finding::title(sheet, one, title);
         } else {
-            finding::write(sheet, one, report.subject.wall_ns, verbose);
+            finding::write(sheet, one, title, report.subject.wall_ns, verbose);
         }
     }
     sheet.blank();

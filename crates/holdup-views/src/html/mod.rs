@@ -164,4 +164,4 @@ pub fn is_page(head: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

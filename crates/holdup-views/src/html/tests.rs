@@ -6,7 +6,7 @@ use super::{
 use holdup_model::report::Report;
 
 /// The report of a run of `sshd -t`.
-pub(super) fn report() -> Report {
+pub(crate) fn report() -> Report {
     serde_json::from_str(include_str!("../../tests/pages/sshd.json")).expect("a committed report")
 }
 

@@ -53,9 +53,9 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
         let note = one.severity == Severity::Note;
         notes += usize::from(note);
         if style.quiet || note && (trouble || notes > NOTES) && !style.verbose {
-            finding::title(sheet, one);
+            finding::title(sheet, one, finding::Title::Here);
         } else {
-            finding::write(sheet, one, report.subject.wall_ns, true);
+            finding::write(sheet, one, finding::Title::Here, report.subject.wall_ns, true);
             sheet.blank();
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, boot: &Boot) {
     verdict(sheet, boot);
     if style.quiet {
         for one in &report.findings {
-            finding::title(sheet, one);
+            finding::title(sheet, one, finding::Title::Here);
         }
         return;
     }
@@ -46,9 +46,9 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, boot: &Boot) {
     sheet.blank();
     for one in &report.findings {
         if one.severity == Severity::Note && !style.verbose {
-            finding::title(sheet, one);
+            finding::title(sheet, one, finding::Title::Here);
         } else {
-            finding::write(sheet, one, report.subject.wall_ns, true);
+            finding::write(sheet, one, finding::Title::Here, report.subject.wall_ns, true);
             sheet.blank();
         }
     }

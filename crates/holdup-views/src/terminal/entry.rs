@@ -2,7 +2,7 @@
 //!
 //! In: an [`Entry`]. Out: rows on the sheet. Stacks and further numbers on `-v`.
 
-use super::picture::Entry;
+use super::picture::{Entry, LEAST_PER_MILLE};
 use super::way::in_the_way;
 use super::who::members;
 use crate::sheet::{Paint, Piece, Row, Sheet};
@@ -80,9 +80,17 @@ pub(super) fn write_rest(sheet: &mut Sheet, elapsed: Ns, rest: &[(Cause, Ns)]) {
     let Some((most, _)) = rest.first().filter(|_| ns > 0) else {
         return;
     };
+    let large = |ns: Ns| u128::from(ns) * 1_000 >= u128::from(elapsed) * u128::from(LEAST_PER_MILLE);
+    let by_cause: Vec<String> = rest
+        .iter()
+        .take_while(|(_, ns)| large(*ns))
+        .take(NAMES)
+        .map(|(cause, ns)| format!("{} {}", percent(*ns, elapsed), cause.phrase()))
+        .collect();
     let words = match rest.len() {
         1 => format!("everything else, all of it {}", most.phrase()),
-        _ => format!("everything else, mostly {}", most.phrase()),
+        _ if by_cause.is_empty() => format!("everything else, mostly {}", most.phrase()),
+        _ => format!("everything else: {}", by_cause.join(", ")),
     };
     let share = percent(ns, elapsed);
     let lead = share_and_time(&share, "", (ns, ns), elapsed);

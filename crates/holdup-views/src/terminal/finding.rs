@@ -9,8 +9,20 @@ use holdup_model::report::{Finding, Remedy};
 /// Column at which the words of evidence and remedies begin.
 const WORDS: usize = 13;
 
+/// Heads the finding whose title is the first line of the page already: below it stands why that is so.
+const WHY: &str = "Why";
+
+/// Where the title of a finding stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Title {
+    /// Above its evidence.
+    Here,
+    /// In the first line of the page.
+    IsHeadline,
+}
+
 /// The finding's title line; its rule's id at the edge.
-pub(super) fn title(sheet: &mut Sheet, finding: &Finding) {
+pub(super) fn title(sheet: &mut Sheet, finding: &Finding, title: Title) {
     let paint = match finding.severity {
         Severity::Note => Paint::Bold,
         Severity::Warning => Paint::Yellow,
@@ -26,7 +38,11 @@ pub(super) fn title(sheet: &mut Sheet, finding: &Finding) {
     if finding.confidence == Confidence::Suspect {
         remarks.push("suspected");
     }
-    let mut body = vec![sheet.words(&finding.title).paint(paint)];
+    let words = match title {
+        Title::Here => &finding.title,
+        Title::IsHeadline => WHY,
+    };
+    let mut body = vec![sheet.words(words).paint(paint)];
     if !remarks.is_empty() {
         body.push(sheet.words(&format!("({})", remarks.join(", "))));
     }
@@ -41,8 +57,8 @@ pub(super) fn title(sheet: &mut Sheet, finding: &Finding) {
 }
 
 /// The whole finding; `elapsed` is what the command took. With `sources`, each piece of evidence says where it was seen.
-pub(super) fn write(sheet: &mut Sheet, finding: &Finding, elapsed: Ns, sources: bool) {
-    title(sheet, finding);
+pub(super) fn write(sheet: &mut Sheet, finding: &Finding, at: Title, elapsed: Ns, sources: bool) {
+    title(sheet, finding, at);
     for (at, evidence) in finding.evidence.iter().enumerate() {
         let mut body = vec![sheet.words(&evidence.text)];
         if sources && !evidence.source.is_empty() {

@@ -33,7 +33,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, host: &Host) {
     verdict(sheet, host);
     if style.quiet {
         for one in &report.findings {
-            finding::title(sheet, one);
+            finding::title(sheet, one, finding::Title::Here);
         }
         margins::gaps(sheet, report);
         return;
@@ -41,9 +41,15 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, host: &Host) {
     sheet.blank();
     for one in &report.findings {
         if one.severity == Severity::Note && !style.verbose {
-            finding::title(sheet, one);
+            finding::title(sheet, one, finding::Title::Here);
         } else {
-            finding::write(sheet, one, report.subject.wall_ns, style.verbose);
+            finding::write(
+                sheet,
+                one,
+                finding::Title::Here,
+                report.subject.wall_ns,
+                style.verbose,
+            );
             sheet.blank();
         }
     }

@@ -1,8 +1,10 @@
 //! What stands around the verdict: the header, what lives on, what was lost or not seen, the tables of `-v`,
 //! and the accounting line at the end.
 
-use super::picture::{too_little_seen, unresolved};
+use super::entry::beside_the_phrase;
+use super::picture::{Entry, picture, too_little_seen, unresolved};
 use super::who::thread;
+use crate::headline::Headline;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent};
 use holdup_evidence::{Cause, Ns};
@@ -22,8 +24,30 @@ const LIVING_NAMED: usize = 5;
 /// One part in this many unknown is coloured: what is less hardly changes the picture, as no entry is smaller.
 const DOUBTFUL: u64 = 20;
 
-/// ` holdup   sshd -t   1.04 s elapsed   0.02 s on a CPU`.
-pub(super) fn header(sheet: &mut Sheet, report: &Report) {
+/// What stands at the edge of the first line.
+const TOOL: &str = " holdup";
+
+/// The first line: the one sentence that a colleague would say.
+pub(super) fn headline(sheet: &mut Sheet, headline: &Headline) {
+    let paint = match headline.severity {
+        None | Some(Severity::Note) => Paint::Bold,
+        Some(Severity::Warning) => Paint::Yellow,
+        Some(Severity::Critical) => Paint::Red,
+    };
+    let mut body = vec![sheet.words(&headline.sentence).paint(paint)];
+    if let Some(size) = &headline.size {
+        body.push(sheet.words(&format!("({size})")));
+    }
+    sheet.row(Row {
+        lead: vec![sheet.name(TOOL).paint(Paint::Dim)],
+        indent: HEADER,
+        body,
+        ..Row::default()
+    });
+}
+
+/// ` holdup   sshd -t   1.04 s elapsed   0.02 s on a CPU`; without the tool's name where a headline is before it.
+pub(super) fn header(sheet: &mut Sheet, report: &Report, below_headline: bool) {
     let elapsed = report.subject.wall_ns;
     let on_cpu: Ns = report.threads.iter().map(|thread| on_cpu(&thread.causes)).sum();
     let command = if report.of_threads() {
@@ -54,7 +78,10 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report) {
     if let Some(status) = report.subject.exit.filter(|status| *status != 0) {
         figures.push(figure(&format!("exit {status}")).paint(Paint::Yellow));
     }
-    let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
+    let lead = match below_headline {
+        true => vec![],
+        false => vec![sheet.name(TOOL).paint(Paint::Dim)],
+    };
     let (indent, columns) = (HEADER, sheet.columns());
     let width: usize = figures.iter().map(|figure| FIGURES + figure.width()).sum();
     // The figures stay together: beside the command if it leaves room for them all, else below it.
@@ -95,6 +122,11 @@ pub(crate) fn no_verdict_words(report: &Report) -> String {
 /// Says that too little was seen, where that is so: before anything else is said.
 pub(super) fn no_verdict(sheet: &mut Sheet, report: &Report) {
     statement(sheet, &no_verdict_words(report), Paint::Red);
+    beside_no_verdict(sheet);
+}
+
+/// What the entries are worth when too little was seen.
+pub(super) fn beside_no_verdict(sheet: &mut Sheet) {
     statement(
         sheet,
         "The entries below are what was observed. The rest may have other causes.",
@@ -201,6 +233,11 @@ pub(crate) fn on_cpu(causes: &[CauseShare]) -> Ns {
 /// What is said when no rule found anything, or nothing that matters.
 pub(super) fn nothing_found(sheet: &mut Sheet, report: &Report) {
     statement(sheet, &nothing_found_words(report), Paint::Bold);
+    beside_nothing_found(sheet, report);
+}
+
+/// What could not be told when no rule found anything.
+pub(super) fn beside_nothing_found(sheet: &mut Sheet, report: &Report) {
     let idle = waiting_for_work(report);
     let earlier_told = report
         .requests
@@ -259,10 +296,24 @@ pub(crate) fn nothing_found_words(report: &Report) -> String {
         format!("No hold-up found{scope}. {because}")
     } else {
         format!(
-            "It waited for {} of the time. No rule reports a problem.",
-            percent(whole.saturating_sub(running + idle), whole)
+            "It waited for {} of the time{}. No rule reports a problem.",
+            percent(whole.saturating_sub(running + idle), whole),
+            mostly_for(report)
         )
     }
+}
+
+/// For what it waited longest: `, mostly waiting for a page of a mapped file: /usr/bin/cc1`.
+fn mostly_for(report: &Report) -> String {
+    let picture = picture(report, false);
+    let waits = |entry: &&Entry| !entry.cause.on_cpu() && entry.cause != Cause::Idle;
+    let Some(longest) = picture.tiles.iter().find(waits) else {
+        return String::new();
+    };
+    let name = longest.largest().filter(|_| !longest.several_places);
+    let name = name.and_then(beside_the_phrase);
+    let name = name.map_or_else(String::new, |name| format!(": {name}"));
+    format!(", mostly {}{name}", longest.cause.phrase())
 }
 
 fn statement(sheet: &mut Sheet, words: &str, paint: Paint) {

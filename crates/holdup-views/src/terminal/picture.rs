@@ -17,13 +17,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Per mille of the elapsed time that makes an entry. Twenty such fit into a whole; what is less can't be why
 /// something was slow.
-const LEAST_PER_MILLE: u64 = 50;
+pub(super) const LEAST_PER_MILLE: u64 = 50;
 
 /// The same on `-v`; a floor still, so that the entries of a run with a million places are 200 at most.
 const LEAST_PER_MILLE_OF_ALL: u64 = 5;
 
-/// Entries of where the time went. More than five are read by nobody who asked "what is it?"; `-v` has all.
-const MOST_TILES: usize = 5;
+/// Entries of where the time went. More than three are read by nobody who asked "what is it?": the line below them has the causes of what is
+/// left, and `-v` has all.
+const MAX_TILES: usize = 3;
 
 /// Entries of who waited for that.
 const MOST_HANDED_ON: usize = 3;
@@ -151,7 +152,7 @@ pub(crate) fn picture(report: &Report, all: bool) -> Picture<'_> {
     });
     let shown = tiles
         .iter()
-        .take(limit(MOST_TILES))
+        .take(limit(MAX_TILES))
         .take_while(|entry| all || large(entry.ns));
     let rest = tiles.split_off(shown.count());
     let mut rest_by_cause: BTreeMap<Cause, Ns> = BTreeMap::new();
@@ -329,7 +330,7 @@ fn add_unaccounted(entries: &mut Vec<Entry<'_>>, report: &Report) {
 
 #[cfg(test)]
 mod tests {
-    use super::{LEAST_PER_MILLE, MOST_TILES, entries, picture, too_little_seen};
+    use super::{LEAST_PER_MILLE, MAX_TILES, entries, picture, too_little_seen};
     use holdup_evidence::{Cause, Ns, SystemFacts};
     use holdup_model::attributed::Attributed;
     use holdup_model::attributed::{AttributedWait, Tally};
@@ -449,7 +450,7 @@ mod tests {
             let rest: Ns = picture.rest.iter().map(|(_, ns)| ns).sum();
             prop_assert_eq!(tiles + rest, report.subject.wall_ns);
             prop_assert!(picture.tiles.is_sorted_by(|a, b| a.ns >= b.ns));
-            prop_assert!(all || picture.tiles.len() <= MOST_TILES);
+            prop_assert!(all || picture.tiles.len() <= MAX_TILES);
             prop_assert!(!all || rest == 0);
             prop_assert!(all || picture.tiles.iter().all(|entry| entry.ns * 1_000 >= LEAST_PER_MILLE * report.subject.wall_ns));
             prop_assert!(entries(&report, |wait| wait.ns, |_| true).iter().all(|entry| !entry.members.is_empty()));

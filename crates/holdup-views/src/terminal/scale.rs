@@ -47,10 +47,10 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, told: &Scaling) {
     sheet.blank();
     for one in &report.findings {
         if style.verbose && one.severity != Severity::Note {
-            finding::write(sheet, one, report.subject.wall_ns, true);
+            finding::write(sheet, one, finding::Title::Here, report.subject.wall_ns, true);
             sheet.blank();
         } else {
-            finding::title(sheet, one);
+            finding::title(sheet, one, finding::Title::Here);
         }
     }
     sheet.blank();

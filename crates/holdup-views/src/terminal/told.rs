@@ -167,7 +167,7 @@ fn of_watched(sheet: &mut Sheet, report: &Report, told: &mut Told) {
         experiment::write(sheet, report, one);
         told.parts.push(("The experiment", sheet.take_said()));
     }
-    margins::header(sheet, report);
+    margins::header(sheet, report, false);
     told.header = sheet.take_said();
     recorded::write(sheet, report);
     elsewhere::write(sheet, report);

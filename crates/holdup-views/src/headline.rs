@@ -1,0 +1,125 @@
+//! The one sentence that stands first: what a colleague would say who has read the whole report.
+//!
+//! In: a report of what was watched. Out: the first finding's title with its size; where there is none, that nothing was found, or that too
+//! little was seen.
+
+use crate::terminal::margins::{no_verdict_words, nothing_found_words, says_nothing_found};
+use crate::terminal::picture::too_little_seen;
+use crate::units::{duration, percent};
+use holdup_evidence::Ns;
+use holdup_model::finding::Severity;
+use holdup_model::report::{Finding, Report, Wait};
+
+/// The sentence, and how grave it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Headline {
+    /// The sentence, as the report has it: names in it are not made printable yet.
+    pub(crate) sentence: String,
+    /// How much of the time it is about: `91.2 % of 3.20 s`.
+    pub(crate) size: Option<String>,
+    /// The finding's, or that of having no verdict; `None` where nothing was found.
+    pub(crate) severity: Option<Severity>,
+    /// Whether it is the first finding's title.
+    pub(crate) is_first_finding: bool,
+}
+
+/// The headline of a report.
+pub(crate) fn headline(report: &Report) -> Headline {
+    let without_finding = |sentence: String, severity: Option<Severity>| Headline {
+        sentence,
+        size: None,
+        severity,
+        is_first_finding: false,
+    };
+    if too_little_seen(report) {
+        return without_finding(no_verdict_words(report), Some(Severity::Critical));
+    }
+    match report.findings.first() {
+        Some(first) if !says_nothing_found(report) => Headline {
+            sentence: first.title.clone(),
+            size: size(report, first),
+            severity: Some(first.severity),
+            is_first_finding: true,
+        },
+        _ => without_finding(nothing_found_words(report), None),
+    }
+}
+
+/// How much of the time a finding is about. Of one thread that is a share of the elapsed time. Threads wait side by side: their time
+/// together is no share of anything that a person feels, so it stands beside the time in which they were watched.
+fn size(report: &Report, finding: &Finding) -> Option<String> {
+    let ns: Ns = finding.ns.filter(|ns| *ns > 0)?;
+    let elapsed = report.subject.wall_ns;
+    if let Some(so_far) = standing(report, finding) {
+        return Some(format!("for at least {}", duration(so_far)));
+    }
+    let alone = !report.of_threads()
+        || report
+            .threads
+            .iter()
+            .map(|one| u64::from(one.threads))
+            .sum::<u64>()
+            == 1;
+    Some(match alone && ns <= elapsed {
+        true => format!("{} of {}", percent(ns, elapsed), duration(elapsed)),
+        false => format!("{} of thread time in {}", duration(ns), duration(elapsed)),
+    })
+}
+
+/// For how long one thread has stood in the finding's wait, which is not over and may have begun before it was watched.
+fn standing(report: &Report, finding: &Finding) -> Option<Ns> {
+    let of_it = |wait: &&Wait| wait.cause == finding.cause && wait.resource == finding.resource;
+    let mut waits = report.waits.iter().filter(of_it);
+    match (waits.next(), waits.next()) {
+        (Some(wait), None) if wait.open && wait.count == 1 => Some(wait.max_ns),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Headline, headline};
+    use crate::html::tests::report;
+    use holdup_model::finding::Severity;
+
+    #[test]
+    fn it_is_the_first_finding_with_its_part_of_the_elapsed_time() {
+        let report = report();
+        let told = headline(&report);
+        assert_eq!(told.sentence, report.findings[0].title);
+        assert_eq!(told.severity, Some(report.findings[0].severity));
+        assert!(told.is_first_finding);
+        assert!(told.size.is_some_and(|size| size.ends_with("of 1.04 s")));
+    }
+
+    #[test]
+    fn threads_side_by_side_have_no_share_of_the_time_in_which_they_were_watched() {
+        let mut report = report();
+        report.subject.kind = holdup_model::report::SubjectKind::Attach;
+        let first = report.threads[0].clone();
+        report.threads.push(first);
+        let size = headline(&report).size.unwrap_or_default();
+        assert!(size.ends_with("of thread time in 1.04 s"), "{size}");
+    }
+
+    #[test]
+    fn without_a_finding_it_says_what_was_found_and_for_what_it_waited_longest() {
+        let mut report = report();
+        report.findings.clear();
+        let told = headline(&report);
+        let Headline {
+            sentence,
+            size,
+            severity,
+            is_first_finding,
+        } = told;
+        assert_eq!(
+            (size, severity, is_first_finding),
+            (None::<String>, None::<Severity>, false)
+        );
+        assert!(
+            sentence.contains("mostly waiting for the kernel's random generator"),
+            "{sentence}"
+        );
+    }
+}
