@@ -290,15 +290,6 @@ pub(super) fn peer(resource: &Resource) -> String {
     peer.map_or_else(|| resource.name.clone(), ToString::to_string)
 }
 
-/// A cause's phrase as the beginning of a sentence.
-pub(super) fn sentence(cause: Cause) -> String {
-    let phrase = cause.phrase();
-    let mut chars = phrase.chars();
-    chars
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::{quoted, who_with_pid};

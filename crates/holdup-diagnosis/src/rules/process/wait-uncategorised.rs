@@ -83,7 +83,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         None if main.cause == Cause::IpcSignal => {
             format!("{} waits for a signal", say::who(&main.asker.name))
         }
-        None => format!("{}{on}", say::sentence(main.cause)),
+        None => format!("{} is {}{on}", say::who(&main.asker.name), main.cause.phrase()),
     };
     let finding = RULE
         .finding(Severity::Note, title, waits)

@@ -66,7 +66,7 @@ fn slept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         return loop_sleeps(waits, longest);
     }
     let who = say::who(&waits.main().asker.name);
-    let title = format!("{} of sleep that {who} asked for", say::cost(waits));
+    let title = format!("{who} sleeps on purpose, for {}", say::cost(waits));
     RULE.finding(Severity::Note, title, waits).remedy(Remedy::safe(
         "sleep less, or wait for an event instead of sleeping",
     ))
