@@ -1,7 +1,7 @@
 //! The table of rows, for people.
 
 use super::scenario::TOLERANCE;
-use super::verdict::{Check, Row};
+use super::verdict::{Check, Headline, Row};
 use crate::tally::Tally;
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 const CELL: usize = 34;
 
 /// The headings, in order.
-const HEADINGS: [&str; 10] = [
+const HEADINGS: [&str; 11] = [
     "scenario",
     "cause",
     "resource",
@@ -17,6 +17,7 @@ const HEADINGS: [&str; 10] = [
     "holder",
     "share / truth",
     "finding",
+    "first line",
     "false alarms",
     "tolerance",
     "allowed",
@@ -39,7 +40,7 @@ impl Line {
         matches!(self, Line::Judged(row) if row.right())
     }
 
-    /// Whether it was right by a wide tolerance, or by allowing a finding.
+    /// Whether it was right by a wide tolerance, by allowing a finding, or further down the page.
     fn loose(&self) -> bool {
         matches!(self, Line::Judged(row) if row.loose())
     }
@@ -64,7 +65,7 @@ fn sums(lines: &[(String, Line)]) -> String {
     let count = |is: fn(&Line) -> bool| lines.iter().filter(|(_, line)| is(line)).count();
     let tally: Tally = lines.iter().map(|(_, line)| Tally::one(line.right())).sum();
     format!(
-        "{} right, of them {} loose: their share is more than {TOLERANCE} points off, or an allowed finding ({FOUND}) is there\n{tally}",
+        "{} right, of them {} loose: their share is more than {TOLERANCE} points off, or another finding ({FOUND}) is there or leads\n{tally}",
         count(Line::right),
         count(Line::loose)
     )
@@ -101,7 +102,7 @@ pub(crate) fn page(lines: &[(String, Line)], kernel: &str) -> String {
          followed by an arrow is what the waiter\nwaited for, and what the time on the critical path then went to; \
          \"false alarms\" are of the stall and of its twin.\n\"Tolerance\" is how many percentage points the share may be off; the \
          scenario says why where it is more than ten. \"Allowed\" are\nfindings that may stand beside the expected ones; {FOUND} marks one that \
-         did.\n\n"
+         did. \"First line\" is the finding whose sentence a person reads first.\n\n"
     );
     let mut row = |cells: &[String]| {
         let _ = writeln!(text, "| {} |", cells.join(" | "));
@@ -159,6 +160,10 @@ fn cells(name: &str, row: &Row) -> Vec<String> {
         row.holder.as_ref().map_or_else(|| "-".to_owned(), plain),
         shown(&row.share),
         shown(&row.finding),
+        match &row.headline {
+            Headline::Expected => "right".to_owned(),
+            Headline::Other(rule) => format!("{FOUND}{rule}"),
+        },
         shown(&row.alarms),
         tolerance,
         allowed,
@@ -201,7 +206,7 @@ fn columns(rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Line, page, render};
-    use crate::scenarios::verdict::{Allowed, Check, Row};
+    use crate::scenarios::verdict::{Allowed, Check, Headline, Row};
     use crate::tally::Tally;
 
     fn check(right: bool, seen: &str) -> Check {
@@ -231,7 +236,17 @@ mod tests {
                 rule: "waits-for-child".to_owned(),
                 found: false,
             }],
+            headline: Headline::Expected,
         }
+    }
+
+    #[test]
+    fn what_leads_before_the_expected_finding_is_named_and_makes_a_row_loose() {
+        let mut buried = judged(check(true, "waits-for-lock-holder"));
+        buried.headline = Headline::Other("sleeps-on-purpose".to_owned());
+        let text = render(&[("one".to_owned(), Line::Judged(Box::new(buried)))]);
+        assert!(text.contains("+sleeps-on-purpose"), "{text}");
+        assert!(text.contains("1 right, of them 1 loose"), "{text}");
     }
 
     #[test]
