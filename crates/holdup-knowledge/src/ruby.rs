@@ -142,7 +142,36 @@ fn is_version(folder: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::of_library;
+    use super::{Awaited, awaited, of_library};
+    use crate::user_code::{Primitive, primitive};
+    use holdup_evidence::{Frame, Language};
+
+    #[test]
+    fn what_ruby_waits_for_is_not_the_condition_of_the_c_library_below_it() {
+        let native = |module: &str, symbol: &str| Frame {
+            symbol: Some(symbol.to_owned()),
+            module: Some(module.to_owned()),
+            ..Frame::default()
+        };
+        let stack = |method: &str| {
+            let ruby = Frame {
+                language: Language::Ruby,
+                ..native("libruby-3.1.so.3.1.2", method)
+            };
+            [native("libc.so.6", "pthread_cond_wait"), ruby]
+        };
+        for (method, waits, of) in [
+            ("sleep", Awaited::Time, None),
+            ("synchronize", Awaited::Mutex, Some(Primitive::Mutex)),
+            ("join", Awaited::ThreadEnd, Some(Primitive::ThreadEnd)),
+            ("pop", Awaited::Item, Some(Primitive::Queue)),
+        ] {
+            assert_eq!(awaited(&stack(method)), Some(waits));
+            assert_eq!(primitive(&stack(method)), of);
+        }
+        assert_eq!(awaited(&stack("each")), None);
+        assert_eq!(primitive(&stack("each")), Some(Primitive::Condition));
+    }
 
     #[test]
     fn ruby_its_library_and_gems_are_not_the_program() {

@@ -48,6 +48,16 @@ pub(super) enum AskedOf<'a> {
     Wait(Option<(Cause, Option<&'a str>)>),
 }
 
+impl<'a> AskedOf<'a> {
+    /// The cause and call of a wait of which stacks may tell more.
+    pub(super) fn wait(self) -> Option<(Cause, Option<&'a str>)> {
+        match self {
+            AskedOf::Wait(wait) => wait,
+            AskedOf::Cpu => None,
+        }
+    }
+}
+
 /// Whether stacks may tell what a wait was for: a runtime that named the lock knows better.
 pub(super) fn may_be_told(judged_by: Option<JudgedBy>) -> bool {
     judged_by.is_none_or(|by| by.judge != Judge::RuntimeLock)

@@ -461,12 +461,8 @@ impl Rows<'_> {
             let spin = frames
                 .filter(|_| of == AskedOf::Cpu)
                 .and_then(|frames| spinning(frames));
-            let told = match of {
-                AskedOf::Wait(Some((cause, call))) => {
-                    frames.and_then(|frames| (self.by_user_stack)(cause, call, frames))
-                }
-                AskedOf::Wait(None) | AskedOf::Cpu => None,
-            };
+            let told = of.wait().zip(frames);
+            let told = told.and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
             let same =
                 |group: &&mut Group| group.asking == asking && group.spin == spin && group.told == told;
             match groups.iter_mut().find(same) {

@@ -507,7 +507,7 @@ fn words_column(sheet: &Sheet) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{callers, script_line};
+    use super::{callers, source_line};
     use holdup_evidence::Language;
     use holdup_model::report::StackFrame;
 
