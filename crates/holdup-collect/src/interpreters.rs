@@ -18,8 +18,10 @@ use holdup_evidence::{
 };
 use holdup_jvm::Running;
 use holdup_proc::{Root, clocks as clock, memory, sampling::clocks};
-use holdup_runtimes::interpreted::{self, Interpreted as Read, Interpreter, Kind, Lasting, Place, Refused};
-use holdup_runtimes::python::{self, AsyncTasks, AwaitedLock, LockKind};
+use holdup_runtimes::interpreted::{
+    self, AwaitedLock, Interpreted as Read, Interpreter, Kind, Lasting, LockKind, Place, Refused,
+};
+use holdup_runtimes::python::{self, AsyncTasks};
 use holdup_symbols::{Interpreted, ProcessKey, UserStacks};
 use looks::Looks;
 pub(super) use looks::thread_cpu;
@@ -267,6 +269,7 @@ impl Interpreters {
                 LockKind::Lock => RuntimeLockKind::Mutex,
                 LockKind::Semaphore => RuntimeLockKind::Semaphore,
                 LockKind::RLock => RuntimeLockKind::Recursive,
+                LockKind::RubyMutex => RuntimeLockKind::Queued,
             },
             class: kind.name().to_owned(),
             identity: address,

@@ -199,6 +199,7 @@ fn kind(kind: RuntimeLockKind) -> usize {
         RuntimeLockKind::Class
         | RuntimeLockKind::Mutex
         | RuntimeLockKind::Recursive
+        | RuntimeLockKind::Queued
         | RuntimeLockKind::Semaphore => 2,
     }
 }

@@ -20,6 +20,9 @@ pub enum RuntimeLockKind {
     Mutex,
     /// The same, which its owner can take again.
     Recursive,
+    /// A lock of an interpreted language, which its owner cannot take twice, and whose waiters sleep on words of their own: it may change
+    /// hands while a wait for it goes on.
+    Queued,
     /// A semaphore of an interpreted language: its owner has one of its places, and its waiters sleep on words of their own.
     Semaphore,
 }

@@ -163,6 +163,15 @@ pub fn is_applications(symbol: &str, file: Option<&str>) -> bool {
     !is_gos_own(symbol) && !file.is_some_and(is_fetched)
 }
 
+/// The type whose method a function is, or is a part of: `main.(*Cache)` of `main.(*Cache).get.func1`. Methods of values are named as
+/// functions within functions are, so they are not told.
+#[must_use]
+pub fn receiver(symbol: &str) -> Option<&str> {
+    let begin = symbol.find(".(*")?;
+    let end = begin + symbol[begin..].find(").")?;
+    Some(&symbol[..=end])
+}
+
 /// Whether a goroutine of a library that stands in this function has no work.
 #[must_use]
 pub fn is_without_work(symbol: &str) -> bool {
@@ -215,7 +224,7 @@ fn is_fetched(file: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{application, is_gos_own, is_of_the_runtime, wait};
+    use super::{application, is_gos_own, is_of_the_runtime, receiver, wait};
     use holdup_evidence::{Cause, Frame};
 
     fn frame(symbol: &str, file: &str) -> Frame {
@@ -244,6 +253,18 @@ mod tests {
             "GC scavenge wait",
         ] {
             assert!(is_of_the_runtime(reason), "{reason}");
+        }
+    }
+
+    #[test]
+    fn methods_of_one_type_are_told_by_their_receiver() {
+        assert_eq!(receiver("main.(*Cache).get"), Some("main.(*Cache)"));
+        assert_eq!(
+            receiver("example.org/shop/store.(*Cache[...]).get.func1"),
+            Some("example.org/shop/store.(*Cache[...])")
+        );
+        for symbol in ["main.main.func1", "main.Cache.get", "main.(*Cache", ""] {
+            assert_eq!(receiver(symbol), None, "{symbol}");
         }
     }
 

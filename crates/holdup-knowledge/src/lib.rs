@@ -15,5 +15,6 @@ pub mod php;
 pub mod postgres_titles;
 pub mod python;
 pub mod ruby;
+pub mod rust;
 pub mod system_calls;
 pub mod user_code;

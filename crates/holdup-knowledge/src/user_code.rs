@@ -7,6 +7,7 @@
 
 pub mod mysql;
 
+use crate::ruby::{self, Awaited};
 use holdup_evidence::Frame;
 
 /// Beginnings of the names of files that hold a C library, its loader or the kernel's own user code.
@@ -205,11 +206,22 @@ pub enum Primitive {
     Mutex,
     /// A future of C++, which its promise sets.
     Future,
+    /// A queue that another thread fills or empties.
+    Queue,
 }
 
-/// What of the C library a thread waits in, and Python's lock objects by what they are made of; `None` where the stack does not
-/// show it, and where the allocator waits for a lock of its own.
+/// What a thread waits in: of Ruby what its method says, of the C library the function, and Python's lock objects by what they are made
+/// of; `None` where the stack does not show it, and where the allocator waits for a lock of its own.
 pub fn primitive(stack: &[Frame]) -> Option<Primitive> {
+    if let Some(awaited) = ruby::awaited(stack) {
+        return match awaited {
+            Awaited::Time => None,
+            Awaited::Mutex | Awaited::Monitor => Some(Primitive::Mutex),
+            Awaited::ThreadEnd => Some(Primitive::ThreadEnd),
+            Awaited::Condition | Awaited::Wakeup => Some(Primitive::Condition),
+            Awaited::Item | Awaited::Room => Some(Primitive::Queue),
+        };
+    }
     let (library, callers) = split(stack);
     let future = callers.first().filter(|frame| within(frame, CPP_LIBRARY));
     if future

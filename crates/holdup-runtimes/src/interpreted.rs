@@ -29,6 +29,43 @@ pub enum Unread {
     Torn,
 }
 
+/// Which kind of lock a thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum LockKind {
+    /// `threading.Lock` of Python: a thread that has it cannot take it again.
+    Lock,
+    /// `threading.RLock` of Python.
+    RLock,
+    /// `threading.Semaphore` of Python.
+    Semaphore,
+    /// `Thread::Mutex` of Ruby; a `Monitor` has one.
+    RubyMutex,
+}
+
+impl LockKind {
+    /// As its language calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            LockKind::Lock => "threading.Lock",
+            LockKind::RLock => "threading.RLock",
+            LockKind::Semaphore => "threading.Semaphore",
+            LockKind::RubyMutex => "Thread::Mutex",
+        }
+    }
+}
+
+/// A lock that a thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwaitedLock {
+    /// Which kind.
+    pub kind: LockKind,
+    /// What tells it from others of its kind while it is waited for.
+    pub address: u64,
+    /// Who has it: a thread id in its own pid namespace.
+    pub owner: Option<u32>,
+}
+
 /// Which interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
@@ -265,6 +302,15 @@ impl Thread {
         }
     }
 
+    /// Ruby's.
+    #[must_use]
+    pub fn ruby(self) -> Option<ruby::Thread> {
+        match self {
+            Thread::Ruby(thread) => Some(thread),
+            Thread::Python(_) | Thread::Named(_) => None,
+        }
+    }
+
     /// CPython's.
     #[must_use]
     pub fn python(self) -> Option<python::Thread> {
@@ -335,7 +381,33 @@ impl<S: Source> Interpreter<S> {
         }
     }
 
-    /// CPython's, whose locks and tasks are read too.
+    /// The lock that a thread waits for, which was found in these frames. `word`: the word of memory on which it sleeps, if it sleeps on one.
+    /// `all`: the threads that there are.
+    ///
+    /// # Errors
+    /// When the thread has ended since, or what was read does not hold together.
+    pub fn awaited_lock(
+        &mut self,
+        thread: Thread,
+        word: Option<u64>,
+        frames: &[Interpreted],
+        all: &[Thread],
+    ) -> Result<Option<AwaitedLock>, Unread> {
+        match (self, thread) {
+            (Interpreter::Python(interpreter), Thread::Python(thread)) => {
+                let Some(word) = word else { return Ok(None) };
+                let all: Vec<_> = all.iter().filter_map(|one| one.python()).collect();
+                interpreter.awaited_lock(thread, word, frames, &all)
+            }
+            (Interpreter::Ruby(interpreter), Thread::Ruby(thread)) => {
+                let all: Vec<_> = all.iter().filter_map(|one| one.ruby()).collect();
+                interpreter.awaited_lock(thread, &all)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// CPython's, whose tasks are read too.
     #[must_use]
     pub fn python(&mut self) -> Option<&mut python::Interpreter<S>> {
         match self {

@@ -9,7 +9,8 @@
 mod pythons;
 mod support;
 
-use holdup_runtimes::python::{AwaitedLock, Interpreter, LockKind, Thread};
+use holdup_runtimes::interpreted::{AwaitedLock, LockKind};
+use holdup_runtimes::python::{Interpreter, Thread};
 use pythons::{place, pythons};
 use std::collections::BTreeMap;
 use std::fs::File;

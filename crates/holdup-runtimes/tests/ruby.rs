@@ -214,6 +214,88 @@ fn reads(ruby: &Path, file: &Path) -> (Version, usize) {
     (interpreter.version(), right)
 }
 
+/// A thread that has two locks and a monitor, and others that wait for each, for a condition variable, and for that thread's end.
+const LOCKS: &str = r#"
+require "monitor"
+
+$plain, $other, $again, $mutex = Mutex.new, Mutex.new, Monitor.new, Mutex.new
+$changed = ConditionVariable.new
+
+def keep
+  $plain.lock
+  $other.synchronize { $again.synchronize { sleep 600 } }
+end
+
+def want_plain
+  $plain.synchronize { 1 }
+end
+
+def want_again
+  $again.synchronize { 1 }
+end
+
+def rest
+  $mutex.synchronize { $changed.wait($mutex) }
+end
+
+keeper = Thread.new { keep }
+Thread.pass until keeper.stop?
+waiters = [Thread.new { want_plain }, Thread.new { want_again }, Thread.new { rest }]
+Thread.pass until waiters.all?(&:stop?)
+puts "ready"
+$stdout.flush
+keeper.join
+"#;
+
+/// Reads who waits for which lock, by the method in which a thread stands.
+fn locks(ruby: &Path, file: &Path) {
+    let mut child = Command::new(ruby)
+        .arg(file)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = child.stdout.take().unwrap();
+    let child = Sleeper(child);
+    let mut ready = String::new();
+    BufReader::new(output).read_line(&mut ready).unwrap();
+    assert_eq!(ready, "ready\n", "{}", ruby.display());
+    let pid = child.0.id();
+    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
+    let mut interpreter = Interpreter::find(memory, place(pid).unwrap()).unwrap();
+    let all = interpreter.threads().unwrap();
+    let mut found = |method: &str| {
+        let stands = |frames: Vec<RubyFrame>| {
+            let mut symbols = frames.iter().map(|one| one.frame.symbol.as_deref());
+            symbols.any(|symbol| symbol == Some(method))
+        };
+        let mut of = all.iter();
+        *of.find(|thread| interpreter.frames_of(**thread).is_ok_and(stands))
+            .unwrap()
+    };
+    let [keeper, plain, again, rest] = ["keep", "want_plain", "want_again", "rest"].map(&mut found);
+    let mut lock = |thread| interpreter.awaited_lock(thread, &all).unwrap();
+    for waiter in [plain, again] {
+        let owner = lock(waiter).map(|lock| lock.owner);
+        assert_eq!(owner, Some(Some(keeper.tid)), "{}", ruby.display());
+    }
+    assert_ne!(lock(plain).unwrap().address, lock(again).unwrap().address);
+    assert_eq!([lock(keeper), lock(rest)], [None, None], "{}", ruby.display());
+}
+
+#[test]
+fn who_has_a_lock_is_read_of_all_installed_versions() {
+    let folder = std::env::temp_dir().join(format!("holdup-ruby-locks-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("locks.rb");
+    std::fs::write(&file, LOCKS).unwrap();
+    let rubies = rubies();
+    for ruby in &rubies {
+        locks(ruby, &file);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(!rubies.is_empty(), "no Ruby is installed: install ruby");
+}
+
 #[test]
 fn sleepers_of_all_installed_versions_are_read() {
     let folder = std::env::temp_dir().join(format!("holdup-rubies-{}", std::process::id()));

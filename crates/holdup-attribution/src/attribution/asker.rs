@@ -5,12 +5,13 @@
 //! own code that is the innermost function with a name. In a library it is the outermost: what the program
 //! called (`RAND_status`), not what the library does inside. Code without names is named by module and offset.
 //! Where there are Java frames, one of those asked: what is under them is the virtual machine. Where there are Python frames, the
-//! innermost one that is neither of the standard library nor of an installed package; likewise of JavaScript, Ruby, PHP, Perl and
-//! Go.
+//! innermost one that is neither of the standard library nor of an installed package; likewise of JavaScript, Ruby, PHP, Perl,
+//! Go and Rust.
 
-use holdup_evidence::{Frame, Language};
+use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::user_code::of_c_library;
-use holdup_knowledge::{go, java, javascript, perl, php, python, ruby};
+use holdup_knowledge::{go, java, javascript, perl, php, python, ruby, rust};
+use holdup_model::attributed::{Judge, JudgedBy};
 
 /// Functions that every program or thread starts in.
 const START: &[&str] = &[
@@ -36,6 +37,30 @@ pub struct Asking {
     pub module: Option<String>,
     /// Whether `frame` is a name.
     pub named: bool,
+}
+
+/// Of what stacks are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AskedOf<'a> {
+    /// Of CPU time.
+    Cpu,
+    /// Of a wait: its cause and call, unless its purpose is known better than stacks tell it.
+    Wait(Option<(Cause, Option<&'a str>)>),
+}
+
+impl<'a> AskedOf<'a> {
+    /// The cause and call of a wait of which stacks may tell more.
+    pub(super) fn wait(self) -> Option<(Cause, Option<&'a str>)> {
+        match self {
+            AskedOf::Wait(wait) => wait,
+            AskedOf::Cpu => None,
+        }
+    }
+}
+
+/// Whether stacks may tell what a wait was for: a runtime that named the lock knows better.
+pub(super) fn may_be_told(judged_by: Option<JudgedBy>) -> bool {
+    judged_by.is_none_or(|by| by.judge != Judge::RuntimeLock)
 }
 
 fn starts(frame: &Frame) -> bool {
@@ -125,6 +150,17 @@ fn in_go(stack: &[Frame]) -> Option<Asking> {
     own.or_else(begun).or_else(runtime).map(of)
 }
 
+/// Of a Rust program's own code, where that is innermost: who asked, of the frames that are neither the C library's nor start code. The
+/// standard library and fetched crates are compiled into the program.
+fn in_rust(left: &[&Frame]) -> Option<Asking> {
+    let module = left.first()?.module.as_deref();
+    let mut own = left
+        .iter()
+        .take_while(|frame| frame.module.as_deref() == module)
+        .filter(|frame| frame.symbol.is_some());
+    own.find(|frame| !rust::of_library(frame)).map(|frame| of(frame))
+}
+
 /// Chooses; nothing when there is no frame that could be it.
 pub fn choose(stack: &[Frame]) -> Asking {
     if let Some(asking) = in_java(stack) {
@@ -152,6 +188,11 @@ pub fn choose(stack: &[Frame]) -> Asking {
         .iter()
         .filter(|frame| !of_c_library(frame) && !starts(frame))
         .collect();
+    // A library that Rust calls is named as ever.
+    let rust = rust::is_rust(stack) && left.first().is_some_and(|frame| rust::of_library(frame));
+    if let Some(asking) = rust.then(|| in_rust(&left)).flatten() {
+        return asking;
+    }
     if let (Some(first), Some(last)) = (left.first(), left.last()) {
         let mut named = left
             .iter()
@@ -350,6 +391,42 @@ mod tests {
             choose(&installed[2..]).frame.as_deref(),
             Some("processTicksAndRejections")
         );
+    }
+
+    #[test]
+    fn the_innermost_function_of_a_rust_program_asks() {
+        let rust = |symbol: &str, file: Option<&str>| Frame {
+            symbol: Some(symbol.to_owned()),
+            module: Some("ledger".to_owned()),
+            file: file.map(str::to_owned),
+            ..Frame::default()
+        };
+        let std = Some("/rustc/59807616e1fa/library/std/src/net/udp.rs");
+        let registry = Some("/home/me/.cargo/registry/src/index/ureq-2.9.1/src/stream.rs");
+        let mut frames = stack(&[("libc.so.6", Some("recv"), 1)]);
+        frames.extend([
+            rust("<std::net::udp::UdpSocket>::recv", std),
+            rust("ureq::stream::Stream::read", registry),
+            rust("ledger::ask_bank", Some("/srv/ledger/src/main.rs")),
+            rust("ledger::settle", Some("/srv/ledger/src/main.rs")),
+            rust("std::sys::backtrace::__rust_begin_short_backtrace", None),
+        ]);
+        frames.extend(stack(&[("libc.so.6", Some("start_thread"), 1)]));
+        assert_eq!(choose(&frames).frame.as_deref(), Some("ledger::ask_bank"));
+        let release = [
+            rust("std::sys::pal::unix::futex::futex_wait", None),
+            rust("ledger::post", None),
+            rust("std::rt::lang_start", None),
+        ];
+        assert_eq!(choose(&release).frame.as_deref(), Some("ledger::post"));
+        // Nothing of the program's own is there: the innermost of all, as ever.
+        let none = [rust("std::thread::park", std), rust("std::rt::lang_start", None)];
+        assert_eq!(choose(&none).frame.as_deref(), Some("std::thread::park"));
+        let library = [
+            stack(&[("libcrypto.so.3", Some("RAND_status"), 1)]),
+            vec![rust("openssl::rand", registry), rust("ledger::seed", None)],
+        ];
+        assert_eq!(choose(&library.concat()).frame.as_deref(), Some("RAND_status"));
     }
 
     #[test]

@@ -76,6 +76,7 @@ impl Blockers {
                         RuntimeLockKind::Monitor
                         | RuntimeLockKind::Lock
                         | RuntimeLockKind::Class
+                        | RuntimeLockKind::Queued
                         | RuntimeLockKind::Semaphore => lock.seen,
                     },
                     _ => (wait.start, wait.end),

@@ -89,14 +89,20 @@ pub(super) fn of(wait: &Wait) -> Option<Owner> {
                 (RuntimeLockSource::Structures, RuntimeLockKind::Class) => HowKnown::Vmstructs,
                 (
                     RuntimeLockSource::Structures,
-                    RuntimeLockKind::Mutex | RuntimeLockKind::Recursive | RuntimeLockKind::Semaphore,
+                    RuntimeLockKind::Mutex
+                    | RuntimeLockKind::Recursive
+                    | RuntimeLockKind::Queued
+                    | RuntimeLockKind::Semaphore,
                 ) => HowKnown::Interpreter,
                 (RuntimeLockSource::Structures, RuntimeLockKind::Monitor | RuntimeLockKind::Lock) => {
                     HowKnown::Monitor
                 }
             },
             shared: false,
-            recursive: !matches!(lock.kind, RuntimeLockKind::Mutex | RuntimeLockKind::Semaphore),
+            recursive: !matches!(
+                lock.kind,
+                RuntimeLockKind::Mutex | RuntimeLockKind::Queued | RuntimeLockKind::Semaphore
+            ),
         }),
         _ => None,
     }

@@ -3,7 +3,7 @@
 //! In: a ledger whose part of the path is known. Out: rows whose times add up to the ledger's, whatever they
 //! were split by.
 
-use super::asker::{Asking, choose};
+use super::asker::{AskedOf, Asking, choose, may_be_told};
 use super::chain;
 use super::cpu::{Samples, apportion, split, standard_error};
 use super::estimates;
@@ -112,7 +112,8 @@ impl Rows<'_> {
             if what.role != Role::Wait {
                 continue;
             }
-            let groups = self.groups(&site.stacks, Some((what.cause, what.call)));
+            let wait = may_be_told(site.judged_by).then_some((what.cause, what.call));
+            let groups = self.groups(&site.stacks, AskedOf::Wait(wait));
             let weight: u64 = groups.iter().map(|group| group.weight).sum();
             if weight == 0 {
                 all.push((what.cause, what.cause, site.tally.ns));
@@ -368,8 +369,11 @@ impl Rows<'_> {
         of_cpu: Option<(Ns, u64)>,
         rows: &mut Vec<AttributedWait>,
     ) -> Vec<Vec<UserStackId>> {
-        let wait = of_cpu.is_none().then_some((row.cause, row.call.as_deref()));
-        let mut groups = self.groups(stacks, wait);
+        let of = match of_cpu {
+            Some(_) => AskedOf::Cpu,
+            None => AskedOf::Wait(may_be_told(row.judged_by).then_some((row.cause, row.call.as_deref()))),
+        };
+        let mut groups = self.groups(stacks, of);
         if of_cpu.is_none() && system_calls::is_named(row.call.as_deref(), Does::Execs) {
             // A thread that comes back from an exec is at the first instruction of the new program, which has
             // asked for nothing; only of an exec that failed the asker's stack is still there.
@@ -444,22 +448,21 @@ impl Rows<'_> {
             .map_or(0, Vec::len)
     }
 
-    /// Stacks by who asks in them, heaviest first; of a wait with this cause and call also by what they tell it was for.
-    fn groups(&self, stacks: &[StackTally], wait: Option<(Cause, Option<&str>)>) -> Vec<Group> {
+    /// Stacks by who asks in them, heaviest first; of a wait also by what they tell it was for.
+    fn groups(&self, stacks: &[StackTally], of: AskedOf<'_>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         for stack in stacks {
             let frames = self.user_stacks.get(stack.stack.0 as usize);
             let mut asking = frames.map(|frames| choose(frames)).unwrap_or_default();
-            if wait.is_none() && !asking.named {
+            if of == AskedOf::Cpu && !asking.named {
                 // Where in a function without a name a clock tick fell tells nothing.
                 asking.frame = None;
             }
             let spin = frames
-                .filter(|_| wait.is_none())
+                .filter(|_| of == AskedOf::Cpu)
                 .and_then(|frames| spinning(frames));
-            let told = wait
-                .zip(frames)
-                .and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
+            let told = of.wait().zip(frames);
+            let told = told.and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
             let same =
                 |group: &&mut Group| group.asking == asking && group.spin == spin && group.told == told;
             match groups.iter_mut().find(same) {

@@ -95,9 +95,10 @@ impl Classified {
             RuntimeLockKind::Monitor => (Some(JavaLock::Monitor), Cause::LockMonitor),
             RuntimeLockKind::Lock => (Some(JavaLock::Lock), Cause::LockMonitor),
             RuntimeLockKind::Class => (Some(JavaLock::Class), Cause::LockMonitor),
-            RuntimeLockKind::Mutex | RuntimeLockKind::Recursive | RuntimeLockKind::Semaphore => {
-                (None, Cause::LockFutex)
-            }
+            RuntimeLockKind::Mutex
+            | RuntimeLockKind::Recursive
+            | RuntimeLockKind::Queued
+            | RuntimeLockKind::Semaphore => (None, Cause::LockFutex),
         };
         let name = match (lock.kind, lock.identity) {
             (RuntimeLockKind::Class, _) => format!("class {} to be initialised", lock.class),

@@ -5,97 +5,38 @@
 //! where the innermost method is one of Ruby's own that waits, and nothing but the interpreter lies between it and the kernel.
 
 use super::objects::named;
-use holdup_evidence::{Cause, Frame, Language};
-use holdup_knowledge::user_code::of_c_library;
-use holdup_model::attributed::{Common, Resource, ResourceKind};
-
-/// What a method that is written in C waits for.
-#[derive(Clone, Copy)]
-enum Waits {
-    /// Time to pass.
-    Time,
-    /// A lock that another thread has.
-    Lock(&'static str),
-    /// Something that another thread does.
-    Thread(&'static str),
-}
-
-const MUTEX: Waits = Waits::Lock("a Mutex of Ruby");
-const MONITOR: Waits = Waits::Lock("a Monitor of Ruby");
-const QUEUE: Waits = Waits::Thread("something in a Queue of Ruby");
-
-/// Methods of `Kernel`, `Thread`, `Mutex`, `Monitor`, `Queue` and `SizedQueue` that wait.
-const WAITS: [(&str, Waits); 16] = [
-    ("sleep", Waits::Time),
-    ("lock", MUTEX),
-    ("synchronize", MUTEX),
-    ("enter", MONITOR),
-    ("mon_enter", MONITOR),
-    ("mon_synchronize", MONITOR),
-    ("join", Waits::Thread("the end of a thread of Ruby")),
-    ("value", Waits::Thread("the end of a thread of Ruby")),
-    ("wait", CONDITION),
-    ("pop", QUEUE),
-    ("shift", QUEUE),
-    ("deq", QUEUE),
-    ("push", ROOM),
-    ("enq", ROOM),
-    ("<<", ROOM),
-    ("stop", Waits::Thread("another thread of Ruby to wake it")),
-];
-const ROOM: Waits = Waits::Thread("room in a SizedQueue of Ruby");
-const CONDITION: Waits = Waits::Thread("a ConditionVariable of Ruby");
-
-/// The method by which a condition variable gives its mutex back and sleeps.
-const GIVES_BACK: &str = "sleep";
-
-/// The standard library's module that has monitors.
-const MONITORS: &str = "monitor.so";
+use holdup_evidence::{Cause, Frame};
+use holdup_knowledge::ruby::{Awaited, awaited};
+use holdup_model::attributed::{Common, Resource, ResourceKind, SleepsBy};
 
 /// What a thread of a Ruby program waited for; `None` where the stack shows no more than the kernel did, or is of another program.
 pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
     if !matches!(cause, Cause::IpcQueue | Cause::LockFutex | Cause::TimerSleep) {
         return None;
     }
-    let inner = stack.iter().position(|frame| frame.language == Language::Ruby)?;
-    let module = stack.get(inner)?.module.as_deref();
-    // An extension's own wait is not Ruby's.
-    let own = |frame: &Frame| {
-        let of = frame.module.as_deref();
-        of_c_library(frame) || of == module || of == Some(MONITORS)
-    };
-    if !stack.iter().take(inner).all(own) {
-        return None;
-    }
-    let mut methods = stack
-        .iter()
-        .skip(inner)
-        .filter(|frame| frame.language == Language::Ruby)
-        .take_while(|frame| frame.file.is_none())
-        .map(|frame| frame.symbol.as_deref().unwrap_or_default());
-    let known = |name: &str| WAITS.iter().find(|(method, _)| *method == name);
-    let (method, waits) = known(methods.next()?)?;
-    // What was called for time to pass may be a part of a longer wait.
-    let waits = match methods.next().and_then(known) {
-        Some((_, outer @ Waits::Thread(_))) if *method == GIVES_BACK => outer,
-        _ => waits,
-    };
+    let awaited = awaited(stack)?;
     let call = call.unwrap_or("futex");
-    Some(match (waits, cause) {
-        // A time limit that passed was a pause.
-        (Waits::Time | Waits::Thread(_), Cause::TimerSleep) => return None,
-        (Waits::Time, _) => (Cause::TimerSleep, Resource::of(Common::Timer).in_call(call)),
-        // Ruby looks for deadlocks now and then while it waits for a lock: that is the same wait.
-        (Waits::Lock(name) | Waits::Thread(name), _) => {
-            (Cause::LockFutex, named(ResourceKind::Lock, *name).in_call(call))
+    match (awaited, awaited.words(), cause) {
+        (Awaited::Time, ..) | (_, None, _) => {
+            let timer = Resource::of(Common::Timer).in_call(call);
+            let timer = timer.with(|facts| facts.sleeps = Some(SleepsBy::KernelSleep));
+            Some((Cause::TimerSleep, timer))
         }
-    })
+        // A time limit that passed was a pause.
+        (awaited, _, Cause::TimerSleep) if !awaited.is_lock() => None,
+        // Ruby looks for deadlocks now and then while it waits for a lock: that is the same wait.
+        (_, Some(words), _) => {
+            let lock = named(ResourceKind::Lock, words).in_call(call);
+            Some((Cause::LockFutex, lock))
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::told;
     use holdup_evidence::{Cause, Frame, Language};
+    use holdup_model::attributed::SleepsBy;
 
     fn stack(natives: &[&str], methods: &[(&str, Option<&str>)]) -> Vec<Frame> {
         let native = |module: &&str| Frame {
@@ -126,8 +67,13 @@ mod tests {
     #[test]
     fn the_method_that_waits_says_for_what() {
         let of = |cause, method| shown(cause, &stack(&NATIVES, &[(method, None), OWN]));
-        let (cause, _) = of(Cause::IpcQueue, "sleep").unwrap();
-        assert_eq!(cause, Cause::TimerSleep);
+        let sleeps = stack(&NATIVES, &[("sleep", None), OWN]);
+        // A thread that is not the first sleeps on a futex with a time limit.
+        for cause in [Cause::IpcQueue, Cause::LockFutex, Cause::TimerSleep] {
+            let (cause, timer) = told(cause, Some("futex"), &sleeps).unwrap();
+            assert_eq!(cause, Cause::TimerSleep);
+            assert_eq!(timer.detail.sleeps, Some(SleepsBy::KernelSleep));
+        }
         let lock = Some((Cause::LockFutex, "a Mutex of Ruby".to_owned()));
         for cause in [Cause::IpcQueue, Cause::LockFutex, Cause::TimerSleep] {
             assert_eq!(of(cause, "synchronize"), lock);

@@ -13,8 +13,8 @@ use holdup_evidence::{Call, Frame, Ns, ThreadId};
 use holdup_jvm::Running;
 use holdup_proc::blocking::{self, Reader};
 use holdup_proc::{Root, clocks, memory, tasks};
-use holdup_runtimes::interpreted::{Interpreted as Read, Interpreter, Refused, Thread};
-use holdup_runtimes::python::{AwaitedLock, Held};
+use holdup_runtimes::interpreted::{AwaitedLock, Interpreted as Read, Interpreter, Refused, Thread};
+use holdup_runtimes::python::Held;
 use holdup_symbols::ProcessKey;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -443,18 +443,16 @@ impl Child {
             };
             let from = clocks::monotonic();
             let read = interpreter.frames_of(thread);
-            let (lock, tasks) = match (&read, interpreter.python(), thread.python()) {
-                (Ok(frames), Some(python), Some(thread)) => {
+            let (lock, tasks) = match &read {
+                Ok(frames) => {
                     let word = tasks::call(&self.root, tid).filter(|call| is_futex(call.number));
-                    let lock = word.and_then(|call| {
-                        let all: Vec<_> = listed.threads.values().filter_map(|one| one.python()).collect();
-                        let lock = python.awaited_lock(thread, call.args[0], frames, &all);
-                        lock.ok().flatten()
-                    });
-                    let busy = keeps_event_loop(frames);
-                    (lock, busy.then(|| python.tasks_of_busy_loops().ok()).flatten())
+                    let all: Vec<Thread> = listed.threads.values().copied().collect();
+                    let lock = interpreter.awaited_lock(thread, word.map(|call| call.args[0]), frames, &all);
+                    let python = interpreter.python().filter(|_| keeps_event_loop(frames));
+                    let tasks = python.and_then(|python| python.tasks_of_busy_loops().ok());
+                    (lock.ok().flatten(), tasks)
                 }
-                _ => (None, None),
+                Err(_) => (None, None),
             };
             let to = clocks::monotonic();
             // It has ended, or is another thread of the interpreter's by now: one that ran may leave what it was behind.

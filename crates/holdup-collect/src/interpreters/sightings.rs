@@ -5,7 +5,7 @@
 //! while a wait began or ended, is no wait's.
 
 use holdup_evidence::{Ns, Seq, ThreadId, UserStackId, Wait};
-use holdup_runtimes::python::AwaitedLock;
+use holdup_runtimes::interpreted::AwaitedLock;
 use holdup_symbols::Interpreted;
 use std::collections::{HashMap, VecDeque};
 

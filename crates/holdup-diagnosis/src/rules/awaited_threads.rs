@@ -65,6 +65,7 @@ impl Awaited<'_> {
             Primitive::ThreadEnd => format!("{who} for the end of another thread"),
             Primitive::Future if held => format!("{who} for a future that no thread has set yet"),
             Primitive::Future => format!("{who} for a future that another thread sets"),
+            Primitive::Queue => format!("{who} for a queue that another thread fills or empties"),
             Primitive::ReadWriteLock => format!("{who} for a reader-writer lock"),
             Primitive::Mutex => format!("{who} for a mutex"),
         }
@@ -144,6 +145,9 @@ impl Awaited<'_> {
             Primitive::Future => &[
                 "find the thread that has the promise, and what blocks it: a promise that is kept and never \
                  set is never fulfilled",
+            ],
+            Primitive::Queue => &[
+                "find the thread that should put something in or take something out, and what blocks that thread",
             ],
             Primitive::ThreadEnd => &["look at what that thread waits for"],
             Primitive::ReadWriteLock | Primitive::Mutex => {

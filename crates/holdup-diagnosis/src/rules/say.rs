@@ -3,6 +3,7 @@
 //! Names come from observed programs and are passed on as they are; views make them printable.
 
 use super::{Run, Waits, clock_of};
+use holdup_attribution::attribution::choose;
 pub(crate) use holdup_evidence::units::bytes;
 pub use holdup_evidence::units::{duration, share as percent};
 use holdup_evidence::{Cause, Frame};
@@ -180,6 +181,14 @@ pub(super) fn how_known(how: HowKnown) -> &'static str {
 /// Of somebody who was never seen to do anything.
 pub(super) const NOT_OBSERVED: &str = "is not part of the run and was not observed";
 
+/// The function of the program in which the one in the way stood, where its source is known.
+pub(super) fn stands(holder: &Holder) -> Option<String> {
+    let asking = choose(&holder.stack);
+    let mut frames = holder.stack.iter();
+    let frame = frames.find(|frame| asking.named && frame.symbol == asking.frame)?;
+    frame.file.is_some().then(|| place(frame))
+}
+
 /// What the one in the way did meanwhile.
 pub(super) fn meanwhile(holder: &Holder) -> Evidence {
     let doing = match holder.doing {
@@ -187,7 +196,14 @@ pub(super) fn meanwhile(holder: &Holder) -> Evidence {
         Some(Cause::NetAccept | Cause::Idle) if holder.how_known == HowKnown::SocketPeer => {
             "accepts clients with this thread; the thread that has the request is not known".to_owned()
         }
-        Some(cause) => format!("was mostly {} ({cause})", cause.phrase()),
+        Some(cause) => {
+            let place = stands(holder).map(|place| format!(", in {place}"));
+            format!(
+                "was mostly {} ({cause}){}",
+                cause.phrase(),
+                place.unwrap_or_default()
+            )
+        }
         None => NOT_OBSERVED.to_owned(),
     };
     Evidence::new(

@@ -180,6 +180,8 @@ closed! {
     pub enum SleepsBy {
         /// That of Java.
         ThreadSleep = "Thread.sleep",
+        /// That of Ruby.
+        KernelSleep = "Kernel#sleep",
     }
 
     /// What a call that makes a process copies for it.

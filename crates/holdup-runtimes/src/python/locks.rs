@@ -6,8 +6,8 @@
 //! threads seem to have it.
 
 use super::{Interpreter, PythonFrame, Thread, Unread};
+use crate::interpreted::{AwaitedLock, LockKind};
 use crate::memory::Source;
-use serde::{Deserialize, Serialize};
 
 /// Innermost frames of a waiter in which the lock is looked for: the library's own are among them.
 const WAITER_FRAMES_MAX: usize = 6;
@@ -37,40 +37,6 @@ const OF_SEMAPHORE: usize = 1;
 /// Files of the library whose functions make threads wait.
 const FILES: [&str; 2] = ["threading.py", "queue.py"];
 
-/// Which kind of lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum LockKind {
-    /// `threading.Lock`: a thread that has it cannot take it again.
-    Lock,
-    /// `threading.RLock`.
-    RLock,
-    /// `threading.Semaphore`.
-    Semaphore,
-}
-
-impl LockKind {
-    /// As Python calls it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            LockKind::Lock => "threading.Lock",
-            LockKind::RLock => "threading.RLock",
-            LockKind::Semaphore => "threading.Semaphore",
-        }
-    }
-}
-
-/// A lock that a thread waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AwaitedLock {
-    /// Which kind.
-    pub kind: LockKind,
-    /// The address of the object.
-    pub address: u64,
-    /// Who has it: a thread id in its own pid namespace.
-    pub owner: Option<u32>,
-}
-
 impl<S: Source> Interpreter<S> {
     /// The lock that a thread waits for, which sleeps on this word with these frames. `all`: the threads that there are.
     ///
@@ -96,16 +62,16 @@ impl<S: Source> Interpreter<S> {
         let Some(kind) = purpose(frames, recursive) else {
             return Ok(None);
         };
-        let (address, owner) = match kind {
-            LockKind::RLock => (address, self.noted_owner(address, all)),
-            LockKind::Lock => (address, self.owner(all, address)),
+        let (address, owner) = if kind == LockKind::RLock {
+            (address, self.noted_owner(address, all))
+        } else if kind == LockKind::Semaphore {
             // Whoever entered the semaphore has one of its places.
-            LockKind::Semaphore => {
-                let frame = waiter.get(OF_SEMAPHORE);
-                let semaphore = frame.and_then(|frame| self.first_variable(*frame));
-                let semaphore = semaphore.ok_or(Unread::Torn)?;
-                (semaphore, self.owner(all, semaphore))
-            }
+            let frame = waiter.get(OF_SEMAPHORE);
+            let semaphore = frame.and_then(|frame| self.first_variable(*frame));
+            let semaphore = semaphore.ok_or(Unread::Torn)?;
+            (semaphore, self.owner(all, semaphore))
+        } else {
+            (address, self.owner(all, address))
         };
         Ok(Some(AwaitedLock { kind, address, owner }))
     }

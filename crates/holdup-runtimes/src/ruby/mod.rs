@@ -5,6 +5,7 @@
 
 mod code;
 mod frames;
+mod locks;
 mod objects;
 mod state;
 mod threads;

@@ -45,6 +45,8 @@ pub(super) enum Kind {
     Method,
     /// A method's or block's code.
     Code,
+    /// A structure of C.
+    Data,
 }
 
 impl Kind {
@@ -52,6 +54,7 @@ impl Kind {
         Some(match (flags & KIND, (flags >> OWN_SHIFT) & OWN) {
             (0x05, _) => Kind::Text,
             (0x07, _) => Kind::Array,
+            (0x0c, _) => Kind::Data,
             (0x1a, 2) => Kind::Variables,
             (0x1a, 6) => Kind::Method,
             (0x1a, 7) => Kind::Code,

@@ -1,5 +1,7 @@
 //! Interpreters that a test has written down, whole and damaged.
 
+mod locks;
+
 use super::{Interpreter, Place, Refused, RubyFrame, Thread, Unread, Version, evaluates, may_be_in};
 use crate::memory::Written;
 

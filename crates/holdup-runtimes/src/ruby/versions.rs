@@ -116,6 +116,8 @@ pub(super) struct Layout {
     pub(super) thread_interpreter: u64,
     pub(super) thread_context: u64,
     pub(super) identity: Identity,
+    /// In a thread: the `Mutex` that it waits for. The first of those that it has is behind that.
+    pub(super) locking: u64,
     /// In an execution context: its thread.
     pub(super) context_thread: u64,
     /// Bytes of a control frame.
@@ -156,6 +158,7 @@ const LAYOUTS: [Layout; 4] = [
         thread_interpreter: 24,
         thread_context: 32,
         identity: Identity::Pthread(72),
+        locking: 248,
         context_thread: 56,
         frame: 56,
         lines: lines(120, 8, true),
@@ -171,6 +174,7 @@ const LAYOUTS: [Layout; 4] = [
         thread_interpreter: 32,
         thread_context: 40,
         identity: Identity::Both(80, 88),
+        locking: 264,
         context_thread: 48,
         frame: 64,
         lines: lines(120, 12, true),
@@ -186,6 +190,7 @@ const LAYOUTS: [Layout; 4] = [
         thread_interpreter: 32,
         thread_context: 48,
         identity: Identity::Behind(40, 16, 24),
+        locking: 344,
         context_thread: 48,
         frame: 56,
         lines: lines(112, 12, false),
@@ -201,6 +206,7 @@ const LAYOUTS: [Layout; 4] = [
         thread_interpreter: 32,
         thread_context: 48,
         identity: Identity::Behind(40, 16, 24),
+        locking: 344,
         context_thread: 48,
         frame: 56,
         lines: lines(112, 12, false),

@@ -239,7 +239,7 @@ fn asked_by(sheet: &mut Sheet, wait: &Wait) {
     let module = wait.asker.module.as_deref().filter(within);
     let mut body = vec![sheet.name(frame).paint(Paint::Bold)];
     body.extend(module.map(|module| sheet.name(module).after(2)));
-    body.extend(script_line(&wait.asker.stack, frame).map(|line| sheet.name(&line).after(2)));
+    body.extend(source_line(&wait.asker.stack, frame).map(|line| sheet.name(&line).after(2)));
     for name in callers(&wait.asker.stack, frame) {
         body.push(sheet.name(&format!("←  {name}")).after(2));
     }
@@ -259,9 +259,9 @@ fn is_script(language: Language) -> bool {
     )
 }
 
-/// File and line of an asker in a script.
-fn script_line(stack: &[StackFrame], asker: &str) -> Option<String> {
-    let mut frames = stack.iter().filter(|frame| is_script(frame.language));
+/// File and line of an asker, where its source is known.
+fn source_line(stack: &[StackFrame], asker: &str) -> Option<String> {
+    let mut frames = stack.iter();
     let frame = frames.find(|frame| frame.symbol.as_deref() == Some(asker))?;
     let file = frame.file.as_deref()?.rsplit('/').next()?;
     Some(match frame.line {
@@ -515,7 +515,7 @@ fn words_column(sheet: &Sheet) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{callers, script_line};
+    use super::{callers, source_line};
     use holdup_evidence::Language;
     use holdup_model::report::StackFrame;
 
@@ -542,10 +542,10 @@ mod tests {
             frame("PyEval_EvalCode", None),
         ];
         assert_eq!(
-            script_line(&stack, "Shop.prices").as_deref(),
+            source_line(&stack, "Shop.prices").as_deref(),
             Some("prices.py:41")
         );
-        assert_eq!(script_line(&stack, "sock_recv"), None);
+        assert_eq!(source_line(&stack, "sock_recv"), None);
         assert_eq!(callers(&stack, "Shop.prices"), ["main"]);
         assert_eq!(callers(&stack, "sock_recv")[0], "Shop.prices");
     }

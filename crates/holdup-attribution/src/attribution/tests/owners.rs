@@ -221,11 +221,17 @@ fn told_of(kind: RuntimeLockKind, owner: Option<u32>, source: RuntimeLockSource)
     };
     let wait = scene.wait(0, Cause::LockFutex, 100, By::Thread(1, WRITE));
     wait.holder = Some(LockHolder::Runtime(lock));
+    // What the stack tells is less than what the runtime does.
+    scene.asked(0, "take_gil", 100);
     for id in 0..3 {
         scene.end(id);
     }
     let run = scene.attributed();
-    let row = row(&run, 0, Cause::LockMonitor);
+    let cause = match kind {
+        RuntimeLockKind::Queued => Cause::LockFutex,
+        _ => Cause::LockMonitor,
+    };
+    let row = row(&run, 0, cause);
     let first = &row.holders[0];
     (row.resource.name.clone(), first.name.tid, first.how_known)
 }
@@ -249,6 +255,8 @@ fn a_runtimes_lock_has_a_name_and_the_owner_that_the_runtime_tells() {
     let class = "class com.shop.Till to be initialised".to_owned();
     let told = told_of(RuntimeLockKind::Class, Some(101), source);
     assert_eq!(told, (class, 101, HowKnown::Vmstructs));
+    let told = told_of(RuntimeLockKind::Queued, Some(101), source);
+    assert_eq!(told, ("com.shop.Till@a".to_owned(), 101, HowKnown::Interpreter));
 }
 
 /// `futex`.

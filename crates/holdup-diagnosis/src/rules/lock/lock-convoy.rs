@@ -447,10 +447,17 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
         return None;
     }
     let main = queue.main();
-    let worst = owners.first().copied().or(holders.first())?;
+    let candidate = candidate(queue, &holders).filter(|_| owners.is_empty());
+    let worst = owners.first().copied().or(candidate).or(holders.first())?;
     let threads = threads(queue);
     let who = say::name_or(&main.asker.name.process, "the program");
-    let title = format!("{threads} threads of {who} queue for one lock");
+    let title = match candidate {
+        Some(candidate) => format!(
+            "{threads} threads of {who} queue for one lock, which {} seems to have had",
+            say::who(&candidate.name)
+        ),
+        None => format!("{threads} threads of {who} queue for one lock"),
+    };
     let name = main
         .resource
         .detail
@@ -471,11 +478,12 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
         held.join(", ")
     );
     // Whoever lets the lock go has mostly waited in the queue itself before: what he does with it is what the path goes through.
-    let inside = between(run, queue).filter(|_| owners.is_empty());
+    let inside = between(run, queue).filter(|_| owners.is_empty() && candidate.is_none());
     let finding = RULE
         .finding(Severity::Warning, title, queue)
         .and(Evidence::new(text, say::how_known(worst.how_known)))
         .and(inside.as_ref().map_or_else(|| say::meanwhile(worst), with_it))
+        .and_if(candidate.map(without_waiting))
         .and_if(say::clock(run, queue))
         .confidence(if owners.is_empty() {
             Confidence::Suspect
@@ -495,6 +503,28 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
     Some(finding.remedy(Remedy::safe(shorten)).remedy(Remedy::pointless(
         "more threads: each one waits in the same queue",
     )))
+}
+
+/// Of a lock without an owner: the one thread that let it go and never waited for it, if somebody waited for about as long as anybody until it
+/// did. It had the lock before all who waited; what they did with it afterwards was short.
+fn candidate<'a>(queue: &Waits<'_>, holders: &'a [Holder]) -> Option<&'a Holder> {
+    let pid = queue.main().asker.name.pid;
+    let tids: BTreeSet<u32> = queue.iter().map(|wait| wait.asker.name.tid).collect();
+    let mut others = holders.iter().filter(|holder| !tids.contains(&holder.name.tid));
+    let (Some(only), None) = (others.next(), others.next()) else {
+        return None;
+    };
+    let waited_long = only.ns.saturating_mul(2) >= queue.longest().max;
+    (waited_long && only.name.pid == pid && only.how_known == HowKnown::Waker).then_some(only)
+}
+
+fn without_waiting(candidate: &Holder) -> Evidence {
+    let text = format!(
+        "{} is a candidate for its holder: it let the lock go without having waited for it, and the others waited for that; the lock itself \
+         notes no owner",
+        say::who(&candidate.name)
+    );
+    Evidence::new(text, say::how_known(candidate.how_known))
 }
 
 /// What the path mostly went through in the threads of a queue while others of them waited: cause, time, and who asked.

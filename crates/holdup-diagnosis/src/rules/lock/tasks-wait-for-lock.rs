@@ -1,10 +1,11 @@
 //! Tasks of a language runtime wait for a lock of the program, at a first look and at a last. No thread waits for it.
 
 use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, duration, say};
-use holdup_evidence::{Cause, Ns, TaskRuntime};
+use holdup_evidence::{Cause, Frame, Ns, TaskRuntime};
+use holdup_knowledge::go;
 use holdup_model::attributed::{Asker, Resource, ResourceKind, Task, TaskState, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Time between the two looks below which a task that stands in one place has merely been met there twice, nanoseconds.
 const MIN_STOOD_NS: Ns = 1_000_000_000;
@@ -86,11 +87,63 @@ fn has_it(run: &Run<'_>, tasks: &[&Task]) -> Evidence {
             );
             Evidence::new(text, source)
         }
-        None => Evidence::new(
-            "who has the lock is not known: the runtime does not note it",
-            source,
-        ),
+        None => {
+            let candidates = candidates(&run.attributed.tasks, tasks);
+            let named: Vec<String> = candidates.iter().take(MAX_PLACES).map(|task| doing(task)).collect();
+            match named.as_slice() {
+                [] => Evidence::new(
+                    "who has the lock is not known: the runtime does not note it",
+                    source,
+                ),
+                named => Evidence::new(
+                    format!(
+                        "the runtime does not note who has the lock; {}, in a method of the same object's type: {}",
+                        match candidates.len() {
+                            1 => "one task is a candidate".to_owned(),
+                            count => format!("{count} tasks are candidates"),
+                        },
+                        named.join("; ")
+                    ),
+                    "the methods in which tasks stand",
+                ),
+            }
+        }
     }
+}
+
+/// What a candidate does: `main.askExchange (main.go:21) in main.(*Cache).refresh, waiting for a descriptor`.
+fn doing((task, method): &(&Task, &Frame)) -> String {
+    let own = task.place.as_ref().is_some_and(|place| place.symbol == method.symbol);
+    let method = match own {
+        true => String::new(),
+        false => format!(", called by {}", say::place(method)),
+    };
+    let what = match task.resource.name.as_str() {
+        "" => task.cause.phrase().to_owned(),
+        what => format!("waiting for {what}"),
+    };
+    format!("{}{method}, {what}", place(task))
+}
+
+/// Tasks that may have the lock for which others wait in methods of one type: those that wait for something else in a method of that type.
+/// Other objects of the type have locks of their own, so these are candidates and no more.
+fn candidates<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<(&'a Task, &'a Frame)> {
+    let types: BTreeSet<&str> = waiting
+        .iter()
+        .filter_map(|task| go::receiver(task.place.as_ref()?.symbol.as_deref()?))
+        .collect();
+    let (Some(wanted), 1, Some(pid)) = (types.first(), types.len(), waiting.first().map(|task| task.pid)) else {
+        return Vec::new();
+    };
+    let elsewhere = all
+        .iter()
+        .filter(|task| task.pid == pid && !task.lock && task.state != TaskState::Idle);
+    elsewhere
+        .filter_map(|task| {
+            let of_type = |frame: &&Frame| frame.symbol.as_deref().and_then(go::receiver) == Some(*wanted);
+            Some((task, task.stack.iter().find(of_type)?))
+        })
+        .collect()
 }
 
 fn finding(run: &Run<'_>, tasks: &[&Task]) -> Finding {

@@ -1,0 +1,152 @@
+//! Functions of Rust programs: whose they are.
+//!
+//! The problem: a program's standard library and the crates that it uses are compiled into it, so the module says nothing of whose a
+//! function is; and identical functions share one address, so a name of the standard library may be another one's. The choice: by the
+//! source file where there is debug information, else by the crate in the name.
+
+use holdup_evidence::{Frame, Language};
+
+/// Crates of the toolchain.
+const OWN_CRATES: [&str; 5] = ["std", "core", "alloc", "proc_macro", "test"];
+
+/// What the compiler's own functions begin with.
+const COMPILERS: [&str; 3] = ["__rust_", "rust_", "_R"];
+
+/// Functions that are in the stack of each thread or main function of Rust.
+const BEGINS: [&str; 3] = [
+    "std::rt::lang_start",
+    "std::sys::backtrace::__rust_begin_short_backtrace",
+    "std::sys_common::backtrace::__rust_begin_short_backtrace",
+];
+
+/// Source files of Rust.
+const SOURCE: &str = ".rs";
+
+/// Where the toolchain was built, and where it keeps its sources.
+const TOOLCHAIN: [&str; 2] = ["/rustc/", "/rustlib/src/rust/"];
+
+/// Folders of fetched crates: by the package manager from a registry or a repository, and kept beside the program.
+const FETCHED: [&str; 3] = ["/registry/src/", "/git/checkouts/", "/vendor/"];
+
+/// Whether a stack is of a Rust program, whose frames have names.
+#[must_use]
+pub fn is_rust(stack: &[Frame]) -> bool {
+    stack.iter().any(|frame| {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        frame.language == Language::Native
+            && (in_rust(frame) || BEGINS.iter().any(|begin| symbol.starts_with(begin)))
+    })
+}
+
+/// Whether a function of a Rust program is of the toolchain or of a fetched crate.
+#[must_use]
+pub fn of_library(frame: &Frame) -> bool {
+    let symbol = frame.symbol.as_deref().unwrap_or_default();
+    if COMPILERS.iter().any(|begin| symbol.starts_with(begin)) {
+        return true;
+    }
+    match frame.file.as_deref().filter(|_| in_rust(frame)) {
+        Some(file) => {
+            let places = TOOLCHAIN.iter().chain(&FETCHED);
+            places.into_iter().any(|place| file.contains(place))
+        }
+        None => of_toolchain(symbol),
+    }
+}
+
+/// Whether a function is of the toolchain, by its name: `std::fs::read`, `<alloc::vec::Vec<T> as core::clone::Clone>::clone`. What a program
+/// implements is its own: `<shop::Cart as core::clone::Clone>::clone`.
+fn of_toolchain(symbol: &str) -> bool {
+    let first = symbol.trim_start_matches(['<', '&', '*', '[', '(']);
+    let first = ["mut ", "const ", "dyn "]
+        .iter()
+        .fold(first, |name, word| name.strip_prefix(word).unwrap_or(name));
+    let (begin, path) = first.split_once("::").unwrap_or((first, ""));
+    // What is implemented for any type, or for one of the language's own.
+    let implemented = || {
+        let (_, of) = first.split_once(" as ")?;
+        of.split("::").next()
+    };
+    let name = match begin.split_once(" as ") {
+        Some(_) => implemented().unwrap_or(begin),
+        None => begin,
+    };
+    !path.is_empty() && OWN_CRATES.contains(&name)
+}
+
+fn in_rust(frame: &Frame) -> bool {
+    frame.file.as_deref().is_some_and(|file| file.ends_with(SOURCE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_rust, of_library};
+    use holdup_evidence::Frame;
+
+    fn frame(symbol: &str, file: Option<&str>) -> Frame {
+        Frame {
+            symbol: Some(symbol.to_owned()),
+            module: Some("shop".to_owned()),
+            file: file.map(str::to_owned),
+            ..Frame::default()
+        }
+    }
+
+    #[test]
+    fn functions_of_the_toolchain_and_of_fetched_crates_are_told_by_their_files() {
+        let std = "/rustc/59807616e1fa/library/std/src/sys/net/connection/socket/mod.rs";
+        let installed =
+            "/home/me/.rustup/toolchains/stable/lib/rustlib/src/rust/library/core/src/ops/function.rs";
+        let registry = "/home/me/.cargo/registry/src/index-1949cf8c6b5b557f/tokio-1.40.0/src/net/tcp.rs";
+        for file in [std, installed, registry, "/srv/shop/vendor/hyper/src/proto.rs"] {
+            assert!(of_library(&frame("shop::looks_like_mine", Some(file))), "{file}");
+        }
+        let own = frame("std::net::looks_like_std", Some("/srv/shop/src/main.rs"));
+        assert!(!of_library(&own));
+        // A function that is the same as one of the program's may be shown with its name.
+        assert!(!of_library(&frame(
+            "<std::net::udp::UdpSocket>::recv",
+            Some("src/bank.rs")
+        )));
+    }
+
+    #[test]
+    fn without_debug_information_the_crate_in_the_name_tells() {
+        for symbol in [
+            "std::thread::sleep",
+            "<std::sys::sync::mutex::futex::Mutex>::lock_contended",
+            "<alloc::boxed::Box<dyn core::ops::function::FnOnce<(), Output = ()>> as core::ops::function::FnOnce<()>>::call_once",
+            "<&dyn core::ops::function::Fn<(), Output = i32> as core::ops::function::FnOnce<()>>::call_once",
+            "<&mut T as core::fmt::Display>::fmt",
+            "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+            "__rust_try",
+        ] {
+            assert!(of_library(&frame(symbol, None)), "{symbol}");
+        }
+        for symbol in [
+            "shop::Cart::pay",
+            "<shop::Cart as core::fmt::Display>::fmt",
+            "<shop::Cart as std::io::Read>::read",
+            "standard::run",
+            "std",
+            "main",
+        ] {
+            assert!(!of_library(&frame(symbol, None)), "{symbol}");
+        }
+    }
+
+    #[test]
+    fn a_rust_program_is_told_by_a_source_or_by_how_it_begins() {
+        assert!(is_rust(&[frame("shop::pay", Some("src/main.rs"))]));
+        assert!(is_rust(&[
+            frame("pay", None),
+            frame("std::rt::lang_start::{{closure}}", None)
+        ]));
+        let c_plus_plus = [
+            frame("std::thread::join()", None),
+            frame("main", Some("/srv/main.cc")),
+        ];
+        assert!(!is_rust(&c_plus_plus));
+        assert!(!is_rust(&[]));
+    }
+}
