@@ -187,13 +187,26 @@ pub(super) fn meanwhile(holder: &Holder) -> Evidence {
         Some(Cause::NetAccept | Cause::Idle) if holder.how_known == HowKnown::SocketPeer => {
             "accepts clients with this thread; the thread that has the request is not known".to_owned()
         }
-        Some(cause) => format!("was mostly {} ({cause})", cause.phrase()),
+        Some(cause) => format!("was mostly {} ({cause}){}", cause.phrase(), stands(holder)),
         None => NOT_OBSERVED.to_owned(),
     };
     Evidence::new(
         format!("{} {doing}", who_with_pid(&holder.name)),
         how_known(holder.how_known),
     )
+}
+
+/// Where in its own code it stood: ` in Feed.load (Feed.java:11)`. Of one that only ended a wait, or that rests, that says nothing.
+fn stands(holder: &Holder) -> String {
+    let tells = holder.how_known.holds() && holder.doing != Some(Cause::Idle);
+    match holder
+        .place
+        .as_ref()
+        .filter(|place| tells && place.line.is_some())
+    {
+        Some(place) => format!(", in {}", self::place(place)),
+        None => String::new(),
+    }
 }
 
 /// The end of the chain of the costliest wait, where it goes further than the one in the way.
