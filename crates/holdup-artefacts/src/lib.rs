@@ -334,6 +334,7 @@ fn holder(calls: &Calls, cause: Cause, (tid, ns): &(u32, Ns)) -> Holder {
         doing: mostly.map(|(_, cause)| cause),
         ns: *ns,
         stack: Vec::new(),
+        place: None,
     }
 }
 

@@ -45,6 +45,7 @@ pub mod selection;
 mod serving;
 mod sessions;
 mod set_aside;
+mod virtual_threads;
 
 pub use allowed::to_trace as allowed_to_trace;
 pub use attach::{EndedBefore, Kept, Notice, attach};

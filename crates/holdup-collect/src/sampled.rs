@@ -226,7 +226,7 @@ impl Sampling {
             count: shortfall.threads,
             ns: 0,
         });
-        let parked = self.stacks.parked();
+        let parked = self.stacks.parked(&self.machines.machines());
         self.not_measured.extend(parked.not_measured);
         self.not_measured.extend(self.stacks.refused_interpreters());
         let user_stacks = self.stacks.finish();

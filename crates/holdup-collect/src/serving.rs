@@ -84,7 +84,9 @@ fn namespace(sockets: &Sockets, addresses: &mut Vec<SocketAddress>) -> Namespace
     let listening = sockets.tcp.iter().filter(|socket| socket.listens);
     let listening: Vec<SocketAddr> = listening.map(|socket| socket.local).collect();
     let ports: HashSet<u16> = listening.iter().map(SocketAddr::port).collect();
+    // Where a tool may ask a Java virtual machine, nobody is served.
     let listening_paths = sockets.unix.values().filter(|socket| socket.listens);
+    let listening_paths = listening_paths.filter(|socket| !holdup_jvm::attach::is_for_tools(&socket.path));
     let paths: HashSet<&str> = listening_paths.map(|socket| socket.path.as_str()).collect();
     let tcp = sockets
         .tcp

@@ -15,6 +15,8 @@ pub enum TaskRuntime {
     Go,
     /// Tasks of Python's `asyncio`.
     Asyncio,
+    /// Virtual threads of Java.
+    Java,
 }
 
 /// What the runtime says that a task does.

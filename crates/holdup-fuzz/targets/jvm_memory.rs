@@ -70,6 +70,7 @@ pub(crate) fn run(bytes: &[u8]) {
             let walk = machine.walk(registers, interrupted, bytes, at);
             assert!(walk.is_none_or(|walk| walk.frames.len() < 1 << 20));
             let _ = machine.locks();
+            let _ = machine.virtuals(at);
         };
         ask(&before, false, 0);
         changed.store(true, Ordering::Relaxed);

@@ -99,6 +99,12 @@ pub struct Question {
     pub options: Option<Vec<String>>,
 }
 
+/// Whether a listening socket is where a JVM answers tools, by its path.
+#[must_use]
+pub fn is_for_tools(path: &str) -> bool {
+    files::is_socket(path)
+}
+
 /// How long a dump would stop a JVM.
 #[must_use]
 pub fn estimate(threads: u32, java: Option<u32>) -> Ns {

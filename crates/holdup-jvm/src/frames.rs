@@ -53,6 +53,8 @@ pub(crate) struct Stack<'a> {
     pub(crate) bytes: StackBytes<'a>,
     /// When.
     pub(crate) at: Ns,
+    /// It is a virtual thread's, in the heap: frame pointers of interpreted code count words from where they are kept.
+    pub(crate) in_heap: bool,
 }
 
 /// What a walk came to.
@@ -148,11 +150,30 @@ impl<S: Source> Walker<'_, S> {
             .methods
             .frame(self.memory, self.layout, method, bytecode, stack.at)?;
         frames.push(frame);
+        let ip = stack.bytes.word(rbp.checked_add(8)?)?;
+        // Interpreter and adapters move the caller's stack pointer; this is what it was.
+        let sender = below(SENDER_SP)?;
+        let sp = match stack.in_heap {
+            true => from_words(rbp, sender),
+            false => sender,
+        };
         Some(Registers {
-            ip: stack.bytes.word(rbp.checked_add(8)?)?,
-            // Interpreter and adapters move the caller's stack pointer; this is what it was.
-            sp: below(SENDER_SP)?,
-            saved: callers(stack.bytes.word(rbp), now),
+            ip,
+            sp,
+            saved: callers(self.link(stack, rbp, ip), now),
+        })
+    }
+
+    /// The frame pointer that is kept at an address for code that goes on at `ip`.
+    pub(crate) fn link(&mut self, stack: &Stack<'_>, at: u64, ip: u64) -> Option<u64> {
+        let kept = stack.bytes.word(at)?;
+        let mut interpreted = || {
+            self.interpreter()
+                .is_some_and(|(low, high)| (low..high).contains(&ip))
+        };
+        Some(match stack.in_heap && interpreted() {
+            true => from_words(at, kept),
+            false => kept,
         })
     }
 
@@ -217,10 +238,11 @@ impl<S: Source> Walker<'_, S> {
             return by_frame_pointer(now, &stack.bytes);
         }
         let sp = now.sp.checked_add(blob.frame_bytes)?;
+        let ip = stack.bytes.word(sp.checked_sub(8)?)?;
         Some(Registers {
-            ip: stack.bytes.word(sp.checked_sub(8)?)?,
+            ip,
             sp,
-            saved: callers(stack.bytes.word(sp.checked_sub(16)?), now),
+            saved: callers(self.link(stack, sp.checked_sub(16)?, ip), now),
         })
     }
 
@@ -241,6 +263,11 @@ impl<S: Source> Walker<'_, S> {
             saved: now.saved,
         })
     }
+}
+
+/// An address that is so many words, up or down, from another.
+fn from_words(from: u64, words: u64) -> u64 {
+    from.wrapping_add(words.wrapping_mul(8))
 }
 
 /// The registers of a caller of Java code: that keeps only rbp for it, and has its thread in the same register.

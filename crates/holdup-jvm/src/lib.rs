@@ -29,6 +29,7 @@ mod safepoints;
 mod scopes;
 pub mod structures;
 mod threads;
+mod virtuals;
 
 pub use frames::Walk;
 pub use itself::Itself;
@@ -37,6 +38,7 @@ pub use machines::{Look, Machines};
 pub use memory::{Memory, Running, Source};
 pub use monitors::{Found, How, Kind, Sighting};
 pub use safepoints::Operations;
+pub use virtuals::{Does, Virtual, Virtuals};
 
 /// `…/libjvm.so`, whatever its folder: who has that mapped is a Java virtual machine.
 #[must_use]

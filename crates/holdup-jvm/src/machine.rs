@@ -12,6 +12,7 @@ use crate::oops::Oops;
 use crate::safepoints::{Operations, Safepoints};
 use crate::structures::Structures as Tables;
 use crate::threads::{Fields, Names};
+use crate::virtuals::{self, Virtuals};
 use holdup_evidence::Ns;
 use holdup_symbols::{Registers, StackBytes};
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub struct Machine<S> {
     names: Names,
     /// Where it counts its operations; `None` where that was not looked for, or its library does not tell.
     safepoints: Option<Safepoints>,
+    /// Where its virtual threads are, once it has had any.
+    virtuals: Option<virtuals::Fields>,
 }
 
 #[derive(Debug)]
@@ -137,6 +140,7 @@ impl<S: Source> Machine<S> {
             methods: Methods::default(),
             names: Names::default(),
             safepoints: None,
+            virtuals: None,
         }
     }
 
@@ -157,7 +161,15 @@ impl<S: Source> Machine<S> {
             code: &mut self.code,
             methods: &mut self.methods,
         };
-        let mut walk = walker.walk(from, interrupted, &Stack { bytes, at });
+        let mut walk = walker.walk(
+            from,
+            interrupted,
+            &Stack {
+                bytes,
+                at,
+                in_heap: false,
+            },
+        );
         walk.name = walk.thread.and_then(|thread| self.name(thread, at));
         // Another question may be long in coming.
         self.memory.forget();
@@ -185,6 +197,29 @@ impl<S: Source> Machine<S> {
         let found = heap.and_then(|heap| look(heap, &mut self.memory));
         self.memory.forget();
         found.unwrap_or_default()
+    }
+
+    /// Its virtual threads; `None` where it has none, or they can't be read. `at`: now.
+    pub fn virtuals(&mut self, at: Ns) -> Option<Virtuals> {
+        self.memory.forget();
+        self.begin()?;
+        let known = self.known.as_mut()?;
+        known.find_heap(&mut self.memory);
+        let heap = known.heap.as_ref()?;
+        if self.virtuals.is_none() {
+            self.virtuals =
+                virtuals::Fields::read(&mut self.memory, &known.tables, &known.layout, &heap.oops);
+        }
+        let fields = self.virtuals.as_ref()?;
+        let mut walker = Walker {
+            memory: &mut self.memory,
+            layout: &known.layout,
+            code: &mut self.code,
+            methods: &mut self.methods,
+        };
+        let found = fields.all(&mut walker, &heap.oops, &heap.threads, at);
+        self.memory.forget();
+        Some(found)
     }
 
     /// What it has stopped its threads for.

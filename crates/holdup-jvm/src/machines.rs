@@ -15,6 +15,7 @@ use crate::memory::Running;
 use crate::monitors::{Found, Sighting};
 use crate::safepoints::Operations;
 use crate::structures::SYMBOLS;
+use crate::virtuals::Virtuals;
 use holdup_detached::{Bytes, Failed};
 use holdup_evidence::{Frame, Ns};
 use holdup_proc::blocking::{self, Reader as Child};
@@ -98,6 +99,7 @@ enum Question {
     Walk(Place),
     Operations,
     Itself,
+    Virtuals,
     Locks,
 }
 
@@ -131,6 +133,7 @@ enum Answer {
     Walk(Option<WalkFound>),
     Operations(Option<Operations>),
     Itself(Option<Itself>),
+    Virtuals(Option<Virtuals>),
     Locks {
         from: Ns,
         to: Ns,
@@ -237,12 +240,26 @@ impl Machines {
         }
     }
 
+    /// The virtual threads of a process's machine, if it answers in time.
+    pub fn virtuals(&self, pid: u32, until: Instant) -> Option<Virtuals> {
+        match self.asked_within(pid, Question::Virtuals, until, true)? {
+            Answer::Virtuals(virtuals) => virtuals,
+            _ => None,
+        }
+    }
+
     fn asked_of(&self, pid: u32, question: Question, until: Instant) -> Option<Answer> {
+        self.asked_within(pid, question, until, false)
+    }
+
+    /// `long`: for a question that takes longer than others, and is asked once.
+    fn asked_within(&self, pid: u32, question: Question, until: Instant, long: bool) -> Option<Answer> {
         let mut readers = self.readers();
         let Readers { of, looks, limit, .. } = &mut *readers;
         let (process, reader) = of.iter_mut().find(|(_, reader)| reader.pid == pid)?;
         let left = until.saturating_duration_since(Instant::now());
-        reader.ask(*process, question, left.min(*limit), looks)
+        let limit = if long { left } else { left.min(*limit) };
+        reader.ask(*process, question, limit, looks)
     }
 
     /// Whether the structures of a process's machine can be read; `None` where it has none that can be asked.
@@ -386,7 +403,7 @@ impl Reader {
     /// Takes an answer, of whatever kind; gives back all but what a look at locks came to.
     fn take(&mut self, process: ProcessKey, answer: Answer, looks: &mut Vec<Look>) -> Option<Answer> {
         match answer {
-            Answer::Walk(_) | Answer::Operations(_) | Answer::Itself(_) => {
+            Answer::Walk(_) | Answer::Operations(_) | Answer::Itself(_) | Answer::Virtuals(_) => {
                 self.owed = self.owed.saturating_sub(1);
                 Some(answer)
             }
@@ -453,6 +470,7 @@ fn answer(machine: &mut Machine<Running>, question: Question) -> Answer {
         }
         Question::Operations => Answer::Operations(machine.operations()),
         Question::Itself => Answer::Itself(machine.itself()),
+        Question::Virtuals => Answer::Virtuals(machine.virtuals(clocks::monotonic())),
         Question::Locks => {
             let (from, before) = (clocks::monotonic(), own_cpu());
             let found = machine.locks();

@@ -59,6 +59,21 @@ enum Class {
     },
 }
 
+/// An array of references.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Array {
+    first: u64,
+    pub(crate) length: u64,
+    each: u64,
+}
+
+impl Array {
+    /// Where a reference is.
+    pub(crate) fn place(&self, index: u64) -> Option<u64> {
+        self.first.checked_add(index.checked_mul(self.each)?)
+    }
+}
+
 /// How a class lists its fields.
 #[derive(Debug, Clone, Copy)]
 enum Fields {
@@ -298,6 +313,23 @@ impl Oops {
             String::from_utf16_lossy(&units)
         } else {
             text.into_iter().map(char::from).collect()
+        })
+    }
+
+    /// The places of an array of references.
+    pub(crate) fn references<S: Source>(&self, memory: &mut Memory<S>, array: u64) -> Option<Array> {
+        let length = memory.int(array.checked_add(self.array_length)?)?;
+        let first = array.checked_add(self.array_length)?.checked_add(4)?;
+        let each = if self.narrow.is_some() { 4 } else { 8 };
+        let aligned = self.array_aligned || each == 8;
+        Some(Array {
+            first: if aligned {
+                first.checked_next_multiple_of(8)?
+            } else {
+                first
+            },
+            length: u64::from(length),
+            each,
         })
     }
 

@@ -8,7 +8,7 @@
 #[path = "jdk/machine.rs"]
 mod machine;
 
-use holdup_jvm::Sighting;
+use holdup_jvm::{Does, Sighting};
 use machine::{Java, Told, jdks};
 
 /// Threads that the program starts, each in another wait.
@@ -97,7 +97,7 @@ fn frames_from_outside_are_those_that_the_machine_prints() {
     let mut different = Vec::new();
     for jdk in jdks() {
         for settings in SETTINGS {
-            let java = Java::start(&jdk, settings, "60");
+            let java = Java::start(&jdk, settings, "Waits", "60");
             let (all, differ) = compared(&java);
             println!("{}: {} of {all} frames agree", java.what, all - differ.len());
             assert!(all > 100, "{}: the program had too few frames: {all}", java.what);
@@ -105,4 +105,50 @@ fn frames_from_outside_are_those_that_the_machine_prints() {
         }
     }
     assert!(different.is_empty(), "{different:#?}");
+}
+
+/// Frames that the JDK's own tool leaves out: those that take a virtual thread off its carrier, that begin it, and of lambdas.
+fn is_hidden(frame: &str) -> bool {
+    let hidden = [
+        "java.lang.VirtualThread.yieldContinuation",
+        "java.lang.Thread.runWith",
+    ];
+    frame.contains("$$Lambda") || hidden.iter().any(|start| frame.starts_with(start))
+}
+
+/// Virtual threads came with JDK 21, which Debian 12 does not have; each later one that is here is tried.
+#[test]
+fn virtual_threads_stand_where_the_machine_says() {
+    for jdk in jdks() {
+        if !jdk.join("release").is_file() || machine::feature(&jdk) < 21 {
+            continue;
+        }
+        for settings in SETTINGS {
+            let java = Java::start(&jdk, settings, "Virtuals", "200");
+            let main = java.dump().into_iter().find(|(name, _)| name == "main").unwrap();
+            let seen = java.virtuals(main.1.nid);
+            let printed = java.dump_of_virtuals();
+            let (mut all, mut differ) = (0, Vec::new());
+            for (number, frames) in printed {
+                let one = seen.listed.iter().find(|one| one.id == number);
+                let one = one.unwrap_or_else(|| panic!("{}: #{number} is missing", java.what));
+                let begins = |frame: &&String| !frame.starts_with("java.lang.VirtualThread.run(");
+                let frames: Vec<String> = frames.into_iter().take_while(|frame| begins(&frame)).collect();
+                let seen = machine::java(&one.frames).into_iter();
+                let seen: Vec<String> = seen.filter(|frame| !is_hidden(frame)).collect();
+                all += frames.len();
+                // Of one that is mounted the frames are those up to the first that native code has called.
+                let same = match one.does {
+                    Does::Pinned => !seen.is_empty() && frames.starts_with(&seen),
+                    _ => seen == frames,
+                };
+                if !same {
+                    differ.push((number, one.does, frames, seen));
+                }
+            }
+            println!("{}: {all} frames, {} threads differ", java.what, differ.len());
+            assert!(all > 400, "{}: {all} frames", java.what);
+            assert!(differ.is_empty(), "{}: {differ:#?}", java.what);
+        }
+    }
 }

@@ -261,6 +261,25 @@ pub enum HowKnown {
     Waker,
 }
 
+impl HowKnown {
+    /// Whether it has what is waited for, and did not only end the wait.
+    #[must_use]
+    pub fn holds(self) -> bool {
+        matches!(
+            self,
+            HowKnown::MutexOwner
+                | HowKnown::PiFutex
+                | HowKnown::FileLock
+                | HowKnown::KernelLock
+                | HowKnown::RobustList
+                | HowKnown::Vmstructs
+                | HowKnown::Dump
+                | HowKnown::Monitor
+                | HowKnown::Interpreter
+        )
+    }
+}
+
 /// Who was in the way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Holder {
@@ -278,6 +297,9 @@ pub struct Holder {
     /// Its stack meanwhile, where one is known.
     #[serde(default)]
     pub stack: Vec<Frame>,
+    /// Where in the application's code that stack stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Frame>,
 }
 
 /// A wait for a lock or condition that no thread which there is could have ended.

@@ -426,6 +426,15 @@ pub struct Holder {
     pub doing: Option<Cause>,
     /// How much of the waits it was in the way of.
     pub ns: Ns,
+    /// Where in the application's code it stood meanwhile: the function.
+    #[serde(default)]
+    pub frame: Option<String>,
+    /// The function's source file.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// The line in it.
+    #[serde(default)]
+    pub line: Option<u32>,
     /// Its stack meanwhile.
     pub stack: Vec<StackFrame>,
 }

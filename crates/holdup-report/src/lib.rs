@@ -370,6 +370,9 @@ fn task_holder(task: &attributed::Task, ns: Ns) -> Holder {
         how_known: HowKnown::Interpreter,
         doing: Some(task.cause),
         ns,
+        frame: task.place.as_ref().and_then(|frame| frame.symbol.clone()),
+        file: task.place.as_ref().and_then(|frame| frame.file.clone()),
+        line: task.place.as_ref().and_then(|frame| frame.line),
         stack: task.stack.iter().map(stack_frame).collect(),
     }
 }
@@ -400,6 +403,7 @@ fn task(task: &attributed::Task) -> Task {
 }
 
 fn holder(holder: &attributed::Holder) -> Holder {
+    let place = holder.place.as_ref();
     Holder {
         pid: holder.name.pid,
         tid: holder.name.tid,
@@ -408,6 +412,9 @@ fn holder(holder: &attributed::Holder) -> Holder {
         how_known: holder.how_known,
         doing: holder.doing,
         ns: holder.ns,
+        frame: place.and_then(|frame| frame.symbol.clone()),
+        file: place.and_then(|frame| frame.file.clone()),
+        line: place.and_then(|frame| frame.line),
         stack: holder.stack.iter().map(stack_frame).collect(),
     }
 }

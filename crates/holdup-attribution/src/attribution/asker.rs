@@ -213,6 +213,25 @@ pub fn choose(stack: &[Frame]) -> Asking {
         .unwrap_or_default()
 }
 
+/// Where in the application's code a stack stands: the frame of the function that asked, where that has a name.
+pub(super) fn place(stack: &[Frame]) -> Option<Frame> {
+    let asking = choose(stack);
+    let asker = asking.frame.filter(|_| asking.named)?;
+    let is = |frame: &&Frame| {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        match frame.language {
+            Language::Java => java::bare(symbol) == asker,
+            _ => {
+                symbol == asker && frame.module == asking.module || symbol == asker && asking.module.is_none()
+            }
+        }
+    };
+    stack.iter().find(is).map(|frame| Frame {
+        symbol: Some(asker.clone()),
+        ..frame.clone()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::choose;

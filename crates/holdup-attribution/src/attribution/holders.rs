@@ -419,6 +419,10 @@ impl TopHolders {
                     complete(&mut name);
                 }
                 let stopped = outside && stopped.contains(&name.pid);
+                let stack = tally
+                    .stack
+                    .and_then(|(stack, _)| user_stacks.get(stack.0 as usize).cloned())
+                    .unwrap_or_default();
                 Holder {
                     name,
                     how_known: tally.blocker.how,
@@ -430,10 +434,8 @@ impl TopHolders {
                         .map(|doing| doing.0)
                         .or(stopped.then_some(Cause::ProcessStopped)),
                     ns: tally.ns,
-                    stack: tally
-                        .stack
-                        .and_then(|(stack, _)| user_stacks.get(stack.0 as usize).cloned())
-                        .unwrap_or_default(),
+                    place: super::asker::place(&stack),
+                    stack,
                 }
             })
             .collect();

@@ -23,6 +23,7 @@ pub(super) fn name_holders(whole: &mut Attributed, finish: &Finish) {
                 how_known: HowKnown::Interpreter,
                 doing: doing(whole.waits.iter().filter(of_lock), tid),
                 ns: looks,
+                place: super::asker::place(&stack),
                 stack,
             })
             .collect();

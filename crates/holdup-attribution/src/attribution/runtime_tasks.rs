@@ -3,8 +3,9 @@
 //! In: tasks as they were when observation ended, and the frames of their stacks. Out: what each waited for, and where in the
 //! application's code. Their waits are none of the threads', so the ledger is as it was.
 
+use crate::classify::virtual_thread;
 use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime};
-use holdup_knowledge::{asyncio, go, python};
+use holdup_knowledge::{asyncio, go, java, python};
 use holdup_model::attributed::{Resource, ResourceKind, Task, TaskState};
 
 /// All tasks.
@@ -18,8 +19,8 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         .and_then(|stack| finish.user_stacks.get(stack.0 as usize))
         .map_or(&[][..], Vec::as_slice);
     let (state, cause, what, lock) = match one.does {
-        // A coroutine may block its thread; what that waits for is told of the thread.
-        TaskDoes::Runs if one.runtime == TaskRuntime::Asyncio => {
+        // A coroutine or a virtual thread may block its thread; what that waits for is told of the thread.
+        TaskDoes::Runs if matches!(one.runtime, TaskRuntime::Asyncio | TaskRuntime::Java) => {
             (TaskState::Running, Cause::Unknown, None, false)
         }
         TaskDoes::Runs => (TaskState::Running, Cause::CpuUser, None, false),
@@ -79,6 +80,11 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Cause, Option<String
             });
             (wait.cause, what, wait.lock)
         }
+        TaskRuntime::Java => {
+            let (cause, what) = virtual_thread(one.reason.as_deref(), stack);
+            let lock = cause == Cause::LockMonitor;
+            (cause, Some(what), lock)
+        }
     };
     let state = match cause {
         Cause::Idle => TaskState::Idle,
@@ -91,7 +97,7 @@ fn sends(one: &RuntimeTask) -> bool {
     match one.runtime {
         TaskRuntime::Go => one.reason.as_deref().is_some_and(go::sends),
         // What a coroutine puts into a full queue is not told apart from what it takes.
-        TaskRuntime::Asyncio => false,
+        TaskRuntime::Asyncio | TaskRuntime::Java => false,
     }
 }
 
@@ -99,13 +105,22 @@ fn place(runtime: TaskRuntime, stack: &[Frame]) -> Option<&Frame> {
     match runtime {
         TaskRuntime::Go => go::application(stack),
         TaskRuntime::Asyncio => python::application(stack),
+        TaskRuntime::Java => in_java(stack),
     }
+}
+
+/// The innermost frame that is neither the runtime's nor a well-known library's.
+fn in_java(stack: &[Frame]) -> Option<&Frame> {
+    let own = |frame: &&Frame| !java::of_library(frame.symbol.as_deref().unwrap_or_default());
+    stack.iter().find(own)
 }
 
 fn kind(cause: Cause) -> ResourceKind {
     match cause {
-        Cause::LockFutex => ResourceKind::Lock,
-        Cause::PollWait | Cause::NetConnect => ResourceKind::Socket,
+        Cause::LockFutex | Cause::LockMonitor => ResourceKind::Lock,
+        Cause::PollWait | Cause::NetConnect | Cause::NetReceive | Cause::NetSend | Cause::NetAccept => {
+            ResourceKind::Socket
+        }
         _ => ResourceKind::Name,
     }
 }
@@ -186,5 +201,95 @@ mod tests {
             (Some("main.pay"), Some(41))
         );
         assert_eq!((told[4].stack.len(), &told[4].place), (0, &None));
+    }
+
+    #[test]
+    fn a_virtual_thread_waits_for_what_its_frames_show() {
+        let frame = |symbol: &&str| Frame {
+            symbol: Some((*symbol).to_owned()),
+            line: Some(7),
+            language: holdup_evidence::Language::Java,
+            ..Frame::default()
+        };
+        const PARK: &str = "java.lang.VirtualThread.park";
+        const SUPPORT: &str = "java.util.concurrent.locks.LockSupport.park";
+        let stacks: [&[&str]; 5] = [
+            &[
+                "java.lang.VirtualThread.yieldContinuation",
+                PARK,
+                SUPPORT,
+                "sun.nio.ch.Poller.poll",
+                "sun.nio.ch.NioSocketImpl.implRead",
+                "com.shop.Rates.fetch",
+            ],
+            &[
+                "java.lang.VirtualThread.parkNanos",
+                "java.lang.VirtualThread.sleepNanos",
+                "com.shop.Rates.rest",
+            ],
+            &["com.shop.Rates.locked", "com.shop.Rates.get"],
+            &[
+                PARK,
+                SUPPORT,
+                "java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire",
+                "java.util.concurrent.locks.ReentrantLock.lock",
+                "com.shop.Till.pay",
+            ],
+            &[PARK, SUPPORT, "java.util.concurrent.ThreadPoolExecutor.getTask"],
+        ];
+        let of_java = |id: u64, reason: Option<&str>| RuntimeTask {
+            runtime: TaskRuntime::Java,
+            stack: Some(UserStackId(u32::try_from(id).unwrap())),
+            ..one(id, TaskDoes::Waits, reason, None)
+        };
+        let finish = Finish {
+            user_stacks: stacks.map(|stack| stack.iter().map(frame).collect()).to_vec(),
+            tasks: vec![
+                of_java(0, None),
+                of_java(1, None),
+                of_java(2, Some("monitor")),
+                of_java(3, Some("pinned")),
+                of_java(4, None),
+            ],
+            ..Finish::default()
+        };
+        let told = tasks(&finish);
+        let each: Vec<_> = told
+            .iter()
+            .map(|task| {
+                let place = task.place.as_ref().and_then(|place| place.symbol.as_deref());
+                (task.state, task.cause, task.lock, place)
+            })
+            .collect();
+        assert_eq!(
+            each,
+            [
+                (
+                    TaskState::Waiting,
+                    Cause::NetReceive,
+                    false,
+                    Some("com.shop.Rates.fetch")
+                ),
+                (
+                    TaskState::Waiting,
+                    Cause::TimerSleep,
+                    false,
+                    Some("com.shop.Rates.rest")
+                ),
+                (
+                    TaskState::Waiting,
+                    Cause::LockMonitor,
+                    true,
+                    Some("com.shop.Rates.locked")
+                ),
+                (
+                    TaskState::Waiting,
+                    Cause::LockMonitor,
+                    true,
+                    Some("com.shop.Till.pay")
+                ),
+                (TaskState::Idle, Cause::Idle, false, None),
+            ]
+        );
     }
 }

@@ -24,6 +24,12 @@ const PARK: &[&str] = &[
     "sun.misc.Unsafe.park",
     "java.lang.VirtualThread.park",
 ];
+/// The method in which a virtual thread sleeps, and those that take it off its carrier.
+const SLEEPS_VIRTUALLY: &[&str] = &["java.lang.VirtualThread.sleepNanos"];
+const YIELDS: &[&str] = &[
+    "jdk.internal.vm.Continuation.",
+    "java.lang.VirtualThread.yieldContinuation",
+];
 const WAIT: &[&str] = &["java.lang.Object.wait"];
 const SLEEP: &[&str] = &["java.lang.Thread.sleep"];
 
@@ -75,8 +81,23 @@ const ENTERS_AGAIN: &[&str] = &[
 /// The virtual machine's functions in which a thread waits until another has initialised a class.
 const INITIALISES_CLASS: &[&str] = &["InstanceKlass::initialize", "InstanceKlass::wait_for_init"];
 
+/// The virtual machine's function by which the first thread of a program ends it.
+const ENDS: &str = "jni_DestroyJavaVM";
+
 /// The C library's functions that wait for a mutex.
 const LOCKS_MUTEX: &[&str] = &["lll_lock_wait", "mutex_lock", "mutex_cond_lock"];
+
+/// The method in which a thread, or a virtual one that keeps its carrier, is parked until the machine's own threads that poll say that
+/// something has come to a socket.
+const POLLS: &str = "sun.nio.ch.Poller.poll";
+
+/// What the methods of the runtime that wait so are called, and what they wait for. Of others it is data.
+const SOCKETS: [(&str, Cause); 4] = [
+    ("connect", Cause::NetConnect),
+    ("accept", Cause::NetAccept),
+    ("write", Cause::NetSend),
+    ("send", Cause::NetSend),
+];
 
 /// What a stack shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +106,8 @@ enum Shown {
     Lock(JavaLock, String),
     /// Something that another thread of the process does: of which kind, and its name.
     Awaits(Awaits, String),
+    /// Something that comes to a socket, or room in it.
+    Socket(Cause),
     /// Time.
     Sleeps,
     /// Work.
@@ -103,7 +126,8 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
         let own = futex && matches!(cause, Cause::LockFutex | Cause::TimerSleep);
         return match called_from_java(stack) {
             Some(native) => own.then(|| by_native(call, native))?,
-            None => (own && of_machine(stack)).then(|| idle(call, Common::JvmOwnWork.name())),
+            None => (own && (of_machine(stack) || awaits_end(stack)))
+                .then(|| idle(call, Common::JvmOwnWork.name())),
         };
     }
     if !futex {
@@ -125,6 +149,10 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
             (Cause::LockMonitor, resource.in_call(call.unwrap_or("futex")))
         }
         (Shown::Idle, _) => idle(call, "work from another thread"),
+        (Shown::Socket(awaits), _) => {
+            let resource = Resource::of(Common::UnseenSocket);
+            (awaits, resource.in_call(call.unwrap_or("futex")))
+        }
         // What a server's thread without a request waits for is work; a time limit that passed was a pause.
         (Shown::Awaits(..) | Shown::Sleeps, Cause::Idle)
         | (Shown::Awaits(Awaits::Queue | Awaits::Signal, _), Cause::TimerSleep) => {
@@ -136,6 +164,35 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
         }
         (Shown::Sleeps, _) => sleeps(call),
     })
+}
+
+/// What a virtual thread that waits is said to wait for, by its collector: a monitor.
+const MONITOR: &str = "monitor";
+
+/// What a virtual thread waits for, and its name, by its own frames; `reason`: the runtime's word for its state.
+pub fn virtual_thread(reason: Option<&str>, stack: &[Frame]) -> (Cause, String) {
+    let symbols = stack.iter().filter_map(|frame| frame.symbol.as_deref());
+    let yields = |frame: &&str| YIELDS.iter().any(|start| frame.starts_with(start));
+    let frames: Vec<&str> = symbols.skip_while(yields).collect();
+    // Where it stands is told beside it.
+    let without_place = |name: String| name.split(" in ").next().unwrap_or_default().to_owned();
+    if reason == Some(MONITOR) {
+        return (Cause::LockMonitor, "a monitor".to_owned());
+    }
+    if near(&frames).iter().any(|frame| any(frame, SLEEPS_VIRTUALLY)) {
+        return (Cause::TimerSleep, "a timer".to_owned());
+    }
+    let parked = frames
+        .first()
+        .is_some_and(|frame| any(frame, PARK) || any(frame, WAIT));
+    match parked.then(|| shown(&[], &frames)).flatten() {
+        Some(Shown::Lock(_, name)) => (Cause::LockMonitor, without_place(name)),
+        Some(Shown::Awaits(_, name)) => (Cause::LockFutex, name),
+        Some(Shown::Socket(cause)) => (cause, "a socket".to_owned()),
+        Some(Shown::Sleeps) => (Cause::TimerSleep, "a timer".to_owned()),
+        Some(Shown::Idle) => (Cause::Idle, "work from another thread".to_owned()),
+        None => (Cause::Unknown, String::new()),
+    }
 }
 
 fn sleeps(call: Option<&str>) -> (Cause, Resource) {
@@ -217,6 +274,14 @@ fn of_machine(stack: &[Frame]) -> bool {
     complete && asks.is_some() && stack.iter().all(own)
 }
 
+/// Whether a thread has nothing to do but to end the virtual machine once all others have ended.
+fn awaits_end(stack: &[Frame]) -> bool {
+    stack.iter().any(|frame| {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        frame.module.as_deref() == Some(JVM) && symbol.starts_with(ENDS)
+    })
+}
+
 fn near<'f, 'a>(frames: &'f [&'a str]) -> &'f [&'a str] {
     frames.get(..NEAR.min(frames.len())).unwrap_or_default()
 }
@@ -252,6 +317,9 @@ fn shown(natives: &[&str], frames: &[&str]) -> Option<Shown> {
     if is_idle(near) {
         return Some(Shown::Idle);
     }
+    if let Some(awaits) = socket(near) {
+        return Some(Shown::Socket(awaits));
+    }
     if let Some(pool) = pool(near) {
         let class = class(pool).rsplit('.').next().unwrap_or(pool);
         return Some(Shown::Lock(
@@ -269,6 +337,18 @@ fn shown(natives: &[&str], frames: &[&str]) -> Option<Shown> {
         ));
     }
     Some(synchronised(near))
+}
+
+/// What a thread that is parked until something has come to a socket waits for.
+fn socket(near: &[&str]) -> Option<Cause> {
+    let own: Vec<&&str> = near.iter().take_while(|frame| of_runtime(frame)).collect();
+    let polls = own.iter().rposition(|frame| bare(frame) == POLLS)?;
+    let mut outwards = own[polls + 1..].iter().map(|frame| method(frame).to_lowercase());
+    let known = outwards.find_map(|method| {
+        let is = |(word, _): &&(&str, Cause)| method.contains(word);
+        SOCKETS.iter().find(is).map(|(_, cause)| *cause)
+    });
+    Some(known.unwrap_or(Cause::NetReceive))
 }
 
 /// The method by which a pool is asked, if nothing is inside of it but the runtime and the pool's own classes: one that makes a new

@@ -11,6 +11,7 @@ mod frozen;
 mod go;
 mod java;
 mod naming;
+mod node;
 mod objects;
 mod poll;
 mod ruby;
@@ -20,7 +21,7 @@ mod stack;
 mod tests;
 
 pub use channel::{Channel, of_task};
-pub use java::machines_own;
+pub use java::{machines_own, virtual_thread};
 pub use naming::name_resource;
 pub use objects::{is_connecting, served_by};
 pub use poll::awaits_room;

@@ -62,6 +62,9 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     if let Some(told) = super::go::told(cause, call, stack) {
         return Some(told);
     }
+    if let Some(told) = super::node::told(cause, call, stack) {
+        return Some(told);
+    }
     if let Some(told) = super::ruby::told(cause, call, stack) {
         return Some(told);
     }

@@ -5,6 +5,7 @@
 use super::Naming;
 use crate::asyncio;
 use crate::goroutines::{self, Parked};
+use crate::virtual_threads;
 use holdup_evidence::{EventLoop, InterpreterLock, NotMeasured};
 
 impl Naming {
@@ -46,7 +47,15 @@ impl Naming {
         let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
         let mut parked = goroutines::parked(&mut self.user_stacks, processes.clone(), &self.goroutines);
         let (interpreters, stacks) = (&mut self.interpreters, &mut self.user_stacks);
-        asyncio::add(&mut parked, interpreters, stacks, processes, &self.asyncio);
+        asyncio::add(
+            &mut parked,
+            interpreters,
+            stacks,
+            processes.clone(),
+            &self.asyncio,
+        );
+        let machines = self.runtimes.machines();
+        virtual_threads::add(&mut parked, &machines, &mut self.user_stacks, processes);
         parked
     }
 }

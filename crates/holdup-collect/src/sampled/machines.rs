@@ -7,6 +7,7 @@ use super::stops::Account;
 use crate::jvms::is_libjvm;
 use crate::runtimes::Runtimes;
 use holdup_evidence::{Event, LockHolder, OpenState, ThreadId};
+use holdup_jvm::Machines;
 use holdup_proc::{clocks, maps};
 use holdup_symbols::{ProcessKey, Runtime};
 use std::collections::{BTreeSet, HashMap};
@@ -64,6 +65,11 @@ impl Default for SampledMachines {
 
 impl SampledMachines {
     /// For stacks that come to code that was written by a machine.
+    pub(super) fn machines(&self) -> Machines {
+        self.runtimes.machines()
+    }
+
+    /// What reads their stacks.
     pub(super) fn reader(&self) -> Box<dyn Runtime> {
         self.runtimes.reader()
     }

@@ -9,7 +9,9 @@ use crate::asyncio;
 use crate::goroutines::{self, FirstLook, Parked};
 use crate::interpreters::{self, Interpreters, Turns};
 use crate::nodes::Engines;
+use crate::virtual_threads;
 use holdup_evidence::{NotMeasured, Ns, UserStackId};
+use holdup_jvm::Machines;
 use holdup_proc::maps;
 use holdup_proc::sampling::Stacks;
 use holdup_proc::sampling::on_cpu::Registers;
@@ -96,12 +98,19 @@ impl SampledStacks {
     }
 
     /// What goroutines wait for that are parked now.
-    pub(super) fn parked(&mut self) -> Parked {
+    pub(super) fn parked(&mut self, machines: &Machines) -> Parked {
         let keys = |(pid, process): (&u32, &Process)| Some((*pid, process.key?));
         let processes = self.processes.iter().filter_map(keys);
         let mut parked = goroutines::parked(&mut self.stacks, processes.clone(), &self.goroutines);
         let (interpreters, stacks) = (&mut self.interpreters, &mut self.stacks);
-        asyncio::add(&mut parked, interpreters, stacks, processes, &self.asyncio);
+        asyncio::add(
+            &mut parked,
+            interpreters,
+            stacks,
+            processes.clone(),
+            &self.asyncio,
+        );
+        virtual_threads::add(&mut parked, machines, &mut self.stacks, processes);
         parked
     }
 

@@ -1,7 +1,7 @@
 //! Waits of a Java virtual machine's threads as rules ask about them.
 
 use super::{Run, Waits, say};
-use holdup_evidence::{Cause, Language};
+use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::java;
 use holdup_model::attributed::{Address, Awaits, JavaLock};
 use holdup_model::attributed::{AttributedWait, Holder};
@@ -45,15 +45,30 @@ pub(super) fn threads(waits: &Waits<'_>) -> usize {
     tids.len()
 }
 
-/// Who asked, each place once, costliest first, so many at most.
-pub(super) fn askers<'a>(waits: &Waits<'a>, most: usize) -> Vec<&'a str> {
-    let mut askers: Vec<&str> = Vec::new();
-    for frame in waits.iter().filter_map(|wait| wait.asker.frame.as_deref()) {
-        if askers.len() < most && !askers.contains(&frame) {
-            askers.push(frame);
+/// Who asked, each place once, costliest first, so many at most: `Feed.item (Feed.java:16)`.
+pub(super) fn askers(waits: &Waits<'_>, most: usize) -> Vec<String> {
+    let mut askers: Vec<String> = Vec::new();
+    for asker in waits.iter().filter_map(asker) {
+        if askers.len() < most && !askers.contains(&asker) {
+            askers.push(asker);
         }
     }
     askers
+}
+
+/// Who asked, with file and line where the stack has them.
+fn asker(wait: &AttributedWait) -> Option<String> {
+    let asker = wait.asker.frame.as_deref()?;
+    let of_asker = |frame: &&Frame| {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        frame.language == Language::Java && java::bare(symbol) == asker
+    };
+    let frame = wait.asker.stack.iter().find(of_asker);
+    let place = frame.map(|frame| Frame {
+        symbol: Some(asker.to_owned()),
+        ..frame.clone()
+    });
+    Some(place.map_or_else(|| asker.to_owned(), |frame| say::place(&frame)))
 }
 
 /// What those who queue for a lock wait for when it is theirs: the costliest of their other waits, if it is half of what the queue costs.

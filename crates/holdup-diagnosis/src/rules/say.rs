@@ -181,14 +181,6 @@ pub(super) fn how_known(how: HowKnown) -> &'static str {
 /// Of somebody who was never seen to do anything.
 pub(super) const NOT_OBSERVED: &str = "is not part of the run and was not observed";
 
-/// The function of the program in which the one in the way stood, where its source is known.
-pub(super) fn stands(holder: &Holder) -> Option<String> {
-    let asking = choose(&holder.stack);
-    let mut frames = holder.stack.iter();
-    let frame = frames.find(|frame| asking.named && frame.symbol == asking.frame)?;
-    frame.file.is_some().then(|| place(frame))
-}
-
 /// What the one in the way did meanwhile.
 pub(super) fn meanwhile(holder: &Holder) -> Evidence {
     let doing = match holder.doing {
@@ -196,20 +188,36 @@ pub(super) fn meanwhile(holder: &Holder) -> Evidence {
         Some(Cause::NetAccept | Cause::Idle) if holder.how_known == HowKnown::SocketPeer => {
             "accepts clients with this thread; the thread that has the request is not known".to_owned()
         }
-        Some(cause) => {
-            let place = stands(holder).map(|place| format!(", in {place}"));
-            format!(
-                "was mostly {} ({cause}){}",
-                cause.phrase(),
-                place.unwrap_or_default()
-            )
-        }
+        Some(cause) => format!("was mostly {} ({cause}){}", cause.phrase(), stands(holder)),
         None => NOT_OBSERVED.to_owned(),
     };
     Evidence::new(
         format!("{} {doing}", who_with_pid(&holder.name)),
         how_known(holder.how_known),
     )
+}
+
+/// Where in the program's own code it stood: `, in Feed.load (Feed.java:11)`. Of one that rests, that says nothing, nor where it stood at
+/// some other time of one that only ended a wait.
+fn stands(holder: &Holder) -> String {
+    if holder.doing == Some(Cause::Idle) {
+        return String::new();
+    }
+    let holds = holder.how_known.holds();
+    let known = holder
+        .place
+        .as_ref()
+        .filter(|place| holds && place.line.is_some());
+    let stood = || {
+        let asking = choose(&holder.stack);
+        let mut frames = holder.stack.iter();
+        let frame = frames.find(|frame| asking.named && frame.symbol == asking.frame)?;
+        frame.file.is_some().then_some(frame)
+    };
+    match known.or_else(stood) {
+        Some(frame) => format!(", in {}", place(frame)),
+        None => String::new(),
+    }
 }
 
 /// The end of the chain of the costliest wait, where it goes further than the one in the way.

@@ -47,6 +47,20 @@ pub(super) fn open_root(root: &Root, pid: u32) -> Result<File, String> {
     top.map(File::from).map_err(|error| format!("its root: {error}"))
 }
 
+/// What the names of such a socket begin with, and what they end with: it is bound before it gets its name.
+const SOCKET: &str = ".java_pid";
+const UNNAMED: &str = ".tmp";
+
+/// Whether a listening socket's path is where a Java virtual machine answers tools.
+pub(super) fn is_socket(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let Some(pid) = name.strip_prefix(SOCKET) else {
+        return false;
+    };
+    let pid = pid.strip_suffix(UNNAMED).unwrap_or(pid);
+    !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 impl Tmp {
     /// Opens it, below the root of the process.
     pub(super) fn open(top: &File, status: &Status) -> Result<Tmp, String> {
@@ -59,7 +73,7 @@ impl Tmp {
     }
 
     fn socket_name(&self) -> String {
-        format!(".java_pid{}", self.status.inside)
+        format!("{SOCKET}{}", self.status.inside)
     }
 
     /// What is where the socket should be: nothing yet, or a socket of the JVM's user. Anything else is somebody's trap.

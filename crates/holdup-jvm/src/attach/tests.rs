@@ -337,3 +337,18 @@ fn a_program_of_two_users_is_not_asked() {
     assert_eq!(stage.ask().unwrap_err(), Refused::MixedIds);
     assert!(stage.left_behind().is_empty());
 }
+
+#[test]
+fn where_a_jvm_answers_tools_is_known_by_its_name() {
+    for path in ["/tmp/.java_pid7", "/proc/7/root/tmp/.java_pid4711.tmp"] {
+        assert!(super::is_for_tools(path), "{path}");
+    }
+    for path in [
+        "/tmp/.java_pid",
+        "/tmp/.java_pidfile",
+        "/run/.java_pid7/socket",
+        "@.java_pid7x",
+    ] {
+        assert!(!super::is_for_tools(path), "{path}");
+    }
+}

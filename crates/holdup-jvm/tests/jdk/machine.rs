@@ -1,15 +1,17 @@
 //! A Java program that runs, looked at from outside as holdup does, and asked by the JDK's own tool.
 
 use holdup_evidence::{Frame, Language, UserStackId};
-use holdup_jvm::{Machines, Sighting};
+use holdup_jvm::{Machines, Sighting, Virtuals};
 use holdup_symbols::{Mapping, ProcessKey, RawStack, UserStacks};
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How much of a stack is copied, bytes.
@@ -34,6 +36,16 @@ pub(crate) fn jdks() -> Vec<PathBuf> {
     found
 }
 
+/// A JDK's number.
+pub(crate) fn feature(home: &Path) -> u32 {
+    let release = fs::read_to_string(home.join("release")).unwrap();
+    let version = release
+        .lines()
+        .find_map(|line| line.strip_prefix("JAVA_VERSION=\""));
+    let first = version.and_then(|version| version.split(['.', '"']).next()?.parse().ok());
+    first.expect("each JDK has a version")
+}
+
 /// The program.
 pub(crate) struct Java {
     pub(crate) what: String,
@@ -56,10 +68,10 @@ pub(crate) struct Seen {
 }
 
 impl Java {
-    /// Starts the program, and returns when its threads wait.
-    pub(crate) fn start(home: &Path, settings: &[&str], argument: &str) -> Java {
+    /// Starts one of the programs, and returns when its threads wait.
+    pub(crate) fn start(home: &Path, settings: &[&str], program: &str, argument: &str) -> Java {
         let classes = TempDir::new().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jdk/Waits.java");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/jdk/{program}.java"));
         let compiled = Command::new(home.join("bin/javac"))
             .args(["-g", "-d"])
             .args([classes.path(), &source])
@@ -70,7 +82,7 @@ impl Java {
             .args(settings)
             .arg("-cp")
             .arg(classes.path())
-            .args(["Waits", argument])
+            .args([program, argument])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -111,8 +123,46 @@ impl Java {
         threads
     }
 
-    /// All frames of some threads, and what Java calls them, from outside.
-    pub(crate) fn seen(&self, tids: &[i32]) -> (Vec<Seen>, Vec<Sighting>) {
+    /// The virtual threads that the JDK's own tool writes to a file: number, and frames.
+    pub(crate) fn dump_of_virtuals(&self) -> BTreeMap<u64, Vec<String>> {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("threads");
+        let asked = Command::new(self.home.join("bin/jcmd"))
+            .args([self.child.id().to_string().as_str(), "Thread.dump_to_file"])
+            .arg(&file)
+            .output()
+            .unwrap();
+        assert!(asked.status.success());
+        let mut all: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        let mut number = None;
+        for line in fs::read_to_string(file).unwrap().lines() {
+            if let Some(thread) = line.strip_prefix('#') {
+                let is_virtual = thread.rsplit('"').next().unwrap().starts_with(" virtual");
+                number = thread
+                    .split(' ')
+                    .next()
+                    .unwrap()
+                    .parse()
+                    .ok()
+                    .filter(|_| is_virtual);
+                all.extend(number.map(|number| (number, Vec::new())));
+            } else if let Some((number, frame)) = number.zip(line.trim().strip_prefix("at ")) {
+                all.entry(number).or_default().push(plain(frame));
+            }
+        }
+        all
+    }
+
+    /// The virtual threads, from outside.
+    pub(crate) fn virtuals(&self, tid: i32) -> Virtuals {
+        let (machines, mut stacks) = self.begun();
+        let (registers, bytes) = taken(tid);
+        stacks.intern(&raw(self.child.id(), &registers, &bytes));
+        let until = Instant::now() + Duration::from_secs(60);
+        machines.virtuals(self.child.id(), until).unwrap()
+    }
+
+    fn begun(&self) -> (Machines, UserStacks) {
         let pid = self.child.id();
         // However busy the machine is on which this runs.
         let machines = Machines::waiting(Duration::MAX);
@@ -121,25 +171,16 @@ impl Java {
         for mapping in maps.lines().filter_map(mapping) {
             stacks.map(KEY, pid, mapping);
         }
+        (machines, stacks)
+    }
+
+    /// All frames of some threads, and what Java calls them, from outside.
+    pub(crate) fn seen(&self, tids: &[i32]) -> (Vec<Seen>, Vec<Sighting>) {
+        let pid = self.child.id();
+        let (machines, mut stacks) = self.begun();
         let mut intern = |tid: &i32| {
             let (registers, bytes) = taken(*tid);
-            let id = stacks.intern(&RawStack {
-                process: KEY,
-                pid,
-                at: 0,
-                ip: registers.rip,
-                sp: registers.rsp,
-                bp: registers.rbp,
-                callee_saved: [
-                    registers.rbx,
-                    registers.r12,
-                    registers.r13,
-                    registers.r14,
-                    registers.r15,
-                ],
-                partial: false,
-                bytes: &bytes,
-            });
+            let id = stacks.intern(&raw(pid, &registers, &bytes));
             (stacks.take_thread_name(), id)
         };
         let ids: Vec<_> = tids.iter().map(&mut intern).collect();
@@ -154,10 +195,31 @@ impl Java {
     }
 }
 
+fn raw<'a>(pid: u32, registers: &libc::user_regs_struct, bytes: &'a [u8]) -> RawStack<'a> {
+    RawStack {
+        process: KEY,
+        pid,
+        at: 0,
+        ip: registers.rip,
+        sp: registers.rsp,
+        bp: registers.rbp,
+        callee_saved: [
+            registers.rbx,
+            registers.r12,
+            registers.r13,
+            registers.r14,
+            registers.r15,
+        ],
+        partial: false,
+        bytes,
+    }
+}
+
 /// The Java frames of a stack, as the JDK's own tool writes them.
-pub(crate) fn java(frames: &[Frame]) -> Vec<String> {
+pub(crate) fn java<F: Borrow<Frame>>(frames: &[F]) -> Vec<String> {
     frames
         .iter()
+        .map(Borrow::borrow)
         .filter(|frame| frame.language == Language::Java)
         .map(|frame| {
             let place = match (&frame.file, frame.line) {

@@ -211,6 +211,7 @@ fn holders(whole: &mut Vec<Holder>, next: Vec<Holder>) {
             Some(sum) => {
                 if holder.ns > sum.ns {
                     sum.stack = holder.stack;
+                    sum.place = holder.place;
                     sum.doing = holder.doing.or(sum.doing);
                 }
                 sum.ns = sum.ns.saturating_add(holder.ns);

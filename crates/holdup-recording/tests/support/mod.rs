@@ -178,6 +178,7 @@ impl Dice {
                 doing: dice.some(Dice::cause),
                 ns: dice.number(),
                 stack: dice.list(3, Dice::frame),
+                place: dice.some(Dice::frame),
             }),
             chain: self.list(2, |dice| Link {
                 name: dice.name(),
@@ -258,7 +259,7 @@ impl Dice {
                 }),
             },
             tasks: self.list(3, |dice| holdup_model::attributed::Task {
-                runtime: dice.of(&[TaskRuntime::Go, TaskRuntime::Asyncio]),
+                runtime: dice.of(&[TaskRuntime::Go, TaskRuntime::Asyncio, TaskRuntime::Java]),
                 pid: dice.below(9) as u32,
                 process: dice.text(),
                 id: dice.number(),

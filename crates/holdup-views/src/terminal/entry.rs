@@ -250,7 +250,8 @@ fn asked_by(sheet: &mut Sheet, wait: &Wait) {
 fn is_script(language: Language) -> bool {
     matches!(
         language,
-        Language::Python
+        Language::Java
+            | Language::Python
             | Language::JavaScript
             | Language::Ruby
             | Language::Php
@@ -548,5 +549,26 @@ mod tests {
         assert_eq!(source_line(&stack, "sock_recv"), None);
         assert_eq!(callers(&stack, "Shop.prices"), ["main"]);
         assert_eq!(callers(&stack, "sock_recv")[0], "Shop.prices");
+    }
+
+    #[test]
+    fn a_method_of_java_is_shown_with_its_place() {
+        let frame = |symbol: &str, language, line| StackFrame {
+            symbol: Some(symbol.to_owned()),
+            module: None,
+            offset: 0,
+            file: Some("Feed.java".to_owned()),
+            line,
+            language,
+            inlined: false,
+        };
+        let stack = [
+            frame("ObjectMonitor::enter(JavaThread*)", Language::Native, None),
+            frame("Feed.item", Language::Java, Some(16)),
+            frame("Feed.main", Language::Java, Some(24)),
+            frame("JavaCalls::call_helper(JavaValue*)", Language::Native, None),
+        ];
+        assert_eq!(script_line(&stack, "Feed.item").as_deref(), Some("Feed.java:16"));
+        assert_eq!(callers(&stack, "Feed.item"), ["Feed.main"]);
     }
 }

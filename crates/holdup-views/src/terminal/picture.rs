@@ -129,13 +129,13 @@ pub(crate) struct Picture<'a> {
 
 /// Makes the picture. With `all`, everything is in some entry and there is no rest.
 pub(crate) fn picture(report: &Report, all: bool) -> Picture<'_> {
-    let elapsed = report.whole_ns();
     let least = if all {
         LEAST_PER_MILLE_OF_ALL
     } else {
         LEAST_PER_MILLE
     };
-    let large = |ns: Ns| u128::from(ns) * 1_000 >= u128::from(elapsed) * u128::from(least);
+    let whole = worth_a_look(report);
+    let large = |ns: Ns| u128::from(ns) * 1_000 >= u128::from(whole) * u128::from(least);
     let limit = |most: usize| if all { usize::MAX } else { most };
 
     let of_threads = report.of_threads();
@@ -179,6 +179,18 @@ pub(crate) fn picture(report: &Report, all: bool) -> Picture<'_> {
         handed_on,
         rest,
     }
+}
+
+/// The time that entries are held against: of threads that run already, what was not waiting for work, and no less than one of them was
+/// observed. A machine's thirty threads of its own that rest would otherwise hide the one that stands still all the time.
+fn worth_a_look(report: &Report) -> Ns {
+    let whole = report.whole_ns();
+    if !report.of_threads() {
+        return whole;
+    }
+    let idle = report.causes.iter().filter(|share| share.cause == Cause::Idle);
+    let idle: Ns = idle.map(|share| share.ns).sum();
+    whole.saturating_sub(idle).max(report.subject.wall_ns).min(whole)
 }
 
 /// Elapsed time whose cause could not be told or not told far enough: unknown (lost included), polls of which
@@ -391,6 +403,36 @@ mod tests {
         assert_eq!(picture.tiles[0].cause, Cause::DiskRead);
         assert_eq!(picture.tiles[0].ns, 900);
         assert!(picture.tiles[0].several_places);
+    }
+
+    #[test]
+    fn one_thread_that_stands_still_is_not_hidden_by_thirty_that_rest() {
+        let mut waits: Vec<_> = (1..=30).map(|tid| (Cause::Idle, 0, tid, 100)).collect();
+        waits.push((Cause::LockMonitor, 0, 31, 95));
+        waits.push((Cause::DiskRead, 0, 31, 2));
+        let mut report = report(&waits);
+        report.subject.kind = SubjectKind::Attach;
+        report.subject.wall_ns = 100;
+        let told: Vec<_> = picture(&report, false)
+            .tiles
+            .iter()
+            .map(|entry| entry.cause)
+            .collect();
+        assert!(
+            told.contains(&Cause::LockMonitor) && !told.contains(&Cause::DiskRead),
+            "{told:?}"
+        );
+        // Of a server that rests but for moments nothing is worth a line.
+        waits.retain(|wait| wait.0 != Cause::LockMonitor);
+        let mut rests = self::report(&waits);
+        rests.subject.kind = SubjectKind::Attach;
+        rests.subject.wall_ns = 100;
+        let told: Vec<_> = picture(&rests, false)
+            .tiles
+            .iter()
+            .map(|entry| entry.cause)
+            .collect();
+        assert!(!told.contains(&Cause::DiskRead), "{told:?}");
     }
 
     #[test]

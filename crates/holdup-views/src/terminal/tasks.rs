@@ -55,6 +55,7 @@ fn lines(tasks: &[Task]) -> Vec<String> {
         let (one, many) = match runtime {
             TaskRuntime::Go => ("goroutine", "goroutines"),
             TaskRuntime::Asyncio => ("asyncio task", "asyncio tasks"),
+            TaskRuntime::Java => ("virtual thread", "virtual threads"),
         };
         format!("{} {stands}{since}", counted(group.count, one, many))
     };

@@ -56,7 +56,9 @@ pub(super) fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
         if let Some(doing) = holder.doing.filter(|doing| !(peer && takes_in(*doing))) {
             body = vec![sheet.words(&format!("{who},")).paint(Paint::Bold)];
             let end = if holders.len() > 1 { ";" } else { "" };
-            body.push(sheet.words(&format!("which was {}{end}", doing.phrase())));
+            let stands = stands(holder).filter(|_| doing != Cause::Idle);
+            let stands = stands.map_or_else(String::new, |stands| format!(" in {stands}"));
+            body.push(sheet.words(&format!("which was {}{stands}{end}", doing.phrase())));
         }
         if holders.len() > 1 {
             let others = counted(holders.len() as u64 - 1, "other", "others");
@@ -88,6 +90,13 @@ fn went_to<'a>(entry: &Entry<'a>) -> Option<&'a Link> {
     let link = entry.largest()?.chain.last()?;
     let asks = |(wait, _): &(&Wait, Ns)| (wait.asker.pid, wait.asker.tid) == (link.pid, link.tid);
     (!entry.members.iter().any(asks)).then_some(link)
+}
+
+/// Where in its own code a holder stood: `Feed.load, Feed.java:11`. Of one that only ended a wait that says nothing.
+fn stands(holder: &Holder) -> Option<String> {
+    let frame = holder.frame.as_deref().filter(|_| holder.how_known.holds())?;
+    let file = holder.file.as_deref()?.rsplit('/').next()?;
+    Some(format!("{frame}, {file}:{}", holder.line?))
 }
 
 /// What the holder is to the waiter, as a label, and how that is known where the label does not say it.

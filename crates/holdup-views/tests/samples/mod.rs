@@ -184,6 +184,7 @@ pub fn pipeline() -> Sample {
         doing: Some(Cause::TimerSleep),
         ns: 1_960 * MS,
         stack: Vec::new(),
+        place: None,
     }];
     let mut child = wait(&sh, Cause::ProcessChild, 1_995 * MS);
     (child.path_ns, child.handed_on_ns) = (0, 1_990 * MS);
@@ -265,6 +266,7 @@ pub fn hostile() -> Sample {
         doing: Some(Cause::DiskSync),
         ns: 4_000 * MS,
         stack: Vec::new(),
+        place: None,
     }];
     let mut attributed = attributed(vec![open]);
     attributed.coverage.lost = vec![(bad.to_owned(), 3, 5 * MS)];

@@ -445,3 +445,63 @@ fn a_pool_that_makes_a_connection_waits_for_what_its_driver_waits_for() {
     let (cause, _, kind) = of(&taking).unwrap();
     assert_eq!((cause, kind.as_str()), (Cause::LockMonitor, "pool"));
 }
+
+#[test]
+fn a_virtual_thread_that_keeps_its_carrier_waits_for_its_socket_and_not_for_work() {
+    const PINNED: [&str; 6] = [
+        PARK,
+        "java.lang.VirtualThread.parkOnCarrierThread",
+        "java.lang.VirtualThread.park",
+        "java.lang.System$1.parkVirtualThread",
+        LOCK_SUPPORT,
+        "sun.nio.ch.Poller.poll",
+    ];
+    let under = |java: &[&'static str]| [&PINNED[..], java, &[CART, "java.lang.VirtualThread.run"]].concat();
+    for (method, awaits) in [
+        ("sun.nio.ch.NioSocketImpl.connect", Cause::NetConnect),
+        ("sun.nio.ch.NioSocketImpl.implRead", Cause::NetReceive),
+        ("sun.nio.ch.SocketChannelImpl.blockingWriteFully", Cause::NetSend),
+        ("sun.nio.ch.ServerSocketChannelImpl.accept", Cause::NetAccept),
+        ("sun.nio.ch.SomethingNew.await", Cause::NetReceive),
+    ] {
+        let stack = under(&["sun.nio.ch.NioSocketImpl.park", method]);
+        for before in [Cause::Idle, Cause::LockFutex] {
+            let told = from(before, &stack).map(|(cause, ..)| cause);
+            assert_eq!(told, Some(awaits), "{method}");
+        }
+    }
+    // The machine's own thread that polls rests, and a program's method that is called so is none of the runtime's.
+    let rests = ["sun.nio.ch.Poller.pollerLoop", RUN];
+    assert_eq!(from(Cause::PollWait, &rests), None);
+    let own = [
+        PARK,
+        LOCK_SUPPORT,
+        "com.shop.Loop.turn",
+        "sun.nio.ch.Poller.poll",
+        CART,
+        RUN,
+    ];
+    assert_ne!(
+        from(Cause::LockFutex, &own).map(|(cause, ..)| cause),
+        Some(Cause::NetReceive)
+    );
+}
+
+#[test]
+fn the_thread_that_ends_the_machine_rests_until_the_others_have_ended() {
+    let ends = [
+        ("libc.so.6", "pthread_cond_wait"),
+        ("libjvm.so", "Monitor::wait(long)"),
+        ("libjvm.so", "Threads::destroy_vm()"),
+        ("libjvm.so", "jni_DestroyJavaVM"),
+        ("libjli.so", "JavaMain"),
+        ("libc.so.6", "start_thread"),
+    ];
+    let stack: Vec<Frame> = ends.iter().map(native).collect();
+    let cause = |stack: &[Frame]| told(Cause::LockFutex, Some("futex"), stack).map(|(cause, _)| cause);
+    assert_eq!(cause(&stack), Some(Cause::Idle));
+    // A function of a program that is called so is none of the machine's.
+    let mut other = stack.clone();
+    other[3].module = Some("libshop.so".to_owned());
+    assert_eq!(cause(&other), None);
+}

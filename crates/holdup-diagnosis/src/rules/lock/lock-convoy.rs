@@ -102,7 +102,7 @@ fn in_java(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     });
     let findings: Vec<Finding> = locks
         .iter()
-        .filter(|lock| run.matters(lock.cost(), MATTERS) && java::threads(lock) >= MIN_QUEUED_THREADS)
+        .filter(|lock| run.matters(lock.cost(), MATTERS) && is_queue(lock))
         .map(|lock| java_queue(run, lock))
         .collect();
     if !findings.is_empty() {
@@ -113,6 +113,12 @@ fn in_java(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         "at most {} for one lock of Java's",
         say::several(most as u64, "thread")
     ))
+}
+
+/// Whether so many threads wait that it is a queue. For a class one is enough: a class is initialised once, and whoever comes then waits.
+fn is_queue(lock: &Waits<'_>) -> bool {
+    let class = java::lock(lock.main()) == Some(JavaLock::Class);
+    class || java::threads(lock) >= MIN_QUEUED_THREADS
 }
 
 fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
@@ -129,7 +135,9 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
     let class = java::lock(main) == Some(JavaLock::Class);
     let title = match owners.first() {
         Some(holder) if class => format!(
-            "{threads} threads of {who} wait for {} by {}",
+            "{} of {who} {} for {} by {}",
+            say::several(threads as u64, "thread"),
+            if threads == 1 { "waits" } else { "wait" },
             main.resource.name,
             say::who(&holder.name)
         ),

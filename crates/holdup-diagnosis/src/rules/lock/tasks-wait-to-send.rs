@@ -150,6 +150,7 @@ fn finding(run: &Run<'_>, tasks: &[&Task]) -> Finding {
     let name = match tasks[0].runtime {
         TaskRuntime::Go => "goroutine",
         TaskRuntime::Asyncio => "task",
+        TaskRuntime::Java => "virtual thread",
     };
     let process = say::name_or(&tasks[0].process, "a process");
     let pid = tasks[0].pid;

@@ -7,7 +7,7 @@ use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, duration, say,
 };
 use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::AttributedWait;
+use holdup_model::attributed::{AttributedWait, Common};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::net::SocketAddr;
 
@@ -31,7 +31,8 @@ pub(crate) const RULE: Rule = Rule {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(unanswered) = waits
         .only(|wait| {
-            !(is_metadata(wait) || is_queue(run, wait) || in_vain(run, wait))
+            let unseen = wait.resource.common() == Some(Common::UnseenSocket);
+            !(unseen || is_metadata(wait) || is_queue(run, wait) || in_vain(run, wait))
                 && (wait.max.max(wait.outstanding) >= MIN_REPEATED_NS
                     || wait.timed_out > 0
                     || came_to_nothing(run, wait))

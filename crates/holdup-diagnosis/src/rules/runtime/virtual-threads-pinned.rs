@@ -3,6 +3,7 @@
 use crate::rules::java_waits as java;
 use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
+use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
@@ -15,6 +16,8 @@ pub(crate) const RULE: Rule = Rule {
         Cause::LockMonitor,
         Cause::TimerSleep,
         Cause::NetReceive,
+        Cause::NetSend,
+        Cause::NetAccept,
         Cause::NetConnect,
     ],
     from: MATTERS,
@@ -37,6 +40,9 @@ const CARRIES: [&str; 3] = [
 /// A class's initialiser: the virtual machine has called it, and a stack with such a frame can't be taken off its carrier.
 const INITIALISER: &str = "<clinit>";
 
+/// The option that says how many carriers there are, where it is not as many as processors.
+const PARALLELISM: &str = "jdk.virtualThreadScheduler.parallelism";
+
 fn pinned(frames: &[&str]) -> bool {
     frames
         .iter()
@@ -50,7 +56,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let findings: Vec<Finding> = processes
         .iter()
         .filter(|process| run.matters(process.cost(), MATTERS))
-        .map(finding)
+        .map(|process| finding(run, process))
         .collect();
     if findings.is_empty() {
         return Verdict::Clear(run.little(RULE.causes));
@@ -58,7 +64,33 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     Verdict::Fires(findings)
 }
 
-fn finding(waits: &Waits<'_>) -> Finding {
+/// Whether a thread is a carrier that a virtual thread is on.
+fn carries(wait: &AttributedWait) -> bool {
+    let frames = java::frames(wait);
+    let carried = |frame: &&str| CARRIES.iter().any(|carries| frame.starts_with(carries));
+    let inside = frames.iter().position(carried);
+    inside.is_some_and(|inside| inside > 0) && wait.cause != Cause::Idle
+}
+
+/// That no carrier is left, where the JVM says how many it has: as many as processors. What is ready to run then waits, too, and so do the
+/// JVM's own virtual threads that poll sockets.
+fn none_left(run: &Run<'_>, pid: u32) -> Option<Evidence> {
+    let jvm = run.facts.jvms.iter().find(|jvm| jvm.pid == pid)?;
+    let given = jvm.options.iter().any(|option| option.contains(PARALLELISM));
+    let processors = usize::try_from(jvm.processors.filter(|_| !given)?).ok()?;
+    let taken = |wait: &AttributedWait| wait.asker.name.pid == pid && wait.open && carries(wait);
+    let taken = run.waits(taken)?;
+    let count = java::threads(&taken);
+    (count >= processors).then(|| {
+        let text = format!(
+            "all {count} carriers are taken and wait: no other virtual thread runs, and from Java 22 on neither do those of the \
+             JVM itself that poll sockets"
+        );
+        Evidence::new(text, "Java frames of the waits, and the number of processors of the JVM")
+    })
+}
+
+fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let main = waits.main();
     let threads = java::threads(waits);
     let who = say::name_or(&main.asker.name.process, "the program");
@@ -92,6 +124,7 @@ fn finding(waits: &Waits<'_>) -> Finding {
         .finding(Severity::Warning, title, waits)
         .and(Evidence::new(why, "Java frames of the waits"))
         .and(Evidence::new(places, "Java frames of the waits"))
+        .and_if(none_left(run, main.asker.name.pid))
         .and_if(waits.holders().first().map(say::meanwhile))
         .confidence(Confidence::Strong);
     let finding = match initialiser {

@@ -72,6 +72,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let taken = libuv_pool::full(run);
     let taken = taken
         .iter()
+        .filter(|pool| told_with(pool) == Some(waits.cause()))
         .filter(|pool| pool.both >= HARM_FLOOR && worth(&pool.waits));
     findings.extend(taken.map(pool_taken));
     match findings.is_empty() {
@@ -81,6 +82,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         )),
         false => Verdict::Fires(findings),
     }
+}
+
+/// The cause with which a pool is told: each is judged by itself, and a pool may wait for several.
+fn told_with(pool: &Full<'_>) -> Option<Cause> {
+    let mut causes = pool.waits.iter().map(|wait| wait.cause);
+    causes.find(|cause| RULE.causes.contains(cause))
 }
 
 /// Whether these threads are all the workers of their pool, and do nothing else.
