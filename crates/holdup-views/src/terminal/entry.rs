@@ -568,7 +568,7 @@ mod tests {
             frame("Feed.main", Language::Java, Some(24)),
             frame("JavaCalls::call_helper(JavaValue*)", Language::Native, None),
         ];
-        assert_eq!(script_line(&stack, "Feed.item").as_deref(), Some("Feed.java:16"));
+        assert_eq!(source_line(&stack, "Feed.item").as_deref(), Some("Feed.java:16"));
         assert_eq!(callers(&stack, "Feed.item"), ["Feed.main"]);
     }
 }
