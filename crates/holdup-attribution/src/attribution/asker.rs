@@ -213,7 +213,7 @@ pub fn choose(stack: &[Frame]) -> Asking {
         .unwrap_or_default()
 }
 
-/// Where in the application's code a stack stands: the frame of the function that asked, where that has a name.
+/// Where in the application's code a stack stands: the frame of the function that asked, where that has a name and a source file.
 pub(super) fn place(stack: &[Frame]) -> Option<Frame> {
     let asking = choose(stack);
     let asker = asking.frame.filter(|_| asking.named)?;
@@ -226,8 +226,9 @@ pub(super) fn place(stack: &[Frame]) -> Option<Frame> {
             }
         }
     };
-    stack.iter().find(is).map(|frame| Frame {
-        symbol: Some(asker.clone()),
+    let frame = stack.iter().find(is).filter(|frame| frame.file.is_some())?;
+    Some(Frame {
+        symbol: Some(asker),
         ..frame.clone()
     })
 }

@@ -15,14 +15,13 @@ const LIBUV: &str = "uv_";
 
 /// The functions in which a worker stands without work, each called by the function beside it or one whose name has that in it, and what
 /// it then waits for.
-const AT_REST: [(&str, &str, &str); 5] = [
+const AT_REST: [(&str, &str, &str); 4] = [
     // V8's workers: they compile and collect garbage.
     ("uv_cond_wait", "PlatformWorkerThread", WORK),
     ("uv_cond_wait", "WorkerThreadsTaskRunner", WORK),
     // The one that gives them work after some time.
     ("uv_run", "WorkerThreadsTaskRunner", "its next task that is due"),
     // The one that a signal tells to open a port for debuggers.
-    ("uv_sem_wait", "StartIoThreadMain", "a debugger"),
     ("uv_sem_wait", "StartIoThread", "a debugger"),
 ];
 

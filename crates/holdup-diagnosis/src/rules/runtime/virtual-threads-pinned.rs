@@ -16,8 +16,6 @@ pub(crate) const RULE: Rule = Rule {
         Cause::LockMonitor,
         Cause::TimerSleep,
         Cause::NetReceive,
-        Cause::NetSend,
-        Cause::NetAccept,
         Cause::NetConnect,
     ],
     from: MATTERS,
