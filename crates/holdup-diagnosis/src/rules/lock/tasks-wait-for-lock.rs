@@ -92,7 +92,7 @@ fn has_it(run: &Run<'_>, tasks: &[&Task]) -> Evidence {
             let named: Vec<String> = candidates
                 .iter()
                 .take(MAX_PLACES)
-                .map(|task| doing(task))
+                .map(doing)
                 .collect();
             match named.as_slice() {
                 [] => Evidence::new(
