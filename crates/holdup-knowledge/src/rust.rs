@@ -54,7 +54,7 @@ pub fn of_library(frame: &Frame) -> bool {
     }
 }
 
-/// Whether a function is of the toolchain, by its name: `std::fs::read`, `<alloc::vec::Vec<T> as core::clone::Clone>::clone`. What a program
+/// Whether a function is of the toolchain, by its name: `core::ptr::read`, `<alloc::vec::Vec<T> as core::clone::Clone>::clone`. What a program
 /// implements is its own: `<shop::Cart as core::clone::Clone>::clone`.
 fn of_toolchain(symbol: &str) -> bool {
     let first = symbol.trim_start_matches(['<', '&', '*', '[', '(']);

@@ -89,7 +89,11 @@ fn has_it(run: &Run<'_>, tasks: &[&Task]) -> Evidence {
         }
         None => {
             let candidates = candidates(&run.attributed.tasks, tasks);
-            let named: Vec<String> = candidates.iter().take(MAX_PLACES).map(|task| doing(task)).collect();
+            let named: Vec<String> = candidates
+                .iter()
+                .take(MAX_PLACES)
+                .map(doing)
+                .collect();
             match named.as_slice() {
                 [] => Evidence::new(
                     "who has the lock is not known: the runtime does not note it",
@@ -113,7 +117,10 @@ fn has_it(run: &Run<'_>, tasks: &[&Task]) -> Evidence {
 
 /// What a candidate does: `main.askExchange (main.go:21) in main.(*Cache).refresh, waiting for a descriptor`.
 fn doing((task, method): &(&Task, &Frame)) -> String {
-    let own = task.place.as_ref().is_some_and(|place| place.symbol == method.symbol);
+    let own = task
+        .place
+        .as_ref()
+        .is_some_and(|place| place.symbol == method.symbol);
     let method = match own {
         true => String::new(),
         false => format!(", called by {}", say::place(method)),
@@ -132,7 +139,8 @@ fn candidates<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<(&'a Task, &'a Fram
         .iter()
         .filter_map(|task| go::receiver(task.place.as_ref()?.symbol.as_deref()?))
         .collect();
-    let (Some(wanted), 1, Some(pid)) = (types.first(), types.len(), waiting.first().map(|task| task.pid)) else {
+    let (Some(wanted), 1, Some(pid)) = (types.first(), types.len(), waiting.first().map(|task| task.pid))
+    else {
         return Vec::new();
     };
     let elsewhere = all
