@@ -5,7 +5,9 @@
 
 use super::attributing::{Attributing, EventsFile};
 use super::following::{Following, LOOK_AGAIN, LOOK_SPARSELY, NEXT_LOOK};
+use super::memory_limits::MemoryLimits;
 use super::moment::Moment;
+use super::programs;
 use super::queues::Queues;
 use super::set_aside::Loops;
 use super::{
@@ -102,6 +104,10 @@ pub fn attach(
     let mut moment = Moment::now();
     attached.serving(&mut observation, &pids, &mut moment);
     let asked: BTreeSet<u32> = pids.iter().copied().collect();
+    let memory = match how.tracing.pace {
+        Pace::Record => MemoryLimits::begin(),
+        Pace::Command | Pace::Service => MemoryLimits::default(),
+    };
     let queues = Queues::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
     drop(moment);
@@ -189,6 +195,8 @@ pub fn attach(
     }
     let other_clients = clients::look(&attached.following.subjects, &mut moment);
     drop(moment);
+    let cgroups_at_limit = memory.finish();
+    let programs = programs::look(attached.following.subjects.iter());
     let figures = figures.finish();
     let haste = match how.tracing.pace {
         Pace::Record => Haste::none(),
@@ -196,6 +204,8 @@ pub fn attach(
     };
     let mut collected = observation.finish(None, haste);
     collected.attributed.host_figures = figures.since(collected.started);
+    collected.facts.programs = programs;
+    collected.facts.cgroups_at_limit = cgroups_at_limit;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.other_clients = other_clients;

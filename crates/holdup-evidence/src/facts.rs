@@ -3,9 +3,12 @@
 //! `None` always means "not measured", never "no". One struct per kernel area; `holdup-proc` fills them.
 
 mod database_sessions;
+mod programs;
 
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState};
+pub use programs::Program;
 
+use crate::observed::SeenCgroup;
 use crate::{DeviceNumber, Jvm, Ns};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +52,10 @@ pub struct SystemFacts {
     pub other_clients: Vec<OtherClient>,
     /// Sessions of the database servers of which a process was observed, when that was over.
     pub database_sessions: Vec<DatabaseSession>,
+    /// Observed interpreters with what they interpreted, when that was over.
+    pub programs: Vec<Program>,
+    /// Cgroups that ran into their memory limit while a machine was recorded.
+    pub cgroups_at_limit: Vec<SeenCgroup>,
     /// Event loops whose clients were set aside when observation began and when it ended. `None`: nobody looked.
     pub set_aside: Option<Vec<SetAside>>,
     /// Selected `/proc/sys` values by path below it (`net/ipv4/tcp_syn_retries`).

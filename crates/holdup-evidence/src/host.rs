@@ -65,6 +65,30 @@ pub struct Use {
     pub pid: u32,
     /// How much.
     pub amount: f64,
+    /// How many processes of that name, where several are counted as one; `pid` is the one that used most. 0 is one.
+    pub processes: u32,
+    /// Its nice value, where that is not 0.
+    pub nice: i32,
+}
+
+impl Use {
+    /// Who it is: `rustc (pid 7)`, `rustc (5 processes)`, `backup (pid 9, nice 19)`. The name is hostile text.
+    #[must_use]
+    pub fn who(&self) -> String {
+        let mut told = Vec::new();
+        match (self.processes, self.pid) {
+            (2.., _) => told.push(format!("{} processes", self.processes)),
+            (_, 0) => {}
+            (_, pid) => told.push(format!("pid {pid}")),
+        }
+        if self.nice != 0 {
+            told.push(format!("nice {}", self.nice));
+        }
+        match told.is_empty() {
+            true => self.process.clone(),
+            false => format!("{} ({})", self.process, told.join(", ")),
+        }
+    }
 }
 
 /// A deleted file that somebody holds open.

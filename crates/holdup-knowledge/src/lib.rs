@@ -13,6 +13,7 @@ pub mod javascript;
 pub mod perl;
 pub mod php;
 pub mod postgres_titles;
+pub mod programs;
 pub mod python;
 pub mod ruby;
 pub mod rust;

@@ -5,7 +5,10 @@
 //! a cgroup take locks that whoever makes cgroups holds.
 
 use crate::root::{Root, text_if_there};
-use holdup_evidence::observed::{Limited, Quote, SeenCgroup};
+use crate::{clocks, names, titles};
+use holdup_evidence::Ns;
+use holdup_evidence::observed::{Limited, Quote, SeenCgroup, SeenProcess};
+use holdup_knowledge::programs;
 use std::path::{Path, PathBuf};
 
 /// Cgroups of a tree that are looked at: a machine with some hundred containers has as many, and each takes some 30 µs.
@@ -18,6 +21,9 @@ const NO_MEMORY_LIMIT: u64 = i64::MAX as u64 & !0xffff;
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub struct Limits {
     all: Vec<One>,
+    /// When they were found, `CLOCK_MONOTONIC`.
+    began: Ns,
+    root: PathBuf,
     /// Whether there were more cgroups than are looked at.
     pub cut: bool,
 }
@@ -40,24 +46,43 @@ struct Counted {
     refused: Option<u64>,
     /// Periods of CPU time.
     periods: Option<u64>,
+    /// Times that the limit of memory was reached, and pages that were read again.
+    hits: Option<u64>,
+    read_again: Option<u64>,
 }
 
 /// Finds the limits.
 #[must_use]
 pub fn find(root: &Root) -> Limits {
+    find_of(root, &[Limited::Tasks, Limited::Memory, Limited::CpuTime])
+}
+
+/// Finds limits of memory alone.
+#[must_use]
+pub fn find_memory(root: &Root) -> Limits {
+    find_of(root, &[Limited::Memory])
+}
+
+fn find_of(root: &Root, kinds: &[Limited]) -> Limits {
     let top = root.sys.join("fs/cgroup");
-    let mut limits = Limits::default();
+    let mut limits = Limits {
+        began: clocks::monotonic(),
+        root: root.proc.clone(),
+        ..Limits::default()
+    };
     for (name, what) in [
         ("pids", Limited::Tasks),
         ("memory", Limited::Memory),
         ("cpu", Limited::CpuTime),
     ] {
-        limits.walk(&top.join(name), &[what], true);
+        if kinds.contains(&what) {
+            limits.walk(&top.join(name), &[what], true);
+        }
     }
     // Version 2 by itself, and beside version 1.
     for tree in [top.clone(), top.join("unified")] {
         if tree.join("cgroup.controllers").exists() {
-            limits.walk(&tree, &[Limited::Tasks, Limited::Memory, Limited::CpuTime], false);
+            limits.walk(&tree, kinds, false);
         }
     }
     limits
@@ -97,16 +122,22 @@ impl Limits {
     /// How much of each is used now; those that are gone are left out. What was read is of this source.
     #[must_use]
     pub fn used(&self, quote: &Quote) -> Vec<SeenCgroup> {
-        self.all.iter().filter_map(|one| one.used(quote)).collect()
+        let watched = clocks::monotonic().saturating_sub(self.began);
+        self.all
+            .iter()
+            .filter_map(|one| one.used(&self.root, watched, quote))
+            .collect()
     }
 }
 
 impl One {
-    fn used(&self, quote: &Quote) -> Option<SeenCgroup> {
+    fn used(&self, proc: &Path, watched: Ns, quote: &Quote) -> Option<SeenCgroup> {
         let limit = limit(&self.directory, self.what, self.is_v1)?;
         let now = counted(&self.directory, self.what, self.is_v1);
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         let refused = since(now.refused, self.before.refused);
+        let hits = since(now.hits, self.before.hits);
+        let is_hit = refused.unwrap_or(0) > 0 || hits.unwrap_or(0) > 0;
         let (used, limit, cpus) = match self.what {
             Limited::Tasks => (number(&self.directory.join("pids.current"))? as f64, limit, None),
             Limited::Memory => (memory(&self.directory, self.is_v1)?, limit, None),
@@ -124,6 +155,17 @@ impl One {
             limit,
             refused,
             cpus,
+            whole: (self.what == Limited::Memory)
+                .then(|| whole(&self.directory, self.is_v1))
+                .flatten(),
+            hits,
+            read_again: since(now.read_again, self.before.read_again),
+            watched: Some(watched),
+            processes: if is_hit {
+                processes(proc, &self.directory)
+            } else {
+                Vec::new()
+            },
             quote: quote.clone(),
         })
     }
@@ -156,21 +198,72 @@ fn counted(directory: &Path, what: Limited, is_v1: bool) -> Counted {
     match (what, is_v1) {
         (Limited::Tasks, _) => Counted {
             refused: field("pids.events", "max"),
-            periods: None,
+            ..Counted::default()
         },
         (Limited::Memory, true) => Counted {
             refused: field("memory.oom_control", "oom_kill"),
-            periods: None,
+            hits: number(&directory.join("memory.failcnt")),
+            read_again: read_again(directory, "total_"),
+            ..Counted::default()
         },
         (Limited::Memory, false) => Counted {
             refused: field("memory.events", "oom_kill"),
-            periods: None,
+            hits: field("memory.events", "max"),
+            read_again: read_again(directory, ""),
+            ..Counted::default()
         },
         (Limited::CpuTime, _) => Counted {
             refused: field("cpu.stat", "nr_throttled"),
             periods: field("cpu.stat", "nr_periods"),
+            ..Counted::default()
         },
     }
+}
+
+/// Pages that came back from a disk after they were given back; major faults where the kernel does not count those. `before`: what stands
+/// before the names where a cgroup and those below it are added up.
+fn read_again(directory: &Path, before: &str) -> Option<u64> {
+    let stat = text_if_there(&directory.join("memory.stat"))?;
+    let value = |name: &str| field(&stat, &format!("{before}{name}"));
+    let refaults = value("workingset_refault_file").or_else(|| value("workingset_refault"));
+    refaults.or_else(|| value("pgmajfault"))
+}
+
+/// Bytes with cached files.
+fn whole(directory: &Path, is_v1: bool) -> Option<f64> {
+    let file = if is_v1 {
+        "memory.usage_in_bytes"
+    } else {
+        "memory.current"
+    };
+    number(&directory.join(file)).map(|bytes| bytes as f64)
+}
+
+/// Processes of a cgroup that are named.
+const NAMED: usize = 3;
+
+/// The first few processes of a cgroup. Reads their arguments, which may block.
+fn processes(proc: &Path, directory: &Path) -> Vec<SeenProcess> {
+    let list = text_if_there(&directory.join("cgroup.procs")).unwrap_or_default();
+    let pids = list
+        .lines()
+        .filter_map(|line| line.parse::<u32>().ok())
+        .take(NAMED);
+    let root = Root {
+        proc: proc.to_owned(),
+        ..Root::system()
+    };
+    let named = pids.filter_map(|pid| {
+        let comm = names::comm(&root, pid)?;
+        let told = || programs::named(&comm, titles::arguments(&root, pid)?.iter().map(String::as_str));
+        let name = programs::is_interpreter(&comm).then(told).flatten();
+        Some(SeenProcess {
+            pid,
+            name: name.unwrap_or(comm),
+            ..SeenProcess::default()
+        })
+    });
+    named.collect()
 }
 
 /// Bytes that can't be given back: what is there without cached files, which the kernel drops before it refuses anything.
@@ -226,12 +319,16 @@ mod tests {
             ("sys/fs/cgroup/memory/m/n/memory.usage_in_bytes", "990000\n"),
             (
                 "sys/fs/cgroup/memory/m/n/memory.stat",
-                "cache 1\ntotal_inactive_file 90000\ntotal_active_file 400000\n",
+                "cache 1\ntotal_inactive_file 90000\ntotal_active_file 400000\ntotal_pgmajfault 100\n",
             ),
             (
                 "sys/fs/cgroup/memory/m/n/memory.oom_control",
                 "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
             ),
+            ("sys/fs/cgroup/memory/m/n/memory.failcnt", "20\n"),
+            ("sys/fs/cgroup/memory/m/n/cgroup.procs", "7\n8\n"),
+            ("proc/7/comm", "python3\n"),
+            ("proc/7/cmdline", "python3\0/srv/app.py\0"),
             ("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "50000\n"),
             ("sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n"),
             (
@@ -245,9 +342,23 @@ mod tests {
         for (file, text) in [
             ("pids/a/pids.events", "max 9\n"),
             ("cpu/c/cpu.stat", "nr_periods 150\nnr_throttled 40\n"),
+            ("memory/m/n/memory.failcnt", "95\n"),
+            (
+                "memory/m/n/memory.stat",
+                "cache 1\ntotal_inactive_file 90000\ntotal_active_file 400000\ntotal_pgmajfault 600\n",
+            ),
         ] {
             std::fs::write(tree.path(&format!("sys/fs/cgroup/{file}")), text).unwrap();
         }
+        let memory = limits.used(&Quote::default()).swap_remove(1);
+        assert_eq!(
+            (memory.hits, memory.read_again, memory.whole),
+            (Some(75), Some(500), Some(990_000.0))
+        );
+        assert_eq!(
+            (memory.processes.len(), memory.processes[0].name.as_str()),
+            (1, "python3 app.py")
+        );
         let told: Vec<_> = limits
             .used(&Quote::default())
             .into_iter()

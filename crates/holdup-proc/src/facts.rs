@@ -64,6 +64,8 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         unaccepted: None,
         other_clients: Vec::new(),
         database_sessions: Vec::new(),
+        programs: Vec::new(),
+        cgroups_at_limit: Vec::new(),
         set_aside: None,
         jvms: Vec::new(),
         sysctl: sysctl::read(root, problems),

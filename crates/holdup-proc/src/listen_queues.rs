@@ -11,12 +11,15 @@ const BY_FAMILY: u16 = 20;
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 
+/// The state of a socket that listens, as a bit.
+const LISTENING: u32 = 1 << 10;
+
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
 const LIST: u16 = 0x301;
 
 /// Bytes of `struct nlmsghdr`, and of `struct inet_diag_msg` behind it.
-const HEADER: usize = 16;
-const MESSAGE: usize = 72;
+pub(crate) const HEADER: usize = 16;
+pub(crate) const MESSAGE: usize = 72;
 
 /// Where a message has the port and the address that it listens at, how many clients wait, how many may (`idiag_rqueue`,
 /// `idiag_wqueue`), and its inode.
@@ -29,7 +32,7 @@ const INODE: usize = 68;
 /// Longest part of an answer, bytes.
 const PART: usize = 32 << 10;
 
-/// Parts that are read: some ten thousand listeners.
+/// Parts that are read: some ten thousand listeners, or five thousand connections with what is known of each.
 const PARTS: usize = 64;
 
 /// A listener's queue.
@@ -50,7 +53,9 @@ pub struct ListenQueue {
 pub fn read() -> Vec<ListenQueue> {
     let mut queues = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        list(family, &mut queues);
+        dump(family, LISTENING, 0, &mut |message| {
+            queues.extend(message.get(HEADER..HEADER + MESSAGE).and_then(queue));
+        });
     }
     queues
 }
@@ -72,27 +77,27 @@ fn queue(message: &[u8]) -> Option<ListenQueue> {
 }
 
 /// Four bytes at a place.
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// `struct inet_diag_req_v2`: all TCP sockets of a family that listen.
-fn request(family: libc::c_int) -> Vec<u8> {
+/// `struct inet_diag_req_v2`: all TCP sockets of a family in these states, with these attributes.
+fn request(family: libc::c_int, states: u32, attributes: u8) -> Vec<u8> {
     const TCP: u8 = 6;
-    const LISTEN: u32 = 1 << 10;
     const ID: usize = 48;
     let mut bytes = Vec::with_capacity(HEADER + 8 + ID);
     bytes.extend(((HEADER + 8 + ID) as u32).to_ne_bytes());
     bytes.extend(BY_FAMILY.to_ne_bytes());
     bytes.extend(LIST.to_ne_bytes());
     bytes.extend([0; 8]);
-    bytes.extend([family as u8, TCP, 0, 0]);
-    bytes.extend(LISTEN.to_ne_bytes());
+    bytes.extend([family as u8, TCP, attributes, 0]);
+    bytes.extend(states.to_ne_bytes());
     bytes.extend([0; ID]);
     bytes
 }
 
-fn list(family: libc::c_int, queues: &mut Vec<ListenQueue>) {
+/// Lists the TCP sockets of a family in these states: each message, with its header, is handed over.
+pub(crate) fn dump(family: libc::c_int, states: u32, attributes: u8, each: &mut dyn FnMut(&[u8])) {
     // SAFETY: makes a descriptor, or none.
     let socket = unsafe {
         libc::socket(
@@ -106,7 +111,7 @@ fn list(family: libc::c_int, queues: &mut Vec<ListenQueue>) {
     }
     // SAFETY: it was just made, and is nobody else's.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    let request = request(family);
+    let request = request(family, states, attributes);
     // SAFETY: the buffer is as long as it is said to be.
     let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
     if sent < 0 {
@@ -119,14 +124,16 @@ fn list(family: libc::c_int, queues: &mut Vec<ListenQueue>) {
         let Ok(length) = usize::try_from(length) else {
             return;
         };
-        if take(&part[..length], queues) {
+        if take(&part[..length], each) {
             return;
         }
     }
 }
 
 /// Takes the messages of one part; whether the list ends with it.
-fn take(mut part: &[u8], queues: &mut Vec<ListenQueue>) -> bool {
+fn take(mut part: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
+    // The kernel sends nothing at all where there is nothing more; else the end is a message of its own, in this part or in a later one.
+    let is_last = part.is_empty();
     while let Some(length) = word(part, 0).and_then(|length| usize::try_from(length).ok()) {
         let Some(message) = part.get(..length).filter(|_| length >= HEADER) else {
             return true;
@@ -135,15 +142,15 @@ fn take(mut part: &[u8], queues: &mut Vec<ListenQueue>) -> bool {
         if kind == DONE || kind == ERROR {
             return true;
         }
-        queues.extend(message.get(HEADER..HEADER + MESSAGE).and_then(queue));
+        each(message);
         part = part.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
-    part.is_empty()
+    is_last
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ADDRESS, DONE, HEADER, INODE, LIMIT, MESSAGE, PORT, WAITING, read, take};
+    use super::{ADDRESS, DONE, HEADER, INODE, LIMIT, MESSAGE, PORT, WAITING, queue, read, take};
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsRawFd;
 
@@ -178,16 +185,23 @@ mod tests {
         };
         let mut queues = Vec::new();
         let part = [message(20, 80), message(20, 81), message(DONE, 0)].concat();
-        assert!(take(&part, &mut queues));
+        let mut add = |message: &[u8]| {
+            queues.extend(message.get(HEADER..HEADER + MESSAGE).and_then(queue));
+        };
+        assert!(take(&part, &mut add));
+        assert!(
+            !take(&message(20, 80), &mut |_| {}),
+            "without the end there is another part"
+        );
+        for length in 0..part.len() {
+            take(&part[..length], &mut |_| {});
+        }
+        assert!(take(&[3, 0, 0, 0], &mut |_| {}), "shorter than its own header");
         let told: Vec<_> = queues
             .iter()
             .map(|one| (one.address.to_string(), one.waiting, one.limit, one.inode))
             .collect();
         let expected = ["10.0.0.9:80", "10.0.0.9:81"].map(|address| (address.to_owned(), 2, 128, 77));
         assert_eq!(told, expected);
-        for length in 0..part.len() {
-            take(&part[..length], &mut Vec::new());
-        }
-        assert!(take(&[3, 0, 0, 0], &mut queues), "shorter than its own header");
     }
 }

@@ -43,6 +43,12 @@ pub struct Process {
     pub began: u64,
     /// CPU time of all its threads, in ticks.
     pub ticks: u64,
+    /// CPU time of the children that it has waited for, and of theirs, in ticks.
+    pub children_ticks: u64,
+    /// Its parent.
+    pub parent: u32,
+    /// Its nice value.
+    pub nice: i32,
     /// Pages in memory.
     pub pages: u64,
     /// Whether it is the kernel's own.
@@ -78,6 +84,8 @@ struct Line {
     terminal: bool,
     flags: u64,
     ticks: u64,
+    children_ticks: u64,
+    nice: i32,
     threads: u64,
     began: u64,
     pages: u64,
@@ -132,6 +140,9 @@ impl Lister {
                 name: whole.name.clone(),
                 began: whole.began,
                 ticks: whole.ticks,
+                children_ticks: whole.children_ticks,
+                parent: whole.parent,
+                nice: whole.nice,
                 pages: whole.pages,
                 kernel: whole.flags & KERNEL_THREAD != 0,
             });
@@ -270,6 +281,8 @@ fn parse(text: &[u8]) -> Option<Line> {
         terminal: field(7)? != "0",
         flags: number(9)?,
         ticks: number(14)?.saturating_add(number(15)?),
+        children_ticks: number(16).unwrap_or(0).saturating_add(number(17).unwrap_or(0)),
+        nice: field(19).and_then(|field| field.parse().ok()).unwrap_or(0),
         threads: number(20)?,
         began: number(22)?,
         pages: number(24).unwrap_or(0),
@@ -313,6 +326,9 @@ mod tests {
                 name: "a) b".into(),
                 began: 900,
                 ticks: 15,
+                children_ticks: 13,
+                parent: 1,
+                nice: 0,
                 pages: 33,
                 kernel: false,
             }

@@ -20,9 +20,23 @@ pub fn read(root: &Root, pid: u32) -> Option<String> {
     Some(String::from_utf8_lossy(title).into_owned())
 }
 
+/// Most of a command line that is read, bytes, and arguments of it: a script stands among the first.
+const LINE_BYTES_MAX: u64 = 8192;
+const ARGUMENTS_MAX: usize = 64;
+
+/// The first arguments of a process, the program's own name included.
+#[must_use]
+pub fn arguments(root: &Root, pid: u32) -> Option<Vec<String>> {
+    let file = File::open(root.proc.join(pid.to_string()).join("cmdline")).ok()?;
+    let mut bytes = Vec::new();
+    file.take(LINE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    let all = bytes.split(|byte| *byte == 0).take(ARGUMENTS_MAX);
+    Some(all.map(|one| String::from_utf8_lossy(one).into_owned()).collect())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{arguments, read};
     use crate::root::Tree;
 
     #[test]
@@ -40,5 +54,20 @@ mod tests {
         assert_eq!(read(&tree.root, 8).as_deref(), Some(""));
         assert_eq!(read(&tree.root, 9).map(|title| title.len()), Some(512));
         assert_eq!(read(&tree.root, 10), None);
+        assert_eq!(arguments(&tree.root, 10), None);
+    }
+
+    #[test]
+    fn arguments_are_told_apart_and_bounded() {
+        let many = "a\0".repeat(9000);
+        let tree = Tree::new(&[
+            ("proc/7/cmdline", "python3\0-u\0app.py\0"),
+            ("proc/8/cmdline", &many),
+        ]);
+        assert_eq!(
+            arguments(&tree.root, 7).unwrap()[..3],
+            ["python3", "-u", "app.py"]
+        );
+        assert_eq!(arguments(&tree.root, 8).unwrap().len(), 64);
     }
 }

@@ -423,6 +423,16 @@ fn said(expect: &Expect, stall: &Observed, twin: &Observed) -> Check {
             seen: "-".to_owned(),
         };
     };
+    let leads = report
+        .findings
+        .first()
+        .map_or("nothing", |finding| finding.rule.as_str());
+    if expect.first && !first.split('|').any(|rule| rule == leads) {
+        return Check {
+            right: false,
+            seen: format!("{first} stands behind {leads}"),
+        };
+    }
     let words = find_any(report, first).map(Finding::words).unwrap_or_default();
     match amiss(&expect.says, &words, true) {
         Some(text) => Check {

@@ -5,6 +5,7 @@
 
 use super::super::attach::{EndedBefore, Notice};
 use super::super::moment::Moment;
+use super::super::programs;
 use super::super::queues::Queues;
 use super::super::sessions::Sessions;
 use super::super::set_aside::Loops;
@@ -165,6 +166,7 @@ pub fn attach(
     collected.facts.other_clients = other_clients;
     collected.facts.set_aside = Some(set_aside);
     collected.facts.database_sessions = sessions.finish();
+    collected.facts.programs = programs::look(subjects.iter());
     elsewhere::note(&mut collected.elsewhere, &pids);
     Ok(collected)
 }

@@ -288,6 +288,11 @@ mod tests {
     fn the_cgroup_nearest_to_its_limit_is_told() {
         let mut observed = report(&[]);
         let cgroup = |name: &str, used: f64| SeenCgroup {
+            whole: None,
+            hits: None,
+            read_again: None,
+            watched: None,
+            processes: Vec::new(),
             cgroup: name.to_owned(),
             what: Limited::Tasks,
             used,

@@ -46,7 +46,7 @@ pub(super) fn of(observed: &Observed, facts: &SystemFacts, sight: &HostSight) ->
             });
         }
     };
-    let percent = |use_: &Use| format!("{:.0} %", use_.amount);
+    let percent = |use_: &Use| format!("{:.0} % of a CPU", use_.amount);
     add(
         HostResourceName::Cpu,
         cpu(observed, facts),
@@ -101,7 +101,7 @@ fn users(all: &[Use], from: f64, amount: impl Fn(&Use) -> String) -> Vec<String>
     all.iter()
         .filter(|one| one.amount >= from)
         .take(USERS)
-        .map(|one| format!("{} (pid {}) {}", one.process, one.pid, amount(one)))
+        .map(|one| format!("{} {}", one.who(), amount(one)))
         .collect()
 }
 
@@ -300,16 +300,38 @@ fn network(observed: &Observed, facts: &SystemFacts) -> Option<String> {
 
 /// The limit that is nearest.
 fn cgroups(observed: &Observed) -> Option<String> {
-    let part = |one: &SeenCgroup| one.used / one.limit;
+    // Of memory a cgroup that has run into its limit is the nearest, whatever it could give back.
+    let part = |one: &SeenCgroup| match (one.hits.unwrap_or(0), one.whole) {
+        (1.., Some(whole)) => whole / one.limit,
+        _ => one.used / one.limit,
+    };
     let used = || observed.cgroups.iter().filter(|one| one.limit > 0.0);
     let nearest = used().max_by(|a, b| part(a).total_cmp(&part(b)))?;
     let what = match nearest.what {
         Limited::Tasks => format!("{:.0} of {:.0} tasks", nearest.used, nearest.limit),
-        Limited::Memory => format!(
-            "{} of {} of memory",
-            say::bytes(nearest.used as u64),
-            say::bytes(nearest.limit as u64)
-        ),
+        Limited::Memory => {
+            let (used, limit) = (say::bytes(nearest.used as u64), say::bytes(nearest.limit as u64));
+            // Cached files count against the limit, and are given back when it is reached.
+            match nearest.whole {
+                Some(whole) => {
+                    let cached = say::bytes((whole - nearest.used).max(0.0) as u64);
+                    let whole = say::bytes(whole as u64);
+                    let hits = nearest.hits.filter(|hits| *hits > 0);
+                    let hits = hits.map_or_else(String::new, |hits| {
+                        format!(
+                            "; the limit was reached {}",
+                            if hits == 1 {
+                                "once".to_owned()
+                            } else {
+                                format!("{hits} times")
+                            }
+                        )
+                    });
+                    format!("{whole} of {limit} of memory, of it {cached} of cached files{hits}")
+                }
+                None => format!("{used} of {limit} of memory"),
+            }
+        }
         Limited::CpuTime => format!(
             "its CPU time used up in {} of its periods",
             percent(part(nearest))

@@ -8,3 +8,4 @@
 pub(crate) mod ends;
 pub(crate) mod path;
 pub(crate) mod roots;
+pub(crate) mod seen;

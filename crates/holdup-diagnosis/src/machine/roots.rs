@@ -5,9 +5,10 @@
 
 use super::ends::{self, End, Key, Lock};
 use super::path::{Graph, Step};
+use holdup_evidence::facts::SessionState;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Attributed, AttributedWait, Resource, ThreadName};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A single wait behind a root from which somebody notices, nanoseconds. Locks, answers and syncs of a healthy machine take less.
 const MIN_LONGEST_NS: Ns = 1_000_000_000;
@@ -57,6 +58,8 @@ pub(crate) struct Root<'a> {
     longest: Ns,
     /// The longest that a session was seen to end.
     ended: Ns,
+    /// Of a session that is idle in a transaction: its client.
+    pub(crate) idle_of: Option<&'a str>,
 }
 
 impl<'a> Root<'a> {
@@ -74,6 +77,7 @@ impl<'a> Root<'a> {
             function: None,
             longest: 0,
             ended: 0,
+            idle_of: None,
         }
     }
 
@@ -155,10 +159,10 @@ fn waits(row: &AttributedWait) -> bool {
 }
 
 /// The roots that matter, worst first.
-pub(crate) fn of(attributed: &Attributed) -> Vec<Root<'_>> {
+pub(crate) fn of<'a>(attributed: &'a Attributed, titled: &'a [Titled]) -> Vec<Root<'a>> {
     let graph = Graph::new(attributed);
-    let mut roots: BTreeMap<Key, Root<'_>> = BTreeMap::new();
-    let mut loose: Vec<(&AttributedWait, Vec<Step<'_>>)> = Vec::new();
+    let mut roots: BTreeMap<Key, Root<'a>> = BTreeMap::new();
+    let mut loose: Vec<(&'a AttributedWait, Vec<Step<'a>>)> = Vec::new();
     for row in attributed.waits.iter().filter(|row| waits(row)) {
         let way = graph.way(row);
         match ends::of(&graph, &way) {
@@ -170,13 +174,14 @@ pub(crate) fn of(attributed: &Attributed) -> Vec<Root<'_>> {
         }
     }
     stopped_servers(&graph, &mut roots);
+    idle_sessions(&mut roots, &mut loose, titled);
     waiting_sessions(&graph, &mut roots);
     behind_sessions(&graph, &mut roots, &loose);
     behind_processes(&mut roots, &loose);
     if let Some(root) = roots.get_mut(&Key::Cpus) {
         root.ran = ran(attributed);
     }
-    let mut found: Vec<Root<'_>> = roots
+    let mut found: Vec<Root<'a>> = roots
         .into_values()
         .filter(|root| root.matters(attributed.wall))
         .collect();
@@ -213,6 +218,68 @@ fn stopped_servers<'a>(graph: &Graph<'a>, roots: &mut BTreeMap<Key, Root<'a>>) {
             }
         }
     }
+}
+
+/// A session of a database, by the title that its server has given it.
+#[derive(Debug, Clone)]
+pub(crate) struct Titled {
+    pub(crate) name: ThreadName,
+    /// The first process of its server.
+    pub(crate) server: u32,
+    pub(crate) state: SessionState,
+    /// The program at the other end of its connection.
+    pub(crate) client: String,
+}
+
+/// Sessions that wait for a lock of which nobody was seen to let go: behind the one session of their server that is idle in a transaction,
+/// as the titles have it. Of several nobody knows which it is.
+fn idle_sessions<'a>(
+    roots: &mut BTreeMap<Key, Root<'a>>,
+    loose: &mut Vec<(&'a AttributedWait, Vec<Step<'a>>)>,
+    titled: &'a [Titled],
+) {
+    let of = |pid: u32| titled.iter().find(|one| one.name.pid == pid);
+    loose.retain(|(row, way)| {
+        let row: &'a AttributedWait = row;
+        let waiting = way.last().and_then(|end| of(end.name.pid));
+        let Some(waiting) = waiting.filter(|one| one.state == SessionState::Waiting) else {
+            return true;
+        };
+        let idle =
+            |one: &&Titled| one.server == waiting.server && one.state == SessionState::IdleInTransaction;
+        let mut idle = titled.iter().filter(idle);
+        let (Some(one), None) = (idle.next(), idle.next()) else {
+            return true;
+        };
+        let longest = row.max.min(row.ns);
+        if longest < MIN_LONGEST_NS {
+            return true;
+        }
+        let own = way.len() <= 1;
+        let end = End {
+            key: Key::Lock(one.name.pid),
+            name: &one.name,
+            cause: Some(Cause::Idle),
+            resource: None,
+            lock: Some(Lock {
+                cause: Cause::LockFutex,
+                resource: own.then_some(&row.resource),
+                session: true,
+            }),
+            steps: way.len(),
+            beyond: None,
+            ns: longest,
+        };
+        let root = roots.entry(end.key.clone()).or_insert_with(|| Root::new(&end));
+        let known = root.lock.and_then(|lock| lock.resource);
+        root.add(row, &end);
+        // The waiting session itself knows what it waits for.
+        if let Some(lock) = &mut root.lock {
+            lock.resource = lock.resource.or(known).or(own.then_some(&row.resource));
+        }
+        root.idle_of = Some(&one.client);
+        false
+    });
 }
 
 /// A session that has a lock others wait for and waits for another session itself is no root: it stands in the queue of one that waits for
@@ -308,7 +375,8 @@ fn behind_processes<'a>(roots: &mut BTreeMap<Key, Root<'a>>, loose: &[(&'a Attri
     }
 }
 
-/// Who had the CPUs while threads of other programs were runnable, longest first.
+/// Who had the CPUs while threads of other programs were runnable, longest first. The kernel's own threads are not observed; they are in it
+/// for moments, and named only if nobody else was.
 fn ran(attributed: &Attributed) -> Vec<(String, Ns)> {
     let mut ran: HashMap<&str, Ns> = HashMap::new();
     let queued = attributed
@@ -322,6 +390,15 @@ fn ran(attributed: &Attributed) -> Vec<(String, Ns)> {
                 *sum = sum.saturating_add(*ns);
             }
         }
+    }
+    let threads = attributed
+        .threads
+        .iter()
+        .map(|thread| thread.name.process.as_str());
+    let rows = attributed.waits.iter().map(|row| row.asker.name.process.as_str());
+    let observed: HashSet<&str> = threads.chain(rows).collect();
+    if ran.keys().any(|name| observed.contains(name)) {
+        ran.retain(|name, _| observed.contains(name));
     }
     let mut ran: Vec<(String, Ns)> = ran.into_iter().map(|(name, ns)| (name.to_owned(), ns)).collect();
     ran.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));

@@ -8,6 +8,7 @@
 //! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`. It says itself which more general rules
 //! have nothing to add where it fires ([`Generality`], [`Rule::explains`]), so that no other rule changes.
 
+mod awaited;
 mod awaited_threads;
 pub(crate) mod blocked;
 mod calls;
@@ -187,8 +188,8 @@ pub(crate) enum Check {
     Requests(ByRequests),
     /// By what was found out about processes that ran already.
     Attached(ByAttached),
-    /// By whom the waits of a whole machine lead to.
-    Machine(ByMachine),
+    /// By whom the waits of a whole machine lead to, or by the kernel's own tables of who waits for whom, whichever there is.
+    Machine(ByMachine, BySeen),
 }
 
 /// Judges the waits of one cause, whose cost is known to matter.
@@ -201,6 +202,8 @@ type ByRequests = fn(&Run<'_>, &Requests) -> Verdict;
 type ByAttached = fn(&Run<'_>) -> Verdict;
 /// Judges a whole machine.
 type ByMachine = fn(&Run<'_>) -> Verdict;
+/// Judges what a look at a machine shows; `None` where nobody looked.
+type BySeen = fn(&Observed) -> Option<Verdict>;
 /// Judges what artefacts show.
 type ByArtefacts = fn(&Run<'_>, &Observed) -> Verdict;
 
@@ -237,7 +240,12 @@ impl Rule {
             Check::Artefacts(check) => (None, Some(check)),
             Check::Both(waits, artefacts) => (Some(waits), Some(artefacts)),
             Check::Attached(check) => return run.attributed.of_threads.then(|| check(run)),
-            Check::Machine(check) => return run.machine.then(|| check(run)),
+            Check::Machine(check, seen) => {
+                return match run.observed {
+                    Some(observed) => seen(observed),
+                    None => run.machine.then(|| check(run)),
+                };
+            }
             Check::Live(live, artefacts) => {
                 if let Some(observed) = run.observed {
                     return Some(artefacts(run, observed));
@@ -423,7 +431,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         (
             std::cmp::Reverse(finding.severity),
             // Of a machine, the root comes before what waits for it.
-            !matches!(rule.check, Check::Machine(_)),
+            !matches!(rule.check, Check::Machine(..)),
             // A suspicion that nobody measured comes after what is known.
             finding.ns.is_none() && finding.confidence == Confidence::Suspect,
             std::cmp::Reverse(rank(rule.place, finding.ns)),
@@ -466,7 +474,7 @@ const STAND_ALONE: [RuleId; 2] = [RuleId::Deadlock, RuleId::LockOwnerGone];
 /// A finding of a whole machine. A share of all its threads' time is no trouble: most of that is ordinary waiting, and whom somebody waits
 /// behind is judged by another rule. So it describes.
 fn of_machine((rule, mut finding): (&Rule, Finding)) -> (&Rule, Finding) {
-    let alone = matches!(rule.check, Check::Machine(_)) || STAND_ALONE.contains(&rule.id);
+    let alone = matches!(rule.check, Check::Machine(..)) || STAND_ALONE.contains(&rule.id);
     if !alone && finding.ns.is_some() {
         finding.severity = Severity::Note;
     }

@@ -1,6 +1,7 @@
 //! Limits of control groups, and how much of each is used.
 
-use super::Quote;
+use super::{Quote, SeenProcess};
+use crate::Ns;
 use serde::{Deserialize, Serialize};
 
 /// A cgroup's limit on something.
@@ -21,6 +22,21 @@ pub struct SeenCgroup {
     /// Of CPU time, how many CPUs it may use.
     #[serde(default)]
     pub cpus: Option<f64>,
+    /// Of memory, bytes with cached files, which count against the limit, too.
+    #[serde(default)]
+    pub whole: Option<f64>,
+    /// Of memory, how often the limit was reached while it was watched, so that something had to be given back first.
+    #[serde(default)]
+    pub hits: Option<u64>,
+    /// Of memory, pages that were read again from a disk while it was watched, because they had been given back.
+    #[serde(default)]
+    pub read_again: Option<u64>,
+    /// How long it was watched.
+    #[serde(default)]
+    pub watched: Option<Ns>,
+    /// Processes in it, where somebody ran into the limit; the first few.
+    #[serde(default)]
+    pub processes: Vec<SeenProcess>,
     /// Where it was read.
     #[serde(default)]
     pub quote: Quote,

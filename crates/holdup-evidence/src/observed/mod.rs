@@ -5,6 +5,7 @@
 //! artefact: series and lists are thinned or cut with a count of what was left out, because a log may be larger than
 //! memory.
 
+mod awaited;
 mod call_time;
 mod cgroups;
 mod happening;
@@ -20,6 +21,7 @@ mod statement;
 mod storage;
 mod when;
 
+pub use awaited::{Awaited, Doing, SeenClient, SeenProcess, SeenWait};
 pub use call_time::{CallTime, Calls, Refused};
 pub use cgroups::{Limited, SeenCgroup};
 pub use happening::{BootStep, Happening, JvmEvent, KernelEvent, LogEvent, TlsEvent, UnitEvent, What};
@@ -67,6 +69,8 @@ pub struct Observed {
     pub file_systems: Vec<SeenFileSystem>,
     /// Limits of cgroups.
     pub cgroups: Vec<SeenCgroup>,
+    /// Which processes wait for which; `None` where nobody looked.
+    pub waits: Option<Vec<SeenWait>>,
     /// The stacks of snapshots and samples, each once.
     pub stacks: Stacks,
 }
@@ -87,6 +91,7 @@ impl Observed {
             && self.sockets.is_empty()
             && self.file_systems.is_empty()
             && self.cgroups.is_empty()
+            && self.waits.is_none()
     }
 
     /// The series of a metric, of whatever they are.

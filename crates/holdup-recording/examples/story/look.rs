@@ -77,6 +77,7 @@ pub(crate) fn look(number: u32) -> Segment {
             process: "qmgr".to_owned(),
             pid: 701,
             amount: 12.5,
+            ..Use::default()
         }],
         older: vec![OlderTrouble {
             what: "a disk's error".to_owned(),

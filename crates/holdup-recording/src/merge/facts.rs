@@ -2,6 +2,13 @@
 
 use holdup_evidence::SystemFacts;
 use holdup_evidence::facts::{CpuTime, MemoryCgroup};
+use holdup_evidence::observed::SeenCgroup;
+
+/// Cgroups at their memory limit that are kept of all segments.
+const LIMITS_MAX: usize = 256;
+
+/// Names of interpreters that are kept of all segments.
+const PROGRAMS_MAX: usize = 2048;
 
 /// Adds the next. `booted`: its clocks and counters are those of another boot or machine.
 pub(super) fn add(whole: &mut SystemFacts, next: SystemFacts, booted: bool) {
@@ -21,6 +28,17 @@ pub(super) fn add(whole: &mut SystemFacts, next: SystemFacts, booted: bool) {
         (one, other) => other.or(one),
     };
     add_memory(&mut whole.cgroup.memory, &before.cgroup.memory);
+    if !booted {
+        for earlier in before.cgroups_at_limit {
+            add_limit(&mut whole.cgroups_at_limit, earlier);
+        }
+        for earlier in before.programs {
+            let known = whole.programs.iter().any(|one| one.pid == earlier.pid);
+            if !known && whole.programs.len() < PROGRAMS_MAX {
+                whole.programs.push(earlier);
+            }
+        }
+    }
     for earlier in before.jvms {
         match whole
             .jvms
@@ -52,6 +70,21 @@ fn add_cpu(whole: &mut Vec<CpuTime>, earlier: &CpuTime) {
             cpu.stolen = cpu.stolen.saturating_add(earlier.stolen);
         }
         None => whole.push(earlier.clone()),
+    }
+}
+
+/// The same cgroup ran into its limit before.
+fn add_limit(whole: &mut Vec<SeenCgroup>, earlier: SeenCgroup) {
+    let add = |sum: &mut Option<u64>, part: Option<u64>| {
+        *sum = sum.map(|sum| sum.saturating_add(part.unwrap_or(0))).or(part);
+    };
+    let same = |one: &&mut SeenCgroup| one.cgroup == earlier.cgroup && one.what == earlier.what;
+    if let Some(known) = whole.iter_mut().find(same) {
+        add(&mut known.hits, earlier.hits);
+        add(&mut known.read_again, earlier.read_again);
+        add(&mut known.watched, earlier.watched);
+    } else if whole.len() < LIMITS_MAX {
+        whole.push(earlier);
     }
 }
 

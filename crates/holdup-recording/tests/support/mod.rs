@@ -1,10 +1,13 @@
 //! Segments made of dice: every part of a segment in some value or other, hostile text included.
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use holdup_evidence::facts::{CpuTime, DatabaseSession, Mount, SessionClient, SessionState, SetAside};
+use holdup_evidence::facts::{
+    CpuTime, DatabaseSession, Mount, Program, SessionClient, SessionState, SetAside,
+};
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
-    Metric, Point, Quote, SeenThread, Series, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
+    Awaited, Doing, Limited, Metric, Point, Quote, SeenCgroup, SeenClient, SeenProcess, SeenThread, SeenWait,
+    Series, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
 };
 use holdup_evidence::randomness::Randomness;
 use holdup_evidence::{
@@ -408,6 +411,28 @@ impl Dice {
                     ..SessionClient::default()
                 }),
             }),
+            cgroups_at_limit: self.list(1, |dice| SeenCgroup {
+                cgroup: dice.text(),
+                what: Limited::Memory,
+                used: 7.0,
+                limit: 9.0,
+                refused: None,
+                cpus: None,
+                whole: dice.some(|_| 8.0),
+                hits: dice.some(|_| 3),
+                read_again: Some(4),
+                watched: Some(5),
+                processes: dice.list(1, |dice| SeenProcess {
+                    pid: 7,
+                    name: dice.text(),
+                    ..SeenProcess::default()
+                }),
+                quote: Quote::default(),
+            }),
+            programs: self.list(2, |dice| Program {
+                pid: dice.below(1 << 22) as u32,
+                name: dice.text(),
+            }),
             set_aside: self.some(|dice| {
                 dice.list(1, |dice| SetAside {
                     pid: dice.below(1 << 22) as u32,
@@ -487,6 +512,23 @@ impl Dice {
             }),
             snapshots: self.list(2, |dice| dice.snapshot(stack)),
             stacks,
+            waits: self.some(|dice| {
+                dice.list(2, |dice| SeenWait {
+                    waiter: SeenProcess {
+                        pid: dice.below(1 << 22) as u32,
+                        name: dice.text(),
+                        doing: Doing::Stopped,
+                        client: dice.some(|dice| SeenClient {
+                            pid: 9,
+                            name: dice.text(),
+                        }),
+                    },
+                    on: Awaited::FileLock,
+                    name: dice.text(),
+                    ns: dice.number(),
+                    ..SeenWait::default()
+                })
+            }),
             ..Observed::default()
         };
         HostLook {
@@ -498,6 +540,8 @@ impl Dice {
                     process: dice.text(),
                     pid: 7,
                     amount: dice.real(),
+                    processes: 3,
+                    nice: -4,
                 }),
                 ..HostSight::default()
             },

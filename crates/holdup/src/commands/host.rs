@@ -5,12 +5,15 @@
 //! nothing that can block is waited for.
 
 mod aside;
+mod behind;
+mod close_looks;
 mod counters;
 mod kernel_log;
 mod listeners;
 mod once;
 mod places;
 mod snapshots;
+mod spent;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +22,7 @@ use crate::output::{Outputs, Place};
 use crate::progress::Progress;
 use crate::recorded::{Evidence, Recording, Scope};
 use crate::verdict::{self, machine};
+use behind::Behind;
 use counters::Counters;
 use holdup_artefacts::attribute;
 use holdup_collect::line::watching;
@@ -33,7 +37,7 @@ use holdup_model::report::Report;
 use holdup_proc::links::{self, Link};
 use holdup_proc::pressure;
 use holdup_proc::randomness::{self, try_generator};
-use holdup_proc::{Root, clocks, facts, listen_queues};
+use holdup_proc::{Root, clocks, conversations, facts, listen_queues};
 use holdup_readers::{Account, Readers, Reading};
 use holdup_report::Subject;
 use holdup_subject::signals::{Control, Signals};
@@ -85,6 +89,7 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
     let ask = Ask {
         room: holdup_proc::room::of,
         queues: listen_queues::read,
+        conversations: conversations::read,
     };
     let mut host = Host::new(&root, std::process::id(), ask);
     let mut figures = Figures::begin(&root);
@@ -185,6 +190,7 @@ fn watch(
 struct Ask {
     room: once::Ask,
     queues: listeners::Ask,
+    conversations: behind::Ask,
 }
 
 /// A look at a machine.
@@ -195,6 +201,8 @@ struct Host {
     snapshots: Snapshots,
     once: Once,
     listeners: Listeners,
+    behind: Behind,
+    queues: listeners::Ask,
     own: u32,
     /// Pressure when the look began.
     stalled: Vec<(Metric, u64)>,
@@ -209,6 +217,8 @@ impl Host {
         Host {
             once: Once::start(root, ask.room),
             listeners: Listeners::new(ask.queues),
+            behind: Behind::start(root, ask.conversations),
+            queues: ask.queues,
             own,
             stalled: pressure::read(root),
             links: links::read(root),
@@ -223,6 +233,7 @@ impl Host {
     fn turn(&mut self) {
         self.counters.turn(&self.root);
         self.snapshots.turn(&self.root, self.counters.now());
+        self.behind.turn(self.snapshots.last(), self.counters.now());
         self.listeners.turn();
     }
 
@@ -250,6 +261,14 @@ impl Host {
 
         let source = add_source(&mut reading, TASKS, LISTS);
         let limits = add_source(&mut reading, LIMITS, "");
+        let behind = add_source(&mut reading, behind::NAME, "");
+        let quote = Quote {
+            source: behind,
+            line: 0,
+        };
+        let waits = self.behind.finish(self.own, watched, &(self.queues)(), quote);
+        reading.observed.waits = Some(waits);
+        self.snapshots.name(&root);
         let (seen, jvms) = self.once.take(source, limits, &mut sight);
         let processes: Vec<_> = self.snapshots.processes().cloned().collect();
         let swapped = (reading.observed.of(Metric::SwapUsedKib))
@@ -258,8 +277,8 @@ impl Host {
         reading.observed.file_systems = seen.file_systems;
         reading.observed.devices = seen.devices;
         reading.observed.cgroups = seen.cgroups;
-        sight.cpu = self.snapshots.cpu(watched);
-        sight.memory = self.snapshots.memory(page());
+        sight.cpu = self.snapshots.cpu(&root, watched);
+        sight.memory = self.snapshots.memory(&root, page());
         for (metric, used) in [
             (Metric::ProcessCpuPercent, &sight.cpu),
             (Metric::ProcessReadKibPerSecond, &sight.reads),
@@ -304,8 +323,7 @@ fn add_source(reading: &mut Reading, name: &str, format: &str) -> u32 {
 
 /// The use of a process as a figure, for the rules.
 fn of_process(metric: Metric, one: &Use, source: u32, sight: &HostSight) -> Series {
-    let of = format!("{} (pid {})", one.process, one.pid);
-    series(metric, of, one.amount, source, sight.watched)
+    series(metric, one.who(), one.amount, source, sight.watched)
 }
 
 /// One figure over the whole look.

@@ -14,6 +14,7 @@ fn expect() -> Expect {
         asker: vec!["flock".to_owned()],
         holder: vec!["flock".to_owned()],
         findings: vec!["waits-for-lock-holder".to_owned()],
+        first: false,
         beside: vec!["waits-for-child".to_owned()],
         says: vec!["cron|flock".to_owned()],
         host_says: Vec::new(),
@@ -268,6 +269,21 @@ fn a_busy_cpu_is_no_false_alarm_when_the_workload_saw_it_too() {
     twin.truth.queued_ns = 0;
     twin.machine_queued_ns = 300_000_000;
     assert!(judge(&expect(), &stall, &twin).right());
+}
+
+#[test]
+fn what_must_be_the_first_finding_is_right_only_there() {
+    let expect = Expect {
+        first: true,
+        ..expect()
+    };
+    let right = wrong(&judge(&expect, &observed(report()), &twin()));
+    assert_eq!(right, Vec::<&str>::new());
+    let mut behind = report();
+    let mut other = behind["findings"][0].clone();
+    other["rule"] = json!("waits-for-child");
+    behind["findings"].as_array_mut().unwrap().insert(0, other);
+    assert_eq!(wrong(&judge(&expect, &observed(behind), &twin())), ["finding"]);
 }
 
 #[test]

@@ -167,6 +167,19 @@ fn of_cgroup(observed: &Observed, one: &SeenCgroup) -> Finding {
         name: one.cgroup.clone(),
         ..Resource::default()
     };
+    let names: Vec<String> = one
+        .processes
+        .iter()
+        .map(|process| {
+            format!(
+                "{} (pid {})",
+                say::name_or(&process.name, "a process"),
+                process.pid
+            )
+        })
+        .collect();
+    let throttled =
+        (!names.is_empty()).then(|| Evidence::new(format!("in it: {}", names.join(", ")), "cgroup.procs"));
     Finding::without_duration(
         RULE.id.id(),
         Severity::Warning,
@@ -174,6 +187,7 @@ fn of_cgroup(observed: &Observed, one: &SeenCgroup) -> Finding {
         Cause::SchedThrottled,
         first,
     )
+    .and_if(throttled)
     .about(resource, Asker::default())
     .confidence(Confidence::Proved)
     .remedy(Remedy::changing(

@@ -1,12 +1,15 @@
 //! On a machine, others wait behind one process, lock, disk or limit: the root, who is behind it, and for how long.
 
 use crate::machine::ends::Key;
-use crate::machine::roots::{self, Root, Waiter};
-use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, duration, fires_all, percent, say};
+use crate::machine::roots::{self, Root, Titled, Waiter};
+use crate::rules::{
+    Check, Generality, Need, Place, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent,
+    say,
+};
 use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::{Asker, Resource, ResourceKind};
+use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Roots that are told.
 const MAX_ROOTS: usize = 5;
@@ -39,27 +42,80 @@ pub(crate) const RULE: Rule = Rule {
     generality: Generality::Consequence,
     explains: &[],
     place: Place::End,
-    check: Check::Machine(check),
+    check: Check::Machine(check, awaited::seen),
 };
 
 fn check(run: &Run<'_>) -> Verdict {
-    let roots = roots::of(run.attributed);
+    let titled = titled(run);
+    let roots = roots::of(run.attributed, &titled);
+    let names = Names::of(run);
+    let limits = awaited::limits_of(&run.facts.cgroups_at_limit);
     let path = &run.attributed.path;
     let unknown = path.get(&Cause::Unknown).map_or(0, |tally| tally.ns);
     let whole = path.values().map(|tally| tally.ns).fold(0, Ns::saturating_add);
-    if roots.is_empty() && unknown as f64 > whole as f64 * MAX_UNKNOWN_SHARE {
+    if roots.is_empty() && limits.is_empty() && unknown as f64 > whole as f64 * MAX_UNKNOWN_SHARE {
         return Verdict::CannotTell(format!(
             "what {} of the threads' time was: the cause is unknown",
             percent(unknown as f64 / whole as f64)
         ));
     }
-    if roots.is_empty() {
+    if roots.is_empty() && limits.is_empty() {
         return Verdict::Clear(format!(
             "0 of {} waited behind another one for a second",
             say::several(threads(run), "thread")
         ));
     }
-    fires_all(roots.iter().take(MAX_ROOTS).map(finding).collect())
+    let found = roots.iter().take(MAX_ROOTS).map(|root| finding(root, &names));
+    fires_all(found.chain(limits).collect())
+}
+
+/// What a person calls processes: interpreters with what they interpret.
+#[derive(Debug)]
+struct Names<'a>(HashMap<u32, &'a str>);
+
+impl<'a> Names<'a> {
+    fn of(run: &Run<'a>) -> Names<'a> {
+        let programs = run.facts.programs.iter();
+        Names(programs.map(|one| (one.pid, one.name.as_str())).collect())
+    }
+
+    /// The program of a thread. An id may have been another process's before.
+    fn program(&self, name: &'a ThreadName) -> &'a str {
+        let known = self.0.get(&name.pid).copied();
+        known
+            .filter(|known| known.starts_with(name.process.as_str()))
+            .unwrap_or(&name.process)
+    }
+
+    /// The same with its id.
+    fn who(&self, name: &'a ThreadName) -> String {
+        match self.program(name) {
+            program if program == name.process => say::who_with_pid(name),
+            program => format!("{program} (pid {})", name.pid),
+        }
+    }
+}
+
+/// Sessions of databases, as roots need them.
+fn titled(run: &Run<'_>) -> Vec<Titled> {
+    let sessions = run.facts.database_sessions.iter();
+    let titled = sessions.map(|one| Titled {
+        name: ThreadName {
+            pid: one.pid,
+            tid: one.pid,
+            process: one.process.clone(),
+            thread: one.process.clone(),
+            ..ThreadName::default()
+        },
+        server: one.server,
+        state: one.state,
+        client: one
+            .client
+            .as_ref()
+            .and_then(live_sessions::client)
+            .unwrap_or_default(),
+    });
+    titled.collect()
 }
 
 fn threads(run: &Run<'_>) -> u64 {
@@ -68,10 +124,10 @@ fn threads(run: &Run<'_>) -> u64 {
 }
 
 /// Programs by name, each with its number of threads, the one that waited longest first.
-fn programs<'a>(waiters: impl Iterator<Item = &'a Waiter<'a>>) -> Vec<(&'a str, u64, Ns)> {
+fn programs<'a>(names: &Names<'a>, waiters: impl Iterator<Item = &'a Waiter<'a>>) -> Vec<(&'a str, u64, Ns)> {
     let mut programs: BTreeMap<&str, (u64, Ns)> = BTreeMap::new();
     for waiter in waiters {
-        let of = programs.entry(waiter.name.process.as_str()).or_default();
+        let of = programs.entry(names.program(waiter.name)).or_default();
         *of = (of.0 + 1, of.1.saturating_add(waiter.ns));
     }
     let mut programs: Vec<(&str, u64, Ns)> = programs
@@ -83,8 +139,8 @@ fn programs<'a>(waiters: impl Iterator<Item = &'a Waiter<'a>>) -> Vec<(&'a str, 
 }
 
 /// `nginx, 4 threads of python3 and 2 other programs`.
-fn told<'a>(waiters: impl Iterator<Item = &'a Waiter<'a>>) -> String {
-    let programs = programs(waiters);
+fn told<'a>(known: &Names<'a>, waiters: impl Iterator<Item = &'a Waiter<'a>>) -> String {
+    let programs = programs(known, waiters);
     let mut names: Vec<String> = programs
         .iter()
         .take(MAX_NAMES)
@@ -136,12 +192,12 @@ fn lock(root: &Root<'_>) -> String {
 }
 
 /// Who is the root, what it has or is, as the begin of a title; then who waits.
-fn title(root: &Root<'_>) -> String {
-    let who = say::who_with_pid(root.name);
+fn title<'a>(root: &'a Root<'a>, names: &Names<'a>) -> String {
+    let who = names.who(root.name);
     let up_to = duration(root.longest());
-    let behind = told(root.behind.iter());
-    let own = told(root.own.iter());
-    let all = told(root.own.iter().chain(&root.behind));
+    let behind = told(names, root.behind.iter());
+    let own = told(names, root.own.iter());
+    let all = told(names, root.own.iter().chain(&root.behind));
     let has = match root.lock {
         Some(_) => format!(" and has {}", lock(root)),
         None => String::new(),
@@ -151,6 +207,14 @@ fn title(root: &Root<'_>) -> String {
         name => format!("{of} {name}"),
     };
     match &root.key {
+        Key::Lock(_) if root.idle_of.is_some() => {
+            let client = root.idle_of.filter(|client| !client.is_empty());
+            let of = client.map_or_else(String::new, |client| format!(" of {client}"));
+            format!(
+                "{who} is idle in a transaction{of}, and has {}: {behind} waited behind it, up to {up_to}",
+                lock(root)
+            )
+        }
         Key::Lock(_) => format!(
             "{who} has {}: {behind} waited behind it, up to {up_to}",
             lock(root)
@@ -171,7 +235,7 @@ fn title(root: &Root<'_>) -> String {
         Key::Disk(disk) => format!(
             "{} held up {all}: up to {up_to} for one wait, mostly by {}",
             what(disk, "disk"),
-            most_of(root)
+            most_of(root, names)
         ),
         Key::Files(files) => format!(
             "{}: {all} waited for files on it, up to {up_to}",
@@ -214,21 +278,21 @@ fn title(root: &Root<'_>) -> String {
 }
 
 /// The program that most of the time in a resource is of.
-fn most_of(root: &Root<'_>) -> String {
-    let programs = programs(root.own.iter());
+fn most_of<'a>(root: &'a Root<'a>, names: &Names<'a>) -> String {
+    let programs = programs(names, root.own.iter());
     programs
         .first()
         .map_or_else(String::new, |(name, _, _)| (*name).to_owned())
 }
 
 /// What the root did while others waited.
-fn meanwhile(root: &Root<'_>) -> Option<Evidence> {
-    let who = say::who_with_pid(root.name);
+fn meanwhile<'a>(root: &'a Root<'a>, names: &Names<'a>) -> Option<Evidence> {
+    let who = names.who(root.name);
     let beyond = root.beyond.map_or_else(String::new, |step| {
         let doing = step
             .cause
             .map_or_else(String::new, |cause| format!(", which was {}", cause.phrase()));
-        format!(", for {}{doing}", say::who_with_pid(step.name))
+        format!(", for {}{doing}", names.who(step.name))
     });
     let cause = root.cause?;
     let ran = root
@@ -241,13 +305,13 @@ fn meanwhile(root: &Root<'_>) -> Option<Evidence> {
     ))
 }
 
-fn waited<'a>(waiters: &'a [Waiter<'a>], verb: &str) -> Option<Evidence> {
+fn waited<'a>(waiters: &'a [Waiter<'a>], verb: &str, known: &Names<'a>) -> Option<Evidence> {
     if waiters.is_empty() {
         return None;
     }
     let directly = waiters.iter().filter(|one| one.directly).count();
     let all: Ns = waiters.iter().map(|one| one.ns).fold(0, Ns::saturating_add);
-    let names: Vec<String> = programs(waiters.iter())
+    let names: Vec<String> = programs(known, waiters.iter())
         .into_iter()
         .take(MAX_NAMES + 2)
         .map(|(name, count, ns)| {
@@ -270,14 +334,14 @@ fn waited<'a>(waiters: &'a [Waiter<'a>], verb: &str) -> Option<Evidence> {
     ))
 }
 
-fn finding(root: &Root<'_>) -> Finding {
+fn finding<'a>(root: &'a Root<'a>, names: &Names<'a>) -> Finding {
     let cause = root.lock.map(|lock| lock.cause).or(root.cause);
     let cause = cause.unwrap_or(Cause::Unknown);
     let in_it = match root.key {
         Key::Halted(_) | Key::Lock(_) | Key::Busy(_) => None,
-        _ => waited(&root.own, "waited for it"),
+        _ => waited(&root.own, "waited for it", names),
     };
-    let mut evidence: Vec<Evidence> = waited(&root.behind, "waited behind it")
+    let mut evidence: Vec<Evidence> = waited(&root.behind, "waited behind it", names)
         .into_iter()
         .chain(in_it)
         .collect();
@@ -294,7 +358,7 @@ fn finding(root: &Root<'_>) -> Finding {
         ));
     }
     if matches!(root.key, Key::Lock(_) | Key::Halted(_) | Key::Busy(_)) {
-        evidence.extend(meanwhile(root));
+        evidence.extend(meanwhile(root, names));
     }
     let mut evidence = evidence.into_iter();
     let first = evidence
@@ -303,7 +367,7 @@ fn finding(root: &Root<'_>) -> Finding {
     let mut finding = Finding::new(
         RULE.id.id(),
         Severity::Warning,
-        title(root),
+        title(root, names),
         cause,
         root.held(),
         first,
@@ -311,7 +375,8 @@ fn finding(root: &Root<'_>) -> Finding {
     for more in evidence {
         finding = finding.and(more);
     }
-    let known = matches!(root.key, Key::Lock(_) | Key::Halted(_));
+    // A title says that a session is idle in a transaction, and not what it has locked.
+    let known = matches!(root.key, Key::Lock(_) | Key::Halted(_)) && root.idle_of.is_none();
     let resource = match root.lock.and_then(|lock| lock.resource).or(root.resource) {
         Some(resource) => resource.clone(),
         None => Resource::named(ResourceKind::Process, root.name.process.clone()),
@@ -327,12 +392,12 @@ fn finding(root: &Root<'_>) -> Finding {
             true => Confidence::Proved,
             false => Confidence::Strong,
         })
-        .remedy(remedy(root))
+        .remedy(remedy(root, names))
 }
 
-fn remedy(root: &Root<'_>) -> Remedy {
+fn remedy<'a>(root: &'a Root<'a>, names: &Names<'a>) -> Remedy {
     let pid = root.name.pid;
-    let who = say::who_with_pid(root.name);
+    let who = names.who(root.name);
     match &root.key {
         Key::Halted(_) if root.cause == Some(Cause::ProcessFrozen) => Remedy::changing(
             format!("find out what froze the cgroup of {who} (a paused container?), and thaw it"),
@@ -349,6 +414,11 @@ fn remedy(root: &Root<'_>) -> Remedy {
             "its neighbours get less CPU time",
         )
         .with_command(format!("cat /proc/{pid}/cgroup")),
+        Key::Lock(_) if root.idle_of.is_some() => Remedy::changing(
+            format!("have the client of {who} commit or roll back, or end that session"),
+            "the transaction that is ended is rolled back",
+        )
+        .with_command(format!("psql -c \"select pg_terminate_backend({pid})\"")),
         Key::Lock(_) => Remedy::safe(format!("find out why {who} keeps the lock for so long"))
             .with_command(format!("holdup attach -p {pid}")),
         Key::Cpus => Remedy::safe("run what can wait at a lower priority, or on another machine"),

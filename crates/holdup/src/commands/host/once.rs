@@ -235,6 +235,7 @@ impl Seen {
                 .map_or_else(String::new, |process| process.name.clone()),
             pid,
             amount: bytes as f64 / KIB / watched,
+            ..Use::default()
         };
         if watched > 0.0 {
             let grown = now.seen.iter().filter_map(|(pid, bytes)| {
@@ -246,8 +247,12 @@ impl Seen {
                 ))
             });
             let grown: Vec<_> = grown.collect();
-            sight.reads = most(grown.iter().map(|(pid, read, _)| amount(*pid, *read)).collect());
+            sight.reads = most(
+                root,
+                grown.iter().map(|(pid, read, _)| amount(*pid, *read)).collect(),
+            );
             sight.writes = most(
+                root,
                 grown
                     .iter()
                     .map(|(pid, _, written)| amount(*pid, *written))
@@ -261,7 +266,7 @@ impl Seen {
                 let kib: f64 = line.split_ascii_whitespace().next()?.parse().ok()?;
                 Some(super::snapshots::of(process, kib))
             });
-            sight.swap = most(in_swap.collect());
+            sight.swap = most(root, in_swap.collect());
         }
     }
 }

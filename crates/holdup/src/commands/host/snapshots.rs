@@ -5,10 +5,13 @@
 //! exec, by processes that can be left behind.
 
 use super::aside::Aside;
+use super::behind::named;
 use super::places::{Looker, Place};
+use super::spent::Spent;
 use holdup_evidence::host::Use;
 use holdup_evidence::observed::{Quote, SeenThread, Snapshot, SnapshotKind, State, When};
 use holdup_evidence::{Ns, Observed};
+use holdup_knowledge::programs;
 use holdup_proc::root::text_if_there;
 use holdup_proc::task_list::{Lister, Process, Task, TaskList};
 use holdup_proc::{Root, blocking};
@@ -28,6 +31,9 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Files of threads that stay open between two lists; the kernel needs some 5 KiB for each.
 const KEPT: u64 = 6_000;
+
+/// Interpreters that are asked for what they interpret.
+const NAMED: usize = 2_000;
 
 /// Threads of all lists that are kept: some 400 bytes each.
 const MOST: usize = 60_000;
@@ -50,8 +56,8 @@ pub(super) struct Snapshots {
     /// Where tasks stand, by list and thread.
     places: BTreeMap<(usize, usize), Place>,
     kept: usize,
-    /// CPU time of each process in the first list, by id and begin.
-    first: HashMap<(u32, u64), u64>,
+    /// CPU time of all processes that were listed.
+    spent: Spent,
     last: TaskList,
     lister: Lister,
     /// holdup's own process, which is not listed.
@@ -76,13 +82,7 @@ impl Snapshots {
         let others = |pid: u32| pid != self.own && !holdup_detached::is_ours(pid);
         list.processes.retain(|process| others(process.pid));
         list.busy.retain(|task| others(task.pid));
-        if self.lists.is_empty() {
-            self.first = list
-                .processes
-                .iter()
-                .map(|process| ((process.pid, process.began), process.ticks))
-                .collect();
-        }
+        self.spent.turn(&list.processes);
         let room = MOST.saturating_sub(self.kept);
         // Threads give themselves names by the dozen; who reads this knows the program's.
         let names: HashMap<u32, &str> = list
@@ -177,28 +177,58 @@ impl Snapshots {
         self.last.processes.iter().filter(|process| !process.kernel)
     }
 
+    /// The last list.
+    pub(super) fn last(&self) -> &TaskList {
+        &self.last
+    }
+
+    /// Gives interpreters the names of what they interpret.
+    pub(super) fn name(&mut self, root: &Root) {
+        let wanted = |process: &&Process| !process.kernel && programs::is_interpreter(&process.name);
+        let asked: Vec<u32> = (self.last.processes.iter().filter(wanted))
+            .take(NAMED)
+            .map(|process| process.pid)
+            .collect();
+        let names = named(root, asked);
+        for process in &mut self.last.processes {
+            let Some(name) = names
+                .get(&process.pid)
+                .filter(|_| programs::is_interpreter(&process.name))
+            else {
+                continue;
+            };
+            let threads = self.lists.iter_mut().flat_map(|list| &mut list.threads);
+            for thread in
+                threads.filter(|thread| thread.pid == Some(process.pid) && thread.name == process.name)
+            {
+                thread.name.clone_from(name);
+            }
+            self.spent.name((process.pid, process.began), name);
+            process.name.clone_from(name);
+        }
+    }
+
     /// Who used CPUs between the first list and the last, percent of one CPU.
-    pub(super) fn cpu(&self, watched: f64) -> Vec<Use> {
+    pub(super) fn cpu(&self, root: &Root, watched: f64) -> Vec<Use> {
         if watched <= 0.0 {
             return Vec::new();
         }
-        let used = self.last.processes.iter().map(|process| {
-            // One that is new began with nothing.
-            let before = self
-                .first
-                .get(&(process.pid, process.began))
-                .copied()
-                .unwrap_or(0);
-            let ticks = process.ticks.saturating_sub(before);
-            of(process, ticks as f64 / TICKS / watched * WHOLE)
-        });
-        most(used.collect())
+        let percent = |mut one: Use| {
+            one.amount = one.amount / TICKS / watched * WHOLE;
+            one
+        };
+        let is_own = |pid: u32| is_holdup(root, pid);
+        most(
+            root,
+            self.spent.by_program(is_own).into_iter().map(percent).collect(),
+        )
     }
 
     /// Who has memory, KiB; pages have `page` bytes.
-    pub(super) fn memory(&self, page: u64) -> Vec<Use> {
+    pub(super) fn memory(&self, root: &Root, page: u64) -> Vec<Use> {
         let kib = |process: &Process| process.pages.saturating_mul(page) as f64 / 1024.0;
         most(
+            root,
             self.processes()
                 .map(|process| of(process, kib(process)))
                 .collect(),
@@ -278,15 +308,25 @@ pub(super) fn of(process: &Process, amount: f64) -> Use {
         process: process.name.clone(),
         pid: process.pid,
         amount,
+        ..Use::default()
     }
 }
 
 /// Those who use most, most first.
-pub(super) fn most(mut all: Vec<Use>) -> Vec<Use> {
+pub(super) fn most(root: &Root, mut all: Vec<Use>) -> Vec<Use> {
     all.retain(|one| one.amount > 0.0);
     all.sort_by(|a, b| b.amount.total_cmp(&a.amount));
-    all.truncate(USERS);
-    all
+    // What holdup itself uses is told elsewhere: a recorder is nobody's trouble.
+    let others = all
+        .into_iter()
+        .filter(|one| one.pid == 0 || !is_holdup(root, one.pid));
+    others.take(USERS).collect()
+}
+
+/// Whether a process is another holdup, such as a recorder or a reader of one: it runs the same file.
+fn is_holdup(root: &Root, pid: u32) -> bool {
+    let of = |pid: &str| std::fs::read_link(root.proc.join(pid).join("exe")).ok();
+    of("self").is_some_and(|own| of(&pid.to_string()) == Some(own))
 }
 
 /// Whether the task of this folder is blocked now: since the list it may have gone on, and sleep elsewhere.

@@ -121,6 +121,7 @@ fn asked(room: super::once::Ask) -> Ask {
     Ask {
         room,
         queues: Vec::new,
+        conversations: Vec::new,
     }
 }
 
@@ -364,4 +365,103 @@ fn nothing_at_all_is_said_to_be_nothing() {
         verdict(&report)
     );
     assert!(!Path::new(&folder.path().join("proc")).exists());
+}
+
+#[test]
+fn who_queues_for_a_file_s_lock_is_told_with_who_has_it() {
+    let machine = Machine::new();
+    for pid in [70, 71, 72] {
+        machine.task(pid, pid, "python3", 'S', 0);
+        machine.write(&format!("proc/{pid}/comm"), "python3\n");
+        machine.write(
+            &format!("proc/{pid}/cmdline"),
+            "/usr/bin/python3\0-u\0/srv/render.py\0--key=x\0",
+        );
+    }
+    machine.write(
+        "proc/locks",
+        "1: FLOCK  ADVISORY  WRITE 70 fe:00:11 0 EOF\n\
+         1: -> FLOCK  ADVISORY  WRITE 71 fe:00:11 0 EOF\n\
+         1: -> FLOCK  ADVISORY  WRITE 72 fe:00:11 0 EOF\n",
+    );
+    let report = machine.look(roomy);
+    assert_eq!(trouble(&report), ["others-wait-behind"]);
+    let title = &report.findings[0].title;
+    let expected = "python3 render.py (pid 70) has a file's lock: 2 processes of python3 render.py wait behind it, for at least 4.00 s";
+    assert_eq!(title, expected);
+    assert!(!verdict(&report).contains("nothing is short"));
+}
+
+#[test]
+fn a_stopped_process_that_has_a_lock_is_the_root() {
+    let machine = Machine::new();
+    machine.task(70, 70, "server", 'T', 0);
+    machine.task(71, 71, "client", 'S', 0);
+    for (pid, name) in [(70, "server"), (71, "client")] {
+        machine.write(&format!("proc/{pid}/comm"), &format!("{name}\n"));
+    }
+    machine.write(
+        "proc/locks",
+        "1: POSIX  ADVISORY  WRITE 70 fe:00:11 0 EOF\n1: -> POSIX  ADVISORY  WRITE 71 fe:00:11 0 EOF\n",
+    );
+    let report = machine.look(roomy);
+    assert_eq!(trouble(&report), ["others-wait-behind", "stopped"]);
+    assert!(
+        report.findings[0]
+            .title
+            .starts_with("server (pid 70) is stopped and has a file's lock: client waits behind it"),
+        "{}",
+        report.findings[0].title
+    );
+}
+
+#[test]
+fn who_has_let_go_of_the_lock_keeps_nobody() {
+    let machine = Machine::new();
+    machine.tick(0);
+    let mut host = Host::new(&machine.root(), u32::MAX, asked(roomy));
+    let waits =
+        "1: FLOCK  ADVISORY  WRITE 70 fe:00:11 0 EOF\n1: -> FLOCK  ADVISORY  WRITE 71 fe:00:11 0 EOF\n";
+    for turn in 0..TURNS {
+        machine.tick(turn);
+        machine.write("proc/locks", if turn + 1 < TURNS { waits } else { "" });
+        host.turn();
+    }
+    assert_eq!(trouble(&told(host)), Vec::<&str>::new());
+}
+
+#[test]
+fn sessions_of_a_database_wait_behind_the_one_that_is_idle_in_a_transaction() {
+    let machine = Machine::new();
+    let title = |pid: u32, title: &str| {
+        machine.task(pid, pid, "postgres", 'S', 0);
+        machine.write(&format!("proc/{pid}/comm"), "postgres\n");
+        machine.write(
+            &format!("proc/{pid}/cmdline"),
+            &format!("postgres: bob shop [local] {title}\0"),
+        );
+        machine.write(&format!("proc/{pid}/status"), "Name:\tpostgres\nPPid:\t2\n");
+    };
+    title(80, "UPDATE waiting");
+    title(81, "idle in transaction");
+    title(82, "idle");
+    let report = machine.look(roomy);
+    assert_eq!(trouble(&report), ["others-wait-behind"]);
+    let title_of = &report.findings[0].title;
+    assert!(
+        title_of.starts_with(
+            "postgres (pid 81) is idle in a transaction, and has a lock: postgres waits behind it"
+        ),
+        "{title_of}"
+    );
+    // Of two nobody knows which it is.
+    title(83, "idle in transaction (aborted)");
+    let report = machine.look(roomy);
+    assert!(
+        report.findings[0]
+            .title
+            .starts_with("postgres waits for a lock of the database"),
+        "{}",
+        report.findings[0].title
+    );
 }

@@ -1,0 +1,279 @@
+//! The same roots by the kernel's own tables, where no wait was observed: `holdup host`.
+//!
+//! In: which process waits for which. Out: roots, each with who waits behind it. A wait for a process that waits itself is followed on, as
+//! far as it is sure that the one is because of the other. Circles end the way, and it has at most [`MAX_STEPS`] steps.
+
+use holdup_evidence::Ns;
+use holdup_evidence::observed::{Awaited, Doing, SeenProcess, SeenWait};
+use std::collections::{BTreeMap, HashMap};
+
+/// Steps of a way.
+const MAX_STEPS: usize = 16;
+
+/// A process that is asked, and asks another one for that, does so at once: the later question is at most so much older than the first.
+const PASSES_ON_NS: Ns = 200_000_000;
+
+/// A wait from which somebody notices.
+const MIN_LONGEST_NS: Ns = 1_000_000_000;
+
+/// By what roots are one and the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// A process that is stopped.
+    Halted(u32),
+    /// A process that has something that others wait for.
+    Has(u32),
+    /// Something of which nobody knows who has it.
+    Nobodys(String),
+}
+
+/// A process behind a root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Behind<'a> {
+    pub(crate) process: &'a SeenProcess,
+    pub(crate) ns: Ns,
+    pub(crate) directly: bool,
+}
+
+/// A root.
+#[derive(Debug, Clone)]
+pub(crate) struct Root<'a> {
+    pub(crate) key: Key,
+    /// The process at the end.
+    pub(crate) holder: Option<&'a SeenProcess>,
+    /// What it has that is waited for; `None` of an answer alone.
+    pub(crate) has: Option<&'a SeenWait>,
+    /// What it waits for in turn.
+    pub(crate) beyond: Option<&'a SeenWait>,
+    pub(crate) behind: Vec<Behind<'a>>,
+}
+
+impl Root<'_> {
+    /// The longest wait behind it.
+    pub(crate) fn longest(&self) -> Ns {
+        self.behind.iter().map(|one| one.ns).max().unwrap_or(0)
+    }
+
+    /// All waits behind it.
+    pub(crate) fn held(&self) -> Ns {
+        self.behind.iter().map(|one| one.ns).fold(0, Ns::saturating_add)
+    }
+}
+
+/// Whether the holder has something until it lets go of it, rather than owing an answer that may be long in coming.
+fn is_had(on: Awaited) -> bool {
+    matches!(on, Awaited::FileLock | Awaited::Files | Awaited::SessionLock)
+}
+
+/// The roots that somebody waits behind for long enough, those with most waiting first.
+pub(crate) fn of(waits: &[SeenWait]) -> Vec<Root<'_>> {
+    let mut by_waiter: HashMap<u32, Vec<&SeenWait>> = HashMap::new();
+    for wait in waits {
+        by_waiter.entry(wait.waiter.pid).or_default().push(wait);
+    }
+    let mut roots: BTreeMap<Key, Root<'_>> = BTreeMap::new();
+    for wait in waits {
+        let way = way(wait, &by_waiter);
+        let Some((key, at)) = end(&way) else { continue };
+        let root = roots.entry(key.clone()).or_insert_with(|| Root {
+            key,
+            holder: None,
+            has: None,
+            beyond: None,
+            behind: Vec::new(),
+        });
+        let last = way[at];
+        // What is had says more of a root than that somebody asked it.
+        if root.holder.is_none() || (is_had(last.on) && root.has.is_none()) {
+            root.holder = last.holder.as_ref();
+            root.beyond = way.get(at + 1).copied();
+        }
+        if is_had(last.on) {
+            root.has = root.has.or(Some(last));
+        }
+        join(&mut root.behind, wait, at == 0);
+    }
+    let mut roots: Vec<Root<'_>> = roots.into_values().collect();
+    roots.retain(|root| root.longest() >= MIN_LONGEST_NS);
+    roots.sort_by_key(|root| std::cmp::Reverse((root.behind.len(), root.held())));
+    roots
+}
+
+fn join<'a>(behind: &mut Vec<Behind<'a>>, wait: &'a SeenWait, directly: bool) {
+    match behind.iter_mut().find(|one| one.process.pid == wait.waiter.pid) {
+        Some(known) => {
+            known.ns = known.ns.max(wait.ns);
+            known.directly |= directly;
+        }
+        None => behind.push(Behind {
+            process: &wait.waiter,
+            ns: wait.ns,
+            directly,
+        }),
+    }
+}
+
+/// From a wait on, as long as whoever is waited for waits for somebody else because of it.
+fn way<'a>(first: &'a SeenWait, by_waiter: &HashMap<u32, Vec<&'a SeenWait>>) -> Vec<&'a SeenWait> {
+    let mut way = vec![first];
+    while let Some(holder) = way.last().and_then(|last| last.holder.as_ref()) {
+        if holder.doing != Doing::Unknown || way.len() >= MAX_STEPS {
+            break;
+        }
+        let last = way[way.len() - 1];
+        let next = by_waiter.get(&holder.pid).into_iter().flatten();
+        let next = next
+            .filter(|next| passes_on(last, next))
+            .max_by_key(|next| next.ns);
+        let Some(next) = next.filter(|next| way.iter().all(|one| one.waiter.pid != next.waiter.pid)) else {
+            break;
+        };
+        way.push(next);
+    }
+    way
+}
+
+/// Whether the one who owes this is kept from it by that wait. Who has a lock, and waits, does not let go of it. Who owes an answer may
+/// have many clients: then it must have asked on their account, which is not before them.
+fn passes_on(owed: &SeenWait, next: &SeenWait) -> bool {
+    if owed.on != Awaited::Answer {
+        return true;
+    }
+    let not_before = next.ns <= owed.ns.saturating_add(PASSES_ON_NS);
+    not_before && (next.on != Awaited::Answer || next.ns.saturating_mul(2) >= owed.ns)
+}
+
+/// What stands at the end of a way, and the step before it. An answer that is awaited is no trouble by itself: only what is stopped, or has
+/// what others wait for.
+fn end(way: &[&SeenWait]) -> Option<(Key, usize)> {
+    let last = way.len().checked_sub(1)?;
+    if let Some(holder) = way[last]
+        .holder
+        .as_ref()
+        .filter(|holder| holder.doing == Doing::Stopped)
+    {
+        return Some((Key::Halted(holder.pid), last));
+    }
+    let at = way.iter().rposition(|step| is_had(step.on))?;
+    let step = way[at];
+    let key = match &step.holder {
+        Some(holder) => Key::Has(holder.pid),
+        None => Key::Nobodys(format!("{:?} {}", step.on, step.name)),
+    };
+    Some((key, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Key, of};
+    use holdup_evidence::observed::{Awaited, Doing, SeenProcess, SeenWait};
+
+    const S: u64 = 1_000_000_000;
+
+    fn process(pid: u32) -> SeenProcess {
+        SeenProcess {
+            pid,
+            name: format!("p{pid}"),
+            ..SeenProcess::default()
+        }
+    }
+
+    fn wait(waiter: u32, on: Awaited, holder: u32, ns: u64) -> SeenWait {
+        SeenWait {
+            waiter: process(waiter),
+            on,
+            holder: (holder > 0).then(|| process(holder)),
+            ns,
+            ..SeenWait::default()
+        }
+    }
+
+    fn stopped(mut wait: SeenWait) -> SeenWait {
+        wait.holder.as_mut().unwrap().doing = Doing::Stopped;
+        wait
+    }
+
+    /// Roots, and who is behind them, directly first.
+    fn told(waits: &[SeenWait]) -> Vec<(Key, Vec<(u32, bool)>)> {
+        let of_root = |root: super::Root<'_>| {
+            let behind = root
+                .behind
+                .iter()
+                .map(|one| (one.process.pid, one.directly))
+                .collect();
+            (root.key, behind)
+        };
+        of(waits).into_iter().map(of_root).collect()
+    }
+
+    #[test]
+    fn who_has_the_lock_and_waits_for_a_stopped_process_is_no_root() {
+        let waits = [
+            wait(2, Awaited::FileLock, 1, 9 * S),
+            wait(3, Awaited::FileLock, 1, 9 * S),
+            stopped(wait(1, Awaited::Answer, 7, 20 * S)),
+        ];
+        assert_eq!(
+            told(&waits),
+            [(Key::Halted(7), vec![(2, false), (3, false), (1, true)])]
+        );
+    }
+
+    #[test]
+    fn a_lock_whose_holder_waits_for_an_ordinary_answer_is_the_root() {
+        let waits = [
+            wait(2, Awaited::FileLock, 1, 9 * S),
+            wait(1, Awaited::Answer, 7, 20 * S),
+        ];
+        let roots = of(&waits);
+        assert_eq!(roots.len(), 1);
+        assert_eq!((&roots[0].key, roots[0].behind.len()), (&Key::Has(1), 1));
+        assert_eq!(roots[0].beyond.unwrap().holder.as_ref().unwrap().pid, 7);
+    }
+
+    #[test]
+    fn clients_of_clients_wait_behind_a_session_if_they_asked_before() {
+        let waits = [
+            wait(30, Awaited::SessionLock, 9, 10 * S),
+            wait(20, Awaited::Answer, 30, 40 * S),
+            wait(10, Awaited::Answer, 20, 40 * S + 3_000_000),
+            // This one has asked the same proxy long before, for something else; that one asks another server.
+            wait(11, Awaited::Answer, 20, 400 * S),
+            wait(12, Awaited::Answer, 5, 40 * S),
+        ];
+        assert_eq!(
+            told(&waits),
+            [(Key::Has(9), vec![(30, true), (20, false), (10, false)])]
+        );
+    }
+
+    #[test]
+    fn answers_alone_circles_and_short_waits_are_no_trouble() {
+        assert!(
+            told(&[
+                wait(1, Awaited::Answer, 2, 90 * S),
+                wait(2, Awaited::Answer, 1, 90 * S)
+            ])
+            .is_empty()
+        );
+        assert!(told(&[wait(1, Awaited::FileLock, 2, S / 2)]).is_empty());
+        let circle = [
+            wait(1, Awaited::FileLock, 2, 9 * S),
+            wait(2, Awaited::FileLock, 1, 9 * S),
+        ];
+        assert_eq!(told(&circle).len(), 2);
+        let nobody = [
+            wait(1, Awaited::Files, 0, 9 * S),
+            wait(2, Awaited::Files, 0, 9 * S),
+        ];
+        assert_eq!(told(&nobody).len(), 1);
+    }
+
+    #[test]
+    fn a_long_way_ends() {
+        let waits: Vec<SeenWait> = (1..2000)
+            .map(|pid| wait(pid, Awaited::FileLock, pid + 1, 2 * S))
+            .collect();
+        assert!(!of(&waits).is_empty());
+    }
+}

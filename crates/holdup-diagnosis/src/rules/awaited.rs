@@ -1,0 +1,380 @@
+//! Who waits behind whom by the kernel's own tables: the verdict of `others-wait-behind` on a look at a machine.
+//!
+//! In: [`Observed`]. Out: findings, the root first in each title, then who waits behind it. A memory limit that a cgroup runs into again
+//! and again is a root, too, if pages that were given back for it are read again.
+
+use super::{RuleId, duration, fires_all, say};
+use crate::machine::seen::{self, Behind, Key, Root};
+use holdup_evidence::observed::{Awaited, Doing, Limited, SeenCgroup, SeenClient, SeenProcess, SeenWait};
+use holdup_evidence::{Cause, Ns, Observed};
+use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeMap;
+
+/// Roots that are told.
+const MAX_ROOTS: usize = 5;
+
+/// Programs that a sentence names, and that a list does.
+const MAX_NAMES: usize = 3;
+const MAX_LISTED: usize = 5;
+
+/// Pages that a cgroup at its memory limit reads again in a second, from which its processes are slowed: each is a wait for a disk, of a
+/// tenth of a millisecond on a fast one.
+const MIN_READ_AGAIN_PER_SECOND: f64 = 50.0;
+
+/// Nanoseconds in a second.
+const SECOND: f64 = 1e9;
+
+/// The verdict; `None` where nobody looked.
+pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
+    let waits = observed.waits.as_ref()?;
+    let mut findings: Vec<Finding> = seen::of(waits).iter().take(MAX_ROOTS).map(finding).collect();
+    let limits = observed
+        .cgroups
+        .iter()
+        .filter_map(|one| Some((one, read_again(one)?)));
+    findings.extend(
+        limits
+            .take(MAX_ROOTS)
+            .map(|(one, rate)| limit(&observed.place(&one.quote), waits, one, rate)),
+    );
+    Some(match findings.is_empty() {
+        false => fires_all(findings),
+        true => Verdict::Clear(format!(
+            "{} for another process, and none behind a lock or a stopped one",
+            match waits.len() as u64 {
+                1 => "1 process waits".to_owned(),
+                count => format!("{} wait", say::several(count, "process")),
+            }
+        )),
+    })
+}
+
+/// Those of a recording.
+pub(super) fn limits_of(cgroups: &[SeenCgroup]) -> Vec<Finding> {
+    let limits = cgroups.iter().filter_map(|one| Some((one, read_again(one)?)));
+    limits
+        .take(MAX_ROOTS)
+        .map(|(one, rate)| limit("", &[], one, rate))
+        .collect()
+}
+
+/// Pages a second that a cgroup at its memory limit reads again, if that is much.
+fn read_again(one: &SeenCgroup) -> Option<f64> {
+    let seconds = one.watched.filter(|watched| *watched > 0)? as f64 / SECOND;
+    let rate = one.read_again? as f64 / seconds;
+    let hit = one.what == Limited::Memory && one.hits? > 0;
+    (hit && rate >= MIN_READ_AGAIN_PER_SECOND).then_some(rate)
+}
+
+/// `python3 app.py (pid 7)`.
+fn who(process: &SeenProcess) -> String {
+    match (process.name.as_str(), process.pid) {
+        (name, 0) => say::name_or(name, "a process").to_owned(),
+        (name, pid) => format!("{} (pid {pid})", say::name_or(name, "a process")),
+    }
+}
+
+fn client(client: &SeenClient) -> String {
+    format!("{} (pid {})", say::name_or(&client.name, "a process"), client.pid)
+}
+
+/// Programs with their number of processes and their longest wait, the one with most processes first.
+fn programs<'a>(behind: &[Behind<'a>]) -> Vec<(&'a str, u64, Ns)> {
+    let mut programs: BTreeMap<&str, (u64, Ns)> = BTreeMap::new();
+    for one in behind {
+        let of = programs.entry(one.process.name.as_str()).or_default();
+        *of = (of.0 + 1, of.1.max(one.ns));
+    }
+    let mut programs: Vec<_> = programs
+        .into_iter()
+        .map(|(name, (count, ns))| (name, count, ns))
+        .collect();
+    programs.sort_by_key(|(name, count, ns)| (std::cmp::Reverse((*count, *ns)), *name));
+    programs
+}
+
+/// `3 processes of python3 render.py, nginx and 2 other programs`; and the verb.
+fn told(behind: &[Behind<'_>]) -> String {
+    let programs = programs(behind);
+    let mut names: Vec<String> = programs
+        .iter()
+        .take(MAX_NAMES)
+        .map(|(name, count, _)| match count {
+            1 => say::name_or(name, "a process").to_owned(),
+            count => format!("{count} processes of {}", say::name_or(name, "a program")),
+        })
+        .collect();
+    match programs.len().saturating_sub(MAX_NAMES) {
+        0 => {}
+        1 => names.push("1 other program".to_owned()),
+        more => names.push(format!("{more} other programs")),
+    }
+    let verb = if behind.len() == 1 { "waits" } else { "wait" };
+    let names = match names.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    };
+    format!("{names} {verb}")
+}
+
+/// What it is that a root has.
+fn what(wait: &SeenWait) -> String {
+    let named = |of: &str, name: &str| match name {
+        "" => of.to_owned(),
+        name => format!("{of} {name}"),
+    };
+    match wait.on {
+        Awaited::FileLock => match wait.name.as_str() {
+            "" => "a file's lock".to_owned(),
+            name => format!("the lock on {name}"),
+        },
+        Awaited::Files => named("the file system", &wait.name),
+        Awaited::SessionLock => "a lock of the database".to_owned(),
+        Awaited::Answer | Awaited::Peer => named("an answer", &wait.name),
+    }
+}
+
+fn cause(root: &Root<'_>) -> Cause {
+    match (&root.key, root.has.map(|has| has.on)) {
+        (Key::Halted(_), _) => Cause::ProcessStopped,
+        (_, Some(Awaited::Files)) => Cause::FsFuse,
+        (_, Some(Awaited::SessionLock)) => Cause::LockFutex,
+        _ => Cause::LockFile,
+    }
+}
+
+fn title(root: &Root<'_>) -> String {
+    let behind = told(&root.behind);
+    let long = format!("for at least {}", duration(root.longest()));
+    let holder = root.holder.map_or_else(String::new, who);
+    let serves = root.has.filter(|has| has.on == Awaited::Files);
+    match (&root.key, root.has) {
+        (Key::Halted(_), has) => {
+            let and = match (serves, has) {
+                (Some(has), _) => format!(" and serves {}", what(has)),
+                (None, Some(has)) => format!(" and has {}", what(has)),
+                (None, None) => String::new(),
+            };
+            format!("{holder} is stopped{and}: {behind} behind it, {long}")
+        }
+        (Key::Has(_), Some(has)) => {
+            let idle = root
+                .holder
+                .filter(|holder| holder.doing == Doing::IdleInTransaction);
+            match (has.on, idle) {
+                (_, Some(session)) => {
+                    let of = session.client.as_ref().map_or_else(
+                        || "a transaction".to_owned(),
+                        |one| format!("a transaction of {}", client(one)),
+                    );
+                    format!("{holder} is idle in {of}, and has a lock: {behind} behind it, {long}")
+                }
+                (Awaited::Files, None) => {
+                    format!(
+                        "{} does not answer: {behind} for files on it, {long}; {holder} serves it",
+                        what(has)
+                    )
+                }
+                (_, None) => format!("{holder} has {}: {behind} behind it, {long}", what(has)),
+            }
+        }
+        (_, Some(has)) if has.on == Awaited::Files => {
+            format!("{} does not answer: {behind} for files on it, {long}", what(has))
+        }
+        (_, has) => {
+            let what = has.map_or_else(|| "something".to_owned(), what);
+            format!("{behind} for {what}, {long}")
+        }
+    }
+}
+
+/// How it is known, by what is waited for.
+fn source(on: Awaited) -> &'static str {
+    match on {
+        Awaited::FileLock => "/proc/locks",
+        Awaited::Files => "/proc/PID/task/TID/wchan",
+        Awaited::SessionLock => "titles of the server's processes (/proc/PID/cmdline)",
+        Awaited::Answer => "TCP sockets (sock_diag): sent something, and received nothing since",
+        Awaited::Peer => "/proc/PID/syscall",
+    }
+}
+
+fn finding(root: &Root<'_>) -> Finding {
+    let list: Vec<String> = programs(&root.behind)
+        .into_iter()
+        .take(MAX_LISTED)
+        .map(|(name, count, ns)| {
+            let count = say::several(count, "process");
+            format!("{} ({count}, {})", say::name_or(name, "a program"), duration(ns))
+        })
+        .collect();
+    let through = match root.behind.iter().filter(|one| !one.directly).count() {
+        0 => String::new(),
+        others => format!(", {others} of them through others"),
+    };
+    let count = say::several(root.behind.len() as u64, "process");
+    let verb = if root.behind.len() == 1 { "waits" } else { "wait" };
+    let on = root.has.map_or(Awaited::Answer, |has| has.on);
+    let first = Evidence::new(
+        format!("{count} {verb} behind it{through}: {}", list.join(", ")),
+        source(on),
+    );
+    let mut finding = Finding::without_duration(
+        RuleId::OthersWaitBehind.id(),
+        Severity::Warning,
+        title(root),
+        cause(root),
+        first,
+    );
+    if let Some(beyond) = root.beyond {
+        let of = beyond
+            .holder
+            .as_ref()
+            .map_or_else(String::new, |holder| format!(" of {}", who(holder)));
+        let holder = root.holder.map_or_else(String::new, who);
+        let text = format!(
+            "{holder} itself waits for {}{of}, for {}",
+            what(beyond),
+            duration(beyond.ns)
+        );
+        finding = finding.and(Evidence::new(text, source(beyond.on)));
+    }
+    if let Some(stopped) = root.holder.filter(|holder| holder.doing == Doing::Stopped) {
+        let text = format!("state T in all lists of tasks: {}", who(stopped));
+        finding = finding.and(Evidence::new(text, "/proc/PID/stat"));
+    }
+    let known = match (&root.key, on) {
+        (_, Awaited::SessionLock) | (Key::Nobodys(_), _) => Confidence::Strong,
+        _ => Confidence::Proved,
+    };
+    let name = root.holder.map_or("", |holder| holder.name.as_str());
+    let resource = match root.has.filter(|has| !has.name.is_empty()) {
+        Some(has) => Resource::named(ResourceKind::File, &has.name),
+        None => Resource::named(ResourceKind::Process, name),
+    };
+    let asker = Asker {
+        name: ThreadName {
+            pid: root.holder.map_or(0, |holder| holder.pid),
+            tid: root.holder.map_or(0, |holder| holder.pid),
+            process: name.to_owned(),
+            ..ThreadName::default()
+        },
+        ..Asker::default()
+    };
+    let finding = finding.about(resource, asker).confidence(known);
+    match root.holder {
+        Some(holder) => finding.remedy(remedy(root, holder)),
+        None => finding.remedy(
+            Remedy::safe("find out who has it").with_command(match on {
+                Awaited::FileLock => "lslocks",
+                Awaited::SessionLock => {
+                    "psql -c \"select pid, pg_blocking_pids(pid), query from pg_stat_activity where wait_event_type = 'Lock'\""
+                }
+                _ => "findmnt -t fuse",
+            }),
+        ),
+    }
+}
+
+fn remedy(root: &Root<'_>, holder: &SeenProcess) -> Remedy {
+    let (pid, name) = (holder.pid, who(holder));
+    match holder.doing {
+        Doing::Stopped => Remedy::changing(
+            format!("find out why {name} is stopped, and continue it"),
+            "it may have been stopped for a reason",
+        )
+        .with_command(format!("kill -CONT {pid}")),
+        Doing::IdleInTransaction => {
+            let whose = holder
+                .client
+                .as_ref()
+                .map_or_else(|| "its client".to_owned(), client);
+            Remedy::changing(
+                format!("have {whose} commit or roll back, or end that session"),
+                "the transaction that is ended is rolled back",
+            )
+            .with_command(format!("psql -c \"select pg_terminate_backend({pid})\""))
+        }
+        Doing::Unknown => {
+            let does = if root.has.is_some_and(|has| has.on == Awaited::Files) {
+                "does not answer"
+            } else {
+                "keeps it for so long"
+            };
+            Remedy::safe(format!("find out why {name} {does}"))
+                .with_command(format!("holdup attach -p {pid}"))
+        }
+    }
+}
+
+/// A cgroup that reads again and again what it had to give back.
+fn limit(place: &str, waits: &[SeenWait], one: &SeenCgroup, rate: f64) -> Finding {
+    let limit = say::bytes(one.limit as u64);
+    let who: Vec<String> = one.processes.iter().map(who).collect();
+    let slowed = match who.as_slice() {
+        [] => "its processes read".to_owned(),
+        [one] => format!("{one} reads"),
+        several => format!("{} read", several.join(", ")),
+    };
+    let title = format!(
+        "cgroup {} is at its memory limit of {limit}: {slowed} {rate:.0} pages a second again from the disk",
+        one.cgroup
+    );
+    let place = say::name_or(place, "memory.stat");
+    let hits = one.hits.unwrap_or(0);
+    let mut text = format!(
+        "the limit was reached {}",
+        if hits == 1 {
+            "once".to_owned()
+        } else {
+            format!("{hits} times")
+        }
+    );
+    if let Some(watched) = one.watched {
+        text.push_str(&format!(" in {}", duration(watched)));
+    }
+    if let Some(whole) = one.whole {
+        text.push_str(&format!(
+            "; {} in use, of it {} of cached files",
+            say::bytes(whole as u64),
+            say::bytes((whole - one.used).max(0.0) as u64)
+        ));
+    }
+    let in_it = |wait: &&SeenWait| {
+        let holder = wait.holder.as_ref().map(|holder| holder.pid);
+        wait.on == Awaited::Answer && one.processes.iter().any(|process| Some(process.pid) == holder)
+    };
+    let behind = waits.iter().filter(in_it);
+    let behind: Vec<Behind<'_>> = behind
+        .map(|wait| Behind {
+            process: &wait.waiter,
+            ns: wait.ns,
+            directly: true,
+        })
+        .collect();
+    let mut finding = Finding::without_duration(
+        RuleId::OthersWaitBehind.id(),
+        Severity::Warning,
+        title,
+        Cause::MemReclaim,
+        Evidence::new(text, place),
+    );
+    if !behind.is_empty() {
+        let text = format!("{} for an answer of it", told(&behind));
+        finding = finding.and(Evidence::new(text, source(Awaited::Answer)));
+    }
+    let resource = Resource::named(ResourceKind::Cgroup, &one.cgroup)
+        .with(|facts| facts.setting = Some("memory.max, or memory.limit_in_bytes".to_owned()));
+    finding
+        .about(resource, Asker::default())
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::changing(
+            "raise its limit to what it works on (memory.max, or memory.limit_in_bytes)",
+            "its neighbours have less memory for cached files",
+        ))
+        .remedy(Remedy::pointless(
+            "a faster disk: the limit would slow it just the same",
+        ))
+}

@@ -1,0 +1,77 @@
+//! Who waits for whom on a machine, as the kernel's own tables have it.
+
+use super::Quote;
+use crate::Ns;
+use serde::{Deserialize, Serialize};
+
+/// A process that waits for what another one has or must do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SeenWait {
+    /// Who waits.
+    pub waiter: SeenProcess,
+    /// In what.
+    pub on: Awaited,
+    /// For what: a path, an address, a mount point; empty where it is not known.
+    pub name: String,
+    /// Who has it, or must answer; `None` where that is not known.
+    pub holder: Option<SeenProcess>,
+    /// For how long at least.
+    pub ns: Ns,
+    /// Where it was read.
+    pub quote: Quote,
+}
+
+/// A process that waits, or is waited for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SeenProcess {
+    /// Its id.
+    pub pid: u32,
+    /// The program that a person knows it by. Hostile text.
+    pub name: String,
+    /// What it does meanwhile.
+    pub doing: Doing,
+    /// Of a session of a database: the process that has connected to it.
+    pub client: Option<SeenClient>,
+}
+
+/// The client of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SeenClient {
+    /// Its id.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// What a process does while others wait for it, as far as that is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Doing {
+    /// Anything.
+    #[default]
+    Unknown,
+    /// It is stopped by a signal.
+    Stopped,
+    /// A session of a database whose client has begun a transaction and asks nothing.
+    IdleInTransaction,
+}
+
+/// What a process waits in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Awaited {
+    /// An answer: it has sent something on a connection, and nothing has come since.
+    #[default]
+    Answer,
+    /// A file's lock.
+    FileLock,
+    /// A file system that a process answers for.
+    Files,
+    /// The other end of a pipe or a Unix socket.
+    Peer,
+    /// A lock of a database, between its sessions.
+    SessionLock,
+}

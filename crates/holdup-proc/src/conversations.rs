@@ -1,0 +1,151 @@
+//! TCP connections of this network namespace, each with when something was last sent and received on it: who waits for an answer.
+//!
+//! In: nothing. Out: [`Connection`]s, as the kernel lists them (`sock_diag(7)`); none where it refuses. One that has sent something and
+//! received nothing since waits for an answer, whatever its program is and however it sleeps. The kernel answers before the answer is
+//! read, so nothing here waits.
+
+use crate::listen_queues::{HEADER, MESSAGE, dump, word};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// States of connections that are open on this side, as bits: established, and closed by the peer.
+const OPEN: u32 = 1 << 1 | 1 << 8;
+
+/// `INET_DIAG_INFO`, as the bit and as the number of an attribute.
+const WITH_INFO: u8 = 1 << 1;
+const INFO: u16 = 2;
+
+/// Where `struct tcp_info` has the milliseconds since something was sent and received, and the bytes that were acknowledged and received.
+/// The kernel's clock for these has ticks: what follows within one cannot be told apart.
+const LAST_SENT: usize = 44;
+const LAST_RECEIVED: usize = 52;
+const ACKNOWLEDGED: usize = 120;
+const RECEIVED: usize = 128;
+
+/// The kernel counts the begin of a connection as a byte that was acknowledged.
+const BEGIN_BYTES: u64 = 1;
+
+/// Where `struct inet_diag_msg` has ports, addresses, bytes that were not read, and the inode.
+const PORTS: usize = 4;
+const LOCAL: usize = 8;
+const PEER: usize = 24;
+const UNREAD: usize = 56;
+const INODE: usize = 68;
+
+/// An end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connection {
+    /// Own end.
+    pub local: SocketAddr,
+    /// Other end.
+    pub peer: SocketAddr,
+    /// Bytes that have come and were not read.
+    pub unread: u32,
+    /// Inode; 0 of one that nobody has accepted.
+    pub inode: u64,
+    /// Milliseconds since it sent something without receiving anything since; `None` where it waits for no answer.
+    pub asks_ms: Option<u32>,
+}
+
+/// All of them.
+#[must_use]
+pub fn read() -> Vec<Connection> {
+    let mut all = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        dump(family, OPEN, WITH_INFO, &mut |message| {
+            all.extend(connection(message))
+        });
+    }
+    all
+}
+
+/// A message of the list.
+fn connection(message: &[u8]) -> Option<Connection> {
+    let body = message.get(HEADER..)?;
+    let port = |at: usize| Some(u16::from_be_bytes(body.get(at..at + 2)?.try_into().ok()?));
+    let ip = |at: usize| -> Option<IpAddr> {
+        let bytes = body.get(at..at + 16)?;
+        match i32::from(*body.first()?) {
+            libc::AF_INET => Some(Ipv4Addr::from(<[u8; 4]>::try_from(&bytes[..4]).ok()?).into()),
+            libc::AF_INET6 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).to_canonical()),
+            _ => None,
+        }
+    };
+    Some(Connection {
+        local: SocketAddr::new(ip(LOCAL)?, port(PORTS)?),
+        peer: SocketAddr::new(ip(PEER)?, port(PORTS + 2)?),
+        unread: word(body, UNREAD)?,
+        inode: u64::from(word(body, INODE)?),
+        asks_ms: attribute(body.get(MESSAGE..)?, INFO).and_then(asks),
+    })
+}
+
+/// For how long an end has waited for an answer, by its `struct tcp_info`.
+fn asks(info: &[u8]) -> Option<u32> {
+    let (sent, received) = (word(info, LAST_SENT)?, word(info, LAST_RECEIVED)?);
+    let bytes = |at: usize| Some(u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?));
+    let unanswered = sent < received || bytes(RECEIVED)? == 0;
+    (bytes(ACKNOWLEDGED)? > BEGIN_BYTES && unanswered).then_some(sent)
+}
+
+/// What the attribute of this type holds.
+fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let half = |at: usize| Some(u16::from_ne_bytes(rest.get(at..at + 2)?.try_into().ok()?));
+        let length = usize::from(half(0)?);
+        if length < 4 {
+            return None;
+        }
+        if half(2)? == wanted {
+            return rest.get(4..length);
+        }
+        rest = rest.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{attribute, connection, read};
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn who_has_asked_waits_and_who_was_answered_does_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let [mut asks, mut answered, silent] = [(); 3].map(|()| TcpStream::connect(address).unwrap());
+        let mut accepted = [(); 3].map(|()| listener.accept().unwrap().0);
+        let pause = std::time::Duration::from_millis(20);
+        // Whoever asks at once, within a tick of the kernel's clock, has received nothing as well.
+        asks.write_all(b"a").unwrap();
+        std::thread::sleep(pause);
+        answered.write_all(b"b").unwrap();
+        accepted[1].read_exact(&mut [0]).unwrap();
+        std::thread::sleep(pause);
+        accepted[1].write_all(b"c").unwrap();
+        std::thread::sleep(pause);
+        let all = read();
+        let of = |stream: &TcpStream| {
+            let local = stream.local_addr().unwrap();
+            *all.iter()
+                .find(|one| one.local == local && one.peer == address)
+                .unwrap()
+        };
+        assert!(
+            of(&asks).asks_ms.is_some() && of(&answered).asks_ms.is_none() && of(&silent).asks_ms.is_none()
+        );
+        let local = asks.local_addr().unwrap();
+        let other = all
+            .iter()
+            .find(|one| one.local == address && one.peer == local)
+            .unwrap();
+        assert_eq!((other.unread, other.asks_ms), (1, None));
+    }
+
+    #[test]
+    fn what_is_cut_off_says_nothing() {
+        assert_eq!(connection(&[2; 60]), None);
+        assert_eq!(attribute(&[200, 0, 2, 0, 1], 2), None);
+        assert_eq!(attribute(&[0; 8], 2), None);
+        assert_eq!(attribute(&[5, 0, 2, 0, 9], 2), Some([9].as_slice()));
+    }
+}

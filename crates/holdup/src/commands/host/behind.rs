@@ -1,0 +1,557 @@
+//! Which processes wait for which, by the kernel's own tables: most of them sleep in state S, and no list of blocked tasks has them.
+//!
+//! In: the tables at some times. Out: [`SeenWait`]s that went on. File locks are in `/proc/locks`, with who has them. Who has sent something
+//! on a connection and received nothing since waits for an answer. Threads that wait for a file system of a process sleep in a function of
+//! FUSE. Sessions of PostgreSQL say in their titles that they wait for a lock, or are idle in a transaction. Of a stopped process the
+//! other ends of its pipes and Unix sockets wait if they are in a call on it. Tables that cannot block are read here; what can is asked of
+//! processes that can be left behind ([`super::close_looks`]).
+
+use super::close_looks::{self, Close, Question};
+use holdup_evidence::Ns;
+use holdup_evidence::facts::SessionState;
+use holdup_evidence::observed::{Awaited, Doing, Quote, SeenClient, SeenProcess, SeenWait};
+use holdup_knowledge::functions::{self, Meaning};
+use holdup_knowledge::{file_systems, postgres_titles, programs};
+use holdup_proc::conversations::Connection;
+use holdup_proc::descriptors::{self, FuseServer, Open};
+use holdup_proc::listen_queues::ListenQueue;
+use holdup_proc::lock_table::{self, LockWait};
+use holdup_proc::mountinfo::Line;
+use holdup_proc::root::text_if_there;
+use holdup_proc::sampling::sockets::unix_peers;
+use holdup_proc::task_list::TaskList;
+use holdup_proc::{Root, mountinfo, names, tasks};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// The shortest wait that is told: what is shorter is what any machine has.
+const MIN_WAIT_NS: Ns = 1_000_000_000;
+
+/// Nanoseconds in a millisecond and in a second.
+const MS: Ns = 1_000_000;
+const SECOND: f64 = 1e9;
+
+/// Waits for one kind of thing that are told, longest first.
+const MAX_WAITS: usize = 500;
+
+/// Threads that are looked through for those that wait for a file system of a process.
+const MAX_THREADS: usize = 20_000;
+
+/// Stopped processes, and ends of theirs, whose other ends are looked for.
+const MAX_STOPPED: usize = 16;
+const MAX_ENDS: usize = 256;
+
+/// Threads of a process that may wait at such an end.
+const MAX_WAITING_THREADS: usize = 32;
+
+/// Where the tables are, as a source of evidence.
+pub(super) const NAME: &str = "/proc, sock_diag";
+
+/// What the kernel lists of sockets; a test says it itself.
+pub(super) type Ask = fn() -> Vec<Connection>;
+
+/// A wait that is followed through the look: since when, until when, seconds since boot.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    from: f64,
+    to: f64,
+    turn: u32,
+}
+
+/// What was seen so far.
+#[derive(Debug)]
+pub(super) struct Behind {
+    root: Root,
+    ask: Ask,
+    turns: u32,
+    locks: HashMap<LockWait, Span>,
+    /// Processes that were stopped in every list so far.
+    stopped: Option<BTreeSet<u32>>,
+    /// Threads in a wait for a file system of a process when the look began, with how often they had gone to sleep by then.
+    asleep: HashMap<(u32, u32), u64>,
+    /// Titles of sessions when the look began.
+    titles: Option<Close>,
+}
+
+impl Behind {
+    /// Begins.
+    pub(super) fn start(root: &Root, ask: Ask) -> Behind {
+        Behind {
+            ask,
+            turns: 0,
+            locks: HashMap::new(),
+            stopped: None,
+            asleep: fuse_waiters(root),
+            titles: Some(Close::start(root, sessions(root))),
+            root: root.clone(),
+        }
+    }
+
+    /// Looks once. `now`: seconds since boot.
+    pub(super) fn turn(&mut self, list: &TaskList, now: Option<f64>) {
+        let now = now.unwrap_or(0.0);
+        self.turns += 1;
+        let turn = self.turns;
+        for wait in lock_table::read(&self.root) {
+            let span = self.locks.entry(wait).or_insert(Span {
+                from: now,
+                to: now,
+                turn,
+            });
+            // One that let go in between waits anew.
+            if span.turn + 1 < turn {
+                span.from = now;
+            }
+            (span.to, span.turn) = (now, turn);
+        }
+        let stopped: BTreeSet<u32> = (list.busy.iter())
+            .filter(|task| task.state == 'T' && task.pid == task.tid)
+            .map(|task| task.pid)
+            .collect();
+        self.stopped = Some(match self.stopped.take() {
+            Some(before) => before.intersection(&stopped).copied().collect(),
+            None => stopped,
+        });
+    }
+
+    /// What was seen; `watched` are the seconds of the look, `own` is the process that looks.
+    pub(super) fn finish(
+        mut self,
+        own: u32,
+        watched: f64,
+        queues: &[ListenQueue],
+        quote: Quote,
+    ) -> Vec<SeenWait> {
+        let root = self.root.clone();
+        let look = (watched * SECOND) as Ns;
+        let stopped: BTreeSet<u32> = self.stopped.take().unwrap_or_default();
+        let mut found = Found {
+            own,
+            look,
+            ends: ends_of(&root, &stopped),
+            connections: (self.ask)(),
+            locks: Vec::new(),
+            fuse: Vec::new(),
+            stopped,
+        };
+        let last = self.turns;
+        for (wait, span) in self.locks.drain() {
+            let ns = ((span.to - span.from) * SECOND) as Ns;
+            if span.turn == last && ns >= MIN_WAIT_NS {
+                found.locks.push((wait, ns));
+            }
+        }
+        found
+            .locks
+            .sort_by(|one, other| (other.1, one.0.waiter).cmp(&(one.1, other.0.waiter)));
+        found.locks.truncate(MAX_WAITS);
+        let now = fuse_waiters(&root);
+        // Who has not run since the look began waits for the same file all the while.
+        let same = now
+            .into_iter()
+            .filter(|(id, slept)| self.asleep.get(id) == Some(slept));
+        found.fuse = same.map(|(id, _)| id).take(MAX_WAITS).collect();
+        found.fuse.sort_unstable();
+        let before = self.titles.take().map(Close::take).unwrap_or_default();
+        found.tell(&root, &before, queues, &quote)
+    }
+}
+
+/// What the look found, before names.
+#[derive(Debug)]
+struct Found {
+    own: u32,
+    look: Ns,
+    stopped: BTreeSet<u32>,
+    /// Other ends of what stopped processes have open: which process has it, as what, and of whom it is.
+    ends: Vec<(Open, u32)>,
+    connections: Vec<Connection>,
+    locks: Vec<(LockWait, Ns)>,
+    fuse: Vec<(u32, u32)>,
+}
+
+impl Found {
+    fn tell(
+        self,
+        root: &Root,
+        before: &close_looks::Answers,
+        queues: &[ListenQueue],
+        quote: &Quote,
+    ) -> Vec<SeenWait> {
+        let asks = self.asks(queues);
+        let mut wanted: HashSet<Open> = asks
+            .iter()
+            .flat_map(|ask| [ask.client, ask.server])
+            .map(Open::Socket)
+            .collect();
+        wanted.extend(self.ends.iter().map(|(end, _)| end.clone()));
+        let sessions = sessions(root);
+        // The clients of sessions have the other ends of their connections.
+        let clients = self.clients_of(root, &sessions, &mut wanted);
+        let holders = match wanted.is_empty() {
+            true => HashMap::new(),
+            false => descriptors::holders(root, &wanted, self.own),
+        };
+        let mut questions: Vec<Question> = sessions.clone();
+        questions.extend(self.locks.iter().map(|(wait, _)| Question::Lock {
+            waiter: wait.waiter,
+            noted: wait.holder,
+            own: self.own,
+        }));
+        questions.extend(
+            self.fuse
+                .iter()
+                .map(|(pid, tid)| Question::Mount { pid: *pid, tid: *tid }),
+        );
+        for (end, _) in &self.ends {
+            let at = holders.get(end).into_iter().flatten();
+            questions.extend(
+                at.filter(|pid| !self.stopped.contains(pid))
+                    .map(|pid| Question::At {
+                        pid: *pid,
+                        end: close_looks::link(end),
+                    }),
+            );
+        }
+        let answers = Close::start(root, questions).take();
+        let mut waits = Vec::new();
+        let mut add = |waiter: u32, on, name: &str, holder: Option<u32>, ns| {
+            if Some(waiter) != holder && waiter != self.own {
+                waits.push((waiter, on, name.to_owned(), holder, ns));
+            }
+        };
+        for (wait, ns) in &self.locks {
+            let (file, holder) = answers.lock(wait.waiter, wait.holder);
+            add(wait.waiter, Awaited::FileLock, &file, holder, *ns);
+        }
+        for (waiter, mount, daemon) in self.files(root, &answers) {
+            add(waiter, Awaited::Files, &mount, daemon, self.look);
+        }
+        for (end, of) in &self.ends {
+            for pid in holders.get(end).into_iter().flatten() {
+                if answers.is_at(*pid, &close_looks::link(end)) {
+                    add(*pid, Awaited::Peer, "", Some(*of), self.look);
+                }
+            }
+        }
+        let both = |state: SessionState| {
+            let of = |pid: &u32| before.session(*pid) == Some(state) && answers.session(*pid) == Some(state);
+            let pids = sessions.iter().filter_map(Question::session);
+            pids.filter(of).collect::<Vec<u32>>()
+        };
+        let idle = both(SessionState::IdleInTransaction);
+        for waiter in both(SessionState::Waiting) {
+            let server = names::parent(root, waiter);
+            let mut same = idle.iter().filter(|pid| names::parent(root, **pid) == server);
+            // Of several nobody knows which it is.
+            let one = same.next().filter(|_| same.next().is_none());
+            add(waiter, Awaited::SessionLock, "", one.copied(), self.look);
+            // A session that waits works for its client, which waits for it.
+            let client = clients
+                .get(&waiter)
+                .and_then(|inode| holders.get(&Open::Socket(*inode))?.first().copied());
+            if let Some(client) = client {
+                add(client, Awaited::Answer, "", Some(waiter), self.look);
+            }
+        }
+        let apart: HashSet<u32> = waits
+            .iter()
+            .map(|(waiter, ..)| *waiter)
+            .chain(self.stopped.iter().copied())
+            .collect();
+        let mut answers_awaited: BTreeMap<(u32, u32), (String, Ns)> = BTreeMap::new();
+        for ask in &asks {
+            let of = |inode: u64| {
+                let pids = holders.get(&Open::Socket(inode))?;
+                // Of several that have inherited it, the one that is known to stand still.
+                let known = pids.iter().find(|pid| apart.contains(pid));
+                known.or(pids.first()).copied()
+            };
+            let Some((client, server)) = of(ask.client).zip(of(ask.server)) else {
+                continue;
+            };
+            // Of several that take clients from one queue, one that stands still does not keep them waiting.
+            let takers = holders.get(&Open::Socket(ask.server)).map_or(0, Vec::len);
+            let stopped = holders.get(&Open::Socket(ask.server)).into_iter().flatten();
+            if ask.queued && takers > 1 && !stopped.clone().all(|pid| self.stopped.contains(pid)) {
+                continue;
+            }
+            if client != server && client != self.own {
+                let known = answers_awaited.entry((client, server)).or_default();
+                if ask.ns > known.1 {
+                    *known = (ask.at.clone(), ask.ns);
+                }
+            }
+        }
+        let mut asked: Vec<_> = answers_awaited.into_iter().collect();
+        asked.sort_by_key(|(ids, (_, ns))| (std::cmp::Reverse(*ns), *ids));
+        for ((client, server), (at, ns)) in asked.into_iter().take(MAX_WAITS) {
+            waits.push((client, Awaited::Answer, at, Some(server), ns));
+        }
+        let pids: BTreeSet<u32> = waits
+            .iter()
+            .flat_map(|(waiter, _, _, holder, _)| [Some(*waiter), *holder])
+            .flatten()
+            .chain(
+                clients
+                    .values()
+                    .filter_map(|inode| holders.get(&Open::Socket(*inode))?.first().copied()),
+            )
+            .collect();
+        let known = named(root, pids.into_iter().collect());
+        let client_of = |pid: u32| {
+            let inode = clients.get(&pid)?;
+            let client = *holders.get(&Open::Socket(*inode))?.first()?;
+            Some(SeenClient {
+                pid: client,
+                name: known.get(&client).cloned().unwrap_or_default(),
+            })
+        };
+        let seen = |pid: u32| SeenProcess {
+            pid,
+            name: known.get(&pid).cloned().unwrap_or_default(),
+            doing: match () {
+                () if self.stopped.contains(&pid) => Doing::Stopped,
+                () if idle.contains(&pid) => Doing::IdleInTransaction,
+                () => Doing::Unknown,
+            },
+            client: client_of(pid),
+        };
+        let told = waits.into_iter().map(|(waiter, on, name, holder, ns)| SeenWait {
+            waiter: seen(waiter),
+            on,
+            name,
+            holder: holder.map(seen),
+            ns,
+            quote: quote.clone(),
+        });
+        told.collect()
+    }
+
+    /// Who has asked and was not answered, for at least as long as counts.
+    fn asks(&self, queues: &[ListenQueue]) -> Vec<Asks> {
+        let by_ends: HashMap<_, &Connection> = (self.connections.iter())
+            .map(|one| ((one.local, one.peer), one))
+            .collect();
+        let listener = |address: std::net::SocketAddr| {
+            let at = |queue: &&ListenQueue| queue.address.port() == address.port();
+            let same = |queue: &&ListenQueue| queue.address.ip().to_canonical() == address.ip();
+            let mut all = queues.iter().filter(at);
+            let exact = all.clone().find(same);
+            exact
+                .or_else(|| all.find(|queue| queue.address.ip().is_unspecified()))
+                .map(|queue| queue.inode)
+        };
+        let mut asks: Vec<Asks> = Vec::new();
+        for client in self.connections.iter().filter(|one| one.inode != 0) {
+            let Some(ns) = client
+                .asks_ms
+                .map(|ms| Ns::from(ms) * MS)
+                .filter(|ns| *ns >= MIN_WAIT_NS)
+            else {
+                continue;
+            };
+            let Some(server) = by_ends.get(&(client.peer, client.local)) else {
+                continue;
+            };
+            let queued = server.inode == 0;
+            let inode = match queued {
+                true => listener(server.local),
+                false => Some(server.inode),
+            };
+            asks.extend(inode.map(|inode| Asks {
+                client: client.inode,
+                server: inode,
+                queued,
+                at: server.local.to_string(),
+                ns,
+            }));
+        }
+        asks
+    }
+
+    /// The inode of the client's end of each session's connection.
+    fn clients_of(
+        &self,
+        root: &Root,
+        sessions: &[Question],
+        wanted: &mut HashSet<Open>,
+    ) -> HashMap<u32, u64> {
+        let by_inode: HashMap<u64, &Connection> =
+            (self.connections.iter()).map(|one| (one.inode, one)).collect();
+        let by_ends: HashMap<_, &Connection> = (self.connections.iter())
+            .map(|one| ((one.local, one.peer), one))
+            .collect();
+        let mut clients = HashMap::new();
+        for pid in sessions.iter().filter_map(Question::session) {
+            let sockets = descriptors::ends(root, pid)
+                .map(|ends| ends.sockets)
+                .unwrap_or_default();
+            let tcp = sockets.iter().filter_map(|inode| {
+                let own = by_inode.get(inode)?;
+                Some(by_ends.get(&(own.peer, own.local))?.inode)
+            });
+            let other = tcp
+                .chain(sockets.iter().filter_map(|inode| unix_peers::of(*inode)))
+                .find(|inode| *inode != 0);
+            if let Some(inode) = other {
+                wanted.insert(Open::Socket(inode));
+                clients.insert(pid, inode);
+            }
+        }
+        clients
+    }
+
+    /// Who waits for files of which mount, and who answers for that.
+    fn files(&self, root: &Root, answers: &close_looks::Answers) -> Vec<(u32, String, Option<u32>)> {
+        if self.fuse.is_empty() {
+            return Vec::new();
+        }
+        let mounts = fuse_mounts(root);
+        let servers = descriptors::fuse_servers(root, self.own);
+        let told = self.fuse.iter().map(|(pid, tid)| {
+            let mount = answers.mount(*pid, *tid);
+            let mount = match mounts.as_slice() {
+                [one] => Some(one),
+                several => several.iter().find(|one| Some(one.number) == mount),
+            };
+            let daemon = mount.and_then(|mount| daemon(&servers, mount));
+            (
+                *pid,
+                mount.map_or_else(String::new, |mount| mount.target.clone()),
+                daemon,
+            )
+        });
+        let mut told: Vec<_> = told.collect();
+        told.dedup();
+        told
+    }
+}
+
+/// Somebody who waits for an answer.
+#[derive(Debug)]
+struct Asks {
+    client: u64,
+    server: u64,
+    /// Nobody has accepted it yet: the server's is the inode of the listener.
+    queued: bool,
+    at: String,
+    ns: Ns,
+}
+
+/// The process that answers for a mount: by the device, where the kernel tells it, else the only one that there is.
+fn daemon(servers: &[FuseServer], mount: &Line) -> Option<u32> {
+    let exact = servers.iter().find(|one| one.device == Some(mount.device));
+    let only = || match servers {
+        [one] if one.device.is_none() => Some(one),
+        _ => None,
+    };
+    exact.or_else(only).map(|one| one.pid)
+}
+
+fn fuse_mounts(root: &Root) -> Vec<Line> {
+    let mounts = mountinfo::read(root, &mut Vec::new());
+    let served = |mount: &Line| file_systems::is_served_here(&mount.file_system);
+    mounts.into_iter().filter(served).collect()
+}
+
+/// Threads that sleep in a wait for a file system of a process, with how often they have gone to sleep. Looked for only where there is such
+/// a file system: it is one file for each thread.
+fn fuse_waiters(root: &Root) -> HashMap<(u32, u32), u64> {
+    let mut waiters = HashMap::new();
+    if fuse_mounts(root).is_empty() {
+        return waiters;
+    }
+    let mut seen = 0;
+    for pid in tasks::processes(root) {
+        for tid in tasks::threads(root, pid) {
+            seen += 1;
+            if seen > MAX_THREADS {
+                return waiters;
+            }
+            let folder = root.proc.join(pid.to_string()).join("task").join(tid.to_string());
+            let function = text_if_there(&folder.join("wchan")).unwrap_or_default();
+            let meaning = functions::meaning(functions::plain(function.trim()));
+            let waits = matches!(
+                meaning,
+                Some(
+                    Meaning::Is(_, holdup_evidence::Cause::FsFuse)
+                        | Meaning::Innermost(_, holdup_evidence::Cause::FsFuse)
+                )
+            );
+            if let Some(slept) = waits.then(|| slept(&folder)).flatten() {
+                waiters.insert((pid, tid), slept);
+            }
+        }
+    }
+    waiters
+}
+
+/// How often a thread has gone to sleep.
+fn slept(folder: &std::path::Path) -> Option<u64> {
+    let status = text_if_there(&folder.join("status"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    line.trim().parse().ok()
+}
+
+/// Processes whose titles may tell of a session.
+fn sessions(root: &Root) -> Vec<Question> {
+    let all = tasks::processes(root).into_iter();
+    let servers =
+        all.filter(|pid| names::comm(root, *pid).is_some_and(|name| postgres_titles::is_server(&name)));
+    servers
+        .take(MAX_WAITS)
+        .map(|pid| Question::Session { pid })
+        .collect()
+}
+
+/// The other ends of what stopped processes have open, each with the stopped process.
+fn ends_of(root: &Root, stopped: &BTreeSet<u32>) -> Vec<(Open, u32)> {
+    let mut all = Vec::new();
+    for pid in stopped.iter().take(MAX_STOPPED) {
+        let Some(ends) = descriptors::ends(root, *pid) else {
+            continue;
+        };
+        let reads = ends.read.iter().map(|inode| Open::PipeToWrite(*inode));
+        let writes = ends.written.iter().map(|inode| Open::PipeToRead(*inode));
+        let peers = ends.sockets.iter().take(MAX_ENDS).flat_map(|inode| {
+            let queued = unix_peers::queued(*inode);
+            queued.into_iter().chain(unix_peers::of(*inode)).map(Open::Socket)
+        });
+        all.extend(
+            reads
+                .chain(writes)
+                .chain(peers)
+                .take(MAX_ENDS)
+                .map(|end| (end, *pid)),
+        );
+    }
+    all
+}
+
+/// What a person calls these processes: interpreters with their scripts.
+pub(super) fn named(root: &Root, pids: Vec<u32>) -> HashMap<u32, String> {
+    let names: HashMap<u32, String> = pids
+        .iter()
+        .filter_map(|pid| Some((*pid, names::comm(root, *pid)?)))
+        .collect();
+    let asked = names.iter().filter(|(_, name)| programs::is_interpreter(name));
+    let asked: Vec<Question> = asked.map(|(pid, _)| Question::Program { pid: *pid }).collect();
+    let answers = match asked.is_empty() {
+        true => close_looks::Answers::default(),
+        false => Close::start(root, asked).take(),
+    };
+    names
+        .into_iter()
+        .map(|(pid, name)| (pid, answers.program(pid, &name).unwrap_or(name)))
+        .collect()
+}
+
+/// How many threads of a process are looked at for the call that they are in.
+pub(super) fn waiting_threads(root: &Root, pid: u32) -> Vec<u32> {
+    tasks::threads(root, pid)
+        .into_iter()
+        .take(MAX_WAITING_THREADS)
+        .collect()
+}

@@ -1,0 +1,199 @@
+//! Looks at single processes that can block: titles, arguments, calls and descriptors' pages, for [`super::behind`].
+//!
+//! In: questions. Out: answers, of those that came in time. Each is asked of a child process that can be left behind.
+
+use super::aside::Aside;
+use super::behind::waiting_threads;
+use holdup_evidence::facts::SessionState;
+use holdup_knowledge::{postgres_titles, programs, system_calls};
+use holdup_proc::descriptors::Open;
+use holdup_proc::root::text_if_there;
+use holdup_proc::{Root, blocking, file_locks, tasks, titles};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// How long is waited for answers.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A question about a process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Question {
+    /// What its title says of a session.
+    Session { pid: u32 },
+    /// The script that it interprets.
+    Program { pid: u32 },
+    /// For which file's lock it waits, and who has that; `noted`: whom the kernel names.
+    Lock {
+        waiter: u32,
+        noted: Option<u32>,
+        own: u32,
+    },
+    /// On which mount the file of a thread's call is.
+    Mount { pid: u32, tid: u32 },
+    /// Whether one of its threads is in a call on this, as its link has it.
+    At { pid: u32, end: String },
+}
+
+impl Question {
+    /// The process that is asked for its session.
+    pub(super) fn session(&self) -> Option<u32> {
+        match self {
+            Question::Session { pid } => Some(*pid),
+            _ => None,
+        }
+    }
+}
+
+/// What came of a question.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Answer {
+    Session(SessionState),
+    Arguments(Vec<String>),
+    Lock { file: String, holder: Option<u32> },
+    Mount(u32),
+    At,
+}
+
+/// Looks that go on.
+#[derive(Debug)]
+pub(super) struct Close(Aside<Question, Option<Answer>>);
+
+/// What came of them.
+#[derive(Debug, Default)]
+pub(super) struct Answers(HashMap<Question, Answer>);
+
+impl Close {
+    /// Begins.
+    pub(super) fn start(root: &Root, questions: Vec<Question>) -> Close {
+        let root = root.clone();
+        Close(Aside::start(
+            blocking::reader(c"holdup-host"),
+            |_| "a process that others may wait for".to_owned(),
+            questions,
+            move |question| answer(&root, question),
+        ))
+    }
+
+    /// The answers.
+    pub(super) fn take(self) -> Answers {
+        let seen = self.0.take(PATIENCE).seen.into_iter();
+        Answers(
+            seen.filter_map(|(question, answer)| Some((question, answer?)))
+                .collect(),
+        )
+    }
+}
+
+impl Answers {
+    /// What a session does.
+    pub(super) fn session(&self, pid: u32) -> Option<SessionState> {
+        match self.0.get(&Question::Session { pid })? {
+            Answer::Session(state) => Some(*state),
+            _ => None,
+        }
+    }
+
+    /// What a person calls a process; `name` is the kernel's name for it.
+    pub(super) fn program(&self, pid: u32, name: &str) -> Option<String> {
+        match self.0.get(&Question::Program { pid })? {
+            Answer::Arguments(arguments) => programs::named(name, arguments.iter().map(String::as_str)),
+            _ => None,
+        }
+    }
+
+    /// The file whose lock is waited for, and who has it.
+    pub(super) fn lock(&self, waiter: u32, noted: Option<u32>) -> (String, Option<u32>) {
+        let same = |question: &&Question| matches!(question, Question::Lock { waiter: one, noted: other, .. } if *one == waiter && *other == noted);
+        let known = self.0.keys().find(same).and_then(|question| self.0.get(question));
+        match known {
+            Some(Answer::Lock { file, holder }) => (file.clone(), *holder),
+            _ => (String::new(), noted),
+        }
+    }
+
+    /// The kernel's number of the mount that a thread waits for.
+    pub(super) fn mount(&self, pid: u32, tid: u32) -> Option<u32> {
+        match self.0.get(&Question::Mount { pid, tid })? {
+            Answer::Mount(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Whether a process is in a call on this.
+    pub(super) fn is_at(&self, pid: u32, end: &str) -> bool {
+        let question = Question::At {
+            pid,
+            end: end.to_owned(),
+        };
+        self.0.contains_key(&question)
+    }
+}
+
+/// An end as links of descriptors have it.
+pub(super) fn link(end: &Open) -> String {
+    match end {
+        Open::PipeToRead(inode) | Open::PipeToWrite(inode) => format!("pipe:[{inode}]"),
+        Open::Socket(inode) => format!("socket:[{inode}]"),
+        Open::PathToRead(path) | Open::PathToWrite(path) => path.clone(),
+    }
+}
+
+/// In a child.
+fn answer(root: &Root, question: &Question) -> Option<Answer> {
+    match question {
+        Question::Session { pid } => postgres_titles::state(&titles::read(root, *pid)?).map(Answer::Session),
+        Question::Program { pid } => titles::arguments(root, *pid).map(Answer::Arguments),
+        Question::Lock { waiter, noted, own } => {
+            let mut file = of_call(root, *waiter, *waiter).map(|(_, path)| path);
+            if file.is_none() {
+                let threads = waiting_threads(root, *waiter).into_iter();
+                file = threads
+                    .filter_map(|tid| of_call(root, *waiter, tid))
+                    .map(|(_, path)| path)
+                    .next();
+            }
+            // Who asked for it may have handed it on, and be gone.
+            let holder = noted.and_then(|noted| match file_locks::has(root, noted, noted) {
+                true => Some(noted),
+                false => file_locks::keeper(root, noted, *own)
+                    .or(Some(noted).filter(|pid| root.proc.join(pid.to_string()).exists())),
+            });
+            Some(Answer::Lock {
+                file: file.filter(|path| path.starts_with('/')).unwrap_or_default(),
+                holder,
+            })
+        }
+        Question::Mount { pid, tid } => {
+            let (descriptor, _) = of_call(root, *pid, *tid)?;
+            let info = root
+                .proc
+                .join(pid.to_string())
+                .join("fdinfo")
+                .join(descriptor.to_string());
+            let info = text_if_there(&info)?;
+            let number = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+            number.trim().parse().ok().map(Answer::Mount)
+        }
+        Question::At { pid, end } => {
+            let mut threads = waiting_threads(root, *pid).into_iter();
+            let at = |tid: u32| of_call(root, *pid, tid).is_some_and(|(_, link)| link == *end);
+            threads.any(at).then_some(Answer::At)
+        }
+    }
+}
+
+/// The descriptor of the call that a thread is in, and what it leads to.
+fn of_call(root: &Root, pid: u32, tid: u32) -> Option<(u64, String)> {
+    let call = tasks::call(root, tid)?;
+    let argument = system_calls::numbered(call.number)?.descriptor?;
+    let descriptor = *call.args.get(usize::from(argument))?;
+    let link = std::fs::read_link(
+        root.proc
+            .join(pid.to_string())
+            .join("fd")
+            .join(descriptor.to_string()),
+    )
+    .ok()?;
+    Some((descriptor, link.to_string_lossy().into_owned()))
+}
