@@ -47,9 +47,9 @@ findings = []
 /// What is shown of a recording: what was watched, and what was found.
 const SHOWN: [&str; 2] = ["`cgroup ", "### "];
 
-/// Of a comparison what is looked at.
+/// The parts of a comparison that are checked.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct Output {
     comparison: Comparison,
 }
 
@@ -162,8 +162,8 @@ fn compare(holdup: &Path, sides: &[Vec<PathBuf>; 2], page: &Path) -> anyhow::Res
     };
     println!("\n$ holdup diff --per request --before before/* --after after/*");
     println!("{}", diff("terminal")?);
-    let told: Told = serde_json::from_str(&diff("json")?).context("understand the comparison")?;
-    let wrong = wrong(&told.comparison, sides[0].len());
+    let output: Output = serde_json::from_str(&diff("json")?).context("understand the comparison")?;
+    let wrong = wrong(&output.comparison, sides[0].len());
     for what in &wrong {
         println!("not right: {what}");
     }
@@ -173,7 +173,8 @@ fn compare(holdup: &Path, sides: &[Vec<PathBuf>; 2], page: &Path) -> anyhow::Res
     let size = page.metadata().context("look at the page")?.len();
     println!(
         "the sentence: {}\nthe page: {size} bytes",
-        told.comparison
+        output
+            .comparison
             .verdict
             .first()
             .map_or("", |sentence| sentence.as_str())
@@ -182,7 +183,7 @@ fn compare(holdup: &Path, sides: &[Vec<PathBuf>; 2], page: &Path) -> anyhow::Res
 }
 
 /// What a comparison says that is not so, of what was made.
-fn wrong(told: &Comparison, runs: usize) -> Vec<String> {
+fn wrong(comparison: &Comparison, runs: usize) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut expect = |so: bool, what: &str| {
         if !so {
@@ -190,16 +191,16 @@ fn wrong(told: &Comparison, runs: usize) -> Vec<String> {
         }
     };
     let made = |name: &str| {
-        let found = told.made.iter().find(|one| one.name == name);
+        let found = comparison.made.iter().find(|one| one.name == name);
         found.map_or((0.0, 0.0), |one| (one.before, one.after))
     };
-    expect(told.unit == "request", "it is not a request each");
+    expect(comparison.unit == "request", "it is not a request each");
     expect(
-        told.change_ns.is_some_and(|change| change > 0),
+        comparison.change_ns.is_some_and(|change| change > 0),
         "AFTER does not take longer",
     );
     expect(
-        runs < 4 || told.significant == Some(true),
+        runs < 4 || comparison.significant == Some(true),
         "it is not more than chance",
     );
     let threads = made("threads made");
@@ -212,7 +213,10 @@ fn wrong(told: &Comparison, runs: usize) -> Vec<String> {
         full.0 < 0.1 && full.1 > 0.9,
         "AFTER does not shake hands in full each time, or BEFORE does",
     );
-    let sentence = told.verdict.first().map_or("", |sentence| sentence.as_str());
+    let sentence = comparison
+        .verdict
+        .first()
+        .map_or("", |sentence| sentence.as_str());
     expect(
         sentence.contains("fewer threads") && sentence.contains("full TLS handshake"),
         "the sentence does not name the trade",

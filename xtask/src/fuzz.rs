@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz [TARGET…]`: hostile input for the readers, led by coverage, for as long as it is told to.
+//! `cargo xtask fuzz [TARGET…]`: hostile input for the readers, led by coverage, for as long as you like.
 //!
 //! In: the targets of `crates/holdup-fuzz`. Out: nothing while nothing breaks; an input that breaks a reader is written
 //! into that target's corpus, where the ordinary tests find it from then on. What only widens coverage stays in the
@@ -128,7 +128,7 @@ fn targets(folder: &Path) -> anyhow::Result<Vec<String>> {
 
 /// The triple of this machine, as the compiler says it.
 fn host() -> anyhow::Result<String> {
-    let told = process::output(std::process::Command::new("rustc").arg("-vV"))?;
-    let line = told.lines().find_map(|line| line.strip_prefix("host: "));
+    let version = process::output(std::process::Command::new("rustc").arg("-vV"))?;
+    let line = version.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(line.context("rustc -vV names no host")?.to_owned())
 }

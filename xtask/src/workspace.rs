@@ -68,7 +68,7 @@ pub(crate) fn machine() -> anyhow::Result<String> {
     Ok(format!(
         "Linux {}, {}",
         kernel()?,
-        model.unwrap_or("processor not told")
+        model.unwrap_or("unknown processor")
     ))
 }
 

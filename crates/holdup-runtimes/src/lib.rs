@@ -7,6 +7,8 @@
 //! Memory is hostile: each walk has a limit, each text has a length, and memory that changed during the read gives an
 //! error.
 
+#[cfg(test)]
+mod damage;
 pub mod go;
 pub mod interpreted;
 pub mod memory;

@@ -8,16 +8,14 @@
 
 mod support;
 
-use holdup_runtimes::memory::PAGE;
 use holdup_runtimes::node::{Engine, SYMBOLS, Stack, Version};
-use object::{Object, ObjectSegment, ObjectSymbol};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use support::{Running, Sleeper};
+use support::{Running, Sleeper, place_of};
 
 /// The main thread sleeps below a method, an arrow function, a function without a name, a call from V8's own code and a function that
 /// is not of one byte a character. The line on which it sleeps is also that on which it says where it stands.
@@ -65,33 +63,10 @@ fn nodes() -> BTreeSet<PathBuf> {
 
 /// Where a process has the symbols that are wanted.
 fn addresses(pid: u32) -> Option<Vec<u64>> {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    for line in maps.lines() {
-        let mut fields = line.split_whitespace();
-        let (range, _, offset) = (fields.next()?, fields.next()?, fields.next()?);
-        let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else {
-            continue;
-        };
-        let name = Path::new(path).file_name()?.to_str()?;
-        if offset != "00000000" || !name.contains("node") {
-            continue;
-        }
-        let begin = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
-        let data = std::fs::read(path).ok()?;
-        let file = object::File::parse(&*data).ok()?;
-        let first = file.segments().map(|segment| segment.address()).min()?;
-        let moved = begin - (first - first % PAGE as u64);
-        let symbols = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
-        let symbols: HashMap<&str, u64> = symbols
-            .filter_map(|symbol| Some((symbol.name().ok()?, symbol.address() + moved)))
-            .collect();
-        return Some(
-            SYMBOLS
-                .map(|name| symbols.get(name).copied().unwrap_or(0))
-                .to_vec(),
-        );
-    }
-    None
+    let is_node = |name: &str| name.contains("node");
+    place_of(pid, is_node, SYMBOLS, |_, found| {
+        Some(found.map(Option::unwrap_or_default).to_vec())
+    })
 }
 
 /// A function without what it belongs to, and its line in the program; 0 elsewhere.

@@ -6,18 +6,18 @@
     reason = "a test stops at what it does not expect"
 )]
 
+#[path = "support/numbered.rs"]
+mod numbered;
 mod support;
 
 use holdup_runtimes::interpreted::Interpreted;
-use holdup_runtimes::memory::PAGE;
 use holdup_runtimes::perl::{Interpreter, Place, SYMBOLS, Version, may_be_in};
-use object::{Object, ObjectSegment, ObjectSymbol};
-use std::collections::BTreeSet;
+use numbered::numbered;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use support::{Running, Sleeper};
+use support::{Running, Sleeper, place_of};
 
 /// It says a line for each call around it: the function, and file and line from which it was called. Blocks of `eval` are part of the
 /// function around them. A line with a dot ends them.
@@ -65,49 +65,9 @@ const LOADED: &str = "package main;\n\nby_text();\n1;\n";
 /// On which line the program sleeps.
 const SLEEPS: u32 = 11;
 
-/// Perls in the folders of programs, each real file once.
-fn perls() -> BTreeSet<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path);
-    let files = folders.flat_map(std::fs::read_dir).flatten().flatten();
-    files
-        .filter(|file| {
-            let name = file.file_name();
-            let version = name.to_str().and_then(|name| name.strip_prefix("perl"));
-            version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
-        })
-        .filter_map(|file| std::fs::canonicalize(file.path()).ok())
-        .collect()
-}
-
-/// Where a process has Perl: the file that has its symbols, and where that is mapped.
+/// Where a process has Perl.
 fn place(pid: u32) -> Option<Place> {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    for line in maps.lines() {
-        let mut fields = line.split_whitespace();
-        let (range, _, offset) = (fields.next()?, fields.next()?, fields.next()?);
-        let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else {
-            continue;
-        };
-        let name = Path::new(path).file_name()?.to_str()?;
-        if offset != "00000000" || !may_be_in(name) {
-            continue;
-        }
-        let begin = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
-        let data = std::fs::read(path).ok()?;
-        let file = object::File::parse(&*data).ok()?;
-        let first = file.segments().map(|segment| segment.address()).min()?;
-        let moved = begin - (first - first % PAGE as u64);
-        let addresses = SYMBOLS.map(|wanted| {
-            let mut symbols = file.dynamic_symbols();
-            let found = symbols.find(|symbol| symbol.name() == Ok(wanted) && symbol.is_definition());
-            found.map(|symbol| symbol.address() + moved)
-        });
-        if let Some(place) = Place::of(&addresses) {
-            return Some(place);
-        }
-    }
-    None
+    place_of(pid, may_be_in, SYMBOLS, |_, addresses| Place::of(&addresses))
 }
 
 /// A function, and where it was called.
@@ -190,7 +150,7 @@ fn sleepers_of_all_installed_versions_are_read() {
     let (file, loaded) = (folder.join("asleep.pl"), folder.join("loaded.pl"));
     std::fs::write(&file, PROGRAM).unwrap();
     std::fs::write(&loaded, LOADED).unwrap();
-    let read: Vec<_> = perls()
+    let read: Vec<_> = numbered("perl")
         .into_iter()
         .map(|perl| (perl.clone(), reads(&perl, &file, &loaded)))
         .collect();

@@ -6,18 +6,18 @@
     reason = "a test stops at what it does not expect"
 )]
 
+#[path = "support/numbered.rs"]
+mod numbered;
 mod support;
 
 use holdup_runtimes::interpreted::Interpreted;
-use holdup_runtimes::memory::PAGE;
 use holdup_runtimes::php::{Interpreter, Place, SYMBOLS, Version, may_be_in};
-use object::{Object, ObjectSegment, ObjectSymbol};
-use std::collections::BTreeSet;
+use numbered::numbered;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use support::{Running, Sleeper};
+use support::{Running, Sleeper, place_of};
 
 /// It says a line for each call around it: how PHP names the function, and where that one called on. A line with a dot ends them.
 const PROGRAM: &str = r#"<?php
@@ -65,49 +65,14 @@ const INCLUDED: &str = "<?php\n\nApp\\work();\n";
 /// On which line the program sleeps, two below the one that says so.
 const SLEEPS: u32 = 8;
 
-/// Each in the folders where they usually are, each real file once.
-fn phps() -> BTreeSet<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path);
-    let files = folders.flat_map(std::fs::read_dir).flatten().flatten();
-    files
-        .filter(|file| {
-            let name = file.file_name();
-            let version = name.to_str().and_then(|name| name.strip_prefix("php"));
-            version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
-        })
-        .filter_map(|file| std::fs::canonicalize(file.path()).ok())
-        .collect()
-}
-
-/// Where a process has PHP: the file that has its symbols, and where that is mapped.
+/// Where a process has PHP.
 fn place(pid: u32) -> Option<Place> {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    for line in maps.lines() {
-        let mut fields = line.split_whitespace();
-        let (range, _, offset) = (fields.next()?, fields.next()?, fields.next()?);
-        let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else {
-            continue;
-        };
-        let name = Path::new(path).file_name()?.to_str()?;
-        if offset != "00000000" || !may_be_in(name) {
-            continue;
-        }
-        let begin = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
-        let data = std::fs::read(path).ok()?;
-        let file = object::File::parse(&*data).ok()?;
-        let first = file.segments().map(|segment| segment.address()).min()?;
-        let moved = begin - (first - first % PAGE as u64);
-        let [modules, running] = SYMBOLS.map(|wanted| {
-            let mut symbols = file.dynamic_symbols();
-            let found = symbols.find(|symbol| symbol.name() == Ok(wanted) && symbol.is_definition());
-            found.map(|symbol| symbol.address() + moved)
-        });
-        if let Some(modules) = modules {
-            return Some(Place { modules, running });
-        }
-    }
-    None
+    place_of(pid, may_be_in, SYMBOLS, |_, [modules, running]| {
+        Some(Place {
+            modules: modules?,
+            running,
+        })
+    })
 }
 
 /// As `debug_backtrace` has them: each name with the line on which it was called.
@@ -184,7 +149,7 @@ fn sleepers_of_all_installed_versions_are_read() {
     let file = folder.join("asleep.php");
     std::fs::write(&file, PROGRAM).unwrap();
     std::fs::write(folder.join("runs.php"), INCLUDED).unwrap();
-    let all = phps();
+    let all = numbered("php");
     for php in &all {
         for cached in ["-dopcache.enable_cli=0", "-dopcache.enable_cli=1"] {
             let (version, frames) = reads(php, &[cached], &file);

@@ -8,15 +8,13 @@
 
 mod support;
 
-use holdup_runtimes::memory::PAGE;
 use holdup_runtimes::ruby::{Interpreter, Place, RubyFrame, SYMBOLS, Version, may_be_in};
-use object::{Object, ObjectSegment, ObjectSymbol};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::{Running, Sleeper};
+use support::{Running, Sleeper, place_of};
 
 /// Threads that sleep for a time, before an empty queue and before a lock. The code around is of each kind that has frames of its own.
 /// `LINES` are those of a long method, whose table of lines has several blocks.
@@ -107,34 +105,9 @@ fn rubies() -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// Where a process has the interpreter: the file that has its symbols, and where that is mapped.
+/// Where a process has the interpreter.
 fn place(pid: u32) -> Option<Place> {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    for line in maps.lines() {
-        let mut fields = line.split_whitespace();
-        let (range, _, offset) = (fields.next()?, fields.next()?, fields.next()?);
-        let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else {
-            continue;
-        };
-        let name = Path::new(path).file_name()?.to_str()?;
-        if offset != "00000000" || !may_be_in(name) {
-            continue;
-        }
-        let begin = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
-        let data = std::fs::read(path).ok()?;
-        let file = object::File::parse(&*data).ok()?;
-        let first = file.segments().map(|segment| segment.address()).min()?;
-        let moved = begin - (first - first % PAGE as u64);
-        let addresses = SYMBOLS.map(|wanted| {
-            let mut symbols = file.dynamic_symbols();
-            let found = symbols.find(|symbol| symbol.name() == Ok(wanted) && symbol.is_definition());
-            found.map(|symbol| symbol.address() + moved)
-        });
-        if let Some(place) = Place::of(&addresses) {
-            return Some(place);
-        }
-    }
-    None
+    place_of(pid, may_be_in, SYMBOLS, |_, addresses| Place::of(&addresses))
 }
 
 /// Function, file and line. Of methods written in C, and of those that are part of Ruby itself, the program prints its caller's place.

@@ -4,9 +4,8 @@
 
 mod support;
 
-use serde_json::Value;
-use std::process::{Command, Stdio};
-use support::{Guarded, Told, asker, json, list, lossy, read_until};
+use std::process::Command;
+use support::{Asked, Told, attached, has_all, lossy};
 
 /// Synchronous waits in functions that are called from one another: a lock, and a pipe into which another program writes late. With
 /// an argument for ever.
@@ -39,22 +38,7 @@ while (process.argv[2]) once();
 ";
 
 /// Function and line of the waits that are to be found.
-const EXPECTED: [(&str, u64); 2] = [("checkout", 8), ("pay", 14)];
-
-#[track_caller]
-fn has_all(report: &Value, file: &str) {
-    let waits = list(report, "waits");
-    let askers: Vec<_> = waits.iter().filter_map(asker).collect();
-    for (function, line) in EXPECTED {
-        let found = askers.iter().any(|frame| {
-            frame["symbol"] == function
-                && frame["line"] == line
-                && frame["file"] == file
-                && frame["language"] == "javascript"
-        });
-        assert!(found, "{function}: {askers:#?}");
-    }
-}
+const EXPECTED: [Asked; 2] = [("checkout", 8, None), ("pay", 14, None)];
 
 #[test]
 fn waits_of_a_traced_run_have_the_javascript_function_that_asked() {
@@ -65,24 +49,16 @@ fn waits_of_a_traced_run_have_the_javascript_function_that_asked() {
         command.arg("/usr/bin/node").arg(&file);
     });
     assert_eq!(told.status(), 0, "{}", lossy(&told.output.stderr));
-    has_all(&told.report, file.to_str().unwrap());
+    has_all(&told.report, "javascript", file.to_str().unwrap(), &EXPECTED);
 }
 
 #[test]
 fn waits_of_a_process_that_was_attached_to_have_it_too() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, report) = (folder.path().join("shop.js"), folder.path().join("r.json"));
+    let file = folder.path().join("shop.js");
     std::fs::write(&file, PROGRAM).unwrap();
     let mut program = Command::new("/usr/bin/node");
-    program.arg(&file).arg("for ever").stdout(Stdio::piped());
-    let mut node = Guarded::spawn(&mut program);
-    read_until(node.0.stdout.as_mut().unwrap(), "ready\n");
-    let output = Command::new(support::HOLDUP)
-        .args(["attach", "--backend", "bpf", "-d", "3", "--json"])
-        .arg(&report)
-        .args(["-p", &node.0.id().to_string()])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", lossy(&output.stderr));
-    has_all(&json(&report), file.to_str().unwrap());
+    program.arg(&file).arg("for ever");
+    let report = attached(&mut program, "5");
+    has_all(&report, "javascript", file.to_str().unwrap(), &EXPECTED);
 }

@@ -4,9 +4,8 @@
 
 mod support;
 
-use serde_json::Value;
-use std::process::{Command, Stdio};
-use support::{Guarded, Told, asker, json, list, lossy, read_until};
+use std::process::Command;
+use support::{Asked, Told, attached, has_all, lossy};
 
 /// Sleeps in a method; a read from a pipe into which another program writes late, by a module of Perl's own. Six times, because a
 /// look may miss a wait on a busy machine; with an argument for ever.
@@ -42,28 +41,10 @@ once() while @ARGV;
 "#;
 
 /// Function, line and cause of the waits that are to be found.
-const EXPECTED: [(&str, u64, &str); 2] = [
-    ("Shop::checkout", 9, "timer.sleep"),
-    ("fetch_prices", 15, "ipc.pipe"),
+const EXPECTED: [Asked; 2] = [
+    ("Shop::checkout", 9, Some("timer.sleep")),
+    ("fetch_prices", 15, Some("ipc.pipe")),
 ];
-
-#[track_caller]
-fn has_all(report: &Value, file: &str) {
-    let waits = list(report, "waits");
-    for (function, line, cause) in EXPECTED {
-        let found = waits.iter().any(|wait| {
-            wait["cause"] == cause
-                && asker(wait).is_some_and(|frame| {
-                    frame["symbol"] == function
-                        && frame["line"] == line
-                        && frame["file"] == file
-                        && frame["language"] == "perl"
-                })
-        });
-        let askers: Vec<_> = waits.iter().filter_map(asker).collect();
-        assert!(found, "{cause} of {function}: {askers:#?}");
-    }
-}
 
 #[test]
 fn waits_of_a_traced_run_have_the_perl_function_that_asked() {
@@ -74,7 +55,7 @@ fn waits_of_a_traced_run_have_the_perl_function_that_asked() {
         command.arg("/usr/bin/perl").arg(&file);
     });
     assert_eq!(told.status(), 0, "{}", lossy(&told.output.stderr));
-    has_all(&told.report, file.to_str().unwrap());
+    has_all(&told.report, "perl", file.to_str().unwrap(), &EXPECTED);
     let terminal = lossy(&told.output.stderr);
     assert!(terminal.contains("shop.pl:"), "{terminal}");
 }
@@ -82,18 +63,10 @@ fn waits_of_a_traced_run_have_the_perl_function_that_asked() {
 #[test]
 fn waits_of_a_process_that_was_attached_to_have_it_too() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, report) = (folder.path().join("shop.pl"), folder.path().join("r.json"));
+    let file = folder.path().join("shop.pl");
     std::fs::write(&file, PROGRAM).unwrap();
     let mut program = Command::new("/usr/bin/perl");
-    program.arg(&file).arg("for ever").stdout(Stdio::piped());
-    let mut perl = Guarded::spawn(&mut program);
-    read_until(perl.0.stdout.as_mut().unwrap(), "ready\n");
-    let output = Command::new(support::HOLDUP)
-        .args(["attach", "--backend", "bpf", "-d", "5", "--json"])
-        .arg(&report)
-        .args(["-p", &perl.0.id().to_string()])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", lossy(&output.stderr));
-    has_all(&json(&report), file.to_str().unwrap());
+    program.arg(&file).arg("for ever");
+    let report = attached(&mut program, "5");
+    has_all(&report, "perl", file.to_str().unwrap(), &EXPECTED);
 }

@@ -4,9 +4,8 @@
 
 mod support;
 
-use serde_json::Value;
-use std::process::{Command, Stdio};
-use support::{Guarded, Told, asker, json, list, lossy, read_until};
+use std::process::Command;
+use support::{Asked, Told, attached, has_all, lossy};
 
 /// Sleeps in a method below a function that C code calls; a read from a pipe into which another program writes late, in a package
 /// below `vendor`. Six times, because a look may miss a wait on a busy machine; with an argument for ever.
@@ -44,9 +43,9 @@ function get($command) {
 "#;
 
 /// Function, line and cause of the waits that are to be found.
-const EXPECTED: [(&str, u64, &str); 2] = [
-    ("Shop::checkout", 6, "timer.sleep"),
-    ("fetch_prices", 11, "ipc.pipe"),
+const EXPECTED: [Asked; 2] = [
+    ("Shop::checkout", 6, Some("timer.sleep")),
+    ("fetch_prices", 11, Some("ipc.pipe")),
 ];
 
 /// Writes the program; its path.
@@ -58,24 +57,6 @@ fn write(folder: &std::path::Path) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-#[track_caller]
-fn has_all(report: &Value, file: &str) {
-    let waits = list(report, "waits");
-    for (function, line, cause) in EXPECTED {
-        let found = waits.iter().any(|wait| {
-            wait["cause"] == cause
-                && asker(wait).is_some_and(|frame| {
-                    frame["symbol"] == function
-                        && frame["line"] == line
-                        && frame["file"] == file
-                        && frame["language"] == "php"
-                })
-        });
-        let askers: Vec<_> = waits.iter().filter_map(asker).collect();
-        assert!(found, "{cause} of {function}: {askers:#?}");
-    }
-}
-
 #[test]
 fn waits_of_a_traced_run_have_the_php_function_that_asked() {
     let folder = tempfile::tempdir().unwrap();
@@ -84,7 +65,7 @@ fn waits_of_a_traced_run_have_the_php_function_that_asked() {
         command.arg("/usr/bin/php").arg(&file);
     });
     assert_eq!(told.status(), 0, "{}", lossy(&told.output.stderr));
-    has_all(&told.report, &file);
+    has_all(&told.report, "php", &file, &EXPECTED);
     let terminal = lossy(&told.output.stderr);
     assert!(terminal.contains("shop.php:"), "{terminal}");
 }
@@ -92,17 +73,9 @@ fn waits_of_a_traced_run_have_the_php_function_that_asked() {
 #[test]
 fn waits_of_a_process_that_was_attached_to_have_it_too_with_opcache() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, report) = (write(folder.path()), folder.path().join("r.json"));
+    let file = write(folder.path());
     let mut program = Command::new("/usr/bin/php");
     program.args(["-dopcache.enable_cli=1", &file, "for ever"]);
-    let mut php = Guarded::spawn(program.stdout(Stdio::piped()));
-    read_until(php.0.stdout.as_mut().unwrap(), "ready\n");
-    let output = Command::new(support::HOLDUP)
-        .args(["attach", "--backend", "bpf", "-d", "5", "--json"])
-        .arg(&report)
-        .args(["-p", &php.0.id().to_string()])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", lossy(&output.stderr));
-    has_all(&json(&report), &file);
+    let report = attached(&mut program, "5");
+    has_all(&report, "php", &file, &EXPECTED);
 }

@@ -4,9 +4,8 @@
 
 mod support;
 
-use serde_json::Value;
-use std::process::{Command, Stdio};
-use support::{Guarded, Told, asker, json, list, lossy, read_until};
+use std::process::Command;
+use support::{Asked, Told, attached, has_all, lossy};
 
 /// Sleeps, a lock that another thread has, and a poll; each wait is long enough to be looked at. Six times, because a look
 /// may miss one on a busy machine; with an argument for ever.
@@ -45,27 +44,12 @@ while sys.argv[1:]:
 ";
 
 /// Function, line and cause of the waits that are to be found.
-const EXPECTED: [(&str, u64, &str); 4] = [
-    ("Shop.rest", 5, "timer.sleep"),
-    ("Shop.checkout", 8, "lock.futex"),
-    ("keep", 14, "timer.sleep"),
-    ("poll", 17, "timer.sleep"),
+const EXPECTED: [Asked; 4] = [
+    ("Shop.rest", 5, Some("timer.sleep")),
+    ("Shop.checkout", 8, Some("lock.futex")),
+    ("keep", 14, Some("timer.sleep")),
+    ("poll", 17, Some("timer.sleep")),
 ];
-
-#[track_caller]
-fn has_all(report: &Value, file: &str) {
-    let waits = list(report, "waits");
-    for (function, line, cause) in EXPECTED {
-        let found = waits.iter().any(|wait| {
-            wait["cause"] == cause
-                && asker(wait).is_some_and(|frame| {
-                    frame["symbol"] == function && frame["line"] == line && frame["file"] == file
-                })
-        });
-        let askers: Vec<_> = waits.iter().filter_map(asker).collect();
-        assert!(found, "{cause} of {function}: {askers:#?}");
-    }
-}
 
 #[test]
 fn waits_of_a_traced_run_have_the_python_function_that_asked() {
@@ -76,24 +60,16 @@ fn waits_of_a_traced_run_have_the_python_function_that_asked() {
         command.arg("/usr/bin/python3").arg(&file);
     });
     assert_eq!(told.status(), 0, "{}", lossy(&told.output.stderr));
-    has_all(&told.report, file.to_str().unwrap());
+    has_all(&told.report, "python", file.to_str().unwrap(), &EXPECTED);
 }
 
 #[test]
 fn waits_of_a_process_that_was_attached_to_have_it_too() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, report) = (folder.path().join("shop.py"), folder.path().join("r.json"));
+    let file = folder.path().join("shop.py");
     std::fs::write(&file, PROGRAM).unwrap();
     let mut program = Command::new("/usr/bin/python3");
-    program.arg(&file).arg("for ever").stdout(Stdio::piped());
-    let mut python = Guarded::spawn(&mut program);
-    read_until(python.0.stdout.as_mut().unwrap(), "ready\n");
-    let output = Command::new(support::HOLDUP)
-        .args(["attach", "--backend", "bpf", "-d", "5", "--json"])
-        .arg(&report)
-        .args(["-p", &python.0.id().to_string()])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", lossy(&output.stderr));
-    has_all(&json(&report), file.to_str().unwrap());
+    program.arg(&file).arg("for ever");
+    let report = attached(&mut program, "5");
+    has_all(&report, "python", file.to_str().unwrap(), &EXPECTED);
 }

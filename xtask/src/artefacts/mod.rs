@@ -208,11 +208,11 @@ fn about(path: &Path) -> anyhow::Result<Sample> {
     let beside = format!("{}.toml", path.display());
     let text = std::fs::read_to_string(&beside).with_context(|| format!("read {beside}"))?;
     let sample: Sample = toml::from_str(&text).with_context(|| beside.clone())?;
-    let told = match sample.kind {
+    let origin = match sample.kind {
         Kind::Captured => &sample.command,
         Kind::Constructed => &sample.source,
     };
-    if told.as_deref().is_none_or(str::is_empty) || sample.version.is_empty() || sample.wrong.is_empty() {
+    if origin.as_deref().is_none_or(str::is_empty) || sample.version.is_empty() || sample.wrong.is_empty() {
         bail!("{beside}: a sample says how it was made, by which version, and what was wrong");
     }
     Ok(sample)

@@ -1,7 +1,7 @@
 //! A recorder of the whole machine beside an attack, and whether it wrote every segment.
 //!
 //! In: the holdup binary. Out: what is missing between the first segment and the end, from the names and times of the files
-//! in the recorder's folder; whether it ended when it was told to.
+//! in the recorder's folder; whether it ended when it was asked to.
 
 use super::baseline::Baseline;
 use super::cgroup::{Cgroup, Mount};
@@ -97,11 +97,11 @@ impl Recorder {
         let over = SystemTime::now();
         let pid = i32::try_from(self.child.id()).context("a process id is positive")?;
         kill(Pid::from_raw(pid), Signal::SIGTERM).context("end the recorder")?;
-        let told = Instant::now();
+        let asked = Instant::now();
         let status = loop {
             match self.child.try_wait().context("wait for the recorder")? {
                 Some(status) => break Some(status),
-                None if told.elapsed() > ENDS_WITHIN => break None,
+                None if asked.elapsed() > ENDS_WITHIN => break None,
                 None => std::thread::sleep(PAUSE),
             }
         };

@@ -34,9 +34,9 @@ pub(crate) struct Args {
     holdup: Option<PathBuf>,
 }
 
-/// The part of a report that is looked at.
+/// The part of a report that is read.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct Output {
     comparison: Comparison,
 }
 
@@ -101,8 +101,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
 fn finds_what_is_planted(holdup: &Path, before: &Path, after: &Path) -> anyhow::Result<()> {
     let mut command = Command::new(holdup);
     command.args(["diff", "--format", "json"]).args([before, after]);
-    let told: Told = serde_json::from_str(&process::output(&mut command)?).context("read the comparison")?;
-    let first = told
+    let output: Output =
+        serde_json::from_str(&process::output(&mut command)?).context("read the comparison")?;
+    let first = output
         .comparison
         .amounts
         .first()
@@ -226,10 +227,10 @@ mod tests {
             cpu_ns: 2 * seconds * 1_000_000_000,
             memory_kib,
         };
-        let told = row(&[run(5, 1_000), run(1, 3_000), run(2, 2_000)]);
+        let median = row(&[run(5, 1_000), run(1, 3_000), run(2, 2_000)]);
         let (elapsed_s, cpu_s, memory_mb) = (2.0, 4.0, 2.048);
         assert_eq!(
-            told,
+            median,
             Row {
                 elapsed_s,
                 cpu_s,

@@ -93,7 +93,7 @@ fn bpf(command: libc::c_long, attributes: &mut [u64; 4]) -> anyhow::Result<Owned
 }
 
 fn bpf_call(command: libc::c_long, attributes: &mut [u64; 4]) -> anyhow::Result<Option<OwnedFd>> {
-    // SAFETY: the kernel reads the attributes, whose size it is told; an address in them is of memory that outlives the
+    // SAFETY: the kernel reads the attributes, whose size it gets; an address in them is of memory that outlives the
     // call and has the length said there.
     let returned = unsafe {
         libc::syscall(

@@ -50,9 +50,9 @@ const PLANTED: &str = "ipc.unix";
 /// real-time priority, for nice values count within a session only.
 const PRIORITY: i32 = 1;
 
-/// Of a report what is looked at.
+/// The part of a report that is read.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct Output {
     comparison: Comparison,
 }
 
@@ -86,7 +86,7 @@ impl Comparison {
         causes
             .chain(amounts)
             .chain([self.significant])
-            .any(|told| told == Some(true))
+            .any(|claimed| claimed == Some(true))
     }
 
     fn names(&self, cause: &str) -> bool {
@@ -149,7 +149,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     println!("{}", counts.words());
     println!(
         "the interval of the whole has the planted difference in it {} times; runs varied by {:.1} % (planted and the machine's); {} % planted were \
-         told as {:.1} % at the mean; {seconds} s",
+         reported as {:.1} % at the mean; {seconds} s",
         counts.covered,
         counts.variation / counts.pairs as f64 * 100.0,
         args.more,
@@ -226,9 +226,9 @@ fn record(holdup: &Path, to: &Path, [pace, more]: [f64; 2], answers: &Path) -> a
 fn compare(holdup: &Path, before: &Path, after: &Path) -> anyhow::Result<Comparison> {
     let mut command = Command::new(holdup);
     command.args(["diff", "--format", "json"]).arg(before).arg(after);
-    let told: Told =
+    let output: Output =
         serde_json::from_str(&process::output(&mut command)?).context("understand the comparison")?;
-    Ok(told.comparison)
+    Ok(output.comparison)
 }
 
 /// Draws paces: Vigna's splitmix64, and three of its numbers for one that is near enough to normal.
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_claim_of_any_line_counts() {
-        let told = |whole: Option<bool>, cause: Option<bool>| Comparison {
+        let comparison = |whole: Option<bool>, cause: Option<bool>| Comparison {
             significant: whole,
             change_ns: Some(9),
             before_ns: Some(100),
@@ -305,10 +305,14 @@ mod tests {
             amounts: vec![],
         };
         let mut counts = Counts::default();
-        counts.take(&told(Some(false), Some(true)), &told(Some(true), Some(true)), 0.1);
         counts.take(
-            &told(Some(false), Some(false)),
-            &told(Some(true), Some(false)),
+            &comparison(Some(false), Some(true)),
+            &comparison(Some(true), Some(true)),
+            0.1,
+        );
+        counts.take(
+            &comparison(Some(false), Some(false)),
+            &comparison(Some(true), Some(false)),
             0.5,
         );
         assert_eq!(

@@ -150,10 +150,10 @@ fn wrong(said: &Said, source: Source, kernel: &str) -> Vec<String> {
         format!("it was seeded at {line} ns, and holdup says {:?}", boot.seeded_ns),
     );
     for (about, state, words) in expected(source) {
-        let told = boot.randomness.iter().find(|aspect| aspect.about == about);
+        let found = boot.randomness.iter().find(|aspect| aspect.about == about);
         check(
-            told.is_some_and(|aspect| aspect.state == state && aspect.text.contains(words)),
-            format!("{about} is not {state} with \"{words}\": {told:?}"),
+            found.is_some_and(|aspect| aspect.state == state && aspect.text.contains(words)),
+            format!("{about} is not {state} with \"{words}\": {found:?}"),
         );
     }
     let unseeded_yet = said.doctor.contains(NOT_YET);

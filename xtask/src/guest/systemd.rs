@@ -138,16 +138,10 @@ fn wrong(said: &OfBoot) -> Vec<String> {
         (rules == [RULE], format!("the findings are {rules:?}")),
         (
             boot.seeded_ns.is_some(),
-            "when it was seeded is not told".to_owned(),
+            "the time of its seeding is missing".to_owned(),
         ),
-        (
-            !boot.phases.is_empty(),
-            "systemd's phases are not told".to_owned(),
-        ),
-        (
-            !boot.chain.is_empty(),
-            "the critical chain is not told".to_owned(),
-        ),
+        (!boot.phases.is_empty(), "systemd's phases are missing".to_owned()),
+        (!boot.chain.is_empty(), "the critical chain is missing".to_owned()),
         (boot.missing.is_empty(), format!("not seen: {:?}", boot.missing)),
     ]
     .into_iter()

@@ -81,14 +81,14 @@ impl Browser {
 
     /// Opens a page and waits until it is loaded.
     pub(super) fn open(&mut self, url: &str) -> anyhow::Result<Page<'_>> {
-        let told = self.ask("Target.createTarget", &json!({"url": "about:blank"}), None)?;
-        let target = text(&told["targetId"])?;
-        let told = self.ask(
+        let answer = self.ask("Target.createTarget", &json!({"url": "about:blank"}), None)?;
+        let target = text(&answer["targetId"])?;
+        let answer = self.ask(
             "Target.attachToTarget",
             &json!({"targetId": target, "flatten": true}),
             None,
         )?;
-        let session = text(&told["sessionId"])?;
+        let session = text(&answer["sessionId"])?;
         self.events.clear();
         for domain in ["Runtime.enable", "Log.enable", "Network.enable", "Page.enable"] {
             self.ask(domain, &json!({}), Some(&session))?;
@@ -188,11 +188,11 @@ impl Page<'_> {
     /// The value of an expression, or of what it promises.
     pub(super) fn evaluate(&mut self, expression: &str) -> anyhow::Result<Value> {
         let what = json!({"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true});
-        let mut told = self.ask("Runtime.evaluate", &what)?;
-        if let Some(error) = told.get("exceptionDetails") {
+        let mut answer = self.ask("Runtime.evaluate", &what)?;
+        if let Some(error) = answer.get("exceptionDetails") {
             bail!("a script failed: {}", error["exception"]["description"]);
         }
-        Ok(told["result"]["value"].take())
+        Ok(answer["result"]["value"].take())
     }
 
     /// What went wrong in it, and every request but that for itself.
@@ -218,24 +218,24 @@ const READS_PIXELS: &str = "Canvas2D: Multiple readback operations";
 
 /// What an event tells of trouble.
 fn trouble(event: &Value, url: &str) -> Option<String> {
-    let told = &event["params"];
+    let params = &event["params"];
     match event["method"].as_str()? {
         "Runtime.exceptionThrown" => {
-            let details = &told["exceptionDetails"];
+            let details = &params["exceptionDetails"];
             Some(format!("an error: {}", details["exception"]["description"]))
         }
-        "Runtime.consoleAPICalled" => Some(format!("in the console: {}", told["args"])),
+        "Runtime.consoleAPICalled" => Some(format!("in the console: {}", params["args"])),
         // Advice to whoever reads pixels, which no page does: `drive.js` looks at what is drawn.
         "Log.entryAdded"
-            if told["entry"]["text"]
+            if params["entry"]["text"]
                 .as_str()
                 .is_some_and(|text| text.starts_with(READS_PIXELS)) =>
         {
             None
         }
-        "Log.entryAdded" => Some(format!("in the log: {}", told["entry"]["text"])),
+        "Log.entryAdded" => Some(format!("in the log: {}", params["entry"]["text"])),
         "Network.requestWillBeSent" => {
-            let asked = told["request"]["url"].as_str().unwrap_or("no address");
+            let asked = params["request"]["url"].as_str().unwrap_or("no address");
             let own = asked.split('#').next() == Some(url);
             (!own).then(|| format!("a request left: {asked:.200}"))
         }
@@ -244,7 +244,7 @@ fn trouble(event: &Value, url: &str) -> Option<String> {
 }
 
 fn text(value: &Value) -> anyhow::Result<String> {
-    Ok(value.as_str().context("chromium told no id")?.to_owned())
+    Ok(value.as_str().context("chromium gave no id")?.to_owned())
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let failures = &judged.failures;
         let opened = judged
             .opened_ms
-            .map_or("not told".to_owned(), |ms| format!("{:.2} s", ms / 1e3));
+            .map_or("unknown".to_owned(), |ms| format!("{:.2} s", ms / 1e3));
         println!(
             "{:<10} {name:<20} {:>6.2} MB, open after {opened}",
             if failures.is_empty() { "ok" } else { "FAILED" },
@@ -150,14 +150,14 @@ fn judge(browser: &mut Browser, file: &Path) -> anyhow::Result<Judged> {
     let opened_ms = page.evaluate(OPENED)?.as_f64();
     for (width, scheme) in WIDTHS.into_iter().zip(["light", "dark", "light"]) {
         page.look_like(width, scheme)?;
-        let told = page.evaluate(FITS)?;
-        if told != "" {
-            failures.push(format!("{width} wide, {scheme}: {told}"));
+        let overflow = page.evaluate(FITS)?;
+        if overflow != "" {
+            failures.push(format!("{width} wide, {scheme}: {overflow}"));
         }
     }
     page.look_like(WIDTHS[0], "dark")?;
     match page.evaluate(DRIVE) {
-        Ok(told) => failures.extend(texts(&told)),
+        Ok(troubles) => failures.extend(texts(&troubles)),
         // What it stumbled over is among the page's own troubles.
         Err(error) => failures.push(format!("{error:#}")),
     }

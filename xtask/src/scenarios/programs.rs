@@ -89,7 +89,7 @@ fn cc(
     Ok(())
 }
 
-/// What the compiler must be told to use these libraries, by pkg-config's names for them.
+/// The options with which a compiler uses these libraries, by pkg-config's names for them.
 fn flags(libraries: &[String]) -> anyhow::Result<Vec<OsString>> {
     if libraries.is_empty() {
         return Ok(Vec::new());

@@ -222,9 +222,9 @@ fn longest<'a>(report: &'a Report, expect: &Expect, about: Option<&Resource>) ->
         .max_by_key(|wait| (about == Some(&wait.resource), wait.ns))
 }
 
-/// `told`: a wait or the finding itself has the cause. What adds up from many waits and from time on a CPU, as making
+/// `has_cause`: a wait or the finding itself has the cause. What adds up from many waits and from time on a CPU, as making
 /// connections does, has no wait of its own.
-fn cause(expect: &Expect, report: &Report, told: bool) -> Check {
+fn cause(expect: &Expect, report: &Report, has_cause: bool) -> Check {
     if report.host.is_some() {
         // Of a whole machine no cause has a length; what a finding is about has one.
         let finding = expect.findings.first().and_then(|rules| find_any(report, rules));
@@ -237,7 +237,7 @@ fn cause(expect: &Expect, report: &Report, told: bool) -> Check {
     if expect.is_cause(IDLE) {
         // Who is idle has no path: what little there is beside that is not the trouble.
         return Check {
-            right: told,
+            right: has_cause,
             seen: IDLE.to_owned(),
         };
     }
@@ -252,7 +252,7 @@ fn cause(expect: &Expect, report: &Report, told: bool) -> Check {
         .max_by(|a, b| a.share.total_cmp(&b.share));
     let seen = main.map_or("nothing", |share| share.cause.as_str());
     let right = wanted.split('|').any(|cause| cause == seen);
-    if right && !told {
+    if right && !has_cause {
         return Check {
             right: false,
             seen: format!("{seen}, and no wait with {}", expect.cause),

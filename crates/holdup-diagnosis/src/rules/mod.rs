@@ -45,6 +45,7 @@ pub(crate) mod saturated;
 pub(crate) mod say;
 mod sockets;
 mod sources;
+mod tasks;
 #[cfg(test)]
 mod tests;
 pub(crate) mod waiters;

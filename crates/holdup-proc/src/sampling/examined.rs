@@ -1,9 +1,13 @@
-//! Which calls a thread is in that the kernel works for, told of the kernel's ticks.
+//! Which calls a thread is in while the kernel works for it: a call for each of the kernel's ticks.
 //!
 //! In: threads whose ticks in the kernel grow. Each is examined now and then: first where its calls come from is found ([`Probe::places`]),
 //! then a few calls from each of those places are timed ([`Probe::calls`], [`super::measured`]), then what their descriptors are is asked
-//! for. Out: a call and an object for each tick, dealt out by what was measured; a tick of which that can't be told stays untold. While a
+//! for. Out: a call and an object for each tick, dealt out by what was measured; a tick of which that is not known stays without a call. While a
 //! thread is examined its ticks wait.
+//!
+//! Who would miss it: a user who may not trace and whose program spends its CPU time in the kernel. Without it the report has the share of the
+//! kernel and no more. With it the report names the call and its object, and the rules that need them fire: in the sampled scenarios
+//! `random-reads` (`random-reads-dominate`) and `slow-clocksource`, and in `kernel-time` the finding names the device.
 
 use super::clocks::Stat;
 use super::look::{Question, Want};

@@ -3,7 +3,10 @@
 //! In: how many interrupts each CPU serves, and how long threads that are followed ran where. Where there are many, a thread of holdup's
 //! own looks at the clock on that CPU for a moment, again and again: what lies between two looks and is neither its own doing nor
 //! another's turn is interrupts, with what the CPU and a hypervisor need to take them. Out: the part of a CPU that they take, by kind.
-//! An estimate, and told as one.
+//! An estimate, and reported as one.
+//!
+//! Who would miss it: a user who may not trace, on a CPU that interrupts take up (a busy network card, a forgotten profiler's timers). Without
+//! it that time counts as the program's own and the report blames its code, as it does of the scenario `interrupts-take-the-cpu`.
 
 use crate::clocks as machine;
 use crate::interrupts::{self, Counts};

@@ -1,10 +1,9 @@
 //! CPythons that are installed here.
 
-use holdup_runtimes::memory::PAGE;
+use crate::support::place_of;
 use holdup_runtimes::python::{Place, SYMBOLS, Version};
-use object::{Object, ObjectSegment, ObjectSymbol};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Interpreters in the folders where they usually are, each real file once.
 pub(crate) fn pythons() -> BTreeSet<PathBuf> {
@@ -28,36 +27,14 @@ pub(crate) fn pythons() -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// Where a process has the interpreter: the file that has its symbols, and where that is mapped.
+/// Where a process has the interpreter.
 pub(crate) fn place(pid: u32) -> Option<Place> {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    for line in maps.lines() {
-        let mut fields = line.split_whitespace();
-        let (range, _, offset) = (fields.next()?, fields.next()?, fields.next()?);
-        let Some(path) = fields.nth(2).filter(|path| path.starts_with('/')) else {
-            continue;
-        };
-        let name = Path::new(path).file_name()?.to_str()?;
-        if offset != "00000000" || !name.contains("python3") {
-            continue;
-        }
-        let begin = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
-        let data = std::fs::read(path).ok()?;
-        let file = object::File::parse(&*data).ok()?;
-        let first = file.segments().map(|segment| segment.address()).min()?;
-        let moved = begin - (first - first % PAGE as u64);
-        let [runtime, number] = SYMBOLS.map(|wanted| {
-            let mut symbols = file.dynamic_symbols();
-            let found = symbols.find(|symbol| symbol.name() == Ok(wanted) && symbol.is_definition());
-            found.map(|symbol| symbol.address() + moved)
-        });
-        if let Some(runtime) = runtime {
-            return Some(Place {
-                runtime,
-                number,
-                named: Version::of_file(name),
-            });
-        }
-    }
-    None
+    let is_python = |name: &str| name.contains("python3");
+    place_of(pid, is_python, SYMBOLS, |name, [runtime, number]| {
+        Some(Place {
+            runtime: runtime?,
+            number,
+            named: Version::of_file(name),
+        })
+    })
 }

@@ -225,3 +225,41 @@ pub(crate) fn conserved(report: &serde_json::Value) {
         .sum();
     assert!((shares - 1.0).abs() < 1e-6, "{shares}");
 }
+
+/// What `holdup attach` reports of a program that was started by this command and has said that it is ready.
+pub(crate) fn attached(program: &mut Command, seconds: &str) -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let mut program = Guarded::spawn(program.stdout(Stdio::piped()));
+    read_until(program.0.stdout.as_mut().unwrap(), "ready\n");
+    let output = Command::new(HOLDUP)
+        .args(["attach", "--backend", "bpf", "-d", seconds, "--json"])
+        .arg(&report)
+        .args(["-p", &program.0.id().to_string()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", lossy(&output.stderr));
+    json(&report)
+}
+
+/// A function, the line of its file in which it waits, and the wait's cause where that matters.
+pub(crate) type Asked = (&'static str, u64, Option<&'static str>);
+
+/// Whether a report has waits that each of these functions asked for, in a language's file.
+#[track_caller]
+pub(crate) fn has_all(report: &serde_json::Value, language: &str, file: &str, expected: &[Asked]) {
+    let waits = list(report, "waits");
+    for (function, line, cause) in expected {
+        let found = waits.iter().any(|wait| {
+            cause.is_none_or(|cause| wait["cause"] == cause)
+                && asker(wait).is_some_and(|frame| {
+                    frame["symbol"] == *function
+                        && frame["line"] == *line
+                        && frame["file"] == file
+                        && frame["language"] == language
+                })
+        });
+        let askers: Vec<_> = waits.iter().filter_map(asker).collect();
+        assert!(found, "{cause:?} of {function}: {askers:#?}");
+    }
+}

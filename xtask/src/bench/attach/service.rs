@@ -187,12 +187,12 @@ impl Nginx {
             &format!("http://127.0.0.1:{}/index.html", self.port),
         ]))?;
         let used = cpu_ns(self.worker).saturating_sub(before);
-        let told = Told::read(&output).with_context(|| format!("wrk said:\n{output}"))?;
+        let load = Load::read(&output).with_context(|| format!("wrk said:\n{output}"))?;
         Ok(Turn {
-            per_second: told.per_second,
-            p99_us: told.p99_us,
-            of_server: used as f64 / told.requests as f64,
-            requests: told.requests,
+            per_second: load.per_second,
+            p99_us: load.p99_us,
+            of_server: used as f64 / load.requests as f64,
+            requests: load.requests,
         })
     }
 
@@ -238,21 +238,21 @@ fn first_child(pid: u32) -> Option<u32> {
 
 /// What wrk prints.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct Load {
     requests: u64,
     per_second: f64,
     p99_us: f64,
 }
 
-impl Told {
-    fn read(text: &str) -> anyhow::Result<Told> {
+impl Load {
+    fn read(text: &str) -> anyhow::Result<Load> {
         let word = |key: &str, place: usize| {
             let line = text.lines().find(|line| line.trim_start().starts_with(key));
             line.and_then(|line| line.trim().trim_start_matches(key).split_whitespace().nth(place))
         };
         let line = text.lines().find(|line| line.contains(" requests in "));
         let requests = line.and_then(|line| line.split_whitespace().next());
-        Ok(Told {
+        Ok(Load {
             requests: requests.context("no count")?.parse()?,
             per_second: word("Requests/sec:", 0).context("no rate")?.parse()?,
             p99_us: microseconds(word("99%", 0).context("no 99 %")?).context("no time")?,
@@ -272,7 +272,7 @@ fn microseconds(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::Told;
+    use super::Load;
 
     #[test]
     fn reads_what_wrk_prints() {
@@ -281,15 +281,15 @@ mod tests {
                     Req/Sec    31.42k     1.21k   33.25k    85.00%\n  Latency Distribution\n     50%  987.00us\n     \
                     75%    1.06ms\n     90%    1.15ms\n     99%    1.88ms\n  62504 requests in 2.00s, 50.01MB read\n\
                     Requests/sec:  31249.87\nTransfer/sec:     25.00MB\n";
-        let told = Told::read(text).unwrap();
+        let load = Load::read(text).unwrap();
         assert_eq!(
-            told,
-            Told {
+            load,
+            Load {
                 requests: 62_504,
                 per_second: 31_249.87,
                 p99_us: 1_880.0
             }
         );
-        assert!(Told::read("unable to connect").is_err());
+        assert!(Load::read("unable to connect").is_err());
     }
 }

@@ -66,8 +66,8 @@ impl Subject {
     pub(super) fn turn(&mut self) -> anyhow::Result<Turn> {
         self.orders.write_all(b"\n").context("ask for a turn")?;
         let line = self.line()?;
-        let told = line.split_once(' ');
-        let (seconds, cpu) = told.with_context(|| format!("it said {line:?} of its turn"))?;
+        let parts = line.split_once(' ');
+        let (seconds, cpu) = parts.with_context(|| format!("it said {line:?} of its turn"))?;
         Ok(Turn {
             seconds: seconds.parse()?,
             cpu: cpu.parse()?,

@@ -1,17 +1,11 @@
 //! Tasks of a language runtime wait for a lock of the program, at a first look and at a last. No thread waits for it.
 
-use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, duration, say};
-use holdup_evidence::{Cause, Frame, Ns, TaskRuntime};
+use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, say, tasks};
+use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::go;
-use holdup_model::attributed::{Asker, Resource, ResourceKind, Task, TaskState, ThreadName};
+use holdup_model::attributed::{Task, TaskState};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Time between the two looks below which a task that stands in one place has merely been met there twice, nanoseconds.
-const MIN_STOOD_NS: Ns = 1_000_000_000;
-
-/// Places that a sentence names.
-const MAX_PLACES: usize = 3;
+use std::collections::BTreeSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -26,42 +20,11 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Attached(check),
 };
 
-fn check(run: &Run<'_>) -> Verdict {
-    let tasks = &run.attributed.tasks;
-    if tasks.is_empty() {
-        return Verdict::Clear("0 tasks of language runtimes were observed".to_owned());
-    }
-    let waiting = tasks
-        .iter()
-        .filter(|task| task.lock && task.state == TaskState::Waiting);
-    let mut by_process: BTreeMap<u32, Vec<&Task>> = BTreeMap::new();
-    let mut met_once: u64 = 0;
-    for task in waiting {
-        match task.stood >= MIN_STOOD_NS {
-            true => by_process.entry(task.pid).or_default().push(task),
-            false => met_once += 1,
-        }
-    }
-    if by_process.is_empty() && met_once > 0 && run.attributed.elapsed < MIN_STOOD_NS {
-        return Verdict::CannotTell(format!(
-            "whether {} still waits for a lock a second later: observe for longer",
-            say::several(met_once, "task")
-        ));
-    }
-    if by_process.is_empty() {
-        return Verdict::Clear(format!(
-            "0 of {} waited for a lock at a first look and a second later; {met_once} did at the last look",
-            say::several(u64::try_from(tasks.len()).unwrap_or(u64::MAX), "task")
-        ));
-    }
-    Verdict::Fires(by_process.values().map(|tasks| finding(run, tasks)).collect())
-}
+/// What the tasks wait for, as it follows "wait".
+const WHAT: &str = "for a lock";
 
-/// The function and line in which a task stands.
-fn place(task: &Task) -> String {
-    task.place
-        .as_ref()
-        .map_or_else(|| "an unknown place".to_owned(), say::place)
+fn check(run: &Run<'_>) -> Verdict {
+    tasks::judge(run, WHAT, |task| task.lock, finding)
 }
 
 /// Who has the lock, where that is known.
@@ -83,7 +46,7 @@ fn has_it(run: &Run<'_>, tasks: &[&Task]) -> Evidence {
             let text = format!(
                 "held by {} in {}, {doing}",
                 say::name_or(name, "a task"),
-                place(holder)
+                tasks::place(holder)
             );
             Evidence::new(text, source)
         }
@@ -91,7 +54,7 @@ fn has_it(run: &Run<'_>, tasks: &[&Task]) -> Evidence {
             let candidates = candidates(&run.attributed.tasks, tasks);
             let named: Vec<String> = candidates
                 .iter()
-                .take(MAX_PLACES)
+                .take(tasks::MAX_PLACES)
                 .map(doing)
                 .collect();
             match named.as_slice() {
@@ -129,7 +92,7 @@ fn doing((task, method): &(&Task, &Frame)) -> String {
         "" => task.cause.phrase().to_owned(),
         what => format!("waiting for {what}"),
     };
-    format!("{}{method}, {what}", place(task))
+    format!("{}{method}, {what}", tasks::place(task))
 }
 
 /// Tasks that may have the lock for which others wait in methods of one type: those that wait for something else in a method of that type.
@@ -154,74 +117,11 @@ fn candidates<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<(&'a Task, &'a Fram
         .collect()
 }
 
-fn finding(run: &Run<'_>, tasks: &[&Task]) -> Finding {
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    for task in tasks {
-        *places.entry(place(task)).or_default() += 1;
-    }
-    let mut order: Vec<(&String, &usize)> = places.iter().collect();
-    order.sort_by_key(|(place, count)| (std::cmp::Reverse(**count), *place));
-    let first: Vec<&str> = order
-        .iter()
-        .take(MAX_PLACES)
-        .map(|(place, _)| place.as_str())
-        .collect();
-    let more = match order.len().saturating_sub(MAX_PLACES) {
-        0 => String::new(),
-        more => format!(
-            " and {}",
-            say::several(u64::try_from(more).unwrap_or(u64::MAX), "other place")
-        ),
-    };
-    let stood = tasks.iter().map(|task| task.stood).max().unwrap_or_default();
-    let one = tasks.len() == 1;
-    let name = match tasks[0].runtime {
-        TaskRuntime::Go => "goroutine",
-        TaskRuntime::Asyncio => "asyncio task",
-        TaskRuntime::Java => "virtual thread",
-    };
-    let process = say::name_or(&tasks[0].process, "a process");
-    let pid = tasks[0].pid;
-    let title = format!(
-        "{} of {process} (pid {pid}) {} for a lock in {}{more}, and did so {} before",
-        say::several(u64::try_from(tasks.len()).unwrap_or(u64::MAX), name),
-        if one { "waits" } else { "wait" },
-        first.join(" and "),
-        duration(stood)
-    );
-    let seen = Evidence::new(
-        format!(
-            "{} there, with the same callers, at a first look and {} later",
-            if one { "it stood" } else { "each stood" },
-            duration(stood)
-        ),
-        "the program's own structures, read from its memory",
-    );
-    let asker = ThreadName {
-        pid,
-        tid: pid,
-        process: tasks[0].process.clone(),
-        thread: tasks[0].process.clone(),
-    };
-    let finding = Finding::new(
-        RULE.id.id(),
-        Severity::Warning,
-        title,
-        Cause::LockFutex,
-        stood.min(run.attributed.elapsed),
-        seen,
-    )
-    .confidence(Confidence::Strong)
-    .about(
-        Resource::named(ResourceKind::Lock, tasks[0].resource.name.clone()),
-        Asker {
-            name: asker,
-            frame: tasks[0].place.as_ref().and_then(|frame| frame.symbol.clone()),
-            ..Default::default()
-        },
-    )
-    .and(has_it(run, tasks));
-    let finding = match order.len() {
+fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
+    let finding = tasks::finding(run, RULE.id, Severity::Warning, waiting, [WHAT, ""])
+        .confidence(Confidence::Strong)
+        .and(has_it(run, waiting));
+    let finding = match tasks::places(waiting, tasks::place).len() {
         1 => finding,
         _ => finding.remedy(Remedy::safe(
             "check whether these functions take the same locks in different orders: each then waits for a lock that another of them has",

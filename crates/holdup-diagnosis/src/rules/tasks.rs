@@ -1,0 +1,137 @@
+//! Tasks of language runtimes that stood in one place, at a first look and at a last: what the rules about them share.
+
+use crate::rules::{RuleId, Run, duration, say};
+use holdup_evidence::{Cause, Ns, TaskRuntime};
+use holdup_model::attributed::{Asker, Resource, ResourceKind, Task, TaskState, ThreadName};
+use holdup_model::finding::{Evidence, Finding, Severity, Verdict};
+use std::collections::BTreeMap;
+
+/// Time between the two looks below which a task that stands in one place has merely been met there twice, nanoseconds.
+const MIN_STOOD_NS: Ns = 1_000_000_000;
+
+/// Places that a sentence names.
+pub(super) const MAX_PLACES: usize = 3;
+
+/// Judges the waiting tasks that are `of_interest`, each process's together. `what`: what they wait for, as it follows "wait".
+pub(super) fn judge(
+    run: &Run<'_>,
+    what: &str,
+    of_interest: impl Fn(&Task) -> bool,
+    finding: impl Fn(&Run<'_>, &[&Task]) -> Finding,
+) -> Verdict {
+    let tasks = &run.attributed.tasks;
+    if tasks.is_empty() {
+        return Verdict::Clear("0 tasks of language runtimes were observed".to_owned());
+    }
+    let mut by_process: BTreeMap<u32, Vec<&Task>> = BTreeMap::new();
+    let mut met_once = 0;
+    for task in tasks {
+        if task.state != TaskState::Waiting || !of_interest(task) {
+            continue;
+        }
+        match task.stood >= MIN_STOOD_NS {
+            true => by_process.entry(task.pid).or_default().push(task),
+            false => met_once += 1,
+        }
+    }
+    if by_process.is_empty() && met_once > 0 && run.attributed.elapsed < MIN_STOOD_NS {
+        return Verdict::CannotTell(format!(
+            "whether {} still waits {what} a second later: observe for longer",
+            several(met_once, "task")
+        ));
+    }
+    if by_process.is_empty() {
+        return Verdict::Clear(format!(
+            "0 of {} waited {what} at a first look and a second later; {met_once} did at the last look",
+            several(tasks.len(), "task")
+        ));
+    }
+    Verdict::Fires(by_process.values().map(|tasks| finding(run, tasks)).collect())
+}
+
+/// A finding about tasks of one process, of which there is at least one. Its title: `2 goroutines of shop (pid 7) wait {what} in main.pay
+/// (pay.go:9), and did so 2.90 s before`, and `outcome`.
+pub(super) fn finding(
+    run: &Run<'_>,
+    rule: RuleId,
+    severity: Severity,
+    tasks: &[&Task],
+    [what, outcome]: [&str; 2],
+) -> Finding {
+    let first = tasks[0];
+    let one = tasks.len() == 1;
+    let stood = tasks.iter().map(|task| task.stood).max().unwrap_or_default();
+    let process = say::name_or(&first.process, "a process");
+    let title = format!(
+        "{} of {process} (pid {}) {} {what} in {}, and did so {} before{outcome}",
+        several(tasks.len(), name(first)),
+        first.pid,
+        if one { "waits" } else { "wait" },
+        say_places(&places(tasks, place)),
+        duration(stood)
+    );
+    let observed = Evidence::new(
+        format!(
+            "{} there, with the same callers, at a first look and {} later",
+            if one { "it stood" } else { "each stood" },
+            duration(stood)
+        ),
+        "the program's own structures, read from its memory",
+    );
+    let lasted = stood.min(run.attributed.elapsed);
+    Finding::new(rule.id(), severity, title, Cause::LockFutex, lasted, observed).about(
+        Resource::named(ResourceKind::Lock, first.resource.name.clone()),
+        Asker {
+            name: ThreadName {
+                pid: first.pid,
+                tid: first.pid,
+                process: first.process.clone(),
+                thread: first.process.clone(),
+            },
+            frame: first.place.as_ref().and_then(|frame| frame.symbol.clone()),
+            ..Default::default()
+        },
+    )
+}
+
+/// How its runtime calls such a task.
+pub(super) fn name(task: &Task) -> &'static str {
+    match task.runtime {
+        TaskRuntime::Go => "goroutine",
+        TaskRuntime::Asyncio => "asyncio task",
+        TaskRuntime::Java => "virtual thread",
+    }
+}
+
+/// The function and line in which a task stands.
+pub(super) fn place(task: &Task) -> String {
+    task.place
+        .as_ref()
+        .map_or_else(|| "an unknown place".to_owned(), say::place)
+}
+
+/// Different places of tasks, the most frequent first.
+pub(super) fn places(tasks: &[&Task], shown: fn(&Task) -> String) -> Vec<String> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for task in tasks {
+        *places.entry(shown(task)).or_default() += 1;
+    }
+    let mut order: Vec<(String, usize)> = places.into_iter().collect();
+    // Equally frequent ones stay in the order of their names.
+    order.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    order.into_iter().map(|(place, _)| place).collect()
+}
+
+/// The first of them, and how many more there are.
+pub(super) fn say_places(places: &[String]) -> String {
+    let first = &places[..places.len().min(MAX_PLACES)];
+    let named = first.join(" and ");
+    match places.len() - first.len() {
+        0 => named,
+        more => format!("{named} and {}", several(more, "other place")),
+    }
+}
+
+fn several(count: usize, what: &str) -> String {
+    say::several(u64::try_from(count).unwrap_or(u64::MAX), what)
+}
