@@ -36,6 +36,7 @@ mod own_ends;
 mod paths;
 pub mod privileges;
 mod queues;
+mod resolvers;
 mod run;
 mod runtime_locks;
 mod runtimes;
