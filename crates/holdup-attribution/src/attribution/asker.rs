@@ -125,6 +125,15 @@ fn in_go(stack: &[Frame]) -> Option<Asking> {
     own.or_else(begun).or_else(runtime).map(of)
 }
 
+/// The frame of the function to look at, where it has a name.
+pub fn frame(stack: &[Frame]) -> Option<&Frame> {
+    let chosen = choose(stack);
+    let name = chosen.frame.filter(|_| chosen.named)?;
+    stack
+        .iter()
+        .find(|frame| frame.symbol.as_deref() == Some(name.as_str()))
+}
+
 /// Chooses; nothing when there is no frame that could be it.
 pub fn choose(stack: &[Frame]) -> Asking {
     if let Some(asking) = in_java(stack) {

@@ -187,6 +187,10 @@ mod tests {
         ));
         assert!(matches!(
             meaning("fuse_dev_do_read"),
+            Some(Meaning::Is(_, Cause::Idle))
+        ));
+        assert!(matches!(
+            meaning("fuse_dev_do_write"),
             Some(Meaning::Is(_, Cause::DeviceWait))
         ));
         assert!(matches!(
