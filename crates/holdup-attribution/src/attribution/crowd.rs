@@ -165,7 +165,8 @@ fn works(doing: &Doing) -> bool {
     !matches!(doing.cause, Cause::Idle | Cause::NetAccept)
 }
 
-/// Whether what a thread does is not for another thread of its own process, nor for time to pass.
+/// Whether what a thread does is not for another thread of its own process, nor for time to pass, nor for what a driver has for it next, as
+/// the daemon of a FUSE file system waits for requests.
 fn leads_out(cause: Cause) -> bool {
     !matches!(
         cause,
@@ -175,6 +176,7 @@ fn leads_out(cause: Cause) -> bool {
             | Cause::IpcSignal
             | Cause::TimerSleep
             | Cause::PollWait
+            | Cause::DeviceWait
             | Cause::RuntimeInterpreter
             | Cause::RuntimeSafepoint
             | Cause::RuntimeGc

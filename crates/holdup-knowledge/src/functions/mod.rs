@@ -187,10 +187,6 @@ mod tests {
         ));
         assert!(matches!(
             meaning("fuse_dev_do_read"),
-            Some(Meaning::Is(_, Cause::Idle))
-        ));
-        assert!(matches!(
-            meaning("fuse_dev_do_write"),
             Some(Meaning::Is(_, Cause::DeviceWait))
         ));
         assert!(matches!(

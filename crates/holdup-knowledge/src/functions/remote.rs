@@ -6,20 +6,17 @@ use super::{
     Rank::{Generic, Object, Remote, RemoteFamily},
 };
 use holdup_evidence::Cause::{
-    DeviceWait, FsFuse, FsNetwork, Idle, IpcQueue, KernelWork, RandomDevice, RandomUnseeded, SecurityDecision,
+    DeviceWait, FsFuse, FsNetwork, IpcQueue, KernelWork, RandomDevice, RandomUnseeded, SecurityDecision,
 };
 
 pub(super) const TABLE: &[Line] = &[
-    // FUSE. The daemon's own reads of /dev/fuse are not waits for a daemon, but for the next request.
+    // FUSE. The daemon's own reads of /dev/fuse are not waits for a daemon.
     ("__fuse_request_send", Is(Remote, FsFuse)),
     ("__fuse_simple_request", Is(Remote, FsFuse)),
     ("fuse_request_send", Is(Remote, FsFuse)),
     ("fuse_simple_request", Is(Remote, FsFuse)),
     ("request_wait_answer", Is(Remote, FsFuse)),
     ("fuse_*", Is(RemoteFamily, FsFuse)),
-    ("fuse_dev_do_read", Is(Object, Idle)),
-    ("fuse_dev_read", Is(Object, Idle)),
-    ("fuse_dev_splice_read", Is(Object, Idle)),
     ("fuse_dev_*", Is(Object, DeviceWait)),
     ("virtio_fs_*", Is(RemoteFamily, FsFuse)),
     // NFS and its remote procedure calls.

@@ -77,7 +77,7 @@ fn the_thread_that_waits_for_somebody_outside_is_followed_and_not_back_to_who_as
     scene.left_waiting(1, Cause::Idle, END, |_| {});
     scene.left_waiting(2, Cause::LockFutex, END, |_| {});
     scene.left_waiting(3, Cause::NetReceive, END, polls(&[TO_CLIENT, TO_BACKEND]));
-    scene.left_waiting(4, Cause::LockFutex, END, |_| {});
+    scene.left_waiting(4, Cause::DeviceWait, END, |_| {});
     scene.left_waiting(5, Cause::ProcessStopped, END, |_| {});
     let run = scene.attributed();
     assert_eq!(
