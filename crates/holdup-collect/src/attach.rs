@@ -11,7 +11,8 @@ use super::programs;
 use super::queues::Queues;
 use super::set_aside::Loops;
 use super::{
-    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, clients, own_cpu_time, serving,
+    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, clients, own_cpu_time, resolvers,
+    serving,
 };
 use crate::haste::Haste;
 use crate::line::{Line, watching};
@@ -111,6 +112,7 @@ pub fn attach(
     let queues = Queues::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
     drop(moment);
+    let resolver = resolvers::look(&pids);
     attached
         .following
         .adopt(&mut observation, &pids, Role::Subject, FIRST_LOOK)?;
@@ -209,6 +211,7 @@ pub fn attach(
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.other_clients = other_clients;
+    resolver.tell(&mut collected.facts.resolver);
     Ok(collected)
 }
 

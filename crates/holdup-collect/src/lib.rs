@@ -38,6 +38,7 @@ mod paths;
 pub mod privileges;
 mod programs;
 mod queues;
+mod resolvers;
 mod run;
 mod runtime_locks;
 mod runtimes;

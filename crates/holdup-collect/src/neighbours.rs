@@ -4,6 +4,7 @@
 //! as the links in `/proc/PID/fd` and the tables of sockets show, and which own the locks: they are to be watched too, so
 //! that the chain can be followed to its end.
 
+use super::moment::Moment;
 use holdup_attribution::attribution::shared_lock_owner;
 use holdup_evidence::{
     DeviceNumber, LockHolder, Object, ObjectId, ObjectKind, OtherEnd, SocketAddress, Wait,
@@ -11,7 +12,6 @@ use holdup_evidence::{
 use holdup_knowledge::file_systems;
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_proc::descriptors::{self, FuseServer, Open};
-use holdup_proc::sockets::{self, Sockets};
 use holdup_proc::{Root, names, tasks};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -90,7 +90,8 @@ impl Neighbours {
         let root = Root::system();
         let mut found = Found::default();
         let mut wanted: Vec<(ObjectId, Open)> = Vec::new();
-        let mut sockets: Option<Sockets> = None;
+        // An address means another server in each network namespace.
+        let mut moment = Moment::now();
         let mut servers: Option<Vec<FuseServer>> = None;
         for (pid, wait) in waits {
             self.by_lock(wait, &mut found);
@@ -121,8 +122,7 @@ impl Neighbours {
                     } => found.end(object, vec![*pid]),
                     Other::Unix { .. } => {}
                     Other::Tcp { local, peer } => {
-                        let sockets = sockets.get_or_insert_with(|| sockets::read(&root, *pid));
-                        if let Some(inode) = sockets.other_end(*local, *peer) {
+                        if let Some(inode) = moment.sockets(*pid).other_end(*local, *peer) {
                             wanted.push((object, Open::Socket(inode)));
                         }
                     }
@@ -192,9 +192,12 @@ fn awaited(wait: &Wait) -> impl Iterator<Item = (ObjectId, bool)> + '_ {
     let polled = polled
         .filter(|fd| !fd.own)
         .filter_map(|fd| Some((fd.object?, fd.events & POLLOUT != 0 && fd.events & 1 == 0)));
+    // Of a large set only a part is known, and what somebody was asked on may be in the other.
+    let asked = wait.unanswered.map(|object| (object, false));
     wait.object
         .map(|object| (object, writes))
         .into_iter()
+        .chain(asked)
         .chain(polled)
 }
 

@@ -82,11 +82,26 @@ impl Loops {
                 process: names::comm(&moment.root, pid).unwrap_or_default(),
                 clients: u32::try_from(both).unwrap_or(u32::MAX),
                 listened_to: u32::try_from(clients.polled.len()).unwrap_or(u32::MAX),
+                asks_on: asks_on(pid, moment),
                 serves: who(pid, &clients.polled, moment),
             });
         }
         found
     }
+}
+
+/// How many TCP connections a process has made: those that are none of its listeners'.
+fn asks_on(pid: u32, moment: &mut Moment) -> u32 {
+    let Some(ends) = moment.ends(pid) else { return 0 };
+    let sockets = moment.sockets(pid);
+    let own = |inode: u64| inode != 0 && ends.sockets.contains(&inode);
+    let listeners = sockets.tcp.iter().filter(|one| one.listens && own(one.inode));
+    let ports: HashSet<u16> = listeners.map(|one| one.local.port()).collect();
+    let made = sockets
+        .tcp
+        .iter()
+        .filter(|one| !one.listens && own(one.inode) && !ports.contains(&one.local.port()));
+    u32::try_from(made.count()).unwrap_or(u32::MAX)
 }
 
 /// The connections that a process has accepted at listeners of its own, and whether something on them is unread.
@@ -189,6 +204,7 @@ mod tests {
         let here = found.first().unwrap();
         // Other tests of this process have sockets as well.
         assert!(here.clients >= 2 && here.listened_to >= 1, "{here:?}");
+        assert!(here.asks_on >= 3, "{here:?}");
         assert_eq!(here.pid, std::process::id());
         assert_eq!(look().since(&Loops::default(), &mut Moment::now()), []);
     }

@@ -315,6 +315,8 @@ pub struct SetAside {
     pub clients: u32,
     /// Clients that it listened to when observation ended.
     pub listened_to: u32,
+    /// TCP connections that it had made to others then.
+    pub asks_on: u32,
     /// Those of them that are processes of this machine, where they are few.
     pub serves: Vec<SessionClient>,
 }

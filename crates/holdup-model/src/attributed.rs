@@ -324,6 +324,9 @@ pub struct Link {
     pub cause: Cause,
     /// For how long of the wait.
     pub ns: Ns,
+    /// The function in which it was, where one is known.
+    #[serde(default)]
+    pub frame: Option<Frame>,
 }
 
 /// Who asked: the code that made the thread wait or used the CPU.

@@ -41,6 +41,7 @@ pub mod maps;
 pub mod memory;
 pub mod mountinfo;
 pub mod names;
+pub mod of_process;
 pub mod pressure;
 pub mod random;
 pub mod randomness;

@@ -4,6 +4,7 @@
 //! very stall that is being looked at.
 
 use crate::root::{Root, text_if_there};
+use std::path::PathBuf;
 
 /// The name of a process that still exists, hostile text of at most 15 bytes.
 #[must_use]
@@ -53,6 +54,13 @@ pub fn state(root: &Root, pid: u32) -> Option<char> {
         .trim_start()
         .chars()
         .next()
+}
+
+/// Where a process looks up paths: its mount namespace, and its root in that, which `chroot` moves.
+#[must_use]
+pub fn place(root: &Root, pid: u32) -> Option<(String, PathBuf)> {
+    let top = std::fs::read_link(root.proc.join(pid.to_string()).join("root")).ok()?;
+    Some((namespace(root, pid, "mnt")?, top))
 }
 
 /// Which network namespace a process is in, as the kernel names it (`net:[4026531840]`).

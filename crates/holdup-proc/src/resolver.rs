@@ -1,11 +1,22 @@
 //! `/etc/resolv.conf`: name servers, options and search list, as the C library's resolver reads them.
 
+use crate::of_process;
 use crate::root::{Problem, Root, text};
 use holdup_evidence::facts::ResolverFacts;
+use std::path::Path;
 
 /// Name servers, options and search list; `None` when there is no such file.
 pub fn read(root: &Root, problems: &mut Vec<Problem>) -> Option<ResolverFacts> {
-    let text = text(&root.etc.join("resolv.conf"), problems)?;
+    text(&root.etc.join("resolv.conf"), problems).map(|text| parse(&text))
+}
+
+/// The same, as a process has it in its own mount namespace. It may take as long as the process's file system does.
+#[must_use]
+pub fn of_process(root: &Root, pid: u32) -> Option<ResolverFacts> {
+    of_process::text(root, pid, Path::new("/etc/resolv.conf")).map(|text| parse(&text))
+}
+
+fn parse(text: &str) -> ResolverFacts {
     let mut facts = ResolverFacts::default();
     for line in text.lines() {
         let mut words = line
@@ -21,7 +32,7 @@ pub fn read(root: &Root, problems: &mut Vec<Problem>) -> Option<ResolverFacts> {
             _ => {}
         }
     }
-    Some(facts)
+    facts
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@
 
 mod support;
 
+use holdup_proc::{Root, names, resolver, sockets};
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
 use support::{Guarded, HOLDUP, lossy, read_until};
@@ -269,6 +270,39 @@ fn another_users_process_is_told_like_any() {
     );
     assert_eq!(report["waits"][0]["cause"], "ipc.pipe");
     assert_eq!(report["waits"][0]["asker"]["stack"][0]["symbol"], "read");
+}
+
+#[test]
+fn what_a_process_in_namespaces_of_its_own_has_is_read_through_those() {
+    let mut command = Command::new("unshare");
+    command.args([
+        "--fork",
+        "--pid",
+        "--mount",
+        "--net",
+        "--user",
+        "--map-root-user",
+        "--kill-child",
+    ]);
+    let own = "mount -t tmpfs none /etc && echo 'nameserver 192.0.2.53' > /etc/resolv.conf && echo ready && exec cat";
+    command.args(["sh", "-c", own]);
+    let mut container = Guarded::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let mut line = String::new();
+    BufReader::new(container.0.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "ready\n");
+    let children = format!("/proc/{0}/task/{0}/children", container.0.id());
+    let children = std::fs::read_to_string(children).unwrap();
+    let pid: u32 = children.split_whitespace().next().unwrap().parse().unwrap();
+    let root = Root::system();
+    let facts = resolver::of_process(&root, pid).unwrap();
+    assert_eq!(facts.servers, ["192.0.2.53"], "its mount namespace");
+    assert_ne!(names::place(&root, pid), names::place(&root, std::process::id()));
+    assert_eq!(names::process_inside(&root, pid), Some(1), "its pid namespace");
+    let _listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    assert!(sockets::read(&root, pid).tcp.is_empty(), "its network namespace");
+    assert!(!sockets::read(&root, std::process::id()).tcp.is_empty());
 }
 
 #[test]

@@ -161,6 +161,15 @@ fn in_rust(left: &[&Frame]) -> Option<Asking> {
     own.find(|frame| !rust::of_library(frame)).map(|frame| of(frame))
 }
 
+/// The frame of the function to look at, where it has a name.
+pub fn frame(stack: &[Frame]) -> Option<&Frame> {
+    let chosen = choose(stack);
+    let name = chosen.frame.filter(|_| chosen.named)?;
+    stack
+        .iter()
+        .find(|frame| frame.symbol.as_deref() == Some(name.as_str()))
+}
+
 /// Chooses; nothing when there is no frame that could be it.
 pub fn choose(stack: &[Frame]) -> Asking {
     if let Some(asking) = in_java(stack) {

@@ -13,7 +13,7 @@ use super::holders::{self, Blocker, Meanwhile, Who};
 use super::idle::Served;
 use super::object_cache::ObjectCache;
 use super::orphans;
-use super::owned::links;
+use super::owned::{links, onward};
 use super::path::Path;
 use super::task_table::TaskTable;
 use super::thread::Threads;
@@ -54,15 +54,17 @@ impl Blockers {
         let held_open = self.held_open(ended, entry.cause, blocker, scene);
         let known = (&*scene.threads, &*scene.tasks);
         let longest = entry.longest.then(|| {
-            let links = links(known, ended.wait, entry.cause, blocker);
-            (links, stopped_by(ended.wait, known.0, known.1))
+            let onward = onward(ended.wait, blocker);
+            let links = links(known, ended.wait, entry.cause, onward);
+            (onward, links, stopped_by(ended.wait, known.0, known.1))
         });
         let Some(thread) = scene.threads.get_mut(&ended.wait.thread) else {
             return;
         };
         let site = &mut thread.ledger.sites[entry.site];
         site.held_open = site.held_open.saturating_add(held_open);
-        if let Some((links, signal)) = longest {
+        if let Some((onward, links, signal)) = longest {
+            (site.onward, site.cause) = (onward, Some(entry.cause));
             if !site.deadlock {
                 site.chain = links;
             }
@@ -89,8 +91,9 @@ impl Blockers {
         };
         let pid = tasks.pid(waiter.identity.process);
         let found = holders::judge(wait, entry.cause, &waiter.identity, tasks, &pid_of);
+        let others = scene.other_sides(ended, entry.cause);
         let could_end = || {
-            let other = scene.other_side(ended, entry.cause)?;
+            let other = *others.first()?;
             let found = holders::process(other, wait, entry.cause, tasks)?;
             (found.who != Who::Thread(wait.thread)).then_some(found)
         };
@@ -113,6 +116,10 @@ impl Blockers {
             matches!(peer.who, Who::Thread(id) if lives(id)).then_some(peer)
         };
         let found = found.or_else(peer);
+        if let Some(waiter) = scene.threads.get_mut(&wait.thread) {
+            waiter.could_end = others;
+        }
+        let threads = &*scene.threads;
         let late = entry.late.map(|late| Blocker {
             who: Who::Thread(late),
             how: HowKnown::LastToStop,

@@ -4,6 +4,7 @@
 //! woke whom, the links of a chain. Only a short past is kept: a window that reaches further back is judged
 //! by the part that is left.
 
+use super::crowd::Crowd;
 use super::holders::{Blocker, Who};
 use super::task_table::{Named, TaskTable};
 use super::thread::{Thread, Threads};
@@ -32,6 +33,8 @@ pub(super) struct Link {
     pub(super) name: Named,
     pub(super) cause: Cause,
     pub(super) ns: Ns,
+    /// Its stack of that time, where one is known.
+    pub(super) stack: Option<UserStackId>,
 }
 
 /// A thread's recent past.
@@ -176,16 +179,19 @@ impl Segments {
 
 /// The links after the waiter's: what its waker did while it waited, what the one did that this was for, and
 /// so on, until somebody did something that no thread of the run ended, or the chain comes back to itself. Whether it came
-/// back to the waiter, by nothing but waits that nobody has ended: then all in it wait for each other.
-pub(super) fn follow(
-    threads: &Threads,
-    tasks: &TaskTable,
-    waiter: ThreadId,
-    waker: ThreadId,
-    from: Ns,
-    to: Ns,
+/// back to the waiter, by nothing but waits that nobody has ended: then all in it wait for each other. `crowd`: all threads, once they are
+/// all known to the end.
+fn follow(
+    (threads, tasks): (&Threads, &TaskTable),
+    (waiter, waker): (ThreadId, ThreadId),
+    (from, to): (Ns, Ns),
+    crowd: Option<&Crowd>,
 ) -> (Vec<Link>, bool) {
-    let mut links = Vec::new();
+    let mut links: Vec<Link> = Vec::new();
+    let of = threads
+        .get(&waiter)
+        .map(|thread| tasks.pid(thread.identity.process));
+    let mut passed: Vec<u32> = of.into_iter().collect();
     let mut seen = vec![waiter];
     let mut all_go_on = true;
     let mut next = Some((waker, from, to));
@@ -203,10 +209,19 @@ pub(super) fn follow(
             name: tasks.named(&thread.identity),
             cause: doing.cause,
             ns: doing.ns,
+            stack: thread.stacks.during(from, to).map(|(stack, _)| stack),
         });
         seen.push(id);
+        passed.push(tasks.pid(thread.identity.process));
         all_go_on &= doing.next.is_none();
-        next = doing.next.or_else(|| held_up(thread, doing.cause, from, to));
+        let held = || {
+            let held = held_up(thread, doing.cause, from, to)?;
+            match crowd {
+                Some(crowd) => crowd.onward((threads, tasks), thread, held, &passed),
+                None => Some(held),
+            }
+        };
+        next = doing.next.or_else(held);
         if let Some((back, ..)) = next
             && back == waiter
         {
@@ -217,7 +232,7 @@ pub(super) fn follow(
 }
 
 /// Who is in the way of a thread that waits for its lock, or its answer, to this moment.
-fn held_up(thread: &Thread, cause: Cause, from: Ns, to: Ns) -> Option<(ThreadId, Ns, Ns)> {
+pub(super) fn held_up(thread: &Thread, cause: Cause, from: Ns, to: Ns) -> Option<(ThreadId, Ns, Ns)> {
     let blocked = thread
         .blocked
         .filter(|blocked| !blocked.let_go && blocked.cause == cause)?;
@@ -226,6 +241,31 @@ fn held_up(thread: &Thread, cause: Cause, from: Ns, to: Ns) -> Option<(ThreadId,
     };
     let (start, end) = (blocked.start.max(from), blocked.end.min(to));
     (start < end).then_some((owner, start, end))
+}
+
+/// The chain from a waiter to where the time went, with the waiter's own link first; empty where it goes no further than the waiter.
+pub(super) fn links_to(
+    known: (&Threads, &TaskTable),
+    (waiter, next): (ThreadId, ThreadId),
+    cause: Cause,
+    (start, end): (Ns, Ns),
+    crowd: Option<&Crowd>,
+) -> Vec<Link> {
+    let (mut links, comes_back) = follow(known, (waiter, next), (start, end), crowd);
+    let (threads, tasks) = known;
+    if let (false, Some(thread)) = (links.is_empty(), threads.get(&waiter)) {
+        let own = Link {
+            name: tasks.named(&thread.identity),
+            cause,
+            ns: end.saturating_sub(start),
+            stack: None,
+        };
+        links.insert(0, own);
+        if comes_back {
+            links.push(own);
+        }
+    }
+    links
 }
 
 #[cfg(test)]

@@ -177,6 +177,7 @@ pub(super) fn chain(circle: &Circle, member: ThreadId, threads: &Threads, tasks:
                 name: tasks.named(&thread.identity),
                 cause: thread.blocked.map_or(Cause::LockFutex, |blocked| blocked.cause),
                 ns: circle.to - circle.from,
+                stack: None,
             })
         })
         .collect()

@@ -3,6 +3,7 @@
 //! The elapsed time is that of the path: from the run's start to the end of CMD's last thread. CMD's parent
 //! may see that end some nanoseconds earlier or later; [`Finish::ended`] counts only where no end was seen.
 
+use super::crowd::{Crowd, complete_chains};
 use super::fold::fold;
 use super::ledger::{Ledger, Owner};
 use super::life::process_name;
@@ -53,7 +54,9 @@ fn upstreams(finish: &Finish, tasks: &TaskTable) -> Vec<Upstream> {
 pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFacts) -> Attributed {
     run.judge_late();
     close_endless(&mut run, finish.ended);
-    complete_unfinished(&mut run.threads, &run.tasks);
+    let crowd = Crowd::new(&run.threads, &run.tasks);
+    complete_unfinished(&mut run.threads, &run.tasks, &crowd);
+    complete_chains(&mut run.threads, &run.tasks, &crowd);
     let last = run.run_path.take_last();
     let mut path = match &last {
         Some(last) => last.path.clone(),

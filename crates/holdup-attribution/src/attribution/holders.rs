@@ -370,7 +370,9 @@ impl TopHolders {
     pub(super) fn learn(&mut self, blocker: Blocker, meanwhile: Meanwhile) {
         if let Some(known) = self.list.iter_mut().find(|known| known.blocker == blocker) {
             known.add(0, meanwhile.doing);
-            known.seen_with(meanwhile.stack);
+            // As long as the one before, and of the thread that is meant.
+            let longer = |now: &(UserStackId, Ns)| known.stack.is_none_or(|before| now.1 >= before.1);
+            known.stack = meanwhile.stack.filter(longer).or(known.stack);
         }
     }
 

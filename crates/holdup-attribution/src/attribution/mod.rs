@@ -19,6 +19,7 @@ mod booking;
 mod chain;
 mod churn;
 mod cpu;
+mod crowd;
 mod deadlock;
 mod earlier;
 mod ended_wait;
@@ -72,7 +73,7 @@ mod windows;
 #[cfg(test)]
 mod tests;
 
-pub use asker::choose;
+pub use asker::{choose, frame as chosen_frame};
 pub use jvms::VM_THREAD;
 pub use jvms::{collects, compiles, is_own_thread};
 pub use owners::shared_lock_owner;

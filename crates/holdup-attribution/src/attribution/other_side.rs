@@ -1,6 +1,6 @@
 //! Of a wait that nobody has ended, or that a signal or a time limit broke off: which process could end it.
 //!
-//! In: a wait that goes on, who has the other ends of pipes and sockets, and whose child each process is. Out: a process.
+//! In: a wait that goes on, who has the other ends of pipes and sockets, and whose child each process is. Out: processes.
 
 use super::blocker::Scene;
 use super::ended_wait::EndedWait;
@@ -8,10 +8,13 @@ use crate::classify::awaits_room;
 use holdup_evidence::{Cause, ObjectId, PolledFd, ThreadId, Wait, Waker};
 use holdup_knowledge::system_calls::{self, Child};
 
+/// Processes that are remembered of one wait: a program that polls more of them waits for whichever comes first.
+const MAX_SIDES: usize = 8;
+
 impl Scene<'_> {
-    /// Of a wait that nobody has ended, or not the one who was waited for: the process that could, as far as descriptors and
-    /// parentage show.
-    pub(super) fn other_side(&self, ended: &EndedWait, cause: Cause) -> Option<u32> {
+    /// Of a wait that nobody has ended, or not the one who was waited for: the processes that could, as far as descriptors and
+    /// parentage show; first the one that is most likely meant.
+    pub(super) fn other_sides(&self, ended: &EndedWait, cause: Cause) -> Vec<u32> {
         let wait = ended.wait;
         // Who comes here with a wait for a child that is over has been interrupted: a key or `timeout` ended it, and no child. So has
         // one that waits for the signal by which its child ends, and gets another.
@@ -34,7 +37,7 @@ impl Scene<'_> {
             && !expired
             && !matches!(cause, Cause::ProcessChild | Cause::IpcSignal)
         {
-            return None;
+            return Vec::new();
         }
         let polled = wait.asked.iter().flat_map(|asked| &asked.polled);
         // A server does not wait for its clients when it waits for somebody else, too; and who waits for room waits for nobody but who
@@ -47,13 +50,21 @@ impl Scene<'_> {
         let polled = polled
             .filter(|fd| !fd.own && awaited(fd))
             .filter_map(|fd| fd.object);
-        let mut ends = wait.object.into_iter().chain(wait.ready).chain(polled);
-        if let Some(pid) = ends.find_map(|object| self.tasks.other_end(object)) {
-            return Some(pid);
+        let ends = wait.object.into_iter().chain(wait.ready).chain(polled);
+        let mut found: Vec<u32> = Vec::new();
+        for pid in ends.filter_map(|object| self.tasks.other_end(object)) {
+            if found.len() < MAX_SIDES && !found.contains(&pid) {
+                found.push(pid);
+            }
         }
-        if !matches!(cause, Cause::ProcessChild | Cause::IpcSignal) {
-            return None;
+        if found.is_empty() && matches!(cause, Cause::ProcessChild | Cause::IpcSignal) {
+            found.extend(self.awaited_child(wait));
         }
+        found
+    }
+
+    /// The child whose end a wait is for.
+    fn awaited_child(&self, wait: &Wait) -> Option<u32> {
         // The call names the child, or waits for any.
         let known = match system_calls::awaited_child(&wait.call) {
             Some(Child::Process(pid)) => Some(pid),

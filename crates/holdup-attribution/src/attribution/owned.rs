@@ -5,7 +5,8 @@
 
 use super::blocker::{Blockers, Scene, meanwhile};
 use super::booking::Entry;
-use super::chain::{self, Link};
+use super::chain::{Link, links_to};
+use super::crowd::{Crowd, Onward, names_process};
 use super::deadlock::{self, Blocked, Circle, Futex};
 use super::holders::{self, Blocker, Who};
 use super::owners;
@@ -121,21 +122,21 @@ fn stands_still(circle: &Circle, scene: &mut Scene<'_>) {
 
 /// What the owners of locks did that nobody had let go when they were last waited for: it was not known yet when
 /// those waits were told.
-pub(super) fn complete_unfinished(threads: &mut Threads, tasks: &TaskTable) {
+pub(super) fn complete_unfinished(threads: &mut Threads, tasks: &TaskTable, crowd: &Crowd) {
     let unfinished: Vec<(ThreadId, Blocked)> = threads
         .iter()
         .filter_map(|(id, thread)| Some((*id, thread.blocked.filter(|blocked| !blocked.let_go)?)))
         .collect();
     for (id, blocked) in unfinished {
-        let meanwhile = meanwhile(threads, blocked.owner.who, blocked.start, blocked.end);
+        let known = (&*threads, tasks);
+        let meanwhile = crowd.meanwhile(known, blocked.owner, blocked.start, blocked.end);
         let links = match blocked.owner.who {
             Who::Thread(owner) => links_to(
-                (threads, tasks),
-                id,
-                owner,
+                known,
+                (id, owner),
                 blocked.cause,
-                blocked.start,
-                blocked.end,
+                (blocked.start, blocked.end),
+                None,
             ),
             Who::Task(..) => Vec::new(),
         };
@@ -149,41 +150,32 @@ pub(super) fn complete_unfinished(threads: &mut Threads, tasks: &TaskTable) {
     }
 }
 
-/// From the waiter to where the time went; nothing where it went no further than the waiter. Who ended the wait is
-/// followed, and where no thread of the run did, its owner.
+/// Where the chain of a wait goes on: to who ended it, and where no thread of the run did, to its owner.
+pub(super) fn onward(wait: &Wait, owner: Option<Blocker>) -> Option<Onward> {
+    match (&wait.waker, owner) {
+        (Waker::Thread { thread, .. }, _) => Some(Onward {
+            thread: *thread,
+            process: false,
+        }),
+        (_, Some(owner)) => match owner.who {
+            Who::Thread(thread) => Some(Onward {
+                thread,
+                process: names_process(owner.how),
+            }),
+            Who::Task(..) => None,
+        },
+        _ => None,
+    }
+}
+
+/// From the waiter to where the time went; nothing where it went no further than the waiter.
 pub(super) fn links(
     known: (&Threads, &TaskTable),
     wait: &Wait,
     cause: Cause,
-    owner: Option<Blocker>,
+    onward: Option<Onward>,
 ) -> Vec<Link> {
-    let next = match (&wait.waker, owner.map(|owner| owner.who)) {
-        (Waker::Thread { thread, .. }, _) => *thread,
-        (_, Some(Who::Thread(owner))) => owner,
-        _ => return Vec::new(),
-    };
-    links_to(known, wait.thread, next, cause, wait.start, wait.end)
-}
-
-fn links_to(
-    (threads, tasks): (&Threads, &TaskTable),
-    waiter: ThreadId,
-    next: ThreadId,
-    cause: Cause,
-    start: Ns,
-    end: Ns,
-) -> Vec<Link> {
-    let (mut links, comes_back) = chain::follow(threads, tasks, waiter, next, start, end);
-    if let (false, Some(thread)) = (links.is_empty(), threads.get(&waiter)) {
-        let own = Link {
-            name: tasks.named(&thread.identity),
-            cause,
-            ns: end.saturating_sub(start),
-        };
-        links.insert(0, own);
-        if comes_back {
-            links.push(own);
-        }
-    }
-    links
+    let Some(onward) = onward else { return Vec::new() };
+    let span = (wait.start, wait.end);
+    links_to(known, (wait.thread, onward.thread), cause, span, None)
 }

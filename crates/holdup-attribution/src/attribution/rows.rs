@@ -234,10 +234,14 @@ impl Rows<'_> {
     }
 
     fn link(&self, link: &chain::Link) -> Link {
+        let stack = link
+            .stack
+            .and_then(|stack| self.user_stacks.get(stack.0 as usize));
         Link {
             name: self.tasks.describe(&link.name),
             cause: link.cause,
             ns: link.ns,
+            frame: stack.and_then(|stack| super::asker::frame(stack)).cloned(),
         }
     }
 

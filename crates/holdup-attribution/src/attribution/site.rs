@@ -4,6 +4,7 @@
 //! same after a hundred million pieces as after a thousand.
 
 use super::chain::Link;
+use super::crowd::Onward;
 use super::estimates::Doubt;
 use super::histogram::Histogram;
 use super::holders::TopHolders;
@@ -12,7 +13,7 @@ use super::pace::Rhythm;
 use super::path::{Key, Share};
 use super::what::WhatId;
 use super::windows::{Axis, Sums};
-use holdup_evidence::{KernelStackId, Ns, UserStackId};
+use holdup_evidence::{Cause, KernelStackId, Ns, UserStackId};
 use holdup_model::attributed::JudgedBy;
 use holdup_model::attributed::Tally;
 use holdup_model::connections::TcpSeen;
@@ -83,6 +84,9 @@ pub(super) struct Site {
     pub(super) holders: TopHolders,
     /// From the waiter to where the time went, for the longest.
     pub(super) chain: Vec<Link>,
+    /// Where that chain goes on from the waiter, and what the waiter's wait was for.
+    pub(super) onward: Option<Onward>,
+    pub(super) cause: Option<Cause>,
     /// Whether the thread waited here in a circle of threads that wait for each other; then that is its chain.
     pub(super) deadlock: bool,
     /// Why nobody could have ended the longest of those that nobody could have ended.
@@ -121,6 +125,8 @@ impl Site {
             kernel_stacks: Vec::new(),
             holders: TopHolders::default(),
             chain: Vec::new(),
+            onward: None,
+            cause: None,
             deadlock: false,
             orphan: None,
             endless: false,
@@ -218,6 +224,7 @@ impl Site {
             self.judged_by = other.judged_by;
             if !self.deadlock || other.deadlock {
                 self.chain = other.chain;
+                (self.onward, self.cause) = (other.onward, other.cause);
             }
             self.signal = other.signal;
         }

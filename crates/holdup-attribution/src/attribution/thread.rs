@@ -164,6 +164,8 @@ pub(super) struct Thread {
     pub(super) estimated: Option<(u64, Ns)>,
     /// Its last wait for a lock whose owner is known.
     pub(super) blocked: Option<Blocked>,
+    /// Processes that could end its last wait, where nobody has.
+    pub(super) could_end: Vec<u32>,
     /// Requests that it has read and nobody has answered.
     pub(super) requests: u32,
     /// Since when its last wait was, where that was a poll whose time limit ran out.
@@ -227,6 +229,7 @@ impl Thread {
             kept_waiting: KeptWaitingList::default(),
             estimated: None,
             blocked: None,
+            could_end: Vec::new(),
             requests: 0,
             timer_ran_since: None,
             answers_by_timer: false,

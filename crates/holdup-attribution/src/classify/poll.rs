@@ -84,12 +84,8 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     if let Some(found) = being_made(&candidates, timed_out).or_else(|| room(&candidates, timed_out)) {
         return found;
     }
-    if complete && timed_out && awaited.iter().all(Awaited::by_itself) {
-        return Polled {
-            cause: Cause::TimerSleep,
-            resource: Resource::of(Common::Timer),
-            timed_out,
-        };
+    if complete && awaited.iter().all(Awaited::by_itself) {
+        return by_itself_alone(site, &awaited, timed_out);
     }
     if complete && let Some(first) = candidates.first() {
         let cause = first.cause();
@@ -108,6 +104,33 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
         resource: descriptors(site, &awaited),
         timed_out,
     }
+}
+
+/// A set in which only the program itself can make something ready. With a time limit it sleeps until then, whether that has come or not;
+/// without one it waits for one of its own threads, and for no peer.
+fn by_itself_alone(site: &Site, awaited: &[Awaited<'_>], timed_out: bool) -> Polled {
+    let sleeps = timed_out || matches!(calls::poll_limit_ms(&site.call), Some(Some(_)));
+    if sleeps {
+        return Polled {
+            cause: Cause::TimerSleep,
+            resource: Resource::of(Common::Timer),
+            timed_out,
+        };
+    }
+    let resource = match awaited {
+        [first, ..] if awaited.iter().any(|one| one.own) => own_wakeup(first),
+        _ => descriptors(site, awaited),
+    };
+    Polled {
+        cause: Cause::IpcQueue,
+        resource,
+        timed_out,
+    }
+}
+
+/// A pipe or pair of sockets with both ends in the process: what an eventfd is to others.
+fn own_wakeup(one: &Awaited<'_>) -> Resource {
+    Resource::of(Common::OwnWakeup).with(|facts| facts.fd_kind = objects::resource(one.object).detail.fd_kind)
 }
 
 /// A connection that is being made, if one is among what nobody has made ready. It was asked for, and is in the set for only as
@@ -187,10 +210,15 @@ fn awaited<'a>(site: &Site<'a>, kind: Kind) -> Vec<Awaited<'a>> {
 /// The object that is known to have ended the wait.
 fn ended_by(site: &Site, awaited: &[Awaited]) -> Option<Polled> {
     let found = |object: &Object, used| {
-        let cause = objects::polled_cause(object, used)?;
+        // A thread of the process has written into its other end, whichever way it was seen.
+        let own = awaited.iter().find(|one| one.own && one.object == object);
+        let (cause, resource) = match own {
+            Some(own) => (Cause::IpcQueue, own_wakeup(own)),
+            None => (objects::polled_cause(object, used)?, objects::resource(object)),
+        };
         Some(Polled {
             cause,
-            resource: objects::resource(object),
+            resource,
             timed_out: false,
         })
     };

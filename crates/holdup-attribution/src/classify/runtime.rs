@@ -7,7 +7,7 @@
 use super::objects::named;
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::system_calls::Kind as Does;
-use holdup_knowledge::{system_calls, user_code};
+use holdup_knowledge::{pools, system_calls, user_code};
 use holdup_model::attributed::{Common, DatabaseServer, Resource, ResourceKind};
 
 /// What a wait was for by the stack that asked; `None` where the stack says no more than the kernel did.
@@ -64,6 +64,15 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     }
     if let Some(told) = super::node::told(cause, call, stack) {
         return Some(told);
+    }
+    // Who has a request in hand and wants a connection for it does not wait for work, whatever it is parked on.
+    let parked = matches!(
+        cause,
+        Cause::LockFutex | Cause::TimerSleep | Cause::Idle | Cause::IpcQueue
+    );
+    if parked && pools::waits(stack) {
+        let resource = Resource::of(Common::PooledConnection);
+        return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("futex"))));
     }
     if let Some(told) = super::ruby::told(cause, call, stack) {
         return Some(told);

@@ -9,7 +9,7 @@ use super::super::programs;
 use super::super::queues::Queues;
 use super::super::sessions::Sessions;
 use super::super::set_aside::Loops;
-use super::super::{Collected, Figures, clients, elsewhere, serving};
+use super::super::{Collected, Figures, clients, elsewhere, resolvers, serving};
 use super::conversations::Conversations;
 use super::{Sampling, room, timeout};
 use crate::attributing::{Attributing, EventsFile};
@@ -78,6 +78,7 @@ pub fn attach(
     let asked: BTreeSet<u32> = pids.iter().copied().collect();
     let queues = Queues::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
+    let resolver = resolvers::look(&pids);
     let settings = Settings {
         of_threads: true,
         source: Source::Sampled,
@@ -164,6 +165,7 @@ pub fn attach(
     collected.attributed.host_figures = figures;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.other_clients = other_clients;
+    resolver.tell(&mut collected.facts.resolver);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.database_sessions = sessions.finish();
     collected.facts.programs = programs::look(subjects.iter());

@@ -3,8 +3,10 @@
 //! In: waits that others are in the way of. Out: who stands at the end, in words, and a remedy with its process and a command.
 
 use super::{Waits, say};
-use holdup_evidence::Cause;
-use holdup_model::attributed::{Link, ThreadName};
+use holdup_attribution::attribution::chosen_frame;
+use holdup_evidence::{Cause, Frame};
+use holdup_knowledge::interpreters;
+use holdup_model::attributed::{Holder, Link, ThreadName};
 use holdup_model::finding::Remedy;
 
 /// Who is at the end of a chain, and what it does there, as far as that is known.
@@ -12,6 +14,30 @@ use holdup_model::finding::Remedy;
 pub(super) struct Root<'a> {
     name: &'a ThreadName,
     doing: Option<Cause>,
+    /// The function that it was in.
+    frame: Option<&'a Frame>,
+    /// The one that had called it, of code that runs on a CPU.
+    caller: Option<&'a Frame>,
+}
+
+/// The function on the CPU and its caller, of a process that spends its time there: the innermost one is often a small one of many
+/// callers.
+fn on_cpu(holder: &Holder) -> (Option<&Frame>, Option<&Frame>) {
+    let Some(frame) = chosen_frame(&holder.stack) else {
+        return (None, None);
+    };
+    let mut from = holder.stack.iter().skip_while(|one| *one != frame);
+    let inner = from.next();
+    let caller = from.next().filter(|caller| {
+        let same = caller.language == frame.language && caller.module == frame.module;
+        same && caller.symbol.is_some() && caller.symbol != frame.symbol
+    });
+    (inner, caller)
+}
+
+/// Whether a thread has something to compute.
+fn computes(cause: Cause) -> bool {
+    cause.on_cpu() || cause == Cause::SchedRunqueue
 }
 
 /// The end of the chain of the longest of these waits: another process than the one that waits, whose number is known. An end that
@@ -19,14 +45,32 @@ pub(super) struct Root<'a> {
 pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Root<'a>> {
     let main = waits.main();
     let took_most = |link: &&Link| link.ns.saturating_mul(2) >= main.max;
-    let end = main.chain.last().filter(took_most).map(|link| Root {
-        name: &link.name,
-        doing: Some(link.cause),
+    let end = main.chain.last().filter(took_most).map(|link| {
+        let same = |holder: &&Holder| holder.name == link.name && holder.doing == Some(link.cause);
+        let holder = main.holders.iter().find(same);
+        let (frame, caller) = match holder.filter(|_| computes(link.cause)) {
+            Some(holder) => on_cpu(holder),
+            None => (None, None),
+        };
+        Root {
+            name: &link.name,
+            doing: Some(link.cause),
+            frame: frame.or(link.frame.as_ref()),
+            caller,
+        }
     });
     let in_the_way = main.holders.iter().max_by_key(|holder| holder.ns);
-    let holder = in_the_way.map(|holder| Root {
-        name: &holder.name,
-        doing: holder.doing,
+    let holder = in_the_way.map(|holder| {
+        let (frame, caller) = match holder.doing {
+            Some(cause) if computes(cause) => on_cpu(holder),
+            _ => (chosen_frame(&holder.stack), None),
+        };
+        Root {
+            name: &holder.name,
+            doing: holder.doing,
+            frame,
+            caller,
+        }
     });
     let other = |root: &Root<'_>| root.name.pid != 0 && root.name.pid != main.asker.name.pid;
     end.filter(other).or(holder.filter(other))
@@ -51,8 +95,25 @@ impl Root<'_> {
             Some(Cause::ProcessFrozen) => format!(": {who} is frozen"),
             // Of many threads that take in work only one was looked at.
             None | Some(Cause::Idle | Cause::NetAccept | Cause::PollWait | Cause::Unknown) => String::new(),
-            Some(cause) if cause.on_cpu() => format!(": {who} was busy on a CPU"),
-            Some(cause) => format!(": {who} was {}", cause.phrase()),
+            Some(cause) if cause.on_cpu() => format!(": {who} was busy on a CPU{}", self.code()),
+            // It computes, or would.
+            Some(Cause::SchedRunqueue) if !self.code().is_empty() => {
+                format!(": {who} was busy{}, and mostly queued for a CPU", self.code())
+            }
+            Some(cause) => format!(": {who} was {}{}", cause.phrase(), self.code()),
+        }
+    }
+
+    /// Where in its code that was; empty where that is not known.
+    fn code(&self) -> String {
+        let named = |frame: &&Frame| frame.symbol.is_some() && !interpreters::is_own_code(frame);
+        let Some(frame) = self.frame.filter(named) else {
+            return String::new();
+        };
+        let place = say::place(frame);
+        match self.caller {
+            Some(caller) => format!(" in {place}, called by {}", say::place(caller)),
+            None => format!(" in {place}"),
         }
     }
 
@@ -72,6 +133,15 @@ impl Root<'_> {
                 had_a_reason,
             )
             .with_command(format!("cat /proc/{pid}/cgroup")),
+            Some(Cause::TimerSleep) if !self.code().is_empty() => {
+                Remedy::safe(format!("shorten the sleep{} of {who}", self.code()))
+                    .with_command(format!("holdup attach -p {pid}"))
+            }
+            Some(cause) if computes(cause) && !self.code().is_empty() => Remedy::safe(format!(
+                "find out what {who} computes{}, and for whom",
+                self.code()
+            ))
+            .with_command(format!("holdup attach -p {pid}")),
             _ => Remedy::safe(format!("find out what {who} waits for or does instead"))
                 .with_command(format!("holdup attach -p {pid}")),
         }

@@ -154,6 +154,7 @@ fn a_chain_of_children_is_told_once_by_the_first() {
         name: name(pid, process),
         cause,
         ns: SECOND,
+        frame: None,
     };
     let mut run = mostly(Cause::ProcessChild, 2, 0.9, SECOND);
     let (git, hook) = run.waits.split_at_mut(1);

@@ -48,6 +48,10 @@ common! {
     Child = Process "a child",
     /// A program that is started, without its path.
     Program = Kernel "a program",
+    /// A pipe or pair of sockets with both ends in the process that waits: one of its threads wakes another by it.
+    OwnWakeup = Name "a wakeup by another thread of the process",
+    /// A connection that a pool of the program has none of at the moment.
+    PooledConnection = Lock "a free connection of a pool",
     /// A socket of which not even the family was seen: it was in no table of the kernel's when they were read.
     UnseenSocket = Socket "a socket whose ends were not seen",
     /// What threads of a JVM wait for until all have stopped.

@@ -187,6 +187,7 @@ impl Dice {
                 name: dice.name(),
                 cause: dice.cause(),
                 ns: dice.number(),
+                frame: dice.some(Dice::frame),
             }),
             deadlock: self.yes(),
             orphaned: self.some(|dice| Orphaned {
@@ -435,6 +436,7 @@ impl Dice {
             }),
             set_aside: self.some(|dice| {
                 dice.list(1, |dice| SetAside {
+                    asks_on: 3,
                     pid: dice.below(1 << 22) as u32,
                     process: dice.text(),
                     clients: dice.below(9) as u32,

@@ -195,11 +195,13 @@ pub fn pipeline() -> Sample {
             name: reader.clone(),
             cause: Cause::IpcPipe,
             ns: 1_970 * MS,
+            frame: None,
         },
         Link {
             name: writer.clone(),
             cause: Cause::TimerSleep,
             ns: 1_960 * MS,
+            frame: None,
         },
     ];
     let own = wait(&reader, Cause::CpuUser, 40 * MS);

@@ -2,6 +2,7 @@
 
 mod awaited_answers;
 mod cases;
+mod crowd;
 mod deadlock;
 mod exit;
 mod follow_blocker;

@@ -2,6 +2,7 @@
 
 use super::{Case, object};
 use holdup_evidence::{Call, Cause, Clock, TaskName, ThreadId, Waker};
+use holdup_model::attributed::Common;
 
 const IN: u16 = 1;
 const OUT: u16 = 4;
@@ -275,4 +276,37 @@ fn an_event_loop_that_awaits_only_itself_sleeps() {
             .polled("udp 10.0.0.1:53", IN, 0),
     );
     assert_eq!(both.cause, Cause::NetDns);
+}
+
+#[test]
+fn what_only_the_process_itself_has_the_ends_of_is_no_peer() {
+    const FOR_EVER: u64 = u64::MAX;
+    const SECOND: u64 = 1000;
+    for both_ends in ["unix", "pipe"] {
+        let poll = |limit| {
+            Case::new("epoll_wait", [3, 0, 16, limit])
+                .polled(both_ends, IN, 0)
+                .own()
+        };
+        // It is still there as observation ends: nothing was returned.
+        let sleeps = poll(SECOND).classify();
+        assert_eq!(sleeps.cause, Cause::TimerSleep, "{both_ends}");
+        let waits = poll(FOR_EVER).classify();
+        assert_eq!(waits.cause, Cause::IpcQueue, "{both_ends}");
+        assert_eq!(waits.resource.common(), Some(Common::OwnWakeup), "{both_ends}");
+        // Another thread of the process wrote.
+        let woken = Case::new("epoll_wait", [3, 0, 16, FOR_EVER])
+            .returned(1)
+            .polled(both_ends, IN, IN)
+            .own()
+            .classify();
+        assert_eq!(woken.cause, Cause::IpcQueue, "{both_ends}");
+        assert_eq!(woken.resource.common(), Some(Common::OwnWakeup), "{both_ends}");
+        // What else is outstanding is what is awaited.
+        let asked = poll(SECOND).polled("tcp 10.0.0.1:5432", IN, 0);
+        assert_eq!(asked.cause(), Cause::NetReceive, "{both_ends}");
+        let theirs = Case::new("epoll_wait", [3, 0, 16, SECOND]).polled(both_ends, IN, 0);
+        let peer = matches!(theirs.cause(), Cause::IpcUnix | Cause::IpcPipe);
+        assert!(peer, "its other end may be anybody's");
+    }
 }

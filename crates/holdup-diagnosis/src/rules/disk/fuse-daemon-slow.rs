@@ -35,15 +35,24 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .map_or_else(|| "its daemon".to_owned(), |h| say::who_with_pid(&h.name));
         let mount = mount(main);
         let mount = say::name_or(&mount, "a FUSE mount");
+        let root = root::of(group);
+        // What the daemon itself does is in its evidence.
+        let further = root.filter(|root| {
+            holders
+                .first()
+                .is_some_and(|daemon| daemon.name.pid != root.pid())
+        });
         let title = format!(
-            "{} waits for {daemon}, which serves {mount}",
-            say::who(&main.asker.name)
+            "{} waits for {daemon}, which serves {mount}{}",
+            say::who(&main.asker.name),
+            further.map_or_else(String::new, |root| root.stands())
         );
         RULE.finding(Severity::Warning, title, group)
             .and_if(holders.first().map(say::meanwhile))
+            .and_if(say::way(group))
             .and_if(say::kernel_top(group))
             .proved_if(!holders.is_empty())
-            .remedy(root::of(group).map_or_else(
+            .remedy(root.map_or_else(
                 || Remedy::safe("find out what the daemon waits for"),
                 |root| root.remedy(),
             ))

@@ -1,5 +1,6 @@
 //! An event loop has accepted clients, does not listen to them, and is idle itself: something else has to end first.
 
+use super::requests_wait_their_turn::limit_of;
 use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Waits, live_sessions, say};
 use holdup_evidence::Cause;
 use holdup_evidence::facts::{DatabaseSession, SessionState, SetAside};
@@ -107,6 +108,10 @@ impl<'a> Behind<'a> {
 
 fn finding(run: &Run<'_>, one: &SetAside) -> Option<Finding> {
     let theirs = run.waits(|wait| wait.asker.name.pid == one.pid)?;
+    let queue = queue(run, one, &theirs);
+    if queue.is_some() {
+        return queue;
+    }
     let idle = theirs.only(polls_idly)?;
     let loops: BTreeSet<u32> = idle.iter().map(|wait| wait.asker.name.tid).collect();
     // Who has no CPU on a busy machine is as idle as before.
@@ -181,6 +186,65 @@ fn finding(run: &Run<'_>, one: &SetAside) -> Option<Finding> {
             false => Confidence::Suspect,
         });
     Some(with_remedies(finding, one, &idle, held))
+}
+
+/// Part of the time of a loop that waits for answers, from which its clients wait for those or for their turn to be asked for.
+const MIN_ASKS_SHARE: f64 = 0.5;
+
+/// Whether an event loop waits for an answer.
+fn asks(wait: &AttributedWait) -> bool {
+    let answer = matches!(wait.cause, Cause::NetReceive | Cause::NetConnect | Cause::IpcUnix);
+    answer && system_calls::is_named(wait.call.as_deref(), Kind::Polls | Kind::WaitsForEpoll)
+}
+
+/// A loop that waits for answers on fewer connections than it has clients that wait: one question for each of those connections is on its
+/// way, and the other clients wait for their turn. That several questions may share one is not seen; so it is a note.
+fn queue(run: &Run<'_>, one: &SetAside, theirs: &Waits<'_>) -> Option<Finding> {
+    let asking = theirs.only(asks)?;
+    let main = asking.main();
+    let of_loop = theirs.only(|wait| wait.asker.name.tid == main.asker.name.tid)?;
+    let most = asking.own() as f64 >= of_loop.own() as f64 * MIN_ASKS_SHARE;
+    let waiting = one
+        .clients
+        .checked_sub(one.asks_on)
+        .filter(|waiting| *waiting > 0)?;
+    if !most || one.asks_on == 0 {
+        return None;
+    }
+    let who = say::who_with_pid(&main.asker.name);
+    let (verb, pronoun) = match waiting {
+        1 => ("waits", "its"),
+        _ => ("wait", "their"),
+    };
+    let title = format!(
+        "{} of {who} {verb} for {pronoun} turn in it: it asks on {} for {}",
+        say::several(waiting.into(), "client"),
+        say::several(one.asks_on.into(), "connection"),
+        say::several(one.clients.into(), "client")
+    );
+    let aside = Evidence::new(
+        format!(
+            "{} had a connection that it did not listen to or read from, and it had {} to others",
+            say::several(one.clients.into(), "client"),
+            say::several(one.asks_on.into(), "connection")
+        ),
+        SETS,
+    );
+    let ns = asking.own().min(run.attributed.elapsed);
+    let finding = Finding::new(RULE.id.id(), Severity::Note, title, main.cause, ns, aside)
+        .about(main.resource.clone(), main.asker.clone())
+        .confidence(Confidence::Suspect);
+    let raise = "the servers behind it get more requests at once";
+    Some(match limit_of(&main.asker.name.process) {
+        Some(setting) => finding.remedy(Remedy::changing(
+            format!("raise {setting}, once its servers answer sooner"),
+            raise,
+        )),
+        None => finding.remedy(Remedy::changing(
+            "raise its limit of connections to its servers, once those answer sooner",
+            raise,
+        )),
+    })
 }
 
 fn with_remedies(finding: Finding, one: &SetAside, idle: &Waits<'_>, held: bool) -> Finding {

@@ -126,8 +126,12 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     // The stack says of what kind it is, and the connection's other end who it is.
     let session = live_sessions::other_side(run, main);
     let holder = holders.first().filter(|_| session.is_none());
+    // A pair of sockets names who made it, whoever has the other one now.
+    let made_itself = main.resource.detail.peer_pid == Some(main.asker.name.pid);
     let peer = match holder {
+        Some(holder) if made_itself => say::who_with_pid(&holder.name),
         Some(holder) => format!("{} at {address}", say::who(&holder.name)),
+        None if made_itself => "the other end of a Unix socket that it has made".to_owned(),
         None => address.to_owned(),
     };
     let title = match main.cause {

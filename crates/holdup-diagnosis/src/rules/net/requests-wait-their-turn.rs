@@ -46,6 +46,12 @@ const LIMITS: [(&str, &str); 7] = [
     ("varnishd", "`.max_connections` of the backend in varnish"),
 ];
 
+/// Where the limit of a program is set, if it is known by its name.
+pub(super) fn limit_of(process: &str) -> Option<&'static str> {
+    let found = LIMITS.iter().find(|(name, _)| process.starts_with(name));
+    found.map(|(_, setting)| *setting)
+}
+
 fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let Some(upstream) = requests.upstreams.first() else {
         return Verdict::Clear(format!(
@@ -165,12 +171,9 @@ fn finding(run: &Run<'_>, requests: &Requests, upstream: &Upstream, queue: Queue
             },
         ),
     };
-    let setting = LIMITS
-        .iter()
-        .find(|(name, _)| upstream.by.process.starts_with(name));
-    let setting = setting.map_or_else(
+    let setting = limit_of(&upstream.by.process).map_or_else(
         || format!("the limit in {program}: the size of its connection pool, a semaphore, or its number of workers"),
-        |(_, setting)| (*setting).to_owned(),
+        str::to_owned,
     );
     finding
         .remedy(Remedy::changing(

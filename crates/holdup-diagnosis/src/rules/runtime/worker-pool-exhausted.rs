@@ -6,9 +6,11 @@ use crate::rules::{
     duration, java_waits as java, libuv_pool, say,
 };
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
+use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::java::{of_library, of_runtime};
-use holdup_model::attributed::ThreadName;
+use holdup_knowledge::pools;
+use holdup_model::attributed::{AttributedWait, Common, ThreadName};
 use holdup_model::attributed::{Awaits, JavaLock};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeMap;
@@ -55,12 +57,12 @@ const MIN_QUEUED_THREADS: usize = 2;
 /// By waits: threads that want a connection of a pool which has none, and pools whose workers wait for others' tasks.
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let worth = |group: &Waits<'_>| run.matters(group.cost(), MATTERS);
-    let connections = waits.only(|wait| java::lock(wait) == Some(JavaLock::Pool));
+    let connections = waits.only(wants_connection);
     let processes = connections.map_or_else(Vec::new, |all| all.split(|wait| wait.asker.name.pid));
     let wanted = processes
         .iter()
         .filter(|group| worth(group) && java::threads(group) >= MIN_QUEUED_THREADS);
-    let mut findings: Vec<Finding> = wanted.map(connection_wanted).collect();
+    let mut findings: Vec<Finding> = wanted.map(|group| connection_wanted(run, group)).collect();
     let tasks = waits.only(|wait| java::awaits(wait) == Some(Awaits::Task) && is_worker(&java::frames(wait)));
     let pools = tasks.map_or_else(Vec::new, |all| {
         all.split(|wait| (wait.asker.name.pid, pool_of(&wait.asker.name.thread).to_owned()))
@@ -104,24 +106,76 @@ fn nobody_left(run: &Run<'_>, pool: &Waits<'_>) -> bool {
     pool.own() as f64 >= MIN_BUSY_SHARE * wall as f64
 }
 
-fn connection_wanted(group: &Waits<'_>) -> Finding {
+fn wants_connection(wait: &AttributedWait) -> bool {
+    java::lock(wait) == Some(JavaLock::Pool) || wait.resource.common() == Some(Common::PooledConnection)
+}
+
+/// Those of the process that have a connection of the pool, and what most of them wait for meanwhile.
+struct Keepers<'a> {
+    threads: usize,
+    main: &'a AttributedWait,
+}
+
+impl<'a> Keepers<'a> {
+    fn of(run: &Run<'a>, group: &Waits<'_>) -> Option<Keepers<'a>> {
+        let waiter = group.main();
+        let keeps = |wait: &AttributedWait| {
+            let same = wait.asker.name.pid == waiter.asker.name.pid;
+            same && !wait.cause.on_cpu() && pools::has_one(&wait.asker.stack, &waiter.asker.stack)
+        };
+        let all = run.waits(keeps)?;
+        let threads = java::threads(&all);
+        let main = all.main();
+        Some(Keepers { threads, main })
+    }
+
+    /// What they do with it, for a title.
+    fn clause(&self) -> String {
+        let main = self.main;
+        let on = match main.resource.name.as_str() {
+            "" => String::new(),
+            name => format!(": {name}"),
+        };
+        let place = chosen_frame(&main.asker.stack)
+            .map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
+        let doing = main.cause.phrase();
+        match self.threads {
+            1 => format!(": 1 thread has one, {doing}{place}{on}"),
+            several => format!(": {several} threads have one each, mostly {doing}{place}{on}"),
+        }
+    }
+}
+
+fn connection_wanted(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
     let who = say::name_or(&main.asker.name.process, "the program");
+    let keepers = Keepers::of(run, group);
     let title = format!(
-        "{} threads of {who} wait for a free connection of a pool",
-        java::threads(group)
+        "{} threads of {who} wait for a free connection of a pool{}",
+        java::threads(group),
+        keepers.as_ref().map_or_else(String::new, Keepers::clause)
     );
     let frames = java::frames(main);
-    let pool = java::entry(&frames, |frame| of_library(frame) && !of_runtime(frame)).unwrap_or("its pool");
+    let scripted = pools::entry(&main.asker.stack).map(say::place);
+    let pool = java::entry(&frames, |frame| of_library(frame) && !of_runtime(frame));
+    let pool = scripted.as_deref().or(pool).unwrap_or("its pool");
     let text = format!(
         "they wait in {pool}, called by {}",
         java::askers(group, MAX_ASKERS).join(", ")
     );
     let finding = RULE
         .finding(Severity::Warning, title, group)
-        .and(Evidence::new(text, "Java frames of the waits"))
+        .and(Evidence::new(text, "the frames of the waits"))
         .and_if(group.holders().first().map(say::meanwhile))
         .confidence(Confidence::Strong);
+    let finding = match &keepers {
+        Some(keepers) => finding.remedy(Remedy::safe(format!(
+            "give the connection back before waiting for anything else: {} keeps it while it is {}",
+            chosen_frame(&keepers.main.asker.stack).map_or_else(|| "the code".to_owned(), say::place),
+            keepers.main.cause.phrase()
+        ))),
+        None => finding,
+    };
     keeps_connections(finding)
 }
 

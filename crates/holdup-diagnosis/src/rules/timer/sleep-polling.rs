@@ -251,6 +251,23 @@ fn is_heartbeat(run: &Run<'_>, group: &Waits<'_>) -> bool {
     works.map_or(0, |works| works.count()) * HANDS_ON < group.count()
 }
 
+/// Of programs that run already: whether the sleepers ask somebody between their sleeps, and wait long for the answers. What nobody has
+/// answered yet is then what matters first, and the sleep between two questions after that.
+fn asks_between(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let sleepers: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
+    let answers = run.waits(|wait| {
+        let peers = matches!(
+            wait.cause,
+            Cause::NetReceive | Cause::NetTls | Cause::NetDns | Cause::IpcUnix
+        );
+        peers && sleepers.contains(&wait.asker.name.tid)
+    });
+    run.attributed.of_threads
+        && answers.is_some_and(|answers| {
+            answers.count().saturating_mul(HANDS_ON) >= group.count() && run.matters(answers.cost(), MATTERS)
+        })
+}
+
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let about = if group.estimated() { "about " } else { "" };
     let length = format!("{about}{}", duration(group.median()));
@@ -276,7 +293,11 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         "polling finds the event {} late on average",
         duration(group.median() / 2)
     );
-    RULE.finding(Severity::Warning, title, group)
+    let severity = match asks_between(run, group) {
+        true => Severity::Note,
+        false => Severity::Warning,
+    };
+    RULE.finding(severity, title, group)
         .and(Evidence::new(text, "half of the length of a sleep"))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(

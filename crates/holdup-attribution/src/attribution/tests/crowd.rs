@@ -1,0 +1,153 @@
+//! Chains that lead through processes of several threads, of which descriptors name only the process.
+
+use super::scene::{By, Scene, WRITE, row, waits_for_mutex_of};
+use holdup_evidence::{Cause, Event, Ns, ObjectId, OtherEnd, PolledFd, Role, ThreadId, Wait, WaitMemory};
+use holdup_model::attributed::{Attributed, Link};
+
+const MS: Ns = 1_000_000;
+const END: Ns = 1000 * MS;
+
+/// What the client waits for, and what the server does: one of them leads back to the client.
+const TO_SERVER: ObjectId = ObjectId(7);
+const TO_CLIENT: ObjectId = ObjectId(8);
+const TO_BACKEND: ObjectId = ObjectId(9);
+
+/// CMD is thread 0 of process 100. A server (process 101, threads 1 and up to 4) and a backend (process 105, thread 5) are watched
+/// beside it.
+fn scene(workers: u32) -> Scene {
+    let mut scene = Scene::new("client");
+    scene.process(1, 0, "server");
+    for worker in 2..2 + workers {
+        scene.thread(worker, 1, "worker");
+    }
+    scene.process(5, 0, "backend");
+    for event in &mut scene.events {
+        if let Event::Start(start) = event
+            && start.thread != ThreadId(0)
+        {
+            start.parent = None;
+            start.role = Role::Neighbour;
+        }
+    }
+    for (object, process) in [(TO_SERVER, 101), (TO_CLIENT, 100), (TO_BACKEND, 105)] {
+        scene.events.push(Event::OtherEnd(OtherEnd {
+            object,
+            processes: vec![process],
+        }));
+    }
+    scene
+}
+
+fn polls(objects: &[ObjectId]) -> impl FnOnce(&mut Wait) + use<> {
+    let polled = objects.iter().map(|object| PolledFd {
+        fd: 3,
+        events: 1,
+        revents: 0,
+        object: Some(*object),
+        own: false,
+    });
+    let asked = WaitMemory {
+        thread: ThreadId(0),
+        first: 1,
+        seq: 1,
+        returned: None,
+        polled: polled.collect(),
+        polled_truncated: false,
+        path: None,
+        completed: None,
+    };
+    move |wait| wait.asked = Some(Box::new(asked))
+}
+
+fn chain(run: &Attributed) -> Vec<(u32, Cause)> {
+    let row = row(run, 0, Cause::NetReceive);
+    let told = |link: &Link| (link.name.tid, link.cause);
+    row.chain.iter().map(told).collect()
+}
+
+/// The client's wait is told first: what the others do is known later.
+fn client_waits(scene: &mut Scene) {
+    scene.left_waiting(0, Cause::NetReceive, END, |wait| wait.object = Some(TO_SERVER));
+}
+
+#[test]
+fn the_thread_that_waits_for_somebody_outside_is_followed_and_not_back_to_who_asked() {
+    let mut scene = scene(3);
+    client_waits(&mut scene);
+    scene.left_waiting(1, Cause::Idle, END, |_| {});
+    scene.left_waiting(2, Cause::LockFutex, END, |_| {});
+    scene.left_waiting(3, Cause::NetReceive, END, polls(&[TO_CLIENT, TO_BACKEND]));
+    scene.left_waiting(4, Cause::DeviceWait, END, |_| {});
+    scene.left_waiting(5, Cause::ProcessStopped, END, |_| {});
+    let run = scene.attributed();
+    assert_eq!(
+        chain(&run),
+        [
+            (100, Cause::NetReceive),
+            (103, Cause::NetReceive),
+            (105, Cause::ProcessStopped)
+        ]
+    );
+    let holder = &row(&run, 0, Cause::NetReceive).holders[0];
+    assert_eq!((holder.name.pid, holder.doing), (101, Some(Cause::NetReceive)));
+}
+
+#[test]
+fn threads_that_wait_for_a_lock_lead_to_who_has_it() {
+    let mut scene = scene(3);
+    client_waits(&mut scene);
+    scene.left_waiting(1, Cause::NetAccept, END, |_| {});
+    scene.left_waiting(2, Cause::LockFutex, END, |wait| waits_for_mutex_of(wait, 104));
+    scene.left_waiting(3, Cause::LockFutex, END, |wait| waits_for_mutex_of(wait, 104));
+    scene.left_waiting(4, Cause::TimerSleep, END, |_| {});
+    let run = scene.attributed();
+    assert_eq!(chain(&run), [(100, Cause::NetReceive), (104, Cause::TimerSleep)]);
+}
+
+#[test]
+fn where_several_may_be_meant_nobody_is_picked() {
+    let mut scene = scene(3);
+    client_waits(&mut scene);
+    scene.left_waiting(1, Cause::Idle, END, |_| {});
+    // One has the request, and who has its lock is not known; the other does something now and then.
+    scene.left_waiting(2, Cause::LockFutex, END, |_| {});
+    scene.left_waiting(3, Cause::TimerSleep, END, |_| {});
+    scene.left_waiting(4, Cause::Idle, END, |_| {});
+    let run = scene.attributed();
+    let ends = chain(&run);
+    let picked = |one: &(u32, Cause)| matches!(one.1, Cause::TimerSleep | Cause::LockFutex);
+    assert!(!ends.iter().any(picked), "{ends:?}");
+}
+
+#[test]
+fn two_that_wait_for_each_others_answers_end_the_chain() {
+    let mut scene = scene(0);
+    client_waits(&mut scene);
+    scene.left_waiting(1, Cause::NetReceive, END, polls(&[TO_CLIENT]));
+    let run = scene.attributed();
+    assert!(chain(&run).len() <= 3, "{:?}", chain(&run));
+}
+
+#[test]
+fn what_somebody_further_on_did_longer_than_the_wait_is_known_at_the_end() {
+    let mut scene = scene(0);
+    // The client gives up each 300 ms, while the server waits for its backend all the time.
+    for round in 1..=3 {
+        let wait = scene.wait(0, Cause::NetReceive, round * 300 * MS, By::Interrupt);
+        wait.object = Some(TO_SERVER);
+    }
+    scene.wait(5, Cause::DiskSync, 950 * MS, By::Interrupt);
+    let wait = scene.wait(1, Cause::NetReceive, 950 * MS, By::Thread(5, WRITE));
+    wait.object = Some(TO_BACKEND);
+    scene.cpu(0, 100 * MS);
+    scene.end(0);
+    let run = scene.attributed();
+    assert_eq!(
+        chain(&run),
+        [
+            (100, Cause::NetReceive),
+            (101, Cause::NetReceive),
+            (105, Cause::DiskSync)
+        ]
+    );
+}
