@@ -6,6 +6,7 @@
 
 mod account;
 mod collected;
+mod copied;
 mod day_time;
 mod figures;
 mod format;

@@ -126,8 +126,9 @@ impl<'a> Lines<'a> {
             match self.stream.read(&mut self.buffer[self.to..]) {
                 Ok(0) => break,
                 Ok(length) => {
-                    let read = &mut self.buffer[self.to..self.to + length];
-                    let length = self.cleaner.clean(read);
+                    let half = usize::from(self.cleaner.is_half(&self.buffer[self.from..self.to]));
+                    let read = &mut self.buffer[self.to - half..self.to + length];
+                    let length = self.cleaner.clean(read) - half;
                     self.to += length;
                     self.bytes += length as u64;
                     if length > 0 {

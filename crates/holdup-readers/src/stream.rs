@@ -1,8 +1,9 @@
 //! From a stream to its readers: which format it is, and where another begins.
 
 use crate::collected;
+use crate::copied::{self, AHEAD, Ahead, Copied};
 use crate::format::{Format, LineReader, Shape, Sureness, Understood};
-use crate::formats::{ALL, text};
+use crate::formats::{ALL, LOG, text};
 use crate::gather::{Gather, Out, quoted};
 use crate::lines::{LONGEST, Lines};
 use crate::prompt::{self, Prompt};
@@ -19,6 +20,9 @@ pub(crate) const DOCUMENT: usize = 256 << 20;
 
 /// Parts of different formats that one artefact is read as; of what comes then the last reader makes what it can.
 const PARTS: usize = 500;
+
+/// Places of one artefact at which is looked whether a format begins: people paste a few outputs, and a log has empty lines without end.
+const LOOKS: u32 = 24;
 
 /// What is said of what is no text and no format.
 pub(crate) const BINARY: &str = "binary data of no format that is known";
@@ -80,7 +84,13 @@ pub(crate) fn read_as(format: &'static Format, mut text: &[u8], gather: &mut Gat
     let mut lines = Lines::new(&mut text, Cleaner::default());
     let mut out = gather.begin("text", format.id);
     let mut reader = Reader::of(format);
-    part(&mut lines, None, &mut reader, &mut out, &mut 0, None);
+    let mut place = Place {
+        number: 0,
+        looks: 0,
+        carried: None,
+        copied: Copied::default(),
+    };
+    part(&mut lines, None, &mut reader, &mut out, &mut place);
     reader.end(&mut out);
     finish(&lines, &mut out);
 }
@@ -184,14 +194,21 @@ fn parts(
         return;
     }
     let openings = Openings::new();
+    let mut place = Place {
+        number: before,
+        looks: LOOKS,
+        carried: None,
+        copied: Copied::default(),
+    };
     // Of several outputs in one text the surest need not be the first.
-    let mut format = openings
-        .of_first(lines.head(HEAD))
-        .or(format)
-        .unwrap_or(&text::FORMAT);
-    let mut number = before;
+    let first = openings.of_first(lines.head(HEAD));
+    let (mut format, copied) = match (first, begins_copied(lines.head(AHEAD), format)) {
+        (_, Some(ahead)) => (ahead.format, ahead.copied),
+        (Some(first), None) => (first, Copied::default()),
+        (None, None) => (format.unwrap_or(&text::FORMAT), Copied::default()),
+    };
+    place.copied = copied;
     // Each turn is a part of one format; the line that ended the last one is the first of the next.
-    let mut carried: Option<Vec<u8>> = None;
     for left in (0..PARTS).rev() {
         let mut out = gather.begin(name, format.id);
         let mut reader = Reader::of(format);
@@ -200,27 +217,52 @@ fn parts(
         if openings.is_none() {
             out.problem(format!("changes its format more than {PARTS} times"));
         }
-        let next = part(
-            lines,
-            openings,
-            &mut reader,
-            &mut out,
-            &mut number,
-            carried.take(),
-        );
+        let next = part(lines, openings, &mut reader, &mut out, &mut place);
         reader.end(&mut out);
         out.account().bytes = lines.consumed() - consumed;
         match next {
-            Some((other, line)) => {
-                format = other;
-                carried = Some(line);
-            }
+            Some(other) => format = other,
             None => {
                 finish(lines, &mut out);
                 return;
             }
         }
     }
+}
+
+/// How far the reading of an artefact is.
+struct Place {
+    /// The last line's number.
+    number: u64,
+    /// How often may still be looked whether a format begins.
+    looks: u32,
+    /// The line that begins the next part, as it was before it was copied.
+    carried: Option<Vec<u8>>,
+    /// What is undone of each line.
+    copied: Copied,
+}
+
+/// What an artefact is whose lines have something in front, or that is of no format as a whole.
+fn begins_copied(ahead: &[u8], whole: Option<&'static Format>) -> Option<Ahead> {
+    if is_known(whole.unwrap_or(&text::FORMAT)) {
+        let sure = whole.map_or(Sureness::No, |format| (format.recognise)(ahead));
+        return copied::undone(ahead, sure);
+    }
+    copied::look(ahead).filter(|ahead| ahead.sure >= Sureness::Likely)
+}
+
+/// Whether a format is more than what is left where none fits.
+fn is_known(format: &Format) -> bool {
+    format.id != text::ID && format.id != LOG.id
+}
+
+/// What begins behind a line at which something may begin.
+fn begins_behind(ahead: &[u8], format: &Format, announced: bool) -> Option<Ahead> {
+    let least = match announced && format.id == text::ID {
+        true => Sureness::Likely,
+        false => Sureness::Certain,
+    };
+    copied::look(ahead).filter(|found| found.sure >= least && found.format.id != format.id)
 }
 
 /// Reads a part: by the reader of its format, and what that does not use for what it states in words.
@@ -257,15 +299,14 @@ impl Reader {
     }
 }
 
-/// Reads lines until one opens another format; which, and that line.
+/// Reads lines until one opens another format; which.
 fn part(
     lines: &mut Lines<'_>,
     openings: Option<&Openings>,
     reader: &mut Reader,
     out: &mut Out<'_>,
-    number: &mut u64,
-    carried: Option<Vec<u8>>,
-) -> Option<(&'static Format, Vec<u8>)> {
+    place: &mut Place,
+) -> Option<&'static Format> {
     let format = reader.format;
     let take = |line: &[u8], prompt: Prompt, reader: &mut Reader, out: &mut Out<'_>| {
         if let Prompt::Of(_) = prompt {
@@ -283,13 +324,18 @@ fn part(
             },
         );
     };
-    if let Some(line) = carried {
-        out.at_line(*number);
+    if let Some(line) = place.carried.take() {
+        out.at_line(place.number);
         take(&line, prompt::of(&line), reader, out);
     }
+    let mut room = Vec::new();
     while let Some(line) = lines.next() {
-        *number += 1;
-        out.at_line(*number);
+        place.number += 1;
+        out.at_line(place.number);
+        let line = match place.copied.is_nothing() {
+            true => line,
+            false => place.copied.undo(line, &mut room),
+        };
         let prompt = if openings.is_some() {
             prompt::of(line)
         } else {
@@ -299,16 +345,37 @@ fn part(
         if let Prompt::Of(other) = prompt
             && (out.account().lines > 0 || format.id != other.id)
         {
-            return Some((other, line.to_vec()));
+            place.carried = Some(line.to_vec());
+            return Some(other);
         }
         let other = openings
             .and_then(|openings| openings.of(line))
             .filter(|other| format.id != other.id || reader.own.begins_anew(line))
             .filter(|other| !reader.own.keeps(other));
         if let Some(other) = other {
-            return Some((other, line.to_vec()));
+            place.carried = Some(line.to_vec());
+            return Some(other);
         }
-        take(line, prompt, reader, out);
+        if openings.is_none() || !copied::may_begin_behind(line, prompt, is_known(format)) {
+            take(line, prompt, reader, out);
+            continue;
+        }
+        let fence = copied::is_fence(line);
+        let announced = fence || !line.trim_ascii().is_empty();
+        match fence {
+            // It is nobody's.
+            true => out.count(line, Understood::Ignorable),
+            false => take(line, prompt, reader, out),
+        }
+        if place.looks == 0 {
+            continue;
+        }
+        place.looks -= 1;
+        let found = begins_behind(lines.head(AHEAD), format, announced);
+        if let Some(found) = found.filter(|found| !reader.own.keeps(found.format)) {
+            place.copied = found.copied;
+            return Some(found.format);
+        }
     }
     None
 }

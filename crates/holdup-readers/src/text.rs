@@ -19,6 +19,10 @@ const FEWEST: usize = 8;
 /// A control sequence that is longer is none, bytes: colours and titles are shorter.
 const SEQUENCE: usize = 512;
 
+/// A no-break space in UTF-8: pages and mail programs put it in place of blanks.
+pub(crate) const HIGH_BLANK: u8 = 0xc2;
+const LOW_BLANK: u8 = 0xa0;
+
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 
@@ -31,6 +35,8 @@ pub(crate) struct Text {
     pub(crate) mark: usize,
     /// Whether lines end with `\r` alone.
     pub(crate) returns: bool,
+    /// Whether blanks are written as no-break spaces.
+    pub(crate) blanks: bool,
     /// Whether there is anything to take out or to change.
     pub(crate) plain: bool,
 }
@@ -45,11 +51,13 @@ impl Text {
             _ => (utf16_by_zeros(head), 0),
         };
         let returns = utf16.is_none() && memchr(b'\n', head).is_none() && memchr(b'\r', head).is_some();
+        let blanks = memchr::memmem::find(head, &[HIGH_BLANK, LOW_BLANK]).is_some();
         Text {
             utf16,
             mark,
             returns,
-            plain: mark == 0 && utf16.is_none() && !returns && memchr2(0, ESCAPE, head).is_none(),
+            blanks,
+            plain: !blanks && mark == 0 && utf16.is_none() && !returns && memchr2(0, ESCAPE, head).is_none(),
         }
     }
 }
@@ -96,6 +104,8 @@ pub(crate) struct Cleaner {
     length: usize,
     /// Whether `\r` ends lines.
     returns: bool,
+    /// Whether no-break spaces are to become blanks.
+    blanks: bool,
 }
 
 /// Where in a control sequence the text is.
@@ -119,24 +129,36 @@ impl Cleaner {
     pub(crate) fn new(text: Text) -> Cleaner {
         Cleaner {
             returns: text.returns,
+            blanks: text.blanks,
             ..Cleaner::default()
         }
     }
 
+    /// Whether the next piece has to be cleaned together with the last byte of this one.
+    pub(crate) fn is_half(&self, bytes: &[u8]) -> bool {
+        self.blanks && self.state == State::Text && bytes.last() == Some(&HIGH_BLANK)
+    }
+
     /// Cleans in place; how many bytes are left.
     pub(crate) fn clean(&mut self, bytes: &mut [u8]) -> usize {
-        let first = match (self.state, self.returns) {
-            (State::Text, false) => memchr2(0, ESCAPE, bytes),
-            (State::Text, true) => memchr3(0, ESCAPE, b'\r', bytes),
+        let first = match (self.state, self.returns, self.blanks) {
+            (State::Text, false, false) => memchr2(0, ESCAPE, bytes),
+            (State::Text, false, true) => memchr3(0, ESCAPE, HIGH_BLANK, bytes),
+            (State::Text, true, false) => memchr3(0, ESCAPE, b'\r', bytes),
             _ => Some(0),
         };
         let Some(first) = first else { return bytes.len() };
         let mut to = first;
         for from in first..bytes.len() {
-            if let Some(byte) = self.take(bytes[from]) {
-                bytes[to] = byte;
-                to += 1;
+            let Some(byte) = self.take(bytes[from]) else {
+                continue;
+            };
+            if self.blanks && byte == LOW_BLANK && to > 0 && bytes[to - 1] == HIGH_BLANK {
+                bytes[to - 1] = b' ';
+                continue;
             }
+            bytes[to] = byte;
+            to += 1;
         }
         to
     }

@@ -7,17 +7,27 @@ use holdup_evidence::Ns;
 pub(crate) fn parse(text: &[u8]) -> Option<Ns> {
     let mut all: Option<Ns> = None;
     for word in words(text) {
-        all = Some(all.unwrap_or(0).checked_add(part(word)?)?);
+        // A copy may have lost the blanks between its parts.
+        let mut rest = word;
+        while !rest.is_empty() {
+            let number = rest.iter().take_while(|byte| is_of_number(byte)).count();
+            let behind = rest.get(number..)?;
+            let unit = behind.iter().take_while(|byte| !byte.is_ascii_digit()).count();
+            let (one, more) = rest.split_at_checked(number + unit)?;
+            all = Some(all.unwrap_or(0).checked_add(part(one)?)?);
+            rest = more;
+        }
     }
     all
 }
 
+fn is_of_number(byte: &u8) -> bool {
+    byte.is_ascii_digit() || *byte == b'.'
+}
+
 /// One number with its unit.
 fn part(word: &[u8]) -> Option<Ns> {
-    let digits = word
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit() || **byte == b'.')
-        .count();
+    let digits = word.iter().take_while(|byte| is_of_number(byte)).count();
     let (number, unit) = word.split_at(digits);
     let unit_ns: Ns = match unit {
         b"us" | b"\xc2\xb5s" | b"\xce\xbcs" => 1_000,
@@ -43,6 +53,7 @@ mod tests {
     #[test]
     fn lengths() {
         assert_eq!(parse(b"1min 45.121s"), Some(105_121_000_000));
+        assert_eq!(parse(b"1min45.121s"), Some(105_121_000_000));
         assert_eq!(parse(b"288ms"), Some(288_000_000));
         assert_eq!(parse(b"512us"), Some(512_000));
         assert_eq!(parse(b"2h 3min"), Some(7_380_000_000_000));

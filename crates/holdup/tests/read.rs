@@ -317,7 +317,7 @@ fn what_is_no_text_of_a_known_format_is_said_in_a_sentence() {
     assert_eq!(told["account"].as_array().map(Vec::len), Some(0), "{told}");
     let shown = lossy(&read(&["for\x1b[31m\nyou"], path).stdout);
     assert!(
-        shown.contains("Nothing: no failure and no length of time is stated in"),
+        shown.contains("No failure and no length of time is stated in words in"),
         "{shown}"
     );
     assert!(!shown.contains("\x1b[31m"), "{shown:?}");

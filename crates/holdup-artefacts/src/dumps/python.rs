@@ -75,7 +75,10 @@ pub(super) fn of(thread: &SeenThread, frames: &[&str]) -> Doing {
 
 fn known(frame: &str) -> Option<Doing> {
     let (name, file) = parts(frame);
-    let of = |(function, path, _): &&(&str, &str, Doing)| *function == name && file.contains(path);
+    // Some dumps have a path's last part alone.
+    let of = |(function, path, _): &&(&str, &str, Doing)| {
+        *function == name && (file.contains(path) || path.rsplit('/').next() == Some(file))
+    };
     WAITS.iter().find(of).map(|(.., doing)| *doing)
 }
 
@@ -95,6 +98,10 @@ pub(super) fn of_library(frame: &str) -> bool {
 /// Files of the standard library in whose functions threads begin and wait, as py-spy shortens their paths.
 const SHORTENED: &[&str] = &[
     "threading.py",
+    "thread.py",
+    "_base.py",
+    "base_events.py",
+    "popen_fork.py",
     "queue.py",
     "socket.py",
     "ssl.py",
@@ -146,6 +153,22 @@ mod tests {
         assert_eq!(doing(State::Waiting, &pays), Doing::WaitsUnknown);
         assert_eq!(doing(State::Unknown, &pays), Doing::Unknown);
         assert_eq!(doing(State::Runnable, &pays), Doing::Runs);
+    }
+
+    #[test]
+    fn paths_may_be_shortened_to_their_last_part() {
+        let result = [
+            "wait(threading.py:295)",
+            "result(_base.py:427)",
+            "snapshot(app.py:25)",
+        ];
+        assert_eq!(doing(State::Waiting, &result), Doing::WaitsForTask);
+        let worker = [
+            "wait(threading.py:295)",
+            "get(queue.py:164)",
+            "_worker(thread.py:67)",
+        ];
+        assert_eq!(doing(State::Waiting, &worker), Doing::Idle);
     }
 
     #[test]

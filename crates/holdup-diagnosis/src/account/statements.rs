@@ -1,7 +1,7 @@
 //! What lines of text state, gravest and longest first.
 
 use super::{Rank, Ranked};
-use holdup_evidence::observed::{Statement, StatementKind};
+use holdup_evidence::observed::{Snapshot, SnapshotKind, Statement, StatementKind};
 use holdup_evidence::units::duration;
 use holdup_evidence::{Ns, Observed};
 use std::cmp::Reverse;
@@ -25,7 +25,12 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     };
     statements.sort_by_cached_key(|one| order(one));
     all.extend(statements.into_iter().take(MAX_STATEMENTS).map(|one| {
-        let mut ranked = Ranked::new(rank(one.kind), &one.text, sentence(one), (observed, &one.quote));
+        let mut ranked = Ranked::new(
+            rank_beside(observed, one),
+            &one.text,
+            sentence(one),
+            (observed, &one.quote),
+        );
         ranked.line.ns = one.ns;
         if let Some(share) = one.share {
             ranked = ranked.share(share);
@@ -62,6 +67,17 @@ fn things(text: &str) -> usize {
         sign && word.chars().filter(char::is_ascii_alphanumeric).count() > 2
     };
     text.split_whitespace().filter(named).take(MAX_THINGS).count()
+}
+
+/// How a statement ranks. Words around a dump of stacks are of whoever copied it: the dump itself says more.
+fn rank_beside(observed: &Observed, one: &Statement) -> Rank {
+    let dump = |snapshot: &Snapshot| {
+        snapshot.kind != SnapshotKind::Kernel && snapshot.quote.source == one.quote.source
+    };
+    match rank(one.kind) {
+        Rank::Waits | Rank::Failed if observed.snapshots.iter().any(dump) => Rank::Warned,
+        rank => rank,
+    }
 }
 
 fn rank(kind: StatementKind) -> Rank {

@@ -173,7 +173,7 @@ fn add_locks(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
     }
     let alone = unheld.into_iter().max_by_key(|(_, waiters)| waiters.len());
     if let Some((_, waiters)) = alone
-        && let Some(first) = waiters.first().and_then(|at| dump.threads.get(*at))
+        && let Some(first) = longest(&dump.threads, &waiters)
     {
         let lock = first.thread.waits_for.as_ref().map(lock_name).unwrap_or_default();
         let who = match waiters.len() {
@@ -192,10 +192,22 @@ fn add_locks(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
     }
 }
 
-/// For how long the one of them that has waited longest does so, where the runtime tells.
+/// The one of them that has waited longest; the first where nothing tells.
+fn longest<'a, 'b>(threads: &'a [DumpThread<'b>], of: &[usize]) -> Option<&'a DumpThread<'b>> {
+    let of = of.iter().rev().filter_map(|at| threads.get(*at));
+    of.max_by_key(|seen| seen.thread.waited)
+}
+
+/// For how long they wait, from the shortest to the longest, where the runtime tells.
 fn waited(threads: &[DumpThread<'_>], of: &[usize]) -> String {
-    let longest = of.iter().filter_map(|at| threads.get(*at)?.thread.waited).max();
-    longest.map_or_else(String::new, |ns| format!(" for at least {}", duration(ns)))
+    let each = || of.iter().filter_map(|at| threads.get(*at)?.thread.waited);
+    match each().min().zip(each().max()) {
+        None => String::new(),
+        Some((shortest, longest)) if shortest == longest => format!(" for at least {}", duration(longest)),
+        Some((shortest, longest)) => {
+            format!(" for at least {} to {}", duration(shortest), duration(longest))
+        }
+    }
 }
 
 /// Threads that wait for locks of which the dump does not tell which: how many of all, where, and whether anything else goes on.

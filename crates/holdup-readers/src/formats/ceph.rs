@@ -5,6 +5,7 @@
 
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::{Out, text_of};
+use crate::prompt::{self, Prompt};
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
@@ -134,10 +135,13 @@ fn check(line: &str) -> Option<&str> {
 /// The longest wait that is believed, seconds: ten years.
 const MOST_SECONDS: f64 = 3e8;
 
-/// How long requests have been blocked at least, seconds: `1 ops are blocked > 1048.58 sec on osd.2`.
+/// How long requests have been blocked at least, seconds: `1 ops are blocked > 1048.58 sec on osd.2`, `17 slow metadata IOs are blocked
+/// > 30 secs, oldest blocked for 3065 secs`, `256 slow ops, oldest one blocked for 3285 sec, osd.29 has slow ops`.
 fn blocked(text: &str) -> Option<f64> {
-    let (count, rest) = text.split_once(" ops are blocked > ")?;
-    count.parse::<u64>().ok()?;
+    let rest = match text.split_once(" ops are blocked > ") {
+        Some((count, rest)) => count.parse::<u64>().ok().map(|_| rest)?,
+        None => text.split_once("oldest ")?.1.split_once("blocked for ")?.1,
+    };
     let seconds: f64 = rest.split(' ').next()?.parse().ok()?;
     (0.0..MOST_SECONDS).contains(&seconds).then_some(seconds)
 }
@@ -150,7 +154,9 @@ struct Reader {
     details: usize,
     /// Which section of the status it is in.
     section: Section,
-    /// The longest that a request has been blocked, and by whom, of the details before Luminous.
+    /// Whether an empty line came since the last check.
+    apart: bool,
+    /// The longest that a request has been blocked, and by whom.
     blocked: Option<(f64, String, Quote)>,
 }
 
@@ -168,8 +174,32 @@ impl Reader {
     fn tell(&mut self, text: &str) {
         let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text: String = text.chars().take(PART).collect();
+        if text.starts_with("```") || !matches!(prompt::of(text.as_bytes()), Prompt::No) {
+            return;
+        }
         if self.parts.len() < PARTS && !text.is_empty() && !self.parts.contains(&text) {
             self.parts.push(text);
+        }
+    }
+}
+
+impl Reader {
+    /// Keeps what says how long requests have been blocked; whether it does.
+    fn waits(&mut self, text: &str, out: &Out<'_>) -> bool {
+        let Some(seconds) = blocked(text) else {
+            return false;
+        };
+        let longest = self.blocked.as_ref().map(|(longest, ..)| *longest);
+        // Of equally long ones the last says which daemon it is.
+        if longest.is_none_or(|longest| seconds >= longest) {
+            self.blocked = Some((seconds, text.chars().take(PART).collect(), out.here()));
+        }
+        true
+    }
+
+    fn wait_or_tell(&mut self, text: &str, out: &Out<'_>) {
+        if !self.waits(text, out) {
+            self.tell(text);
         }
     }
 }
@@ -179,6 +209,7 @@ impl LineReader for Reader {
         let text = text_of(line);
         let text = text.trim();
         if text.is_empty() {
+            self.apart = true;
             return Understood::Ignorable;
         }
         let value = health_of(text);
@@ -189,8 +220,11 @@ impl LineReader for Reader {
             }
             let (word, rest) = value.split_once(' ').unwrap_or((value, ""));
             self.health = Some((word.chars().take(PART).collect(), out.here()));
-            self.tell(rest);
+            for piece in rest.split("; ") {
+                self.wait_or_tell(piece, out);
+            }
             self.section = Section::Checks;
+            self.apart = false;
             return Understood::Evidence;
         }
         if let Some(check) = check(text) {
@@ -198,9 +232,12 @@ impl LineReader for Reader {
             self.section = Section::Checks;
             let said = check.split_once(": ").map_or(check, |(_, said)| said);
             // The first line has the words of each check already.
-            if !self.parts.iter().any(|part| part.contains(said)) {
-                self.tell(check);
+            let told = |part: &String| part.contains(said);
+            let of_wait = self.blocked.as_ref().is_some_and(|(_, who, _)| told(who));
+            if !of_wait && !self.parts.iter().any(told) {
+                self.wait_or_tell(check, out);
             }
+            self.apart = false;
             return Understood::Evidence;
         }
         if text.starts_with("(MUTED)") {
@@ -233,17 +270,16 @@ impl LineReader for Reader {
             self.section = Section::Other;
             return Understood::Evidence;
         }
-        if let Some(seconds) = blocked(text) {
-            let here = out.here();
-            // Of equally long ones the last says which daemon it is.
-            if self
-                .blocked
-                .as_ref()
-                .is_none_or(|(longest, ..)| seconds >= *longest)
-            {
-                self.blocked = Some((seconds, text.chars().take(PART).collect(), here));
-            }
+        if self.waits(text, out) {
             return Understood::Evidence;
+        }
+        // Behind an empty line somebody may go on in words of his own.
+        if self.apart
+            && self.section == Section::Checks
+            && !line.starts_with(b" ")
+            && !line.starts_with(b"\t")
+        {
+            return Understood::No;
         }
         match self.section {
             Section::Checks if self.health.is_some() => {
@@ -324,6 +360,23 @@ mod tests {
         );
         assert_eq!(reading.observed.statements, []);
         assert_eq!(reading.observed.sources[0].format, "ceph-health");
+    }
+
+    #[test]
+    fn what_has_been_blocked_longest_is_first_and_prose_behind_it_is_none_of_it() {
+        let text = "HEALTH_WARN 1 clients failing to respond to capability release; 40 slow ops, oldest one blocked for 812 sec, osd.5 has slow ops\n\
+            [WRN] MDS_SLOW_METADATA_IO: 1 MDSs report slow metadata IOs\n    mds.a(mds.0): 17 slow metadata IOs are blocked > 30 secs, \
+            oldest blocked for 300 secs\n\nThe disk is well, I think.\n";
+        let reading = read_text("c", text.as_bytes());
+        let one = &reading.observed.statements[0];
+        assert_eq!(
+            (one.ns, one.text.as_str()),
+            (
+                Some(812_000_000_000),
+                "HEALTH_WARN: 40 slow ops, oldest one blocked for 812 sec, osd.5 has slow ops; 1 clients failing to respond to \
+                capability release; MDS_SLOW_METADATA_IO: 1 MDSs report slow metadata IOs"
+            )
+        );
     }
 
     #[test]

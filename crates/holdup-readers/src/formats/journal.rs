@@ -103,6 +103,15 @@ impl Entry<'_> {
     }
 }
 
+/// Who wrote an entry, and its message.
+pub(crate) fn message(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    // Most lines of other texts end the look here.
+    let first = line.first()?;
+    (first.is_ascii_alphanumeric() || *first == b'<').then_some(())?;
+    let entry = entry(line)?;
+    Some((entry.program, entry.message))
+}
+
 fn entry(line: &[u8]) -> Option<Entry<'_>> {
     let (line, version) = after_priority(line);
     let (mut stamp, text) = stamp::leading(line)?;

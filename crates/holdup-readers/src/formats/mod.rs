@@ -20,6 +20,7 @@ mod lsblk_pairs;
 mod mounts;
 mod net_counters;
 mod nfsiostat;
+mod perf_sched;
 mod probes;
 mod proc_task;
 pub(crate) mod profiles;
@@ -41,6 +42,7 @@ mod top;
 mod uptime;
 mod vmstat;
 
+pub(crate) use journal::{Writer, message as journal_message};
 pub(crate) use timed_log::{FORMAT as LOG, Stamps};
 
 use crate::format::Format;
@@ -92,7 +94,9 @@ pub static ALL: &[&Format] = &[
     &nfsiostat::FORMAT,
     &net_counters::NSTAT,
     &jvm_log::openj9::FORMAT,
+    &profiles::off_cpu::FORMAT,
     &profiles::perf_report::FORMAT,
+    &perf_sched::FORMAT,
     &profiles::perf_script::FORMAT,
     &strace_log::perf_trace::FORMAT,
     &sysstat::PIDSTAT,

@@ -127,6 +127,10 @@ fn is_memory(metric: Metric) -> bool {
 /// The two lines above a table.
 fn is_group_line(line: &[u8]) -> bool {
     let line = line.trim_ascii();
+    // With its own column of times in front.
+    if line.starts_with(b"--") && memchr::memmem::find(line, b"procs").is_some() {
+        return true;
+    }
     let dashes = || line.windows(2).any(|two| two == b"--") || line.windows(3).any(|blanks| blanks == b"   ");
     (line.starts_with(b"procs") || line.starts_with(b"--procs") || line.starts_with(b"disk-")) && dashes()
 }
@@ -191,6 +195,10 @@ impl Reader {
         };
         let mut values = [0.0; MOST];
         let mut fields = words(line);
+        // Some collectors put the time in front of each row.
+        if words(line).next().is_some_and(|first| first.contains(&b':')) {
+            fields.next();
+        }
         let width = columns.metrics.len().min(MOST);
         for value in values.iter_mut().take(width) {
             match fields.next().and_then(decimal).filter(|value| *value >= 0.0) {

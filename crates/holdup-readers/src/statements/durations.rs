@@ -53,6 +53,8 @@ const NO_LENGTHS: &[&str] = &[
     "minimum",
     "min_",
     "uptime",
+    // Of a table of what runs: `Up 4 minutes`.
+    "  up ",
     "rate",
     "resolution",
     "frequency",
@@ -98,6 +100,9 @@ static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 /// The longest length of a line. Where a wait was given up, its limit is how long it was.
 pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
     let mut longest: Option<Length> = None;
+    if is_setting(line) {
+        return None;
+    }
     let mut at = 0;
     while let Some(digit) = line
         .get(at..)
@@ -139,6 +144,17 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
         }
     }
     longest
+}
+
+/// `kernel.sched_latency_ns = 24000000`: what is set, and nothing that happened.
+fn is_setting(line: &[u8]) -> bool {
+    let mut words = crate::numbers::words(line);
+    let (Some(name), Some(b"="), Some(value), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return false;
+    };
+    name.contains(&b'.') && value.iter().all(u8::is_ascii_digit)
 }
 
 /// Digits of a number; of most that a log has the value is never asked for.

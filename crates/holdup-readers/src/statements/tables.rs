@@ -67,8 +67,9 @@ const BAD: [(&str, StatementKind); 24] = [
 ];
 
 /// Names of columns that are numbers of things and no sizes.
-const IDENTIFIERS: [&str; 14] = [
+const IDENTIFIERS: [&str; 20] = [
     "pid", "tid", "ppid", "uid", "gid", "id", "port", "time", "date", "age", "prio", "pri", "ni", "ip",
+    "created", "started", "updated", "uptime", "since", "ports",
 ];
 
 /// Shares of which much is good.
@@ -491,13 +492,17 @@ impl Table {
 
 impl Column {
     fn is_state(&self) -> bool {
-        STATES.iter().any(|state| self.name.eq_ignore_ascii_case(state))
+        // `LOCK_STATUS` is one as `STATUS` is.
+        let name = self.name.rsplit(['_', ' ']).next().unwrap_or_default();
+        STATES.iter().any(|state| name.eq_ignore_ascii_case(state))
     }
 
     fn is_identifier(&self) -> bool {
-        IDENTIFIERS
-            .iter()
-            .any(|name| self.name.eq_ignore_ascii_case(name))
+        let of_name = self.name.to_ascii_lowercase();
+        // `OWNER_THREAD_ID`, and the address of something.
+        of_name.ends_with("_id")
+            || of_name.ends_with("_begin")
+            || IDENTIFIERS.iter().any(|name| of_name == *name)
     }
 
     /// Whether much of it is a load.

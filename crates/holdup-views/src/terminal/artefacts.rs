@@ -162,7 +162,12 @@ fn nothing_judged(report: &Report) -> String {
     let read = counted(lines, "line", "lines");
     let known = match formats.as_slice() {
         [] | [TEXT] => {
-            return format!("Nothing: no failure and no length of time is stated in {read} of text.");
+            // Figures may stand in lines that nothing here judges: then that is what there is to say.
+            let unread = match missed {
+                0 => String::new(),
+                missed => format!(" Not judged: {missed} of them, which are of no format that is known."),
+            };
+            return format!("No failure and no length of time is stated in words in {read} of text.{unread}");
         }
         [known] => (*known).to_owned(),
         several => format!("{} formats", several.len()),

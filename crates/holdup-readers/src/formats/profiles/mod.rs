@@ -6,6 +6,7 @@
 pub(crate) mod collapsed;
 pub(super) mod jfr;
 pub(super) mod jfr_print;
+pub(super) mod off_cpu;
 pub(super) mod perf_report;
 pub(super) mod perf_script;
 pub(super) mod pprof;

@@ -193,6 +193,7 @@ fn lock(arguments: &[u8]) -> Option<LockRef> {
 
 /// The header of a thread: `Thread 10 (Thread 0x7f60c64d76c0 (LWP 7736) "worker"):`, `Thread 1 (process 12):`, `TID 7736:`.
 fn thread(line: &[u8]) -> Option<SeenThread> {
+    let line = line.trim_ascii_end();
     if let Some(rest) = line.strip_prefix(b"TID ") {
         let (tid, rest) = number(rest)?;
         return (rest == b":").then(|| SeenThread {

@@ -66,9 +66,13 @@ mod tests {
 
     #[test]
     fn rows_are_spans_and_rubbish_is_counted() {
+        // As far as an empty line it is what it looks like.
         let text = "     1min 30.123s dev-sdb1.device\n           2.5s x.service\n\0\n99s\n5 x.service\n 300ms y.mount\n 1";
         let reading = read_text("b", text.as_bytes());
-        let spans = &reading.observed.spans;
+        assert_eq!(reading.observed.spans.len(), 3);
+        assert_eq!(reading.accounts[0].not_understood, 3);
+        let text = "     2.5s x.service\nrubbish\n99s\n5 x.service\n 300ms y.mount\n 1";
+        let spans = read_text("b", text.as_bytes()).observed.spans;
         assert!(spans.is_empty(), "half of its beginning is rubbish: {spans:?}");
         let text = "     1min 30.123s dev-sdb1.device\n           2.5s x.service\n 300ms y.mount\n 1";
         let reading = read_text("b", text.as_bytes());

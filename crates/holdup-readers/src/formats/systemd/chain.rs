@@ -194,8 +194,17 @@ fn tell(unit: &Unit, last: Option<&Unit>, out: &mut Out<'_>) {
 fn unit(line: &[u8]) -> Option<(usize, &[u8], Times)> {
     let (depth, rest) = branch(line);
     let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
-    let name = rest.get(..end).filter(|name| is_unit(name))?;
-    let rest = rest.get(end..)?.trim_ascii();
+    let (name, rest) = rest.split_at_checked(end)?;
+    let (name, rest) = match is_unit(name) {
+        true => (name, rest.trim_ascii()),
+        // A copy may have lost its blanks: a name can have an `@` of its own, but no time behind it.
+        false => {
+            let whole = rest.trim_ascii().is_empty().then_some(name)?;
+            let at = memchr::memrchr(b'@', whole)?;
+            let (name, rest) = whole.split_at_checked(at).filter(|(name, _)| is_unit(name))?;
+            (name, rest)
+        }
+    };
     let mut halves = rest.splitn(2, |byte| *byte == b'+');
     let at = match halves.next()?.trim_ascii_end() {
         b"" => None,
@@ -275,6 +284,23 @@ multi-user.target @1min 40.100s
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_copy_without_blanks_is_read() {
+        let text: String = CHAIN
+            .lines()
+            .map(|line| format!("{}\n", line.replace(' ', "")))
+            .collect();
+        assert_eq!(holes(&read_text("c", text.as_bytes())), [("web.service", 90_500)]);
+        let reading = read_text(
+            "c",
+            b"a.target@3s\n\xe2\x94\x94\xe2\x94\x80getty@tty1.service@1.5s+16.994s\n",
+        );
+        assert_eq!(
+            reading.observed.spans[1].name, "getty@tty1.service",
+            "{reading:?}"
+        );
     }
 
     #[test]

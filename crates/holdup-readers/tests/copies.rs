@@ -1,0 +1,147 @@
+//! What copying does to an output does not change what is read of it: a sample of each format, damaged in each way.
+
+use holdup_readers::read_text;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a sample: a larger one shows nothing more.
+const LARGEST: u64 = 12 << 10;
+
+/// Formats that are documents, or the lines of any program: what stands in front of those may be theirs. A line of bare numbers
+/// (`loadavg`) is known by the command in front of it alone.
+const OTHERS: &[&str] = &[
+    "collapsed",
+    "dmesg-json",
+    "jfr-print",
+    "journal",
+    "journal-json",
+    "loadavg",
+    "log",
+    "lsblk",
+    "pprof",
+    "seeds.toml",
+    "sysstat-json",
+    "systemd-plot",
+    "text",
+    "thread-dump-json",
+    "kernel-files",
+    "time",
+    "uname",
+];
+
+/// What is done to a text.
+type Damage = (&'static str, fn(&str) -> String);
+
+fn in_front(text: &str, front: &str) -> String {
+    text.lines().map(|line| format!("{front}{line}\n")).collect()
+}
+
+const DAMAGES: &[Damage] = &[
+    ("no-break spaces", |text| text.replace(' ', "\u{a0}")),
+    ("quotation", |text| in_front(text, "> ")),
+    ("fence", |text| {
+        format!("Here is what I got:\n\n```\n{text}\n```\n\nAny idea?\n")
+    }),
+    ("fence with a language", |text| {
+        format!("```console\n{text}\n```\n")
+    }),
+    ("prompts", |text| {
+        format!("root@box:~# true\n{text}\nroot@box:~# \n")
+    }),
+    ("colours", |text| {
+        text.lines()
+            .map(|line| format!("\u{1b}[32m{line}\u{1b}[0m\n"))
+            .collect()
+    }),
+    ("ends of lines", |text| text.replace('\n', "\r\n")),
+    ("container", |text| {
+        in_front(text, "2026-03-03T10:00:00.123456789Z ")
+    }),
+    ("pod", |text| {
+        in_front(text, "2026-03-03T10:00:00.123456789Z stdout F ")
+    }),
+    ("composed", |text| in_front(text, "app-1  | ")),
+    ("journal", |text| in_front(text, "Mar 03 10:00:00 box app[812]: ")),
+    ("of a host", |text| in_front(text, "node008: ")),
+    ("more text around", |text| {
+        format!(
+            "Hello,\n\nwe see this since the update:\n\n{text}\n\nThe same on another machine.\n\n-- \nRegards\n"
+        )
+    }),
+    ("left out", |text| format!("[...]\n{text}\n[...]\n")),
+    ("indented", |text| in_front(text, "    ")),
+    ("blanks at the ends", |text| {
+        text.lines().map(|line| format!("{line}  \n")).collect()
+    }),
+];
+
+/// How much was read: figures, spans, threads, calls, samples, devices, sockets and file systems.
+fn read(text: &str) -> [u64; 7] {
+    let observed = read_text("sample", text.as_bytes()).observed;
+    let threads = observed.snapshots.iter().map(|one| one.threads.len() as u64);
+    [
+        observed.series.iter().map(|series| series.count).sum(),
+        observed.spans.len() as u64,
+        threads.sum(),
+        observed.calls.len() as u64,
+        observed.samples.len() as u64,
+        observed.devices.len() as u64,
+        observed.file_systems.len() as u64,
+    ]
+}
+
+/// The smallest sample of a format, as text; one that the tool itself wrote, where there is one.
+fn sample(folder: &Path) -> Option<(PathBuf, String)> {
+    let mut files: Vec<(bool, u64, PathBuf)> = fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let size = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
+            let about = fs::read_to_string(format!("{}.toml", path.display())).ok()?;
+            let captured = about.starts_with("kind = \"captured\"");
+            (size <= LARGEST).then_some((!captured, size, path))
+        })
+        .collect();
+    files.sort();
+    files.into_iter().find_map(|(_, _, path)| {
+        let text = fs::read_to_string(&path).ok()?;
+        (text.lines().count() > 2 && !text.contains('\u{1b}') && read(&text) != [0; 7])
+            .then_some((path, text))
+    })
+}
+
+#[test]
+fn damage_of_a_copy_does_not_change_what_is_read() {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../holdup/tests/samples");
+    let mut folders: Vec<PathBuf> = fs::read_dir(samples)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    folders.sort();
+    let mut changed = Vec::new();
+    let mut kept = 0;
+    for folder in folders {
+        let format = folder.file_name().unwrap().to_string_lossy().into_owned();
+        if OTHERS.contains(&format.as_str()) {
+            continue;
+        }
+        let Some((path, text)) = sample(&folder) else {
+            continue;
+        };
+        let text = text.trim_end();
+        let whole = read(text);
+        for (name, damage) in DAMAGES {
+            match read(&damage(text)) == whole {
+                true => kept += 1,
+                false => changed.push(format!("{} {name}", path.display())),
+            }
+        }
+    }
+    assert!(kept > 500, "{kept}");
+    assert!(
+        changed.is_empty(),
+        "{} of {}: {changed:#?}",
+        changed.len(),
+        changed.len() + kept
+    );
+}
