@@ -23,7 +23,19 @@ pub(crate) struct Headline {
     pub(crate) is_first_finding: bool,
 }
 
-/// The headline of a report.
+impl Headline {
+    /// That of a finding, whose title has its size.
+    pub(crate) fn of(finding: &Finding) -> Headline {
+        Headline {
+            sentence: finding.title.clone(),
+            size: None,
+            severity: Some(finding.severity),
+            is_first_finding: true,
+        }
+    }
+}
+
+/// The headline of a report of what was watched.
 pub(crate) fn headline(report: &Report) -> Headline {
     let without_finding = |sentence: String, severity: Option<Severity>| Headline {
         sentence,
@@ -36,10 +48,8 @@ pub(crate) fn headline(report: &Report) -> Headline {
     }
     match report.findings.first() {
         Some(first) if !says_nothing_found(report) => Headline {
-            sentence: first.title.clone(),
             size: size(report, first),
-            severity: Some(first.severity),
-            is_first_finding: true,
+            ..Headline::of(first)
         },
         _ => without_finding(nothing_found_words(report), None),
     }

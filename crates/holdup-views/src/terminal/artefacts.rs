@@ -6,6 +6,7 @@
 use super::entry::{self, Depth};
 use super::picture::picture;
 use super::{finding, margins};
+use crate::headline::Headline;
 use crate::sheet::{Paint, Row, Sheet};
 use crate::units::counted;
 use holdup_model::finding::Severity;
@@ -30,11 +31,15 @@ const TEXT: &str = "text";
 /// Writes it.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     let style = *sheet.style();
+    let trouble = report.findings.iter().any(|one| one.severity > Severity::Note);
+    let headline = report.findings.first().filter(|_| trouble && !style.quiet);
+    if let Some(first) = headline {
+        margins::headline(sheet, &Headline::of(first));
+    }
     if !style.quiet {
-        header(sheet, report);
+        header(sheet, report, headline.is_some());
         sheet.blank();
     }
-    let trouble = report.findings.iter().any(|one| one.severity > Severity::Note);
     if !trouble {
         nothing_wrong(sheet, report);
         sheet.blank();
@@ -49,13 +54,17 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
         sheet.blank();
     }
     let mut notes = 0;
-    for one in &report.findings {
+    for (at, one) in report.findings.iter().enumerate() {
+        let title = match headline.is_some() && at == 0 {
+            true => finding::Title::IsHeadline,
+            false => finding::Title::Here,
+        };
         let note = one.severity == Severity::Note;
         notes += usize::from(note);
         if style.quiet || note && (trouble || notes > NOTES) && !style.verbose {
-            finding::title(sheet, one, finding::Title::Here);
+            finding::title(sheet, one, title);
         } else {
-            finding::write(sheet, one, finding::Title::Here, report.subject.wall_ns, true);
+            finding::write(sheet, one, title, report.subject.wall_ns, true);
             sheet.blank();
         }
     }
@@ -73,13 +82,16 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     }
 }
 
-/// ` holdup   iostat.log   dump.txt`.
-pub(super) fn header(sheet: &mut Sheet, report: &Report) {
+/// ` holdup   iostat.log   dump.txt`; without the tool's name where a headline is before it.
+pub(super) fn header(sheet: &mut Sheet, report: &Report, below_headline: bool) {
     let names = report.subject.command.iter();
     let body = names
         .map(|name| sheet.name(name).after(3).paint(Paint::Bold))
         .collect();
-    let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
+    let lead = match below_headline {
+        true => vec![],
+        false => vec![sheet.name(" holdup").paint(Paint::Dim)],
+    };
     sheet.row(Row {
         lead,
         indent: HEADER,

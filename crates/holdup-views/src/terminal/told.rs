@@ -85,7 +85,7 @@ pub(crate) fn told(report: &Report) -> Told {
         comparison::sentences(&mut sheet, one);
         told.verdict = sheet.take_said();
     } else if report.subject.kind == SubjectKind::Read {
-        artefacts::header(&mut sheet, report);
+        artefacts::header(&mut sheet, report, false);
         told.header = sheet.take_said();
         if !report.findings.iter().any(|one| one.severity > Severity::Note) {
             artefacts::nothing_wrong(&mut sheet, report);
