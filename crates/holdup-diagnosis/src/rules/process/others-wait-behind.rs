@@ -105,7 +105,6 @@ fn titled(run: &Run<'_>) -> Vec<Titled> {
             tid: one.pid,
             process: one.process.clone(),
             thread: one.process.clone(),
-            ..ThreadName::default()
         },
         server: one.server,
         state: one.state,

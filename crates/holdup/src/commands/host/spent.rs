@@ -24,6 +24,9 @@ struct Seen {
     turn: u32,
 }
 
+/// Ticks of a program, its processes, and the one of them with most: ticks and id.
+type Sum = (u64, u32, (u64, u32));
+
 /// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Spent {
@@ -76,7 +79,7 @@ impl Spent {
 
     /// Ticks by program; `own` says which processes are holdup's.
     pub(super) fn by_program(&self, own: impl Fn(u32) -> bool) -> Vec<Use> {
-        let mut programs: BTreeMap<(&str, i32), (u64, u32, (u64, u32))> = BTreeMap::new();
+        let mut programs: BTreeMap<(&str, i32), Sum> = BTreeMap::new();
         let mut own_ones: HashSet<u32> = HashSet::new();
         for seen in self.seen.values() {
             let ticks = seen.last.ticks.saturating_sub(seen.first.ticks);
