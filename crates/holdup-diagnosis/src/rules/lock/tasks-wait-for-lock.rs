@@ -52,11 +52,7 @@ fn has_it(run: &Run<'_>, tasks: &[&Task]) -> Evidence {
         }
         None => {
             let candidates = candidates(&run.attributed.tasks, tasks);
-            let named: Vec<String> = candidates
-                .iter()
-                .take(tasks::MAX_PLACES)
-                .map(doing)
-                .collect();
+            let named: Vec<String> = candidates.iter().take(tasks::MAX_PLACES).map(doing).collect();
             match named.as_slice() {
                 [] => Evidence::new(
                     "who has the lock is not known: the runtime does not note it",
