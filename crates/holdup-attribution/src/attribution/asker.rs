@@ -230,9 +230,7 @@ pub(super) fn place(stack: &[Frame]) -> Option<Frame> {
         let symbol = frame.symbol.as_deref().unwrap_or_default();
         match frame.language {
             Language::Java => java::bare(symbol) == asker,
-            _ => {
-                symbol == asker && frame.module == asking.module || symbol == asker && asking.module.is_none()
-            }
+            _ => symbol == asker && (asking.module.is_none() || frame.module == asking.module),
         }
     };
     let frame = stack.iter().find(is).filter(|frame| frame.file.is_some())?;
