@@ -29,6 +29,10 @@ const ALLOWED: &[(&str, &str)] = &[
         "functions of the C library, as profiles show them",
     ),
     (
+        "src/classify/java.rs",
+        "methods of Java's runtime, whose native parts are called like some calls",
+    ),
+    (
         "src/attribution/asker.rs",
         "functions of the C library, in which threads start",
     ),

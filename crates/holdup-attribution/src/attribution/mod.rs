@@ -55,6 +55,7 @@ mod pieces;
 mod queueing;
 mod requests;
 mod retold;
+mod row_names;
 mod rows;
 mod run_path;
 mod runtime_tasks;

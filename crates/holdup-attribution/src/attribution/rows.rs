@@ -10,19 +10,20 @@ use super::estimates;
 use super::ledger::{Ledger, Owner};
 use super::object_cache::ObjectCache;
 use super::pace::Rhythm;
+use super::row_names::{name_function, name_interrupts};
 use super::site::{Site, StackTally};
 use super::spins::spinning;
 use super::task_table::{NameId, TaskTable};
 use super::timeline::Origin;
 use super::what::{Role, Whats};
 use super::{ByUserStack, OfRuntime};
-use holdup_evidence::{Cause, Frame, INTERRUPTS, Ns, SystemFacts, UserStackId};
+use holdup_evidence::{Cause, Frame, Ns, SystemFacts, UserStackId};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::JudgedBy;
 use holdup_model::attributed::{
-    Asker, AttributedWait, How, HowKnown, InterruptTime, Link, Pace, Resource, ResourceKind, Spin,
-    StopSignal, Tally, ThreadName,
+    Asker, AttributedWait, How, HowKnown, Link, Pace, Resource, ResourceKind, Spin, StopSignal, Tally,
+    ThreadName,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -550,34 +551,6 @@ fn count_waits(path: &mut BTreeMap<Cause, Tally>, count: u64, rows: &[Attributed
     let weights: Vec<Ns> = rows.iter().map(|row| row.path_ns).collect();
     for (row, count) in rows.iter().zip(apportion(count, &weights)) {
         path.entry(row.cause).or_default().count += count;
-    }
-}
-
-/// What a program's own code is about is the function; without one, the program.
-fn name_function(row: &mut AttributedWait) {
-    if row.cause != Cause::CpuUser {
-        return;
-    }
-    let spin = row.resource.detail.spins.clone();
-    let asker = row.asker.frame.as_deref().or(row.asker.module.as_deref());
-    let name = spin.as_ref().map(Spin::id).or(asker);
-    let resource = Resource::named(ResourceKind::Name, name.unwrap_or(&row.asker.name.process));
-    row.resource = resource.with(|facts| {
-        facts.spins = spin;
-        facts.module.clone_from(&row.asker.module);
-    });
-}
-
-/// What interrupted is the kind that took the most; each kind with its length.
-fn name_interrupts(row: &mut AttributedWait, ledger: &Ledger) {
-    let mut kinds: Vec<(&str, Ns)> = INTERRUPTS.into_iter().zip(ledger.interrupts).collect();
-    kinds.retain(|(_, ns)| *ns > 0);
-    kinds.sort_by_key(|(_, ns)| Reverse(*ns));
-    let name = kinds.first().map_or("interrupts", |(kind, _)| kind);
-    row.resource = Resource::named(ResourceKind::Kernel, name);
-    let facts = row.resource.detail.interrupts_mut();
-    for (fact, ns) in facts.into_iter().zip(ledger.interrupts) {
-        *fact = (ns > 0).then_some(InterruptTime(ns));
     }
 }
 
