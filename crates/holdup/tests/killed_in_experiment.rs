@@ -22,8 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is killed.
 const TURNS: usize = 12;
 
-/// Each run changes the directory and leaves a process behind.
-const CMD: &str = r#"echo more >>"$0/queue/file"; sync "$0/queue/file"; sleep 1000 &"#;
+/// Each run changes the directory and leaves a process behind. A single sync may be over before anybody has waited for it, on a disk that is fast
+/// beside a CPU that is not, and then there is nothing to take away: so there are some.
+const CMD: &str = r#"echo more >>"$0/queue/file"
+for each in 1 2 3 4 5 6 7 8; do echo "$each" >>"$0/log"; sync "$0/log"; done
+sleep 1000 &"#;
 
 /// What holdup says goes here, for a test that fails.
 const SAID: &str = "said";
