@@ -66,7 +66,7 @@ fn crowd(base: &Value, threads: u64, pieces: u64) -> Value {
     let wait = base["waits"][0].clone();
     let name = |at: u64| format!("worker-{}", at % threads);
     let mut waits = Vec::new();
-    let mut pieces = Vec::new();
+    let mut drawn = Vec::new();
     let mut tasks = Vec::new();
     let mut all_threads = Vec::new();
     let mut rest = Vec::new();
@@ -83,7 +83,7 @@ fn crowd(base: &Value, threads: u64, pieces: u64) -> Value {
                 // The first three causes of a thread are its rows among the waits.
                 one["wait"] = (at * 3 + cause).into();
             }
-            pieces.push(one);
+            drawn.push(one);
         }
         let share = |cause: &str| json!({"cause": cause, "ns": wall / 5, "share": 0.2, "count": each, "max_ns": slot, "open": false});
         all_threads.push(
@@ -124,7 +124,7 @@ fn crowd(base: &Value, threads: u64, pieces: u64) -> Value {
     report["waits"] = waits.into();
     report["causes"] = CAUSES.map(cause).to_vec().into();
     report["windows"] = (0..WINDOWS).map(window).collect::<Vec<_>>().into();
-    report["timeline"] = json!({"tasks": tasks, "pieces": pieces, "rest": rest, "left_out": 12});
+    report["timeline"] = json!({"tasks": tasks, "pieces": drawn, "rest": rest, "left_out": 12});
     report["host_figures"] = host_figures(wall);
     report["requests"] = json!({"count": 100, "p50_ns": 1_000_000, "p99_ns": 9_000_000, "max_ns": 10_000_000, "open": 1,
         "oldest_open_ns": second, "causes": CAUSES.map(cause), "listeners": [],
