@@ -271,7 +271,9 @@ pub(crate) fn nothing_found_words(report: &Report) -> String {
             percent(unknown, report.coverage.observed_ns.unwrap_or(0))
         )
     } else if of_machine(report) && healthy(report) {
-        "No hold-up found. No thread waited behind another one for a second.".to_owned()
+        // Not that nothing held anybody up: many short waits, and what no observed thread ends, are no ground for that.
+        "No thread was seen to wait behind another one for a second. Shorter waits, and waits that no observed thread ends, are not in that."
+            .to_owned()
     } else if healthy(report) && !report.findings.is_empty() {
         format!(
             "Finished in {}. Too short for the rest to matter.",
