@@ -161,7 +161,7 @@ impl Blockers {
             orphans::by_own_threads(wait, &waiter.identity, scene.tasks, scene.threads)
         };
         if endless && let Some(thread) = scene.threads.get_mut(&wait.thread) {
-            thread.ledger.sites[entry.site].endless = true;
+            thread.ledger.sites[entry.site].endless = Some(wait.start);
         }
         found
     }

@@ -16,7 +16,7 @@ use super::ledger::Ledger;
 use super::owners;
 use super::task_table::{Identity, Named, TaskTable};
 use super::thread::Threads;
-use holdup_evidence::{Call, Cause, LockHolder, Wait};
+use holdup_evidence::{Call, Cause, LockHolder, Ns, Wait};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind as Does;
 use holdup_model::attributed::{AttributedWait, HowKnown, Orphaned, ThreadName};
@@ -25,6 +25,10 @@ use std::collections::BTreeMap;
 /// `FUTEX_CMD_MASK`, `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`.
 const OPERATION: u64 = 0x7f;
 const WAITS: [u64; 2] = [0, 9];
+
+/// How long all threads of a process must have stood so, nanoseconds. A thread that is woken or made is known a moment later,
+/// on a machine with many runnable threads some hundred milliseconds; what cannot end stands for as long as one looks.
+const MIN_STANDING_NS: Ns = 500_000_000;
 
 /// Why nobody could have ended a wait.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +89,8 @@ pub(super) fn by_own_threads(wait: &Wait, waiter: &Identity, tasks: &TaskTable, 
 pub(super) struct Standing {
     threads: u64,
     endless: u64,
+    /// When the last of those waits began.
+    since: Ns,
 }
 
 impl Standing {
@@ -92,21 +98,26 @@ impl Standing {
     pub(super) fn add(&mut self, ledger: &Ledger) {
         if ledger.open {
             self.threads += u64::from(ledger.threads);
-            self.endless += u64::from(ledger.threads == 1 && ledger.sites.iter().any(|site| site.endless));
+            let since = ledger.sites.iter().filter_map(|site| site.endless).max();
+            if let Some(since) = since.filter(|_| ledger.threads == 1) {
+                self.endless += 1;
+                self.since = self.since.max(since);
+            }
         }
     }
 
-    /// How many they are, where all of several wait so.
-    fn all(self) -> Option<u64> {
-        (self.threads > 1 && self.endless == self.threads).then_some(self.threads)
+    /// How many they are, where all of several wait so, and have for long enough.
+    fn all(self, ended: Ns) -> Option<u64> {
+        let stand = self.threads > 1 && self.endless == self.threads;
+        (stand && ended.saturating_sub(self.since) >= MIN_STANDING_NS).then_some(self.threads)
     }
 }
 
 /// Marks the waits of processes all of whose threads wait for each other: whoever could end one of them is in another. What a lock
 /// or a circle of owners tells better is left as it is.
-pub(super) fn mark_standing(rows: &mut [AttributedWait], processes: &BTreeMap<u32, Standing>) {
+pub(super) fn mark_standing(rows: &mut [AttributedWait], processes: &BTreeMap<u32, Standing>, ended: Ns) {
     for (pid, standing) in processes {
-        let Some(all_of) = standing.all() else { continue };
+        let Some(all_of) = standing.all(ended) else { continue };
         let told = |row: &AttributedWait| row.deadlock || row.orphaned.is_some();
         if rows.iter().any(|row| row.asker.name.pid == *pid && told(row)) {
             continue;
@@ -155,14 +166,33 @@ pub(super) fn judge(wait: &Wait, waiter: &Identity, tasks: &TaskTable, threads: 
 
 #[cfg(test)]
 mod tests {
-    use super::Standing;
+    use super::{MIN_STANDING_NS, Standing};
 
     #[test]
     fn a_process_stands_still_when_all_of_several_threads_do() {
-        let all = |threads, endless| Standing { threads, endless }.all();
+        let since = 7;
+        let all = |threads, endless| {
+            let standing = Standing {
+                threads,
+                endless,
+                since,
+            };
+            standing.all(since + MIN_STANDING_NS)
+        };
         assert_eq!(all(3, 3), Some(3));
         assert_eq!(all(3, 2), None, "one of them goes on");
         assert_eq!(all(1, 1), None, "told otherwise");
         assert_eq!(all(0, 0), None);
+    }
+
+    #[test]
+    fn who_has_just_begun_to_wait_may_have_woken_somebody_before() {
+        let standing = Standing {
+            threads: 4,
+            endless: 4,
+            since: 1_000,
+        };
+        assert_eq!(standing.all(1_000 + MIN_STANDING_NS - 1), None);
+        assert_eq!(standing.all(1_000 + MIN_STANDING_NS), Some(4));
     }
 }

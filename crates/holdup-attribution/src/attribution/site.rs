@@ -91,8 +91,9 @@ pub(super) struct Site {
     pub(super) deadlock: bool,
     /// Why nobody could have ended the longest of those that nobody could have ended.
     pub(super) orphan: Option<Orphan>,
-    /// Whether it waits here as observation ends, for nothing but another thread of its process, and without a time limit.
-    pub(super) endless: bool,
+    /// Since when it waits here, where it does so as observation ends, for nothing but another thread of its process, and
+    /// without a time limit.
+    pub(super) endless: Option<Ns>,
     /// What the state of its TCP connections said.
     pub(super) tcp: Option<Box<TcpSeen>>,
     /// Its part of the run's path: known at the end.
@@ -129,7 +130,7 @@ impl Site {
             cause: None,
             deadlock: false,
             orphan: None,
-            endless: false,
+            endless: None,
             tcp: None,
             on_path: Share::default(),
         }
@@ -234,7 +235,7 @@ impl Site {
         self.tally.open |= other.tally.open;
         self.deadlock |= other.deadlock;
         self.orphan = self.orphan.or(other.orphan);
-        self.endless |= other.endless;
+        self.endless = self.endless.max(other.endless);
         self.lengths.absorb(&other.lengths);
         self.timed_out += other.timed_out;
         self.outstanding = self.outstanding.max(other.outstanding);

@@ -6,7 +6,7 @@ use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::Attributed;
 use holdup_model::attributed::{AttributedWait, Holder, How, Pace, Queue, Resource};
 use holdup_model::connections::TcpSeen;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Rows that are told apart; of more, the smallest are one a process and cause. A day of an ordinary server comes to some
 /// thousands, and a row takes about a kilobyte.
@@ -51,8 +51,20 @@ impl Waits {
 
     /// Adds those of the next; `shift` brings its instants to the first one's clock.
     pub(super) fn add(&mut self, next: Vec<AttributedWait>, shift: i64, threads: &Threads) {
+        // A process whose threads all stood as a segment ended, and which does something in the next, did not stand for good.
+        let stands = |wait: &AttributedWait| wait.orphaned.as_ref().is_some_and(|orphaned| orphaned.all_of > 0);
+        let seen: HashSet<u32> = next.iter().map(|wait| wait.asker.name.pid).collect();
+        let standing: HashSet<u32> = next
+            .iter()
+            .filter(|wait| stands(wait))
+            .map(|wait| wait.asker.name.pid)
+            .collect();
         for row in self.rows.values_mut() {
             row.wait.open = false;
+            let pid = row.wait.asker.name.pid;
+            if seen.contains(&pid) && !standing.contains(&pid) && stands(&row.wait) {
+                row.wait.orphaned = None;
+            }
         }
         for mut wait in next {
             for at in [&mut wait.max_started, &mut wait.max_ended] {
@@ -259,5 +271,47 @@ fn tcp(one: TcpSeen, other: TcpSeen) -> TcpSeen {
         throttled: sum(one.throttled, other.throttled),
         throttled_ns: sum(one.throttled_ns, other.throttled_ns),
         device: other.device.or(one.device),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Threads, Waits};
+    use holdup_evidence::Cause;
+    use holdup_model::attributed::{AttributedWait, Orphaned};
+
+    fn wait(pid: u32, all_of: u64) -> AttributedWait {
+        let mut wait = AttributedWait {
+            cause: Cause::LockFutex,
+            count: 1,
+            ns: 1_000_000_000,
+            ..AttributedWait::default()
+        };
+        wait.asker.name.pid = pid;
+        wait.asker.name.tid = pid;
+        wait.orphaned = (all_of > 0).then(|| Orphaned {
+            all_of,
+            ..Orphaned::default()
+        });
+        wait
+    }
+
+    /// How many threads are said to stand, of process 7, after two segments.
+    fn stand(next: Vec<AttributedWait>) -> Option<u64> {
+        let mut waits = Waits::default();
+        let threads = Threads::default();
+        waits.add(vec![wait(7, 4)], 0, &threads);
+        waits.add(next, 0, &threads);
+        let rows = waits.finish();
+        let row = rows.iter().find(|row| row.asker.name.pid == 7)?;
+        row.orphaned.as_ref().map(|orphaned| orphaned.all_of)
+    }
+
+    #[test]
+    fn who_goes_on_in_the_next_segment_did_not_stand_for_good() {
+        assert_eq!(stand(vec![wait(7, 0)]), None);
+        assert_eq!(stand(vec![wait(7, 4)]), Some(4));
+        // It may have been killed for it.
+        assert_eq!(stand(vec![wait(8, 0)]), Some(4));
     }
 }
