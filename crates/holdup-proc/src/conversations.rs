@@ -44,6 +44,8 @@ pub struct Connection {
     pub inode: u64,
     /// Milliseconds since it sent something without receiving anything since; `None` where it waits for no answer.
     pub asks_ms: Option<u32>,
+    /// Milliseconds since something was received on it; `None` where nothing was.
+    pub received_ms: Option<u32>,
 }
 
 /// All of them.
@@ -70,21 +72,32 @@ fn connection(message: &[u8]) -> Option<Connection> {
             _ => None,
         }
     };
+    let info = attribute(body.get(MESSAGE..)?, INFO);
     Some(Connection {
         local: SocketAddr::new(ip(LOCAL)?, port(PORTS)?),
         peer: SocketAddr::new(ip(PEER)?, port(PORTS + 2)?),
         unread: word(body, UNREAD)?,
         inode: u64::from(word(body, INODE)?),
-        asks_ms: attribute(body.get(MESSAGE..)?, INFO).and_then(asks),
+        asks_ms: info.and_then(asks),
+        received_ms: info.and_then(received),
     })
+}
+
+/// When an end has received something last.
+fn received(info: &[u8]) -> Option<u32> {
+    (bytes(info, RECEIVED)? > 0).then(|| word(info, LAST_RECEIVED))?
+}
+
+/// A number of bytes.
+fn bytes(info: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?))
 }
 
 /// For how long an end has waited for an answer, by its `struct tcp_info`.
 fn asks(info: &[u8]) -> Option<u32> {
     let (sent, received) = (word(info, LAST_SENT)?, word(info, LAST_RECEIVED)?);
-    let bytes = |at: usize| Some(u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?));
-    let unanswered = sent < received || bytes(RECEIVED)? == 0;
-    (bytes(ACKNOWLEDGED)? > BEGIN_BYTES && unanswered).then_some(sent)
+    let unanswered = sent < received || bytes(info, RECEIVED)? == 0;
+    (bytes(info, ACKNOWLEDGED)? > BEGIN_BYTES && unanswered).then_some(sent)
 }
 
 /// What the attribute of this type holds.
@@ -139,6 +152,7 @@ mod tests {
             .find(|one| one.local == address && one.peer == local)
             .unwrap();
         assert_eq!((other.unread, other.asks_ms), (1, None));
+        assert!(of(&answered).received_ms.is_some() && of(&asks).received_ms.is_none());
     }
 
     #[test]

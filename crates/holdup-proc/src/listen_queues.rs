@@ -60,6 +60,16 @@ pub fn read() -> Vec<ListenQueue> {
     queues
 }
 
+/// The listener that takes clients of an address: the one of just that, else of any on the same port.
+#[must_use]
+pub fn listener(queues: &[ListenQueue], address: SocketAddr) -> Option<&ListenQueue> {
+    let at = |queue: &&ListenQueue| queue.address.port() == address.port();
+    let same = |queue: &&ListenQueue| queue.address.ip().to_canonical() == address.ip();
+    let mut all = queues.iter().filter(at);
+    let exact = all.clone().find(same);
+    exact.or_else(|| all.find(|queue| queue.address.ip().is_unspecified()))
+}
+
 fn queue(message: &[u8]) -> Option<ListenQueue> {
     let ip = message.get(ADDRESS..ADDRESS + 16)?;
     let ip: IpAddr = match i32::from(*message.first()?) {

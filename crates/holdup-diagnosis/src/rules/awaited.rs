@@ -3,7 +3,7 @@
 //! In: [`Observed`]. Out: findings, the root first in each title, then who waits behind it. A memory limit that a cgroup runs into again
 //! and again is a root, too, if pages that were given back for it are read again.
 
-use super::{RuleId, duration, fires_all, say};
+use super::{RuleId, awaited_disks, duration, fires_all, say};
 use crate::machine::seen::{self, Behind, Key, Root};
 use holdup_evidence::observed::{Awaited, Doing, Limited, SeenCgroup, SeenClient, SeenProcess, SeenWait};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -28,7 +28,11 @@ const SECOND: f64 = 1e9;
 /// The verdict; `None` where nobody looked.
 pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
     let waits = observed.waits.as_ref()?;
-    let mut findings: Vec<Finding> = seen::of(waits).iter().take(MAX_ROOTS).map(finding).collect();
+    let roots = seen::of(waits);
+    // Who takes turns at a lock may mean to: whatever else others wait behind comes first.
+    let (queues, roots): (Vec<&Root<'_>>, Vec<&Root<'_>>) =
+        roots.iter().take(MAX_ROOTS).partition(|root| takes_turns(root));
+    let mut findings: Vec<Finding> = roots.into_iter().map(finding).collect();
     let limits = observed
         .cgroups
         .iter()
@@ -38,16 +42,24 @@ pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
             .take(MAX_ROOTS)
             .map(|(one, rate)| limit(&observed.place(&one.quote), waits, one, rate)),
     );
+    findings.extend(awaited_disks::of(observed));
+    findings.extend(queues.into_iter().map(finding));
     Some(match findings.is_empty() {
         false => fires_all(findings),
         true => Verdict::Clear(format!(
-            "{} for another process, and none behind a lock or a stopped one",
+            "{} for another process, and none behind a lock, a stopped one or a busy one",
             match waits.len() as u64 {
                 1 => "1 process waits".to_owned(),
                 count => format!("{} wait", say::several(count, "process")),
             }
         )),
     })
+}
+
+/// Whether a file's lock is all that anybody waits for here, and nobody waits for those.
+fn takes_turns(root: &Root<'_>) -> bool {
+    let lock = root.has.is_some_and(|has| has.on == Awaited::FileLock);
+    lock && matches!(root.key, Key::Has(_)) && root.behind.iter().all(|one| one.directly)
 }
 
 /// Those of a recording.
@@ -133,19 +145,48 @@ fn what(wait: &SeenWait) -> String {
         Awaited::Files => named("the file system", &wait.name),
         Awaited::SessionLock => "a lock of the database".to_owned(),
         Awaited::Answer | Awaited::Peer => named("an answer", &wait.name),
+        Awaited::Turn => named("its turn", &wait.name),
     }
 }
 
 fn cause(root: &Root<'_>) -> Cause {
     match (&root.key, root.has.map(|has| has.on)) {
         (Key::Halted(_), _) => Cause::ProcessStopped,
+        (Key::Busy(_), _) => Cause::CpuUser,
         (_, Some(Awaited::Files)) => Cause::FsFuse,
         (_, Some(Awaited::SessionLock)) => Cause::LockFutex,
         _ => Cause::LockFile,
     }
 }
 
+/// A server that runs all the time: how much it uses, for whom, and who waits for its turn.
+fn busy(root: &Root<'_>, holder: &SeenProcess) -> String {
+    let load = holder.load.unwrap_or_default();
+    let threads = match load.threads {
+        0 | 1 => "one thread".to_owned(),
+        several => say::several(u64::from(several), "thread"),
+    };
+    let of = match &holder.client {
+        Some(one) => format!(" for requests of {}", client(one)),
+        None => String::new(),
+    };
+    let long = match root.longest() {
+        0 => String::new(),
+        longest => format!(", up to {} at a time", duration(longest)),
+    };
+    let verb = if root.behind.len() == 1 { "its" } else { "their" };
+    format!(
+        "{} uses {} % of one CPU in {threads}{of}: {} for {verb} turn{long}",
+        who(holder),
+        load.cpu_percent,
+        told(&root.behind)
+    )
+}
+
 fn title(root: &Root<'_>) -> String {
+    if let (Key::Busy(_), Some(holder)) = (&root.key, root.holder) {
+        return busy(root, holder);
+    }
     let behind = told(&root.behind);
     let long = format!("for at least {}", duration(root.longest()));
     let holder = root.holder.map_or_else(String::new, who);
@@ -198,6 +239,7 @@ fn source(on: Awaited) -> &'static str {
         Awaited::SessionLock => "titles of the server's processes (/proc/PID/cmdline)",
         Awaited::Answer => "TCP sockets (sock_diag): sent something, and received nothing since",
         Awaited::Peer => "/proc/PID/syscall",
+        Awaited::Turn => "TCP sockets (sock_diag): sent something that the other end has not read",
     }
 }
 
@@ -216,7 +258,10 @@ fn finding(root: &Root<'_>) -> Finding {
     };
     let count = say::several(root.behind.len() as u64, "process");
     let verb = if root.behind.len() == 1 { "waits" } else { "wait" };
-    let on = root.has.map_or(Awaited::Answer, |has| has.on);
+    let on = match root.key {
+        Key::Busy(_) => Awaited::Turn,
+        _ => root.has.map_or(Awaited::Answer, |has| has.on),
+    };
     let first = Evidence::new(
         format!("{count} {verb} behind it{through}: {}", list.join(", ")),
         source(on),
@@ -245,8 +290,18 @@ fn finding(root: &Root<'_>) -> Finding {
         let text = format!("state T in all lists of tasks: {}", who(stopped));
         finding = finding.and(Evidence::new(text, "/proc/PID/stat"));
     }
+    if let (Key::Busy(_), Some(load)) = (&root.key, root.holder.and_then(|holder| holder.load)) {
+        let text = format!(
+            "it ran or was runnable in {} of {} lists of tasks, and had unread requests in {} of them, on {} at most",
+            load.ran,
+            load.lists,
+            load.queued,
+            say::several(u64::from(load.most), "connection")
+        );
+        finding = finding.and(Evidence::new(text, "/proc/PID/stat, TCP sockets (sock_diag)"));
+    }
     let known = match (&root.key, on) {
-        (_, Awaited::SessionLock) | (Key::Nobodys(_), _) => Confidence::Strong,
+        (Key::Busy(_), _) | (_, Awaited::SessionLock) | (Key::Nobodys(_), _) => Confidence::Strong,
         _ => Confidence::Proved,
     };
     let name = root.holder.map_or("", |holder| holder.name.as_str());
@@ -264,6 +319,9 @@ fn finding(root: &Root<'_>) -> Finding {
         ..Asker::default()
     };
     let finding = finding.about(resource, asker).confidence(known);
+    if let (Key::Busy(_), Some(holder)) = (&root.key, root.holder) {
+        return busy_remedies(finding, holder);
+    }
     match root.holder {
         Some(holder) => finding.remedy(remedy(root, holder)),
         None => finding.remedy(
@@ -275,6 +333,25 @@ fn finding(root: &Root<'_>) -> Finding {
                 _ => "findmnt -t fuse",
             }),
         ),
+    }
+}
+
+fn busy_remedies(finding: Finding, holder: &SeenProcess) -> Finding {
+    let finding = finding.remedy(
+        Remedy::safe(format!("find out what {} runs", who(holder)))
+            .with_command(format!("holdup attach -p {}", holder.pid)),
+    );
+    let one = holder.load.is_none_or(|load| load.threads <= 1);
+    let finding = match &holder.client {
+        Some(one) => finding.remedy(Remedy::safe(format!(
+            "make the requests of {} smaller or rarer, or send them to another server",
+            client(one)
+        ))),
+        None => finding,
+    };
+    match one {
+        true => finding.remedy(Remedy::pointless("more CPUs: one thread runs on one CPU")),
+        false => finding,
     }
 }
 
@@ -297,7 +374,7 @@ fn remedy(root: &Root<'_>, holder: &SeenProcess) -> Remedy {
             )
             .with_command(format!("psql -c \"select pg_terminate_backend({pid})\""))
         }
-        Doing::Unknown => {
+        Doing::Unknown | Doing::Running => {
             let does = if root.has.is_some_and(|has| has.on == Awaited::Files) {
                 "does not answer"
             } else {

@@ -19,6 +19,8 @@ pub(crate) struct Waiters {
     pub(crate) cause: Cause,
     /// A file that one of them is at.
     pub(crate) file: Option<String>,
+    /// All programs of them, with the tasks of each at a time, most first.
+    pub(crate) programs: Vec<(String, f64)>,
 }
 
 impl Waiters {
@@ -77,13 +79,19 @@ pub(crate) fn of(observed: &Observed, disk: &str) -> Option<Waiters> {
             file = file.or(group.file);
         }
     }
-    let (process, _) = programs.into_iter().max_by_key(|(_, tasks)| *tasks)?;
+    let mut programs: Vec<(&str, usize)> = programs.into_iter().collect();
+    programs.sort_by_key(|(name, tasks)| (std::cmp::Reverse(*tasks), *name));
+    let (process, _) = programs.first()?;
     let (cause, _) = causes.into_iter().max_by_key(|(_, tasks)| *tasks)?;
     Some(Waiters {
         tasks: all as f64 / f64::from(count.max(1)),
-        process: process.to_owned(),
+        process: (*process).to_owned(),
         cause,
         file: file.map(str::to_owned),
+        programs: programs
+            .iter()
+            .map(|(name, tasks)| ((*name).to_owned(), *tasks as f64 / f64::from(count.max(1))))
+            .collect(),
     })
 }
 

@@ -6,7 +6,7 @@ use holdup_evidence::facts::{
 };
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
-    Awaited, Doing, Limited, Metric, Point, Quote, SeenCgroup, SeenClient, SeenProcess, SeenThread, SeenWait,
+    Awaited, Doing, Limited, Metric, Point, Quote, SeenCgroup, SeenClient, SeenLoad, SeenProcess, SeenThread, SeenWait,
     Series, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
 };
 use holdup_evidence::randomness::Randomness;
@@ -524,6 +524,11 @@ impl Dice {
                             pid: 9,
                             name: dice.text(),
                         }),
+                        load: dice.some(|dice| SeenLoad {
+                            threads: 1,
+                            most: dice.below(99) as u32,
+                            ..SeenLoad::default()
+                        }),
                     },
                     on: Awaited::FileLock,
                     name: dice.text(),
@@ -544,6 +549,7 @@ impl Dice {
                     amount: dice.real(),
                     processes: 3,
                     nice: -4,
+                    run_by: dice.text(),
                 }),
                 ..HostSight::default()
             },

@@ -7,6 +7,7 @@
 //! processes that can be left behind ([`super::close_looks`]).
 
 use super::close_looks::{self, Close, Question};
+use super::queued::{self, Queued, Turns};
 use holdup_evidence::Ns;
 use holdup_evidence::facts::SessionState;
 use holdup_evidence::observed::{Awaited, Doing, Quote, SeenClient, SeenProcess, SeenWait};
@@ -20,7 +21,7 @@ use holdup_proc::mountinfo::Line;
 use holdup_proc::root::text_if_there;
 use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::task_list::TaskList;
-use holdup_proc::{Root, mountinfo, names, tasks};
+use holdup_proc::{Root, listen_queues, mountinfo, names, tasks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The shortest wait that is told: what is shorter is what any machine has.
@@ -49,6 +50,9 @@ pub(super) const NAME: &str = "/proc, sock_diag";
 /// What the kernel lists of sockets; a test says it itself.
 pub(super) type Ask = fn() -> Vec<Connection>;
 
+/// Who waits, in what, for what, for whom, and for how long at least.
+pub(super) type Wait = (u32, Awaited, String, Option<u32>, Ns);
+
 /// A wait that is followed through the look: since when, until when, seconds since boot.
 #[derive(Debug, Clone, Copy)]
 struct Span {
@@ -70,6 +74,8 @@ pub(super) struct Behind {
     asleep: HashMap<(u32, u32), u64>,
     /// Titles of sessions when the look began.
     titles: Option<Close>,
+    /// Requests before servers that run all the time.
+    queued: Queued,
 }
 
 impl Behind {
@@ -82,12 +88,20 @@ impl Behind {
             stopped: None,
             asleep: fuse_waiters(root),
             titles: Some(Close::start(root, sessions(root))),
+            queued: Queued::default(),
             root: root.clone(),
         }
     }
 
-    /// Looks once. `now`: seconds since boot.
-    pub(super) fn turn(&mut self, list: &TaskList, now: Option<f64>) {
+    /// Looks once. `now`: seconds since boot; `own` is the process that looks, and `queues` lists listeners.
+    pub(super) fn turn(
+        &mut self,
+        own: u32,
+        list: &TaskList,
+        now: Option<f64>,
+        queues: fn() -> Vec<ListenQueue>,
+    ) {
+        self.queued.turn(&self.root, own, list, self.ask, queues);
         let now = now.unwrap_or(0.0);
         self.turns += 1;
         let turn = self.turns;
@@ -125,6 +139,7 @@ impl Behind {
         let look = (watched * SECOND) as Ns;
         let stopped: BTreeSet<u32> = self.stopped.take().unwrap_or_default();
         let mut found = Found {
+            turns: std::mem::take(&mut self.queued).finish(&root, own, watched),
             own,
             look,
             ends: ends_of(&root, &stopped),
@@ -167,6 +182,8 @@ struct Found {
     connections: Vec<Connection>,
     locks: Vec<(LockWait, Ns)>,
     fuse: Vec<(u32, u32)>,
+    /// Who waits for servers that run all the time.
+    turns: Turns,
 }
 
 impl Found {
@@ -213,7 +230,7 @@ impl Found {
             );
         }
         let answers = Close::start(root, questions).take();
-        let mut waits = Vec::new();
+        let mut waits: Vec<Wait> = Vec::new();
         let mut add = |waiter: u32, on, name: &str, holder: Option<u32>, ns| {
             if Some(waiter) != holder && waiter != self.own {
                 waits.push((waiter, on, name.to_owned(), holder, ns));
@@ -284,13 +301,20 @@ impl Found {
         }
         let mut asked: Vec<_> = answers_awaited.into_iter().collect();
         asked.sort_by_key(|(ids, (_, ns))| (std::cmp::Reverse(*ns), *ids));
-        for ((client, server), (at, ns)) in asked.into_iter().take(MAX_WAITS) {
-            waits.push((client, Awaited::Answer, at, Some(server), ns));
+        // What was seen before servers that run all the time was seen at another time.
+        let turns = self.turns.waits.iter().filter(|(client, on, _, server, _)| {
+            let same = |((one, other), _): &((u32, u32), _)| one == client && Some(*other) == *server;
+            *on == Awaited::Turn || !asked.iter().any(same)
+        });
+        waits.extend(turns.cloned());
+        for ((client, server), (at, ns)) in asked.iter().take(MAX_WAITS) {
+            waits.push((*client, Awaited::Answer, at.clone(), Some(*server), *ns));
         }
         let pids: BTreeSet<u32> = waits
             .iter()
             .flat_map(|(waiter, _, _, holder, _)| [Some(*waiter), *holder])
             .flatten()
+            .chain(self.turns.busy.values().filter_map(|busy| busy.client))
             .chain(
                 clients
                     .values()
@@ -298,23 +322,33 @@ impl Found {
             )
             .collect();
         let known = named(root, pids.into_iter().collect());
+        let name = |pid: u32| {
+            let known = known.get(&pid).or_else(|| self.turns.names.get(&pid));
+            known.cloned().unwrap_or_default()
+        };
         let client_of = |pid: u32| {
-            let inode = clients.get(&pid)?;
-            let client = *holders.get(&Open::Socket(*inode))?.first()?;
+            let client = match self.turns.busy.get(&pid) {
+                Some(busy) => busy.client?,
+                None => *holders
+                    .get(&Open::Socket(*clients.get(&pid)?))?
+                    .first()?,
+            };
             Some(SeenClient {
                 pid: client,
-                name: known.get(&client).cloned().unwrap_or_default(),
+                name: name(client),
             })
         };
         let seen = |pid: u32| SeenProcess {
             pid,
-            name: known.get(&pid).cloned().unwrap_or_default(),
+            name: name(pid),
             doing: match () {
                 () if self.stopped.contains(&pid) => Doing::Stopped,
                 () if idle.contains(&pid) => Doing::IdleInTransaction,
+                () if self.turns.busy.contains_key(&pid) => Doing::Running,
                 () => Doing::Unknown,
             },
             client: client_of(pid),
+            load: self.turns.busy.get(&pid).map(|busy| busy.load),
         };
         let told = waits.into_iter().map(|(waiter, on, name, holder, ns)| SeenWait {
             waiter: seen(waiter),
@@ -332,17 +366,10 @@ impl Found {
         let by_ends: HashMap<_, &Connection> = (self.connections.iter())
             .map(|one| ((one.local, one.peer), one))
             .collect();
-        let listener = |address: std::net::SocketAddr| {
-            let at = |queue: &&ListenQueue| queue.address.port() == address.port();
-            let same = |queue: &&ListenQueue| queue.address.ip().to_canonical() == address.ip();
-            let mut all = queues.iter().filter(at);
-            let exact = all.clone().find(same);
-            exact
-                .or_else(|| all.find(|queue| queue.address.ip().is_unspecified()))
-                .map(|queue| queue.inode)
-        };
+        let listener = |address| listen_queues::listener(queues, address).map(|queue| queue.inode);
         let mut asks: Vec<Asks> = Vec::new();
-        for client in self.connections.iter().filter(|one| one.inode != 0) {
+        let clients = self.connections.iter().filter(|one| one.inode != 0);
+        for client in clients.filter(|one| queued::is_client(queues, one)) {
             let Some(ns) = client
                 .asks_ms
                 .map(|ms| Ns::from(ms) * MS)
