@@ -143,7 +143,8 @@ fn passes_on(owed: &SeenWait, next: &SeenWait) -> bool {
         return true;
     }
     let not_before = next.ns <= owed.ns.saturating_add(PASSES_ON_NS);
-    not_before && (!matches!(next.on, Awaited::Answer | Awaited::Turn) || next.ns.saturating_mul(2) >= owed.ns)
+    not_before
+        && (!matches!(next.on, Awaited::Answer | Awaited::Turn) || next.ns.saturating_mul(2) >= owed.ns)
 }
 
 /// What stands at the end of a way, and the step before it. An answer that is awaited is no trouble by itself: only what is stopped, runs

@@ -3,7 +3,8 @@
 //! In: [`Observed`]. Out: findings, the root first in each title, then who waits behind it. A memory limit that a cgroup runs into again
 //! and again is a root, too, if pages that were given back for it are read again.
 
-use super::{RuleId, awaited_disks, duration, fires_all, say};
+use super::list::cpu_quota_spent::{MIN_PERIODS, SPENT};
+use super::{Extend, RuleId, awaited_disks, duration, fires_all, percent, say};
 use crate::machine::seen::{self, Behind, Key, Root};
 use holdup_evidence::observed::{Awaited, Doing, Limited, SeenCgroup, SeenClient, SeenProcess, SeenWait};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -42,6 +43,8 @@ pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
             .take(MAX_ROOTS)
             .map(|(one, rate)| limit(&observed.place(&one.quote), waits, one, rate)),
     );
+    let quotas = observed.cgroups.iter();
+    findings.extend(quotas.filter_map(|one| throttled(&observed.place(&one.quote), waits, one)));
     findings.extend(awaited_disks::of(observed));
     findings.extend(queues.into_iter().map(finding));
     Some(match findings.is_empty() {
@@ -386,6 +389,84 @@ fn remedy(root: &Root<'_>, holder: &SeenProcess) -> Remedy {
     }
 }
 
+/// Who waits for answers of a cgroup's processes.
+fn clients_of<'a>(waits: &'a [SeenWait], one: &SeenCgroup) -> Vec<Behind<'a>> {
+    let is_in = |pid: u32| one.processes.iter().any(|process| process.pid == pid);
+    let mut behind: Vec<Behind<'a>> = Vec::new();
+    for wait in waits.iter().filter(|wait| wait.on == Awaited::Answer) {
+        let of = wait.holder.as_ref().is_some_and(|holder| is_in(holder.pid));
+        if of && !is_in(wait.waiter.pid) && !behind.iter().any(|one| one.process.pid == wait.waiter.pid) {
+            behind.push(Behind {
+                process: &wait.waiter,
+                ns: wait.ns,
+                directly: true,
+            });
+        }
+    }
+    behind
+}
+
+fn answers_of(behind: &[Behind<'_>]) -> Option<Evidence> {
+    let longest = behind.iter().map(|one| one.ns).max()?;
+    let text = format!(
+        "{} for answers of it, when the look ended for up to {}",
+        told(behind),
+        duration(longest)
+    );
+    Some(Evidence::new(text, source(Awaited::Answer)))
+}
+
+/// A cgroup whose CPU time is used up in many of its periods, while others wait for its answers; without these it is its own affair, and
+/// another rule's.
+fn throttled(place: &str, waits: &[SeenWait], one: &SeenCgroup) -> Option<Finding> {
+    let part = one.used / one.limit;
+    if one.what != Limited::CpuTime || one.limit < MIN_PERIODS || part < SPENT {
+        return None;
+    }
+    let behind = clients_of(waits, one);
+    let longest = answers_of(&behind)?;
+    let cpus = one
+        .cpus
+        .map_or_else(String::new, |cpus| format!(" of {cpus:.2} CPUs"));
+    let who: Vec<String> = one.processes.iter().take(MAX_LISTED).map(who).collect();
+    let verb = if who.len() == 1 { "is" } else { "are" };
+    let title = format!(
+        "cgroup {} uses up its CPU limit{cpus} in {} of its periods: {} {verb} throttled, and {} for answers",
+        one.cgroup,
+        percent(part),
+        who.join(", "),
+        told(&behind)
+    );
+    let text = format!(
+        "{:.0} of {:.0} observed periods ended with its tasks throttled",
+        one.used, one.limit
+    );
+    let place = say::name_or(place, "cpu.stat");
+    let finding = Finding::without_duration(
+        RuleId::OthersWaitBehind.id(),
+        Severity::Warning,
+        title,
+        Cause::SchedThrottled,
+        Evidence::new(text, place),
+    );
+    Some(
+        finding
+            .and(longest)
+            .about(
+                Resource::named(ResourceKind::Cgroup, &one.cgroup),
+                Asker::default(),
+            )
+            .confidence(Confidence::Strong)
+            .remedy(Remedy::changing(
+                "raise the quota or take it away",
+                "other programs on this machine get less CPU",
+            ))
+            .remedy(Remedy::pointless(
+                "a faster machine or more CPUs: the quota is the limit",
+            )),
+    )
+}
+
 /// A cgroup that reads again and again what it had to give back.
 fn limit(place: &str, waits: &[SeenWait], one: &SeenCgroup, rate: f64) -> Finding {
     let limit = say::bytes(one.limit as u64);
@@ -395,8 +476,13 @@ fn limit(place: &str, waits: &[SeenWait], one: &SeenCgroup, rate: f64) -> Findin
         [one] => format!("{one} reads"),
         several => format!("{} read", several.join(", ")),
     };
+    let behind = clients_of(waits, one);
+    let and = match behind.is_empty() {
+        true => String::new(),
+        false => format!(", and {} for answers", told(&behind)),
+    };
     let title = format!(
-        "cgroup {} is at its memory limit of {limit}: {slowed} {rate:.0} pages a second again from the disk",
+        "cgroup {} is at its memory limit of {limit}: {slowed} {rate:.0} pages a second again from the disk{and}",
         one.cgroup
     );
     let place = say::name_or(place, "memory.stat");
@@ -419,29 +505,14 @@ fn limit(place: &str, waits: &[SeenWait], one: &SeenCgroup, rate: f64) -> Findin
             say::bytes((whole - one.used).max(0.0) as u64)
         ));
     }
-    let in_it = |wait: &&SeenWait| {
-        let holder = wait.holder.as_ref().map(|holder| holder.pid);
-        wait.on == Awaited::Answer && one.processes.iter().any(|process| Some(process.pid) == holder)
-    };
-    let behind = waits.iter().filter(in_it);
-    let behind: Vec<Behind<'_>> = behind
-        .map(|wait| Behind {
-            process: &wait.waiter,
-            ns: wait.ns,
-            directly: true,
-        })
-        .collect();
-    let mut finding = Finding::without_duration(
+    let finding = Finding::without_duration(
         RuleId::OthersWaitBehind.id(),
         Severity::Warning,
         title,
         Cause::MemReclaim,
         Evidence::new(text, place),
     );
-    if !behind.is_empty() {
-        let text = format!("{} for an answer of it", told(&behind));
-        finding = finding.and(Evidence::new(text, source(Awaited::Answer)));
-    }
+    let finding = finding.and_if(answers_of(&behind));
     let resource = Resource::named(ResourceKind::Cgroup, &one.cgroup)
         .with(|facts| facts.setting = Some("memory.max, or memory.limit_in_bytes".to_owned()));
     finding

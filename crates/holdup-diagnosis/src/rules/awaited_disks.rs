@@ -3,8 +3,8 @@
 //! In: [`Observed`]. Out: a finding for each disk that is short, if one program moves most of what it moves, and others are blocked on it
 //! in lists of tasks. Who only uses a disk keeps nobody waiting.
 
-use super::list::disk_busy::is_short;
 use super::figures::{self, Intervals, mean, told};
+use super::list::disk_busy::is_short;
 use super::waiters::{self, Waiters};
 use super::{RuleId, say};
 use holdup_evidence::observed::{Metric, SeenTransfer};

@@ -6,8 +6,8 @@ use holdup_evidence::facts::{
 };
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
-    Awaited, Doing, Limited, Metric, Point, Quote, SeenCgroup, SeenClient, SeenLoad, SeenProcess, SeenThread, SeenWait,
-    Series, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
+    Awaited, Doing, Limited, Metric, Point, Quote, SeenCgroup, SeenClient, SeenLoad, SeenProcess, SeenThread,
+    SeenWait, Series, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
 };
 use holdup_evidence::randomness::Randomness;
 use holdup_evidence::{

@@ -6,6 +6,7 @@
 
 mod aside;
 mod behind;
+mod beyond;
 mod close_looks;
 mod counters;
 mod kernel_log;
@@ -13,6 +14,7 @@ mod listeners;
 mod once;
 mod places;
 mod queued;
+mod served;
 mod snapshots;
 mod spent;
 #[cfg(test)]
@@ -232,14 +234,11 @@ impl Host {
 
     /// Looks once.
     fn turn(&mut self) {
+        self.once.turn();
         self.counters.turn(&self.root);
         self.snapshots.turn(&self.root, self.counters.now());
-        self.behind.turn(
-            self.own,
-            self.snapshots.last(),
-            self.counters.now(),
-            self.queues,
-        );
+        self.behind
+            .turn(self.own, self.snapshots.last(), self.counters.now(), self.queues);
         self.listeners.turn();
     }
 

@@ -6,26 +6,29 @@
 //! other ends of its pipes and Unix sockets wait if they are in a call on it. Tables that cannot block are read here; what can is asked of
 //! processes that can be left behind ([`super::close_looks`]).
 
+use super::beyond;
 use super::close_looks::{self, Close, Question};
 use super::queued::{self, Queued, Turns};
+use super::served;
 use holdup_evidence::Ns;
 use holdup_evidence::facts::SessionState;
 use holdup_evidence::observed::{Awaited, Doing, Quote, SeenClient, SeenProcess, SeenWait};
-use holdup_knowledge::functions::{self, Meaning};
-use holdup_knowledge::{file_systems, postgres_titles, programs};
+use holdup_knowledge::{postgres_titles, programs};
 use holdup_proc::conversations::Connection;
-use holdup_proc::descriptors::{self, FuseServer, Open};
+use holdup_proc::descriptors::{self, Open};
 use holdup_proc::listen_queues::ListenQueue;
 use holdup_proc::lock_table::{self, LockWait};
-use holdup_proc::mountinfo::Line;
-use holdup_proc::root::text_if_there;
 use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::task_list::TaskList;
-use holdup_proc::{Root, listen_queues, mountinfo, names, tasks};
+use holdup_proc::{Root, listen_queues, names, tasks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The shortest wait that is told: what is shorter is what any machine has.
 const MIN_WAIT_NS: Ns = 1_000_000_000;
+
+/// The shortest wait for an answer that is told: what is shorter is on its way. Who waits for a process that is slowed down waits for less
+/// than a second, again and again.
+const MIN_ASKED_NS: Ns = 50_000_000;
 
 /// Nanoseconds in a millisecond and in a second.
 const MS: Ns = 1_000_000;
@@ -33,9 +36,6 @@ const SECOND: f64 = 1e9;
 
 /// Waits for one kind of thing that are told, longest first.
 const MAX_WAITS: usize = 500;
-
-/// Threads that are looked through for those that wait for a file system of a process.
-const MAX_THREADS: usize = 20_000;
 
 /// Stopped processes, and ends of theirs, whose other ends are looked for.
 const MAX_STOPPED: usize = 16;
@@ -86,7 +86,7 @@ impl Behind {
             turns: 0,
             locks: HashMap::new(),
             stopped: None,
-            asleep: fuse_waiters(root),
+            asleep: served::waiters(root),
             titles: Some(Close::start(root, sessions(root))),
             queued: Queued::default(),
             root: root.clone(),
@@ -159,7 +159,7 @@ impl Behind {
             .locks
             .sort_by(|one, other| (other.1, one.0.waiter).cmp(&(one.1, other.0.waiter)));
         found.locks.truncate(MAX_WAITS);
-        let now = fuse_waiters(&root);
+        let now = served::waiters(&root);
         // Who has not run since the look began waits for the same file all the while.
         let same = now
             .into_iter()
@@ -240,7 +240,11 @@ impl Found {
             let (file, holder) = answers.lock(wait.waiter, wait.holder);
             add(wait.waiter, Awaited::FileLock, &file, holder, *ns);
         }
-        for (waiter, mount, daemon) in self.files(root, &answers) {
+        let files = self.files(root, &answers);
+        for (daemon, stopped) in self.halted(root, &files) {
+            add(daemon, Awaited::Peer, "", Some(stopped), self.look);
+        }
+        for (waiter, mount, daemon) in files {
             add(waiter, Awaited::Files, &mount, daemon, self.look);
         }
         for (end, of) in &self.ends {
@@ -329,9 +333,7 @@ impl Found {
         let client_of = |pid: u32| {
             let client = match self.turns.busy.get(&pid) {
                 Some(busy) => busy.client?,
-                None => *holders
-                    .get(&Open::Socket(*clients.get(&pid)?))?
-                    .first()?,
+                None => *holders.get(&Open::Socket(*clients.get(&pid)?))?.first()?,
             };
             Some(SeenClient {
                 pid: client,
@@ -361,6 +363,19 @@ impl Found {
         told.collect()
     }
 
+    /// Whose file systems do not answer, and the stopped process that each is connected with through others.
+    fn halted(&self, root: &Root, files: &[(u32, String, Option<u32>)]) -> Vec<(u32, u32)> {
+        let daemons: BTreeSet<u32> = files.iter().filter_map(|(.., daemon)| *daemon).collect();
+        if daemons.is_empty() {
+            return Vec::new();
+        }
+        let stopped = self.stopped.iter().take(MAX_STOPPED).copied();
+        let ways = beyond::connected(root, self.own, stopped, &daemons, &self.connections);
+        ways.into_iter()
+            .filter(|(daemon, stopped)| daemon != stopped)
+            .collect()
+    }
+
     /// Who has asked and was not answered, for at least as long as counts.
     fn asks(&self, queues: &[ListenQueue]) -> Vec<Asks> {
         let by_ends: HashMap<_, &Connection> = (self.connections.iter())
@@ -373,7 +388,7 @@ impl Found {
             let Some(ns) = client
                 .asks_ms
                 .map(|ms| Ns::from(ms) * MS)
-                .filter(|ns| *ns >= MIN_WAIT_NS)
+                .filter(|ns| *ns >= MIN_ASKED_NS)
             else {
                 continue;
             };
@@ -433,7 +448,7 @@ impl Found {
         if self.fuse.is_empty() {
             return Vec::new();
         }
-        let mounts = fuse_mounts(root);
+        let mounts = served::mounts(root);
         let servers = descriptors::fuse_servers(root, self.own);
         let told = self.fuse.iter().map(|(pid, tid)| {
             let mount = answers.mount(*pid, *tid);
@@ -441,7 +456,7 @@ impl Found {
                 [one] => Some(one),
                 several => several.iter().find(|one| Some(one.number) == mount),
             };
-            let daemon = mount.and_then(|mount| daemon(&servers, mount));
+            let daemon = mount.and_then(|mount| served::daemon(&servers, mount));
             (
                 *pid,
                 mount.map_or_else(String::new, |mount| mount.target.clone()),
@@ -463,63 +478,6 @@ struct Asks {
     queued: bool,
     at: String,
     ns: Ns,
-}
-
-/// The process that answers for a mount: by the device, where the kernel tells it, else the only one that there is.
-fn daemon(servers: &[FuseServer], mount: &Line) -> Option<u32> {
-    let exact = servers.iter().find(|one| one.device == Some(mount.device));
-    let only = || match servers {
-        [one] if one.device.is_none() => Some(one),
-        _ => None,
-    };
-    exact.or_else(only).map(|one| one.pid)
-}
-
-fn fuse_mounts(root: &Root) -> Vec<Line> {
-    let mounts = mountinfo::read(root, &mut Vec::new());
-    let served = |mount: &Line| file_systems::is_served_here(&mount.file_system);
-    mounts.into_iter().filter(served).collect()
-}
-
-/// Threads that sleep in a wait for a file system of a process, with how often they have gone to sleep. Looked for only where there is such
-/// a file system: it is one file for each thread.
-fn fuse_waiters(root: &Root) -> HashMap<(u32, u32), u64> {
-    let mut waiters = HashMap::new();
-    if fuse_mounts(root).is_empty() {
-        return waiters;
-    }
-    let mut seen = 0;
-    for pid in tasks::processes(root) {
-        for tid in tasks::threads(root, pid) {
-            seen += 1;
-            if seen > MAX_THREADS {
-                return waiters;
-            }
-            let folder = root.proc.join(pid.to_string()).join("task").join(tid.to_string());
-            let function = text_if_there(&folder.join("wchan")).unwrap_or_default();
-            let meaning = functions::meaning(functions::plain(function.trim()));
-            let waits = matches!(
-                meaning,
-                Some(
-                    Meaning::Is(_, holdup_evidence::Cause::FsFuse)
-                        | Meaning::Innermost(_, holdup_evidence::Cause::FsFuse)
-                )
-            );
-            if let Some(slept) = waits.then(|| slept(&folder)).flatten() {
-                waiters.insert((pid, tid), slept);
-            }
-        }
-    }
-    waiters
-}
-
-/// How often a thread has gone to sleep.
-fn slept(folder: &std::path::Path) -> Option<u64> {
-    let status = text_if_there(&folder.join("status"))?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
-    line.trim().parse().ok()
 }
 
 /// Processes whose titles may tell of a session.

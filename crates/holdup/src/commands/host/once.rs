@@ -19,7 +19,7 @@ use holdup_proc::room::{self, Room};
 use holdup_proc::root::text_if_there;
 use holdup_proc::task_list::Process;
 use holdup_proc::{Root, block, blocking, frozen, mountinfo, names, schedulers, swap_areas, tasks};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -63,6 +63,8 @@ pub(super) struct Once {
     limits: Aside<(), Limits>,
     opened: Aside<u32, Option<Opened>>,
     io: Aside<u32, Io>,
+    /// Processes that there were when the look began.
+    began: HashSet<u32>,
     jvms: Aside<u32, Option<Jvm>>,
 }
 
@@ -74,6 +76,8 @@ pub(super) struct Seen {
     pub(super) cgroups: Vec<SeenCgroup>,
     /// Bytes read and written by processes when the look began.
     io: HashMap<u32, (u64, u64)>,
+    /// Processes that there were then; others have read and written nothing by then.
+    began: HashSet<u32>,
 }
 
 /// The Java virtual machines among processes, by the name of a thread that each has, and what they say of themselves.
@@ -132,8 +136,21 @@ impl Once {
                 move |pid| deleted::of(&of_files, *pid, &askable),
             ),
             jvms: jvms(root, pids.clone()),
-            io: io_of(root, pids),
+            began: pids.iter().copied().collect(),
+            io: {
+                let mut io = io_of(root, pids);
+                // What is read later is less than what was read and written meanwhile.
+                io.gather(PATIENCE);
+                io
+            },
         }
+    }
+
+    /// Takes what has come meanwhile.
+    pub(super) fn turn(&mut self) {
+        self.rooms.gather(Duration::ZERO);
+        self.opened.gather(Duration::ZERO);
+        self.jvms.gather(Duration::ZERO);
     }
 
     /// Takes what was seen; what was not is said in `sight`. Cgroups are of the second source.
@@ -178,6 +195,7 @@ impl Once {
         late(sight, &jvms, "whether some processes are Java virtual machines");
         let jvms = jvms.seen.into_iter().filter_map(|(_, jvm)| jvm).collect();
         let seen = Seen {
+            began: self.began,
             cgroups,
             file_systems: rooms
                 .seen
@@ -241,7 +259,8 @@ impl Seen {
         };
         if watched > 0.0 {
             let grown = now.seen.iter().filter_map(|(pid, bytes)| {
-                let (before, now) = (self.io.get(pid)?, (*bytes)?);
+                let new = (!self.began.contains(pid)).then_some((0, 0));
+                let (before, now) = (self.io.get(pid).copied().or(new)?, (*bytes)?);
                 Some((
                     *pid,
                     now.0.saturating_sub(before.0),
@@ -304,15 +323,22 @@ fn charged(
 
 /// The use of all processes of a program together; `pid` is the one that used most.
 fn by_program(all: impl Iterator<Item = Use>) -> Vec<Use> {
-    let mut programs: BTreeMap<(String, String), (Use, f64)> = BTreeMap::new();
+    let mut programs: BTreeMap<String, (Use, f64)> = BTreeMap::new();
     for one in all.filter(|one| one.amount > 0.0) {
-        let (sum, most) = programs
-            .entry((one.process.clone(), one.run_by.clone()))
-            .or_insert_with(|| (Use { amount: 0.0, ..one.clone() }, 0.0));
+        let (sum, most) = programs.entry(one.process.clone()).or_insert_with(|| {
+            (
+                Use {
+                    amount: 0.0,
+                    ..one.clone()
+                },
+                0.0,
+            )
+        });
         sum.amount += one.amount;
         sum.processes += 1;
         if one.amount > *most {
             (sum.pid, *most) = (one.pid, one.amount);
+            sum.run_by.clone_from(&one.run_by);
         }
     }
     programs.into_values().map(|(sum, _)| sum).collect()

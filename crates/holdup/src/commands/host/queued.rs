@@ -141,7 +141,10 @@ impl Queued {
             *self.ran.entry((task.pid, task.tid)).or_default() += 1;
         }
         for process in list.processes.iter().filter(|process| !process.kernel) {
-            let known = self.ticks.entry(process.pid).or_insert((process.began, process.ticks, 0));
+            let known = self
+                .ticks
+                .entry(process.pid)
+                .or_insert((process.began, process.ticks, 0));
             // An id that is used again is another process.
             if known.0 != process.began {
                 *known = (process.began, process.ticks, 0);
@@ -169,7 +172,10 @@ impl Queued {
             let known = most.entry(*pid).or_default();
             *known = (*known).max(*ran);
         }
-        let mut pids: Vec<(u32, u32)> = most.into_iter().filter(|(pid, _)| self.ticks.contains_key(pid)).collect();
+        let mut pids: Vec<(u32, u32)> = most
+            .into_iter()
+            .filter(|(pid, _)| self.ticks.contains_key(pid))
+            .collect();
         pids.sort_by_key(|(pid, ran)| (std::cmp::Reverse(*ran), *pid));
         pids.into_iter().take(MAX_SERVERS).map(|(pid, _)| pid).collect()
     }
@@ -183,7 +189,11 @@ impl Queued {
         let Some(sockets) = descriptors::ends(root, pid).map(|ends| ends.sockets) else {
             return;
         };
-        let has = |one: &&Connection| connections.server(one).is_some_and(|inode| sockets.contains(&inode));
+        let has = |one: &&Connection| {
+            connections
+                .server(one)
+                .is_some_and(|inode| sockets.contains(&inode))
+        };
         let waiting: Vec<&Connection> = (connections.all.iter())
             .filter(|one| one.unread > 0)
             .filter(has)
@@ -241,11 +251,16 @@ impl Queued {
                 }
             }
         }
-        let turns: HashSet<(SocketAddr, SocketAddr)> = waiting.iter().map(|one| (one.local, one.peer)).collect();
+        let turns: HashSet<(SocketAddr, SocketAddr)> =
+            waiting.iter().map(|one| (one.local, one.peer)).collect();
         let mut waits: Vec<Wait> = Vec::new();
         for (client, server, other, ms) in asks {
             let is_turn = turns.contains(&(other.local, other.peer));
-            let holder = if is_turn { Some(pid) } else { self.of.get(&server).copied() };
+            let holder = if is_turn {
+                Some(pid)
+            } else {
+                self.of.get(&server).copied()
+            };
             let Some((waiter, holder)) = self.of.get(&client).copied().zip(holder) else {
                 continue;
             };
@@ -253,7 +268,13 @@ impl Queued {
                 continue;
             }
             let on = if is_turn { Awaited::Turn } else { Awaited::Answer };
-            waits.push((waiter, on, other.local.to_string(), Some(holder), Ns::from(ms) * MS));
+            waits.push((
+                waiter,
+                on,
+                other.local.to_string(),
+                Some(holder),
+                Ns::from(ms) * MS,
+            ));
         }
         waits
     }
@@ -263,10 +284,16 @@ impl Queued {
         let mut turns = Turns::default();
         let busy: HashSet<u32> = self.busy(MIN_LISTS).into_iter().collect();
         for (pid, server) in std::mem::take(&mut self.servers) {
-            let Some(load) = busy.contains(&pid).then(|| self.load(pid, &server, watched)).flatten() else {
+            let Some(load) = busy
+                .contains(&pid)
+                .then(|| self.load(pid, &server, watched))
+                .flatten()
+            else {
                 continue;
             };
-            let client = (load.threads == 1).then(|| self.client(root, own, &server)).flatten();
+            let client = (load.threads == 1)
+                .then(|| self.client(root, own, &server))
+                .flatten();
             turns.busy.insert(pid, Busy { load, client });
             turns.waits.extend(server.waits);
         }
@@ -276,7 +303,8 @@ impl Queued {
 
     /// How much it had to do; `None` where that was little.
     fn load(&self, pid: u32, server: &Server, watched: f64) -> Option<SeenLoad> {
-        let of = |(id, ran): (&(u32, u32), &u32)| (id.0 == pid && self.is_busy(*ran, MIN_LISTS)).then_some(*ran);
+        let of =
+            |(id, ran): (&(u32, u32), &u32)| (id.0 == pid && self.is_busy(*ran, MIN_LISTS)).then_some(*ran);
         let ran: Vec<u32> = self.ran.iter().filter_map(of).collect();
         let (_, first, last) = self.ticks.get(&pid)?;
         let cpu = last.saturating_sub(*first) as f64 / TICKS / watched.max(1.0) * WHOLE;
@@ -294,7 +322,10 @@ impl Queued {
 
     /// The client that it worked for in most lists in which others waited.
     fn client(&self, root: &Root, own: u32, server: &Server) -> Option<u32> {
-        let (inode, lists) = server.served.iter().max_by_key(|(inode, lists)| (**lists, **inode))?;
+        let (inode, lists) = server
+            .served
+            .iter()
+            .max_by_key(|(inode, lists)| (**lists, **inode))?;
         let often = f64::from(*lists) >= MIN_SERVED_SHARE * f64::from(server.queued);
         if !often || *lists < MIN_SERVED_LISTS {
             return None;
@@ -318,7 +349,10 @@ pub(super) fn is_client(queues: &[ListenQueue], one: &Connection) -> bool {
 /// The client's end of the connection that a server works for: its request is read, and nobody was answered since it came. A client that
 /// waits for something to happen has asked before others were answered.
 fn served(sockets: &HashSet<u64>, connections: &Connections<'_>) -> Option<u64> {
-    let own = connections.all.iter().filter(|one| one.inode != 0 && sockets.contains(&one.inode));
+    let own = connections
+        .all
+        .iter()
+        .filter(|one| one.inode != 0 && sockets.contains(&one.inode));
     let clients: Vec<(&Connection, u32)> = own
         .filter_map(|one| Some((connections.other(one)?, one.unread)))
         .collect();
@@ -400,7 +434,11 @@ mod tests {
         ] {
             let fds = folder.path().join(format!("proc/{pid}/fd"));
             std::fs::create_dir_all(&fds).unwrap();
-            std::fs::write(folder.path().join(format!("proc/{pid}/comm")), format!("p{pid}\n")).unwrap();
+            std::fs::write(
+                folder.path().join(format!("proc/{pid}/comm")),
+                format!("p{pid}\n"),
+            )
+            .unwrap();
             for (number, inode) in sockets.into_iter().enumerate() {
                 symlink(format!("socket:[{inode}]"), fds.join(number.to_string())).unwrap();
             }

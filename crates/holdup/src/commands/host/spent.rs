@@ -119,7 +119,9 @@ impl Spent {
         for seen in self.seen.values().filter(passes) {
             *programs.entry(seen.name.as_str()).or_default() += 1;
         }
-        let most = programs.into_iter().max_by_key(|(name, count)| (*count, std::cmp::Reverse(*name)));
+        let most = programs
+            .into_iter()
+            .max_by_key(|(name, count)| (*count, std::cmp::Reverse(*name)));
         most.map(|(name, _)| name)
     }
 
@@ -194,8 +196,16 @@ mod tests {
     #[test]
     fn children_that_come_and_go_have_a_program_and_those_that_stay_do_not_count() {
         let mut spent = Spent::default();
-        spent.turn(&[process(1, "sh", 0, 0), process(2, "dd", 0, 0), process(3, "logger", 0, 0)]);
-        spent.turn(&[process(1, "sh", 0, 0), process(4, "dd", 0, 0), process(3, "logger", 0, 0)]);
+        spent.turn(&[
+            process(1, "sh", 0, 0),
+            process(2, "dd", 0, 0),
+            process(3, "logger", 0, 0),
+        ]);
+        spent.turn(&[
+            process(1, "sh", 0, 0),
+            process(4, "dd", 0, 0),
+            process(3, "logger", 0, 0),
+        ]);
         assert_eq!((spent.short_lived(1), spent.short_lived(3)), (Some("dd"), None));
     }
 
