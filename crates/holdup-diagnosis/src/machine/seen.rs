@@ -64,7 +64,10 @@ impl Root<'_> {
 
 /// Whether the holder has something until it lets go of it, rather than owing an answer that may be long in coming.
 fn is_had(on: Awaited) -> bool {
-    matches!(on, Awaited::FileLock | Awaited::Files | Awaited::SessionLock)
+    matches!(
+        on,
+        Awaited::FileLock | Awaited::Files | Awaited::SessionLock | Awaited::Names
+    )
 }
 
 /// The roots that somebody waits behind for long enough, those with most waiting first.

@@ -149,6 +149,7 @@ fn what(wait: &SeenWait) -> String {
         Awaited::SessionLock => "a lock of the database".to_owned(),
         Awaited::Answer | Awaited::Peer => named("an answer", &wait.name),
         Awaited::Turn => named("its turn", &wait.name),
+        Awaited::Names => named("the name server", &wait.name),
     }
 }
 
@@ -157,6 +158,7 @@ fn cause(root: &Root<'_>) -> Cause {
         (Key::Halted(_), _) => Cause::ProcessStopped,
         (Key::Busy(_), _) => Cause::CpuUser,
         (_, Some(Awaited::Files)) => Cause::FsFuse,
+        (_, Some(Awaited::Names)) => Cause::NetDns,
         (_, Some(Awaited::SessionLock)) => Cause::LockFutex,
         _ => Cause::LockFile,
     }
@@ -186,6 +188,15 @@ fn busy(root: &Root<'_>, holder: &SeenProcess) -> String {
     )
 }
 
+/// A server that does not answer, whoever that is.
+fn silent(has: &SeenWait, behind: &str, long: &str) -> String {
+    let of = match has.on {
+        Awaited::Names => "names",
+        _ => "files on it",
+    };
+    format!("{} does not answer: {behind} for {of}, {long}", what(has))
+}
+
 fn title(root: &Root<'_>) -> String {
     if let (Key::Busy(_), Some(holder)) = (&root.key, root.holder) {
         return busy(root, holder);
@@ -193,7 +204,9 @@ fn title(root: &Root<'_>) -> String {
     let behind = told(&root.behind);
     let long = format!("for at least {}", duration(root.longest()));
     let holder = root.holder.map_or_else(String::new, who);
-    let serves = root.has.filter(|has| has.on == Awaited::Files);
+    let serves = root
+        .has
+        .filter(|has| matches!(has.on, Awaited::Files | Awaited::Names));
     match (&root.key, root.has) {
         (Key::Halted(_), has) => {
             let and = match (serves, has) {
@@ -215,18 +228,13 @@ fn title(root: &Root<'_>) -> String {
                     );
                     format!("{holder} is idle in {of}, and has a lock: {behind} behind it, {long}")
                 }
-                (Awaited::Files, None) => {
-                    format!(
-                        "{} does not answer: {behind} for files on it, {long}; {holder} serves it",
-                        what(has)
-                    )
+                (Awaited::Files | Awaited::Names, None) => {
+                    format!("{}; {holder} serves it", silent(has, &behind, &long))
                 }
                 (_, None) => format!("{holder} has {}: {behind} behind it, {long}", what(has)),
             }
         }
-        (_, Some(has)) if has.on == Awaited::Files => {
-            format!("{} does not answer: {behind} for files on it, {long}", what(has))
-        }
+        (_, Some(has)) if matches!(has.on, Awaited::Files | Awaited::Names) => silent(has, &behind, &long),
         (_, has) => {
             let what = has.map_or_else(|| "something".to_owned(), what);
             format!("{behind} for {what}, {long}")
@@ -242,6 +250,7 @@ fn source(on: Awaited) -> &'static str {
         Awaited::SessionLock => "titles of the server's processes (/proc/PID/cmdline)",
         Awaited::Answer => "TCP sockets (sock_diag): sent something, and received nothing since",
         Awaited::Peer => "/proc/PID/syscall",
+        Awaited::Names => "UDP sockets (sock_diag): connected to a name server, with nothing received",
         Awaited::Turn => "TCP sockets (sock_diag): sent something that the other end has not read",
     }
 }
@@ -304,7 +313,9 @@ fn finding(root: &Root<'_>) -> Finding {
         finding = finding.and(Evidence::new(text, "/proc/PID/stat, TCP sockets (sock_diag)"));
     }
     let known = match (&root.key, on) {
-        (Key::Busy(_), _) | (_, Awaited::SessionLock) | (Key::Nobodys(_), _) => Confidence::Strong,
+        (Key::Busy(_), _) | (_, Awaited::SessionLock | Awaited::Names) | (Key::Nobodys(_), _) => {
+            Confidence::Strong
+        }
         _ => Confidence::Proved,
     };
     let name = root.holder.map_or("", |holder| holder.name.as_str());
@@ -328,11 +339,16 @@ fn finding(root: &Root<'_>) -> Finding {
     match root.holder {
         Some(holder) => finding.remedy(remedy(root, holder)),
         None => finding.remedy(
-            Remedy::safe("find out who has it").with_command(match on {
+            Remedy::safe(match on {
+                Awaited::Names => "ask that name server, and see whether it can be reached",
+                _ => "find out who has it",
+            })
+            .with_command(match on {
                 Awaited::FileLock => "lslocks",
                 Awaited::SessionLock => {
                     "psql -c \"select pid, pg_blocking_pids(pid), query from pg_stat_activity where wait_event_type = 'Lock'\""
                 }
+                Awaited::Names => "resolvectl query example.com || dig +tries=1 example.com",
                 _ => "findmnt -t fuse",
             }),
         ),
@@ -378,7 +394,10 @@ fn remedy(root: &Root<'_>, holder: &SeenProcess) -> Remedy {
             .with_command(format!("psql -c \"select pg_terminate_backend({pid})\""))
         }
         Doing::Unknown | Doing::Running => {
-            let does = if root.has.is_some_and(|has| has.on == Awaited::Files) {
+            let does = if root
+                .has
+                .is_some_and(|has| matches!(has.on, Awaited::Files | Awaited::Names))
+            {
                 "does not answer"
             } else {
                 "keeps it for so long"

@@ -97,6 +97,8 @@ pub enum Awaited {
     Peer,
     /// A lock of a database, between its sessions.
     SessionLock,
+    /// A name: it has asked a name server that has not answered.
+    Names,
     /// Its turn: it has sent something that the other end, which runs all the time, has not read yet.
     Turn,
 }

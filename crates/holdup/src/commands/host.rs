@@ -11,6 +11,7 @@ mod close_looks;
 mod counters;
 mod kernel_log;
 mod listeners;
+mod names_asked;
 mod once;
 mod places;
 mod queued;
@@ -93,6 +94,7 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
         room: holdup_proc::room::of,
         queues: listen_queues::read,
         conversations: conversations::read,
+        datagrams: conversations::datagrams,
     };
     let mut host = Host::new(&root, std::process::id(), ask);
     let mut figures = Figures::begin(&root);
@@ -194,6 +196,7 @@ struct Ask {
     room: once::Ask,
     queues: listeners::Ask,
     conversations: behind::Ask,
+    datagrams: behind::Ask,
 }
 
 /// A look at a machine.
@@ -220,7 +223,7 @@ impl Host {
         Host {
             once: Once::start(root, ask.room),
             listeners: Listeners::new(ask.queues),
-            behind: Behind::start(root, ask.conversations),
+            behind: Behind::start(root, ask.conversations, ask.datagrams),
             queues: ask.queues,
             own,
             stalled: pressure::read(root),

@@ -8,6 +8,7 @@
 
 use super::beyond;
 use super::close_looks::{self, Close, Question};
+use super::names_asked::{NamesAsked, Unanswered};
 use super::queued::{self, Queued, Turns};
 use super::served;
 use holdup_evidence::Ns;
@@ -76,11 +77,14 @@ pub(super) struct Behind {
     titles: Option<Close>,
     /// Requests before servers that run all the time.
     queued: Queued,
+    /// Questions to name servers, and how their sockets are listed.
+    names: NamesAsked,
+    datagrams: Ask,
 }
 
 impl Behind {
     /// Begins.
-    pub(super) fn start(root: &Root, ask: Ask) -> Behind {
+    pub(super) fn start(root: &Root, ask: Ask, datagrams: Ask) -> Behind {
         Behind {
             ask,
             turns: 0,
@@ -89,6 +93,8 @@ impl Behind {
             asleep: served::waiters(root),
             titles: Some(Close::start(root, sessions(root))),
             queued: Queued::default(),
+            names: NamesAsked::default(),
+            datagrams,
             root: root.clone(),
         }
     }
@@ -103,6 +109,15 @@ impl Behind {
     ) {
         self.queued.turn(&self.root, own, list, self.ask, queues);
         let now = now.unwrap_or(0.0);
+        let unknown = self.names.turn(now, &(self.datagrams)());
+        if !unknown.is_empty() {
+            let wanted: HashSet<Open> = unknown.into_iter().map(Open::Socket).collect();
+            for (open, pids) in descriptors::holders(&self.root, &wanted, own) {
+                if let (Open::Socket(inode), Some(pid)) = (open, pids.first()) {
+                    self.names.of.insert(inode, *pid);
+                }
+            }
+        }
         self.turns += 1;
         let turn = self.turns;
         for wait in lock_table::read(&self.root) {
@@ -139,6 +154,8 @@ impl Behind {
         let look = (watched * SECOND) as Ns;
         let stopped: BTreeSet<u32> = self.stopped.take().unwrap_or_default();
         let mut found = Found {
+            unanswered: self.names.unanswered(),
+            asking: std::mem::take(&mut self.names.of),
             turns: std::mem::take(&mut self.queued).finish(&root, own, watched),
             own,
             look,
@@ -184,6 +201,9 @@ struct Found {
     fuse: Vec<(u32, u32)>,
     /// Who waits for servers that run all the time.
     turns: Turns,
+    /// Questions to name servers, and whose sockets they were asked on.
+    unanswered: Vec<Unanswered>,
+    asking: HashMap<u64, u32>,
 }
 
 impl Found {
@@ -201,6 +221,8 @@ impl Found {
             .map(Open::Socket)
             .collect();
         wanted.extend(self.ends.iter().map(|(end, _)| end.clone()));
+        let servers = self.unanswered.iter().filter_map(|one| one.of_server);
+        wanted.extend(servers.map(Open::Socket));
         let sessions = sessions(root);
         // The clients of sessions have the other ends of their connections.
         let clients = self.clients_of(root, &sessions, &mut wanted);
@@ -246,6 +268,19 @@ impl Found {
         }
         for (waiter, mount, daemon) in files {
             add(waiter, Awaited::Files, &mount, daemon, self.look);
+        }
+        for one in self.unanswered.iter().take(MAX_WAITS) {
+            let server = one.of_server.and_then(|inode| holders.get(&Open::Socket(inode)));
+            let server = server.and_then(|pids| pids.first()).copied();
+            if let Some(client) = self.asking.get(&one.client) {
+                add(
+                    *client,
+                    Awaited::Names,
+                    &one.server.ip().to_string(),
+                    server,
+                    one.ns,
+                );
+            }
         }
         for (end, of) in &self.ends {
             for pid in holders.get(end).into_iter().flatten() {

@@ -134,16 +134,29 @@ impl Spent {
             *sum += seen.last.ticks + seen.last.children_ticks;
         }
         let parents = self.seen.values().filter(|seen| !own.contains(&seen.last.pid));
-        let told = parents.filter_map(|seen| {
+        let mut programs: BTreeMap<&str, Sum> = BTreeMap::new();
+        for seen in parents {
             let charged = seen.last.children_ticks.saturating_sub(seen.first.children_ticks);
             let known = ended.get(&seen.last.pid).copied().unwrap_or(0);
             let ticks = charged.saturating_sub(known);
-            (ticks >= MIN_UNSEEN_TICKS).then(|| Use {
-                process: format!("short-lived children of {} (pid {})", seen.name, seen.last.pid),
+            if ticks == 0 {
+                continue;
+            }
+            let program = programs.entry(seen.name.as_str()).or_default();
+            program.0 += ticks;
+            program.1 += 1;
+            program.2 = program.2.max((ticks, seen.last.pid));
+        }
+        let told = programs
+            .into_iter()
+            .filter(|(_, (ticks, ..))| *ticks >= MIN_UNSEEN_TICKS)
+            .map(|(name, (ticks, processes, (_, pid)))| Use {
+                process: format!("short-lived children of {name}"),
+                pid,
                 amount: ticks as f64,
+                processes,
                 ..Use::default()
-            })
-        });
+            });
         told.collect()
     }
 }
