@@ -46,6 +46,8 @@ pub struct Connection {
     pub asks_ms: Option<u32>,
     /// Milliseconds since something was received on it; `None` where nothing was.
     pub received_ms: Option<u32>,
+    /// Whether it has sent and received something last within one tick of the kernel's clock, so that it may wait for an answer.
+    pub may_ask: bool,
 }
 
 /// All of them.
@@ -92,6 +94,9 @@ fn connection(message: &[u8]) -> Option<Connection> {
         inode: u64::from(word(body, INODE)?),
         asks_ms: info.and_then(asks),
         received_ms: info.and_then(received),
+        may_ask: info.is_some_and(|info| {
+            received(info).is_some() && word(info, LAST_SENT) == word(info, LAST_RECEIVED)
+        }),
     })
 }
 

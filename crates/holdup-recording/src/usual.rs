@@ -152,7 +152,9 @@ pub struct Above {
     pub cause: Cause,
     /// Nanoseconds a second.
     pub rate: Ns,
-    /// How many times the usual that is.
+    /// The same of what is usual; 0 where that is next to nothing.
+    pub usual: Ns,
+    /// How many times the usual that is, or how many times next to nothing.
     pub times: f64,
     /// What it is held against.
     pub basis: Basis,
@@ -255,11 +257,12 @@ impl Usual {
                 program: name.clone(),
                 cause: *cause,
                 rate: *rate as Ns,
+                usual: if usual >= LEAST_USUAL { usual as Ns } else { 0 },
                 times,
                 basis,
             });
         }
-        judged.above.sort_by(|one, other| other.rate.cmp(&one.rate));
+        judged.above.sort_by_key(|one| std::cmp::Reverse(one.rate));
         judged
     }
 

@@ -524,11 +524,7 @@ impl Dice {
                             pid: 9,
                             name: dice.text(),
                         }),
-                        load: dice.some(|dice| SeenLoad {
-                            threads: 1,
-                            most: dice.below(99) as u32,
-                            ..SeenLoad::default()
-                        }),
+                        load: dice.some(|_| SeenLoad::default()),
                     },
                     on: Awaited::FileLock,
                     name: dice.text(),

@@ -164,6 +164,7 @@ fn watch(
             host.sight.interval = u64::try_from(between.as_nanos()).unwrap_or(u64::MAX);
         } else {
             host.counters.turn(&host.root);
+            host.behind.names_turn(host.own, host.counters.now());
         }
         figures.turn();
         if is_last {
@@ -237,9 +238,9 @@ impl Host {
 
     /// Looks once.
     fn turn(&mut self) {
-        self.once.turn();
         self.counters.turn(&self.root);
         self.snapshots.turn(&self.root, self.counters.now());
+        self.behind.names_turn(self.own, self.counters.now());
         self.behind
             .turn(self.own, self.snapshots.last(), self.counters.now(), self.queues);
         self.listeners.turn();

@@ -99,15 +99,8 @@ impl Behind {
         }
     }
 
-    /// Looks once. `now`: seconds since boot; `own` is the process that looks, and `queues` lists listeners.
-    pub(super) fn turn(
-        &mut self,
-        own: u32,
-        list: &TaskList,
-        now: Option<f64>,
-        queues: fn() -> Vec<ListenQueue>,
-    ) {
-        self.queued.turn(&self.root, own, list, self.ask, queues);
+    /// Looks at who waits for names: that is cheap, and a question is given up after some seconds.
+    pub(super) fn names_turn(&mut self, own: u32, now: Option<f64>) {
         let now = now.unwrap_or(0.0);
         let unknown = self.names.turn(now, &(self.datagrams)());
         if !unknown.is_empty() {
@@ -118,6 +111,18 @@ impl Behind {
                 }
             }
         }
+    }
+
+    /// Looks once. `now`: seconds since boot; `own` is the process that looks, and `queues` lists listeners.
+    pub(super) fn turn(
+        &mut self,
+        own: u32,
+        list: &TaskList,
+        now: Option<f64>,
+        queues: fn() -> Vec<ListenQueue>,
+    ) {
+        self.queued.turn(&self.root, own, list, self.ask, queues);
+        let now = now.unwrap_or(0.0);
         self.turns += 1;
         let turn = self.turns;
         for wait in lock_table::read(&self.root) {
@@ -230,6 +235,10 @@ impl Found {
             true => HashMap::new(),
             false => descriptors::holders(root, &wanted, self.own),
         };
+        // Clients that come and go may be gone when they are asked for more.
+        let early: HashMap<u32, String> = (holders.values().flatten().collect::<HashSet<_>>().into_iter())
+            .filter_map(|pid| Some((*pid, names::comm(root, *pid)?)))
+            .collect();
         let mut questions: Vec<Question> = sessions.clone();
         questions.extend(self.locks.iter().map(|(wait, _)| Question::Lock {
             waiter: wait.waiter,
@@ -362,7 +371,7 @@ impl Found {
             .collect();
         let known = named(root, pids.into_iter().collect());
         let name = |pid: u32| {
-            let known = known.get(&pid).or_else(|| self.turns.names.get(&pid));
+            let known = (known.get(&pid)).or_else(|| early.get(&pid).or(self.turns.names.get(&pid)));
             known.cloned().unwrap_or_default()
         };
         let client_of = |pid: u32| {

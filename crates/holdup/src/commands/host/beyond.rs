@@ -145,6 +145,7 @@ mod tests {
             inode: port,
             asks_ms: None,
             received_ms: None,
+            may_ask: false,
         };
         all.iter()
             .flat_map(|(one, other)| [end(*one, *other), end(*other, *one)])

@@ -143,6 +143,7 @@ mod tests {
             inode,
             asks_ms: None,
             received_ms: None,
+            may_ask: false,
         }
     }
 

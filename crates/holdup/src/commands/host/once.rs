@@ -146,13 +146,6 @@ impl Once {
         }
     }
 
-    /// Takes what has come meanwhile.
-    pub(super) fn turn(&mut self) {
-        self.rooms.gather(Duration::ZERO);
-        self.opened.gather(Duration::ZERO);
-        self.jvms.gather(Duration::ZERO);
-    }
-
     /// Takes what was seen; what was not is said in `sight`. Cgroups are of the second source.
     pub(super) fn take(self, source: u32, limits: u32, sight: &mut HostSight) -> (Seen, Vec<Jvm>) {
         let rooms = self.rooms.take(PATIENCE);

@@ -2,8 +2,8 @@
 //!
 //! In: lists of tasks and of connections, at some times. Out: the servers with who waits for them. One thread that is always busy is no
 //! shortage of CPUs, and who waits for it sleeps. What has arrived on a connection and is not read waits for its turn. The client that
-//! the server works for is the one whose request it has read, and after whose question nobody else was answered. Without such a thread
-//! the connections are not listed.
+//! the server works for is the one whose request it has read, and that came about when somebody was answered for the last time. Without
+//! such a thread the connections are not listed.
 
 use super::behind::Wait;
 use holdup_evidence::Ns;
@@ -33,8 +33,8 @@ const MIN_SERVED_LISTS: u32 = 2;
 /// What a server must use of one CPU, percent: with less it waits for a CPU rather than others for it.
 const MIN_CPU_PERCENT: u32 = 10;
 
-/// Processes that are looked at in one list, those that ran most first.
-const MAX_SERVERS: usize = 8;
+/// Processes that are looked at in one list, those that ran most first. A build has dozens that run all the time.
+const MAX_SERVERS: usize = 64;
 
 /// How often all processes are looked through for who has the connections: some 5 µs for each descriptor.
 const MAX_RESOLVED: u32 = 4;
@@ -79,6 +79,8 @@ pub(super) struct Queued {
     /// When each process began, and its CPU time in the first list and in the last, in ticks.
     ticks: HashMap<u32, (u64, u64, u64)>,
     servers: BTreeMap<u32, Server>,
+    /// Processes that had no sockets, such as compilers.
+    without: HashSet<u32>,
     resolved: u32,
     /// Who has an end of a connection, as far as that was looked up, and what they are called: clients may be gone when the look is over.
     of: HashMap<u64, u32>,
@@ -174,7 +176,7 @@ impl Queued {
         }
         let mut pids: Vec<(u32, u32)> = most
             .into_iter()
-            .filter(|(pid, _)| self.ticks.contains_key(pid))
+            .filter(|(pid, _)| self.ticks.contains_key(pid) && !self.without.contains(pid))
             .collect();
         pids.sort_by_key(|(pid, ran)| (std::cmp::Reverse(*ran), *pid));
         pids.into_iter().take(MAX_SERVERS).map(|(pid, _)| pid).collect()
@@ -189,6 +191,10 @@ impl Queued {
         let Some(sockets) = descriptors::ends(root, pid).map(|ends| ends.sockets) else {
             return;
         };
+        if sockets.is_empty() {
+            self.without.insert(pid);
+            return;
+        }
         let has = |one: &&Connection| {
             connections
                 .server(one)
@@ -346,8 +352,15 @@ pub(super) fn is_client(queues: &[ListenQueue], one: &Connection) -> bool {
     listen_queues::listener(queues, one.local).is_none()
 }
 
-/// The client's end of the connection that a server works for: its request is read, and nobody was answered since it came. A client that
-/// waits for something to happen has asked before others were answered.
+/// How long ago a request may have come that a server works for since it has answered somebody for the last time, milliseconds: it may have
+/// waited for its own turn before.
+fn longest_before(answered_ms: u32) -> u32 {
+    const QUEUED_MS: u32 = 50;
+    answered_ms.saturating_mul(2).saturating_add(QUEUED_MS)
+}
+
+/// The client's end of the connection that a server works for: its request is read, and nobody was answered since it came, or shortly
+/// before. A client that waits for something to happen has asked long before others were answered.
 fn served(sockets: &HashSet<u64>, connections: &Connections<'_>) -> Option<u64> {
     let own = connections
         .all
@@ -356,14 +369,27 @@ fn served(sockets: &HashSet<u64>, connections: &Connections<'_>) -> Option<u64> 
     let clients: Vec<(&Connection, u32)> = own
         .filter_map(|one| Some((connections.other(one)?, one.unread)))
         .collect();
-    let (client, ms) = clients
-        .iter()
-        .filter(|(_, unread)| *unread == 0)
-        .filter_map(|(client, _)| Some((*client, client.asks_ms?)))
-        .min_by_key(|(client, ms)| (*ms, client.inode))?;
-    let others = clients.iter().filter(|(other, _)| other.inode != client.inode);
-    let answered = others.filter_map(|(other, _)| other.received_ms).min();
-    (client.inode != 0 && answered.is_none_or(|answered| ms <= answered)).then_some(client.inode)
+    let read = || {
+        clients
+            .iter()
+            .filter(|(client, unread)| *unread == 0 && client.inode != 0)
+    };
+    let is_since = |client: &Connection, ms: u32| {
+        let others = clients.iter().filter(|(other, _)| other.inode != client.inode);
+        let answered = others.filter_map(|(other, _)| other.received_ms).min();
+        answered.is_none_or(|answered| ms <= longest_before(answered))
+    };
+    let asks = read().filter_map(|(client, _)| Some((*client, client.asks_ms?)));
+    let asks = asks.filter(|(client, ms)| is_since(client, *ms));
+    if let Some((client, _)) = asks.min_by_key(|(client, ms)| (*ms, client.inode)) {
+        return Some(client.inode);
+    }
+    // One that asks again as soon as it is answered does both within a tick of the clock. So does one that has nothing to ask any more: of
+    // several it may be any.
+    let mut may = read()
+        .filter(|(client, _)| client.may_ask && client.received_ms.is_some_and(|ms| is_since(client, ms)))
+        .map(|(client, _)| client.inode);
+    may.next().filter(|_| may.next().is_none())
 }
 
 #[cfg(test)]
@@ -390,6 +416,7 @@ mod tests {
                 inode,
                 asks_ms: None,
                 received_ms: None,
+                may_ask: false,
             };
             all.push(Connection {
                 asks_ms: Some(ms),
