@@ -1,9 +1,11 @@
 """A server of one thread, or who asks it: figures.py serve PORT | report PORT | ask PORT.
 
-It answers what `ask` wants at once, and computes for half a second for each request of `report`. Servers say "ready" on descriptor 3.
+It answers what `ask` wants at once, and computes for each request of `report`, not always for equally long: what looks once a
+second would else meet the same moment again and again. Servers say "ready" on descriptor 3.
 """
 
 import os
+import random
 import selectors
 import socket
 import sys
@@ -11,8 +13,8 @@ import time
 
 
 def compute() -> None:
-    """Half a second of CPU time."""
-    until = time.process_time() + 0.5
+    """Some tenths of a second of CPU time."""
+    until = time.process_time() + random.uniform(0.3, 0.9)
     while time.process_time() < until:
         pass
 
@@ -53,4 +55,4 @@ if sys.argv[1] == "serve":
 elif sys.argv[1] == "report":
     ask(int(sys.argv[2]), b"report", 0)
 else:
-    ask(int(sys.argv[2]), b"ask", 0.05)
+    ask(int(sys.argv[2]), b"ask", 0.01)
