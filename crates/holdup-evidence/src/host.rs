@@ -69,6 +69,8 @@ pub struct Use {
     pub processes: u32,
     /// Its nice value, where that is not 0.
     pub nice: i32,
+    /// The program that ran it, where `process` is one of that program's children that came and went, and `pid` that program.
+    pub run_by: String,
 }
 
 impl Use {
@@ -84,9 +86,13 @@ impl Use {
         if self.nice != 0 {
             told.push(format!("nice {}", self.nice));
         }
+        let name = match self.run_by.as_str() {
+            "" => self.process.clone(),
+            parent => format!("{} run by {parent}", self.process),
+        };
         match told.is_empty() {
-            true => self.process.clone(),
-            false => format!("{} ({})", self.process, told.join(", ")),
+            true => name,
+            false => format!("{name} ({})", told.join(", ")),
         }
     }
 }

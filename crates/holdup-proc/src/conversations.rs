@@ -1,10 +1,10 @@
-//! TCP connections of this network namespace, each with when something was last sent and received on it: who waits for an answer.
+//! TCP connections and UDP sockets of this network namespace; of connections, each with when something was last sent and received on it: who waits for an answer.
 //!
 //! In: nothing. Out: [`Connection`]s, as the kernel lists them (`sock_diag(7)`); none where it refuses. One that has sent something and
 //! received nothing since waits for an answer, whatever its program is and however it sleeps. The kernel answers before the answer is
 //! read, so nothing here waits.
 
-use crate::listen_queues::{HEADER, MESSAGE, dump, word};
+use crate::listen_queues::{HEADER, MESSAGE, TCP, UDP, dump, word};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// States of connections that are open on this side, as bits: established, and closed by the peer.
@@ -44,6 +44,10 @@ pub struct Connection {
     pub inode: u64,
     /// Milliseconds since it sent something without receiving anything since; `None` where it waits for no answer.
     pub asks_ms: Option<u32>,
+    /// Milliseconds since something was received on it; `None` where nothing was.
+    pub received_ms: Option<u32>,
+    /// Whether it has sent and received something last within one tick of the kernel's clock, so that it may wait for an answer.
+    pub may_ask: bool,
 }
 
 /// All of them.
@@ -51,7 +55,19 @@ pub struct Connection {
 pub fn read() -> Vec<Connection> {
     let mut all = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        dump(family, OPEN, WITH_INFO, &mut |message| {
+        dump(family, TCP, OPEN, WITH_INFO, &mut |message| {
+            all.extend(connection(message))
+        });
+    }
+    all
+}
+
+/// UDP sockets, with and without a peer.
+#[must_use]
+pub fn datagrams() -> Vec<Connection> {
+    let mut all = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        dump(family, UDP, u32::MAX, 0, &mut |message| {
             all.extend(connection(message))
         });
     }
@@ -70,21 +86,35 @@ fn connection(message: &[u8]) -> Option<Connection> {
             _ => None,
         }
     };
+    let info = body.get(MESSAGE..).and_then(|rest| attribute(rest, INFO));
     Some(Connection {
         local: SocketAddr::new(ip(LOCAL)?, port(PORTS)?),
         peer: SocketAddr::new(ip(PEER)?, port(PORTS + 2)?),
         unread: word(body, UNREAD)?,
         inode: u64::from(word(body, INODE)?),
-        asks_ms: attribute(body.get(MESSAGE..)?, INFO).and_then(asks),
+        asks_ms: info.and_then(asks),
+        received_ms: info.and_then(received),
+        may_ask: info.is_some_and(|info| {
+            received(info).is_some() && word(info, LAST_SENT) == word(info, LAST_RECEIVED)
+        }),
     })
+}
+
+/// When an end has received something last.
+fn received(info: &[u8]) -> Option<u32> {
+    (bytes(info, RECEIVED)? > 0).then(|| word(info, LAST_RECEIVED))?
+}
+
+/// A number of bytes.
+fn bytes(info: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?))
 }
 
 /// For how long an end has waited for an answer, by its `struct tcp_info`.
 fn asks(info: &[u8]) -> Option<u32> {
     let (sent, received) = (word(info, LAST_SENT)?, word(info, LAST_RECEIVED)?);
-    let bytes = |at: usize| Some(u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?));
-    let unanswered = sent < received || bytes(RECEIVED)? == 0;
-    (bytes(ACKNOWLEDGED)? > BEGIN_BYTES && unanswered).then_some(sent)
+    let unanswered = sent < received || bytes(info, RECEIVED)? == 0;
+    (bytes(info, ACKNOWLEDGED)? > BEGIN_BYTES && unanswered).then_some(sent)
 }
 
 /// What the attribute of this type holds.
@@ -104,9 +134,9 @@ fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{attribute, connection, read};
+    use super::{attribute, connection, datagrams, read};
     use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
 
     #[test]
     fn who_has_asked_waits_and_who_was_answered_does_not() {
@@ -139,6 +169,21 @@ mod tests {
             .find(|one| one.local == address && one.peer == local)
             .unwrap();
         assert_eq!((other.unread, other.asks_ms), (1, None));
+        assert!(of(&answered).received_ms.is_some() && of(&asks).received_ms.is_none());
+    }
+
+    #[test]
+    fn a_socket_for_datagrams_has_its_peer_and_what_it_has_not_read() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (own, other) = (client.local_addr().unwrap(), server.local_addr().unwrap());
+        client.connect(other).unwrap();
+        client.send(b"question").unwrap();
+        let all = datagrams();
+        let asks = all.iter().find(|one| one.local == own).unwrap();
+        assert_eq!((asks.peer, asks.unread), (other, 0));
+        let asked = all.iter().find(|one| one.local == other).unwrap();
+        assert!(asked.unread > 0 && asked.peer.port() == 0);
     }
 
     #[test]

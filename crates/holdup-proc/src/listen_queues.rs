@@ -53,11 +53,21 @@ pub struct ListenQueue {
 pub fn read() -> Vec<ListenQueue> {
     let mut queues = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        dump(family, LISTENING, 0, &mut |message| {
+        dump(family, TCP, LISTENING, 0, &mut |message| {
             queues.extend(message.get(HEADER..HEADER + MESSAGE).and_then(queue));
         });
     }
     queues
+}
+
+/// The listener that takes clients of an address: the one of just that, else of any on the same port.
+#[must_use]
+pub fn listener(queues: &[ListenQueue], address: SocketAddr) -> Option<&ListenQueue> {
+    let at = |queue: &&ListenQueue| queue.address.port() == address.port();
+    let same = |queue: &&ListenQueue| queue.address.ip().to_canonical() == address.ip();
+    let mut all = queues.iter().filter(at);
+    let exact = all.clone().find(same);
+    exact.or_else(|| all.find(|queue| queue.address.ip().is_unspecified()))
 }
 
 fn queue(message: &[u8]) -> Option<ListenQueue> {
@@ -81,23 +91,32 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// `struct inet_diag_req_v2`: all TCP sockets of a family in these states, with these attributes.
-fn request(family: libc::c_int, states: u32, attributes: u8) -> Vec<u8> {
-    const TCP: u8 = 6;
+/// `struct inet_diag_req_v2`: all sockets of a family and a protocol in these states, with these attributes.
+fn request(family: libc::c_int, protocol: u8, states: u32, attributes: u8) -> Vec<u8> {
     const ID: usize = 48;
     let mut bytes = Vec::with_capacity(HEADER + 8 + ID);
     bytes.extend(((HEADER + 8 + ID) as u32).to_ne_bytes());
     bytes.extend(BY_FAMILY.to_ne_bytes());
     bytes.extend(LIST.to_ne_bytes());
     bytes.extend([0; 8]);
-    bytes.extend([family as u8, TCP, attributes, 0]);
+    bytes.extend([family as u8, protocol, attributes, 0]);
     bytes.extend(states.to_ne_bytes());
     bytes.extend([0; ID]);
     bytes
 }
 
-/// Lists the TCP sockets of a family in these states: each message, with its header, is handed over.
-pub(crate) fn dump(family: libc::c_int, states: u32, attributes: u8, each: &mut dyn FnMut(&[u8])) {
+/// Protocols, by number.
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+
+/// Lists the sockets of a family and a protocol in these states: each message, with its header, is handed over.
+pub(crate) fn dump(
+    family: libc::c_int,
+    protocol: u8,
+    states: u32,
+    attributes: u8,
+    each: &mut dyn FnMut(&[u8]),
+) {
     // SAFETY: makes a descriptor, or none.
     let socket = unsafe {
         libc::socket(
@@ -111,7 +130,7 @@ pub(crate) fn dump(family: libc::c_int, states: u32, attributes: u8, each: &mut 
     }
     // SAFETY: it was just made, and is nobody else's.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    let request = request(family, states, attributes);
+    let request = request(family, protocol, states, attributes);
     // SAFETY: the buffer is as long as it is said to be.
     let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
     if sent < 0 {

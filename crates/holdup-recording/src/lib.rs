@@ -21,6 +21,7 @@ mod secrets;
 mod stacks;
 mod table;
 pub mod unlike;
+pub mod usual;
 mod whole;
 
 pub use bound::{MAX_PIECES, MAX_WAITS, bound};

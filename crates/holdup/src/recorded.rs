@@ -9,7 +9,7 @@ use holdup_evidence::SystemFacts;
 use holdup_evidence::host::HostLook;
 use holdup_model::attributed::Attributed;
 use holdup_proc::{Root, root};
-use holdup_recording::{Draft, Error, Head, Segment, Zone, bound, bound_look, mask, redact};
+use holdup_recording::{Draft, Error, Head, Segment, Zone, bound, bound_look, mask, redact, usual};
 use holdup_report::Subject as Observed;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -117,7 +117,12 @@ pub(crate) fn save(
         true => redact(&mut segment),
         false => mask(&mut segment),
     }
-    holdup_recording::save(&segment, &place(segment.head.started_unix))
+    let place = place(segment.head.started_unix);
+    holdup_recording::save(&segment, &place)?;
+    if let Some(folder) = place.parent() {
+        usual::learn(folder, &segment);
+    }
+    Ok(())
 }
 
 /// What was collected, with the head that says whose it is.

@@ -21,6 +21,8 @@ const MIN_LONGEST_NS: Ns = 1_000_000_000;
 pub(crate) enum Key {
     /// A process that is stopped.
     Halted(u32),
+    /// A process that runs all the time, while requests to it wait for their turn.
+    Busy(u32),
     /// A process that has something that others wait for.
     Has(u32),
     /// Something of which nobody knows who has it.
@@ -62,7 +64,10 @@ impl Root<'_> {
 
 /// Whether the holder has something until it lets go of it, rather than owing an answer that may be long in coming.
 fn is_had(on: Awaited) -> bool {
-    matches!(on, Awaited::FileLock | Awaited::Files | Awaited::SessionLock)
+    matches!(
+        on,
+        Awaited::FileLock | Awaited::Files | Awaited::SessionLock | Awaited::Names
+    )
 }
 
 /// The roots that somebody waits behind for long enough, those with most waiting first.
@@ -94,7 +99,8 @@ pub(crate) fn of(waits: &[SeenWait]) -> Vec<Root<'_>> {
         join(&mut root.behind, wait, at == 0);
     }
     let mut roots: Vec<Root<'_>> = roots.into_values().collect();
-    roots.retain(|root| root.longest() >= MIN_LONGEST_NS);
+    // Requests that wait for their turn again and again are trouble however short each wait is.
+    roots.retain(|root| root.longest() >= MIN_LONGEST_NS || matches!(root.key, Key::Busy(_)));
     roots.sort_by_key(|root| std::cmp::Reverse((root.behind.len(), root.held())));
     roots
 }
@@ -136,15 +142,16 @@ fn way<'a>(first: &'a SeenWait, by_waiter: &HashMap<u32, Vec<&'a SeenWait>>) -> 
 /// Whether the one who owes this is kept from it by that wait. Who has a lock, and waits, does not let go of it. Who owes an answer may
 /// have many clients: then it must have asked on their account, which is not before them.
 fn passes_on(owed: &SeenWait, next: &SeenWait) -> bool {
-    if owed.on != Awaited::Answer {
+    if !matches!(owed.on, Awaited::Answer | Awaited::Turn) {
         return true;
     }
     let not_before = next.ns <= owed.ns.saturating_add(PASSES_ON_NS);
-    not_before && (next.on != Awaited::Answer || next.ns.saturating_mul(2) >= owed.ns)
+    not_before
+        && (!matches!(next.on, Awaited::Answer | Awaited::Turn) || next.ns.saturating_mul(2) >= owed.ns)
 }
 
-/// What stands at the end of a way, and the step before it. An answer that is awaited is no trouble by itself: only what is stopped, or has
-/// what others wait for.
+/// What stands at the end of a way, and the step before it. An answer that is awaited is no trouble by itself: only what is stopped, runs
+/// all the time with requests before it, or has what others wait for.
 fn end(way: &[&SeenWait]) -> Option<(Key, usize)> {
     let last = way.len().checked_sub(1)?;
     if let Some(holder) = way[last]
@@ -153,6 +160,10 @@ fn end(way: &[&SeenWait]) -> Option<(Key, usize)> {
         .filter(|holder| holder.doing == Doing::Stopped)
     {
         return Some((Key::Halted(holder.pid), last));
+    }
+    let busy = way[last].holder.as_ref();
+    if let Some(busy) = busy.filter(|busy| way[last].on == Awaited::Turn && busy.doing == Doing::Running) {
+        return Some((Key::Busy(busy.pid), last));
     }
     let at = way.iter().rposition(|step| is_had(step.on))?;
     let step = way[at];
@@ -267,6 +278,23 @@ mod tests {
             wait(2, Awaited::Files, 0, 9 * S),
         ];
         assert_eq!(told(&nobody).len(), 1);
+    }
+
+    #[test]
+    fn who_waits_for_its_turn_and_who_waits_for_that_one_are_behind_a_server_that_runs_all_the_time() {
+        let runs = |mut wait: SeenWait| {
+            wait.holder.as_mut().unwrap().doing = Doing::Running;
+            wait
+        };
+        let ms = S / 1000;
+        let waits = [
+            runs(wait(20, Awaited::Turn, 7, 400 * ms)),
+            wait(10, Awaited::Answer, 20, 402 * ms),
+            // This one's request was read: it is answered, or waits for work. That one asked long before.
+            runs(wait(21, Awaited::Answer, 7, 900 * ms)),
+            wait(11, Awaited::Answer, 20, 90 * S),
+        ];
+        assert_eq!(told(&waits), [(Key::Busy(7), vec![(20, true), (10, false)])]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! In: [`Observed`]. Out: findings, the root first in each title, then who waits behind it. A memory limit that a cgroup runs into again
 //! and again is a root, too, if pages that were given back for it are read again.
 
-use super::{RuleId, duration, fires_all, say};
+use super::list::cpu_quota_spent::{MIN_PERIODS, SPENT};
+use super::{Extend, RuleId, awaited_disks, duration, fires_all, percent, say};
 use crate::machine::seen::{self, Behind, Key, Root};
 use holdup_evidence::observed::{Awaited, Doing, Limited, SeenCgroup, SeenClient, SeenProcess, SeenWait};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -28,7 +29,11 @@ const SECOND: f64 = 1e9;
 /// The verdict; `None` where nobody looked.
 pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
     let waits = observed.waits.as_ref()?;
-    let mut findings: Vec<Finding> = seen::of(waits).iter().take(MAX_ROOTS).map(finding).collect();
+    let roots = seen::of(waits);
+    // Who takes turns at a lock may mean to: whatever else others wait behind comes first.
+    let (queues, roots): (Vec<&Root<'_>>, Vec<&Root<'_>>) =
+        roots.iter().take(MAX_ROOTS).partition(|root| takes_turns(root));
+    let mut findings: Vec<Finding> = roots.into_iter().map(finding).collect();
     let limits = observed
         .cgroups
         .iter()
@@ -38,16 +43,26 @@ pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
             .take(MAX_ROOTS)
             .map(|(one, rate)| limit(&observed.place(&one.quote), waits, one, rate)),
     );
+    let quotas = observed.cgroups.iter();
+    findings.extend(quotas.filter_map(|one| throttled(&observed.place(&one.quote), waits, one)));
+    findings.extend(awaited_disks::of(observed));
+    findings.extend(queues.into_iter().map(finding));
     Some(match findings.is_empty() {
         false => fires_all(findings),
         true => Verdict::Clear(format!(
-            "{} for another process, and none behind a lock or a stopped one",
+            "{} for another process, and none behind a lock, a stopped one or a busy one",
             match waits.len() as u64 {
                 1 => "1 process waits".to_owned(),
                 count => format!("{} wait", say::several(count, "process")),
             }
         )),
     })
+}
+
+/// Whether a file's lock is all that anybody waits for here, and nobody waits for those.
+fn takes_turns(root: &Root<'_>) -> bool {
+    let lock = root.has.is_some_and(|has| has.on == Awaited::FileLock);
+    lock && matches!(root.key, Key::Has(_)) && root.behind.iter().all(|one| one.directly)
 }
 
 /// Those of a recording.
@@ -133,23 +148,65 @@ fn what(wait: &SeenWait) -> String {
         Awaited::Files => named("the file system", &wait.name),
         Awaited::SessionLock => "a lock of the database".to_owned(),
         Awaited::Answer | Awaited::Peer => named("an answer", &wait.name),
+        Awaited::Turn => named("its turn", &wait.name),
+        Awaited::Names => named("the name server", &wait.name),
     }
 }
 
 fn cause(root: &Root<'_>) -> Cause {
     match (&root.key, root.has.map(|has| has.on)) {
         (Key::Halted(_), _) => Cause::ProcessStopped,
+        (Key::Busy(_), _) => Cause::CpuUser,
         (_, Some(Awaited::Files)) => Cause::FsFuse,
+        (_, Some(Awaited::Names)) => Cause::NetDns,
         (_, Some(Awaited::SessionLock)) => Cause::LockFutex,
         _ => Cause::LockFile,
     }
 }
 
+/// A server that runs all the time: how much it uses, for whom, and who waits for its turn.
+fn busy(root: &Root<'_>, holder: &SeenProcess) -> String {
+    let load = holder.load.unwrap_or_default();
+    let threads = match load.threads {
+        0 | 1 => "one thread".to_owned(),
+        several => say::several(u64::from(several), "thread"),
+    };
+    let of = match &holder.client {
+        Some(one) => format!(" for requests of {}", client(one)),
+        None => String::new(),
+    };
+    let long = match root.longest() {
+        0 => String::new(),
+        longest => format!(", up to {} at a time", duration(longest)),
+    };
+    let verb = if root.behind.len() == 1 { "its" } else { "their" };
+    format!(
+        "{} uses {} % of one CPU in {threads}{of}: {} for {verb} turn{long}",
+        who(holder),
+        load.cpu_percent,
+        told(&root.behind)
+    )
+}
+
+/// A server that does not answer, whoever that is.
+fn silent(has: &SeenWait, behind: &str, long: &str) -> String {
+    let of = match has.on {
+        Awaited::Names => "names",
+        _ => "files on it",
+    };
+    format!("{} does not answer: {behind} for {of}, {long}", what(has))
+}
+
 fn title(root: &Root<'_>) -> String {
+    if let (Key::Busy(_), Some(holder)) = (&root.key, root.holder) {
+        return busy(root, holder);
+    }
     let behind = told(&root.behind);
     let long = format!("for at least {}", duration(root.longest()));
     let holder = root.holder.map_or_else(String::new, who);
-    let serves = root.has.filter(|has| has.on == Awaited::Files);
+    let serves = root
+        .has
+        .filter(|has| matches!(has.on, Awaited::Files | Awaited::Names));
     match (&root.key, root.has) {
         (Key::Halted(_), has) => {
             let and = match (serves, has) {
@@ -171,18 +228,13 @@ fn title(root: &Root<'_>) -> String {
                     );
                     format!("{holder} is idle in {of}, and has a lock: {behind} behind it, {long}")
                 }
-                (Awaited::Files, None) => {
-                    format!(
-                        "{} does not answer: {behind} for files on it, {long}; {holder} serves it",
-                        what(has)
-                    )
+                (Awaited::Files | Awaited::Names, None) => {
+                    format!("{}; {holder} serves it", silent(has, &behind, &long))
                 }
                 (_, None) => format!("{holder} has {}: {behind} behind it, {long}", what(has)),
             }
         }
-        (_, Some(has)) if has.on == Awaited::Files => {
-            format!("{} does not answer: {behind} for files on it, {long}", what(has))
-        }
+        (_, Some(has)) if matches!(has.on, Awaited::Files | Awaited::Names) => silent(has, &behind, &long),
         (_, has) => {
             let what = has.map_or_else(|| "something".to_owned(), what);
             format!("{behind} for {what}, {long}")
@@ -198,6 +250,8 @@ fn source(on: Awaited) -> &'static str {
         Awaited::SessionLock => "titles of the server's processes (/proc/PID/cmdline)",
         Awaited::Answer => "TCP sockets (sock_diag): sent something, and received nothing since",
         Awaited::Peer => "/proc/PID/syscall",
+        Awaited::Names => "UDP sockets (sock_diag): connected to a name server, with nothing received",
+        Awaited::Turn => "TCP sockets (sock_diag): sent something that the other end has not read",
     }
 }
 
@@ -216,7 +270,10 @@ fn finding(root: &Root<'_>) -> Finding {
     };
     let count = say::several(root.behind.len() as u64, "process");
     let verb = if root.behind.len() == 1 { "waits" } else { "wait" };
-    let on = root.has.map_or(Awaited::Answer, |has| has.on);
+    let on = match root.key {
+        Key::Busy(_) => Awaited::Turn,
+        _ => root.has.map_or(Awaited::Answer, |has| has.on),
+    };
     let first = Evidence::new(
         format!("{count} {verb} behind it{through}: {}", list.join(", ")),
         source(on),
@@ -245,8 +302,20 @@ fn finding(root: &Root<'_>) -> Finding {
         let text = format!("state T in all lists of tasks: {}", who(stopped));
         finding = finding.and(Evidence::new(text, "/proc/PID/stat"));
     }
+    if let (Key::Busy(_), Some(load)) = (&root.key, root.holder.and_then(|holder| holder.load)) {
+        let text = format!(
+            "it ran or was runnable in {} of {} lists of tasks, and had unread requests in {} of them, on {} at most",
+            load.ran,
+            load.lists,
+            load.queued,
+            say::several(u64::from(load.most), "connection")
+        );
+        finding = finding.and(Evidence::new(text, "/proc/PID/stat, TCP sockets (sock_diag)"));
+    }
     let known = match (&root.key, on) {
-        (_, Awaited::SessionLock) | (Key::Nobodys(_), _) => Confidence::Strong,
+        (Key::Busy(_), _) | (_, Awaited::SessionLock | Awaited::Names) | (Key::Nobodys(_), _) => {
+            Confidence::Strong
+        }
         _ => Confidence::Proved,
     };
     let name = root.holder.map_or("", |holder| holder.name.as_str());
@@ -264,17 +333,44 @@ fn finding(root: &Root<'_>) -> Finding {
         ..Asker::default()
     };
     let finding = finding.about(resource, asker).confidence(known);
+    if let (Key::Busy(_), Some(holder)) = (&root.key, root.holder) {
+        return busy_remedies(finding, holder);
+    }
     match root.holder {
         Some(holder) => finding.remedy(remedy(root, holder)),
         None => finding.remedy(
-            Remedy::safe("find out who has it").with_command(match on {
+            Remedy::safe(match on {
+                Awaited::Names => "ask that name server, and see whether it can be reached",
+                _ => "find out who has it",
+            })
+            .with_command(match on {
                 Awaited::FileLock => "lslocks",
                 Awaited::SessionLock => {
                     "psql -c \"select pid, pg_blocking_pids(pid), query from pg_stat_activity where wait_event_type = 'Lock'\""
                 }
+                Awaited::Names => "resolvectl query example.com || dig +tries=1 example.com",
                 _ => "findmnt -t fuse",
             }),
         ),
+    }
+}
+
+fn busy_remedies(finding: Finding, holder: &SeenProcess) -> Finding {
+    let finding = finding.remedy(
+        Remedy::safe(format!("find out what {} runs", who(holder)))
+            .with_command(format!("holdup attach -p {}", holder.pid)),
+    );
+    let one = holder.load.is_none_or(|load| load.threads <= 1);
+    let finding = match &holder.client {
+        Some(one) => finding.remedy(Remedy::safe(format!(
+            "make the requests of {} smaller or rarer, or send them to another server",
+            client(one)
+        ))),
+        None => finding,
+    };
+    match one {
+        true => finding.remedy(Remedy::pointless("more CPUs: one thread runs on one CPU")),
+        false => finding,
     }
 }
 
@@ -297,8 +393,11 @@ fn remedy(root: &Root<'_>, holder: &SeenProcess) -> Remedy {
             )
             .with_command(format!("psql -c \"select pg_terminate_backend({pid})\""))
         }
-        Doing::Unknown => {
-            let does = if root.has.is_some_and(|has| has.on == Awaited::Files) {
+        Doing::Unknown | Doing::Running => {
+            let does = if root
+                .has
+                .is_some_and(|has| matches!(has.on, Awaited::Files | Awaited::Names))
+            {
                 "does not answer"
             } else {
                 "keeps it for so long"
@@ -307,6 +406,84 @@ fn remedy(root: &Root<'_>, holder: &SeenProcess) -> Remedy {
                 .with_command(format!("holdup attach -p {pid}"))
         }
     }
+}
+
+/// Who waits for answers of a cgroup's processes.
+fn clients_of<'a>(waits: &'a [SeenWait], one: &SeenCgroup) -> Vec<Behind<'a>> {
+    let is_in = |pid: u32| one.processes.iter().any(|process| process.pid == pid);
+    let mut behind: Vec<Behind<'a>> = Vec::new();
+    for wait in waits.iter().filter(|wait| wait.on == Awaited::Answer) {
+        let of = wait.holder.as_ref().is_some_and(|holder| is_in(holder.pid));
+        if of && !is_in(wait.waiter.pid) && !behind.iter().any(|one| one.process.pid == wait.waiter.pid) {
+            behind.push(Behind {
+                process: &wait.waiter,
+                ns: wait.ns,
+                directly: true,
+            });
+        }
+    }
+    behind
+}
+
+fn answers_of(behind: &[Behind<'_>]) -> Option<Evidence> {
+    let longest = behind.iter().map(|one| one.ns).max()?;
+    let text = format!(
+        "{} for answers of it, when the look ended for up to {}",
+        told(behind),
+        duration(longest)
+    );
+    Some(Evidence::new(text, source(Awaited::Answer)))
+}
+
+/// A cgroup whose CPU time is used up in many of its periods, while others wait for its answers; without these it is its own affair, and
+/// another rule's.
+fn throttled(place: &str, waits: &[SeenWait], one: &SeenCgroup) -> Option<Finding> {
+    let part = one.used / one.limit;
+    if one.what != Limited::CpuTime || one.limit < MIN_PERIODS || part < SPENT {
+        return None;
+    }
+    let behind = clients_of(waits, one);
+    let longest = answers_of(&behind)?;
+    let cpus = one
+        .cpus
+        .map_or_else(String::new, |cpus| format!(" of {cpus:.2} CPUs"));
+    let who: Vec<String> = one.processes.iter().take(MAX_LISTED).map(who).collect();
+    let verb = if who.len() == 1 { "is" } else { "are" };
+    let title = format!(
+        "cgroup {} uses up its CPU limit{cpus} in {} of its periods: {} {verb} throttled, and {} for answers",
+        one.cgroup,
+        percent(part),
+        who.join(", "),
+        told(&behind)
+    );
+    let text = format!(
+        "{:.0} of {:.0} observed periods ended with its tasks throttled",
+        one.used, one.limit
+    );
+    let place = say::name_or(place, "cpu.stat");
+    let finding = Finding::without_duration(
+        RuleId::OthersWaitBehind.id(),
+        Severity::Warning,
+        title,
+        Cause::SchedThrottled,
+        Evidence::new(text, place),
+    );
+    Some(
+        finding
+            .and(longest)
+            .about(
+                Resource::named(ResourceKind::Cgroup, &one.cgroup),
+                Asker::default(),
+            )
+            .confidence(Confidence::Strong)
+            .remedy(Remedy::changing(
+                "raise the quota or take it away",
+                "other programs on this machine get less CPU",
+            ))
+            .remedy(Remedy::pointless(
+                "a faster machine or more CPUs: the quota is the limit",
+            )),
+    )
 }
 
 /// A cgroup that reads again and again what it had to give back.
@@ -318,8 +495,13 @@ fn limit(place: &str, waits: &[SeenWait], one: &SeenCgroup, rate: f64) -> Findin
         [one] => format!("{one} reads"),
         several => format!("{} read", several.join(", ")),
     };
+    let behind = clients_of(waits, one);
+    let and = match behind.is_empty() {
+        true => String::new(),
+        false => format!(", and {} for answers", told(&behind)),
+    };
     let title = format!(
-        "cgroup {} is at its memory limit of {limit}: {slowed} {rate:.0} pages a second again from the disk",
+        "cgroup {} is at its memory limit of {limit}: {slowed} {rate:.0} pages a second again from the disk{and}",
         one.cgroup
     );
     let place = say::name_or(place, "memory.stat");
@@ -342,29 +524,14 @@ fn limit(place: &str, waits: &[SeenWait], one: &SeenCgroup, rate: f64) -> Findin
             say::bytes((whole - one.used).max(0.0) as u64)
         ));
     }
-    let in_it = |wait: &&SeenWait| {
-        let holder = wait.holder.as_ref().map(|holder| holder.pid);
-        wait.on == Awaited::Answer && one.processes.iter().any(|process| Some(process.pid) == holder)
-    };
-    let behind = waits.iter().filter(in_it);
-    let behind: Vec<Behind<'_>> = behind
-        .map(|wait| Behind {
-            process: &wait.waiter,
-            ns: wait.ns,
-            directly: true,
-        })
-        .collect();
-    let mut finding = Finding::without_duration(
+    let finding = Finding::without_duration(
         RuleId::OthersWaitBehind.id(),
         Severity::Warning,
         title,
         Cause::MemReclaim,
         Evidence::new(text, place),
     );
-    if !behind.is_empty() {
-        let text = format!("{} for an answer of it", told(&behind));
-        finding = finding.and(Evidence::new(text, source(Awaited::Answer)));
-    }
+    let finding = finding.and_if(answers_of(&behind));
     let resource = Resource::named(ResourceKind::Cgroup, &one.cgroup)
         .with(|facts| facts.setting = Some("memory.max, or memory.limit_in_bytes".to_owned()));
     finding

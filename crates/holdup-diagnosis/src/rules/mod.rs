@@ -9,6 +9,7 @@
 //! have nothing to add where it fires ([`Generality`], [`Rule::explains`]), so that no other rule changes.
 
 mod awaited;
+mod awaited_disks;
 mod awaited_threads;
 pub(crate) mod blocked;
 mod calls;

@@ -209,6 +209,13 @@ fn spare<'a>(queue: &Intervals<'a>) -> impl Fn(u32) -> Option<f64> + use<'a> {
     }
 }
 
+/// What a program uses of one CPU, percent, from which a title names it: with less it is one of many.
+const MIN_LEADER_PERCENT: f64 = 50.0;
+
+/// Processes and threads that are started a second, from which that alone costs a good part of a CPU: starting and ending a program takes
+/// about a millisecond.
+const MIN_STARTED_PER_SECOND: f64 = 100.0;
+
 fn ready_to_run(queue: &Intervals<'_>, machine: &str) -> Finding {
     let ready = told(&queue.values(), 0);
     let nice = queue
@@ -225,13 +232,26 @@ fn ready_to_run(queue: &Intervals<'_>, machine: &str) -> Finding {
             "{nice:.0} % of it is work of low priority (nice), which yields to other work"
         ))
     });
+    let most = figures::leader(queue.observed, Metric::ProcessCpuPercent);
+    let most = most.filter(|most| mean(&most.values()) >= MIN_LEADER_PERCENT);
+    let uses = most.map_or_else(String::new, |most| {
+        format!("; {}: {:.0} % of a CPU", most.of(), mean(&most.values()))
+    });
+    let started = queue.other(Metric::TasksStartedPerSecond, "");
+    let started = started.filter(|started| mean(&started.values()) >= MIN_STARTED_PER_SECOND);
+    let started = started.map(|started| {
+        started.evidence(format!(
+            "{} processes and threads are started a second",
+            told(&started.values(), 0)
+        ))
+    });
     let idle = queue
         .other(Metric::CpuIdlePercent, "")
         .map(|idle| idle.evidence(format!("the CPU is {} % idle", told(&idle.values(), 0))));
     Finding::without_duration(
         RuleId::CpuContended.id(),
         severity,
-        format!("{ready} tasks are runnable at a time, for {machine}: the CPU is short"),
+        format!("{ready} tasks are runnable at a time, for {machine}: the CPU is short{uses}"),
         Cause::SchedRunqueue,
         queue.evidence(format!(
             "{ready} tasks run or are runnable, {machine}, in {}",
@@ -242,6 +262,7 @@ fn ready_to_run(queue: &Intervals<'_>, machine: &str) -> Finding {
     .and_if(programs(queue))
     .and_if(low)
     .and_if(leader(queue))
+    .and_if(started)
     .remedy(Remedy::safe("list the processes that use it").with_command("pidstat -u 1 5"))
     .remedy(Remedy::changing(
         "run less at a time, or lower the priority of work that can wait (nice, cpu.weight)",

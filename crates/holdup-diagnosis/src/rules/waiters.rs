@@ -19,6 +19,8 @@ pub(crate) struct Waiters {
     pub(crate) cause: Cause,
     /// A file that one of them is at.
     pub(crate) file: Option<String>,
+    /// All programs of them, with the tasks of each at a time, most first.
+    pub(crate) programs: Vec<(String, f64)>,
 }
 
 impl Waiters {
@@ -60,30 +62,56 @@ struct Group<'a> {
 /// Who waits for a disk; `None` where nobody does, or it was not looked at.
 pub(crate) fn of(observed: &Observed, disk: &str) -> Option<Waiters> {
     let kernel = |list: &&Snapshot| list.kind == SnapshotKind::Kernel && list.states;
-    let lists = observed.snapshots.iter().filter(kernel);
+    let lists = || observed.snapshots.iter().filter(kernel);
+    // A wait of a few milliseconds is over before it is looked at closely: those of one program at one place are like each other in all
+    // lists, and so are those whose place nobody saw in time.
+    let mut known: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for ((process, function), group) in lists().flat_map(|list| groups(observed, list)) {
+        for key in [(process, function), (process, "")] {
+            known.entry(key).or_default().extend(&group.disks);
+        }
+    }
+    let at_it = |key: (&str, &str)| {
+        known
+            .get(&key)
+            .is_some_and(|disks| disks.len() == 1 && disks.contains(disk))
+    };
     let (mut count, mut all) = (0, 0);
     let mut programs: BTreeMap<&str, usize> = BTreeMap::new();
     let mut causes: BTreeMap<Cause, usize> = BTreeMap::new();
     let mut file = None;
-    for list in lists {
+    for list in lists() {
         count += 1;
-        for ((process, _), group) in groups(observed, list) {
-            if group.disks.len() != 1 || !group.disks.contains(disk) {
+        for ((process, function), group) in groups(observed, list) {
+            let here = match group.disks.is_empty() {
+                true => at_it((process, function)),
+                false => group.disks.len() == 1 && group.disks.contains(disk),
+            };
+            if !here {
                 continue;
             }
             all += group.tasks;
             *programs.entry(process).or_default() += group.tasks;
-            *causes.entry(group.cause.unwrap_or(Cause::Unknown)).or_default() += group.tasks;
+            if let Some(cause) = group.cause {
+                *causes.entry(cause).or_default() += group.tasks;
+            }
             file = file.or(group.file);
         }
     }
-    let (process, _) = programs.into_iter().max_by_key(|(_, tasks)| *tasks)?;
-    let (cause, _) = causes.into_iter().max_by_key(|(_, tasks)| *tasks)?;
+    let mut programs: Vec<(&str, usize)> = programs.into_iter().collect();
+    programs.sort_by_key(|(name, tasks)| (std::cmp::Reverse(*tasks), *name));
+    let (process, _) = programs.first()?;
+    let cause = causes.into_iter().max_by_key(|(_, tasks)| *tasks);
+    let cause = cause.map_or(Cause::Unknown, |(cause, _)| cause);
     Some(Waiters {
         tasks: all as f64 / f64::from(count.max(1)),
-        process: process.to_owned(),
+        process: (*process).to_owned(),
         cause,
         file: file.map(str::to_owned),
+        programs: programs
+            .iter()
+            .map(|(name, tasks)| ((*name).to_owned(), *tasks as f64 / f64::from(count.max(1))))
+            .collect(),
     })
 }
 
@@ -98,7 +126,10 @@ fn groups<'a>(observed: &Observed, list: &'a Snapshot) -> BTreeMap<(&'a str, &'a
         let group = groups.entry((task.name.as_str(), function)).or_default();
         group.tasks += 1;
         let Some(seen) = &task.file else { continue };
-        group.disks.insert(&seen.disk);
+        // The disk of some is not known.
+        if !seen.disk.is_empty() {
+            group.disks.insert(&seen.disk);
+        }
         group.cause = group.cause.or_else(|| Some(cause(observed, task)));
         group.file = group
             .file
@@ -157,6 +188,27 @@ mod tests {
             (Cause::DiskSync, Some("/spool/1"))
         );
         assert_eq!(of(&observed, "sda"), None);
+    }
+
+    #[test]
+    fn tasks_that_nobody_looked_at_in_time_are_like_those_of_their_program_in_other_lists() {
+        let unseen = |name: &str| SeenThread {
+            kernel_function: None,
+            ..task(name, None)
+        };
+        let elsewhere = SeenThread {
+            kernel_function: Some("pipe_read".to_owned()),
+            ..task("dd", None)
+        };
+        let observed = Observed {
+            snapshots: vec![
+                list(vec![task("dd", Some("sdb"))]),
+                list(vec![unseen("dd"), unseen("cp"), elsewhere]),
+            ],
+            ..Observed::default()
+        };
+        let waiters = of(&observed, "sdb").unwrap();
+        assert_eq!(waiters.programs, [("dd".to_owned(), 1.0)]);
     }
 
     #[test]

@@ -32,8 +32,29 @@ pub struct SeenProcess {
     pub name: String,
     /// What it does meanwhile.
     pub doing: Doing,
-    /// Of a session of a database: the process that has connected to it.
+    /// Of a session of a database: the process that has connected to it. Of one that runs all the time: the one whose requests it
+    /// answers for most of that.
     pub client: Option<SeenClient>,
+    /// How much it had to do, if it runs all the time.
+    pub load: Option<SeenLoad>,
+}
+
+/// A server whose threads run in most lists of tasks, while requests to it have arrived and are not read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SeenLoad {
+    /// Threads that run, or are runnable, in most lists.
+    pub threads: u32,
+    /// Lists in which the busiest of them did.
+    pub ran: u32,
+    /// Lists in which there were requests that it had not read.
+    pub queued: u32,
+    /// All lists.
+    pub lists: u32,
+    /// Connections with such a request in one list, at most.
+    pub most: u32,
+    /// What the process used, percent of one CPU.
+    pub cpu_percent: u32,
 }
 
 /// The client of a session.
@@ -57,6 +78,8 @@ pub enum Doing {
     Stopped,
     /// A session of a database whose client has begun a transaction and asks nothing.
     IdleInTransaction,
+    /// A thread of it runs, or is runnable, in most lists of tasks.
+    Running,
 }
 
 /// What a process waits in.
@@ -74,4 +97,8 @@ pub enum Awaited {
     Peer,
     /// A lock of a database, between its sessions.
     SessionLock,
+    /// A name: it has asked a name server that has not answered.
+    Names,
+    /// Its turn: it has sent something that the other end, which runs all the time, has not read yet.
+    Turn,
 }

@@ -21,7 +21,7 @@ mod statement;
 mod storage;
 mod when;
 
-pub use awaited::{Awaited, Doing, SeenClient, SeenProcess, SeenWait};
+pub use awaited::{Awaited, Doing, SeenClient, SeenLoad, SeenProcess, SeenWait};
 pub use call_time::{CallTime, Calls, Refused};
 pub use cgroups::{Limited, SeenCgroup};
 pub use happening::{BootStep, Happening, JvmEvent, KernelEvent, LogEvent, TlsEvent, UnitEvent, What};
@@ -34,7 +34,7 @@ pub use sockets::{SeenConnection, SeenQueue, SocketCount, SocketKey, SocketTable
 pub use span::{Span, SpanKind};
 pub use stacks::{StackId, Stacks};
 pub use statement::{Statement, StatementKind};
-pub use storage::{SeenDevice, SeenFileSystem, SeenSwap, SwapList};
+pub use storage::{SeenDevice, SeenFileSystem, SeenSwap, SeenTransfer, SwapList};
 pub use when::{Civil, When};
 
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,8 @@ pub struct Observed {
     pub file_systems: Vec<SeenFileSystem>,
     /// Limits of cgroups.
     pub cgroups: Vec<SeenCgroup>,
+    /// Which programs read and write most.
+    pub transfers: Vec<SeenTransfer>,
     /// Which processes wait for which; `None` where nobody looked.
     pub waits: Option<Vec<SeenWait>>,
     /// The stacks of snapshots and samples, each once.
@@ -91,6 +93,7 @@ impl Observed {
             && self.sockets.is_empty()
             && self.file_systems.is_empty()
             && self.cgroups.is_empty()
+            && self.transfers.is_empty()
             && self.waits.is_none()
     }
 

@@ -126,6 +126,7 @@ pub enum Metric {
     BlocksOutPerSecond,
     InterruptsPerSecond,
     ContextSwitchesPerSecond,
+    TasksStartedPerSecond,
     MajorFaultsPerSecond,
     ProcessCpuPercent,
     ProcessMemoryPercent,

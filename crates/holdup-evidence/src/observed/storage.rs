@@ -74,3 +74,19 @@ pub struct SeenFileSystem {
     /// Where it was read.
     pub quote: Quote,
 }
+
+/// What a program read from disks or wrote to them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SeenTransfer {
+    /// The program, as lists of tasks name it.
+    pub program: String,
+    /// Who that is, in words: with the id of its process, or their number, and who ran it.
+    pub who: String,
+    /// Whether it wrote.
+    pub writes: bool,
+    /// KiB a second, of all disks.
+    pub kib_per_second: f64,
+    /// Where it was read.
+    pub quote: Quote,
+}

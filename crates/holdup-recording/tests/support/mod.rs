@@ -6,8 +6,8 @@ use holdup_evidence::facts::{
 };
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
-    Awaited, Doing, Limited, Metric, Point, Quote, SeenCgroup, SeenClient, SeenProcess, SeenThread, SeenWait,
-    Series, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
+    Awaited, Doing, Limited, Metric, Point, Quote, SeenCgroup, SeenClient, SeenLoad, SeenProcess, SeenThread,
+    SeenWait, Series, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
 };
 use holdup_evidence::randomness::Randomness;
 use holdup_evidence::{
@@ -524,6 +524,7 @@ impl Dice {
                             pid: 9,
                             name: dice.text(),
                         }),
+                        load: dice.some(|_| SeenLoad::default()),
                     },
                     on: Awaited::FileLock,
                     name: dice.text(),
@@ -544,6 +545,7 @@ impl Dice {
                     amount: dice.real(),
                     processes: 3,
                     nice: -4,
+                    run_by: dice.text(),
                 }),
                 ..HostSight::default()
             },

@@ -10,19 +10,25 @@ use holdup_model::report::{Births, Churn, Conversations, Report, SubjectKind};
 const MANY: u64 = 10;
 const PER_SECOND: f64 = 1.0;
 
+/// The same of a program that was started for this: what makes and scripts start is what they are for. From this rate on, starting and
+/// ending takes a good part of a CPU whatever each of them does.
+const MANY_OF_RUN: u64 = 100;
+const PER_SECOND_OF_RUN: f64 = 50.0;
+
 /// Lines of each kind.
 const LINES: usize = 2;
 
-/// Writes them below the header, of what runs already.
+/// Writes them below the header.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
-    let Some(churn) = report
-        .churn
-        .as_ref()
-        .filter(|_| report.subject.kind == SubjectKind::Attach)
-    else {
+    let least = match report.subject.kind {
+        SubjectKind::Attach => (MANY, PER_SECOND),
+        SubjectKind::Run => (MANY_OF_RUN, PER_SECOND_OF_RUN),
+        _ => return,
+    };
+    let Some(churn) = report.churn.as_ref() else {
         return;
     };
-    for words in lines(churn) {
+    for words in lines(churn, least) {
         let body = vec![sheet.words(&words)];
         sheet.row(Row {
             indent: HEADER,
@@ -32,8 +38,8 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     }
 }
 
-fn lines(churn: &Churn) -> Vec<String> {
-    let worth = |count: u64, rate: f64| count >= MANY && rate >= PER_SECOND;
+fn lines(churn: &Churn, least: (u64, f64)) -> Vec<String> {
+    let worth = |count: u64, rate: f64| count >= least.0 && rate >= least.1;
     let made = churn.made.iter().filter(|one| worth(one.made, one.per_second));
     let connections = churn
         .connections
@@ -92,7 +98,7 @@ fn conversations(one: &Conversations) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::lines;
+    use super::{MANY, MANY_OF_RUN, PER_SECOND, PER_SECOND_OF_RUN, lines};
     use holdup_model::churn::Born;
     use holdup_model::report::{Asker, Births, Churn, Conversations, Handshakes};
 
@@ -152,7 +158,7 @@ mod tests {
     #[test]
     fn rates_and_makers_are_told() {
         assert_eq!(
-            lines(&churn(200.0)),
+            lines(&churn(200.0), (MANY, PER_SECOND)),
             [
                 "200 threads a second called HandshakeComple started by shop in serve_one, median lifetime \
                  1.5 ms",
@@ -164,6 +170,10 @@ mod tests {
 
     #[test]
     fn a_few_are_not_worth_a_line() {
-        assert_eq!(lines(&churn(0.8)), Vec::<String>::new());
+        assert_eq!(lines(&churn(0.8), (MANY, PER_SECOND)), Vec::<String>::new());
+        // Of a program that was started for this a rate is told from which it costs.
+        let of_run = (MANY_OF_RUN, PER_SECOND_OF_RUN);
+        assert_eq!(lines(&churn(30.0), of_run), Vec::<String>::new());
+        assert_eq!(lines(&churn(800.0), of_run).len(), 2);
     }
 }

@@ -6,12 +6,16 @@
 
 mod aside;
 mod behind;
+mod beyond;
 mod close_looks;
 mod counters;
 mod kernel_log;
 mod listeners;
+mod names_asked;
 mod once;
 mod places;
+mod queued;
+mod served;
 mod snapshots;
 mod spent;
 #[cfg(test)]
@@ -30,7 +34,7 @@ use holdup_collect::privileges::{self, Part};
 use holdup_collect::{Figures, own_cpu_time};
 use holdup_evidence::SystemFacts;
 use holdup_evidence::host::{Hole, HostLook, HostSight, Use};
-use holdup_evidence::observed::{Metric, Point, Quote, Series, Source};
+use holdup_evidence::observed::{Metric, Point, Quote, SeenTransfer, Series, Source};
 use holdup_evidence::randomness::Randomness;
 use holdup_model::attributed::Attributed;
 use holdup_model::report::Report;
@@ -90,6 +94,7 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
         room: holdup_proc::room::of,
         queues: listen_queues::read,
         conversations: conversations::read,
+        datagrams: conversations::datagrams,
     };
     let mut host = Host::new(&root, std::process::id(), ask);
     let mut figures = Figures::begin(&root);
@@ -159,6 +164,7 @@ fn watch(
             host.sight.interval = u64::try_from(between.as_nanos()).unwrap_or(u64::MAX);
         } else {
             host.counters.turn(&host.root);
+            host.behind.names_turn(host.own, host.counters.now());
         }
         figures.turn();
         if is_last {
@@ -191,6 +197,7 @@ struct Ask {
     room: once::Ask,
     queues: listeners::Ask,
     conversations: behind::Ask,
+    datagrams: behind::Ask,
 }
 
 /// A look at a machine.
@@ -217,7 +224,7 @@ impl Host {
         Host {
             once: Once::start(root, ask.room),
             listeners: Listeners::new(ask.queues),
-            behind: Behind::start(root, ask.conversations),
+            behind: Behind::start(root, ask.conversations, ask.datagrams),
             queues: ask.queues,
             own,
             stalled: pressure::read(root),
@@ -233,7 +240,9 @@ impl Host {
     fn turn(&mut self) {
         self.counters.turn(&self.root);
         self.snapshots.turn(&self.root, self.counters.now());
-        self.behind.turn(self.snapshots.last(), self.counters.now());
+        self.behind.names_turn(self.own, self.counters.now());
+        self.behind
+            .turn(self.own, self.snapshots.last(), self.counters.now(), self.queues);
         self.listeners.turn();
     }
 
@@ -273,7 +282,8 @@ impl Host {
         let processes: Vec<_> = self.snapshots.processes().cloned().collect();
         let swapped = (reading.observed.of(Metric::SwapUsedKib))
             .any(|series| series.points.last().is_some_and(|point| point.value > 0.0));
-        seen.users(&root, &processes, watched, swapped, &mut sight);
+        let short_lived = |pid| self.snapshots.short_lived(pid).map(str::to_owned);
+        seen.users(&root, &processes, watched, swapped, short_lived, &mut sight);
         reading.observed.file_systems = seen.file_systems;
         reading.observed.devices = seen.devices;
         reading.observed.cgroups = seen.cgroups;
@@ -286,6 +296,16 @@ impl Host {
         ] {
             let series = used.iter().map(|one| of_process(metric, one, source, &sight));
             reading.observed.series.extend(series);
+        }
+        for (writes, used) in [(false, &sight.reads), (true, &sight.writes)] {
+            let transfers = used.iter().map(|one| SeenTransfer {
+                program: one.process.clone(),
+                who: one.who(),
+                writes,
+                kib_per_second: one.amount,
+                quote: Quote { source, line: 0 },
+            });
+            reading.observed.transfers.extend(transfers);
         }
         let stalls = add_source(&mut reading, STALLS, "");
         let stalled = stalled(&self.stalled, &pressure::read(&root), stalls, watched);

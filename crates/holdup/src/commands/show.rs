@@ -6,6 +6,7 @@
 mod ahead;
 mod page;
 mod part;
+mod usual;
 mod window;
 mod words;
 
@@ -89,6 +90,7 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
     let found = found.map(|found| words::unlike(&found, &inside));
     report.recording = Some(words::recording(&segment, &first, args, &problems, found, &zone));
     if let Some(recording) = &mut report.recording {
+        recording.lines.extend(usual::lines(args, &segment));
         recording.lines.extend(aside);
     }
     outputs.write(&report);

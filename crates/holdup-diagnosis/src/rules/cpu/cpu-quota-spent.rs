@@ -19,7 +19,7 @@ const THROTTLED_PART: Ns = 4;
 pub(crate) const SPENT: f64 = 0.25;
 
 /// Periods, a tenth of a second each as a rule, that say something.
-const MIN_PERIODS: f64 = 10.0;
+pub(crate) const MIN_PERIODS: f64 = 10.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {

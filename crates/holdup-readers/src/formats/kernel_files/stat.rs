@@ -64,6 +64,7 @@ struct Reader {
     clock: Clock,
     last: Option<[u64; COLUMNS.len()]>,
     switches: Option<u64>,
+    started: Option<u64>,
     over: Option<Ns>,
     cpus: u32,
     readings: u64,
@@ -100,6 +101,22 @@ impl LineReader for Reader {
                 }
                 Understood::Evidence
             }
+            // Processes and threads that were started since boot.
+            b"processes" => {
+                let Some(count) = number() else {
+                    return Understood::No;
+                };
+                let before = self.started.replace(count);
+                let grown = before.and_then(|before| count.checked_sub(before));
+                if let (Some(grown), Some(over)) = (grown, self.over) {
+                    out.figure(
+                        Metric::TasksStartedPerSecond,
+                        "",
+                        grown as f64 * 1e9 / over as f64,
+                    );
+                }
+                Understood::Evidence
+            }
             // Whoever reads the file runs, too. One instant is not enough to speak of a queue.
             b"procs_running" | b"procs_blocked" => {
                 let Some(count) = number().filter(|count| *count < 1 << 22) else {
@@ -114,9 +131,7 @@ impl LineReader for Reader {
                 }
                 Understood::Evidence
             }
-            b"intr" | b"btime" | b"processes" | b"softirq" | b"swap" | b"page" | b"disk_io:" => {
-                Understood::Ignorable
-            }
+            b"intr" | b"btime" | b"softirq" | b"swap" | b"page" | b"disk_io:" => Understood::Ignorable,
             _ => match name.strip_prefix(b"cpu").and_then(whole) {
                 Some(_) if times(line).is_some() => {
                     if self.readings == 1 {

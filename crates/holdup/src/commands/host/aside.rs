@@ -18,6 +18,8 @@ pub(super) struct Aside<I, O> {
     /// What is looked at; children have copies, and are told the place of each.
     items: Rc<Vec<I>>,
     crew: Crew<usize, O>,
+    /// What came so far.
+    seen: Vec<(I, O)>,
 }
 
 /// What came of it.
@@ -47,19 +49,28 @@ impl<I: Clone + 'static, O: Serialize + DeserializeOwned + 'static> Aside<I, O> 
         for at in 0..items.len() {
             crew.ask(at);
         }
-        Aside { items, crew }
+        Aside {
+            items,
+            crew,
+            seen: Vec::new(),
+        }
+    }
+
+    /// Takes what has come, waiting for the rest for at most so long. A reader is given some things ahead, and goes on only as its answers
+    /// are taken: without this, most are looked at when the look is over.
+    pub(super) fn gather(&mut self, limit: Duration) {
+        let until = Instant::now() + limit;
+        while let Some((at, one)) = self.crew.answer(until) {
+            self.seen.push((self.items[at].clone(), one));
+        }
     }
 
     /// What was seen, waiting for the rest for at most so long.
     pub(super) fn take(mut self, limit: Duration) -> Sight<I, O> {
-        let until = Instant::now() + limit;
-        let mut seen = Vec::new();
-        while let Some((at, one)) = self.crew.answer(until) {
-            seen.push((self.items[at].clone(), one));
-        }
+        self.gather(limit);
         Sight {
-            late: self.items.len() - seen.len(),
-            seen,
+            late: self.items.len() - self.seen.len(),
+            seen: self.seen,
         }
     }
 }
@@ -86,6 +97,20 @@ mod tests {
         let seen: Vec<(usize, i32)> = (0..3).map(|_| aside.crew.answer(long).unwrap()).collect();
         assert_eq!(seen, [(1, 22), (2, 24), (3, 26)]);
         assert!(aside.take(Duration::ZERO).late > 0);
+    }
+
+    #[test]
+    fn what_was_gathered_was_looked_at_then() {
+        let reader = blocking::reader(c"holdup-test");
+        let mut aside = Aside::start(
+            reader,
+            |at| at.to_string(),
+            (0..200).collect(),
+            |_| Instant::now().elapsed(),
+        );
+        aside.gather(Duration::from_secs(60));
+        assert_eq!(aside.seen.len(), 200);
+        assert_eq!(aside.take(Duration::ZERO).late, 0);
     }
 
     #[test]

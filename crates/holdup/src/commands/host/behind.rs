@@ -6,25 +6,30 @@
 //! other ends of its pipes and Unix sockets wait if they are in a call on it. Tables that cannot block are read here; what can is asked of
 //! processes that can be left behind ([`super::close_looks`]).
 
+use super::beyond;
 use super::close_looks::{self, Close, Question};
+use super::names_asked::{NamesAsked, Unanswered};
+use super::queued::{self, Queued, Turns};
+use super::served;
 use holdup_evidence::Ns;
 use holdup_evidence::facts::SessionState;
 use holdup_evidence::observed::{Awaited, Doing, Quote, SeenClient, SeenProcess, SeenWait};
-use holdup_knowledge::functions::{self, Meaning};
-use holdup_knowledge::{file_systems, postgres_titles, programs};
+use holdup_knowledge::{postgres_titles, programs};
 use holdup_proc::conversations::Connection;
-use holdup_proc::descriptors::{self, FuseServer, Open};
+use holdup_proc::descriptors::{self, Open};
 use holdup_proc::listen_queues::ListenQueue;
 use holdup_proc::lock_table::{self, LockWait};
-use holdup_proc::mountinfo::Line;
-use holdup_proc::root::text_if_there;
 use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::task_list::TaskList;
-use holdup_proc::{Root, mountinfo, names, tasks};
+use holdup_proc::{Root, listen_queues, names, tasks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The shortest wait that is told: what is shorter is what any machine has.
 const MIN_WAIT_NS: Ns = 1_000_000_000;
+
+/// The shortest wait for an answer that is told: what is shorter is on its way. Who waits for a process that is slowed down waits for less
+/// than a second, again and again.
+const MIN_ASKED_NS: Ns = 50_000_000;
 
 /// Nanoseconds in a millisecond and in a second.
 const MS: Ns = 1_000_000;
@@ -32,9 +37,6 @@ const SECOND: f64 = 1e9;
 
 /// Waits for one kind of thing that are told, longest first.
 const MAX_WAITS: usize = 500;
-
-/// Threads that are looked through for those that wait for a file system of a process.
-const MAX_THREADS: usize = 20_000;
 
 /// Stopped processes, and ends of theirs, whose other ends are looked for.
 const MAX_STOPPED: usize = 16;
@@ -48,6 +50,9 @@ pub(super) const NAME: &str = "/proc, sock_diag";
 
 /// What the kernel lists of sockets; a test says it itself.
 pub(super) type Ask = fn() -> Vec<Connection>;
+
+/// Who waits, in what, for what, for whom, and for how long at least.
+pub(super) type Wait = (u32, Awaited, String, Option<u32>, Ns);
 
 /// A wait that is followed through the look: since when, until when, seconds since boot.
 #[derive(Debug, Clone, Copy)]
@@ -70,24 +75,53 @@ pub(super) struct Behind {
     asleep: HashMap<(u32, u32), u64>,
     /// Titles of sessions when the look began.
     titles: Option<Close>,
+    /// Requests before servers that run all the time.
+    queued: Queued,
+    /// Questions to name servers, and how their sockets are listed.
+    names: NamesAsked,
+    datagrams: Ask,
 }
 
 impl Behind {
     /// Begins.
-    pub(super) fn start(root: &Root, ask: Ask) -> Behind {
+    pub(super) fn start(root: &Root, ask: Ask, datagrams: Ask) -> Behind {
         Behind {
             ask,
             turns: 0,
             locks: HashMap::new(),
             stopped: None,
-            asleep: fuse_waiters(root),
+            asleep: served::waiters(root),
             titles: Some(Close::start(root, sessions(root))),
+            queued: Queued::default(),
+            names: NamesAsked::default(),
+            datagrams,
             root: root.clone(),
         }
     }
 
-    /// Looks once. `now`: seconds since boot.
-    pub(super) fn turn(&mut self, list: &TaskList, now: Option<f64>) {
+    /// Looks at who waits for names: that is cheap, and a question is given up after some seconds.
+    pub(super) fn names_turn(&mut self, own: u32, now: Option<f64>) {
+        let now = now.unwrap_or(0.0);
+        let unknown = self.names.turn(now, &(self.datagrams)());
+        if !unknown.is_empty() {
+            let wanted: HashSet<Open> = unknown.into_iter().map(Open::Socket).collect();
+            for (open, pids) in descriptors::holders(&self.root, &wanted, own) {
+                if let (Open::Socket(inode), Some(pid)) = (open, pids.first()) {
+                    self.names.of.insert(inode, *pid);
+                }
+            }
+        }
+    }
+
+    /// Looks once. `now`: seconds since boot; `own` is the process that looks, and `queues` lists listeners.
+    pub(super) fn turn(
+        &mut self,
+        own: u32,
+        list: &TaskList,
+        now: Option<f64>,
+        queues: fn() -> Vec<ListenQueue>,
+    ) {
+        self.queued.turn(&self.root, own, list, self.ask, queues);
         let now = now.unwrap_or(0.0);
         self.turns += 1;
         let turn = self.turns;
@@ -125,6 +159,9 @@ impl Behind {
         let look = (watched * SECOND) as Ns;
         let stopped: BTreeSet<u32> = self.stopped.take().unwrap_or_default();
         let mut found = Found {
+            unanswered: self.names.unanswered(),
+            asking: std::mem::take(&mut self.names.of),
+            turns: std::mem::take(&mut self.queued).finish(&root, own, watched),
             own,
             look,
             ends: ends_of(&root, &stopped),
@@ -144,7 +181,7 @@ impl Behind {
             .locks
             .sort_by(|one, other| (other.1, one.0.waiter).cmp(&(one.1, other.0.waiter)));
         found.locks.truncate(MAX_WAITS);
-        let now = fuse_waiters(&root);
+        let now = served::waiters(&root);
         // Who has not run since the look began waits for the same file all the while.
         let same = now
             .into_iter()
@@ -167,6 +204,11 @@ struct Found {
     connections: Vec<Connection>,
     locks: Vec<(LockWait, Ns)>,
     fuse: Vec<(u32, u32)>,
+    /// Who waits for servers that run all the time.
+    turns: Turns,
+    /// Questions to name servers, and whose sockets they were asked on.
+    unanswered: Vec<Unanswered>,
+    asking: HashMap<u64, u32>,
 }
 
 impl Found {
@@ -184,6 +226,8 @@ impl Found {
             .map(Open::Socket)
             .collect();
         wanted.extend(self.ends.iter().map(|(end, _)| end.clone()));
+        let servers = self.unanswered.iter().filter_map(|one| one.of_server);
+        wanted.extend(servers.map(Open::Socket));
         let sessions = sessions(root);
         // The clients of sessions have the other ends of their connections.
         let clients = self.clients_of(root, &sessions, &mut wanted);
@@ -191,6 +235,10 @@ impl Found {
             true => HashMap::new(),
             false => descriptors::holders(root, &wanted, self.own),
         };
+        // Clients that come and go may be gone when they are asked for more.
+        let early: HashMap<u32, String> = (holders.values().flatten().collect::<HashSet<_>>().into_iter())
+            .filter_map(|pid| Some((*pid, names::comm(root, *pid)?)))
+            .collect();
         let mut questions: Vec<Question> = sessions.clone();
         questions.extend(self.locks.iter().map(|(wait, _)| Question::Lock {
             waiter: wait.waiter,
@@ -213,7 +261,7 @@ impl Found {
             );
         }
         let answers = Close::start(root, questions).take();
-        let mut waits = Vec::new();
+        let mut waits: Vec<Wait> = Vec::new();
         let mut add = |waiter: u32, on, name: &str, holder: Option<u32>, ns| {
             if Some(waiter) != holder && waiter != self.own {
                 waits.push((waiter, on, name.to_owned(), holder, ns));
@@ -223,8 +271,25 @@ impl Found {
             let (file, holder) = answers.lock(wait.waiter, wait.holder);
             add(wait.waiter, Awaited::FileLock, &file, holder, *ns);
         }
-        for (waiter, mount, daemon) in self.files(root, &answers) {
+        let files = self.files(root, &answers);
+        for (daemon, stopped) in self.halted(root, &files) {
+            add(daemon, Awaited::Peer, "", Some(stopped), self.look);
+        }
+        for (waiter, mount, daemon) in files {
             add(waiter, Awaited::Files, &mount, daemon, self.look);
+        }
+        for one in self.unanswered.iter().take(MAX_WAITS) {
+            let server = one.of_server.and_then(|inode| holders.get(&Open::Socket(inode)));
+            let server = server.and_then(|pids| pids.first()).copied();
+            if let Some(client) = self.asking.get(&one.client) {
+                add(
+                    *client,
+                    Awaited::Names,
+                    &one.server.ip().to_string(),
+                    server,
+                    one.ns,
+                );
+            }
         }
         for (end, of) in &self.ends {
             for pid in holders.get(end).into_iter().flatten() {
@@ -284,13 +349,20 @@ impl Found {
         }
         let mut asked: Vec<_> = answers_awaited.into_iter().collect();
         asked.sort_by_key(|(ids, (_, ns))| (std::cmp::Reverse(*ns), *ids));
-        for ((client, server), (at, ns)) in asked.into_iter().take(MAX_WAITS) {
-            waits.push((client, Awaited::Answer, at, Some(server), ns));
+        // What was seen before servers that run all the time was seen at another time.
+        let turns = self.turns.waits.iter().filter(|(client, on, _, server, _)| {
+            let same = |((one, other), _): &((u32, u32), _)| one == client && Some(*other) == *server;
+            *on == Awaited::Turn || !asked.iter().any(same)
+        });
+        waits.extend(turns.cloned());
+        for ((client, server), (at, ns)) in asked.iter().take(MAX_WAITS) {
+            waits.push((*client, Awaited::Answer, at.clone(), Some(*server), *ns));
         }
         let pids: BTreeSet<u32> = waits
             .iter()
             .flat_map(|(waiter, _, _, holder, _)| [Some(*waiter), *holder])
             .flatten()
+            .chain(self.turns.busy.values().filter_map(|busy| busy.client))
             .chain(
                 clients
                     .values()
@@ -298,23 +370,31 @@ impl Found {
             )
             .collect();
         let known = named(root, pids.into_iter().collect());
+        let name = |pid: u32| {
+            let known = (known.get(&pid)).or_else(|| early.get(&pid).or(self.turns.names.get(&pid)));
+            known.cloned().unwrap_or_default()
+        };
         let client_of = |pid: u32| {
-            let inode = clients.get(&pid)?;
-            let client = *holders.get(&Open::Socket(*inode))?.first()?;
+            let client = match self.turns.busy.get(&pid) {
+                Some(busy) => busy.client?,
+                None => *holders.get(&Open::Socket(*clients.get(&pid)?))?.first()?,
+            };
             Some(SeenClient {
                 pid: client,
-                name: known.get(&client).cloned().unwrap_or_default(),
+                name: name(client),
             })
         };
         let seen = |pid: u32| SeenProcess {
             pid,
-            name: known.get(&pid).cloned().unwrap_or_default(),
+            name: name(pid),
             doing: match () {
                 () if self.stopped.contains(&pid) => Doing::Stopped,
                 () if idle.contains(&pid) => Doing::IdleInTransaction,
+                () if self.turns.busy.contains_key(&pid) => Doing::Running,
                 () => Doing::Unknown,
             },
             client: client_of(pid),
+            load: self.turns.busy.get(&pid).map(|busy| busy.load),
         };
         let told = waits.into_iter().map(|(waiter, on, name, holder, ns)| SeenWait {
             waiter: seen(waiter),
@@ -327,26 +407,32 @@ impl Found {
         told.collect()
     }
 
+    /// Whose file systems do not answer, and the stopped process that each is connected with through others.
+    fn halted(&self, root: &Root, files: &[(u32, String, Option<u32>)]) -> Vec<(u32, u32)> {
+        let daemons: BTreeSet<u32> = files.iter().filter_map(|(.., daemon)| *daemon).collect();
+        if daemons.is_empty() {
+            return Vec::new();
+        }
+        let stopped = self.stopped.iter().take(MAX_STOPPED).copied();
+        let ways = beyond::connected(root, self.own, stopped, &daemons, &self.connections);
+        ways.into_iter()
+            .filter(|(daemon, stopped)| daemon != stopped)
+            .collect()
+    }
+
     /// Who has asked and was not answered, for at least as long as counts.
     fn asks(&self, queues: &[ListenQueue]) -> Vec<Asks> {
         let by_ends: HashMap<_, &Connection> = (self.connections.iter())
             .map(|one| ((one.local, one.peer), one))
             .collect();
-        let listener = |address: std::net::SocketAddr| {
-            let at = |queue: &&ListenQueue| queue.address.port() == address.port();
-            let same = |queue: &&ListenQueue| queue.address.ip().to_canonical() == address.ip();
-            let mut all = queues.iter().filter(at);
-            let exact = all.clone().find(same);
-            exact
-                .or_else(|| all.find(|queue| queue.address.ip().is_unspecified()))
-                .map(|queue| queue.inode)
-        };
+        let listener = |address| listen_queues::listener(queues, address).map(|queue| queue.inode);
         let mut asks: Vec<Asks> = Vec::new();
-        for client in self.connections.iter().filter(|one| one.inode != 0) {
+        let clients = self.connections.iter().filter(|one| one.inode != 0);
+        for client in clients.filter(|one| queued::is_client(queues, one)) {
             let Some(ns) = client
                 .asks_ms
                 .map(|ms| Ns::from(ms) * MS)
-                .filter(|ns| *ns >= MIN_WAIT_NS)
+                .filter(|ns| *ns >= MIN_ASKED_NS)
             else {
                 continue;
             };
@@ -406,7 +492,7 @@ impl Found {
         if self.fuse.is_empty() {
             return Vec::new();
         }
-        let mounts = fuse_mounts(root);
+        let mounts = served::mounts(root);
         let servers = descriptors::fuse_servers(root, self.own);
         let told = self.fuse.iter().map(|(pid, tid)| {
             let mount = answers.mount(*pid, *tid);
@@ -414,7 +500,7 @@ impl Found {
                 [one] => Some(one),
                 several => several.iter().find(|one| Some(one.number) == mount),
             };
-            let daemon = mount.and_then(|mount| daemon(&servers, mount));
+            let daemon = mount.and_then(|mount| served::daemon(&servers, mount));
             (
                 *pid,
                 mount.map_or_else(String::new, |mount| mount.target.clone()),
@@ -436,63 +522,6 @@ struct Asks {
     queued: bool,
     at: String,
     ns: Ns,
-}
-
-/// The process that answers for a mount: by the device, where the kernel tells it, else the only one that there is.
-fn daemon(servers: &[FuseServer], mount: &Line) -> Option<u32> {
-    let exact = servers.iter().find(|one| one.device == Some(mount.device));
-    let only = || match servers {
-        [one] if one.device.is_none() => Some(one),
-        _ => None,
-    };
-    exact.or_else(only).map(|one| one.pid)
-}
-
-fn fuse_mounts(root: &Root) -> Vec<Line> {
-    let mounts = mountinfo::read(root, &mut Vec::new());
-    let served = |mount: &Line| file_systems::is_served_here(&mount.file_system);
-    mounts.into_iter().filter(served).collect()
-}
-
-/// Threads that sleep in a wait for a file system of a process, with how often they have gone to sleep. Looked for only where there is such
-/// a file system: it is one file for each thread.
-fn fuse_waiters(root: &Root) -> HashMap<(u32, u32), u64> {
-    let mut waiters = HashMap::new();
-    if fuse_mounts(root).is_empty() {
-        return waiters;
-    }
-    let mut seen = 0;
-    for pid in tasks::processes(root) {
-        for tid in tasks::threads(root, pid) {
-            seen += 1;
-            if seen > MAX_THREADS {
-                return waiters;
-            }
-            let folder = root.proc.join(pid.to_string()).join("task").join(tid.to_string());
-            let function = text_if_there(&folder.join("wchan")).unwrap_or_default();
-            let meaning = functions::meaning(functions::plain(function.trim()));
-            let waits = matches!(
-                meaning,
-                Some(
-                    Meaning::Is(_, holdup_evidence::Cause::FsFuse)
-                        | Meaning::Innermost(_, holdup_evidence::Cause::FsFuse)
-                )
-            );
-            if let Some(slept) = waits.then(|| slept(&folder)).flatten() {
-                waiters.insert((pid, tid), slept);
-            }
-        }
-    }
-    waiters
-}
-
-/// How often a thread has gone to sleep.
-fn slept(folder: &std::path::Path) -> Option<u64> {
-    let status = text_if_there(&folder.join("status"))?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
-    line.trim().parse().ok()
 }
 
 /// Processes whose titles may tell of a session.

@@ -5,7 +5,7 @@
 //! is over.
 
 use super::aside::{Aside, Sight};
-use super::snapshots::most;
+use super::snapshots::{USERS, most};
 use holdup_collect::jvms;
 use holdup_detached::Confinement;
 use holdup_evidence::Jvm;
@@ -19,7 +19,8 @@ use holdup_proc::room::{self, Room};
 use holdup_proc::root::text_if_there;
 use holdup_proc::task_list::Process;
 use holdup_proc::{Root, block, blocking, frozen, mountinfo, names, schedulers, swap_areas, tasks};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long is waited in the end for what has not come meanwhile.
@@ -62,6 +63,8 @@ pub(super) struct Once {
     limits: Aside<(), Limits>,
     opened: Aside<u32, Option<Opened>>,
     io: Aside<u32, Io>,
+    /// Processes that there were when the look began.
+    began: HashSet<u32>,
     jvms: Aside<u32, Option<Jvm>>,
 }
 
@@ -73,6 +76,8 @@ pub(super) struct Seen {
     pub(super) cgroups: Vec<SeenCgroup>,
     /// Bytes read and written by processes when the look began.
     io: HashMap<u32, (u64, u64)>,
+    /// Processes that there were then; others have read and written nothing by then.
+    began: HashSet<u32>,
 }
 
 /// The Java virtual machines among processes, by the name of a thread that each has, and what they say of themselves.
@@ -131,7 +136,13 @@ impl Once {
                 move |pid| deleted::of(&of_files, *pid, &askable),
             ),
             jvms: jvms(root, pids.clone()),
-            io: io_of(root, pids),
+            began: pids.iter().copied().collect(),
+            io: {
+                let mut io = io_of(root, pids);
+                // What is read later is less than what was read and written meanwhile.
+                io.gather(PATIENCE);
+                io
+            },
         }
     }
 
@@ -177,6 +188,7 @@ impl Once {
         late(sight, &jvms, "whether some processes are Java virtual machines");
         let jvms = jvms.seen.into_iter().filter_map(|(_, jvm)| jvm).collect();
         let seen = Seen {
+            began: self.began,
             cgroups,
             file_systems: rooms
                 .seen
@@ -216,6 +228,7 @@ impl Seen {
         processes: &[Process],
         watched: f64,
         swapped: bool,
+        short_lived: impl Fn(u32) -> Option<String>,
         sight: &mut HostSight,
     ) {
         let names: HashMap<u32, &Process> = processes.iter().map(|process| (process.pid, process)).collect();
@@ -239,25 +252,30 @@ impl Seen {
         };
         if watched > 0.0 {
             let grown = now.seen.iter().filter_map(|(pid, bytes)| {
-                let (before, now) = (self.io.get(pid)?, (*bytes)?);
+                let new = (!self.began.contains(pid)).then_some((0, 0));
+                let (before, now) = (self.io.get(pid).copied().or(new)?, (*bytes)?);
                 Some((
                     *pid,
                     now.0.saturating_sub(before.0),
                     now.1.saturating_sub(before.1),
                 ))
             });
-            let grown: Vec<_> = grown.collect();
-            sight.reads = most(
-                root,
-                grown.iter().map(|(pid, read, _)| amount(*pid, *read)).collect(),
-            );
-            sight.writes = most(
-                root,
-                grown
-                    .iter()
-                    .map(|(pid, _, written)| amount(*pid, *written))
-                    .collect(),
-            );
+            let grown: Vec<(u32, u64, u64)> = grown.collect();
+            let charged = charged(root, &grown, short_lived);
+            let who = |pid: u32, bytes: u64| match charged.get(&pid) {
+                Some(child) => {
+                    let parent = amount(pid, bytes);
+                    Use {
+                        process: child.clone(),
+                        run_by: parent.process.clone(),
+                        ..parent
+                    }
+                }
+                None => amount(pid, bytes),
+            };
+            let reads = grown.iter().map(|(pid, read, _)| who(*pid, *read));
+            let writes = grown.iter().map(|(pid, _, written)| who(*pid, *written));
+            (sight.reads, sight.writes) = (most(root, by_program(reads)), most(root, by_program(writes)));
         }
         if swapped {
             let in_swap = processes.iter().filter_map(|process| {
@@ -269,6 +287,54 @@ impl Seen {
             sight.swap = most(root, in_swap.collect());
         }
     }
+}
+
+/// Processes that are charged with what ended children of theirs have read and written, each with the program of these.
+fn charged(
+    root: &Root,
+    grown: &[(u32, u64, u64)],
+    short_lived: impl Fn(u32) -> Option<String>,
+) -> HashMap<u32, String> {
+    let mut by_bytes: Vec<&(u32, u64, u64)> = grown.iter().collect();
+    by_bytes.sort_by_key(|(_, read, written)| std::cmp::Reverse(read.saturating_add(*written)));
+    let asked: Vec<(u32, u64)> = (by_bytes.into_iter().take(USERS))
+        .filter(|(pid, read, written)| read.saturating_add(*written) > 0 && short_lived(*pid).is_some())
+        .map(|(pid, read, written)| (*pid, read.saturating_add(*written)))
+        .collect();
+    let pids = asked.iter().map(|(pid, _)| *pid).collect();
+    // What a thread itself has read and written does not have its children's.
+    let own = io_of_threads(root, pids).take(PATIENCE).seen;
+    let own: HashMap<u32, (u64, u64)> = (own.into_iter())
+        .filter_map(|(pid, bytes)| Some((pid, bytes?)))
+        .collect();
+    let charged = asked.into_iter().filter_map(|(pid, grown)| {
+        let (read, written) = own.get(&pid)?;
+        (read.saturating_add(*written) < grown / 2).then(|| Some((pid, short_lived(pid)?)))?
+    });
+    charged.collect()
+}
+
+/// The use of all processes of a program together; `pid` is the one that used most.
+fn by_program(all: impl Iterator<Item = Use>) -> Vec<Use> {
+    let mut programs: BTreeMap<String, (Use, f64)> = BTreeMap::new();
+    for one in all.filter(|one| one.amount > 0.0) {
+        let (sum, most) = programs.entry(one.process.clone()).or_insert_with(|| {
+            (
+                Use {
+                    amount: 0.0,
+                    ..one.clone()
+                },
+                0.0,
+            )
+        });
+        sum.amount += one.amount;
+        sum.processes += 1;
+        if one.amount > *most {
+            (sum.pid, *most) = (one.pid, one.amount);
+            sum.run_by.clone_from(&one.run_by);
+        }
+    }
+    programs.into_values().map(|(sum, _)| sum).collect()
 }
 
 /// How much of their limits cgroups use.
@@ -340,13 +406,24 @@ fn file_system(mount: Line, room: Room, quote: &Quote) -> SeenFileSystem {
 
 /// What processes have read and written so far. The kernel takes a lock for that which an exec holds.
 fn io_of(root: &Root, pids: Vec<u32>) -> Aside<u32, Io> {
+    io_at(root, pids, |process| Some(process.join("io")))
+}
+
+/// What the first threads of processes have read and written so far, without children and other threads.
+fn io_of_threads(root: &Root, pids: Vec<u32>) -> Aside<u32, Io> {
+    io_at(root, pids, |process| {
+        Some(process.join("task").join(process.file_name()?).join("io"))
+    })
+}
+
+fn io_at(root: &Root, pids: Vec<u32>, file: fn(&Path) -> Option<PathBuf>) -> Aside<u32, Io> {
     let root = root.clone();
     Aside::start(
         READER,
         |_| "a process".to_owned(),
         pids,
         move |pid| {
-            let text = text_if_there(&root.proc.join(pid.to_string()).join("io"));
+            let text = text_if_there(&file(&root.proc.join(pid.to_string()))?);
             let value = |name: &str| {
                 let text = text.as_deref()?;
                 let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -177,6 +177,11 @@ impl Snapshots {
         self.last.processes.iter().filter(|process| !process.kernel)
     }
 
+    /// The program that most short-lived children of a process ran.
+    pub(super) fn short_lived(&self, parent: u32) -> Option<&str> {
+        self.spent.short_lived(parent)
+    }
+
     /// The last list.
     pub(super) fn last(&self) -> &TaskList {
         &self.last

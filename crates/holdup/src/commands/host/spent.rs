@@ -20,7 +20,8 @@ struct Seen {
     first: Process,
     last: Process,
     name: String,
-    /// The last list that it was in.
+    /// The first list that it was in, and the last.
+    since: u32,
     turn: u32,
 }
 
@@ -63,6 +64,7 @@ impl Spent {
                         first,
                         last,
                         name,
+                        since: turn,
                         turn,
                     },
                 );
@@ -103,10 +105,24 @@ impl Spent {
                 amount: ticks as f64,
                 processes,
                 nice,
+                run_by: String::new(),
             });
         let mut told: Vec<Use> = told.collect();
         told.extend(self.unseen(&own_ones));
         told
+    }
+
+    /// The program that most children of a process ran that came or went meanwhile; `None` where there were none.
+    pub(super) fn short_lived(&self, parent: u32) -> Option<&str> {
+        let passes = |seen: &&Seen| seen.last.parent == parent && (seen.since > 1 || seen.turn < self.turns);
+        let mut programs: BTreeMap<&str, u32> = BTreeMap::new();
+        for seen in self.seen.values().filter(passes) {
+            *programs.entry(seen.name.as_str()).or_default() += 1;
+        }
+        let most = programs
+            .into_iter()
+            .max_by_key(|(name, count)| (*count, std::cmp::Reverse(*name)));
+        most.map(|(name, _)| name)
     }
 
     /// What children used that no list has seen, by parent.
@@ -118,16 +134,29 @@ impl Spent {
             *sum += seen.last.ticks + seen.last.children_ticks;
         }
         let parents = self.seen.values().filter(|seen| !own.contains(&seen.last.pid));
-        let told = parents.filter_map(|seen| {
+        let mut programs: BTreeMap<&str, Sum> = BTreeMap::new();
+        for seen in parents {
             let charged = seen.last.children_ticks.saturating_sub(seen.first.children_ticks);
             let known = ended.get(&seen.last.pid).copied().unwrap_or(0);
             let ticks = charged.saturating_sub(known);
-            (ticks >= MIN_UNSEEN_TICKS).then(|| Use {
-                process: format!("short-lived children of {} (pid {})", seen.name, seen.last.pid),
+            if ticks == 0 {
+                continue;
+            }
+            let program = programs.entry(seen.name.as_str()).or_default();
+            program.0 += ticks;
+            program.1 += 1;
+            program.2 = program.2.max((ticks, seen.last.pid));
+        }
+        let told = programs
+            .into_iter()
+            .filter(|(_, (ticks, ..))| *ticks >= MIN_UNSEEN_TICKS)
+            .map(|(name, (ticks, processes, (_, pid)))| Use {
+                process: format!("short-lived children of {name}"),
+                pid,
                 amount: ticks as f64,
+                processes,
                 ..Use::default()
-            })
-        });
+            });
         told.collect()
     }
 }
@@ -175,6 +204,22 @@ mod tests {
                 ("short-lived children of make (pid 1)".to_owned(), 90.0),
             ]
         );
+    }
+
+    #[test]
+    fn children_that_come_and_go_have_a_program_and_those_that_stay_do_not_count() {
+        let mut spent = Spent::default();
+        spent.turn(&[
+            process(1, "sh", 0, 0),
+            process(2, "dd", 0, 0),
+            process(3, "logger", 0, 0),
+        ]);
+        spent.turn(&[
+            process(1, "sh", 0, 0),
+            process(4, "dd", 0, 0),
+            process(3, "logger", 0, 0),
+        ]);
+        assert_eq!((spent.short_lived(1), spent.short_lived(3)), (Some("dd"), None));
     }
 
     #[test]

@@ -122,6 +122,7 @@ fn asked(room: super::once::Ask) -> Ask {
         room,
         queues: Vec::new,
         conversations: Vec::new,
+        datagrams: Vec::new,
     }
 }
 
