@@ -11,7 +11,7 @@ use holdup_evidence::observed::{
 };
 use holdup_evidence::randomness::Randomness;
 use holdup_evidence::{
-    Cause, EventLoop, Frame, Jvm, Language, Observed, SystemFacts, TaskChannels, TaskRuntime,
+    Cause, EventLoop, Frame, Jvm, Language, Observed, SystemFacts, TaskChannels, TaskRuntime, WorkerPool,
 };
 use holdup_model::attributed::Attributed;
 use holdup_model::attributed::{
@@ -288,12 +288,20 @@ impl Dice {
                 name: dice.some(Dice::text),
                 awaits: dice.some(Dice::number),
                 held_by: dice.some(Dice::number),
+                held_by_thread: dice.some(|dice| dice.below(9) as u32),
                 stack: dice.list(3, Dice::frame),
             }),
             event_loops: self.list(2, |dice| EventLoop {
                 pid: dice.below(9) as u32,
                 tid: dice.below(9) as u32,
                 tasks: dice.number(),
+            }),
+            pools: self.list(2, |dice| WorkerPool {
+                pid: dice.below(9) as u32,
+                workers: dice.list(2, |dice| dice.below(9) as u32),
+                most: dice.below(9) as u32,
+                queued: dice.number(),
+                await_queued: dice.list(2, |dice| dice.below(9) as u32),
             }),
             predictions: self.some(|dice| Predictions {
                 list: dice.list(2, |dice| Prediction {
