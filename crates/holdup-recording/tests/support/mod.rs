@@ -1,6 +1,8 @@
 //! Segments made of dice: every part of a segment in some value or other, hostile text included.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+mod pools;
+
 use holdup_evidence::facts::{
     CpuTime, DatabaseSession, Mount, Program, SessionClient, SessionState, SetAside,
 };
@@ -11,12 +13,11 @@ use holdup_evidence::observed::{
 };
 use holdup_evidence::randomness::Randomness;
 use holdup_evidence::{
-    Cause, EventLoop, Frame, Jvm, Language, Observed, SystemFacts, TaskChannels, TaskRuntime, WorkerPool,
+    Cause, EventLoop, Frame, Jvm, Language, Observed, SystemFacts, TaskChannels, TaskRuntime,
 };
-use holdup_model::attributed::Attributed;
 use holdup_model::attributed::{
-    Asker, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace, Queue,
-    Requests, Resource, ResourceKind, SlowRequest, Tally, TaskState, ThreadLedger, ThreadName,
+    Asker, Attributed, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace,
+    Queue, Requests, Resource, ResourceKind, SlowRequest, Tally, TaskState, ThreadLedger, ThreadName,
 };
 use holdup_model::attributed::{Certainty, Judge, JudgedBy, Reason};
 use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
@@ -296,13 +297,7 @@ impl Dice {
                 tid: dice.below(9) as u32,
                 tasks: dice.number(),
             }),
-            pools: self.list(2, |dice| WorkerPool {
-                pid: dice.below(9) as u32,
-                workers: dice.list(2, |dice| dice.below(9) as u32),
-                most: dice.below(9) as u32,
-                queued: dice.number(),
-                await_queued: dice.list(2, |dice| dice.below(9) as u32),
-            }),
+            pools: self.list(2, Dice::pool),
             predictions: self.some(|dice| Predictions {
                 list: dice.list(2, |dice| Prediction {
                     without: dice.of(&[Cause::DiskSync, Cause::NetDns]),
