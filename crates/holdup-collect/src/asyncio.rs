@@ -118,6 +118,7 @@ pub(super) fn add(
                 awaits: task.awaits,
                 descriptor: task.descriptor,
                 holder: task.holder,
+                holder_thread: None,
                 channels: TaskChannels::default(),
             });
         }

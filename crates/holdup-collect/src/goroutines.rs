@@ -9,7 +9,7 @@ mod looks;
 pub(super) use looks::GoLooks;
 
 use super::behind::{Answerer, Readers};
-use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
+use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime, WorkerPool};
 use holdup_jvm::Running;
 use holdup_knowledge::go;
 use holdup_proc::{Root, clocks, memory, names};
@@ -52,6 +52,8 @@ struct Read {
 pub(super) struct Parked {
     /// The goroutines.
     pub(super) tasks: Vec<RuntimeTask>,
+    /// Pools of threads.
+    pub(super) pools: Vec<WorkerPool>,
     /// What is not known of them.
     pub(super) not_measured: Vec<NotMeasured>,
 }
@@ -183,6 +185,7 @@ pub(super) fn parked(
                 awaits: None,
                 descriptor: None,
                 holder: None,
+                holder_thread: None,
             });
         }
     }

@@ -335,6 +335,7 @@ impl Observation {
             untold_requests: self.tracer.untold_requests(),
             traffic_told: self.tracer.tells_traffic(),
             tasks: parked.tasks,
+            pools: parked.pools,
             event_loops,
             interpreter_locks,
             upstreams: self.tracer.upstreams(frozen),

@@ -20,6 +20,7 @@ use super::outsiders::{Met, Outsiders};
 use super::own_ends::OwnEnds;
 use super::paths::Paths;
 use super::runtimes::Runtimes;
+use super::virtual_threads;
 use holdup_bpf::{Change, Mapped, RawEvent, RawMemory};
 use holdup_evidence::churn::{Made, MadeBy};
 use holdup_evidence::{
@@ -48,6 +49,8 @@ pub(crate) struct Naming {
     goroutine_looks: GoLooks,
     /// The same of tasks of `asyncio`.
     asyncio: asyncio::FirstLook,
+    /// The same of virtual threads of Java.
+    virtual_threads: virtual_threads::FirstLook,
     threads: HashMap<ThreadId, (u32, ProcessKey)>,
     runtimes: Runtimes,
     next_process: u32,
@@ -106,6 +109,7 @@ impl Naming {
             goroutines: FirstLook::default(),
             goroutine_looks: GoLooks::default(),
             asyncio: asyncio::FirstLook::default(),
+            virtual_threads: virtual_threads::FirstLook::default(),
             threads: HashMap::new(),
             runtimes,
             next_process: 0,

@@ -258,6 +258,7 @@ impl Sampling {
             not_measured: [not_measured, super::naming::unread_told(&named.unread)].concat(),
             own_cost: own_cpu_time(),
             tasks: parked.tasks,
+            pools: parked.pools,
             ..Finish::default()
         };
         let (mut attributed, mut events) = self.attribution.finish(finish, &facts);

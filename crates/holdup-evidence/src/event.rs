@@ -13,7 +13,7 @@ use crate::network::{Connection, NameAsked, TcpState};
 use crate::ran_instead::RanInstead;
 use crate::{
     Call, EventLoop, Frame, InterpreterLock, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId,
-    RuntimeLock, RuntimeTask, UserStackId,
+    RuntimeLock, RuntimeTask, UserStackId, WorkerPool,
 };
 use serde::{Deserialize, Serialize};
 
@@ -557,6 +557,9 @@ pub struct Finish {
     /// Event loops that were kept from their events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub event_loops: Vec<EventLoop>,
+    /// Pools of threads of runtimes, as they were at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<WorkerPool>,
     /// Who had the global locks of interpreters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interpreter_locks: Vec<InterpreterLock>,

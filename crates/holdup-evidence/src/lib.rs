@@ -26,6 +26,7 @@ pub mod randomness;
 mod runtime_lock;
 mod runtime_task;
 pub mod units;
+mod worker_pool;
 
 pub use attached::{
     Adopted, Earlier, GoesOn, OtherEnd, Request, RequestStep, Role, SaidSince, Serving, UntoldRequests,
@@ -50,6 +51,7 @@ pub use observed::Observed;
 pub use ran_instead::{Allowed, RanInstead, Scheduling};
 pub use runtime_lock::{RuntimeLock, RuntimeLockKind, RuntimeLockSource};
 pub use runtime_task::{RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
+pub use worker_pool::WorkerPool;
 
 /// A duration, or an instant on `CLOCK_MONOTONIC`, in nanoseconds.
 pub type Ns = u64;

@@ -88,4 +88,7 @@ pub struct RuntimeTask {
     /// The task that has the lock that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<u64>,
+    /// The thread that has it, where no task does: its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder_thread: Option<u32>,
 }

@@ -23,8 +23,10 @@ mod machines;
 mod memory;
 mod methods;
 mod monitors;
+mod objects;
 mod oops;
 pub mod perf_memory;
+mod pools;
 mod safepoints;
 mod scopes;
 pub mod structures;
@@ -37,8 +39,9 @@ pub use machine::{Machine, Structures, Unread};
 pub use machines::{Look, Machines};
 pub use memory::{Memory, Running, Source};
 pub use monitors::{Found, How, Kind, Sighting};
+pub use pools::Pool;
 pub use safepoints::Operations;
-pub use virtuals::{Does, Virtual, Virtuals};
+pub use virtuals::{Does, Owner, Virtual, Virtuals};
 
 /// `…/libjvm.so`, whatever its folder: who has that mapped is a Java virtual machine.
 #[must_use]

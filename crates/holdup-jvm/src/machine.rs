@@ -9,6 +9,7 @@ use crate::memory::{Memory, Source};
 use crate::methods::Methods;
 use crate::monitors::{self, Found};
 use crate::oops::Oops;
+use crate::pools::{self, Pool};
 use crate::safepoints::{Operations, Safepoints};
 use crate::structures::Structures as Tables;
 use crate::threads::{Fields, Names};
@@ -220,6 +221,18 @@ impl<S: Source> Machine<S> {
         let found = fields.all(&mut walker, &heap.oops, &heap.threads, at);
         self.memory.forget();
         Some(found)
+    }
+
+    /// Its pools of threads; `None` where they can't be read.
+    pub fn pools(&mut self) -> Option<Vec<Pool>> {
+        self.memory.forget();
+        self.begin()?;
+        let known = self.known.as_mut()?;
+        known.find_heap(&mut self.memory);
+        let heap = known.heap.as_ref()?;
+        let found = pools::all(&mut self.memory, &known.layout, &heap.oops, &heap.threads);
+        self.memory.forget();
+        found
     }
 
     /// What it has stopped its threads for.

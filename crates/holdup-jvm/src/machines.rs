@@ -13,6 +13,7 @@ use crate::itself::Itself;
 use crate::machine::{Machine, Structures, Unread};
 use crate::memory::Running;
 use crate::monitors::{Found, Sighting};
+use crate::pools::Pool;
 use crate::safepoints::Operations;
 use crate::structures::SYMBOLS;
 use crate::virtuals::Virtuals;
@@ -100,6 +101,7 @@ enum Question {
     Operations,
     Itself,
     Virtuals,
+    Pools,
     Locks,
 }
 
@@ -134,6 +136,7 @@ enum Answer {
     Operations(Option<Operations>),
     Itself(Option<Itself>),
     Virtuals(Option<Virtuals>),
+    Pools(Option<Vec<Pool>>),
     Locks {
         from: Ns,
         to: Ns,
@@ -244,6 +247,14 @@ impl Machines {
     pub fn virtuals(&self, pid: u32, until: Instant) -> Option<Virtuals> {
         match self.asked_within(pid, Question::Virtuals, until, true)? {
             Answer::Virtuals(virtuals) => virtuals,
+            _ => None,
+        }
+    }
+
+    /// The pools of threads of a process's machine, if it answers in time.
+    pub fn pools(&self, pid: u32, until: Instant) -> Option<Vec<Pool>> {
+        match self.asked_within(pid, Question::Pools, until, true)? {
+            Answer::Pools(pools) => pools,
             _ => None,
         }
     }
@@ -403,7 +414,11 @@ impl Reader {
     /// Takes an answer, of whatever kind; gives back all but what a look at locks came to.
     fn take(&mut self, process: ProcessKey, answer: Answer, looks: &mut Vec<Look>) -> Option<Answer> {
         match answer {
-            Answer::Walk(_) | Answer::Operations(_) | Answer::Itself(_) | Answer::Virtuals(_) => {
+            Answer::Walk(_)
+            | Answer::Operations(_)
+            | Answer::Itself(_)
+            | Answer::Virtuals(_)
+            | Answer::Pools(_) => {
                 self.owed = self.owed.saturating_sub(1);
                 Some(answer)
             }
@@ -471,6 +486,7 @@ fn answer(machine: &mut Machine<Running>, question: Question) -> Answer {
         Question::Operations => Answer::Operations(machine.operations()),
         Question::Itself => Answer::Itself(machine.itself()),
         Question::Virtuals => Answer::Virtuals(machine.virtuals(clocks::monotonic())),
+        Question::Pools => Answer::Pools(machine.pools()),
         Question::Locks => {
             let (from, before) = (clocks::monotonic(), own_cpu());
             let found = machine.locks();

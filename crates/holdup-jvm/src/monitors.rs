@@ -105,8 +105,9 @@ pub struct Found {
 /// Who is who among the threads that were looked at.
 struct Everyone<'a> {
     threads: &'a [u64],
-    /// How far into the objects of a class their owner is; `None`: they have none.
-    owned: HashMap<u64, Option<u64>>,
+    /// How far into the objects of a class their owner is; none: they have none. Of a lock that several may read also the one of these that
+    /// began.
+    owned: HashMap<u64, Vec<u64>>,
     /// Who has monitors that were looked at: of a thousand that wait for one, each would look through all threads.
     owners: HashMap<u64, Option<u64>>,
 }
@@ -266,13 +267,18 @@ impl Fields {
         let object = fields.object(memory, oops, thread)?;
         let blocker = oops.reference(memory, object.checked_add(self.blocker)?)?;
         let class = oops.class(memory, blocker)?;
-        let field = *everyone.owned.entry(class).or_insert_with(|| {
-            let owned = self.owned(memory, layout, class)?;
-            oops.field(memory, layout, owned, "exclusiveOwnerThread")
+        let places = everyone.owned.entry(class).or_insert_with(|| {
+            let Some(owned) = self.owned(memory, layout, class) else {
+                return Vec::new();
+            };
+            let alone = oops.field(memory, layout, owned, "exclusiveOwnerThread");
+            let reads = oops.field(memory, layout, class, "firstReader");
+            alone.into_iter().chain(reads).collect()
         });
-        let field = field?;
         // Without an owner it is no lock, or in nobody's hands.
-        let owner = oops.reference(memory, blocker.checked_add(field)?)?;
+        let owner = places
+            .iter()
+            .find_map(|field| oops.reference(memory, blocker.checked_add(*field)?))?;
         let owner = memory.pointer(owner.checked_add(self.thread)?);
         let owner = owner.filter(|owner| everyone.threads.contains(owner));
         let name = oops.class_name(memory, layout, blocker)?;

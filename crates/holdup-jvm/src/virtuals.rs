@@ -13,6 +13,7 @@ use crate::frames::{Stack, Walker};
 use crate::layout::Layout;
 use crate::memory::{Memory, Source};
 use crate::methods::class_name;
+use crate::objects::{Met, Reading};
 use crate::oops::Oops;
 use crate::structures::Structures;
 use crate::threads::Fields as Threads;
@@ -32,10 +33,6 @@ const CONTAINERS_MAX: usize = 4_096;
 /// Virtual threads that are counted, and of those the ones that are listed with their frames.
 const COUNTED_MAX: usize = 100_000;
 const LISTED_MAX: usize = 1_000;
-
-/// Places of a hash table, and entries of one place.
-const PLACES_MAX: u64 = 1 << 20;
-const ENTRIES_MAX: usize = 1_024;
 
 /// Pieces of one stack, and the bytes of a piece.
 const PIECES_MAX: usize = 64;
@@ -90,8 +87,19 @@ pub struct Virtual {
     pub does: Does,
     /// The thread that carries it, in its pid namespace.
     pub carrier: Option<u32>,
+    /// Who has the lock that it is parked for, where the lock notes that.
+    pub owner: Option<Owner>,
     /// Its frames, innermost first; none where they could not be read.
     pub frames: Vec<Arc<Frame>>,
+}
+
+/// Who has a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Owner {
+    /// A thread of the kernel's: its id in its own pid namespace.
+    Thread(u32),
+    /// A virtual thread: Java's number of it.
+    Virtual(u64),
 }
 
 /// Those of a machine.
@@ -114,6 +122,8 @@ pub(crate) struct Fields {
     number: u64,
     /// In a platform thread: its structure.
     structure: u64,
+    /// In any thread: what it is parked for.
+    blocker: Option<u64>,
     states: HashMap<u32, Does>,
     pieces: Option<Pieces>,
     anchor: Option<Anchor>,
@@ -138,42 +148,6 @@ struct Anchor {
     sp: u64,
     fp: u64,
     pc: u64,
-}
-
-/// What is known of classes that were met: offsets of fields by class and name.
-#[derive(Debug, Default)]
-struct Met(HashMap<(u64, &'static str), Option<u64>>);
-
-impl Met {
-    fn field<S: Source>(
-        &mut self,
-        read: &mut Reading<'_, S>,
-        object: u64,
-        name: &'static str,
-    ) -> Option<u64> {
-        let class = read.oops.class(read.memory, object)?;
-        let known = self.0.entry((class, name));
-        let (memory, layout, oops) = (&mut *read.memory, read.layout, read.oops);
-        *known.or_insert_with(|| oops.field(memory, layout, class, name))
-    }
-
-    /// What an object's field refers to.
-    fn follow<S: Source>(
-        &mut self,
-        read: &mut Reading<'_, S>,
-        object: u64,
-        name: &'static str,
-    ) -> Option<u64> {
-        let field = self.field(read, object, name)?;
-        read.oops.reference(read.memory, object.checked_add(field)?)
-    }
-}
-
-/// What reading needs.
-struct Reading<'a, S> {
-    memory: &'a mut Memory<S>,
-    layout: &'a Layout,
-    oops: &'a Oops,
 }
 
 impl Fields {
@@ -209,6 +183,7 @@ impl Fields {
         let (carrier, name) = (field(class, "carrierThread")?, field(class, "name")?);
         let number = field(class, "tid")?;
         let structure = field(oops.thread, "eetop")?;
+        let blocker = field(oops.thread, "parkBlocker");
         let pieces = piece.and_then(|piece| {
             let fields = ["parent", "size", "sp"].map(|name| field(piece, name));
             let [parent, size, sp] = fields;
@@ -240,6 +215,7 @@ impl Fields {
             name,
             number,
             structure,
+            blocker,
             states,
             pieces,
             anchor,
@@ -338,13 +314,47 @@ impl Fields {
             (_, Some(structure)) => self.mounted(walker, structure, at).unwrap_or_default(),
             (_, None) => Vec::new(),
         };
+        let owner = match does {
+            Does::Parked | Does::Pinned => self.owner(walker, oops, threads, met, object, id),
+            Does::Runs | Does::Ready | Does::Blocked => None,
+        };
         Some(Virtual {
             id,
+            owner,
             name: name.filter(|name| !name.is_empty()),
             does,
             carrier: structure.and_then(|structure| threads.tid(walker.memory, structure)),
             frames,
         })
+    }
+
+    /// Who has the lock that a virtual thread is parked for.
+    fn owner<S: Source>(
+        &self,
+        walker: &mut Walker<'_, S>,
+        oops: &Oops,
+        threads: &Threads,
+        met: &mut Met,
+        object: u64,
+        id: u64,
+    ) -> Option<Owner> {
+        let mut read = Reading {
+            memory: &mut *walker.memory,
+            layout: walker.layout,
+            oops,
+        };
+        let lock = read
+            .oops
+            .reference(read.memory, object.checked_add(self.blocker?)?)?;
+        let owner = met.owner(&mut read, lock)?;
+        if read.oops.class(read.memory, owner) == Some(self.class) {
+            let number = read.memory.word(owner.checked_add(self.number)?)?;
+            return (number != id).then_some(Owner::Virtual(number));
+        }
+        let structure = read.memory.pointer(owner.checked_add(self.structure)?)?;
+        let lives = threads.all(read.memory)?.contains(&structure);
+        let tid = lives.then(|| threads.tid(read.memory, structure))??;
+        Some(Owner::Thread(tid))
     }
 
     /// The frames in the pieces of a continuation.
@@ -462,37 +472,6 @@ const STATES: [(&str, Does); 19] = [
     ("TIMED_WAITING", Does::Runs),
     ("TIMED_WAIT", Does::Parked),
 ];
-
-impl Met {
-    /// Adds what a set has, whose entries are the keys of a concurrent hash table.
-    fn set<S: Source>(&mut self, read: &mut Reading<'_, S>, set: u64, most: usize, into: &mut Vec<u64>) {
-        let map = self.follow(read, set, "map").unwrap_or(set);
-        let Some(table) = self.follow(read, map, "table") else {
-            return;
-        };
-        let Some(array) = read.oops.references(read.memory, table) else {
-            return;
-        };
-        for place in 0..array.length.min(PLACES_MAX) {
-            let mut next = array
-                .place(place)
-                .and_then(|at| read.oops.reference(read.memory, at));
-            for _ in 0..ENTRIES_MAX {
-                let Some(node) = next else { break };
-                if into.len() >= most {
-                    return;
-                }
-                // A place with many entries has a tree, whose nodes are a list, too.
-                if let Some(first) = self.follow(read, node, "first") {
-                    next = Some(first);
-                    continue;
-                }
-                into.extend(self.follow(read, node, "key"));
-                next = self.follow(read, node, "next");
-            }
-        }
-    }
-}
 
 /// Without the frames that take a virtual thread off its carrier, and those below it.
 fn of_thread(frames: Vec<Arc<Frame>>) -> Vec<Arc<Frame>> {

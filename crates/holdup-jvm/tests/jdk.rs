@@ -8,8 +8,10 @@
 #[path = "jdk/machine.rs"]
 mod machine;
 
-use holdup_jvm::{Does, Sighting};
+use holdup_evidence::Frame;
+use holdup_jvm::{Does, Owner, Sighting};
 use machine::{Java, Told, jdks};
+use std::sync::Arc;
 
 /// Threads that the program starts, each in another wait.
 const WAITS: [&str; 13] = [
@@ -148,6 +150,17 @@ fn virtual_threads_stand_where_the_machine_says() {
                     differ.push((number, one.does, frames, seen));
                 }
             }
+            // The first thread has the lock that some of them want.
+            let pays = |frame: &Arc<Frame>| frame.symbol.as_deref() == Some("Virtuals.pays");
+            let wants = seen.listed.iter().filter(|one| one.frames.iter().any(pays));
+            let owners: Vec<_> = wants.map(|one| one.owner).collect();
+            let first = Some(Owner::Thread(u32::try_from(main.1.nid).unwrap()));
+            assert!(
+                owners.iter().all(|owner| *owner == first),
+                "{}: {owners:?}",
+                java.what
+            );
+            assert!(settings.contains(&"-XX:+UseZGC") || owners.len() == 20);
             println!("{}: {all} frames, {} threads differ", java.what, differ.len());
             assert!(all > 400, "{}: {all} frames", java.what);
             assert!(differ.is_empty(), "{}: {differ:#?}", java.what);

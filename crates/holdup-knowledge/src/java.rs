@@ -78,6 +78,14 @@ pub const LOOPS: &[&str] = &[
     "java.util.concurrent.DelayScheduler.loop",
 ];
 
+/// Methods by which a pool's worker runs the tasks that the pool is given.
+const WORKERS: &[&str] = &[
+    "java.util.concurrent.ThreadPoolExecutor$Worker.run",
+    "java.util.concurrent.ForkJoinWorkerThread.run",
+    "org.apache.tomcat.util.threads.ThreadPoolExecutor$Worker.run",
+    "org.eclipse.jetty.util.thread.QueuedThreadPool$Runner.run",
+];
+
 /// Methods that hand out a connection or another pooled object.
 pub const POOLS: &[&str] = &[
     "com.zaxxer.hikari.pool.HikariPool.getConnection",
@@ -113,6 +121,12 @@ pub const NEAR: usize = 30;
 /// Whether a frame is of this method or of one whose name begins so: natives get a digit more from time to time.
 pub fn is(frame: &str, method: &str) -> bool {
     frame.starts_with(method)
+}
+
+/// Whether a thread runs tasks that a pool is given, by its frames.
+pub fn of_pool(frames: &[&str]) -> bool {
+    let mut frames = frames.iter();
+    frames.any(|frame| WORKERS.iter().any(|method| is(frame, method)))
 }
 
 /// Whether a frame gets the seed of a generator.

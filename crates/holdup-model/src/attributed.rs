@@ -30,7 +30,7 @@ use crate::connections::{Connections, TcpSeen};
 use crate::host_figures::HostFigures;
 use crate::prediction::Predictions;
 use crate::timeline::{Timeline, Window};
-use holdup_evidence::{Cause, EventLoop, Frame, Ns};
+use holdup_evidence::{Cause, EventLoop, Frame, Ns, WorkerPool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -80,6 +80,9 @@ pub struct Attributed {
     /// Event loops that were kept from their events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub event_loops: Vec<EventLoop>,
+    /// Pools of threads of runtimes, as they were when observation ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<WorkerPool>,
 }
 
 /// How much time, in how many pieces.

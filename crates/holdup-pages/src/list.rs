@@ -87,6 +87,8 @@ rule_pages! {
     "net" "name-service-slow"
     "boot" "network-awaited-at-boot"
     "fs" "network-server-silent"
+    "runtime" "no-worker-left"
+    "runtime" "nobody-completes"
     "process" "others-wait-behind"
     "mem" "out-of-memory-paused"
     "lock" "package-manager-locked"

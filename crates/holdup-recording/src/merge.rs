@@ -86,6 +86,7 @@ impl Merging {
             .add(u64::try_from(begin).unwrap_or(0), &next.attributed.windows);
         // Tasks are those of the end.
         whole.attributed.tasks = std::mem::take(&mut next.attributed.tasks);
+        whole.attributed.pools = std::mem::take(&mut next.attributed.pools);
         whole.attributed.host_figures.append(
             u64::try_from(begin).unwrap_or(0),
             std::mem::take(&mut next.attributed.host_figures),

@@ -62,6 +62,7 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         name: one.name.clone(),
         awaits: one.awaits,
         held_by: one.holder,
+        held_by_thread: one.holder_thread,
         stack: stack.to_vec(),
     }
 }
@@ -149,6 +150,7 @@ mod tests {
             awaits: None,
             descriptor: None,
             holder: None,
+            holder_thread: None,
         }
     }
 

@@ -7,7 +7,7 @@
 use super::objects::named;
 use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::java::{
-    IDLE, LOOPS, NEAR, POOLS, TASKS, asker, bare, class, is, method, of_library, of_runtime,
+    IDLE, LOOPS, NEAR, POOLS, TASKS, asker, bare, class, is, method, of_library, of_pool, of_runtime,
 };
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind as Does;
@@ -153,9 +153,12 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
             let resource = Resource::of(Common::UnseenSocket);
             (awaits, resource.in_call(call.unwrap_or("futex")))
         }
-        // What a server's thread without a request waits for is work; a time limit that passed was a pause.
-        (Shown::Awaits(..) | Shown::Sleeps, Cause::Idle)
-        | (Shown::Awaits(Awaits::Queue | Awaits::Signal, _), Cause::TimerSleep) => {
+        // What a server's thread without a request waits for is work, unless it has some in hand: what it wants to put into a queue, or what
+        // it needs another's result for.
+        (Shown::Awaits(kind, _), Cause::Idle) if !has_work(kind, &frames) => return None,
+        // A time limit that passed was a pause.
+        (Shown::Sleeps, Cause::Idle)
+        | (Shown::Awaits(Awaits::Queue | Awaits::Room | Awaits::Signal, _), Cause::TimerSleep) => {
             return None;
         }
         (Shown::Awaits(kind, name), _) => {
@@ -192,6 +195,19 @@ pub fn virtual_thread(reason: Option<&str>, stack: &[Frame]) -> (Cause, String) 
         Some(Shown::Sleeps) => (Cause::TimerSleep, "a timer".to_owned()),
         Some(Shown::Idle) => (Cause::Idle, "work from another thread".to_owned()),
         None => (Cause::Unknown, String::new()),
+    }
+}
+
+/// The outermost method of a thread that the program has started.
+const STARTED: &str = "java.lang.Thread.run";
+
+/// Whether a thread that waits for what others do has work in hand meanwhile.
+fn has_work(awaits: Awaits, frames: &[&str]) -> bool {
+    match awaits {
+        Awaits::Room => true,
+        // The first thread of a program waits so for the program's end.
+        Awaits::Task => of_pool(frames) || frames.last().is_some_and(|frame| is(frame, STARTED)),
+        Awaits::Queue | Awaits::Signal => false,
     }
 }
 
@@ -442,7 +458,8 @@ fn synchronised(near: &[&str]) -> Shown {
                 true => "an",
                 false => "a",
             };
-            Shown::Awaits(Awaits::Queue, format!("{what} {article} {name}"))
+            let kind = if puts { Awaits::Room } else { Awaits::Queue };
+            Shown::Awaits(kind, format!("{what} {article} {name}"))
         }
         None if awaits.is_some() => Shown::Awaits(Awaits::Signal, "a condition to be signalled".to_owned()),
         None => Shown::Awaits(Awaits::Signal, "to be unparked".to_owned()),

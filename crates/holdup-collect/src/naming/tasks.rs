@@ -39,7 +39,8 @@ impl Naming {
         let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
         self.goroutines.look(&mut self.user_stacks, processes.clone());
         self.asyncio
-            .look(&mut self.interpreters, &mut self.user_stacks, processes);
+            .look(&mut self.interpreters, &mut self.user_stacks, processes.clone());
+        self.virtual_threads.look(&self.runtimes.machines(), processes);
     }
 
     /// What goroutines wait for that are parked now.
@@ -55,7 +56,10 @@ impl Naming {
             &self.asyncio,
         );
         let machines = self.runtimes.machines();
-        virtual_threads::add(&mut parked, &machines, &mut self.user_stacks, processes);
+        let (runtimes, tids) = (&self.runtimes, &self.tids);
+        let tid_of = |process, inside| tids.get(&runtimes.thread(process, inside)?).copied();
+        let (first, stacks) = (&self.virtual_threads, &mut self.user_stacks);
+        virtual_threads::add(&mut parked, &machines, stacks, processes, first, tid_of);
         parked
     }
 }

@@ -104,7 +104,8 @@ pub fn attach(
     while !sampling.sampler.has_seen_all() && began.elapsed() < FIRST_LOOK {
         sampling.round();
     }
-    sampling.stacks.look_at_goroutines();
+    let machines = sampling.machines.machines();
+    sampling.stacks.look_at_goroutines(&machines);
     notice(Notice::Began);
     let mut subjects: BTreeSet<u32> = pids.iter().copied().collect();
     let mut known = Known::default();

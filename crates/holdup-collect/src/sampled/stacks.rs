@@ -43,6 +43,7 @@ pub(super) struct SampledStacks {
     goroutines: FirstLook,
     /// The same of tasks of `asyncio`.
     asyncio: asyncio::FirstLook,
+    virtual_threads: virtual_threads::FirstLook,
     next: u32,
     /// Whose code was read for the first time lately.
     began: Vec<Began>,
@@ -71,6 +72,7 @@ impl SampledStacks {
             processes: HashMap::new(),
             goroutines: FirstLook::default(),
             asyncio: asyncio::FirstLook::default(),
+            virtual_threads: virtual_threads::FirstLook::default(),
             next: 0,
             asked: 0,
             cost: 100_000,
@@ -110,17 +112,20 @@ impl SampledStacks {
             processes.clone(),
             &self.asyncio,
         );
-        virtual_threads::add(&mut parked, machines, &mut self.stacks, processes);
+        let first = &self.virtual_threads;
+        let tid_of = |_, inside| Some(inside);
+        virtual_threads::add(&mut parked, machines, &mut self.stacks, processes, first, tid_of);
         parked
     }
 
     /// Looks where goroutines stand, the first time that it is asked to.
-    pub(super) fn look_at_goroutines(&mut self) {
+    pub(super) fn look_at_goroutines(&mut self, machines: &Machines) {
         let keys = |(pid, process): (&u32, &Process)| Some((*pid, process.key?));
         let processes = self.processes.iter().filter_map(keys);
         self.goroutines.look(&mut self.stacks, processes.clone());
         self.asyncio
-            .look(&mut self.interpreters, &mut self.stacks, processes);
+            .look(&mut self.interpreters, &mut self.stacks, processes.clone());
+        self.virtual_threads.look(machines, processes);
     }
 
     /// Interpreters whose frames are not read.

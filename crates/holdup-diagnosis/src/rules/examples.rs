@@ -35,6 +35,10 @@ struct Wanted {
     task: Vec<Table>,
     /// Event loops that were kept from their events.
     event_loop: Vec<Table>,
+    /// Pools of threads of runtimes.
+    pool: Vec<Table>,
+    /// How long threads that ran already were watched.
+    watched: Length,
     facts: Table,
     /// CPU time that holdup itself used.
     own_cost: Length,
@@ -303,6 +307,14 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
         .iter()
         .map(|table| typed(table.clone(), place))
         .collect();
+    attributed.pools = wanted
+        .pool
+        .iter()
+        .map(|table| typed(table.clone(), place))
+        .collect();
+    if let Some(watched) = length(&wanted.watched.0) {
+        attributed.wall = watched;
+    }
     attributed.connections = wanted
         .connections
         .iter()

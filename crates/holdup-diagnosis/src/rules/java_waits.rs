@@ -1,12 +1,12 @@
 //! Waits of a Java virtual machine's threads as rules ask about them.
 
 use super::{Run, Waits, say};
-use holdup_evidence::{Cause, Frame, Language};
+use holdup_evidence::{Cause, Frame, Language, Ns};
 use holdup_knowledge::java;
 use holdup_model::attributed::{Address, Awaits, JavaLock};
 use holdup_model::attributed::{AttributedWait, Holder};
 use holdup_model::finding::Evidence;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The Java frames of who asked, innermost first.
 pub(super) fn frames(wait: &AttributedWait) -> Vec<&str> {
@@ -37,6 +37,11 @@ pub(super) fn entry<'a>(frames: &[&'a str], which: impl Fn(&str) -> bool) -> Opt
     let inside = frames.iter().position(|frame| which(frame))?;
     let run = frames[inside..].iter().take_while(|frame| which(frame));
     run.last().map(|frame| java::bare(frame))
+}
+
+/// The pool that a worker is of, by the worker's name.
+pub(super) fn pool_of(thread: &str) -> &str {
+    thread.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-')
 }
 
 /// How many threads wait.
@@ -71,6 +76,59 @@ fn asker(wait: &AttributedWait) -> Option<String> {
     Some(place.map_or_else(|| asker.to_owned(), |frame| say::place(&frame)))
 }
 
+/// Part of the observed time that a thread must have been in one wait, from which it stood there.
+const STANDS_SHARE: f64 = 0.9;
+
+/// How long such a wait is at least, nanoseconds: less is no standing.
+const STANDS_NS: Ns = 1_000_000_000;
+
+/// Whether a thread stood in one wait for as long as it was watched, and stands there still. This is told by its own time: that others of
+/// the process rest says nothing.
+pub(super) fn stands(run: &Run<'_>, wait: &AttributedWait) -> bool {
+    let most = wait.ns as f64 >= STANDS_SHARE * run.attributed.wall as f64;
+    wait.open && most && wait.max >= STANDS_NS
+}
+
+/// Who may have a lock that notes no owner: the other threads of the process that wait for something in the function in which this one is
+/// wanted, else in another method of the same class. Those that wait for work have nothing.
+pub(super) fn candidates<'a>(run: &Run<'a>, queue: &Waits<'a>) -> Vec<&'a AttributedWait> {
+    let main = queue.main();
+    let tids: BTreeSet<u32> = queue.iter().map(|wait| wait.asker.name.tid).collect();
+    let Some(wanted) = main.asker.frame.as_deref() else {
+        return Vec::new();
+    };
+    let theirs = |wait: &AttributedWait, which: &dyn Fn(&str) -> bool| {
+        let other = wait.asker.name.pid == main.asker.name.pid && !tids.contains(&wait.asker.name.tid);
+        let waits = wait.cause != Cause::Idle && waits_for_something(wait.cause);
+        other && waits && frames(wait).into_iter().map(java::bare).any(which)
+    };
+    let of = |which: &dyn Fn(&str) -> bool| run.waits(|wait| theirs(wait, which));
+    let same =
+        of(&|frame| frame == wanted).or_else(|| of(&|frame| java::class(frame) == java::class(wanted)));
+    let mut one_each: BTreeMap<u32, &AttributedWait> = BTreeMap::new();
+    for wait in same.iter().flat_map(Waits::iter) {
+        let known = one_each.entry(wait.asker.name.tid).or_insert(wait);
+        if wait.ns > known.ns {
+            *known = wait;
+        }
+    }
+    one_each.into_values().collect()
+}
+
+/// What a thread waits for, and where: `java/req-0 in Db.query (Db.java:9), waiting for a network peer to send: 127.0.0.1:5432`.
+pub(super) fn doing(wait: &AttributedWait) -> String {
+    let place = asker(wait).map_or_else(String::new, |place| format!(" in {place}"));
+    let on = match wait.resource.name.as_str() {
+        "" => String::new(),
+        name => format!(": {name}"),
+    };
+    format!(
+        "{}{place}, {}{on}",
+        say::who(&wait.asker.name),
+        wait.cause.phrase()
+    )
+}
+
 /// What those who queue for a lock wait for when it is theirs: the costliest of their other waits, if it is half of what the queue costs.
 /// One that has it is mostly seen in the queue itself, where it stood before.
 pub(super) fn between<'a>(run: &Run<'a>, queue: &Waits<'a>) -> Option<&'a AttributedWait> {
@@ -97,6 +155,11 @@ pub(super) fn meanwhile(wait: &AttributedWait) -> Evidence {
         wait.cause
     );
     Evidence::new(text, say::SCHEDULER)
+}
+
+/// Whether a thread waits then for something that its code asked for, a lock among it, and not for a CPU.
+pub(super) fn waits_for_lock_too(cause: Cause) -> bool {
+    !cause.on_cpu() && !cause.id().starts_with("sched.")
 }
 
 /// Whether a thread waits then for something that its code asked for: neither for a CPU nor in the same queue.

@@ -87,6 +87,8 @@ rules! {
     "net/name-service-slow.rs" name_service_slow NameServiceSlow
     "boot/network-awaited-at-boot.rs" network_awaited_at_boot NetworkAwaitedAtBoot
     "fs/network-server-silent.rs" network_server_silent NetworkServerSilent
+    "runtime/no-worker-left.rs" no_worker_left NoWorkerLeft
+    "runtime/nobody-completes.rs" nobody_completes NobodyCompletes
     "process/others-wait-behind.rs" others_wait_behind OthersWaitBehind
     "mem/out-of-memory-paused.rs" out_of_memory_paused OutOfMemoryPaused
     "lock/package-manager-locked.rs" package_manager_locked PackageManagerLocked

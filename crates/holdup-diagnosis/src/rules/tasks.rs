@@ -79,7 +79,11 @@ pub(super) fn finding(
         "the program's own structures, read from its memory",
     );
     let lasted = stood.min(run.attributed.elapsed);
-    Finding::new(rule.id(), severity, title, Cause::LockFutex, lasted, observed).about(
+    let cause = match first.cause {
+        Cause::LockMonitor => Cause::LockMonitor,
+        _ => Cause::LockFutex,
+    };
+    Finding::new(rule.id(), severity, title, cause, lasted, observed).about(
         Resource::named(ResourceKind::Lock, first.resource.name.clone()),
         Asker {
             name: ThreadName {

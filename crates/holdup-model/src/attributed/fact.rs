@@ -170,8 +170,10 @@ closed! {
     pub enum Awaits {
         /// It works on a task.
         Task = "task",
-        /// It puts something into a queue, or takes it out.
+        /// It puts something into a queue.
         Queue = "queue",
+        /// It takes something out of a queue that is full.
+        Room = "room",
         /// It signals a condition.
         Signal = "signal",
     }

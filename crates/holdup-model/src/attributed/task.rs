@@ -72,6 +72,9 @@ pub struct Task {
     /// The task that had the lock that it waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_by: Option<u64>,
+    /// The thread that had it, where no task did: its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by_thread: Option<u32>,
     /// Its whole stack, innermost first.
     #[serde(default)]
     pub stack: Vec<Frame>,

@@ -1,6 +1,8 @@
 //! Segments made of dice: every part of a segment in some value or other, hostile text included.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+mod pools;
+
 use holdup_evidence::facts::{
     CpuTime, DatabaseSession, Mount, Program, SessionClient, SessionState, SetAside,
 };
@@ -13,10 +15,9 @@ use holdup_evidence::randomness::Randomness;
 use holdup_evidence::{
     Cause, EventLoop, Frame, Jvm, Language, Observed, SystemFacts, TaskChannels, TaskRuntime,
 };
-use holdup_model::attributed::Attributed;
 use holdup_model::attributed::{
-    Asker, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace, Queue,
-    Requests, Resource, ResourceKind, SlowRequest, Tally, TaskState, ThreadLedger, ThreadName,
+    Asker, Attributed, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace,
+    Queue, Requests, Resource, ResourceKind, SlowRequest, Tally, TaskState, ThreadLedger, ThreadName,
 };
 use holdup_model::attributed::{Certainty, Judge, JudgedBy, Reason};
 use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
@@ -288,6 +289,7 @@ impl Dice {
                 name: dice.some(Dice::text),
                 awaits: dice.some(Dice::number),
                 held_by: dice.some(Dice::number),
+                held_by_thread: dice.some(|dice| dice.below(9) as u32),
                 stack: dice.list(3, Dice::frame),
             }),
             event_loops: self.list(2, |dice| EventLoop {
@@ -295,6 +297,7 @@ impl Dice {
                 tid: dice.below(9) as u32,
                 tasks: dice.number(),
             }),
+            pools: self.list(2, Dice::pool),
             predictions: self.some(|dice| Predictions {
                 list: dice.list(2, |dice| Prediction {
                     without: dice.of(&[Cause::DiskSync, Cause::NetDns]),

@@ -189,7 +189,9 @@ fn a_worker_without_work_is_idle_and_a_consumer_of_a_queue_awaits() {
         "java.util.concurrent.ArrayBlockingQueue.put",
         CART,
     ];
-    assert_eq!(of(&full).unwrap().1, "room in an ArrayBlockingQueue");
+    let room = is(Cause::LockFutex, "room in an ArrayBlockingQueue", "room");
+    assert_eq!(of(&full), room);
+    assert_eq!(from(Cause::Idle, &full), room, "it has something to put there");
     // A task that waits by itself is no worker without work.
     let task = [
         PARK,
@@ -224,6 +226,11 @@ fn results_pools_and_sleeps_are_told() {
         CART,
     ];
     assert_eq!(of(&join).unwrap().1, "the end of a thread (Thread.join)");
+    // In a server, a thread that was started has a task in hand while it wants another's result; the first thread waits for the end.
+    let started = [&result[..], &[RUN]].concat();
+    assert_eq!(from(Cause::Idle, &started), of(&result));
+    let first = [&join[..], &["com.shop.Shop.main"]].concat();
+    assert_eq!(from(Cause::Idle, &first), None);
     let pool = [
         PARK,
         "java.util.concurrent.locks.LockSupport.parkNanos",

@@ -131,6 +131,10 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
         owners.clone()
     };
     let threads = java::threads(queue);
+    let candidates = match holders.is_empty() {
+        true => java::candidates(run, queue),
+        false => Vec::new(),
+    };
     let who = say::name_or(&main.asker.name.process, "the program");
     let class = java::lock(main) == Some(JavaLock::Class);
     let title = match owners.first() {
@@ -145,7 +149,13 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
             "{threads} threads of {who} wait for what {} holds",
             say::who(&holder.name)
         ),
-        None => format!("{threads} threads of {who} queue for one lock"),
+        None => match candidates.as_slice() {
+            [one] => format!(
+                "{threads} threads of {who} queue for one lock, which {} seems to have",
+                say::who(&one.asker.name)
+            ),
+            _ => format!("{threads} threads of {who} queue for one lock"),
+        },
     };
     let names: BTreeSet<String> = told
         .iter()
@@ -154,6 +164,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
         .collect();
     let names: Vec<String> = names.into_iter().collect();
     let by = match (names.as_slice(), owners.is_empty()) {
+        ([], _) if java::lock(main) == Some(JavaLock::Semaphore) => "; a semaphore notes no owner".to_owned(),
         ([], _) => "; its holder could not be read".to_owned(),
         (names, true) => format!(", released by {}", names.join(", ")),
         (names, false) if class => format!(" by {}", names.join(", ")),
@@ -167,6 +178,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
     let worst = java::worst(&told);
     let between = java::between(run, queue);
     let doing = between
+        .or(candidates.first().copied().filter(|_| candidates.len() == 1))
         .map(|wait| wait.cause)
         .or(worst.and_then(|worst| worst.doing));
     let shorten = match doing {
@@ -188,6 +200,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
             }),
         ))
         .and_if(between.map(java::meanwhile).or(worst.map(say::meanwhile)))
+        .and_if(may_have_it(&candidates))
         .and_if(say::clock(run, queue))
         .confidence(if owners.is_empty() {
             Confidence::Strong
@@ -198,6 +211,22 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
         .remedy(Remedy::pointless(
             "more threads: each one waits in the same queue",
         ))
+}
+
+/// Who may have a lock that notes no owner.
+fn may_have_it(candidates: &[&AttributedWait]) -> Option<Evidence> {
+    let told: Vec<String> = candidates
+        .iter()
+        .take(MAX_HOLDERS)
+        .map(|wait| java::doing(wait))
+        .collect();
+    let count = say::several(candidates.len() as u64, "candidate");
+    (!told.is_empty()).then(|| {
+        Evidence::new(
+            format!("{count} for its holder, in the same code: {}", told.join("; ")),
+            "Java frames of the waits",
+        )
+    })
 }
 
 /// By thread dumps: threads that wait for what one thread holds, directly or through others. Where that one reads a seed,

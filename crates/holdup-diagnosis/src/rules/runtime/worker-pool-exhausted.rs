@@ -8,7 +8,7 @@ use crate::rules::{
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Observed};
-use holdup_knowledge::java::{of_library, of_runtime};
+use holdup_knowledge::java::{of_library, of_pool, of_runtime};
 use holdup_knowledge::pools;
 use holdup_model::attributed::{AttributedWait, Common, ThreadName};
 use holdup_model::attributed::{Awaits, JavaLock};
@@ -63,9 +63,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .iter()
         .filter(|group| worth(group) && java::threads(group) >= MIN_QUEUED_THREADS);
     let mut findings: Vec<Finding> = wanted.map(|group| connection_wanted(run, group)).collect();
-    let tasks = waits.only(|wait| java::awaits(wait) == Some(Awaits::Task) && is_worker(&java::frames(wait)));
+    let tasks = waits.only(|wait| java::awaits(wait) == Some(Awaits::Task) && of_pool(&java::frames(wait)));
     let pools = tasks.map_or_else(Vec::new, |all| {
-        all.split(|wait| (wait.asker.name.pid, pool_of(&wait.asker.name.thread).to_owned()))
+        all.split(|wait| {
+            (
+                wait.asker.name.pid,
+                java::pool_of(&wait.asker.name.thread).to_owned(),
+            )
+        })
     });
     let stuck = pools
         .iter()
@@ -95,13 +100,14 @@ fn told_with(pool: &Full<'_>) -> Option<Cause> {
 /// Whether these threads are all the workers of their pool, and do nothing else.
 fn nobody_left(run: &Run<'_>, pool: &Waits<'_>) -> bool {
     let name = &pool.main().asker.name;
-    let of_pool =
-        |other: &ThreadName| other.pid == name.pid && pool_of(&other.thread) == pool_of(&name.thread);
+    let same_pool = |other: &ThreadName| {
+        other.pid == name.pid && java::pool_of(&other.thread) == java::pool_of(&name.thread)
+    };
     let all = run
         .attributed
         .threads
         .iter()
-        .filter(|thread| of_pool(&thread.name));
+        .filter(|thread| same_pool(&thread.name));
     let wall = all.map(|thread| thread.wall).fold(0, u64::saturating_add);
     pool.own() as f64 >= MIN_BUSY_SHARE * wall as f64
 }
@@ -226,7 +232,7 @@ fn pool_taken(pool: &Full<'_>) -> Finding {
 
 fn tasks_wanted(pool: &Waits<'_>) -> Finding {
     let main = pool.main();
-    let name = pool_of(&main.asker.name.thread);
+    let name = java::pool_of(&main.asker.name.thread);
     let title = format!(
         "All {} workers of {name} wait for the result of other tasks",
         java::threads(pool)
@@ -289,30 +295,13 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     Verdict::Fires(findings.into_values().collect())
 }
 
-/// Whether a thread runs tasks that a pool is given.
-fn is_worker(frames: &[&str]) -> bool {
-    const LOOPS: [&str; 4] = [
-        "java.util.concurrent.ThreadPoolExecutor$Worker.run",
-        "java.util.concurrent.ForkJoinWorkerThread.run",
-        "org.apache.tomcat.util.threads.ThreadPoolExecutor$Worker.run",
-        "org.eclipse.jetty.util.thread.QueuedThreadPool$Runner.run",
-    ];
-    let mut frames = frames.iter();
-    frames.any(|frame| LOOPS.iter().any(|name| frame.starts_with(name)))
-}
-
-/// The pool that a worker is of, by the worker's name.
-fn pool_of(thread: &str) -> &str {
-    thread.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-')
-}
-
 /// The workers of each pool: threads of one name but for the number at its end, under a pool's loop.
 fn pools<'d, 'a>(dump: &'d Dump<'a>) -> Vec<(&'a str, Vec<(usize, &'d DumpThread<'a>)>)> {
     let mut pools: BTreeMap<&'a str, Vec<(usize, &'d DumpThread<'a>)>> = BTreeMap::new();
     for (place, seen) in dump.threads.iter().enumerate() {
-        if is_worker(&seen.frames) {
+        if of_pool(&seen.frames) {
             pools
-                .entry(pool_of(&seen.thread.name))
+                .entry(java::pool_of(&seen.thread.name))
                 .or_default()
                 .push((place, seen));
         }

@@ -1,0 +1,121 @@
+//! Threads stand where they need another thread of the process: one that finishes a task, opens a latch, or takes from a full queue.
+
+use crate::rules::{
+    Check, Generality, Need, Place, Rule, RuleId, Run, Waits, duration, java_waits as java, say,
+};
+use holdup_evidence::Cause;
+use holdup_model::attributed::{AttributedWait, Awaits};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Threads that stand for a task or a latch in one place, from which somebody lacks it: one alone may be the program's first, which waits for
+/// its end.
+const MIN_THREADS: usize = 2;
+
+/// Other threads that are told.
+const MAX_OTHERS: usize = 3;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: RuleId::NobodyCompletes,
+    about: "threads wait for what another thread of the process does not do",
+    needs: &[Need::SchedulerEvents],
+    causes: &[Cause::LockFutex],
+    from: 0.0,
+    generality: Generality::Specific,
+    explains: &[RuleId::WaitUncategorised],
+    place: Place::Way,
+    check: Check::Attached(check),
+};
+
+fn check(run: &Run<'_>) -> Verdict {
+    let needs_other = |wait: &AttributedWait| matches!(java::awaits(wait), Some(Awaits::Task | Awaits::Room));
+    let all = run.waits(|wait| wait.cause == Cause::LockFutex && needs_other(wait));
+    let standing = all
+        .as_ref()
+        .and_then(|all| all.only(|wait| java::stands(run, wait)));
+    let groups = standing.map_or_else(Vec::new, |standing| {
+        standing.split(|wait| {
+            let asker = &wait.asker;
+            (asker.name.pid, wait.resource.name.clone(), asker.frame.clone())
+        })
+    });
+    let enough = |group: &&Waits<'_>| {
+        java::awaits(group.main()) == Some(Awaits::Room) || java::threads(group) >= MIN_THREADS
+    };
+    let findings: Vec<Finding> = groups
+        .iter()
+        .filter(enough)
+        .map(|group| finding(run, group))
+        .collect();
+    if !findings.is_empty() {
+        return Verdict::Fires(findings);
+    }
+    let most = groups.iter().map(java::threads).max().unwrap_or(0);
+    Verdict::Clear(format!(
+        "at most {} stood in one place for a result, a latch or room in a queue",
+        say::several(most as u64, "thread")
+    ))
+}
+
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+    let main = group.main();
+    let threads = java::threads(group);
+    let who = say::name_or(&main.asker.name.process, "the program");
+    let place = java::askers(group, 1)
+        .pop()
+        .map_or_else(String::new, |place| format!(" in {place}"));
+    let outcome = match java::awaits(main) {
+        Some(Awaits::Room) => ": no thread takes from it",
+        _ => "",
+    };
+    let title = format!(
+        "{} of {who} {} for {}{place}, for at least {}{outcome}",
+        say::several(threads as u64, "thread"),
+        if threads == 1 { "waits" } else { "wait" },
+        main.resource.name,
+        duration(group.longest().max)
+    );
+    let others = others(run, group);
+    let at_work = !others.is_empty();
+    let text = match at_work {
+        true => format!("other threads of the process that wait for something: {}", others.join("; ")),
+        false => "no other thread of the process waits for anything but work: whoever was to do it has ended, or rests"
+            .to_owned(),
+    };
+    let remedy = match (java::awaits(main), at_work) {
+        (_, true) => "look at what the other threads wait for, and set a time limit for this wait",
+        (Some(Awaits::Room), false) => {
+            "find the thread that takes from the queue: look in the log for an exception that ended it"
+        }
+        (_, false) => {
+            "find the thread that was to do it: look in the log for an exception that ended it, and count down or complete in `finally`"
+        }
+    };
+    RULE.finding(Severity::Warning, title, group)
+        .and(Evidence::new(text, "Java frames of the waits"))
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(remedy))
+        .remedy(Remedy::pointless(
+            "more threads: each one waits in the same place",
+        ))
+}
+
+/// What the other threads of the process stand in, the longest first.
+fn others(run: &Run<'_>, group: &Waits<'_>) -> Vec<String> {
+    let pid = group.main().asker.name.pid;
+    let own: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
+    let mut most: BTreeMap<u32, &AttributedWait> = BTreeMap::new();
+    for wait in &run.attributed.waits {
+        let name = &wait.asker.name;
+        let waits = wait.cause != Cause::Idle && java::waits_for_lock_too(wait.cause);
+        if name.pid != pid || own.contains(&name.tid) || !waits || !java::stands(run, wait) {
+            continue;
+        }
+        most.entry(name.tid).or_insert(wait);
+    }
+    let mut most: Vec<&AttributedWait> = most.into_values().collect();
+    // Who waits for a result says nothing of who owes it.
+    most.sort_by_key(|wait| (java::awaits(wait).is_some(), std::cmp::Reverse(wait.ns)));
+    most.into_iter().take(MAX_OTHERS).map(java::doing).collect()
+}
