@@ -79,9 +79,9 @@ pub(super) struct Seen {
     /// The frames of who waits for each descriptor, by inode, where it waits for several.
     pub(super) by: Vec<(u64, Vec<Read>)>,
     /// The lock that it waits for.
-    lock: Option<AwaitedLock>,
+    pub(super) lock: Option<AwaitedLock>,
     /// Where it keeps an event loop from its events: how many tasks that has.
-    tasks: Option<u64>,
+    pub(super) tasks: Option<u64>,
 }
 
 /// Who is looked at, and when.

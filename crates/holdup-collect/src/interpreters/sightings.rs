@@ -306,6 +306,7 @@ pub(super) mod tests {
                 from: 110,
                 to: 120,
                 frames,
+                by: Vec::new(),
                 lock: None,
             },
         );
