@@ -53,7 +53,7 @@ static __always_inline void send_maker(const struct thread *t, struct task_struc
 	m->pid = OF(task, tgid);
 	m->tid = OF(task, pid);
 	m->regs = regs;
-	copy_stack(m);
+	copy_stack(m, -1, 0);
 	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
 }
 

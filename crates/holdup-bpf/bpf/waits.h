@@ -17,12 +17,9 @@
 #define __NR_fcntl 72
 #define __NR_flock 73
 #define __NR_futex 202
-#define __NR_epoll_wait 232
-#define __NR_epoll_pwait 281
 #define __NR_execveat 322
 #define __NR_sync 162
 #define __NR_io_submit 209
-#define __NR_epoll_pwait2 441
 #define F_SETLKW 7
 #define F_OFD_SETLKW 38
 #define FUTEX_CMD_MASK 127

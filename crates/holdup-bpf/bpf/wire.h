@@ -260,6 +260,8 @@ struct holdup_memory {
 	char path[HOLDUP_PATH_ARG];
 	struct holdup_regs regs;
 	u32 stack_len;
+	u32 left_out;                 /* bytes of an array on the stack that are left out, ... */
+	u32 left_out_at;              /* ... from this byte of the stack on */
 	u32 zero;
 	u8 stack[HOLDUP_STACK_BYTES];
 };

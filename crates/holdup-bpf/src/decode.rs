@@ -411,7 +411,7 @@ fn memory(raw: &wire::holdup_memory) -> RawMemory {
         pid: raw.pid,
         weight: raw.weight,
         registers: registers(raw.regs),
-        stack: raw.stack.iter().take(raw.stack_len as usize).copied().collect(),
+        stack: waits::stack_of(raw),
     }
 }
 

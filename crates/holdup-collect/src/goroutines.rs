@@ -6,7 +6,7 @@
 
 mod looks;
 
-pub(super) use looks::GoLooks;
+pub(super) use looks::{GoLooks, inode};
 
 use super::behind::{Answerer, Readers};
 use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime, WorkerPool};

@@ -7,6 +7,7 @@
 
 mod global_locks;
 mod looks;
+mod node_waits;
 mod refused;
 mod sightings;
 
@@ -85,6 +86,7 @@ enum Answer {
 
 /// What is known of a process.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::large_enum_variant, reason = "most that are kept have an interpreter")]
 enum Known {
     /// No interpreter was found in so many looks.
     None(u32),
@@ -256,9 +258,9 @@ impl Interpreters {
         }
     }
 
-    /// A wait is met; it may be so again.
-    pub(super) fn meet(&mut self, wait: &Wait) {
-        self.sightings.meet(wait);
+    /// A wait is met; it may be so again. `by`: the inode of the descriptor that ended it.
+    pub(super) fn meet(&mut self, wait: &Wait, by: Option<u64>) {
+        self.sightings.meet(wait, by);
     }
 
     /// The lock that a wait was for, if its thread was seen in it.
@@ -270,6 +272,7 @@ impl Interpreters {
                 LockKind::Semaphore => RuntimeLockKind::Semaphore,
                 LockKind::RLock => RuntimeLockKind::Recursive,
                 LockKind::RubyMutex => RuntimeLockKind::Queued,
+                LockKind::RubyGlobal => RuntimeLockKind::Global,
             },
             class: kind.name().to_owned(),
             identity: address,
@@ -342,7 +345,10 @@ impl Interpreters {
             Lasting::Perhaps | Lasting::UntilItRuns => tries >= TRIES,
         };
         let known = if now {
-            self.refused.add(which.pid, refused);
+            // What cannot be read of Node.js is told with the frames on its stacks.
+            if refused.kind() != Kind::Node {
+                self.refused.add(which.pid, refused);
+            }
             Known::Refused
         } else {
             Known::There(which, tries + 1, clock::monotonic() + (looks::OFTEN << tries))
@@ -429,7 +435,10 @@ fn answer(root: &Root, kept: &mut Kept, Question { which, about }: Question) -> 
     let mut read = || {
         let inside = memory::inside(root, tid)?;
         let before = turns(root, tid)?;
-        let frames = interpreter.frames(inside).ok()?;
+        let frames = match interpreter.node() {
+            Some(engine) => node_waits::waiters(root, engine, which.pid, tid).frames,
+            None => interpreter.frames(inside).ok()?,
+        };
         let after = turns(root, tid)?;
         (before == after).then_some((frames, after))
     };
@@ -524,7 +533,7 @@ mod tests {
         let mut seen = |interpreters: &mut Interpreters, seq| {
             interpreters.look(&mut stacks, |_, inside| Some(inside));
             let wait = sightings::tests::wait(thread, seq, began, clocks::monotonic());
-            interpreters.meet(&wait);
+            interpreters.meet(&wait, None);
             let frames = interpreters.seen_in(thread, seq, seq);
             let frames = shown(&frames).into_iter().map(|(name, _)| name.to_owned());
             frames.collect::<Vec<String>>()

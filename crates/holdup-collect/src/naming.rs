@@ -14,7 +14,7 @@ use super::asyncio;
 use super::dumps::Dumped;
 use super::goroutines::{FirstLook, GoLooks};
 use super::interpreters::{self, Interpreters};
-use super::neighbours::Neighbours;
+use super::neighbours::{Neighbours, last_user};
 use super::nodes::Engines;
 use super::outsiders::{Met, Outsiders};
 use super::own_ends::OwnEnds;
@@ -25,7 +25,7 @@ use holdup_bpf::{Change, Mapped, RawEvent, RawMemory};
 use holdup_evidence::churn::{Made, MadeBy};
 use holdup_evidence::{
     AskerSample, DeviceNumber, Event, GoesOn, KernelStackId, LockHolder, Loss, LossClass, Ns, Object,
-    ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory,
+    ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory, Waker,
 };
 use holdup_proc::maps;
 use holdup_symbols::{Beside, Bounds, KernelSymbols, Mapping, ProcessKey, UserStacks};
@@ -505,7 +505,14 @@ impl Naming {
         {
             wait.kernel_stack = Some(stack);
         }
-        self.interpreters.meet(wait);
+        let by = self.goroutine_looks.ended_by(wait);
+        self.interpreters.meet(wait, by);
+        // Once it has what it waited for, it is the last user itself.
+        if let (None, Waker::Unknown, Some((pid, _))) =
+            (&wait.holder, &wait.waker, self.threads.get(&wait.thread))
+        {
+            wait.holder = last_user(*pid, wait).map(|pid| LockHolder::Semaphore { pid });
+        }
         let processes = &self.processes;
         self.outsiders
             .meet(wait, &|pid| processes.contains_key(&pid), out);

@@ -12,7 +12,7 @@ use holdup_evidence::{
 use holdup_knowledge::file_systems;
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_proc::descriptors::{self, FuseServer, Open};
-use holdup_proc::{Root, names, tasks};
+use holdup_proc::{Root, names, semaphores, tasks};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Objects that are remembered.
@@ -94,7 +94,7 @@ impl Neighbours {
         let mut moment = Moment::now();
         let mut servers: Option<Vec<FuseServer>> = None;
         for (pid, wait) in waits {
-            self.by_lock(wait, &mut found);
+            self.by_lock(*pid, wait, &mut found);
             if system_calls::is(&wait.call, Kind::WaitsForChild | Kind::WaitsForExec) {
                 found.processes.extend(tasks::children(&root, *pid));
             }
@@ -152,18 +152,27 @@ impl Neighbours {
         found
     }
 
-    fn by_lock(&self, wait: &Wait, found: &mut Found) {
+    fn by_lock(&self, pid: u32, wait: &Wait, found: &mut Found) {
         let owner = match &wait.holder {
-            Some(LockHolder::FileLock { pid }) => Some(*pid),
+            Some(LockHolder::FileLock { pid } | LockHolder::Semaphore { pid }) => Some(*pid),
             Some(LockHolder::PiFutex(owner) | LockHolder::Tracer(owner)) => Some(owner.pid),
             Some(LockHolder::KernelLock(lock)) => lock.owner.map(|owner| owner.pid),
             Some(LockHolder::FutexWords(_)) => {
                 shared_lock_owner(wait).and_then(|tid| names::process_of(&Root::system(), tid))
             }
-            Some(LockHolder::Runtime(_) | LockHolder::Stopped(_) | LockHolder::NobodyAsked) | None => None,
+            Some(LockHolder::Runtime(_) | LockHolder::Stopped(_) | LockHolder::NobodyAsked) => None,
+            None => last_user(pid, wait),
         };
         found.processes.extend(owner.filter(|pid| *pid != 0));
     }
+}
+
+/// Who used last the System V semaphore for which a process waits.
+pub(super) fn last_user(pid: u32, wait: &Wait) -> Option<u32> {
+    let waits = system_calls::is(&wait.call, Kind::Semaphores);
+    waits
+        .then(|| semaphores::last_user(&Root::system(), pid, wait.call.args[0]))
+        .flatten()
 }
 
 impl Found {

@@ -9,7 +9,7 @@ use holdup_detached::Bytes;
 use holdup_evidence::{Frame, NotMeasured};
 use holdup_jvm::Running;
 use holdup_proc::memory;
-use holdup_runtimes::node::{Caller, Engine, Refused, SYMBOLS, Stack};
+use holdup_runtimes::node::{Caller, Engine, Refused, SYMBOLS, Stack, may_be_in};
 use holdup_symbols::{Asked, Mapped, ProcessKey, Registers, Runtime, Walked};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -118,7 +118,7 @@ impl Engines {
 
 impl Runtime for Engines {
     fn is_library(&self, name: &str) -> bool {
-        matches!(name, "node" | "nodejs") || name.starts_with("libnode.so")
+        may_be_in(name)
     }
 
     fn has_code_in_files(&self) -> bool {

@@ -61,7 +61,7 @@ impl Outsiders {
             *pid = self.keeper(*pid);
         }
         let owner = match &wait.holder {
-            Some(LockHolder::FileLock { pid }) => Some(*pid),
+            Some(LockHolder::FileLock { pid } | LockHolder::Semaphore { pid }) => Some(*pid),
             Some(LockHolder::PiFutex(owner) | LockHolder::Tracer(owner)) => Some(owner.pid),
             Some(LockHolder::KernelLock(lock)) => lock.owner.map(|owner| owner.pid),
             Some(LockHolder::FutexWords(_)) => {

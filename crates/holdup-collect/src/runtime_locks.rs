@@ -200,6 +200,7 @@ fn kind(kind: RuntimeLockKind) -> usize {
         | RuntimeLockKind::Mutex
         | RuntimeLockKind::Recursive
         | RuntimeLockKind::Queued
+        | RuntimeLockKind::Global
         | RuntimeLockKind::Semaphore => 2,
     }
 }

@@ -204,6 +204,11 @@ pub enum LockHolder {
         /// Its process id in holdup's pid namespace; 0 when the kernel keeps none.
         pid: u32,
     },
+    /// Process that used the System V semaphore last, as the kernel notes it: while somebody waits for more of it, that one took of it.
+    Semaphore {
+        /// Its process id in holdup's pid namespace.
+        pid: u32,
+    },
     /// Owner of a priority-inheritance futex, as the kernel has it.
     PiFutex(LockOwner),
     /// A lock in the kernel.

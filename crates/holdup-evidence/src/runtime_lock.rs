@@ -23,6 +23,8 @@ pub enum RuntimeLockKind {
     /// A lock of an interpreted language, which its owner cannot take twice, and whose waiters sleep on words of their own: it may change
     /// hands while a wait for it goes on.
     Queued,
+    /// The lock that one thread of an interpreter has while it runs: it may change hands while a wait for it goes on.
+    Global,
     /// A semaphore of an interpreted language: its owner has one of its places, and its waiters sleep on words of their own.
     Semaphore,
 }

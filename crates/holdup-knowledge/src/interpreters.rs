@@ -2,6 +2,7 @@
 //!
 //! In: a frame. Out: whether it is the interpreter's own code, whose functions say nothing of the program that it runs.
 
+use crate::{python, ruby};
 use holdup_evidence::{Frame, Language};
 
 /// How their names begin.
@@ -25,6 +26,16 @@ const INTERPRETERS: &[&str] = &[
 pub fn is_own_code(frame: &Frame) -> bool {
     let module = frame.module.as_deref().unwrap_or_default();
     frame.language == Language::Native && INTERPRETERS.iter().any(|file| module.starts_with(file))
+}
+
+/// The function that asked, in the stack of a thread of an interpreter with a global lock: the innermost of the program's own, else what the
+/// thread began with.
+#[must_use]
+pub fn asker(stack: &[Frame]) -> Option<&Frame> {
+    let frames = || stack.iter().filter(|frame| frame.language == Language::Ruby);
+    let own = || frames().find(|frame| !ruby::of_library(frame.file.as_deref().unwrap_or_default()));
+    let in_ruby = || own().or_else(|| frames().next_back());
+    python::asker(stack).or_else(in_ruby)
 }
 
 #[cfg(test)]

@@ -38,6 +38,31 @@ pub fn is_rust(stack: &[Frame]) -> bool {
     })
 }
 
+/// Where tokio's scheduler runs a task, by parts of a function's name, and where it runs what may block, in threads beside.
+const RUNS_TASK: (&str, [&str; 2]) = ("tokio::runtime::scheduler::", ["run_task", "CoreGuard"]);
+const MAY_BLOCK: [&str; 2] = ["tokio::runtime::blocking::pool", "block_in_place"];
+
+/// What tokio's own functions begin with.
+const TOKIO: [&str; 2] = ["tokio::", "<tokio::"];
+
+/// Whether a thread stood in a function of the program that a worker of tokio had called: no other task of this worker runs meanwhile.
+#[must_use]
+pub fn keeps_event_loop(stack: &[Frame]) -> bool {
+    let mut called = false;
+    for frame in stack {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        if MAY_BLOCK.iter().any(|part| symbol.contains(part)) {
+            return false;
+        }
+        if symbol.contains(RUNS_TASK.0) && RUNS_TASK.1.iter().any(|part| symbol.contains(part)) {
+            return called;
+        }
+        let of_tokio = TOKIO.iter().any(|begin| symbol.starts_with(begin));
+        called |= in_rust(frame) && !of_tokio && !of_library(frame);
+    }
+    false
+}
+
 /// Whether a function of a Rust program is of the toolchain or of a fetched crate.
 #[must_use]
 pub fn of_library(frame: &Frame) -> bool {

@@ -238,6 +238,8 @@ pub enum HowKnown {
     PiFutex,
     /// The kernel's list of file locks.
     FileLock,
+    /// The kernel's note of who used a System V semaphore last.
+    Semaphore,
     /// It used the other end of the pipe.
     PipePeer,
     /// It is the peer of the socket.
@@ -275,6 +277,7 @@ impl HowKnown {
             HowKnown::MutexOwner
                 | HowKnown::PiFutex
                 | HowKnown::FileLock
+                | HowKnown::Semaphore
                 | HowKnown::KernelLock
                 | HowKnown::RobustList
                 | HowKnown::Vmstructs

@@ -50,6 +50,7 @@ pub mod room;
 pub mod root;
 pub mod sampling;
 pub mod schedulers;
+pub mod semaphores;
 pub mod sockets;
 pub mod status;
 pub mod swap_areas;

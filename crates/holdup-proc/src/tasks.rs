@@ -37,14 +37,31 @@ fn numbers(folder: &Path) -> Vec<u32> {
 /// lock that an exec of the process holds.
 #[must_use]
 pub fn call(root: &Root, tid: u32) -> Option<Call> {
+    sleeping(root, tid).map(|sleeping| sleeping.call)
+}
+
+/// A thread that sleeps in a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sleeping {
+    /// The call.
+    pub call: Call,
+    /// Its stack pointer.
+    pub sp: u64,
+}
+
+/// The same, with the thread's stack pointer. May block as [`call`] does.
+#[must_use]
+pub fn sleeping(root: &Root, tid: u32) -> Option<Sleeping> {
     let text = text_if_there(&root.proc.join(tid.to_string()).join("syscall"))?;
     let mut words = text.split_ascii_whitespace();
     let number = words.next()?.parse().ok().filter(|number| *number >= 0)?;
     let mut args = [0; 6];
+    let mut word = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
     for arg in &mut args {
-        *arg = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
+        *arg = word()?;
     }
-    Some(Call { number, args })
+    let call = Call { number, args };
+    Some(Sleeping { call, sp: word()? })
 }
 
 /// The children of a process, whichever of its threads made them; empty where the kernel does not list them.

@@ -1,10 +1,10 @@
 //! Interpreters whose frames are read from outside while their threads sleep: one of several.
 //!
 //! In: where a process has an interpreter, and which one. Out: its threads, and the frames of each. What they are read by is each
-//! interpreter's own ([`crate::python`], [`crate::ruby`], [`crate::php`], [`crate::perl`]).
+//! interpreter's own ([`crate::python`], [`crate::ruby`], [`crate::php`], [`crate::perl`], [`crate::node`]).
 
 use crate::memory::Source;
-use crate::{perl, php, python, ruby};
+use crate::{node, perl, php, python, ruby};
 use holdup_evidence::Frame;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub enum LockKind {
     Semaphore,
     /// `Thread::Mutex` of Ruby; a `Monitor` has one.
     RubyMutex,
+    /// The lock that one thread of Ruby has while it runs.
+    RubyGlobal,
 }
 
 impl LockKind {
@@ -51,6 +53,7 @@ impl LockKind {
             LockKind::RLock => "threading.RLock",
             LockKind::Semaphore => "threading.Semaphore",
             LockKind::RubyMutex => "Thread::Mutex",
+            LockKind::RubyGlobal => "the global lock of Ruby",
         }
     }
 }
@@ -66,6 +69,28 @@ pub struct AwaitedLock {
     pub owner: Option<u32>,
 }
 
+/// Who has the global lock of an interpreter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Its id in its own pid namespace.
+    pub tid: u32,
+    /// Frames in which it stayed while it was read, innermost first.
+    pub frames: Vec<Interpreted>,
+}
+
+/// The frames that both have, counted from the outermost; with the lines of the second. Who has the lock mostly runs, so that a frame counts
+/// if it is there twice.
+pub(crate) fn common(first: &[Interpreted], mut second: Vec<Interpreted>) -> Vec<Interpreted> {
+    let pairs = first.iter().rev().zip(second.iter().rev());
+    let same = |(one, other): &(&Interpreted, &Interpreted)| {
+        let (one, other) = (&one.frame, &other.frame);
+        (&one.symbol, &one.file) == (&other.symbol, &other.file)
+    };
+    let count = pairs.take_while(same).count();
+    second.drain(..second.len() - count);
+    second
+}
+
 /// Which interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
@@ -77,10 +102,13 @@ pub enum Kind {
     Php,
     /// Perl.
     Perl,
+    /// V8 in Node.js. Frames on stacks are walked elsewhere; here it is who waits for what libuv does.
+    Node,
 }
 
 /// Where an interpreter is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "it is copied once for a look")]
 pub enum Place {
     /// CPython.
     Python(python::Place),
@@ -90,6 +118,8 @@ pub enum Place {
     Php(php::Place),
     /// Perl.
     Perl(perl::Place),
+    /// V8 in Node.js.
+    Node(node::Place),
 }
 
 /// Why an interpreter's frames are not read.
@@ -107,6 +137,9 @@ pub enum Refused {
     /// Perl.
     #[error(transparent)]
     Perl(#[from] perl::Refused),
+    /// V8 in Node.js.
+    #[error(transparent)]
+    Node(#[from] node::Refused),
 }
 
 /// For how long an interpreter is refused.
@@ -142,11 +175,13 @@ pub enum Interpreter<S> {
     Php(php::Interpreter<S>),
     /// Perl.
     Perl(perl::Interpreter<S>),
+    /// V8 in Node.js.
+    Node(Box<node::Engine<S>>),
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [Kind::Python, Kind::Ruby, Kind::Php, Kind::Perl];
+    pub const ALL: [Kind; 5] = [Kind::Python, Kind::Ruby, Kind::Php, Kind::Perl, Kind::Node];
 
     /// Whether a file may hold it, by its base name.
     #[must_use]
@@ -156,6 +191,7 @@ impl Kind {
             Kind::Ruby => ruby::may_be_in,
             Kind::Php => php::may_be_in,
             Kind::Perl => perl::may_be_in,
+            Kind::Node => node::may_be_in,
         }
     }
 
@@ -167,6 +203,7 @@ impl Kind {
             Kind::Ruby => &ruby::SYMBOLS,
             Kind::Php => &php::SYMBOLS,
             Kind::Perl => &perl::SYMBOLS,
+            Kind::Node => &node::SYMBOLS,
         }
     }
 
@@ -187,6 +224,7 @@ impl Kind {
                 running: second,
             }),
             Kind::Perl => Place::Perl(perl::Place::of(addresses)?),
+            Kind::Node => Place::Node(node::Place::of(addresses)?),
         })
     }
 
@@ -198,6 +236,7 @@ impl Kind {
             Kind::Ruby => "Ruby",
             Kind::Php => "PHP",
             Kind::Perl => "Perl",
+            Kind::Node => "JavaScript",
         }
     }
 
@@ -209,6 +248,7 @@ impl Kind {
             Kind::Ruby => "Ruby 2.7, 3.1, 3.3 and 3.4",
             Kind::Php => "PHP 7.4 or 8.1 to 8.5 without threads",
             Kind::Perl => "Perl 5.32 to 5.40 with threads",
+            Kind::Node => "Node.js 18 to 24",
         }
     }
 }
@@ -228,6 +268,7 @@ impl Place {
             Place::Ruby(place) => place.version,
             Place::Php(place) => place.modules,
             Place::Perl(place) => place.interpreter,
+            Place::Node(place) => place.first,
         }
     }
 
@@ -239,6 +280,7 @@ impl Place {
             Place::Ruby(_) => ruby::Refused::Memory.into(),
             Place::Php(_) => php::Refused::Memory.into(),
             Place::Perl(_) => perl::Refused::Memory.into(),
+            Place::Node(_) => node::Refused::Memory.into(),
         }
     }
 }
@@ -252,6 +294,7 @@ impl Refused {
             Refused::Ruby(_) => Kind::Ruby,
             Refused::Php(_) => Kind::Php,
             Refused::Perl(_) => Kind::Perl,
+            Refused::Node(_) => Kind::Node,
         }
     }
 
@@ -286,6 +329,12 @@ impl Refused {
                 perl::Refused::Unsupported(_) | perl::Refused::WithoutThreads(_) => Lasting::ForEver,
                 perl::Refused::NoInterpreter => Lasting::UntilItRuns,
                 perl::Refused::Memory => Lasting::Perhaps,
+            },
+            Refused::Node(refused) => match refused {
+                node::Refused::Memory => Lasting::Perhaps,
+                node::Refused::NoVersion | node::Refused::Unsupported(_) | node::Refused::NoConstants(_) => {
+                    Lasting::ForEver
+                }
             },
         }
     }
@@ -332,6 +381,9 @@ impl<S: Source> Interpreter<S> {
             Place::Ruby(place) => Interpreter::Ruby(Box::new(ruby::Interpreter::find(source, place)?)),
             Place::Php(place) => Interpreter::Php(php::Interpreter::find(source, place, main)?),
             Place::Perl(place) => Interpreter::Perl(perl::Interpreter::find(source, place, main)?),
+            Place::Node(place) => {
+                Interpreter::Node(Box::new(node::Engine::find(source, &place.addresses())?))
+            }
         })
     }
 
@@ -345,6 +397,7 @@ impl<S: Source> Interpreter<S> {
             Interpreter::Ruby(interpreter) => interpreter.frames(tid),
             Interpreter::Php(interpreter) => interpreter.frames(tid),
             Interpreter::Perl(interpreter) => interpreter.frames(tid),
+            Interpreter::Node(_) => Err(Unread::NoThread),
         }
     }
 
@@ -364,6 +417,8 @@ impl<S: Source> Interpreter<S> {
             }
             Interpreter::Php(interpreter) => Ok(vec![Thread::Named(interpreter.main())]),
             Interpreter::Perl(interpreter) => Ok(vec![Thread::Named(interpreter.main())]),
+            // Each of the process's threads may be one.
+            Interpreter::Node(_) => Ok(Vec::new()),
         }
     }
 
@@ -407,12 +462,36 @@ impl<S: Source> Interpreter<S> {
         }
     }
 
+    /// The thread that has the global lock; `None` where nobody has it.
+    ///
+    /// # Errors
+    /// When it has no such lock, or only one thread; when the lock changed hands during each attempt, or what was read does not hold
+    /// together.
+    pub fn holder(&mut self) -> Result<Option<Held>, Unread> {
+        match self {
+            Interpreter::Python(interpreter) => interpreter.holder(),
+            Interpreter::Ruby(interpreter) => interpreter.holder(),
+            Interpreter::Php(_) | Interpreter::Perl(_) | Interpreter::Node(_) => Err(Unread::NoThread),
+        }
+    }
+
     /// CPython's, whose tasks are read too.
     #[must_use]
     pub fn python(&mut self) -> Option<&mut python::Interpreter<S>> {
         match self {
             Interpreter::Python(interpreter) => Some(interpreter),
-            Interpreter::Ruby(_) | Interpreter::Php(_) | Interpreter::Perl(_) => None,
+            Interpreter::Ruby(_) | Interpreter::Php(_) | Interpreter::Perl(_) | Interpreter::Node(_) => None,
+        }
+    }
+
+    /// V8 in Node.js, of which is read who waits for what libuv does.
+    #[must_use]
+    pub fn node(&mut self) -> Option<&mut node::Engine<S>> {
+        match self {
+            Interpreter::Node(engine) => Some(engine),
+            Interpreter::Python(_) | Interpreter::Ruby(_) | Interpreter::Php(_) | Interpreter::Perl(_) => {
+                None
+            }
         }
     }
 
@@ -422,7 +501,9 @@ impl<S: Source> Interpreter<S> {
     pub fn executor(&self) -> Option<u64> {
         match self {
             Interpreter::Ruby(interpreter) => interpreter.executor(),
-            Interpreter::Python(_) | Interpreter::Php(_) | Interpreter::Perl(_) => None,
+            Interpreter::Python(_) | Interpreter::Php(_) | Interpreter::Perl(_) | Interpreter::Node(_) => {
+                None
+            }
         }
     }
 }

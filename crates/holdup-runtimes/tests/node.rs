@@ -8,7 +8,8 @@
 
 mod support;
 
-use holdup_runtimes::node::{Engine, SYMBOLS, Stack, Version};
+use holdup_runtimes::interpreted::Interpreted;
+use holdup_runtimes::node::{Asleep, Engine, Place, SYMBOLS, Stack, Version, may_be_in};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -212,4 +213,124 @@ fn sleepers_of_node_are_read() {
     if all.is_empty() {
         eprintln!("SKIPPED: there is no node in PATH; frames of JavaScript were compared with no real one");
     }
+}
+
+/// Opens FIFOs to which nobody writes, asks for the address of a name, and waits for connections that say nothing: by callbacks and by `await`.
+const WAITS: &str = r"const fs = require('fs');
+const net = require('net');
+const [fifo] = process.argv.slice(2);
+
+function tail(path) {
+  fs.readFile(path, (error, text) => { console.log(text); });
+}
+
+async function load(path) {
+  const text = await fs.promises.readFile(path);
+  return text;
+}
+
+async function settings() {
+  return await load(fifo);
+}
+
+function ask(port) {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, '127.0.0.1');
+    socket.on('data', (data) => resolve(data));
+  });
+}
+
+async function prices(port) {
+  const answer = await ask(port);
+  return answer;
+}
+
+tail(fifo);
+settings();
+const server = net.createServer(() => { console.log('ready'); });
+server.listen(0, '127.0.0.1', () => prices(server.address().port));
+";
+
+/// Function and line of each frame.
+fn places(frames: &[Interpreted]) -> Shown {
+    let each = frames.iter().map(|one| {
+        let name = one.frame.symbol.clone().unwrap_or_default();
+        (name, one.frame.line.unwrap_or_default())
+    });
+    each.collect()
+}
+
+/// Who waits for what the threads of a process sleep for: for requests of the pool, and for descriptors of the loop.
+fn waiters(pid: u32, engine: &mut Engine<Running>) -> Vec<Shown> {
+    let mut all = Vec::new();
+    for task in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten() {
+        let call = std::fs::read_to_string(task.path().join("syscall")).unwrap_or_default();
+        let words: Vec<&str> = call.split_whitespace().collect();
+        let word = |at: usize| {
+            let word = words.get(at).and_then(|word| word.strip_prefix("0x"));
+            word.and_then(|word| u64::from_str_radix(word, 16).ok())
+        };
+        let (Some(first), Some(sp)) = (word(1), word(7)) else {
+            continue;
+        };
+        let polls = matches!(words[0], "232" | "281");
+        let asleep = Asleep {
+            sp,
+            epoll: u32::try_from(first).ok().filter(|_| polls),
+            own: |file| !file.starts_with("node:"),
+        };
+        if polls {
+            let awaited = engine.awaited(&asleep).unwrap_or_default();
+            all.extend(awaited.iter().map(|(_, frames)| places(frames)));
+        } else if let Ok(frames) = engine.begun(&asleep) {
+            all.push(places(&frames));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn whoever_waits_for_files_and_connections_is_found() {
+    let folder = std::env::temp_dir().join(format!("holdup-node-waits-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let (file, fifo) = (folder.join("waits.js"), folder.join("fifo"));
+    std::fs::write(&file, WAITS).unwrap();
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let place = |name: &str, line| (name.to_owned(), line);
+    let own = [
+        // The callback of the server, which is called with each client.
+        vec![place("(anonymous)", 32)],
+        vec![place("ask", 21), place("prices", 26)],
+        vec![place("load", 10), place("settings", 15)],
+        vec![place("tail", 6)],
+    ];
+    for node in &nodes() {
+        let mut command = Command::new(node);
+        let child = command.arg(&file).arg(&fifo).stdout(Stdio::piped()).spawn();
+        let mut child = Sleeper(child.unwrap());
+        let mut said = String::new();
+        BufReader::new(child.0.stdout.take().unwrap())
+            .read_line(&mut said)
+            .unwrap();
+        assert_eq!(said, "ready\n", "{}", node.display());
+        let pid = child.0.id();
+        let place = place_of(pid, may_be_in, SYMBOLS, |_, addresses| Place::of(&addresses)).unwrap();
+        assert_eq!(Some(place.addresses()), addresses(pid));
+        let memory = File::open(format!("/proc/{pid}/mem")).unwrap();
+        let mut engine = Engine::find(Running(memory), &place.addresses()).unwrap();
+        let mut last = Vec::new();
+        for _ in 0..500 {
+            last = waiters(pid, &mut engine);
+            last.retain(|one| !one.is_empty());
+            // The server and its client are for one function.
+            last.dedup();
+            if last == own {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        assert_eq!(last, own, "{}: V8 {}", node.display(), engine.version());
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -8,6 +8,7 @@
 
 mod support;
 
+use holdup_runtimes::interpreted::LockKind;
 use holdup_runtimes::ruby::{Interpreter, Place, RubyFrame, SYMBOLS, Version, may_be_in};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -284,4 +285,76 @@ fn sleepers_of_all_installed_versions_are_read() {
         eprintln!("{}: Ruby {version}, {right} of {right} frames", ruby.display());
     }
     assert!(!read.is_empty(), "no Ruby is installed: install ruby");
+}
+
+/// One thread computes, and others want to run now and then.
+const COMPUTES: &str = r#"
+def crunch
+  x = 0
+  loop { x += 1 if "aaaa".match?(/b/) }
+end
+
+def tick
+  loop { sleep 0.001 }
+end
+
+Thread.new { crunch }
+3.times { Thread.new { tick } }
+puts "ready"
+$stdout.flush
+sleep 600
+"#;
+
+#[test]
+fn the_thread_that_runs_has_the_global_lock_and_others_wait_for_it() {
+    let folder = std::env::temp_dir().join(format!("holdup-ruby-runs-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("computes.rb");
+    std::fs::write(&file, COMPUTES).unwrap();
+    for ruby in &rubies() {
+        let child = Command::new(ruby).arg(&file).stdout(Stdio::piped()).spawn();
+        let mut child = Sleeper(child.unwrap());
+        let mut said = String::new();
+        BufReader::new(child.0.stdout.take().unwrap())
+            .read_line(&mut said)
+            .unwrap();
+        assert_eq!(said, "ready\n", "{}", ruby.display());
+        let pid = child.0.id();
+        let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
+        let mut interpreter = Interpreter::find(memory, place(pid).unwrap()).unwrap();
+        let stands_in = |frames: &[RubyFrame], name: &str| {
+            let mut frames = frames.iter();
+            frames.any(|one| one.frame.symbol.as_deref() == Some(name))
+        };
+        let (mut holder, mut waiter) = (None, None);
+        for _ in 0..1_000_000 {
+            let threads = interpreter.threads().unwrap_or_default();
+            if let Ok(Some(held)) = interpreter.holder()
+                && stands_in(&held.frames, "crunch")
+            {
+                holder = Some(held.tid);
+            }
+            for thread in &threads {
+                let lock = interpreter.awaited_lock(*thread, &threads).ok().flatten();
+                let lock = lock.filter(|lock| lock.kind == LockKind::RubyGlobal);
+                let frames = interpreter.frames_of(*thread).unwrap_or_default();
+                if lock.is_some_and(|lock| lock.owner.is_some() && lock.owner == holder)
+                    && stands_in(&frames, "tick")
+                {
+                    waiter = Some(thread.tid);
+                }
+            }
+            if holder.is_some() && waiter.is_some() {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        assert!(
+            holder.is_some() && waiter.is_some(),
+            "{}: {holder:?} {waiter:?}",
+            ruby.display()
+        );
+        assert_ne!(holder, waiter);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }

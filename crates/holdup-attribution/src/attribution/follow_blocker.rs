@@ -147,7 +147,9 @@ fn followed(threads: &Threads, waiter: ThreadId, found: Blocker) -> Option<Threa
         | HowKnown::Monitor
         | HowKnown::Interpreter
         | HowKnown::Vmstructs => true,
-        HowKnown::FileLock | HowKnown::PipePeer | HowKnown::SocketPeer => deadlock::alone(threads, other),
+        HowKnown::FileLock | HowKnown::Semaphore | HowKnown::PipePeer | HowKnown::SocketPeer => {
+            deadlock::alone(threads, other)
+        }
         _ => false,
     };
     (told && other != waiter).then_some(other)

@@ -150,6 +150,10 @@ fn owner(
             who: living(tasks, wait, *pid, *pid),
             how: HowKnown::FileLock,
         }),
+        LockHolder::Semaphore { pid } if cause == Cause::LockSysv => Some(Blocker {
+            who: living(tasks, wait, *pid, *pid),
+            how: HowKnown::Semaphore,
+        }),
         LockHolder::PiFutex(owner) => task(owner, HowKnown::PiFutex),
         LockHolder::KernelLock(lock) if guarded_by_kernel(cause) => {
             task(lock.owner.as_ref()?, HowKnown::KernelLock)

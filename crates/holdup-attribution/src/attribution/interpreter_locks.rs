@@ -5,7 +5,6 @@
 //! the holders of waits for such locks; each was in the way for its part of the looks, which makes that an estimate.
 
 use holdup_evidence::{Cause, Finish, Frame, InterpreterLock, InterpreterLockHolder, Ns};
-use holdup_knowledge::python;
 use holdup_model::attributed::{Attributed, AttributedWait, Holder, HowKnown, ThreadName};
 use std::collections::BTreeMap;
 
@@ -61,7 +60,7 @@ fn merged(lock: &InterpreterLock, finish: &Finish) -> Vec<(u32, u64, Vec<Frame>)
     };
     let mut places: BTreeMap<Place<'_>, (u64, &InterpreterLockHolder)> = BTreeMap::new();
     for one in &lock.holders {
-        let asker = python::asker(stack_of(one));
+        let asker = super::asker::frame(stack_of(one));
         let symbol = asker.and_then(|frame| frame.symbol.as_deref());
         let file = asker.and_then(|frame| frame.file.as_deref());
         let place = places.entry((one.tid, symbol, file)).or_insert((0, one));

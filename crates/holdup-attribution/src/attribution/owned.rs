@@ -78,6 +78,7 @@ impl Blockers {
                         | RuntimeLockKind::Lock
                         | RuntimeLockKind::Class
                         | RuntimeLockKind::Queued
+                        | RuntimeLockKind::Global
                         | RuntimeLockKind::Semaphore => lock.seen,
                     },
                     _ => (wait.start, wait.end),

@@ -92,6 +92,7 @@ pub(super) fn of(wait: &Wait) -> Option<Owner> {
                     RuntimeLockKind::Mutex
                     | RuntimeLockKind::Recursive
                     | RuntimeLockKind::Queued
+                    | RuntimeLockKind::Global
                     | RuntimeLockKind::Semaphore,
                 ) => HowKnown::Interpreter,
                 (RuntimeLockSource::Structures, RuntimeLockKind::Monitor | RuntimeLockKind::Lock) => {
@@ -101,7 +102,10 @@ pub(super) fn of(wait: &Wait) -> Option<Owner> {
             shared: false,
             recursive: !matches!(
                 lock.kind,
-                RuntimeLockKind::Mutex | RuntimeLockKind::Queued | RuntimeLockKind::Semaphore
+                RuntimeLockKind::Mutex
+                    | RuntimeLockKind::Queued
+                    | RuntimeLockKind::Global
+                    | RuntimeLockKind::Semaphore
             ),
         }),
         _ => None,

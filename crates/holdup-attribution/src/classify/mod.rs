@@ -100,8 +100,11 @@ impl Classified {
             | RuntimeLockKind::Recursive
             | RuntimeLockKind::Queued
             | RuntimeLockKind::Semaphore => (None, Cause::LockFutex),
+            RuntimeLockKind::Global => (None, Cause::RuntimeInterpreter),
         };
         let name = match (lock.kind, lock.identity) {
+            // There is one in a process.
+            (RuntimeLockKind::Global, _) => lock.class.clone(),
             (RuntimeLockKind::Class, _) => format!("class {} to be initialised", lock.class),
             (_, 0) => lock.class.clone(),
             (_, identity) => format!("{}@{identity:x}", lock.class),

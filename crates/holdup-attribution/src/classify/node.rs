@@ -5,9 +5,9 @@
 
 use super::objects::named;
 use holdup_evidence::{Cause, Frame};
-use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind as Does;
 use holdup_knowledge::user_code::of_c_library;
+use holdup_knowledge::{javascript, system_calls};
 use holdup_model::attributed::{Resource, ResourceKind};
 
 /// Beginning of the names of libuv's functions, in which each of these waits.
@@ -39,6 +39,14 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
         cause,
         Cause::LockFutex | Cause::TimerSleep | Cause::PollWait | Cause::IpcQueue | Cause::IpcPipe
     );
+    let polls = matches!(
+        cause,
+        Cause::PollWait | Cause::IpcQueue | Cause::IpcPipe | Cause::IpcUnix
+    );
+    if polls && javascript::awaits_child(stack) {
+        let child = named(ResourceKind::Process, "a child process");
+        return Some((Cause::ProcessChild, child.in_call(call.unwrap_or("epoll_wait"))));
+    }
     let futex = system_calls::is_named(call, Does::WaitsForFutex);
     let own: Vec<&Frame> = stack.iter().filter(|frame| !of_c_library(frame)).collect();
     let of_node = own.first().is_some_and(|frame| is_of_node(frame));

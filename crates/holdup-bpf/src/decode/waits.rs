@@ -5,6 +5,9 @@ use crate::decode::RawEvent;
 use crate::skeleton::types as wire;
 use holdup_evidence::{Call, KernelLock, KernelLockKind, LockHolder, LockOwner, ThreadId, Wait, Waker};
 
+/// Most bytes that are left out of a stack: 4,096 events of an epoll.
+const LEFT_OUT_MAX: usize = 4096 * 12;
+
 pub(super) fn wait(raw: &wire::holdup_wait) -> RawEvent {
     let wait = Box::new(wait_of(raw));
     if wire::holdup_waker(u32::from(raw.waker_kind)) == wire::holdup_waker::HOLDUP_WAKER_NOT_YET {
@@ -108,5 +111,37 @@ fn waker_call(raw: &wire::holdup_wait) -> Call {
             number: raw.waker_call,
             args: [raw.waker_arg, 0, 0, 0],
         }
+    }
+}
+
+/// The memory of a stack; zeros stand for what was left out of it.
+pub(super) fn stack_of(raw: &wire::holdup_memory) -> Vec<u8> {
+    let mut stack: Vec<u8> = raw.stack.iter().take(raw.stack_len as usize).copied().collect();
+    let (at, bytes) = (raw.left_out_at as usize, raw.left_out as usize);
+    if at <= stack.len() && bytes <= LEFT_OUT_MAX {
+        stack.splice(at..at, std::iter::repeat_n(0, bytes));
+    }
+    stack
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stack_of;
+    use crate::skeleton::types as wire;
+
+    #[test]
+    fn zeros_stand_for_what_was_left_out_of_a_stack() {
+        let mut raw = wire::holdup_memory {
+            stack_len: 4,
+            left_out_at: 2,
+            left_out: 3,
+            ..wire::holdup_memory::default()
+        };
+        raw.stack[..4].copy_from_slice(&[1, 2, 3, 4]);
+        assert_eq!(stack_of(&raw), [1, 2, 0, 0, 0, 3, 4]);
+        raw.left_out = u32::MAX;
+        assert_eq!(stack_of(&raw), [1, 2, 3, 4], "no array is that large");
+        (raw.left_out, raw.left_out_at) = (3, 5);
+        assert_eq!(stack_of(&raw), [1, 2, 3, 4], "it is behind the end");
     }
 }

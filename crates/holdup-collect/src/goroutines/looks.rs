@@ -158,6 +158,12 @@ impl GoLooks {
         self.inodes.insert(id, object.inode);
     }
 
+    /// What has ended a wait, by inode, or what it goes on for: of whom somebody was asked, as attribution takes it.
+    pub(crate) fn ended_by(&self, wait: &Wait) -> Option<u64> {
+        let by = wait.unanswered.filter(|_| wait.serves).or(wait.ready)?;
+        self.inodes.get(&by).copied()
+    }
+
     /// A thread of a process may wait already.
     pub(crate) fn begin(&mut self, process: ProcessKey, pid: u32) {
         self.due.insert(process, pid);
@@ -178,13 +184,12 @@ impl GoLooks {
         if self.met.len() >= THREADS_MAX {
             self.met.clear();
         }
-        // For whom it has asked somebody, as attribution takes it.
         let by = wait.unanswered.filter(|_| wait.serves).or(wait.ready);
         let met = Met {
             seq: wait.seq,
             start: wait.start,
             end: wait.end,
-            by: by.and_then(|by| self.inodes.get(&by).copied()),
+            by: self.ended_by(wait),
             by_timer: by.is_none() && matches!(wait.waker, Waker::Interrupt { socket: None, .. }),
         };
         self.met.insert(wait.thread, met);
@@ -386,10 +391,11 @@ impl Met {
     }
 }
 
-/// The stacks of all of these, if they are the same.
+/// The stacks of the first of these, if all of them are for one place in the application: a library may read several descriptors for one
+/// call, as `os/exec` does.
 fn only<'a>(mut seen: impl Iterator<Item = &'a Seen>) -> Option<Stacks> {
     let first = seen.next().filter(|first| first.asks)?;
-    seen.all(|other| other.stacks == first.stacks)
+    seen.all(|other| other.stacks.last() == first.stacks.last())
         .then(|| Arc::clone(&first.stacks))
 }
 
@@ -463,7 +469,7 @@ fn whose(function: &Function) -> Whose {
 }
 
 /// The inode of what a descriptor of a process is open on, where that is a socket or a pipe.
-fn inode(pid: u32, descriptor: u32) -> Option<u64> {
+pub(crate) fn inode(pid: u32, descriptor: u32) -> Option<u64> {
     let link = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
     let (_, number) = link.to_str()?.split_once(":[")?;
     number.strip_suffix(']')?.parse().ok()

@@ -4,7 +4,7 @@
 
 use super::interpreted;
 use holdup_evidence::{InterpreterLock, InterpreterLockHolder, UserStackId};
-use holdup_runtimes::python::Held;
+use holdup_runtimes::interpreted::Held;
 use holdup_symbols::{Interpreted, UserStacks};
 use std::collections::BTreeMap;
 

@@ -6,6 +6,7 @@
 //! refused. A child reads, which can be left behind; nobody waits for it. Looks get rarer until all of them together take one per
 //! cent of a CPU. What is done once, for an interpreter that is new, is not counted.
 
+use super::node_waits;
 use super::sightings::{Sighting, Sightings};
 use super::{KEPT, Kept, Which, interpreted, kept_one, turns_counted};
 use holdup_detached::Failed;
@@ -13,8 +14,7 @@ use holdup_evidence::{Call, Frame, Ns, ThreadId};
 use holdup_jvm::Running;
 use holdup_proc::blocking::{self, Reader};
 use holdup_proc::{Root, clocks, memory, tasks};
-use holdup_runtimes::interpreted::{AwaitedLock, Interpreted as Read, Interpreter, Refused, Thread};
-use holdup_runtimes::python::Held;
+use holdup_runtimes::interpreted::{AwaitedLock, Held, Interpreted as Read, Interpreter, Refused, Thread};
 use holdup_symbols::ProcessKey;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -67,19 +67,21 @@ struct Answer {
     cpu: Ns,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Seen {
-    tid: u32,
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Seen {
+    pub(super) tid: u32,
     /// It was found asleep after this instant, and had not run when its frames were read.
-    asleep: Ns,
+    pub(super) asleep: Ns,
     /// When reading its frames began, and when it was over.
-    from: Ns,
-    to: Ns,
-    frames: Vec<Read>,
+    pub(super) from: Ns,
+    pub(super) to: Ns,
+    pub(super) frames: Vec<Read>,
+    /// The frames of who waits for each descriptor, by inode, where it waits for several.
+    pub(super) by: Vec<(u64, Vec<Read>)>,
     /// The lock that it waits for.
-    lock: Option<AwaitedLock>,
+    pub(super) lock: Option<AwaitedLock>,
     /// Where it keeps an event loop from its events: how many tasks that has.
-    tasks: Option<u64>,
+    pub(super) tasks: Option<u64>,
 }
 
 /// Who is looked at, and when.
@@ -299,11 +301,14 @@ impl Looks {
                             self.due.remove(&id);
                         }
                         if let Some(thread) = self.threads.get(&id) {
-                            let frames = interpreted(one.frames).collect();
+                            let by = one.by.into_iter();
                             let sighting = Sighting {
                                 from,
                                 to,
-                                frames,
+                                frames: interpreted(one.frames).collect(),
+                                by: by
+                                    .map(|(inode, frames)| (inode, interpreted(frames).collect()))
+                                    .collect(),
                                 lock,
                             };
                             sightings.seen(*thread, sighting);
@@ -431,10 +436,21 @@ impl Child {
         let mut seen = Vec::new();
         let mut frames_read = 0;
         for tid in question.tids.iter().copied() {
+            if frames_read >= FRAMES_MAX || thread_cpu().saturating_sub(before + cpu) >= CPU_MAX {
+                break;
+            }
             let (asleep, before_read) = (clocks::monotonic(), turns(&self.root, tid));
             let Some(inside) = memory::inside_asleep(&self.root, tid) else {
                 continue;
             };
+            if let Some(engine) = interpreter.node() {
+                let one = node_waits::seen(&self.root, engine, which.pid, (tid, asleep));
+                if before_read == turns(&self.root, tid) {
+                    frames_read += one.count();
+                    seen.push(one);
+                }
+                continue;
+            }
             if !listed.threads.contains_key(&inside) {
                 cpu += listed.renew(interpreter);
             }
@@ -469,18 +485,16 @@ impl Child {
                     from,
                     to,
                     frames,
+                    by: Vec::new(),
                     lock,
                     tasks,
                 });
-            }
-            if frames_read >= FRAMES_MAX || thread_cpu().saturating_sub(before + cpu) >= CPU_MAX {
-                break;
             }
         }
         Ok(Look {
             seen,
             executor: interpreter.executor(),
-            held: interpreter.python().and_then(|python| python.holder().ok()),
+            held: interpreter.holder().ok(),
             cpu: thread_cpu().saturating_sub(before),
         })
     }

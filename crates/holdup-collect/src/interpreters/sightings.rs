@@ -30,6 +30,8 @@ pub(super) struct Sighting {
     pub(super) to: Ns,
     /// Innermost first.
     pub(super) frames: Vec<Interpreted>,
+    /// The frames of who waits for each descriptor, by inode, where the thread waits for several.
+    pub(super) by: Vec<(u64, Vec<Interpreted>)>,
     /// The lock that it waited for.
     pub(super) lock: Option<AwaitedLock>,
 }
@@ -48,10 +50,12 @@ struct Seen {
     sightings: VecDeque<Sighting>,
     /// The last wait in which it was seen.
     of: Option<(Seq, Sighting)>,
-    /// The last wait that was met, and how long it lasted.
-    met: Option<(Seq, Ns)>,
-    /// Native stacks of waits in which it was seen, and how long the shortest of each lasted.
-    shortest: HashMap<UserStackId, Ns>,
+    /// The last wait that was met, how long it lasted, and what ended it, where that says whose it was.
+    met: Option<(Seq, Ns, Option<u64>)>,
+    /// Native stacks of waits in which it was seen, with what ended them, and how long the shortest of each lasted.
+    shortest: HashMap<(UserStackId, Option<u64>), Ns>,
+    /// Whether it was seen to wait for several descriptors on behalf of different functions.
+    for_several: bool,
 }
 
 impl Sightings {
@@ -60,31 +64,37 @@ impl Sightings {
         if self.bytes >= BYTES_MAX {
             *self = Sightings::default();
         }
-        self.bytes += bytes(&sighting.frames);
-        let sightings = &mut self.threads.entry(thread).or_default().sightings;
+        self.bytes += sighting.bytes();
+        let seen = self.threads.entry(thread).or_default();
+        seen.for_several |= !sighting.by.is_empty();
+        let sightings = &mut seen.sightings;
         sightings.push_back(sighting);
         if sightings.len() > OF_THREAD_MAX
             && let Some(oldest) = sightings.pop_front()
         {
-            self.bytes -= bytes(&oldest.frames);
+            self.bytes -= oldest.bytes();
         }
     }
 
-    /// A wait is met; it may be so again.
-    pub(super) fn meet(&mut self, wait: &Wait) {
+    /// A wait is met; it may be so again. `by`: the inode of the descriptor that ended it.
+    pub(super) fn meet(&mut self, wait: &Wait, by: Option<u64>) {
         let Some(seen) = self.threads.get_mut(&wait.thread) else {
             return;
         };
-        seen.met = Some((wait.seq, wait.end.saturating_sub(wait.start)));
+        let whose = by.filter(|_| seen.for_several);
+        seen.met = Some((wait.seq, wait.end.saturating_sub(wait.start), whose));
         let before = |sighting: &mut Sighting| sighting.to < wait.end;
         while let Some(sighting) = seen.sightings.pop_front_if(before) {
             let passed = if wait.start < sighting.from {
+                let before = sighting.bytes();
+                let sighting = sighting.ended_by(by);
+                self.bytes -= before - sighting.bytes();
                 let of = seen.of.replace((wait.seq, sighting));
                 of.map(|(_, sighting)| sighting)
             } else {
                 Some(sighting)
             };
-            self.bytes -= passed.map_or(0, |passed| bytes(&passed.frames));
+            self.bytes -= passed.map_or(0, |passed| passed.bytes());
         }
     }
 
@@ -107,11 +117,10 @@ impl Sightings {
         let Some(Seen { met, shortest, .. }) = known.filter(|_| seen) else {
             return;
         };
-        let length = met.filter(|(met, _)| *met == seq).map(|(_, length)| length);
-        if let Some(length) = length
-            && (shortest.contains_key(&stack) || shortest.len() < STACKS_MAX)
+        if let Some((_, length, by)) = met.filter(|(met, ..)| *met == seq)
+            && (shortest.contains_key(&(stack, by)) || shortest.len() < STACKS_MAX)
         {
-            let least = shortest.entry(stack).or_insert(length);
+            let least = shortest.entry((stack, by)).or_insert(length);
             *least = length.min(*least);
         }
     }
@@ -121,8 +130,8 @@ impl Sightings {
     pub(super) fn stand_for(&self, thread: ThreadId, seq: Seq, stack: UserStackId) -> bool {
         let stands = || {
             let seen = self.threads.get(&thread)?;
-            let (_, length) = seen.met.filter(|(met, _)| *met == seq)?;
-            Some(length.saturating_mul(ABOUT_AS_LONG) >= *seen.shortest.get(&stack)?)
+            let (_, length, by) = seen.met.filter(|(met, ..)| *met == seq)?;
+            Some(length.saturating_mul(ABOUT_AS_LONG) >= *seen.shortest.get(&(stack, by))?)
         };
         stands().unwrap_or(false)
     }
@@ -131,8 +140,25 @@ impl Sightings {
     pub(super) fn forget(&mut self, thread: ThreadId) {
         if let Some(Seen { sightings, of, .. }) = self.threads.remove(&thread) {
             let all = sightings.into_iter().chain(of.map(|(_, sighting)| sighting));
-            self.bytes -= all.map(|sighting| bytes(&sighting.frames)).sum::<usize>();
+            self.bytes -= all.map(|sighting| sighting.bytes()).sum::<usize>();
         }
+    }
+}
+
+impl Sighting {
+    /// As what it was in a wait that this descriptor ended. Where that is not known, who waits for all of them counts.
+    fn ended_by(mut self, by: Option<u64>) -> Sighting {
+        let of = std::mem::take(&mut self.by);
+        if let (Some(by), false) = (by, of.is_empty()) {
+            let its = of.into_iter().find(|(inode, _)| *inode == by);
+            self.frames = its.map(|(_, frames)| frames).unwrap_or_default();
+        }
+        self
+    }
+
+    /// What it takes, roughly.
+    fn bytes(&self) -> usize {
+        bytes(&self.frames) + self.by.iter().map(|(_, frames)| bytes(frames)).sum::<usize>()
     }
 }
 
@@ -165,6 +191,7 @@ pub(super) mod tests {
             from,
             to,
             frames,
+            by: Vec::new(),
             lock,
         };
         sightings.seen(thread, sighting);
@@ -193,7 +220,7 @@ pub(super) mod tests {
     }
 
     fn met(sightings: &mut Sightings, thread: ThreadId, seq: Seq, start: Ns, end: Ns) -> Option<String> {
-        sightings.meet(&wait(thread, seq, start, end));
+        sightings.meet(&wait(thread, seq, start, end), None);
         of(sightings, thread, seq, seq)
     }
 
@@ -279,13 +306,14 @@ pub(super) mod tests {
                 from: 110,
                 to: 120,
                 frames,
+                by: Vec::new(),
                 lock: None,
             },
         );
-        sightings.meet(&wait(thread, 1, 100, 200));
+        sightings.meet(&wait(thread, 1, 100, 200), None);
         sightings.has_stack(thread, 1, native, true);
         for (seq, length, stands) in [(2, 100, true), (3, 50, true), (4, 49, false)] {
-            sightings.meet(&wait(thread, seq, 300, 300 + length));
+            sightings.meet(&wait(thread, seq, 300, 300 + length), None);
             assert_eq!(sightings.stand_for(thread, seq, native), stands, "{length}");
             assert!(!sightings.stand_for(thread, seq, other));
         }

@@ -68,7 +68,7 @@ impl Beyond {
         });
         self.in_the_way.extend(owners);
         self.in_the_way.extend(match &wait.holder {
-            Some(LockHolder::FileLock { pid }) if *pid != 0 => Some(*pid),
+            Some(LockHolder::FileLock { pid } | LockHolder::Semaphore { pid }) if *pid != 0 => Some(*pid),
             Some(LockHolder::Tracer(owner)) => Some(owner.pid),
             _ => None,
         });

@@ -162,6 +162,7 @@ pub(super) fn how_known(how: HowKnown) -> &'static str {
         HowKnown::MutexOwner => "owner in the mutex",
         HowKnown::PiFutex => "owner in the futex",
         HowKnown::FileLock => "the kernel's list of file locks",
+        HowKnown::Semaphore => "the kernel's note of who used the semaphore last",
         HowKnown::PipePeer => "the user of the other end of the pipe",
         HowKnown::SocketPeer => "the peer of the socket",
         HowKnown::FuseDaemon => "the FUSE daemon that answered",

@@ -46,7 +46,7 @@ pub enum Refused {
 }
 
 /// The exported symbols that are wanted. Where names differ by version, all are listed.
-pub const SYMBOLS: [&str; 50] = [
+pub const SYMBOLS: [&str; 60] = [
     "_ZN2v88internal7Version6major_E",
     "_ZN2v88internal7Version6minor_E",
     "v8dbg_HeapObjectTag",
@@ -97,6 +97,16 @@ pub const SYMBOLS: [&str; 50] = [
     "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE",
     "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE",
     "v8dbg_type_FixedArray__FIXED_ARRAY_TYPE",
+    "v8dbg_class_Map__instance_size_in_words__char",
+    "v8dbg_class_JSFunction__context__Context",
+    "v8dbg_FirstContextType",
+    "v8dbg_LastContextType",
+    "v8dbg_type_JSFunction__JS_FUNCTION_TYPE",
+    "v8dbg_type_JSObject__JS_OBJECT_TYPE",
+    "v8dbg_type_JSAsyncFunctionObject__JS_ASYNC_FUNCTION_OBJECT_TYPE",
+    "v8dbg_type_PromiseReaction__PROMISE_REACTION_TYPE",
+    "v8dbg_type_PropertyArray__PROPERTY_ARRAY_TYPE",
+    "v8dbg_type_ByteArray__BYTE_ARRAY_TYPE",
 ];
 
 /// Addresses of [`SYMBOLS`], in their order; 0 for those that the file has not.
@@ -133,6 +143,24 @@ pub(super) struct Types {
     pub(super) array: u16,
 }
 
+/// What is read of objects that lead from a request of libuv to the function that made it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Links {
+    /// In a map: how large its objects are, words.
+    pub(super) size: u64,
+    /// In a closure: its scope.
+    pub(super) context: u64,
+    pub(super) contexts: (u16, u16),
+    pub(super) closure: u16,
+    /// The first kind of object that a program can make; all beyond are objects of JavaScript.
+    pub(super) object: u16,
+    pub(super) async_function: u16,
+    pub(super) reaction: u16,
+    pub(super) properties: u16,
+    /// The kind behind all kinds of arrays of references.
+    pub(super) bytes: u16,
+}
+
 /// What is read of a frame, an object, a function and a script.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Constants {
@@ -166,6 +194,8 @@ pub(super) struct Constants {
     pub(super) scope_begins_with_positions: bool,
     pub(super) types: Types,
     pub(super) strings: Strings,
+    /// `None` where the file lacks them.
+    pub(super) links: Option<Links>,
 }
 
 /// Largest offset in an object or below a frame pointer that is believed, bytes.
@@ -239,6 +269,20 @@ impl<S: Source> Read<'_, S> {
         })
     }
 
+    fn links(&mut self) -> Option<Links> {
+        Some(Links {
+            size: self.field(&["Map__instance_size_in_words__char"])?,
+            context: self.field(&["JSFunction__context__Context"])?,
+            contexts: (self.kind("FirstContextType")?, self.kind("LastContextType")?),
+            closure: self.kind("type_JSFunction__JS_FUNCTION_TYPE")?,
+            object: self.kind("type_JSObject__JS_OBJECT_TYPE")?,
+            async_function: self.kind("type_JSAsyncFunctionObject__JS_ASYNC_FUNCTION_OBJECT_TYPE")?,
+            reaction: self.kind("type_PromiseReaction__PROMISE_REACTION_TYPE")?,
+            properties: self.kind("type_PropertyArray__PROPERTY_ARRAY_TYPE")?,
+            bytes: self.kind("type_ByteArray__BYTE_ARRAY_TYPE")?,
+        })
+    }
+
     fn all(&mut self, version: Version) -> Option<Constants> {
         // Pointers that are compressed or tagged otherwise are not understood.
         let tagged = self.constant("HeapObjectTag")? == 1 && self.constant("TaggedSize")? == WORD;
@@ -288,6 +332,7 @@ impl<S: Source> Read<'_, S> {
             scope_begins_with_positions: version.major >= 13,
             types: self.types()?,
             strings: self.strings()?,
+            links: self.links(),
         })
     }
 }

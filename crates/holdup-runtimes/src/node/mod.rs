@@ -10,16 +10,20 @@
 mod constants;
 mod objects;
 mod positions;
+mod reached;
+mod requests;
 
 #[cfg(test)]
 mod tests;
 
 pub use constants::{Addresses, Refused, SYMBOLS, Version};
+pub use requests::{Asleep, Place};
 
 use crate::memory::{Memory, Source};
 use constants::Constants;
 use holdup_evidence::{Frame, Language};
 use objects::{Lines, Object, Objects};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Frames that are walked through, those of stubs too. What is copied of a stack has room for fewer.
@@ -65,12 +69,20 @@ pub struct Walk {
     pub caller: Option<Caller>,
 }
 
+/// Whether a file may hold V8: the program, or the library of which it consists.
+#[must_use]
+pub fn may_be_in(file: &str) -> bool {
+    matches!(file, "node" | "nodejs") || file.starts_with("libnode.so")
+}
+
 /// An engine whose structures are known.
 #[derive(Debug)]
 pub struct Engine<S> {
     memory: Memory<S>,
     constants: Constants,
     lines: Lines,
+    /// Event loops, by the descriptor of their epoll.
+    loops: HashMap<u32, u64>,
 }
 
 /// What stands beside a frame pointer.
@@ -93,6 +105,7 @@ impl<S: Source> Engine<S> {
             memory,
             constants,
             lines: Lines::default(),
+            loops: HashMap::new(),
         })
     }
 

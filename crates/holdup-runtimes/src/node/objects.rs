@@ -4,6 +4,7 @@
 //! before it is read, because what lay there may have been moved or given up since.
 
 use super::constants::Constants;
+use super::reached::UNNAMED;
 use crate::memory::{Memory, Source};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ impl Object {
         (word & 3 == 1 && word > WORD).then(|| Object(word - 1))
     }
 
-    fn at(self, offset: u64) -> Option<u64> {
+    pub(super) fn at(self, offset: u64) -> Option<u64> {
         self.0.checked_add(offset)
     }
 }
@@ -77,11 +78,11 @@ pub(super) struct Objects<'a, S> {
 }
 
 impl<S: Source> Objects<'_, S> {
-    fn field(&mut self, object: Object, offset: u64) -> Option<u64> {
+    pub(super) fn field(&mut self, object: Object, offset: u64) -> Option<u64> {
         self.memory.word(object.at(offset)?)
     }
 
-    fn reference(&mut self, object: Object, offset: u64) -> Option<Object> {
+    pub(super) fn reference(&mut self, object: Object, offset: u64) -> Option<Object> {
         Object::of(self.field(object, offset)?)
     }
 
@@ -97,12 +98,12 @@ impl<S: Source> Objects<'_, S> {
         u64::try_from(self.small(word)?).ok()
     }
 
-    fn kind(&mut self, object: Object) -> Option<u16> {
+    pub(super) fn kind(&mut self, object: Object) -> Option<u16> {
         let map = self.reference(object, 0)?;
         self.memory.short(map.at(self.constants.instance_type)?)
     }
 
-    fn is(&mut self, object: Object, kind: u16) -> bool {
+    pub(super) fn is(&mut self, object: Object, kind: u16) -> bool {
         self.kind(object) == Some(kind)
     }
 
@@ -132,9 +133,16 @@ impl<S: Source> Objects<'_, S> {
             }
         }
         if name.is_empty() {
-            "(anonymous)".clone_into(&mut name);
+            UNNAMED.clone_into(&mut name);
         }
         Some(Function { name, script, begins })
+    }
+
+    /// The name of the function that has this scope, if it has one.
+    pub(super) fn name_of_scope(&mut self, scope: Object) -> Option<String> {
+        self.scope(scope)
+            .map(|(name, _)| name)
+            .filter(|name| !name.is_empty())
     }
 
     /// A function's name and where it begins, by its scope: its own name, or else the one that it was assigned to.
@@ -260,7 +268,7 @@ impl<S: Source> Objects<'_, S> {
     }
 
     /// A string.
-    fn text(&mut self, string: Object) -> Option<String> {
+    pub(super) fn text(&mut self, string: Object) -> Option<String> {
         let (characters, _) = self.characters(string, TEXT_MAX)?;
         Some(String::from_utf16_lossy(&characters))
     }

@@ -3,21 +3,12 @@
 //! In: an interpreter. Out: the thread that has its lock, and in which functions it is. That thread mostly runs meanwhile, so its frames
 //! are read twice, and those count that were there both times, from the outermost inward.
 
-use super::{Interpreter, PythonFrame, Unread, structures};
+use super::{Interpreter, Unread, structures};
+use crate::interpreted::{Held, common};
 use crate::memory::Source;
-use serde::{Deserialize, Serialize};
 
 /// Attempts to read a thread that runs: each may find its innermost frame half made.
 const TRIES: usize = 4;
-
-/// Who has the global lock.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
-    /// Its id in its own pid namespace.
-    pub tid: u32,
-    /// Frames in which it stayed while it was read, innermost first.
-    pub frames: Vec<PythonFrame>,
-}
 
 impl<S: Source> Interpreter<S> {
     /// The thread that has the global lock; `None` where nobody has it.
@@ -67,16 +58,4 @@ impl<S: Source> Interpreter<S> {
             _ => Some(None),
         }
     }
-}
-
-/// The frames that both have, counted from the outermost; with the lines of the second.
-fn common(first: &[PythonFrame], mut second: Vec<PythonFrame>) -> Vec<PythonFrame> {
-    let pairs = first.iter().rev().zip(second.iter().rev());
-    let same = |(one, other): &(&PythonFrame, &PythonFrame)| {
-        let (one, other) = (&one.frame, &other.frame);
-        (&one.symbol, &one.file) == (&other.symbol, &other.file)
-    };
-    let count = pairs.take_while(same).count();
-    second.drain(..second.len() - count);
-    second
 }

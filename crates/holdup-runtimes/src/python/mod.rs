@@ -21,7 +21,6 @@ mod tests;
 
 pub use crate::interpreted::{Interpreted as PythonFrame, Unread};
 pub use asyncio::{AsyncTask, AsyncTasks, TaskStatus};
-pub use global_lock::Held;
 pub use versions::{Refused, SYMBOLS, Version};
 
 use crate::memory::{Memory, Source};

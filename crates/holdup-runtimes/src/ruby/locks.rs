@@ -40,6 +40,10 @@ impl<S: Source> Interpreter<S> {
         if threads::tid(&mut self.memory, &self.layout, thread.state) != Some(thread.tid) {
             return Err(Unread::NoThread);
         }
+        // Who is woken for a `Mutex` needs the global lock first.
+        if let Some(lock) = self.awaited_global_lock(thread, all) {
+            return Ok(Some(lock));
+        }
         let at = thread.state.checked_add(self.layout.locking);
         let object = at.and_then(|at| self.memory.word(at)).ok_or(Unread::Torn)?;
         if object == 0 {

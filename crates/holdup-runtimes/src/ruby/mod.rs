@@ -5,6 +5,7 @@
 
 mod code;
 mod frames;
+mod global_lock;
 mod locks;
 mod objects;
 mod state;

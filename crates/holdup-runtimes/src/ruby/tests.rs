@@ -497,6 +497,10 @@ fn deep_recursion_keeps_its_innermost_frames() {
 #[test]
 fn damaged_memory_is_no_panic_and_ends() {
     read_damaged(&SHAPES.map(written), 12, |image, _| {
+        if let Ok(mut interpreter) = Interpreter::find(image.clone(), PLACE) {
+            let held = interpreter.holder();
+            assert!(held.is_err() || held.is_ok_and(|held| held.is_none_or(|held| held.frames.len() <= 512)));
+        }
         let frames = read(image);
         assert!(frames.as_ref().is_ok_and(|frames| frames.len() <= 512) || frames.is_err());
         frames.is_ok()

@@ -83,7 +83,7 @@ pub(super) fn all<S: Source>(memory: &mut Memory<S>, layout: &Layout, interprete
 }
 
 /// What is linked in a circle behind its head; a thread begins with its link.
-fn linked<S: Source>(memory: &mut Memory<S>, head: u64, most: usize) -> Option<Vec<u64>> {
+pub(super) fn linked<S: Source>(memory: &mut Memory<S>, head: u64, most: usize) -> Option<Vec<u64>> {
     let mut found = Vec::new();
     let mut at = memory.pointer(head)?;
     while at != head {

@@ -118,6 +118,10 @@ pub(super) struct Layout {
     pub(super) identity: Identity,
     /// In a thread: the `Mutex` that it waits for. The first of those that it has is behind that.
     pub(super) locking: u64,
+    /// In a ractor, or in an interpreter without them: the thread that has the lock that one thread has while it runs.
+    pub(super) running: u64,
+    /// There: the list of those that wait for it.
+    pub(super) queue: u64,
     /// In an execution context: its thread.
     pub(super) context_thread: u64,
     /// Bytes of a control frame.
@@ -159,6 +163,8 @@ const LAYOUTS: [Layout; 4] = [
         thread_context: 32,
         identity: Identity::Pthread(72),
         locking: 248,
+        running: 8,
+        queue: 56,
         context_thread: 56,
         frame: 56,
         lines: lines(120, 8, true),
@@ -175,6 +181,8 @@ const LAYOUTS: [Layout; 4] = [
         thread_context: 40,
         identity: Identity::Both(80, 88),
         locking: 264,
+        running: 336,
+        queue: 384,
         context_thread: 48,
         frame: 64,
         lines: lines(120, 12, true),
@@ -191,6 +199,8 @@ const LAYOUTS: [Layout; 4] = [
         thread_context: 48,
         identity: Identity::Behind(40, 16, 24),
         locking: 344,
+        running: 328,
+        queue: 344,
         context_thread: 48,
         frame: 56,
         lines: lines(112, 12, false),
@@ -207,6 +217,8 @@ const LAYOUTS: [Layout; 4] = [
         thread_context: 48,
         identity: Identity::Behind(40, 16, 24),
         locking: 344,
+        running: 328,
+        queue: 344,
         context_thread: 48,
         frame: 56,
         lines: lines(112, 12, false),

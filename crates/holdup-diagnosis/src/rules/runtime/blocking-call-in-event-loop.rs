@@ -4,9 +4,10 @@ use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
 };
 use holdup_evidence::{Cause, Frame, Language};
-use holdup_knowledge::python;
+use holdup_knowledge::{javascript, python, rust};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -36,28 +37,42 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Waits(check),
 };
 
+/// Whose loop it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Loop {
+    Asyncio,
+    Node,
+    /// One of tokio's workers, which are several threads.
+    Tokio,
+}
+
+/// The loop that a wait kept from its other tasks.
+fn kept(wait: &AttributedWait) -> Option<Loop> {
+    let stack = &wait.asker.stack;
+    if python::keeps_event_loop(stack) {
+        return Some(Loop::Asyncio);
+    }
+    if javascript::keeps_event_loop(stack) {
+        return Some(Loop::Node);
+    }
+    rust::keeps_event_loop(stack).then_some(Loop::Tokio)
+}
+
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let within = waits.split(|wait| python::keeps_event_loop(&wait.asker.stack));
-    let within = within.into_iter().filter(|group| {
-        let stack = &group.main().asker.stack;
-        python::keeps_event_loop(stack)
-    });
-    let by_function = within.flat_map(|group| {
-        group.split(|wait| {
-            let name = &wait.asker.name;
-            (
-                name.pid,
-                name.tid,
-                asker(wait).and_then(|frame| frame.symbol.clone()),
-            )
-        })
+    let by_function = waits.split(|wait| {
+        let name = &wait.asker.name;
+        let kept = kept(wait);
+        // Workers of one runtime take over each other's tasks.
+        let tid = (kept != Some(Loop::Tokio)).then_some(name.tid);
+        (kept, name.pid, tid, asker(wait).and_then(|frame| frame.symbol.clone()))
     });
     let mut longest = 0;
     let mut findings = Vec::new();
     for group in by_function {
+        let Some(of) = kept(group.main()) else { continue };
         longest = longest.max(group.longest().max);
         if group.longest().max >= HARM_FLOOR && run.matters(group.cost(), MATTERS) {
-            findings.push(finding(run, &group));
+            findings.push(finding(run, &group, of));
         }
     }
     match (findings.is_empty(), longest) {
@@ -75,7 +90,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 
 /// The program's function that made the call.
 fn asker(wait: &AttributedWait) -> Option<&Frame> {
-    python::asker(&wait.asker.stack)
+    let stack = &wait.asker.stack;
+    if let Some(asker) = python::asker(stack) {
+        return Some(asker);
+    }
+    let named = |frame: &&Frame| frame.symbol.is_some() && frame.symbol == wait.asker.frame;
+    stack.iter().find(named)
 }
 
 /// The function of a library that it called, as far as that is Python: the one next to it.
@@ -89,16 +109,23 @@ fn called(wait: &AttributedWait) -> Option<&Frame> {
     frames.get(at.checked_sub(1)?).copied()
 }
 
-fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
+fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
     let longest = waits.longest();
     let name = &longest.asker.name;
     let place = asker(longest).map_or_else(|| "a callback".to_owned(), say::place);
-    let title = format!(
-        "{place} blocks the event loop of {} for up to {}: {}",
-        say::who(name),
-        duration(longest.max),
-        longest.cause.phrase()
-    );
+    let (took, why) = (duration(longest.max), longest.cause.phrase());
+    let title = match of {
+        Loop::Asyncio | Loop::Node => {
+            let who = say::who(name);
+            format!("{place} blocks the event loop of {who} for up to {took}: {why}")
+        }
+        Loop::Tokio => {
+            let workers: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
+            let workers = say::several(workers.len() as u64, "worker thread");
+            let process = say::name_or(&name.process, "the program");
+            format!("{place} blocks {workers} of tokio in {process} for up to {took}: {why}")
+        }
+    };
     let call = called(longest).map(|frame| {
         let text = format!("it called {}, which blocks the thread", say::place(frame));
         Evidence::new(text, "user stacks")
@@ -113,18 +140,38 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         );
         Evidence::new(text, "the program's own structures, read from its memory")
     });
-    RULE.finding(Severity::Warning, title, waits)
+    let finding = RULE
+        .finding(Severity::Warning, title, waits)
         .about_if_unnamed(Some(longest.resource.clone()))
         .and_if(call)
         .and_if(delayed)
-        .confidence(Confidence::Strong)
-        .remedy(Remedy::safe(
-            "await instead of blocking: asyncio.sleep, and a client library with coroutines",
-        ))
-        .remedy(Remedy::safe(
-            "move the call to another thread: await asyncio.to_thread(…), or loop.run_in_executor",
-        ))
-        .remedy(Remedy::pointless(
-            "more tasks or a larger pool of connections: one thread runs all of them",
-        ))
+        .confidence(Confidence::Strong);
+    match of {
+        Loop::Asyncio => finding
+            .remedy(Remedy::safe(
+                "await instead of blocking: asyncio.sleep, and a client library with coroutines",
+            ))
+            .remedy(Remedy::safe(
+                "move the call to another thread: await asyncio.to_thread(…), or loop.run_in_executor",
+            ))
+            .remedy(Remedy::pointless(
+                "more tasks or a larger pool of connections: one thread runs all of them",
+            )),
+        Loop::Node => finding
+            .remedy(Remedy::safe(
+                "call the function without Sync, with a callback or await: execFile, fs.promises.readFile",
+            ))
+            .remedy(Remedy::safe("move the call to a worker_threads.Worker"))
+            .remedy(Remedy::pointless(
+                "a larger UV_THREADPOOL_SIZE: the call is made by the thread of the event loop",
+            )),
+        Loop::Tokio => finding
+            .remedy(Remedy::safe(
+                "move the call to a thread that may block: tokio::task::spawn_blocking",
+            ))
+            .remedy(Remedy::safe("await instead of blocking: tokio::fs, tokio::net, tokio::time::sleep"))
+            .remedy(Remedy::pointless(
+                "more worker threads: each blocks as soon as it runs such a task",
+            )),
+    }
 }

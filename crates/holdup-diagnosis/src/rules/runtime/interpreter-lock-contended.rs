@@ -3,8 +3,8 @@
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say,
 };
-use holdup_evidence::{Cause, Ns};
-use holdup_knowledge::python;
+use holdup_evidence::{Cause, Language, Ns};
+use holdup_knowledge::interpreters;
 use holdup_model::attributed::{AttributedWait, HowKnown};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,7 +94,7 @@ fn holders(waits: &Waits<'_>) -> Vec<LockHolder> {
         if holder.how_known != HowKnown::Interpreter {
             continue;
         }
-        let Some(frame) = python::asker(&holder.stack) else {
+        let Some(frame) = interpreters::asker(&holder.stack) else {
             continue;
         };
         let (tid, place) = (holder.name.tid, say::place(frame));
@@ -112,6 +112,12 @@ fn holders(waits: &Waits<'_>) -> Vec<LockHolder> {
     }
     holders.sort_by_key(|holder| std::cmp::Reverse(holder.ns));
     holders
+}
+
+/// Whether a wait is for the lock of Ruby.
+fn in_ruby(wait: &AttributedWait) -> bool {
+    let mut frames = wait.asker.stack.iter();
+    frames.any(|frame| frame.language == Language::Ruby)
 }
 
 /// How often each of them had it.
@@ -139,6 +145,7 @@ fn kept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         ),
         None => format!("Threads of {who} wait for {lock}, whose holder does not run"),
     };
+    let ruby = in_ruby(main);
     let keeper = keeper(run, waits).filter(|_| holders.is_empty());
     let keeper = keeper.map(|wait| {
         let name = &wait.asker.name;
@@ -162,13 +169,17 @@ fn kept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         .and_if(keeper)
         .and_if(seen(&holders))
         .confidence(Confidence::Strong)
-        .remedy(Remedy::safe(
-            "release the lock around blocking code: Py_BEGIN_ALLOW_THREADS in an extension, nogil in Cython, \
-             CDLL instead of PyDLL in ctypes",
-        ))
-        .remedy(Remedy::safe(
-            "print the stack of each thread: py-spy dump --native --pid",
-        ))
+        .remedy(Remedy::safe(match ruby {
+            true => "release the lock around blocking code of an extension: rb_thread_call_without_gvl",
+            false => {
+                "release the lock around blocking code: Py_BEGIN_ALLOW_THREADS in an extension, nogil in Cython, \
+                 CDLL instead of PyDLL in ctypes"
+            }
+        }))
+        .remedy(Remedy::safe(match ruby {
+            true => "print the stack of each thread: rbspy dump --pid",
+            false => "print the stack of each thread: py-spy dump --native --pid",
+        }))
         .remedy(Remedy::pointless("a faster CPU: no thread runs"))
 }
 
@@ -206,11 +217,13 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         .and(Evidence::new(text, "user stacks"))
         .and_if(seen(&holders))
         .confidence(Confidence::Strong)
-        .remedy(Remedy::safe(
-            "use processes instead of threads for computation (multiprocessing, ProcessPoolExecutor)",
-        ))
-        .remedy(Remedy::safe(
-            "compute in code that releases the lock, such as numpy, zlib and hashlib with large inputs",
-        ))
+        .remedy(Remedy::safe(match in_ruby(main) {
+            true => "use processes instead of threads for computation (workers of the server, Process.fork, Ractor)",
+            false => "use processes instead of threads for computation (multiprocessing, ProcessPoolExecutor)",
+        }))
+        .remedy(Remedy::safe(match in_ruby(main) {
+            true => "limit what computes for long in one call: Regexp.timeout for expressions, batches for large data",
+            false => "compute in code that releases the lock, such as numpy, zlib and hashlib with large inputs",
+        }))
         .remedy(Remedy::pointless("more threads: only one runs at a time"))
 }
