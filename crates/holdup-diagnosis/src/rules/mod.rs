@@ -13,6 +13,7 @@ mod awaited_threads;
 pub(crate) mod blocked;
 mod calls;
 mod clocks;
+mod connected;
 mod connections;
 mod database_sessions;
 mod decisions;
@@ -48,6 +49,7 @@ mod sources;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod thread_sessions;
 pub(crate) mod waiters;
 
 pub use clocks::clock_of;
