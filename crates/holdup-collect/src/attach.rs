@@ -11,8 +11,8 @@ use super::programs;
 use super::queues::Queues;
 use super::set_aside::Loops;
 use super::{
-    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, clients, own_cpu_time, resolvers,
-    serving,
+    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, clients, connected,
+    database_memory, name_servers, own_cpu_time, resolvers, serving,
 };
 use crate::haste::Haste;
 use crate::line::{Line, watching};
@@ -20,11 +20,14 @@ use crate::privileges;
 use crate::selection::{Known, Selection};
 use holdup_bpf::{Loaded, Pace};
 use holdup_events::Settings;
-use holdup_evidence::{Event, Ns, Role, SocketAddress, Wait};
+use holdup_evidence::facts::NameServer;
+use holdup_evidence::{Cause, Event, Ns, Role, SocketAddress, Wait};
+use holdup_model::attributed::{Attributed, AttributedWait, Peer};
 use holdup_proc::{Root, tasks};
 use holdup_subject::signals::{Control, Signals};
 use nix::poll::PollTimeout;
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// How long the first look at all processes may take. A process takes a millisecond or two.
@@ -44,6 +47,9 @@ const QUIET: usize = 2_000;
 
 /// When the first word is due: with the start before it, within a second.
 const FIRST_WORD: Duration = Duration::from_millis(200);
+
+/// Settings of the network, below `/proc/sys`.
+const OF_NETWORK: &str = "net/";
 
 /// A wait that has lasted for so long is what a person attaches for, nanoseconds.
 const STUCK: Ns = 1_000_000_000;
@@ -189,7 +195,11 @@ pub fn attach(
         false => observation.sessions.look(attached.following.subjects.iter()),
     }
     let mut moment = Moment::now();
-    let unaccepted = Queues::look(&attached.following.subjects, &mut moment).since(&queues, &moment.root);
+    let mut unaccepted = Queues::look(&attached.following.subjects, &mut moment).since(&queues, &moment.root);
+    connected::of_queues(&mut unaccepted, &mut moment);
+    let listeners = connected::look(&attached.following.subjects, &mut moment);
+    let elsewhere = moment.namespace(std::process::id());
+    let elsewhere = pids.iter().any(|pid| moment.namespace(*pid) != elsewhere);
     let set_aside = Loops::look(&attached.following.subjects, &mut moment).since(&loops, &mut moment);
     // Whoever is behind such a loop was not followed: the loop waits for its clients as well.
     if !set_aside.is_empty() {
@@ -197,6 +207,7 @@ pub fn attach(
     }
     let other_clients = clients::look(&attached.following.subjects, &mut moment);
     drop(moment);
+    let thread_sessions = database_memory::look(&mut observation, &attached.following.subjects);
     let cgroups_at_limit = memory.finish();
     let programs = programs::look(attached.following.subjects.iter());
     let figures = figures.finish();
@@ -211,8 +222,40 @@ pub fn attach(
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.other_clients = other_clients;
+    collected.facts.thread_sessions = thread_sessions;
     resolver.tell(&mut collected.facts.resolver);
+    if elsewhere {
+        // Settings of the network are each namespace's own, and the kernel shows them to who is in it.
+        collected
+            .facts
+            .sysctl
+            .retain(|setting, _| !setting.starts_with(OF_NETWORK));
+    }
+    match listeners {
+        Some(listeners) => collected.facts.listeners = listeners,
+        None if elsewhere => collected.facts.listeners.clear(),
+        None => {}
+    }
+    collected.facts.name_servers = asked_for_names(&collected.attributed, &attached.following.subjects);
     Ok(collected)
+}
+
+/// The name servers of the observed processes' own machine that they asked, and whom those ask.
+fn asked_for_names(attributed: &Attributed, subjects: &BTreeSet<u32>) -> Vec<NameServer> {
+    let waits = attributed.waits.iter().filter(|wait| wait.cause == Cause::NetDns);
+    let waits = waits.filter(|wait| subjects.contains(&wait.asker.name.pid));
+    let at = |wait: &AttributedWait| match &wait.resource.detail.peer {
+        Some(Peer::Address(address)) => Some(*address),
+        _ => wait.resource.name.parse().ok(),
+    };
+    let asked: Vec<(u32, SocketAddr)> = waits
+        .filter_map(|wait| Some((wait.asker.name.pid, at(wait)?)))
+        .collect();
+    let Some((pid, _)) = asked.first() else {
+        return Vec::new();
+    };
+    let servers = asked.iter().map(|(_, address)| *address).collect();
+    name_servers::look(*pid, &servers, &mut Moment::now())
 }
 
 /// All that was named has ended between being found and being watched, or the kernel does not show it, as some virtual machines'

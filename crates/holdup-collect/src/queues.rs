@@ -92,6 +92,7 @@ impl Queues {
                     after: queue.waiting,
                     knocking: queue.knocking.min(before.knocking),
                     overflows: queue.overflows.saturating_sub(before.overflows),
+                    clients: Vec::new(),
                 })
             })
             .collect();

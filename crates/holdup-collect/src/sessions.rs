@@ -8,6 +8,7 @@ use super::behind::Readers;
 use super::moment::Moment;
 use holdup_evidence::facts::{DatabaseSession, SessionClient, SessionState};
 use holdup_knowledge::postgres_titles;
+use holdup_knowledge::sql::Outline;
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::{Root, names, tasks, titles};
@@ -70,6 +71,19 @@ impl Sessions {
         }
     }
 
+    /// Sessions that waited for a lock.
+    pub(super) fn waiting(&self) -> Vec<u32> {
+        let waits = self.known.iter().filter(|one| one.state == SessionState::Waiting);
+        waits.map(|one| one.pid).collect()
+    }
+
+    /// What the statement of a session is about.
+    pub(super) fn executes(&mut self, pid: u32, about: Outline) {
+        if let Some(session) = self.known.iter_mut().find(|one| one.pid == pid) {
+            (session.command, session.tables) = (about.command, about.tables);
+        }
+    }
+
     /// What was found out.
     pub(super) fn finish(self) -> Vec<DatabaseSession> {
         self.known
@@ -86,6 +100,8 @@ impl Sessions {
             state,
             stopped: is_stopped(root, pid),
             client: None,
+            command: String::new(),
+            tables: Vec::new(),
         })
     }
 }

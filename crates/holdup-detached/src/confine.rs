@@ -120,6 +120,9 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_setxattr,
     libc::SYS_fsetxattr,
     libc::SYS_creat,
+    // Its flags are in memory, where no filter reads them.
+    libc::SYS_openat2,
+    libc::SYS_open_by_handle_at,
 ];
 
 /// Calls that open files, and which argument has the flags.

@@ -2,10 +2,12 @@
 //!
 //! `None` always means "not measured", never "no". One struct per kernel area; `holdup-proc` fills them.
 
+mod connected;
 mod database_sessions;
 mod programs;
 
-pub use database_sessions::{DatabaseSession, SessionClient, SessionState};
+pub use connected::{Acceptor, ConnectedClients, Listener, NameServer, QueuedBytes};
+pub use database_sessions::{DatabaseSession, SessionClient, SessionState, ThreadSession};
 pub use programs::Program;
 
 use crate::observed::SeenCgroup;
@@ -42,8 +44,10 @@ pub struct SystemFacts {
     pub jvms: Vec<Jvm>,
     /// Name servers of `/etc/resolv.conf` and its options.
     pub resolver: Option<ResolverFacts>,
-    /// Who listens for TCP connections in holdup's network namespace, when the run is over.
+    /// Who listens for TCP connections in the network namespace of what was observed, when that is over.
     pub listeners: Vec<Listener>,
+    /// Name servers of that namespace which were asked, and whom each of them asks in turn; first the one that was asked.
+    pub name_servers: Vec<NameServer>,
     /// Listeners of processes that ran already at which clients stood when observation began and when it ended. `None`: nobody
     /// looked.
     pub unaccepted: Option<Vec<Unaccepted>>,
@@ -52,6 +56,8 @@ pub struct SystemFacts {
     pub other_clients: Vec<OtherClient>,
     /// Sessions of the database servers of which a process was observed, when that was over.
     pub database_sessions: Vec<DatabaseSession>,
+    /// Threads of observed database servers that wait for a lock of their server or for their clients, when that was over.
+    pub thread_sessions: Vec<ThreadSession>,
     /// Observed interpreters with what they interpreted, when that was over.
     pub programs: Vec<Program>,
     /// Cgroups that ran into their memory limit while a machine was recorded.
@@ -272,6 +278,8 @@ pub struct Unaccepted {
     pub overflows: u64,
     /// Those of the processes that could open no more descriptors when it ended.
     pub out_of_descriptors: Vec<DescriptorLimit>,
+    /// Who has the connections that were accepted there, most first.
+    pub clients: Vec<ConnectedClients>,
 }
 
 /// A process that has as many descriptors open as it may.
@@ -299,6 +307,7 @@ impl Default for Unaccepted {
             knocking: 0,
             overflows: 0,
             out_of_descriptors: Vec::new(),
+            clients: Vec::new(),
         }
     }
 }
@@ -319,13 +328,4 @@ pub struct SetAside {
     pub asks_on: u32,
     /// Those of them that are processes of this machine, where they are few.
     pub serves: Vec<SessionClient>,
-}
-
-/// A TCP listener.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listener {
-    /// The address and port it listens on.
-    pub address: SocketAddr,
-    /// How many clients it has not accepted yet.
-    pub waiting: u32,
 }

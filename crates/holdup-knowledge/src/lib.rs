@@ -19,5 +19,6 @@ pub mod programs;
 pub mod python;
 pub mod ruby;
 pub mod rust;
+pub mod sql;
 pub mod system_calls;
 pub mod user_code;

@@ -144,6 +144,9 @@ const POSTGRES: &[&str] = &["postgres"];
 /// keeps who that is in its own shared memory.
 const POSTGRES_LOCK: &str = "ProcSleep";
 
+/// What is said of a table that is locked, where the stack alone tells of it.
+pub const POSTGRES_TABLE: &str = "a table";
+
 /// What the functions of PostgreSQL that ask for such a lock want, innermost first; what none of them asked for is just a lock.
 const POSTGRES_LOCKED: &[(&[&str], &str)] = &[
     (
@@ -163,7 +166,7 @@ const POSTGRES_LOCKED: &[(&[&str], &str)] = &[
             "LockRelationId",
             "LockRelationForExtension",
         ],
-        "a table",
+        POSTGRES_TABLE,
     ),
     (&["VirtualXactLock"], "the end of a transaction"),
     (

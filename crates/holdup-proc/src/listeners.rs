@@ -1,4 +1,4 @@
-//! `/proc/net/tcp` and `tcp6`: who listens in this network namespace, and how many clients wait there to be accepted.
+//! `/proc/net/tcp` and `tcp6`: who listens in a network namespace, and how many clients wait there to be accepted.
 //!
 //! The kernel lists listeners before connections, of which there may be a million: reading ends at the first line
 //! that is no listener's.
@@ -8,6 +8,7 @@ use holdup_evidence::facts::Listener;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 
 /// The state `LISTEN`, as the file has it.
 const LISTEN: &str = "0A";
@@ -15,11 +16,21 @@ const LISTEN: &str = "0A";
 /// Most that is read of one file, bytes: some ten thousand listeners.
 const MOST: u64 = 2 << 20;
 
-/// All listeners; what cannot be read or understood is left out.
+/// All listeners of the reader's own network namespace; what cannot be read or understood is left out.
 pub fn read(root: &Root) -> Vec<Listener> {
+    below(&root.proc)
+}
+
+/// The same of the network namespace that a process is in.
+#[must_use]
+pub fn of_process(root: &Root, pid: u32) -> Vec<Listener> {
+    below(&root.proc.join(pid.to_string()))
+}
+
+fn below(folder: &Path) -> Vec<Listener> {
     let mut listeners = Vec::new();
     for file in ["net/tcp", "net/tcp6"] {
-        let Ok(file) = File::open(root.proc.join(file)) else {
+        let Ok(file) = File::open(folder.join(file)) else {
             continue;
         };
         let lines = BufReader::new(file.take(MOST)).lines().skip(1);
@@ -39,6 +50,7 @@ fn listener(line: &str) -> Option<Listener> {
     Some(Listener {
         address: address(local)?,
         waiting: u32::from_str_radix(waiting, 16).ok()?,
+        ..Listener::default()
     })
 }
 

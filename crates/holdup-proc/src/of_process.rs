@@ -1,47 +1,109 @@
 //! Files as a process has them: below its own root, in its own mount namespace.
 //!
 //! The problem: a process in a container has files of its own under every path, and its links lead wherever it likes. The choice: a path is
-//! looked up below a descriptor of the process's root, which no link leads out of, and only an ordinary file is read, so much of it. That
-//! may take as long as the file system does: only a child that can be left behind reads so ([`crate::blocking`]).
+//! walked a name at a time below a descriptor of the process's root, links are read and walked here, and `..` never leads above that root.
+//! What the walk has arrived at is looked at, and then the same thing is opened, by its descriptor: nobody can put another one in its place
+//! in between. Only an ordinary file is read, so much of it. That may take as long as the file system does: only a child that can be left
+//! behind reads so ([`crate::blocking`]). Its filter of system calls sees the flags of `openat`; those of `openat2` are in memory, which no
+//! such filter reads, so it refuses that call, and none is made here.
 //!
 //! In: a process, and a path as it has it. Out: the text, or nothing.
 
 use crate::root::Root;
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2};
-use nix::sys::stat::Mode;
+use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat};
+use nix::sys::stat::{Mode, SFlag, fstatat};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::AsFd;
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
 
 /// The most that is read of one file, bytes: configurations are a few hundred.
 const MOST_BYTES: u64 = 64 << 10;
+
+/// Links that are followed on the way: as many as the kernel follows.
+const MAX_LINKS: usize = 40;
+
+/// Names that are walked in all, those of links included.
+const MAX_STEPS: usize = 1024;
 
 /// The text of an ordinary file that a process has under this path. What is not UTF-8 is replaced.
 #[must_use]
 pub fn text(root: &Root, pid: u32, path: &Path) -> Option<String> {
     let top = root.proc.join(pid.to_string()).join("root");
-    let place = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-    let top = open(&top, place, Mode::empty()).ok()?;
+    let folder = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let top = open(&top, folder, Mode::empty()).ok()?;
     // First only its place: to open a device or a FIFO may do something.
-    let found = below(&top, path, OFlag::O_PATH)?;
-    if !found.metadata().ok()?.is_file() {
-        return None;
-    }
-    let file = below(&top, path, OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY)?;
-    if !file.metadata().ok()?.is_file() {
+    let place = below(top, path)?;
+    if kind(&place)? != SFlag::S_IFREG {
         return None;
     }
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    reopened(&place)?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A file below a root that links cannot lead out of: those that begin with `/` begin there.
-fn below(top: impl AsFd, path: &Path, flags: OFlag) -> Option<File> {
-    let inside = ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS;
-    let how = OpenHow::new().flags(flags | OFlag::O_CLOEXEC).resolve(inside);
-    openat2(top, path, how).ok().map(File::from)
+/// A place, and not what stands there.
+const PLACE: OFlag = OFlag::O_PATH.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+
+/// What is at a place.
+fn kind(place: impl AsFd) -> Option<SFlag> {
+    let about = fstatat(place, "", AtFlags::AT_EMPTY_PATH).ok()?;
+    Some(SFlag::from_bits_truncate(about.st_mode) & SFlag::S_IFMT)
+}
+
+/// What stands at a place, to be read.
+fn reopened(place: &OwnedFd) -> Option<File> {
+    let same = format!("/proc/self/fd/{}", place.as_raw_fd());
+    let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    open(same.as_str(), flags, Mode::empty()).ok().map(File::from)
+}
+
+/// The place of a path below a root that links cannot lead out of: those that begin with `/` begin there.
+fn below(top: OwnedFd, path: &Path) -> Option<OwnedFd> {
+    let mut ahead: Vec<OsString> = Vec::new();
+    // From the root to where the walk is, the root itself left out: the way back up.
+    let mut way: Vec<OwnedFd> = Vec::new();
+    let mut links = 0;
+    walk_first(path, &mut ahead, &mut way);
+    for _ in 0..MAX_STEPS {
+        let Some(name) = ahead.pop() else {
+            return way.pop().or(Some(top));
+        };
+        if name == ".." {
+            way.pop();
+            continue;
+        }
+        let here = way.last().unwrap_or(&top);
+        let next = openat(here, name.as_os_str(), PLACE, Mode::empty()).ok()?;
+        if kind(&next)? == SFlag::S_IFLNK {
+            links += 1;
+            if links > MAX_LINKS {
+                return None;
+            }
+            // Of an open link an empty path is the link itself.
+            let leads_to = readlinkat(&next, OsStr::from_bytes(b"")).ok()?;
+            walk_first(Path::new(&leads_to), &mut ahead, &mut way);
+        } else {
+            way.push(next);
+        }
+    }
+    None
+}
+
+/// Puts a path before what is still to be walked; one that begins with `/` begins at the root.
+fn walk_first(path: &Path, ahead: &mut Vec<OsString>, way: &mut Vec<OwnedFd>) {
+    if path.has_root() {
+        way.clear();
+    }
+    for step in path.components().rev().take(MAX_STEPS) {
+        match step {
+            Component::Normal(name) => ahead.push(name.to_owned()),
+            Component::ParentDir => ahead.push(OsString::from("..")),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
 }
 
 #[cfg(test)]

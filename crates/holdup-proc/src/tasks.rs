@@ -64,6 +64,15 @@ pub fn sleeping(root: &Root, tid: u32) -> Option<Sleeping> {
     Some(Sleeping { call, sp: word()? })
 }
 
+/// Where the stack of a thread is that sleeps in a call; `None` when it runs, is in none, or can't be looked at. May block, as [`call`] may.
+#[must_use]
+pub fn stack_pointer(root: &Root, tid: u32) -> Option<u64> {
+    let text = text_if_there(&root.proc.join(tid.to_string()).join("syscall"))?;
+    let mut words = text.split_ascii_whitespace();
+    words.next()?.parse::<i32>().ok().filter(|number| *number >= 0)?;
+    u64::from_str_radix(words.nth(6)?.strip_prefix("0x")?, 16).ok()
+}
+
 /// The children of a process, whichever of its threads made them; empty where the kernel does not list them.
 #[must_use]
 pub fn children(root: &Root, pid: u32) -> Vec<u32> {

@@ -17,6 +17,13 @@ impl Naming {
         self.goroutine_looks.look(&mut self.user_stacks);
     }
 
+    /// Where a process has an exported symbol of its program, or of a library whose file name is `wanted`.
+    pub(crate) fn address_of(&mut self, pid: u32, wanted: fn(&str) -> bool, symbol: &str) -> Option<u64> {
+        let process = *self.processes.get(&pid)?;
+        let found = self.user_stacks.find(process, pid, wanted, &[symbol])?;
+        found.addresses.first().copied().flatten()
+    }
+
     /// Event loops that were kept from their events.
     pub(crate) fn event_loops(&self) -> Vec<EventLoop> {
         self.interpreters.event_loops()

@@ -14,6 +14,7 @@ mod awaited_threads;
 pub(crate) mod blocked;
 mod calls;
 mod clocks;
+mod connected;
 mod connections;
 mod database_sessions;
 mod decisions;
@@ -49,6 +50,7 @@ mod sources;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod thread_sessions;
 pub(crate) mod waiters;
 
 pub use clocks::clock_of;

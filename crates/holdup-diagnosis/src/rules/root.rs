@@ -6,8 +6,9 @@ use super::{Waits, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::interpreters;
-use holdup_model::attributed::{Holder, Link, ThreadName};
+use holdup_model::attributed::{AttributedWait, Holder, Link, ThreadName};
 use holdup_model::finding::Remedy;
+use std::collections::BTreeSet;
 
 /// Who is at the end of a chain, and what it does there, as far as that is known.
 #[derive(Debug, Clone, Copy)]
@@ -40,10 +41,34 @@ fn computes(cause: Cause) -> bool {
     cause.on_cpu() || cause == Cause::SchedRunqueue
 }
 
+/// Of these waits that are about as long as the longest one, that whose chain leads furthest: they are for the same thing, and a thread
+/// of the one in the way that waits for another thread of its own hides what all of them wait for.
+fn furthest<'a>(waits: &Waits<'a>) -> &'a AttributedWait {
+    let main = waits.main();
+    let as_long = |wait: &&AttributedWait| {
+        wait.max.saturating_mul(2) >= main.max && wait.ns.saturating_mul(2) >= main.ns
+    };
+    let ends = |wait: &AttributedWait| {
+        let processes: BTreeSet<u32> = wait.chain.iter().map(|link| link.name.pid).collect();
+        let end = wait
+            .chain
+            .last()
+            .filter(|link| link.ns.saturating_mul(2) >= wait.max);
+        (end.is_some(), processes.len())
+    };
+    let mut found = main;
+    for wait in waits.iter().filter(as_long) {
+        if ends(wait) > ends(found) {
+            found = wait;
+        }
+    }
+    found
+}
+
 /// The end of the chain of the longest of these waits: another process than the one that waits, whose number is known. An end that
 /// took less than half of that wait is one of many, and none to name: then it is who was directly in the way.
 pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Root<'a>> {
-    let main = waits.main();
+    let main = furthest(waits);
     let took_most = |link: &&Link| link.ns.saturating_mul(2) >= main.max;
     let end = main.chain.last().filter(took_most).map(|link| {
         let same = |holder: &&Holder| holder.name == link.name && holder.doing == Some(link.cause);

@@ -19,6 +19,26 @@ pub struct DatabaseSession {
     pub stopped: bool,
     /// Who is at the other end of its connection.
     pub client: Option<SessionClient>,
+    /// Of one that waits for a lock: the command of its statement (`ALTER TABLE`), and the tables that the statement names. Nothing else of
+    /// it is kept. Hostile text.
+    pub command: String,
+    /// See there.
+    pub tables: Vec<String>,
+}
+
+/// A thread of a database server that has a thread for each session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThreadSession {
+    /// Its process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// Which of the server's stages it waits in, by the server's own words; `None` where it waits for its client, or that is not known.
+    /// Hostile text.
+    pub stage: Option<String>,
+    /// Who is at the other end of the connection on which it waits for the next statement.
+    pub client: Option<SessionClient>,
 }
 
 /// What a process of a database server does, by its title.

@@ -32,12 +32,77 @@ const LOCKED: &[(&[&str], &str)] = &[
         &["Global_read_lock::lock_global_read_lock"],
         "the global read lock",
     ),
-    (
-        &["MDL_wait::timed_wait", "MDL_context::acquire_lock"],
-        "a table's definition (a metadata lock)",
-    ),
+    (&["MDL_wait::timed_wait", "MDL_context::acquire_lock"], METADATA),
     (&["thr_lock", "thr_multi_lock", "mysql_lock_tables"], "a table"),
 ];
+
+/// What is known of a metadata lock by the stack alone: the function that waits is the same for all of them.
+pub const METADATA: &str = "a metadata lock (of a table, or of the whole server)";
+
+/// Where MariaDB and MySQL have what a session is said to wait for, by the kind of metadata lock: a table that the server exports.
+pub const STAGES: &str = "_ZN7MDL_key30m_namespace_to_wait_state_nameE";
+
+/// What a session waits for, by the server's own words for the stage of its statement, in ours.
+const BY_STAGE: &[(&str, &str)] = &[
+    (
+        "Waiting for backup lock",
+        "the lock of the whole server for backups (FLUSH TABLES WITH READ LOCK or BACKUP STAGE)",
+    ),
+    (
+        "Waiting for global read lock",
+        "the global read lock (FLUSH TABLES WITH READ LOCK)",
+    ),
+    (
+        "Waiting for commit lock",
+        "the lock of the whole server for commits",
+    ),
+    (
+        "Waiting for schema metadata lock",
+        "a database's definition (a metadata lock)",
+    ),
+    (
+        "Waiting for table metadata lock",
+        "a table's definition (a metadata lock)",
+    ),
+    (
+        "Waiting for stored function metadata lock",
+        "a stored function's definition (a metadata lock)",
+    ),
+    (
+        "Waiting for stored procedure metadata lock",
+        "a stored procedure's definition (a metadata lock)",
+    ),
+    (
+        "Waiting for trigger metadata lock",
+        "a trigger's definition (a metadata lock)",
+    ),
+    (
+        "Waiting for event metadata lock",
+        "an event's definition (a metadata lock)",
+    ),
+    ("User lock", "a user lock (GET_LOCK)"),
+];
+
+/// The same lock, by a stage that the server names; `None` of others.
+pub fn by_stage(stage: &str) -> Option<&'static str> {
+    BY_STAGE
+        .iter()
+        .find(|(name, _)| *name == stage)
+        .map(|(_, what)| *what)
+}
+
+/// The stage of that text; `None` of others.
+pub fn stage(text: &str) -> Option<&'static str> {
+    BY_STAGE
+        .iter()
+        .find(|(name, _)| *name == text)
+        .map(|(name, _)| *name)
+}
+
+/// Whether that is a file or a process of such a server.
+pub fn is_server(name: &str) -> bool {
+    SERVERS.contains(&name)
+}
 
 /// The function of `SLEEP()`.
 const SLEEP: &str = "Item_func_sleep::val_int";
@@ -143,9 +208,6 @@ mod tests {
             ("MDL_context::acquire_lock(MDL_request*, double)", "mariadbd"),
             WORKS,
         ];
-        assert_eq!(
-            lock(&stack(&waits)),
-            Some("a table's definition (a metadata lock)")
-        );
+        assert_eq!(lock(&stack(&waits)), Some(super::METADATA));
     }
 }

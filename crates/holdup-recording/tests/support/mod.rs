@@ -4,7 +4,8 @@
 mod pools;
 
 use holdup_evidence::facts::{
-    CpuTime, DatabaseSession, Mount, Program, SessionClient, SessionState, SetAside,
+    Acceptor, ConnectedClients, CpuTime, DatabaseSession, Listener, Mount, NameServer, Program, QueuedBytes,
+    SessionClient, SessionState, SetAside, ThreadSession,
 };
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
@@ -28,6 +29,7 @@ use holdup_model::report::{Backend, Elsewhere, SubjectKind};
 use holdup_model::timeline::{EndedBy, Piece, Rest, Task, Timeline, Window};
 use holdup_recording::{Head, Segment, Zone};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 /// Text that programs give themselves.
 const TEXTS: &[&str] = &[
@@ -414,6 +416,40 @@ impl Dice {
                     process: dice.text(),
                     ..SessionClient::default()
                 }),
+                command: dice.text(),
+                tables: dice.list(2, Dice::text),
+            }),
+            thread_sessions: self.list(1, |dice| ThreadSession {
+                pid: dice.below(1 << 22) as u32,
+                tid: dice.below(1 << 22) as u32,
+                stage: dice.some(Dice::text),
+                client: dice.some(|dice| SessionClient {
+                    process: dice.text(),
+                    ..SessionClient::default()
+                }),
+            }),
+            listeners: self.list(1, |dice| Listener {
+                waiting: dice.below(9) as u32,
+                processes: dice.list(1, |dice| Acceptor {
+                    pid: dice.below(1 << 22) as u32,
+                    process: dice.text(),
+                    stopped: dice.yes(),
+                    polled: dice.some(Dice::yes),
+                }),
+                clients: dice.list(1, |dice| ConnectedClients {
+                    process: dice.text(),
+                    pids: vec![7],
+                    processes: 1,
+                    connections: dice.below(9) as u32,
+                }),
+                ..Listener::default()
+            }),
+            name_servers: self.list(1, |dice| NameServer {
+                process: dice.text(),
+                pid: dice.some(|dice| dice.below(1 << 22) as u32),
+                unread: dice.some(|dice| QueuedBytes(dice.number())),
+                asks: Some(SocketAddr::from(([127, 0, 0, 1], 53))),
+                ..NameServer::default()
             }),
             cgroups_at_limit: self.list(1, |dice| SeenCgroup {
                 cgroup: dice.text(),

@@ -121,7 +121,7 @@ fn open(requests: &Requests) -> Option<String> {
 fn resting(requests: &Requests) -> Option<String> {
     (requests.resting > 0).then(|| {
         format!(
-            "{} sent more data, and no thread worked on it: not a request, or a dropped one",
+            "{} sent more data, and no thread worked on it when observation ended: part of a request, or a request that waits inside the server",
             counted(requests.resting, "client", "clients")
         )
     })

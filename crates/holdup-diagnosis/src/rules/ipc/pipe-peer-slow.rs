@@ -4,7 +4,7 @@ use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
-use holdup_model::attributed::{AttributedWait, Source};
+use holdup_model::attributed::{AttributedWait, Holder};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
@@ -31,12 +31,19 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     Verdict::Fires(
         groups
             .iter()
-            .map(|group| finding(group, run.attributed.source))
+            .map(|group| finding(run, group))
             .collect(),
     )
 }
 
-fn finding(group: &Waits<'_>, source: Source) -> Finding {
+/// Of processes that run already: whether who would write is a server that waits for work itself. It has no word for its reader.
+fn has_no_word(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let idle = |holder: &Holder| holder.doing == Some(Cause::Idle);
+    run.attributed.of_threads && !writes(group.main()) && group.holders().first().is_some_and(idle)
+}
+
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+    let source = run.attributed.source;
     let main = group.main();
     let who = say::who(&main.asker.name);
     let holders = group.holders();
@@ -66,7 +73,7 @@ fn finding(group: &Waits<'_>, source: Source) -> Finding {
         (false, None) => format!("{who} is reading from a pipe that no process writes to"),
     };
     // A peer of the run has its own time judged by other rules; anyone else is where the search must go on.
-    let severity = if group.handed_on() || unseen || unmet {
+    let severity = if group.handed_on() || unseen || unmet || has_no_word(run, group) {
         Severity::Note
     } else {
         Severity::Warning

@@ -2,11 +2,14 @@
 
 use crate::rules::{
     Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions,
-    live_sessions, percent, say,
+    live_sessions, percent, say, thread_sessions,
 };
+use holdup_evidence::facts::DatabaseSession;
 use holdup_evidence::{Cause, Observed};
+use holdup_knowledge::user_code::{self, mysql};
 use holdup_model::attributed::{Common, DatabaseServer};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sessions whose ids are spelt out in the command to copy; the others are in the server's own view.
 const MAX_SESSIONS: usize = 8;
@@ -47,8 +50,9 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let mut sessions: Vec<u32> = waits.iter().map(|wait| wait.asker.name.pid).collect();
     sessions.sort_unstable();
     sessions.dedup();
-    let what = &main.resource.name;
+    let what = thing(run, waits);
     let in_the_way = live_sessions::in_the_way(run, &sessions);
+    let clients = thread_sessions::of(run, main.asker.name.pid);
     let (held, held_by_others) =
         match main.resource.common() == Some(Common::LockedRow) || in_the_way.is_some() {
             true => ("", ""),
@@ -57,20 +61,34 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
                 ", which other sessions of the database have locked",
             ),
         };
-    let title = match sessions.as_slice() {
-        [_] => format!("{} waits for {what}{held}", say::who_with_pid(&main.asker.name)),
+    // Where a thread is a session, they are counted by threads.
+    let threads: BTreeSet<(u32, u32)> =
+        waits.iter().map(|wait| (wait.asker.name.pid, wait.asker.name.tid)).collect();
+    let of_threads = main.resource.detail.database_lock == Some(DatabaseServer::Mysql);
+    let count = if of_threads { threads.len() } else { sessions.len() };
+    let title = match count {
+        1 => format!("{} waits for {what}{held}", say::who_with_pid(&main.asker.name)),
         _ => format!(
-            "{} sessions of {} wait for {what}{held_by_others}",
-            sessions.len(),
+            "{count} sessions of {} wait for {what}{held_by_others}",
             say::who(&main.asker.name)
         ),
     };
-    let title = title + &in_the_way.as_ref().map_or_else(String::new, |them| them.clause());
+    let clause = match (&in_the_way, &clients) {
+        (Some(them), _) => them.clause(),
+        (None, Some(clients)) => clients.clause(),
+        (None, None) => String::new(),
+    };
+    let title = title + &clause;
     let mut finding = RULE
         .finding(Severity::Warning, title, waits)
+        .and_if(clients.as_ref().map(|them| them.evidence()))
+        .and_if(statements(run, &sessions))
         .and_if(in_the_way.as_ref().map(|them| them.evidence()))
         .confidence(Confidence::Strong);
     for remedy in in_the_way.iter().flat_map(|them| them.remedies()) {
+        finding = finding.remedy(remedy);
+    }
+    if let Some(remedy) = clients.as_ref().and_then(|them| them.remedy()) {
         finding = finding.remedy(remedy);
     }
     let finding = match main.resource.detail.database_lock {
@@ -80,6 +98,53 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     finding.remedy(Remedy::pointless(
         "a faster disk or more CPUs: the session waits for a commit of another session",
     ))
+}
+
+/// What they wait for: of MariaDB the kind of lock that the server itself names for most of these threads, of PostgreSQL the table.
+fn thing(run: &Run<'_>, waits: &Waits<'_>) -> String {
+    let main = waits.main();
+    let name = &main.resource.name;
+    if main.resource.detail.database_lock == Some(DatabaseServer::Mysql) {
+        let kind = thread_sessions::kind(run, main.asker.name.pid).filter(|_| name == mysql::METADATA);
+        return kind.map_or_else(|| name.clone(), str::to_owned);
+    }
+    match table(run, waits) {
+        Some(table) if name == user_code::POSTGRES_TABLE => format!("table {table}"),
+        _ => name.clone(),
+    }
+}
+
+/// The table that all their statements name, where it is one.
+fn table<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a str> {
+    let waiting = |session: &&DatabaseSession| waits.iter().any(|wait| wait.asker.name.pid == session.pid);
+    let mut known = run.facts.database_sessions.iter().filter(waiting).filter(|one| !one.tables.is_empty());
+    let mut common: Vec<&str> = known.next()?.tables.iter().map(String::as_str).collect();
+    for session in known {
+        common.retain(|table| session.tables.iter().any(|other| other == table));
+    }
+    match common.as_slice() {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
+/// What the waiting sessions execute, by command.
+fn statements(run: &Run<'_>, sessions: &[u32]) -> Option<Evidence> {
+    let all = run.facts.database_sessions.iter();
+    let known = all.filter(|one| sessions.contains(&one.pid) && !one.command.is_empty());
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for session in known {
+        *counts.entry(&session.command).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let told: Vec<String> = counts.iter().map(|(command, count)| format!("{count} {command}")).collect();
+    (!told.is_empty()).then(|| {
+        Evidence::new(
+            format!("their statements: {}", told.join(", ")),
+            "the server's memory",
+        )
+    })
 }
 
 fn of_postgresql(finding: Finding, sessions: &[u32]) -> Finding {

@@ -2,7 +2,8 @@
 
 use super::connection_unanswered::came_to_nothing;
 use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, listeners, say,
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connected, listeners,
+    live_sessions, say,
 };
 use holdup_evidence::facts::Listener;
 use holdup_evidence::{Cause, Ns};
@@ -66,12 +67,54 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
 }
 
+/// Whether all processes that have the listener poll sets, and it is in none of them: a server at its limit of clients does that.
+fn is_set_aside(listener: &Listener) -> bool {
+    !listener.processes.is_empty() && listener.processes.iter().all(|one| one.polled == Some(false))
+}
+
+fn title(listener: Option<&Listener>, address: &str) -> String {
+    let known = listener.and_then(|one| Some((one, connected::acceptors(&one.processes)?)));
+    let Some((listener, who)) = known else {
+        return format!("The listener at {address} on this machine accepts no clients, and its queue is full");
+    };
+    let most = connected::most(&listener.clients);
+    let most = most.map_or_else(String::new, |most| format!(": {most}"));
+    match listener.processes.iter().find(|one| one.stopped) {
+        Some(stopped) => format!(
+            "{} is stopped, and accepts no clients at {address}, whose queue is full",
+            live_sessions::process(&stopped.process, stopped.pid)
+        ),
+        None if is_set_aside(listener) => {
+            format!("{who} has stopped accepting clients at {address}, and its queue is full{most}")
+        }
+        None => format!("{who} accepts no clients at {address}, and its queue is full{most}"),
+    }
+}
+
+/// What to do at the process that is in the way.
+fn remedy(listener: &Listener) -> Option<Remedy> {
+    if let Some(stopped) = listener.processes.iter().find(|one| one.stopped) {
+        return Some(live_sessions::go_on(
+            &live_sessions::process(&stopped.process, stopped.pid),
+            stopped.pid,
+        ));
+    }
+    connected::most(&listener.clients)?;
+    let first = listener.clients.first()?;
+    is_set_aside(listener).then(|| {
+        Remedy::safe(format!(
+            "close connections in {} that it does not need, or raise the server's limit of connections",
+            connected::who(first)
+        ))
+    })
+}
+
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
     let address = address(main).map_or_else(String::new, |address| address.to_string());
-    let waiting = listener(run, main).map_or(0, |listener| listener.waiting);
-    let title =
-        format!("The listener at {address} on this machine accepts no clients, and its queue is full");
+    let listener = listener(run, main);
+    let waiting = listener.map_or(0, |listener| listener.waiting);
+    let title = title(listener, &address);
     let text = format!(
         "{} waited there to be accepted at the end of the run",
         say::several(waiting.into(), "client")
@@ -83,11 +126,19 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
             "/proc/sys/net/core/somaxconn",
         )
     });
-    RULE.finding(Severity::Warning, title, group)
+    let finding = RULE
+        .finding(Severity::Warning, title, group)
         .and(Evidence::new(text, "/proc/net/tcp"))
+        .and_if(listener.filter(|one| is_set_aside(one)).map(|_| {
+            let text = "none of its processes has the listener in a set that it polls: it has stopped accepting";
+            Evidence::new(text, "/proc/PID/fdinfo")
+        }))
+        .and_if(listener.and_then(|one| connected::evidence(&one.clients)))
         .and_if(say::clock(run, group))
         .and_if(limit)
-        .confidence(Confidence::Strong)
+        .confidence(Confidence::Strong);
+    let finding = listener.and_then(remedy).into_iter().fold(finding, Finding::remedy);
+    finding
         .remedy(
             Remedy::safe(
                 "find out why the listener does not accept: it is stopped, it waits, or all its \

@@ -1,6 +1,8 @@
 //! Clients stand in the queue of an observed listener, and it does not accept them.
 
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Waits, connected, duration, say,
+};
 use holdup_evidence::facts::Unaccepted;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, AwaitedClients, Resource, ResourceKind};
@@ -208,12 +210,41 @@ fn attends(process: &Waits<'_>) -> bool {
     (process.own() - rests).saturating_mul(NEVER_FREE) < process.own()
 }
 
+/// Pieces for each thread from which its client is known to send: one may be the end of a request that began before.
+const MIN_PIECES: u64 = 2;
+
+/// How many pieces of requests came where none was completed; `None` where clients send nothing, or whole requests.
+fn pieces(run: &Run<'_>, held: &Waits<'_>) -> Option<u64> {
+    let requests = run.attributed.requests.as_ref()?;
+    let threads: BTreeSet<u32> = held.iter().map(|wait| wait.asker.name.tid).collect();
+    let open = held.iter().filter(|wait| wait.open).count() as u64;
+    let came = held.count().saturating_sub(open);
+    (requests.count == 0 && came >= MIN_PIECES * threads.len() as u64).then_some(came)
+}
+
 /// Clients are connected that send no request, each of them keeps a thread, and others stand in the queue for that.
 fn held_by_silent(run: &Run<'_>, queue: &Unaccepted, held: &Waits<'_>, own: Ns) -> Finding {
     let main = held.main();
     let threads: BTreeSet<u32> = held.iter().map(|wait| wait.asker.name.tid).collect();
+    let pieces = pieces(run, held);
+    let clients = match (queue.clients.first(), queue.clients.get(1)) {
+        (Some(one), None) if !one.pids.is_empty() => connected::who(one),
+        _ => "clients".to_owned(),
+    };
+    let one = queue.clients.len() == 1 && queue.clients[0].processes == 1;
+    let sends = match (pieces, one) {
+        (Some(_), true) => "sends its requests slowly, and keeps",
+        (Some(_), false) => "send their requests slowly, and keep",
+        (None, true) => "sends no request, and keeps",
+        (None, false) => "that send no request keep",
+    };
+    let sends = match (pieces, clients.as_str()) {
+        (None, "clients") => "that send no request keep",
+        (None, _) if !one => "send no request, and keep",
+        _ => sends,
+    };
     let title = format!(
-        "{} accepts no clients at {}: clients that send no request keep {}, and {}",
+        "{} accepts no clients at {}: {clients} {sends} {}, and {}",
         say::who(&main.asker.name),
         queue.address,
         match threads.len() {
@@ -245,9 +276,17 @@ fn held_by_silent(run: &Run<'_>, queue: &Unaccepted, held: &Waits<'_>, own: Ns) 
     )
     .about(listener(queue), main.asker.clone())
     .and(kept)
+    .and_if(pieces.map(|pieces| {
+        let text = format!(
+            "{} of requests came there meanwhile, and no request was complete",
+            say::several(pieces, "piece")
+        );
+        Evidence::new(text, say::source(main))
+    }))
+    .and_if(connected::evidence(&queue.clients))
     .confidence(Confidence::Strong)
     .remedy(
-        Remedy::safe("see which clients are connected and send nothing, and end or mend those")
+        Remedy::safe("see which clients are connected and send nothing, or send slowly, and end or mend those")
             .with_command(format!("ss -tnpo state established sport = :{port}")),
     )
     .remedy(Remedy::safe(

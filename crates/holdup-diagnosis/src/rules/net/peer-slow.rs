@@ -5,7 +5,7 @@ use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration,
     live_sessions, root, say,
 };
-use holdup_evidence::Cause;
+use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::Common;
 use holdup_model::attributed::{AttributedWait, Holder};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -83,6 +83,25 @@ fn served_at_once(run: &Run<'_>, group: &Waits<'_>) -> bool {
     run.attributed.of_threads && at_once && group.longest().max < HARM_FLOOR
 }
 
+/// Of the time of requests, so little was in waits of a kind that no client waits for them: one part of this many at most.
+const NO_CLIENTS: Ns = 50;
+
+/// Of processes that run already: whether no client had a request open in these waits, although requests were seen. A thread that passes on
+/// what a server sends at a pace of its own, as a stream of events, waits for it all the time, and so does one that keeps idle connections.
+/// Waits from before observation may be for a request that was read then.
+fn for_no_client(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let Some(requests) = run.attributed.requests.as_ref().filter(|told| told.count > 0 && told.open == 0) else {
+        return false;
+    };
+    let here = |wait: &AttributedWait| {
+        let began_here = wait.max_started >= run.attributed.began;
+        began_here || !wait.open && wait.max < run.attributed.wall / 2
+    };
+    let in_requests = requests.causes.get(&group.main().cause).map_or(0, |tally| tally.ns);
+    let none = in_requests.saturating_mul(NO_CLIENTS) <= group.own();
+    run.attributed.of_threads && run.attributed.began > 0 && none && group.iter().all(here)
+}
+
 /// Who else is a client of a peer that does nothing but wait: a pool whose connections are all taken waits for one of those who
 /// have them.
 fn others(run: &Run<'_>, group: &Waits<'_>) -> Option<Evidence> {
@@ -157,7 +176,8 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     // What a thread of its own asks for names is never on the way itself.
     let handed_on = group.handed_on() && main.cause != Cause::NetDns;
     let judged_there = handed_on || goes_on(run, group);
-    let severity = if judged_there || served_at_once(run, group) {
+    let for_nobody = for_no_client(run, group);
+    let severity = if judged_there || served_at_once(run, group) || for_nobody {
         Severity::Note
     } else {
         Severity::Warning
@@ -170,6 +190,12 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .and_if(behind.as_ref().map(|behind| behind.evidence()))
         .and_if(say::way(group))
         .and_if(say::clock(run, group))
+        .and_if(for_nobody.then(|| {
+            Evidence::new(
+                "no request of a client was open meanwhile: what the peer sends by itself is waited for",
+                "requests on accepted connections",
+            )
+        }))
         .proved_if(!holders.is_empty());
     let ends = session.and_then(|session| session.remedy()).into_iter();
     let ends = ends.chain(behind.iter().flat_map(|behind| behind.remedies()));

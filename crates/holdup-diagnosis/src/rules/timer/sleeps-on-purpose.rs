@@ -36,13 +36,28 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     Verdict::Fires(limits.chain(sleeps).collect())
 }
 
-/// The longest sleep outside of a poll by a thread that also polls many things with epoll: an event loop, which does nothing for anybody
-/// meanwhile. One that pauses for moments between two polls keeps nobody waiting.
-fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<&'a AttributedWait> {
+/// How it is known that somebody waited while a thread slept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delayed {
+    /// Threads slept with a request to answer.
+    Requests,
+    /// The process had clients whose data nobody read, as observation began and as it ended.
+    Clients(u32),
+    /// Clients stood in the queue of its listener at both times.
+    Queued(u32),
+    /// The loop has other tasks.
+    Tasks(u64),
+}
+
+/// The longest sleep outside of a poll by a thread that also polls many things with epoll, and for whom it is known that somebody waited. A
+/// thread of a server may sleep between two rounds and poll besides: that is its work, and keeps nobody waiting. One that pauses for moments
+/// between two polls keeps nobody waiting either.
+fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<(&'a AttributedWait, Delayed)> {
     let thread = |wait: &AttributedWait| (wait.asker.name.pid, wait.asker.name.tid);
     let sleeps = |wait: &&AttributedWait| {
         let sleeps = system_calls::is_named(wait.call.as_deref(), Kind::Sleeps);
-        sleeps && wait.max >= HARM_FLOOR
+        // A row of several threads is no thread: one of them sleeps, and another one polls.
+        sleeps && wait.max >= HARM_FLOOR && wait.asker.name.tid != 0
     };
     let loops = |one: &AttributedWait| {
         let polls = |row: &AttributedWait| {
@@ -51,8 +66,52 @@ fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<&'a AttributedW
         };
         run.waits(polls).is_some_and(|polls| polls.count() >= MIN_POLLS)
     };
-    let longest = waits.iter().filter(sleeps).max_by_key(|wait| wait.max)?;
-    loops(longest).then_some(longest)
+    let longest = waits.iter().filter(sleeps).filter(|one| loops(one)).max_by_key(|wait| wait.max)?;
+    Some((longest, delayed(run, longest)?))
+}
+
+/// Who waited while that thread slept.
+fn delayed(run: &Run<'_>, sleep: &AttributedWait) -> Option<Delayed> {
+    let name = &sleep.asker.name;
+    let requests = run.attributed.requests.as_ref();
+    let slept = requests.and_then(|told| told.causes.get(&Cause::TimerSleep));
+    if slept.is_some_and(|slept| slept.max >= HARM_FLOOR) {
+        return Some(Delayed::Requests);
+    }
+    let aside = run.facts.set_aside.iter().flatten().find(|one| one.pid == name.pid);
+    if let Some(aside) = aside {
+        return Some(Delayed::Clients(aside.clients));
+    }
+    let queues = run.facts.unaccepted.iter().flatten();
+    let queue = queues.filter(|queue| queue.processes.contains(&name.pid)).max_by_key(|queue| queue.after);
+    if let Some(queue) = queue {
+        return Some(Delayed::Queued(queue.after));
+    }
+    let mut loops = run.attributed.event_loops.iter();
+    let tasks = loops.find(|one| (one.pid, one.tid) == (name.pid, name.tid));
+    let others = tasks.map_or(0, |one| one.tasks.saturating_sub(1));
+    (others > 0).then_some(Delayed::Tasks(others))
+}
+
+impl Delayed {
+    fn evidence(self) -> Evidence {
+        let (text, source) = match self {
+            Delayed::Requests => ("a thread slept with a request to answer".to_owned(), say::SCHEDULER),
+            Delayed::Clients(count) => (
+                format!("{} had sent data that it did not read", say::several(count.into(), "client")),
+                "/proc/net/tcp",
+            ),
+            Delayed::Queued(count) => (
+                format!("{} waited for it to accept them", say::several(count.into(), "client")),
+                "/proc/net/tcp",
+            ),
+            Delayed::Tasks(count) => (
+                format!("{} of the loop could not run meanwhile", say::several(count, "other task")),
+                "the program's own structures, read from its memory",
+            ),
+        };
+        Evidence::new(text, source)
+    }
 }
 
 /// Whether it was a wait for another thread that its time limit ended.
@@ -62,8 +121,8 @@ fn is_limit(wait: &AttributedWait) -> bool {
 }
 
 fn slept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
-    if let Some(longest) = in_event_loop(run, waits) {
-        return loop_sleeps(waits, longest);
+    if let Some((longest, delayed)) = in_event_loop(run, waits) {
+        return loop_sleeps(waits, longest, delayed);
     }
     let who = say::who(&waits.main().asker.name);
     let title = format!("{who} sleeps on purpose, for {}", say::cost(waits));
@@ -72,7 +131,7 @@ fn slept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     ))
 }
 
-fn loop_sleeps(waits: &Waits<'_>, longest: &AttributedWait) -> Finding {
+fn loop_sleeps(waits: &Waits<'_>, longest: &AttributedWait, delayed: Delayed) -> Finding {
     let who = say::who(&longest.asker.name);
     let title = format!(
         "{who} sleeps for up to {} in the thread of its event loop, and blocks all other work there",
@@ -84,6 +143,7 @@ fn loop_sleeps(waits: &Waits<'_>, longest: &AttributedWait) -> Finding {
             "the same thread waits with epoll for its other work",
             say::SCHEDULER,
         ))
+        .and(delayed.evidence())
         .remedy(Remedy::safe(
             "use the timer of the loop (await asyncio.sleep, setTimeout), or move blocking code to another \
              thread (asyncio.to_thread, run_in_executor, a worker)",

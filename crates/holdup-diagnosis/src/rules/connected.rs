@@ -1,0 +1,105 @@
+//! Who has the connections of a listener, in words.
+//!
+//! In: clients of a listener, by the names of their processes. Out: parts of titles, and evidence.
+
+use super::say;
+use holdup_evidence::facts::{Acceptor, ConnectedClients};
+use holdup_model::finding::Evidence;
+
+/// Names of clients that are listed.
+const MAX_LISTED: usize = 3;
+
+/// Where it is read.
+const SOURCE: &str = "/proc/net/tcp and /proc/PID/fd";
+
+/// Connections of a listener in all.
+pub(super) fn connections(clients: &[ConnectedClients]) -> u64 {
+    clients.iter().map(|one| u64::from(one.connections)).sum()
+}
+
+/// `python3 (pid 7)`, `python3 (pids 7, 8, 9 and 3 more)`, `clients that are not seen on this machine`.
+pub(super) fn who(one: &ConnectedClients) -> String {
+    let name = say::name_or(&one.process, "clients that are no process seen here");
+    let told: Vec<String> = one.pids.iter().map(u32::to_string).collect();
+    let more = (one.processes as usize).saturating_sub(told.len());
+    match (told.as_slice(), more) {
+        ([], _) => name.to_owned(),
+        ([pid], 0) => format!("{name} (pid {pid})"),
+        (_, 0) => format!("{name} (pids {})", told.join(", ")),
+        (_, more) => format!("{name} (pids {} and {more} more)", told.join(", ")),
+    }
+}
+
+/// For the end of a title: `60 of its 64 connections are of python3 (pid 7)`; `None` where nobody is known, or nobody has most of them.
+pub(super) fn most(clients: &[ConnectedClients]) -> Option<String> {
+    let all = connections(clients);
+    let first = clients.first().filter(|one| !one.pids.is_empty())?;
+    let theirs = u64::from(first.connections);
+    if theirs.saturating_mul(2) <= all {
+        return None;
+    }
+    let whose = who(first);
+    Some(match (theirs, all) {
+        (1, 1) => format!("its only connection is of {whose}"),
+        (theirs, all) if theirs == all => format!("all of its {all} connections are of {whose}"),
+        (theirs, all) => format!("{theirs} of its {all} connections are of {whose}"),
+    })
+}
+
+/// All that is known of them.
+pub(super) fn evidence(clients: &[ConnectedClients]) -> Option<Evidence> {
+    let each = |one: &ConnectedClients| format!("{} of {}", one.connections, who(one));
+    let listed: Vec<String> = clients.iter().take(MAX_LISTED).map(each).collect();
+    let more = clients.len().saturating_sub(listed.len());
+    let more = match more {
+        0 => String::new(),
+        more => format!(", and those of {more} other programs"),
+    };
+    let all = say::several(connections(clients), "accepted connection");
+    (!listed.is_empty()).then(|| Evidence::new(format!("{all} there: {}{more}", listed.join(", ")), SOURCE))
+}
+
+/// `memcached (pid 7)`, `gunicorn (pid 7 and 3 more)`; `None` where nobody is known.
+pub(super) fn acceptors(all: &[Acceptor]) -> Option<String> {
+    let first = all.first()?;
+    let name = say::name_or(&first.process, "a process");
+    Some(match all.len() {
+        1 => format!("{name} (pid {})", first.pid),
+        many => format!("{name} (pid {} and {} more)", first.pid, many - 1),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{most, who};
+    use holdup_evidence::facts::ConnectedClients;
+
+    fn clients(process: &str, pids: &[u32], processes: u32, connections: u32) -> ConnectedClients {
+        ConnectedClients {
+            process: process.to_owned(),
+            pids: pids.to_vec(),
+            processes,
+            connections,
+        }
+    }
+
+    #[test]
+    fn who_has_most_is_named_and_who_has_not_is_no() {
+        let first = clients("indexer", &[7], 1, 60);
+        let second = clients("web", &[8, 9], 2, 4);
+        assert_eq!(
+            most(&[first.clone(), second.clone()]).as_deref(),
+            Some("60 of its 64 connections are of indexer (pid 7)")
+        );
+        assert_eq!(
+            most(std::slice::from_ref(&first)).as_deref(),
+            Some("all of its 60 connections are of indexer (pid 7)")
+        );
+        assert_eq!(most(&[second.clone(), clients("api", &[3], 1, 4)]), None);
+        assert_eq!(most(&[clients("", &[], 0, 9)]), None, "nobody is known");
+        assert_eq!(
+            who(&clients("api", &[1, 2, 3], 9, 9)),
+            "api (pids 1, 2, 3 and 6 more)"
+        );
+    }
+}
