@@ -24,23 +24,33 @@ const LONGEST: usize = 160;
 
 /// Formats by the command that prints them.
 const COMMANDS: &[(&str, &str)] = &[
+    ("atop", "atop"),
     ("df", "df"),
+    ("dig", "dig"),
+    ("dstat", "dstat"),
+    ("fio", "fio"),
     ("free", "free"),
     ("iostat", "iostat"),
+    ("iperf3", "iperf"),
+    ("jstat", "jstat"),
     ("lsblk", "lsblk"),
     ("lscpu", "lscpu"),
     ("mount", "mounts"),
     ("mpstat", "mpstat"),
     ("mtr", "mtr"),
     ("nstat", "nstat"),
+    ("nvidia-smi", "nvidia-smi"),
+    ("pgbench", "pgbench"),
     ("pidstat", "pidstat"),
     ("ping", "ping"),
     ("ps", "ps"),
     ("sar", "sar"),
+    ("slabtop", "slabtop"),
     ("smartctl", "smartctl"),
     ("ss", "ss"),
     ("swapon", "swaps"),
     ("sysctl", "sysctl"),
+    ("tc", "tc-queues"),
     ("top", "top"),
     ("uname", "uname"),
     ("uptime", "uptime"),
@@ -53,6 +63,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("/proc/cmdline", "", "kernel-command-line"),
     ("/proc/cpuinfo", "", "cpuinfo"),
     ("/proc/diskstats", "", "diskstats"),
+    ("/proc/drbd", "", "drbd"),
     ("/proc/mdstat", "", "mdstat"),
     ("/proc/meminfo", "", "meminfo"),
     ("/proc/mounts", "", "mounts"),
@@ -66,7 +77,9 @@ const FILES: &[(&str, &str, &str)] = &[
     ("/proc/sys/", "", "sysctl"),
     ("/proc/version", "", "uname"),
     ("/proc/vmstat", "", "vmstat-counters"),
+    ("/proc/slabinfo", "", "slabtop"),
     ("/sys/fs/cgroup/", ".pressure", "pressure"),
+    ("/sys/fs/cgroup/", "/cpu.stat", "cpu-stat"),
     ("/proc/loadavg", "", "loadavg"),
     ("/proc/", "/stack", "proc-task"),
     ("/proc/", "/stat", "proc-task"),
@@ -77,6 +90,9 @@ const FILES: &[(&str, &str, &str)] = &[
 
 /// Programs that print files as they are, or nearly.
 const PRINTERS: &[&[u8]] = &[b"cat", b"grep", b"head", b"tail", b"more", b"less", b"egrep"];
+
+/// Programs behind a pipe that count lines.
+const COUNTERS: &[&[u8]] = &[b"| uniq -c", b"|uniq -c", b"| wc", b"|wc"];
 
 /// Words in front of a command that do not change what it prints.
 const BEFORE: &[&[u8]] = &[b"sudo", b"time", b"nice", b"timeout", b"-n", b"watch"];
@@ -106,8 +122,17 @@ fn after(line: &[u8]) -> Option<&[u8]> {
     // Directly behind host, folder or bracket.
     let ends = |three: &[u8]| matches!(three, [before, b'#' | b'$', b' '] if *before != b' ');
     let behind = head.get(at..)?;
-    let end = match behind.windows(3).position(ends) {
-        Some(end) => end + 3,
+    // A copy may have lost the blank, and brackets say where the prompt ends all the same.
+    let bracket = |two: &[u8]| matches!(two, [b']', b'#' | b'$']);
+    let crowded = || {
+        behind
+            .windows(2)
+            .position(bracket)
+            .filter(|_| head.first() == Some(&b'['))
+    };
+    let apart = behind.windows(3).position(ends).map(|end| end + 3);
+    let end = match apart.or_else(|| Some(crowded()? + 2)) {
+        Some(end) => end,
         None if matches!(behind.last(), Some(b'#' | b'$')) => behind.len(),
         None => return None,
     };
@@ -117,6 +142,13 @@ fn after(line: &[u8]) -> Option<&[u8]> {
 
 /// The format that a command line prints.
 pub(crate) fn command(line: &[u8]) -> Option<&'static Format> {
+    // What is counted is no longer what the command printed.
+    if COUNTERS
+        .iter()
+        .any(|counter| memchr::memmem::find(line, counter).is_some())
+    {
+        return None;
+    }
     let mut words = words(line).filter(|word| !BEFORE.contains(word));
     let assigns = |word: &&[u8]| memchr(b'=', word).is_some_and(|at| at > 0);
     let first = words.by_ref().find(|word| !assigns(word))?;
@@ -187,6 +219,7 @@ mod tests {
         assert_eq!(told("[me@host ~]$ systemd-analyze blame"), Some("systemd-blame"));
         assert_eq!(told("me@host:~$ systemd-analyze"), Some("systemd-time"));
         assert_eq!(told("me@host:~$ systemd-analyze verify a.service"), Some("other"));
+        assert_eq!(told("[root@host~]#systemd-analyze blame"), Some("systemd-blame"));
         assert_eq!(told("root@host:~#"), Some("other"));
         assert_eq!(told("root@host:~# ls -l"), Some("other"));
     }

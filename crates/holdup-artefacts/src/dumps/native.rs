@@ -19,6 +19,11 @@ const WAITS: &[(&str, Doing)] = &[
     ("pthread_rwlock_wrlock", Doing::Waits(Cause::LockFutex)),
     ("lll_lock_wait", Doing::Waits(Cause::LockFutex)),
     ("lll_lock_wait_private", Doing::Waits(Cause::LockFutex)),
+    // The spin locks of tcmalloc and Abseil, which sleep after some turns.
+    ("SpinLock::Lock", Doing::Waits(Cause::LockFutex)),
+    ("SpinLock::SlowLock", Doing::Waits(Cause::LockFutex)),
+    ("base::internal::SpinLockDelay", Doing::Waits(Cause::LockFutex)),
+    ("sys_futex", Doing::WaitsUnknown),
     // Conditions, semaphores and joins: nobody holds anything, and workers without work stand there too.
     ("pthread_cond_wait", Doing::WaitsUnknown),
     ("pthread_cond_timedwait", Doing::WaitsUnknown),
@@ -107,6 +112,13 @@ const FOR: &[(&str, Cause)] = &[
     ("PyEval_RestoreThread", Cause::RuntimeInterpreter),
 ];
 
+/// Functions of interpreters in which a thread waits for another one's end.
+const JOINS: &[&str] = &[
+    "thread_join_sleep",
+    "rb_thread_join",
+    "thread_PyThread_join_thread",
+];
+
 /// Beginnings of names and files that are the C library's, the C++ library's or the thread's own start.
 const LIBRARY: &[&str] = &[
     "std::",
@@ -161,8 +173,10 @@ pub(super) fn of(frames: &[&str]) -> Doing {
             .find(|(caller, _)| *caller == name)
             .map(|(_, cause)| *cause)
     });
+    let joins = || frames.iter().any(|frame| JOINS.contains(&plain(frame)));
     match told {
         Some(cause) if waits => Doing::Waits(cause),
+        None if doing == Doing::WaitsUnknown && joins() => Doing::WaitsForTask,
         _ => doing,
     }
 }

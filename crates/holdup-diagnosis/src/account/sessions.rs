@@ -52,6 +52,18 @@ fn add_waiting(observed: &Observed, sessions: &[(&Happening, &SeenSession)], all
             does.unwrap_or_default()
         )
     });
+    let held = held.or_else(|| {
+        // Who holds it is not told. Who keeps a transaction open for longer than that may.
+        let open = sessions
+            .iter()
+            .filter(|(_, session)| session.doing == SessionDoing::IdleInTransaction);
+        let (_, oldest) = open.max_by_key(|(_, session)| session.doing_ns)?;
+        Some(format!(
+            "; session {} {}, and may hold it",
+            oldest.id,
+            does(oldest)
+        ))
+    });
     let lock = if longest.lock.is_empty() {
         "a lock"
     } else {
@@ -174,6 +186,19 @@ mod tests {
         assert_eq!(
             texts,
             ["session 28 of PostgreSQL works on a statement for 12.00 s: `select * from products`"]
+        );
+    }
+
+    #[test]
+    fn a_transaction_that_stays_open_may_hold_what_is_waited_for() {
+        let observed = observed(vec![
+            session("9", SessionDoing::Waits, 30, "update a"),
+            session("4", SessionDoing::IdleInTransaction, 60, "update b"),
+        ]);
+        assert_eq!(
+            account(&observed)[0].text,
+            "session 9 of PostgreSQL waits for a lock for 30.00 s: `update a`; session 4 is idle in a transaction for 1 min 0 s: \
+             `update b`, and may hold it"
         );
     }
 

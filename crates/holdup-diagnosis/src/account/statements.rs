@@ -75,9 +75,27 @@ fn rank_beside(observed: &Observed, one: &Statement) -> Rank {
         snapshot.kind != SnapshotKind::Kernel && snapshot.quote.source == one.quote.source
     };
     match rank(one.kind) {
+        rank if rank < Rank::Warned && is_prose(observed, one) => Rank::Warned,
         Rank::Waits | Rank::Failed if observed.snapshots.iter().any(dump) => Rank::Warned,
         rank => rank,
     }
+}
+
+/// Whether a line without a time stands in another part of a file in which something happened by a log's own words: then it is what
+/// somebody wrote about that.
+fn is_prose(observed: &Observed, one: &Statement) -> bool {
+    let name = |source: u32| {
+        observed
+            .sources
+            .get(source as usize)
+            .map(|source| source.name.as_str())
+    };
+    let of_file = |source: u32| source != one.quote.source && name(source) == name(one.quote.source);
+    one.first.is_none()
+        && observed
+            .happenings
+            .iter()
+            .any(|happening| of_file(happening.quote.source))
 }
 
 fn rank(kind: StatementKind) -> Rank {
@@ -87,6 +105,7 @@ fn rank(kind: StatementKind) -> Rank {
         StatementKind::Failed => Rank::Failed,
         StatementKind::Took => Rank::Largest,
         StatementKind::Warned => Rank::Warned,
+        StatementKind::WithinNorm => Rank::Ordinary,
     }
 }
 
@@ -94,7 +113,9 @@ fn rank(kind: StatementKind) -> Rank {
 mod tests {
     use crate::account::account;
     use holdup_evidence::Observed;
-    use holdup_evidence::observed::{Quote, Source, Statement, StatementKind, When};
+    use holdup_evidence::observed::{
+        Happening, KernelEvent, Quote, Source, Statement, StatementKind, What, When,
+    };
 
     fn statement(kind: StatementKind, ns: Option<u64>, times: u64, text: &str) -> Statement {
         Statement {
@@ -147,6 +168,38 @@ mod tests {
         );
         assert_eq!(lines[0].source, "app.log:7");
         assert_eq!(lines[1].ns, Some(4_647_000_000));
+    }
+
+    #[test]
+    fn what_somebody_wrote_about_a_log_comes_behind_it() {
+        let source = Source {
+            name: "mail.txt".to_owned(),
+            ..Source::default()
+        };
+        let happening = Happening {
+            what: What::Kernel(KernelEvent::RcuStall),
+            at: None,
+            since_boot: None,
+            quote: Quote { source: 1, line: 9 },
+            text: "rcu stall".to_owned(),
+        };
+        let written = statement(StatementKind::Stalled, None, 1, "we found a hung task bug");
+        let logged = Statement {
+            quote: Quote { source: 1, line: 10 },
+            ..statement(
+                StatementKind::Failed,
+                None,
+                1,
+                "nvme0: removing after probe failure",
+            )
+        };
+        let observed = Observed {
+            sources: vec![source.clone(), source],
+            statements: vec![written, logged],
+            happenings: vec![happening],
+            ..Observed::default()
+        };
+        assert_eq!(account(&observed)[0].text, "nvme0: removing after probe failure");
     }
 
     #[test]

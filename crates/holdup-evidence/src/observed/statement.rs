@@ -57,4 +57,6 @@ pub enum StatementKind {
     Took,
     /// A warning.
     Warned,
+    /// A figure that is within its norm, which is told with it.
+    WithinNorm,
 }

@@ -1,12 +1,15 @@
 //! The formats, one file each.
 
 mod arrays;
+mod atop;
+mod benchmarks;
 mod ceph;
 mod counters;
 mod databases;
 mod df;
 mod dmesg;
 mod dmesg_json;
+mod dstat;
 mod free;
 mod haproxy;
 mod histogram;
@@ -18,13 +21,16 @@ mod kubectl_describe;
 mod lsblk;
 mod lsblk_pairs;
 mod mounts;
+mod named;
 mod net_counters;
 mod nfsiostat;
+mod nvidia_smi;
 mod perf_sched;
 mod probes;
 mod proc_task;
 pub(crate) mod profiles;
 mod ps;
+mod slabtop;
 mod sockets;
 mod stacks;
 mod strace_log;
@@ -39,6 +45,7 @@ mod timed_log;
 mod tls_client;
 mod tls_debug;
 mod top;
+mod traffic_control;
 mod uptime;
 mod vmstat;
 
@@ -49,15 +56,23 @@ use crate::format::Format;
 
 /// Every format that is read.
 pub static ALL: &[&Format] = &[
+    &atop::FORMAT,
     &ceph::FORMAT,
     &profiles::collapsed::FORMAT,
     &counters::FORMAT,
+    &named::cpu_stat::FORMAT,
     &kernel_files::machine::CPUINFO,
+    &databases::current_op::FORMAT,
+    &named::curl::FORMAT,
     &databases::sessions::FORMAT,
     &df::FORMAT,
+    &probes::dig::FORMAT,
     &kernel_files::diskstats::FORMAT,
     &dmesg::FORMAT,
     &dmesg_json::FORMAT,
+    &arrays::drbd::FORMAT,
+    &dstat::FORMAT,
+    &benchmarks::fio::FORMAT,
     &free::FORMAT,
     &stacks::goroutines::FORMAT,
     &haproxy::LOG,
@@ -65,12 +80,14 @@ pub static ALL: &[&Format] = &[
     &histogram::FORMAT,
     &databases::innodb_status::FORMAT,
     &sysstat::IOSTAT,
+    &benchmarks::iperf::FORMAT,
     &thread_dump::javacore::FORMAT,
     &profiles::jfr::FORMAT,
     &profiles::jfr_print::FORMAT,
     &journal::FORMAT,
     &journal_json::FORMAT,
     &jvm_log::FORMAT,
+    &jvm_log::jstat::FORMAT,
     &kernel_files::machine::CMDLINE,
     &kernel_files::FORMAT,
     &uptime::LOADAVG,
@@ -87,18 +104,23 @@ pub static ALL: &[&Format] = &[
     &mounts::FORMAT,
     &sysstat::MPSTAT,
     &probes::mtr::FORMAT,
+    &databases::mysql_slow_log::FORMAT,
     &net_counters::FILES,
     &stacks::native::FORMAT,
     &sockets::netstat::FORMAT,
     &net_counters::STATISTICS,
     &nfsiostat::FORMAT,
     &net_counters::NSTAT,
+    &nvidia_smi::FORMAT,
     &jvm_log::openj9::FORMAT,
     &profiles::off_cpu::FORMAT,
     &profiles::perf_report::FORMAT,
     &perf_sched::FORMAT,
     &profiles::perf_script::FORMAT,
     &strace_log::perf_trace::FORMAT,
+    &databases::pg_activity::FORMAT,
+    &benchmarks::pgbench::FORMAT,
+    &named::php_fpm::FORMAT,
     &sysstat::PIDSTAT,
     &probes::ping::FORMAT,
     &databases::postgresql_log::FORMAT,
@@ -109,10 +131,15 @@ pub static ALL: &[&Format] = &[
     &ps::FORMAT,
     &databases::explain::FORMAT,
     &stacks::python::FORMAT,
+    &named::redis_info::FORMAT,
     &databases::redis_slowlog::FORMAT,
+    &named::replica::FORMAT,
     &sysstat::SAR,
+    &named::web_server::FORMAT,
+    &slabtop::FORMAT,
     &arrays::smartctl::FORMAT,
     &net_counters::SOCKSTAT,
+    &sockets::states::FORMAT,
     &sockets::ss::FORMAT,
     &strace_log::FORMAT,
     &strace_summary::FORMAT,
@@ -124,6 +151,7 @@ pub static ALL: &[&Format] = &[
     &systemd::dump::FORMAT,
     &systemd::plot::FORMAT,
     &systemd::time::FORMAT,
+    &traffic_control::FORMAT,
     &text::FORMAT,
     &thread_dump::FORMAT,
     &thread_dump::json::FORMAT,

@@ -1,6 +1,6 @@
 //! Blocked tasks with their stacks, as SysRq-W (and SysRq-T) lists them.
 
-use super::tasks;
+use super::tasks::{self, Stack};
 use super::text::{after, number, owned};
 use crate::gather::Out;
 use holdup_evidence::observed::{Quote, SeenThread, Snapshot, SnapshotKind, State, When};
@@ -18,46 +18,49 @@ pub(super) struct Listed {
 struct List {
     at: Option<When>,
     quote: Quote,
-    tasks: Vec<(SeenThread, Vec<String>)>,
+    tasks: Vec<(SeenThread, Stack)>,
     /// Whether the last task's stack is being read; one that is not blocked is passed over.
     open: bool,
 }
 
 impl Listed {
-    /// Takes a line that may be of a list; whether it is.
-    pub(super) fn note(&mut self, text: &[u8], at: Option<When>, out: &mut Out<'_>) -> bool {
+    /// Takes a line that may be of a list; whether it is. `reported` says whether a task's own report is being read.
+    pub(super) fn note(&mut self, text: &[u8], at: Option<When>, reported: bool, out: &mut Out<'_>) -> bool {
         let text = text.trim_ascii();
+        let new = |out: &Out<'_>| List {
+            at,
+            quote: out.here(),
+            tasks: Vec::new(),
+            open: false,
+        };
         if begins(text) {
             self.end(out);
-            self.list = Some(List {
-                at,
-                quote: out.here(),
-                tasks: Vec::new(),
-                open: false,
-            });
+            self.list = Some(new(out));
             return true;
+        }
+        let task = task(text).filter(|_| !reported);
+        // A copy may begin below the heading, or below the first line of a report.
+        if self.list.is_none() && task.as_ref().is_some_and(|(_, blocked)| *blocked) {
+            self.list = Some(new(out));
         }
         let Some(list) = &mut self.list else {
             return false;
         };
-        if let Some((task, blocked)) = task(text) {
+        if let Some((task, blocked)) = task {
             list.open = blocked && list.tasks.len() < TASKS;
             if list.open {
                 let quote = out.here();
-                list.tasks.push((SeenThread { quote, ..task }, Vec::new()));
+                list.tasks.push((SeenThread { quote, ..task }, Stack::default()));
             } else if blocked {
                 out.account().left_out += 1;
             }
             return true;
         }
-        let frame = tasks::frame(text);
-        let known = frame.is_some() || tasks::in_report(text);
-        if let (Some(frame), true, Some((_, stack))) = (frame, list.open, list.tasks.last_mut())
-            && stack.len() < tasks::FRAMES
-        {
-            stack.push(frame);
-        }
-        known
+        let is_frame = match list.tasks.last_mut().filter(|_| list.open) {
+            Some((_, stack)) => stack.take(text),
+            None => tasks::frame(text).is_some(),
+        };
+        is_frame || tasks::in_report(text)
     }
 
     /// Takes the rest of a task's first line, where a mail program has wrapped it; whether it is that.
@@ -82,6 +85,7 @@ impl Listed {
         };
         let mut threads = Vec::with_capacity(list.tasks.len());
         for (mut task, stack) in list.tasks {
+            let stack = stack.done();
             if !stack.is_empty() {
                 // What all that sleep have in common says nothing.
                 let own = stack

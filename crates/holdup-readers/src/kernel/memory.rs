@@ -1,7 +1,9 @@
 //! Processes that the kernel ends for their memory. What memory and swap there was stands in the lines before.
 
 use super::text::{after, number, owned, until};
-use holdup_evidence::observed::KernelEvent;
+use crate::gather::Out;
+use crate::statements;
+use holdup_evidence::observed::{KernelEvent, Quote, StatementKind};
 use memchr::{memmem, memrchr};
 
 /// What the lines since a shortage began tell.
@@ -9,6 +11,8 @@ use memchr::{memmem, memrchr};
 pub(super) struct Memory {
     /// Whether one is being reported.
     reporting: bool,
+    /// Who asked for memory that there was none of, as long as nobody was ended for it.
+    asked: Option<(String, Quote)>,
     cgroup: Option<String>,
     free_swap_kib: Option<u64>,
     total_swap_kib: Option<u64>,
@@ -16,10 +20,11 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Takes a line that may be of such a report; whether it is.
-    pub(super) fn note(&mut self, text: &[u8]) -> bool {
-        if memmem::find(text, b" invoked oom-killer: ").is_some() {
+    pub(super) fn note(&mut self, text: &[u8], here: impl Fn() -> Quote) -> bool {
+        if let Some(who) = until(text, b" invoked oom-killer: ") {
             *self = Memory {
                 reporting: true,
+                asked: Some((owned(who), here())),
                 ..Memory::default()
             };
             return true;
@@ -48,6 +53,17 @@ impl Memory {
             return true;
         }
         false
+    }
+
+    /// The log ends before it says who was ended: it was cut, or nobody could be.
+    pub(super) fn end(&mut self, out: &mut Out<'_>) {
+        let Some((who, quote)) = self.asked.take() else {
+            return;
+        };
+        let text = format!(
+            "{who} asked for memory when there was none left (invoked oom-killer); who was ended for it is not in this text"
+        );
+        out.statement(statements::one(StatementKind::Exhausted, None, quote, text));
     }
 
     /// `Memory cgroup out of memory: Killed process 12 (java) total-vm:1kB, anon-rss:1kB, ...`, with a comma and a user

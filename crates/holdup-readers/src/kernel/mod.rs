@@ -25,6 +25,7 @@ use lockups::Lockup;
 use memory::Memory;
 use pauses::Pauses;
 use std::mem::Discriminant;
+use tasks::Stack;
 
 /// Happenings of one kind that are kept of one log: a device that fails says so thousands of times, and must not push
 /// the others out.
@@ -45,7 +46,7 @@ pub(crate) struct Message<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Kernel {
     /// A hung task whose stack and owner are still to come.
-    hung: Option<(Happening, u32)>,
+    hung: Option<(Happening, u32, Stack)>,
     /// A lockup or stall whose task and functions are still to come.
     lockup: Option<(Happening, Lockup)>,
     /// A report of lockdep that is being read.
@@ -78,10 +79,15 @@ impl Kernel {
         if self.of_lockup(message.text, out) {
             return Understood::Evidence;
         }
-        if self.listed.note(message.text, message.stamp.at, out) {
+        if tasks::is_hint(message.text) {
             return Understood::Evidence;
         }
-        if self.memory.note(message.text) {
+        // The task of a report that has its first line is known from there.
+        let reported = self.hung.is_some();
+        if self.listed.note(message.text, message.stamp.at, reported, out) {
+            return Understood::Evidence;
+        }
+        if self.memory.note(message.text, || out.here()) {
             return Understood::Evidence;
         }
         Understood::Ignorable
@@ -112,6 +118,7 @@ impl Kernel {
     /// The log has ended.
     pub(crate) fn end(&mut self, out: &mut Out<'_>) {
         self.listed.end(out);
+        self.memory.end(out);
         self.close(out);
     }
 
@@ -120,7 +127,10 @@ impl Kernel {
         if let Some(order) = self.order.take() {
             order.end(out);
         }
-        if let Some((happening, _)) = self.hung.take() {
+        if let Some((mut happening, _, told)) = self.hung.take() {
+            if let What::Kernel(KernelEvent::HungTask { stack, .. }) = &mut happening.what {
+                *stack = told.done();
+            }
             out.happening(happening);
         }
         if let Some((mut happening, lockup)) = self.lockup.take() {
@@ -175,7 +185,7 @@ impl Kernel {
             text: quoted(message.line),
         };
         if hung {
-            self.hung = Some((happening, 0));
+            self.hung = Some((happening, 0, Stack::default()));
         } else if lockup {
             self.lockup = Some((happening, Lockup::default()));
         } else {
@@ -235,11 +245,11 @@ impl Kernel {
 
     /// Takes a line of the report of a hung task: its stack, who owns what it waits for.
     fn of_hung_task(&mut self, text: &[u8], out: &mut Out<'_>) -> bool {
-        let Some((happening, lines)) = &mut self.hung else {
+        let Some((happening, lines, stack)) = &mut self.hung else {
             return false;
         };
         *lines += 1;
-        let What::Kernel(KernelEvent::HungTask { owner, stack, .. }) = &mut happening.what else {
+        let What::Kernel(KernelEvent::HungTask { owner, .. }) = &mut happening.what else {
             return false;
         };
         if let Some(likely) = tasks::owner(text) {
@@ -251,15 +261,7 @@ impl Kernel {
             self.close(out);
             return false;
         }
-        match tasks::frame(text) {
-            Some(frame) => {
-                if stack.len() < tasks::FRAMES {
-                    stack.push(frame);
-                }
-                true
-            }
-            None => tasks::in_report(text),
-        }
+        stack.take(text) || tasks::in_report(text)
     }
 }
 

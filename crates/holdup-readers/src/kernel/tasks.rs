@@ -80,6 +80,48 @@ pub(super) fn frame(text: &[u8]) -> Option<String> {
     function(until(text, b"+0x")?)
 }
 
+/// The stack of a task as it is told, frame by frame.
+#[derive(Debug, Default)]
+pub(super) struct Stack {
+    frames: Vec<String>,
+    /// Those with a question mark: what the unwinder found and could not prove. Some kernels prove none.
+    doubtful: Vec<String>,
+}
+
+impl Stack {
+    /// Takes a line; whether it is a frame that counts.
+    pub(super) fn take(&mut self, text: &[u8]) -> bool {
+        let (frames, found, counts) = match frame(text) {
+            Some(found) => (&mut self.frames, Some(found), true),
+            None => (&mut self.doubtful, leftover(text), false),
+        };
+        if let Some(found) = found.filter(|_| frames.len() < FRAMES) {
+            frames.push(found);
+        }
+        counts
+    }
+
+    /// The frames that are proven, or else those that are not.
+    pub(super) fn done(self) -> Vec<String> {
+        match self.frames.is_empty() {
+            true => self.doubtful,
+            false => self.frames,
+        }
+    }
+}
+
+/// `[<address>] ? schedule+0x32/0x80`.
+fn leftover(text: &[u8]) -> Option<String> {
+    let at = memmem::find(text, b"? ")?;
+    function(until(text.get(at + 2..)?, b"+0x")?)
+}
+
+/// The kernel's hint below the first line of a hung task's report. A copy may begin with it.
+pub(super) fn is_hint(text: &[u8]) -> bool {
+    text.trim_ascii()
+        .starts_with(b"\"echo 0 > /proc/sys/kernel/hung_task_timeout_secs\"")
+}
+
 /// A function's name, if it can be one.
 fn function(name: &[u8]) -> Option<String> {
     let is_name = !name.is_empty()

@@ -557,3 +557,28 @@ fn a_hard_lockup_and_lines_with_a_caller_and_no_time() {
         stall.text
     );
 }
+
+#[test]
+fn a_report_without_its_first_line_is_a_blocked_task_and_unproven_frames_are_better_than_none() {
+    let text = "[ 2417.809351] \"echo 0 > /proc/sys/kernel/hung_task_timeout_secs\" disables this message.\n\
+        [ 2417.809351] kworker/0:0     D    0  2904      2 0x00000000\n[ 2417.809351] Workqueue: kcopyd do_work [dm_mod]\n[ 2417.809351] Call Trace:\n\
+        [ 2417.809351]  [<ffffffff8780fe79>] ? __schedule+0x239/0x6f0\n[ 2417.809351]  [<ffffffff87810362>] ? schedule+0x32/0x80\n\
+        [ 2417.809351]  [<ffffffff8750fcb0>] ? bt_get.isra.6+0x160/0x220\n";
+    let reading = read_text("log", text.as_bytes());
+    let [snapshot] = reading.observed.snapshots.as_slice() else {
+        panic!("{reading:?}")
+    };
+    let task = &snapshot.threads[0];
+    assert_eq!((task.name.as_str(), task.tid), ("kworker/0:0", Some(2904)));
+    let frames: Vec<&str> = reading
+        .observed
+        .stacks
+        .frames(task.kernel_stack.unwrap())
+        .collect();
+    assert_eq!(frames, ["bt_get.isra.6"]);
+    assert!(
+        reading.observed.statements.is_empty(),
+        "{:?}",
+        reading.observed.statements
+    );
+}

@@ -28,7 +28,7 @@ use tables::Tables;
 const ROOM: usize = 200;
 
 /// Kinds of statements.
-const KINDS: usize = StatementKind::Warned as usize + 1;
+const KINDS: usize = StatementKind::WithinNorm as usize + 1;
 
 /// Bytes of a line that are scanned: messages stand at the beginning of a line, and what comes behind is data.
 const SCANNED: usize = 4 << 10;
@@ -75,6 +75,8 @@ pub(crate) struct Statements {
     counts: [usize; KINDS],
     /// The statement whose message the next lines complete.
     incomplete: Option<Incomplete>,
+    /// The statement of the last line, where that may be the heading of a table.
+    of_heading: Option<usize>,
     /// The last line, if it ends with a colon.
     heading: String,
     /// The last command that stands in the text: what took so long.
@@ -112,15 +114,41 @@ impl Statements {
     /// Takes a line; whether it states anything.
     pub(crate) fn line(&mut self, line: &[u8], out: &Out<'_>) -> bool {
         let of_table = self.tables.line(line, out.here().line);
+        match self.tables.rows().filter(|_| of_table) {
+            // Names of columns state nothing, once a row below shows that they are that.
+            Some(1) => self.take_back(),
+            Some(_) => {}
+            None => self.of_heading = None,
+        }
+        let before = self.all.len();
         let mut plain = std::mem::take(&mut self.plain);
         let text = plain.of(line.get(..SCANNED).unwrap_or(line));
         let states = self.take(text, of_table && self.tables.tells_lengths(), out);
         self.plain = plain;
+        if self.tables.heads_apart() && self.all.len() > before {
+            self.of_heading = Some(before);
+        }
         // Of a table with a column of lengths the longest row is stated already.
         if self.columns.said().is_some() {
             self.tables.forget();
         }
         states || of_table
+    }
+
+    /// Forgets what the heading of a table was taken to state.
+    fn take_back(&mut self) {
+        let Some(place) = self.of_heading.take().filter(|place| place + 1 == self.all.len()) else {
+            return;
+        };
+        // A deadlock's heading is no name of a column, whatever stands below it.
+        let Some(statement) = self.all.pop_if(|one| one.kind >= StatementKind::Stalled) else {
+            return;
+        };
+        if let Some(count) = self.counts.get_mut(statement.kind as usize) {
+            *count = count.saturating_sub(1);
+        }
+        self.places.retain(|_, known| *known != place);
+        self.incomplete = self.incomplete.filter(|one| one.place != place);
     }
 
     fn take(&mut self, line: &[u8], told_by_table: bool, out: &Out<'_>) -> bool {
@@ -134,7 +162,7 @@ impl Statements {
         if command {
             self.command = shape::sentence(line.get(..COMMAND).unwrap_or(line), 0);
         }
-        if command || shape::is_frame(line) || self.columns.is_heading() {
+        if command || shape::is_frame(line) || is_report(line) || self.columns.is_heading() {
             self.complete(incomplete, line, 0);
             return false;
         }
@@ -277,6 +305,11 @@ impl Statements {
             out.statement(statement);
         }
     }
+}
+
+/// `=WARNING REPORT==== 6-May-2019::03:56:36 ===`: what Erlang prints above each message.
+fn is_report(line: &[u8]) -> bool {
+    line.first() == Some(&b'=') && memchr::memmem::find(line, b" REPORT====").is_some()
 }
 
 /// Which lines below a statement belong to it.

@@ -72,6 +72,13 @@ const IDENTIFIERS: [&str; 20] = [
     "created", "started", "updated", "uptime", "since", "ports",
 ];
 
+/// Parts of names of columns of what waits or is lost, and of those that count since the start.
+const QUEUES: [&str; 14] = [
+    "pending", "waiting", "waiters", "queue", "backlog", "lag", "blocked", "dropped", "unack", "behind",
+    "retrans", "failed", "errors", "delayed",
+];
+const SINCE_START: [&str; 3] = ["all time", "total", "ever"];
+
 /// Shares of which much is good.
 const GOOD: [&str; 8] = ["idle", "free", "avail", "hit", "ratio", "ready", "success", "id"];
 
@@ -110,6 +117,8 @@ struct Table {
     words: Vec<Column>,
     /// Whether signs stand between the cells.
     ruled: bool,
+    /// Whether the names of the heading stand apart.
+    apart: bool,
     rows: u64,
     /// Lines in a row that are none.
     strangers: u32,
@@ -175,6 +184,18 @@ impl Tables {
         self.table.as_ref().is_some_and(|table| table.length.is_some())
     }
 
+    /// Whether the last line was a heading whose names stand apart: single words may be any title.
+    pub(super) fn heads_apart(&self) -> bool {
+        self.table
+            .as_ref()
+            .is_some_and(|table| table.rows == 0 && table.apart)
+    }
+
+    /// How many rows of the table that is being read there were; `None` where none is.
+    pub(super) fn rows(&self) -> Option<u64> {
+        self.table.as_ref().map(|table| table.rows)
+    }
+
     /// The table that is being read is another reader's.
     pub(super) fn forget(&mut self) {
         self.table = None;
@@ -192,6 +213,7 @@ impl Table {
     fn begin(line: &[u8]) -> Option<Table> {
         let text = plain(line);
         let (mut found, ruled) = cells(&text);
+        let apart = ruled || found.len() >= 3;
         if found.len() < 3 && !ruled {
             // Single blanks: only where each word looks like a name of a column.
             found = words(&text);
@@ -228,6 +250,7 @@ impl Table {
                 words(&text).into_iter().take(COLUMNS).map(column).collect()
             },
             ruled,
+            apart,
             rows: 0,
             strangers: 0,
             share: None,
@@ -422,6 +445,23 @@ impl Table {
             });
             return facts;
         }
+        let queue = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| column.is_queue());
+        let queue = queue.filter_map(|(at, column)| Some((at, column.largest.as_ref()?)));
+        let longest = queue.max_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other));
+        if let Some((at, (_, row))) = longest.filter(|(_, (most, _))| *most > 0.0) {
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: None,
+                ns: None,
+                line: row.line,
+                text: of(row, at),
+            });
+            return facts;
+        }
         // Sizes and rates before counts; of those the column that one row has most of. Three of three are less than nearly all
         // of thousands.
         let part = |column: &Column| {
@@ -503,6 +543,14 @@ impl Column {
         of_name.ends_with("_id")
             || of_name.ends_with("_begin")
             || IDENTIFIERS.iter().any(|name| of_name == *name)
+    }
+
+    /// Whether it counts what waits or is lost now.
+    fn is_queue(&self) -> bool {
+        let name = self.name.to_ascii_lowercase();
+        let mut words = name.split(|char: char| !char.is_alphanumeric());
+        words.any(|word| QUEUES.iter().any(|queue| word.starts_with(queue)))
+            && !SINCE_START.iter().any(|start| name.contains(start))
     }
 
     /// Whether much of it is a load.

@@ -1,5 +1,6 @@
 //! Processes are over, and their parent does not take note of it.
 
+use crate::rules::list::cpu_waits_for_disk;
 use crate::rules::{
     Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say,
 };
@@ -45,7 +46,14 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let counted = counted.max_by(|a, b| a.most().total_cmp(&b.most()));
     match (worst, counted) {
         (Some(worst), _) if zombies(worst).count() >= MIN_ZOMBIES => fires(listed(observed, &lists, worst)),
-        (_, Some(counted)) if counted.most() >= MIN_ZOMBIES as f64 => fires(by_number(&counted)),
+        (_, Some(counted)) if counted.most() >= MIN_ZOMBIES as f64 => match parents_wait(observed) {
+            Some(iowait) => Verdict::CannotTell(format!(
+                "whose {:.0} zombies there are: the CPUs wait for disks {iowait:.0} % of the time, and parents that do cannot \
+                 see to their children",
+                counted.most()
+            )),
+            None => fires(by_number(&counted)),
+        },
         (Some(worst), _) => Verdict::Clear(format!(
             "at most {} zombie processes in {}",
             zombies(worst).count(),
@@ -56,6 +64,12 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             Verdict::CannotTell("which processes are zombies (Z): `ps -eo pid,ppid,stat,comm`".to_owned())
         }
     }
+}
+
+/// The share of time for which the CPUs wait for disks, where it is so large that parents may be among what waits.
+fn parents_wait(observed: &Observed) -> Option<f64> {
+    let shares = figures::of(observed, Metric::CpuIowaitPercent).map(|iowait| iowait.most());
+    shares.max_by(f64::total_cmp).filter(|most| *most >= cpu_waits_for_disk::WAITS)
 }
 
 fn zombies(snapshot: &Snapshot) -> impl Iterator<Item = &SeenThread> {

@@ -11,7 +11,13 @@ const DAY: f64 = 86_400.0;
 
 /// Columns with an instant, of which the youngest of all rows is when the list was made: the session that asked for it began
 /// its own statement then.
-const INSTANTS: [&str; 4] = ["state_change", "query_start", "xact_start", "backend_start"];
+const INSTANTS: [&str; 5] = [
+    "now",
+    "state_change",
+    "query_start",
+    "xact_start",
+    "backend_start",
+];
 
 /// Words in the name of a column that has a length of time, those that say most first.
 const LENGTHS: [&str; 8] = [
@@ -32,11 +38,14 @@ pub(super) fn session(row: &Row, made: Option<i64>) -> Option<SeenSession> {
     whole(id)?;
     let doing = doing(row)?;
     // A statement began, or the session has been idle since its last one ended.
-    let began = match doing {
-        SessionDoing::IdleInTransaction | SessionDoing::Idle => "state_change",
-        _ => "query_start",
+    let began: &[&str] = match doing {
+        // Without that the statement's own beginning: it ended later, and others have taken long since.
+        SessionDoing::IdleInTransaction => &["state_change", "query_start", "xact_start"],
+        SessionDoing::Idle => &["state_change"],
+        _ => &["query_start"],
     };
-    let since = made.zip(instant(row.cell(began)));
+    let began = began.iter().find_map(|name| instant(row.cell(name)));
+    let since = made.zip(began);
     let since = since.and_then(|(made, began)| Ns::try_from(made.checked_sub(began)?).ok());
     let client = ["application_name", "usename", "client_addr"]
         .iter()

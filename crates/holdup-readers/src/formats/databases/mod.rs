@@ -1,8 +1,11 @@
 //! What database servers say of their sessions: PostgreSQL's log, lists of sessions, and the titles of its processes.
 
 mod activity;
+pub(crate) mod current_op;
 pub(crate) mod explain;
 pub(crate) mod innodb_status;
+pub(crate) mod mysql_slow_log;
+pub(crate) mod pg_activity;
 pub(crate) mod postgresql_log;
 mod processlist;
 pub(crate) mod redis_slowlog;

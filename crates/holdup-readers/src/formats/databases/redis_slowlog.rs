@@ -39,9 +39,36 @@ fn recognise(head: &[u8]) -> Sureness {
             && of(second, 2)
             && of(third, 3)
     };
-    match lines.windows(3).any(entry) {
+    match lines.windows(3).any(entry) || lines.iter().any(|line| Field::of(line) == Some(Field::Id)) {
         true => Sureness::Certain,
         false => Sureness::No,
+    }
+}
+
+/// A line of an entry as other clients print it: a name and a value.
+#[derive(Debug, PartialEq)]
+enum Field<'a> {
+    Id,
+    /// The server counts microseconds, whatever the client's title says.
+    Time(u64),
+    Command(&'a [u8]),
+    Other,
+}
+
+impl<'a> Field<'a> {
+    /// `1) Slow log id: 2`, `   Running time(ms): 1598440`, `   Command: keys k1*`.
+    fn of(line: &'a [u8]) -> Option<Field<'a>> {
+        let line = line.trim_ascii();
+        let colon = memchr::memchr(b':', line)?;
+        let (name, value) = (line.get(..colon)?, line.get(colon + 1..)?.trim_ascii());
+        let number = || crate::numbers::whole(value);
+        Some(match name {
+            _ if name.ends_with(b"Slow log id") => number().map(|_| Field::Id)?,
+            _ if name.starts_with(b"Running time") => Field::Time(number()?),
+            b"Command" => Field::Command(value),
+            b"Start at" | b"Client IP and port" | b"Client name" => Field::Other,
+            _ => return None,
+        })
     }
 }
 
@@ -101,6 +128,10 @@ impl LineReader for Reader {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Understood::Ignorable;
         }
+        if let Some(field) = Field::of(line) {
+            self.field(field, out);
+            return Understood::Evidence;
+        }
         let Some(item) = Item::of(line) else {
             // The prompt with the command.
             return match line.ends_with(b"```") || memchr::memmem::find(line, b"> ").is_some() {
@@ -146,6 +177,20 @@ impl LineReader for Reader {
 }
 
 impl Reader {
+    fn field(&mut self, field: Field<'_>, out: &mut Out<'_>) {
+        match field {
+            Field::Id => {
+                self.close(out);
+                self.quote = Some(out.here());
+            }
+            Field::Time(us) => self.ns = us.checked_mul(NS_PER_US),
+            Field::Command(words) => crate::numbers::words(words)
+                .take(2)
+                .for_each(|word| self.word(word)),
+            Field::Other => {}
+        }
+    }
+
     fn word(&mut self, text: &[u8]) {
         let text = text.strip_prefix(b"\"").unwrap_or(text);
         let text = text.strip_suffix(b"\"").unwrap_or(text);
@@ -192,6 +237,17 @@ mod tests {
             (one.text.as_str(), one.times),
             ("KEYS took 2.40 s: KEYS user:*", 2)
         );
+    }
+
+    #[test]
+    fn entries_of_names_and_values_are_microseconds_too() {
+        let text = "127.0.0.1:6379> slowlog get\n1) Slow log id: 4\n   Start at: 1730000000\n   Running time(ms): 731000\n   Command: smembers big:set\n   Client IP and port: 10.0.0.4:4411\n   Client name:\n";
+        let reading = read_text("r", text.as_bytes());
+        assert_eq!(
+            reading.observed.statements[0].text,
+            "SMEMBERS took 731 ms: smembers big:set"
+        );
+        assert_eq!(reading.accounts[0].not_understood, 0);
     }
 
     #[test]

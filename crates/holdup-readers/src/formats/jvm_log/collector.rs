@@ -16,7 +16,9 @@ pub(super) struct Collector {
 }
 
 /// What a line says of a collection beside its name.
-const MARKS: [&str; 8] = [
+const MARKS: [&str; 10] = [
+    "CMS-remark",
+    "CMS-initial-mark",
     "promotion failed",
     "concurrent mode failure",
     "concurrent mode interrupted",
@@ -29,6 +31,15 @@ const MARKS: [&str; 8] = [
 
 /// What G1 says on a line of its own before the end of the pause.
 const EXHAUSTED: &[u8] = b"To-space exhausted";
+
+/// A step of a collection beside the application.
+const CONCURRENT: &[u8] = b"[GC concurrent-";
+
+/// Whether such a step's line has come into the line of a pause before its length was written.
+fn is_cut_into(message: &[u8]) -> bool {
+    let end = memchr::memmem::find(message, b" secs]");
+    memchr::memmem::find(message, CONCURRENT).is_some_and(|at| end.is_none_or(|end| at < end))
+}
 
 /// Bytes of a line in which they are looked for.
 const HEAD: usize = 2_000;
@@ -54,8 +65,12 @@ impl Collector {
         if message.starts_with(b"Allocation Stall (") || message.starts_with(b"Relocation Stall (") {
             return self.stall(line, out).is_some();
         }
+        // It stops nobody, and its lines come between those of a pause.
+        if message.starts_with(CONCURRENT) {
+            return true;
+        }
         if message.starts_with(b"[GC") || message.starts_with(b"[Full GC") {
-            if self.old(line, out).is_none() {
+            if is_cut_into(message) || self.old(line, out).is_none() {
                 self.begun = old_name(message).map(|name| marked(name, message));
             }
             return true;
@@ -139,9 +154,13 @@ impl Collector {
         let Some(begun) = &self.begun else {
             return false;
         };
-        // Parts of a pause are indented and have a name.
-        let of_whole = matches!(text.first(), Some(b',' | b'(' | b'0'..=b'9'));
-        let end = memchr::memmem::find(text, b" secs]").filter(|_| of_whole);
+        let text = text
+            .get(..memchr::memmem::find(text, b"[Times:").unwrap_or(text.len()))
+            .unwrap_or(text);
+        // Parts of a pause are indented and have a name; the end of the whole closes a bracket that it does not open.
+        let count = |sign: u8| memchr::memchr_iter(sign, text).count();
+        let of_whole = matches!(text.first(), Some(b',' | b'(' | b'0'..=b'9')) || count(b']') > count(b'[');
+        let end = memchr::memmem::rfind(text, b" secs]").filter(|_| of_whole);
         let Some(end) = end else { return false };
         let number = text.get(..end).unwrap_or_default();
         let begin = number
@@ -155,6 +174,7 @@ impl Collector {
         let name = marked(begun, text);
         self.begun = None;
         self.pause(&name, ns, line, out);
+        self.heap(text, out);
         true
     }
 
@@ -181,8 +201,12 @@ fn old_name(text: &[u8]) -> Option<&[u8]> {
     let end = match memchr::memmem::find(text, b"(System.gc())") {
         Some(at) if at < 24 => at + b"(System.gc())".len(),
         _ => {
-            let end = text.iter().position(|byte| matches!(byte, b')' | b'K'));
-            let end = end.unwrap_or(text.len());
+            // What stands in further brackets is a part of it.
+            let inner = text
+                .iter()
+                .skip(1)
+                .position(|byte| matches!(byte, b')' | b'K' | b'['));
+            let end = inner.map_or(text.len(), |at| at + 1);
             if text.get(end) == Some(&b')') {
                 end + 1
             } else {
@@ -190,7 +214,14 @@ fn old_name(text: &[u8]) -> Option<&[u8]> {
             }
         }
     };
-    text.get(1..end).map(<[u8]>::trim_ascii)
+    let name = text.get(1..end)?.trim_ascii();
+    // The time of such a part.
+    let stamped = name.strip_suffix(b":").and_then(|name| {
+        let at = name.iter().rposition(|byte| *byte == b' ')?;
+        crate::numbers::decimal(name.get(at + 1..)?)?;
+        name.get(..at)
+    });
+    Some(stamped.unwrap_or(name).trim_ascii())
 }
 
 /// What is left and of how much, in KiB.

@@ -7,6 +7,7 @@
 
 mod collector;
 mod decorations;
+pub(crate) mod jstat;
 pub(crate) mod openj9;
 mod safepoints;
 mod threads;

@@ -36,7 +36,7 @@ fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n');
     let first = lines
         .clone()
-        .any(|line| line.starts_with(b"cpu ") && times(line).is_some());
+        .any(|line| (line.starts_with(b"cpu ") || line.starts_with(b"cpu\t")) && times(line).is_some());
     let second = lines.any(|line| line.starts_with(b"cpu0 ") && times(line).is_some());
     if first && second {
         Sureness::Certain

@@ -1,5 +1,6 @@
 //! Probes of the network: what comes back of packets that are sent for that, and when.
 
+pub(super) mod dig;
 pub(super) mod mtr;
 pub(super) mod ping;
 

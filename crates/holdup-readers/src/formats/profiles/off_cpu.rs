@@ -42,7 +42,12 @@ fn recognise(head: &[u8]) -> Sureness {
 
 /// `-                app (8820)`.
 fn program(line: &[u8]) -> Option<&[u8]> {
-    let rest = line.trim_ascii().strip_prefix(b"- ")?.trim_ascii_start();
+    let rest = line.trim_ascii().strip_prefix(b"-")?;
+    let rest = rest
+        .first()
+        .filter(|first| first.is_ascii_whitespace())
+        .and(Some(rest))?
+        .trim_ascii_start();
     let open = memchr::memrchr(b'(', rest)?;
     let number = rest.get(open + 1..)?.strip_suffix(b")")?;
     whole(number)?;

@@ -28,10 +28,28 @@ const NAME: usize = 200;
 const WHOLE: u64 = 10_000;
 
 fn recognise(head: &[u8]) -> Sureness {
-    match text_of(head).lines().any(is_heading) {
-        true => Sureness::Certain,
-        false => Sureness::No,
+    let head = text_of(head);
+    if head.lines().any(is_heading) {
+        return Sureness::Certain;
     }
+    // Copies begin below the heading.
+    match head.lines().filter(|line| is_row(line)).count() {
+        0..MIN_ROWS => Sureness::No,
+        _ => Sureness::Certain,
+    }
+}
+
+/// Rows without a heading from which it is no chance.
+const MIN_ROWS: usize = 2;
+
+/// A row as the interactive view prints it, before its sign that it can be opened: `+  14.36%  web  [kernel]  [k] copy`.
+fn bare(line: &str) -> &str {
+    line.trim().trim_start_matches(['+', '-']).trim_start()
+}
+
+fn is_row(line: &str) -> bool {
+    let words: Vec<&str> = bare(line).split_whitespace().take(40).collect();
+    words.first().is_some_and(|word| share(word).is_some()) && symbol(&words).is_some()
 }
 
 /// `# Overhead  Command  Shared Object  Symbol`.
@@ -50,11 +68,14 @@ fn share(word: &str) -> Option<u64> {
         .then(|| (share * 100.0).round() as u64)
 }
 
+/// Where a function runs: the kernel, a program, those of a guest.
+fn is_marker(word: &str) -> bool {
+    matches!(word, "[k]" | "[.]" | "[g]" | "[u]")
+}
+
 /// The function behind `[k]` or `[.]`.
 fn symbol(words: &[&str]) -> Option<String> {
-    let at = words
-        .iter()
-        .position(|word| matches!(*word, "[k]" | "[.]" | "[g]" | "[u]"))?;
+    let at = words.iter().position(|word| is_marker(word))?;
     let name = words.get(at + 1..)?.join(" ");
     (!name.is_empty()).then(|| name.chars().take(NAME).collect())
 }
@@ -71,6 +92,8 @@ struct Shares {
 #[derive(Debug, Default)]
 struct Reader {
     quote: Option<Quote>,
+    /// Whether a heading told of the columns.
+    headed: bool,
     /// Whether a share has what the function called in it, and whether commands are told.
     children: bool,
     commands: bool,
@@ -82,17 +105,27 @@ struct Reader {
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         let text = text_of(line);
-        let text = text.trim().trim_start_matches(['+', '-']).trim_start();
+        let text = bare(&text);
         if is_heading(text) {
             self.quote.get_or_insert_with(|| out.here());
+            self.headed = true;
             self.children = text.contains("Children");
             self.commands = text.contains("Command");
             return Understood::Evidence;
         }
-        let words: Vec<&str> = text.split_whitespace().take(40).collect();
+        // The bar at the side of the view.
+        let bar = |word: &&str| !matches!(*word, "▒" | "◆" | "█");
+        let words: Vec<&str> = text.split_whitespace().filter(bar).take(40).collect();
         // The last percentage is that of the function itself.
         let told: Vec<u64> = words.iter().map_while(|word| share(word)).take(3).collect();
         if let (Some(all), Some(own)) = (told.first(), told.last()) {
+            self.quote.get_or_insert_with(|| out.here());
+            if !self.headed {
+                // Two shares are those with and without what was called; a command stands in front of an object.
+                let marker = words.iter().position(|word| is_marker(word));
+                self.children |= told.len() == 2;
+                self.commands |= marker.is_some_and(|at| at >= told.len() + 2);
+            }
             let command = words.get(told.len()).filter(|_| self.commands);
             let shares = Shares {
                 own: *own,
@@ -101,6 +134,8 @@ impl LineReader for Reader {
             };
             match symbol(&words) {
                 Some(symbol) => self.row(shares, symbol),
+                // Below a row stand its callers, with shares of it.
+                None if words.len() < told.len() + 2 => return Understood::Ignorable,
                 None => self.wrapped = Some(shares),
             }
             return Understood::Evidence;
@@ -215,6 +250,21 @@ mod tests {
              of all functions"
         );
         assert_eq!(reading.observed.samples[0].stacks.len(), 3);
+    }
+
+    #[test]
+    fn rows_of_the_interactive_view_need_no_heading() {
+        let text = "Samples: 2K of event 'cycles', Event count (approx.): 99\n+  24.50%  web  [kernel.kallsyms]  [k] futex_wake\n\
+            +  11.25%  web  web  [.] parse\n   3.00%  [kernel]  [k] idle\n";
+        let reading = read_text("p", text.as_bytes());
+        assert_eq!(reading.observed.sources[0].format, "perf-report");
+        let told: Vec<u64> = reading.observed.samples[0]
+            .stacks
+            .iter()
+            .map(|(_, share)| *share)
+            .collect();
+        assert_eq!(told, [2450, 1125, 300]);
+        assert!(reading.observed.statements.is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 pub(super) mod netstat;
 pub(super) mod ss;
+pub(super) mod states;
 mod tally;
 #[cfg(test)]
 mod tests;

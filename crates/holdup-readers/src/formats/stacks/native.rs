@@ -54,20 +54,41 @@ const IGNORABLE: &[&str] = &[
 /// Lines of a list of threads that make it one.
 const MIN_LISTED: u32 = 2;
 
+/// Frames in their order that make a stack without a header one.
+const MIN_FRAMES: u64 = 3;
+
+/// Lines and bytes that a frame goes on for where it is wrapped, by gdb itself or by a mail program.
+const WRAPPED: u32 = 6;
+const WRAPPED_BYTES: usize = 4_096;
+
 /// What a list of threads begins with.
 const LIST_HEADINGS: &[&[u8]] = &[b"Id ", b"(gdb) info thr"];
 
 /// Arguments of the C library's functions that name a lock.
-const LOCKS: &[&[u8]] = &[b"mutex=", b"rwlock="];
+const LOCKS: &[&[u8]] = &[b"mutex=", b"rwlock=", b"this=this@entry=0x"];
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut header = false;
     let mut listed_before = 0;
+    let mut stack = 0;
+    let mut placed = false;
     for line in head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start) {
         if thread(line).is_some() {
             header = true;
-        } else if header && frame(line).is_some() {
-            return Sureness::Certain;
+        } else if let Some((at, frame)) = numbered(line) {
+            if header {
+                return Sureness::Certain;
+            }
+            // The stack of one thread, without a header: the places of its frames say that a debugger printed them.
+            stack = match at {
+                0 => 1,
+                at if at == stack => stack + 1,
+                _ => stack,
+            };
+            placed |= !frame.place.is_empty();
+            if stack >= MIN_FRAMES && placed {
+                return Sureness::Likely;
+            }
         } else if listed(line).is_some() {
             listed_before += 1;
             if listed_before >= MIN_LISTED {
@@ -83,6 +104,9 @@ struct Reader {
     dump: Dump,
     /// Whether the frame before may go on in the lines behind it: its variables.
     in_frame: bool,
+    /// A frame whose end may stand in the next lines, and how many of those there were.
+    wrapped: Vec<u8>,
+    lines: u32,
 }
 
 impl Default for Reader {
@@ -90,6 +114,8 @@ impl Default for Reader {
         Reader {
             dump: Dump::of(SnapshotKind::Native),
             in_frame: false,
+            wrapped: Vec::new(),
+            lines: 0,
         }
     }
 }
@@ -99,9 +125,17 @@ impl LineReader for Reader {
         let indented = line.first().is_some_and(u8::is_ascii_whitespace);
         let line = line.trim_ascii();
         if line.is_empty() {
+            self.unwrap();
             self.in_frame = false;
             return Understood::Ignorable;
         }
+        if self.goes_on(line) {
+            self.wrapped.push(b' ');
+            self.wrapped.extend_from_slice(line);
+            self.lines += 1;
+            return Understood::Evidence;
+        }
+        self.unwrap();
         if let Some(thread) = thread(line) {
             self.in_frame = false;
             let begins = thread.number == Some(1) || thread.number.is_none();
@@ -118,8 +152,14 @@ impl LineReader for Reader {
             self.in_frame = false;
             return understood;
         }
-        if let Some(frame) = frame(line) {
-            return self.frame(&frame);
+        if numbered(line).is_some() {
+            if self.dump.thread().is_none() {
+                // Of the one thread that somebody looked at.
+                self.dump.begin(SeenThread::default(), out);
+            }
+            self.wrapped.extend_from_slice(line);
+            self.in_frame = true;
+            return Understood::Evidence;
         }
         if LIST_HEADINGS.iter().any(|heading| line.starts_with(heading)) {
             return Understood::Ignorable;
@@ -142,11 +182,36 @@ impl LineReader for Reader {
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
+        self.unwrap();
         self.dump.end(out);
     }
 }
 
 impl Reader {
+    /// Whether a line is the rest of the frame before: brackets are still open there, or its place is missing.
+    fn goes_on(&self, line: &[u8]) -> bool {
+        let begun = self.wrapped.as_slice();
+        if begun.is_empty() || self.lines >= WRAPPED || begun.len() >= WRAPPED_BYTES {
+            return false;
+        }
+        if thread(line).is_some() || numbered(line).is_some() || line.starts_with(b"(gdb)") {
+            return false;
+        }
+        let count = |sign: u8| memchr::memchr_iter(sign, begun).count();
+        let open = count(b'(') > count(b')') || begun.ends_with(b",") || begun.ends_with(b" at");
+        let place = line.starts_with(b"at ") || line.starts_with(b"from ");
+        open || place && split_place(begun).1.is_empty()
+    }
+
+    /// The frame before is whole.
+    fn unwrap(&mut self) {
+        let whole = std::mem::take(&mut self.wrapped);
+        self.lines = 0;
+        if let Some((_, frame)) = numbered(&whole) {
+            self.frame(&frame);
+        }
+    }
+
     fn frame(&mut self, frame: &Frame<'_>) -> Understood {
         let mut text = frame.function.to_vec();
         text.push(b'(');
@@ -158,7 +223,7 @@ impl Reader {
         self.in_frame = true;
         if let Some(thread) = self.dump.thread()
             && thread.waits_for.is_none()
-            && find(frame.function, b"lock").is_some()
+            && (find(frame.function, b"lock").is_some() || find(frame.function, b"SpinLock").is_some())
         {
             thread.waits_for = lock(frame.arguments);
         }
@@ -170,7 +235,8 @@ impl Reader {
 fn lock(arguments: &[u8]) -> Option<LockRef> {
     let at = LOCKS
         .iter()
-        .find_map(|name| Some(find(arguments, name)? + name.len()))?;
+        .find_map(|name| Some(find(arguments, name)? + name.len()))?
+        .saturating_sub(2);
     let rest = arguments.get(at..)?;
     let rest = rest.get(find(rest, b"0x")?..)?;
     let end = rest
@@ -192,7 +258,7 @@ fn lock(arguments: &[u8]) -> Option<LockRef> {
 }
 
 /// The header of a thread: `Thread 10 (Thread 0x7f60c64d76c0 (LWP 7736) "worker"):`, `Thread 1 (process 12):`, `TID 7736:`.
-fn thread(line: &[u8]) -> Option<SeenThread> {
+pub(super) fn thread(line: &[u8]) -> Option<SeenThread> {
     let line = line.trim_ascii_end();
     if let Some(rest) = line.strip_prefix(b"TID ") {
         let (tid, rest) = number(rest)?;
@@ -201,7 +267,21 @@ fn thread(line: &[u8]) -> Option<SeenThread> {
             ..SeenThread::default()
         });
     }
+    // Where the command stands in front of the first.
+    let line = match find(line, b"thread apply all").and_then(|_| rfind(line, b"Thread ")) {
+        Some(at) => line.get(at..)?,
+        None => line,
+    };
     let (number_of, rest) = number(line.strip_prefix(b"Thread ")?)?;
+    if let Some(rest) = rest.strip_prefix(b" \"")
+        && let Some(end) = find(rest, b"\" received signal ").or_else(|| find(rest, b"\" hit "))
+    {
+        return Some(SeenThread {
+            name: owned(rest.get(..end)?),
+            number: Some(number_of),
+            ..SeenThread::default()
+        });
+    }
     let rest = rest.strip_prefix(b" (")?.strip_suffix(b":")?.strip_suffix(b")")?;
     let ids: [&[u8]; 2] = [b"LWP ", b"process "];
     let id = ids
@@ -275,9 +355,9 @@ struct Frame<'a> {
 }
 
 /// `#3  0x00007f60ca56f482 in lock (mutex=0x56…) at ./nptl/lock.c:93`, `#0  0x00007f60ca5df6a0 __poll`.
-fn frame(line: &[u8]) -> Option<Frame<'_>> {
-    let (_, rest) = number(line.strip_prefix(b"#")?)?;
-    frame_of(rest.strip_prefix(b" ")?.trim_ascii())
+fn numbered(line: &[u8]) -> Option<(u64, Frame<'_>)> {
+    let (at, rest) = number(line.strip_prefix(b"#")?)?;
+    Some((at, frame_of(rest.strip_prefix(b" ")?.trim_ascii())?))
 }
 
 /// The same without its number.

@@ -30,11 +30,29 @@ const IGNORABLE: &[&str] = &[
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    if lines.any(|line| thread(line).is_some()) {
+    if lines.any(|line| thread(line).is_some() || line == BY_GDB) {
         Sureness::Certain
     } else {
         Sureness::No
     }
+}
+
+/// What gdb's `py-bt` prints above the frames of a thread.
+const BY_GDB: &[u8] = b"Traceback (most recent call first):";
+
+/// `<built-in method acquire of _thread.RLock object at remote 0x7f98>`: a function in C, of which gdb knows no line.
+fn built_in(line: &[u8]) -> Option<Vec<u8>> {
+    let rest = line.strip_prefix(b"<built-in method ")?;
+    let end = find(rest, b" of ").or_else(|| find(rest, b" object "))?;
+    let of = rest.get(end..)?.strip_prefix(b" of ");
+    let of = of
+        .and_then(|of| of.get(..find(of, b" object")?))
+        .unwrap_or_default();
+    let mut text = rest.get(..end)?.to_vec();
+    text.push(b'(');
+    text.extend_from_slice(of);
+    text.push(b')');
+    Some(text)
 }
 
 #[derive(Debug)]
@@ -43,6 +61,8 @@ struct Reader {
     pid: Option<u32>,
     /// Frames of a thread whose innermost one comes last.
     outermost_first: Option<VecDeque<Vec<u8>>>,
+    /// Whether gdb printed it, with the source below each frame.
+    by_gdb: bool,
     /// Why the dump was written, where that is a limit of time that ran out.
     timeout: String,
 }
@@ -65,6 +85,7 @@ impl Default for Reader {
             dump: Dump::of(SnapshotKind::Python),
             pid: None,
             outermost_first: None,
+            by_gdb: false,
             timeout: String::new(),
         }
     }
@@ -91,7 +112,18 @@ impl LineReader for Reader {
         if line.is_empty() {
             return Understood::Ignorable;
         }
-        if let Some(mut thread) = thread(line) {
+        if line == BY_GDB {
+            self.by_gdb = true;
+            if self.dump.thread().is_none() {
+                self.dump.begin(SeenThread::default(), out);
+            }
+            return Understood::Evidence;
+        }
+        if let Some(frame) = built_in(line) {
+            self.dump.frame(&frame);
+            return Understood::Evidence;
+        }
+        if let Some(mut thread) = thread(line).or_else(|| super::native::thread(line)) {
             self.turn();
             thread.pid = self.pid;
             if thread.words.is_empty() {
@@ -136,6 +168,7 @@ impl LineReader for Reader {
         }
         match frame(line) {
             Some(frame) if self.dump.frame(&frame) => Understood::Evidence,
+            None if self.by_gdb => Understood::Ignorable,
             _ => Understood::No,
         }
     }

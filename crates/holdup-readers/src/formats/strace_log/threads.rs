@@ -79,6 +79,11 @@ impl Threads {
         self.all.get_mut(place as usize)
     }
 
+    /// Whether there is a thread of this id.
+    pub(super) fn knows(&self, tid: u32) -> bool {
+        self.by_tid.contains_key(&tid)
+    }
+
     pub(super) fn at(&self, place: Place) -> Option<&Thread> {
         self.all.get(place as usize)
     }

@@ -4,6 +4,7 @@
 
 use super::arguments::{descriptor, returned, split, string};
 use super::describe::{after_key, inet_peer, sleeps};
+use super::futexes::Futexes;
 use super::line::Call;
 use super::refusals::{REFUSED, Refusals};
 use super::tally::{Entry, Name, Single, Tally};
@@ -359,6 +360,7 @@ impl Trace {
         }
         // Of what has not come back the last line tells how long it is out, and not the latest time.
         let last = self.latest_line;
+        let mut futexes = Futexes::default();
         for place in self.threads.live().to_vec() {
             let quote = out.here();
             let at = At {
@@ -372,6 +374,11 @@ impl Trace {
             let Some(open) = self.threads.get(place).and_then(|thread| thread.open.take()) else {
                 continue;
             };
+            // Where there are times, they say more.
+            if last.is_none() && *open.name == *b"futex" {
+                let tid = self.threads.at(place).map_or(0, |thread| thread.tid);
+                futexes.open(tid, &open.args, &open.quote);
+            }
             let length = || u64::try_from(last?.checked_sub(open.began?)?).ok();
             let ns = length().unwrap_or(0);
             let process = self.threads.at(place).map_or(place, |thread| thread.process);
@@ -388,6 +395,7 @@ impl Trace {
         let elapsed = self.first.zip(self.last);
         let elapsed = elapsed.and_then(|(first, last)| u64::try_from(last.checked_sub(first)?).ok());
         let threads = self.threads;
+        futexes.end(|tid| threads.knows(tid), out);
         let who = |place: Place| {
             let thread = threads.at(place);
             let process = thread.and_then(|thread| threads.at(thread.process));

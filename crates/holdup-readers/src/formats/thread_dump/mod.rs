@@ -61,7 +61,7 @@ const IGNORABLE: &[&str] = &[
 fn recognise(head: &[u8]) -> Sureness {
     let mut numbered = false;
     for line in head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start) {
-        if line.starts_with(FULL.as_bytes()) || header::parse(line).is_some() {
+        if line.starts_with(FULL.as_bytes()) || header::parse(line).is_some() || begins_deadlock(line) {
             return Sureness::Certain;
         }
         if header::parse_numbered(line).is_some() {
@@ -71,6 +71,12 @@ fn recognise(head: &[u8]) -> Sureness {
         }
     }
     if numbered { Sureness::Likely } else { Sureness::No }
+}
+
+/// Where the part about a deadlock begins, whatever sign a page has put in front of it.
+fn begins_deadlock(line: &[u8]) -> bool {
+    let line = line.strip_prefix(b"# ").unwrap_or(line);
+    line.starts_with(b"Found one Java-level deadlock")
 }
 
 /// Which part of a dump the lines are of.
@@ -91,6 +97,8 @@ enum Part {
 #[derive(Debug, Default)]
 struct Reader {
     part: Part,
+    /// Whether a deadlock is all that there is of the dump: its threads are those of it.
+    alone: bool,
     /// Date and process id of the dump that is about to begin: they stand before it.
     at: Option<When>,
     pid: Option<u32>,
@@ -118,6 +126,9 @@ impl LineReader for Reader {
             b'a' if line.starts_with(b"at ") => self.frame(line),
             b'-' if line.starts_with(b"- ") => self.lock(line),
             b'"' => self.quoted(line, out),
+            b'#' if begins_deadlock(line) || line.starts_with(b"# Java stack information") => {
+                self.other(line.get(2..).unwrap_or_default(), out)
+            }
             b'#' => match header::parse_numbered(line) {
                 Some(header) => self.begin_thread(header, out),
                 None => Understood::No,
@@ -134,7 +145,7 @@ impl LineReader for Reader {
 impl Reader {
     fn frame(&mut self, line: &[u8]) -> Understood {
         match (&self.thread, self.part) {
-            (_, Part::Deadlock | Part::Again) => Understood::Ignorable,
+            (_, Part::Deadlock | Part::Again) if !self.alone => Understood::Ignorable,
             (Some(_), _) => {
                 self.frames.push(line.get(3..).unwrap_or_default());
                 Understood::Evidence
@@ -144,7 +155,7 @@ impl Reader {
     }
 
     fn lock(&mut self, line: &[u8]) -> Understood {
-        if matches!(self.part, Part::Deadlock | Part::Again) {
+        if matches!(self.part, Part::Deadlock | Part::Again) && !self.alone {
             return Understood::Ignorable;
         }
         let (Some(thread), Some(lock)) = (&mut self.thread, lock::parse(line)) else {
@@ -176,13 +187,60 @@ impl Reader {
         };
         match (self.part, &mut self.dump) {
             (Part::Deadlock, Some(dump)) => {
+                let name = String::from_utf8_lossy(name).into_owned();
                 if let Some(circle) = dump.deadlocks.last_mut() {
-                    circle.push(String::from_utf8_lossy(name).into_owned());
+                    circle.push(name.clone());
                 }
+                if self.alone {
+                    self.of_deadlock(name, out);
+                }
+                Understood::Evidence
+            }
+            (Part::Again, _) if self.alone => {
+                self.of_deadlock(String::from_utf8_lossy(name).into_owned(), out);
                 Understood::Evidence
             }
             (Part::Again, _) => Understood::Ignorable,
             _ => Understood::No,
+        }
+    }
+
+    /// A thread of a deadlock that stands alone: what is told of it comes in two places.
+    fn of_deadlock(&mut self, name: String, out: &mut Out<'_>) {
+        self.end_thread(out);
+        let threads = &mut self.begin_dump(out).threads;
+        let known = threads.iter().position(|thread| thread.name == name);
+        let known = known.map(|at| threads.remove(at));
+        self.kept = self.kept.saturating_sub(usize::from(known.is_some()));
+        self.thread = Some(match known {
+            Some(thread) => thread,
+            None => SeenThread {
+                name,
+                state: State::Blocked,
+                quote: out.here(),
+                ..SeenThread::default()
+            },
+        });
+    }
+
+    /// `waiting to lock monitor 0x02c9 (object 0x0958, a org.jajuk.Registry),`, `waiting for ownable synchronizer 0x0958, (a java.util…),`
+    fn waits_in_deadlock(&mut self, line: &[u8]) {
+        let Some(thread) = &mut self.thread else { return };
+        let object = find(line, b"object ").map(|at| at + 7);
+        let object = object.or_else(|| Some(find(line, b"synchronizer ")? + 13));
+        let class = find(line, b", a ").map(|at| at + 4);
+        let class = class.or_else(|| Some(find(line, b"(a ")? + 3));
+        let until = |from: usize| {
+            let rest = line.get(from..).unwrap_or_default();
+            let end = rest
+                .iter()
+                .position(|byte| matches!(byte, b',' | b')' | b' '))
+                .unwrap_or(rest.len());
+            String::from_utf8_lossy(rest.get(..end).unwrap_or_default()).into_owned()
+        };
+        if let Some(object) = object {
+            let class = class.map(until).unwrap_or_default();
+            thread.waits_for = Some(waits(LockWait::Enter, &until(object), &class));
         }
     }
 
@@ -212,10 +270,13 @@ impl Reader {
         if line == b"Locked ownable synchronizers:" {
             return Understood::Ignorable;
         }
-        if line.starts_with(b"Found one Java-level deadlock") {
+        if begins_deadlock(line) {
             self.end_thread(out);
             self.part = Part::Deadlock;
-            self.begin_dump(out).deadlocks.push(Vec::new());
+            let dump = self.begin_dump(out);
+            dump.deadlocks.push(Vec::new());
+            let alone = dump.threads.is_empty();
+            self.alone |= alone;
             return Understood::Evidence;
         }
         if line.starts_with(b"Java stack information for the threads listed above") {
@@ -229,6 +290,10 @@ impl Reader {
         }
         if line.starts_with(b"_java_thread_list=") {
             self.part = Part::Addresses;
+        }
+        if self.alone && self.part == Part::Deadlock && line.starts_with(b"waiting ") {
+            self.waits_in_deadlock(line);
+            return Understood::Evidence;
         }
         if let (Part::Deadlock, Some(owner)) = (self.part, line.strip_prefix(b"which is held by \"")) {
             let waiter = self.dump.as_ref().and_then(|dump| dump.deadlocks.last()?.last());
@@ -302,6 +367,12 @@ impl Reader {
 
     fn begin_thread(&mut self, header: Header, out: &mut Out<'_>) -> Understood {
         self.end_thread(out);
+        // The dump has all threads after all.
+        if std::mem::take(&mut self.alone)
+            && let Some(dump) = &mut self.dump
+        {
+            dump.threads.clear();
+        }
         self.part = Part::Threads;
         // A dump without its first line, after another: the same thread again.
         let again = self.dump.as_ref().is_some_and(|dump| {
@@ -350,6 +421,7 @@ impl Reader {
 
     fn end_dump(&mut self, out: &mut Out<'_>) {
         self.end_thread(out);
+        self.alone = false;
         self.part = Part::Threads;
         let Some(mut dump) = self.dump.take() else { return };
         self.pid = None;

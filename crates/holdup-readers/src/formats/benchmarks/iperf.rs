@@ -1,0 +1,192 @@
+//! `iperf3` and `iperf`.
+//!
+//! In: a line of the host, a row for each interval, rows of the whole with `sender`. Out: the rate of the whole, and how much of it was
+//! sent again.
+
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::gather::{Out, text_of};
+use crate::numbers::decimal;
+use crate::statements;
+use holdup_evidence::observed::{Quote, Statement, StatementKind};
+
+pub(crate) static FORMAT: Format = Format {
+    id: "iperf",
+    about: "iperf3",
+    family: Family::Times,
+    recognise,
+    openings: &[],
+    shape: Shape::Lines(|| Box::<Reader>::default()),
+};
+
+const NAME: usize = 80;
+
+/// Bytes of a segment on an ordinary network.
+const SEGMENT: f64 = 1_448.0;
+
+/// A part of all segments that was sent again from which it is much: the norm of lists of counters.
+const MUCH: f64 = 0.001;
+
+fn recognise(head: &[u8]) -> Sureness {
+    let text = text_of(head);
+    let heading = |line: &str| {
+        line.contains("Interval")
+            && line.contains("Transfer")
+            && (line.contains("Bitrate") || line.contains("Bandwidth"))
+    };
+    match text.lines().any(heading) {
+        true => Sureness::Certain,
+        false => Sureness::No,
+    }
+}
+
+/// `1.48 MBytes` as bytes.
+fn size(number: &str, unit: &str) -> Option<f64> {
+    let factor = match unit {
+        "Bytes" => 1.0,
+        "KBytes" => 1024.0,
+        "MBytes" => 1_048_576.0,
+        "GBytes" => 1_073_741_824.0,
+        "TBytes" => 1_099_511_627_776.0,
+        _ => return None,
+    };
+    Some(decimal(number.as_bytes())? * factor)
+}
+
+/// What a row has.
+#[derive(Debug, Clone)]
+struct Row {
+    from: f64,
+    to: f64,
+    bytes: f64,
+    rate: String,
+    again: Option<f64>,
+    whole: bool,
+    quote: Quote,
+}
+
+impl Row {
+    /// `[  5]   0.00-10.00  sec  1.48 MBytes  1.24 Mbits/sec  8812             sender`.
+    fn of(text: &str, quote: Quote) -> Option<Row> {
+        let (_, rest) = text.strip_prefix('[')?.split_once(']')?;
+        let words: Vec<&str> = rest.split_whitespace().take(16).collect();
+        let at = words.iter().position(|word| *word == "sec")?;
+        let span = words.get(..at)?.concat();
+        let (from, to) = span.split_once('-')?;
+        let [number, unit, rate, rate_unit, behind @ ..] = words.get(at + 1..)? else {
+            return None;
+        };
+        Some(Row {
+            from: decimal(from.as_bytes())?,
+            to: decimal(to.as_bytes())?,
+            bytes: size(number, unit)?,
+            rate: format!("{rate} {rate_unit}"),
+            again: behind.first().and_then(|word| decimal(word.as_bytes())),
+            whole: behind.contains(&"sender"),
+            quote,
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    host: String,
+    again: f64,
+    counted: bool,
+    bytes: f64,
+    whole: Option<Row>,
+    slowest: Option<Row>,
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let text = text_of(line.get(..400).unwrap_or(line));
+        let text = text.trim();
+        if let Some(rest) = text.strip_prefix("Connecting to host ") {
+            self.host = rest
+                .split(',')
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .take(NAME)
+                .collect();
+            return Understood::Evidence;
+        }
+        let Some(row) = Row::of(text, out.here()) else {
+            return Understood::Ignorable;
+        };
+        if row.whole {
+            self.whole = Some(row);
+        } else if row.to - row.from < 5.0 {
+            self.bytes += row.bytes;
+            self.again += row.again.unwrap_or(0.0);
+            self.counted |= row.again.is_some();
+            let slower =
+                |slowest: &Row| row.bytes / (row.to - row.from) < slowest.bytes / (slowest.to - slowest.from);
+            if row.to > row.from && self.slowest.as_ref().is_none_or(slower) {
+                self.slowest = Some(row);
+            }
+        }
+        Understood::Evidence
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        let Some(row) = self.whole.clone().or(self.slowest.take()) else {
+            return;
+        };
+        let of_whole = self
+            .whole
+            .as_ref()
+            .and_then(|whole| Some((whole.again?, whole.bytes)));
+        let (again, bytes) = of_whole.unwrap_or((self.again, self.bytes));
+        let host = match self.host.as_str() {
+            "" => String::new(),
+            host => format!(" to {host}"),
+        };
+        let mut text = format!("{}{host} over {:.0} s", row.rate, row.to - row.from);
+        let mut share = None;
+        if of_whole.is_some() || self.counted {
+            let part = again / (again + bytes / SEGMENT).max(1.0);
+            share = Some(part);
+            text.push_str(&format!(
+                ", {again:.0} segments were sent again (retr), about {:.2} % (from {} % on it is much)",
+                part * 100.0,
+                MUCH * 100.0
+            ));
+        }
+        let kind = match share.is_some_and(|share| share >= MUCH) {
+            true => StatementKind::Failed,
+            false => StatementKind::Took,
+        };
+        out.statement(Statement {
+            share,
+            ..statements::one(kind, None, row.quote, text)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+    use holdup_evidence::observed::StatementKind;
+
+    #[test]
+    fn the_rate_and_what_was_sent_again() {
+        let text = "Connecting to host 10.0.0.7, port 5201\n[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n\
+            [  5]   0.00-1.00   sec   181 KBytes  1.48 Mbits/sec  812   2.83 KBytes\n[ ID] Interval           Transfer     Bitrate         Retr\n\
+            [  5]   0.00-10.00  sec  14.8 MBytes  12.4 Mbits/sec  812             sender\n[  5]   0.00-10.04  sec  14.1 MBytes  11.8 Mbits/sec                  receiver\n";
+        let reading = read_text("i", text.as_bytes());
+        assert_eq!(reading.observed.sources[0].format, "iperf");
+        let one = &reading.observed.statements[0];
+        assert_eq!(
+            one.text,
+            "12.4 Mbits/sec to 10.0.0.7 over 10 s, 812 segments were sent again (retr), about 7.04 % (from 0.1 % on it is much)"
+        );
+        assert_eq!(one.kind, StatementKind::Failed);
+    }
+
+    #[test]
+    fn rubbish_is_survived() {
+        let text = "[ ID] Interval Transfer Bandwidth\n[  5] 1-1 sec 0 Bytes 0 bits/sec\n[ 5] sec\n[\n[ 5] 9-1 sec 9 GBytes 9 x 9\n";
+        let _ = read_text("i", text.as_bytes());
+    }
+}

@@ -1,0 +1,108 @@
+//! `pgbench`.
+//!
+//! Out: how long a transaction took at the mean, how many there were a second, and with how many clients.
+
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::gather::{Out, text_of};
+use crate::numbers::decimal;
+use crate::statements;
+use holdup_evidence::observed::{Quote, Statement, StatementKind};
+use holdup_evidence::units::duration;
+
+pub(crate) static FORMAT: Format = Format {
+    id: "pgbench",
+    about: "pgbench",
+    family: Family::Times,
+    recognise,
+    openings: &[],
+    shape: Shape::Lines(|| Box::<Reader>::default()),
+};
+
+fn recognise(head: &[u8]) -> Sureness {
+    let text = text_of(head);
+    let has = |name: &str| text.lines().any(|line| line.trim_start().starts_with(name));
+    match has("latency average") && has("number of clients:")
+        || has("number of transactions actually processed")
+    {
+        true => Sureness::Certain,
+        false => Sureness::No,
+    }
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    clients: String,
+    rate: String,
+    mean: Option<(f64, Quote)>,
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let text = text_of(line.get(..400).unwrap_or(line));
+        let text = text.trim();
+        let first = |rest: &str| {
+            rest.split_whitespace()
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .take(20)
+                .collect::<String>()
+        };
+        if let Some(rest) = text.strip_prefix("number of clients:") {
+            self.clients = first(rest);
+        } else if let Some(rest) = text.strip_prefix("tps =") {
+            self.rate = first(rest);
+        } else if let Some((_, rest)) = text.split_once("latency average")
+            && let Some(ms) = decimal(first(rest.trim_start_matches([' ', '=', ':'])).as_bytes())
+        {
+            self.mean = Some((ms, out.here()));
+        } else {
+            return Understood::Ignorable;
+        }
+        Understood::Evidence
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        let Some((ms, quote)) = self.mean.take() else {
+            return;
+        };
+        let ns = (ms.clamp(0.0, 1e12) * 1e6) as u64;
+        let part = |before: &str, value: &str, behind: &str| match value {
+            "" => String::new(),
+            value => format!("{before}{value}{behind}"),
+        };
+        let text = format!(
+            "a transaction took {} at the mean (latency average){}{}",
+            duration(ns),
+            part(", ", &self.rate, " a second"),
+            part(" with ", &self.clients, " clients")
+        );
+        out.statement(Statement {
+            ns: Some(ns),
+            ..statements::one(StatementKind::Took, None, quote, text)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+
+    #[test]
+    fn the_mean_of_a_transaction() {
+        let text = "starting vacuum...end.\nscaling factor: 10\nnumber of clients: 32\nduration: 60 s\nnumber of transactions actually processed: 2356\n\
+            latency average = 812.441 ms\ntps = 39.388 (including connections establishing)\n";
+        let reading = read_text("p", text.as_bytes());
+        assert_eq!(reading.observed.sources[0].format, "pgbench");
+        let texts: Vec<&str> = reading
+            .observed
+            .statements
+            .iter()
+            .map(|one| one.text.as_str())
+            .collect();
+        assert_eq!(
+            texts,
+            ["a transaction took 812 ms at the mean (latency average), 39.388 a second with 32 clients"]
+        );
+    }
+}
