@@ -6,7 +6,7 @@ mod database_sessions;
 mod programs;
 
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState};
-pub use programs::Program;
+pub use programs::{Program, StoppedChild};
 
 use crate::observed::SeenCgroup;
 use crate::{DeviceNumber, Jvm, Ns};
@@ -54,6 +54,8 @@ pub struct SystemFacts {
     pub database_sessions: Vec<DatabaseSession>,
     /// Observed interpreters with what they interpreted, when that was over.
     pub programs: Vec<Program>,
+    /// Processes that were stopped at the end, and that their parents use.
+    pub stopped_children: Vec<StoppedChild>,
     /// Cgroups that ran into their memory limit while a machine was recorded.
     pub cgroups_at_limit: Vec<SeenCgroup>,
     /// Event loops whose clients were set aside when observation began and when it ended. `None`: nobody looked.

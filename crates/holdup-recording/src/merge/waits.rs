@@ -99,7 +99,10 @@ impl Waits {
             .collect();
         rows.sort_by(|one, other| order(one).cmp(&order(other)));
         if rows.len() > MOST {
+            // What rests is alike, and there is most of it.
+            rows.sort_by_key(|row| row.cause.rests());
             let rest = rows.split_off(MOST);
+            rows.sort_by(|one, other| order(one).cmp(&order(other)));
             rows.extend(folded(rest));
         }
         rows

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use holdup_evidence::facts::{
-    CpuTime, DatabaseSession, Mount, Program, SessionClient, SessionState, SetAside,
+    CpuTime, DatabaseSession, Mount, Program, SessionClient, SessionState, SetAside, StoppedChild,
 };
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
@@ -429,6 +429,10 @@ impl Dice {
                     ..SeenProcess::default()
                 }),
                 quote: Quote::default(),
+            }),
+            stopped_children: self.list(2, |dice| StoppedChild {
+                pid: dice.below(1 << 22) as u32,
+                parent: dice.below(1 << 22) as u32,
             }),
             programs: self.list(2, |dice| Program {
                 pid: dice.below(1 << 22) as u32,
