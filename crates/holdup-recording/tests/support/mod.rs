@@ -13,12 +13,11 @@ use holdup_evidence::randomness::Randomness;
 use holdup_evidence::{
     Cause, EventLoop, Frame, Jvm, Language, Observed, SystemFacts, TaskChannels, TaskRuntime,
 };
-use holdup_model::attributed::Attributed;
 use holdup_model::attributed::{
     Asker, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace, Queue,
     Requests, Resource, ResourceKind, SlowRequest, Tally, TaskState, ThreadLedger, ThreadName,
 };
-use holdup_model::attributed::{Certainty, Judge, JudgedBy, Reason};
+use holdup_model::attributed::{Attributed, Certainty, Judge, JudgedBy, Reason};
 use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
 use holdup_model::connections::{Connections, TcpSeen};
 use holdup_model::host_figures::{HostFigure, HostFigures, HostLine, HostStretch};
