@@ -14,7 +14,7 @@
 # something outlives the namespaces). `setup` gets "stall" or "healthy" as its argument, so that a twin can
 # differ in what is set up. `stall` and `healthy` call `observe` exactly once; nothing but the observed
 # command is inside the observed time. Or they call `attach` once: then what is observed runs already; or `host`, which looks
-# at the whole machine; or `experiment`, which has a wait taken away.
+# at the whole machine; or `record_machine`, which records it and shows the recording; or `experiment`, which has a wait taken away.
 #
 # Each run has a mount and a network namespace of its own: mounts, loop devices on them, interfaces and ports
 # disappear with its last process.
@@ -198,7 +198,7 @@ own_helper() {
     helper "${as_user[@]}" "$@"
 }
 
-for part in disk memory network cpu services tasks java; do
+for part in disk memory network cpu services tasks java machine; do
     # shellcheck source=/dev/null
     . "$here/$part.sh"
 done

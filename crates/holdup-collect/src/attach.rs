@@ -210,6 +210,7 @@ pub fn attach(
     let thread_sessions = database_memory::look(&mut observation, &attached.following.subjects);
     let cgroups_at_limit = memory.finish();
     let programs = programs::look(attached.following.subjects.iter());
+    let stopped_children = programs::stopped(attached.following.subjects.iter());
     let figures = figures.finish();
     let haste = match how.tracing.pace {
         Pace::Record => Haste::none(),
@@ -218,6 +219,7 @@ pub fn attach(
     let mut collected = observation.finish(None, haste);
     collected.attributed.host_figures = figures.since(collected.started);
     collected.facts.programs = programs;
+    collected.facts.stopped_children = stopped_children;
     collected.facts.cgroups_at_limit = cgroups_at_limit;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.set_aside = Some(set_aside);

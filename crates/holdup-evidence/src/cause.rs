@@ -108,6 +108,16 @@ impl Cause {
     pub fn on_cpu(self) -> bool {
         matches!(self, Cause::CpuUser | Cause::CpuKernel | Cause::CpuInterrupt)
     }
+
+    /// Whether that is what a program does until something comes that it is there for: work, an instant, a client, the end of a child. On a
+    /// machine it is trouble only if somebody waits for that program.
+    #[must_use]
+    pub fn rests(self) -> bool {
+        matches!(
+            self,
+            Cause::Idle | Cause::TimerSleep | Cause::ProcessChild | Cause::NetAccept
+        )
+    }
 }
 
 impl std::fmt::Display for Cause {

@@ -8,7 +8,7 @@ mod programs;
 
 pub use connected::{Acceptor, ConnectedClients, Listener, NameServer, QueuedBytes};
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState, ThreadSession};
-pub use programs::Program;
+pub use programs::{Program, StoppedChild};
 
 use crate::observed::SeenCgroup;
 use crate::{DeviceNumber, Jvm, Ns};
@@ -60,6 +60,8 @@ pub struct SystemFacts {
     pub thread_sessions: Vec<ThreadSession>,
     /// Observed interpreters with what they interpreted, when that was over.
     pub programs: Vec<Program>,
+    /// Processes that were stopped at the end, and that their parents use.
+    pub stopped_children: Vec<StoppedChild>,
     /// Cgroups that ran into their memory limit while a machine was recorded.
     pub cgroups_at_limit: Vec<SeenCgroup>,
     /// Event loops whose clients were set aside when observation began and when it ended. `None`: nobody looked.

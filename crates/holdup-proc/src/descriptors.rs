@@ -41,6 +41,20 @@ pub fn ends(root: &Root, pid: u32) -> Option<Ends> {
     any.then_some(ends)
 }
 
+/// The descriptors that a program reads from and writes to, if nothing else was agreed.
+const STANDARD: [&str; 2] = ["0", "1"];
+
+/// Whether a process reads from a pipe or socket, or writes to one, as its standard input or output: then a program is at the other end.
+#[must_use]
+pub fn is_used_by_program(root: &Root, pid: u32) -> bool {
+    let folder = root.proc.join(pid.to_string()).join("fd");
+    STANDARD.iter().any(|descriptor| {
+        let mut ends = Ends::default();
+        add(&folder.join(descriptor), &mut ends);
+        ends != Ends::default()
+    })
+}
+
 /// Something that processes can have open.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Open {

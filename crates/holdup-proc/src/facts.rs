@@ -67,6 +67,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         database_sessions: Vec::new(),
         thread_sessions: Vec::new(),
         programs: Vec::new(),
+        stopped_children: Vec::new(),
         cgroups_at_limit: Vec::new(),
         set_aside: None,
         jvms: Vec::new(),

@@ -76,10 +76,16 @@ fn fold_waits(waits: &mut Vec<AttributedWait>) -> Option<Vec<u32>> {
         return None;
     }
     let mut order: Vec<usize> = (0..waits.len()).collect();
-    // A row of a deadlock is a finding by itself, whatever it has cost so far.
+    // A row of a deadlock is a finding by itself, whatever it has cost so far. What rests is alike, and there is most of it.
     order.sort_by_key(|at| {
         let wait = &waits[*at];
-        (!wait.deadlock, Reverse(wait.path_ns), Reverse(wait.ns), *at)
+        (
+            !wait.deadlock,
+            wait.cause.rests(),
+            Reverse(wait.path_ns),
+            Reverse(wait.ns),
+            *at,
+        )
     });
     let rest = order.split_off(MAX_WAITS);
     let programs = programs(rest.iter().map(|at| &waits[*at]));

@@ -25,12 +25,30 @@ pub(crate) struct Report {
     /// How the whole machine does, where that was looked at.
     #[serde(default)]
     pub(crate) host: Option<Host>,
+    /// What was recorded, where it is a recording that is shown.
+    #[serde(default)]
+    pub(crate) recording: Option<Recording>,
     /// What the rules can say is not the matter.
     #[serde(default)]
     pub(crate) ruled_out: Vec<RuledOut>,
     /// With and without a wait, where that was tried.
     #[serde(default)]
     pub(crate) experiment: Option<Experiment>,
+}
+
+impl Report {
+    /// Whether it is of all that ran on a machine: by a look at it, or by a recording. Then findings are judged, and no cause has a share.
+    pub(crate) fn of_machine(&self) -> bool {
+        self.host.is_some() || self.recording.as_ref().is_some_and(|recording| recording.machine)
+    }
+}
+
+/// What a report of a recording says of that.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Recording {
+    /// Whether all that ran on the machine is in it.
+    #[serde(default)]
+    pub(crate) machine: bool,
 }
 
 /// A command as it is, and without a wait.

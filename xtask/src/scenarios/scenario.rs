@@ -273,7 +273,7 @@ mod tests {
     }
 
     /// What makes a run depend on a CPU, on a disk, or on what the machine has one of: functions of the stage.
-    const NEEDS_THE_MACHINE: [&str; 22] = [
+    const NEEDS_THE_MACHINE: [&str; 23] = [
         "precedence",
         "quota",
         "make_cpu_cgroup",
@@ -289,6 +289,7 @@ mod tests {
         "compile_java",
         "experiment ",
         "host ",
+        "record_machine ",
         "start_postgres",
         "start_redis",
         "start_nginx",

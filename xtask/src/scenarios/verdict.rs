@@ -44,7 +44,7 @@ impl Observed {
     /// thread alone).
     fn truly_contended(&self) -> bool {
         let machine = of(self.machine_queued_ns, self.report.subject.wall_ns);
-        if self.report.host.is_some() {
+        if self.report.of_machine() {
             return machine >= BUSY;
         }
         CONTENDED
@@ -151,8 +151,12 @@ impl Row {
 pub(crate) fn judge(expect: &Expect, stall: &Observed, twin: &Observed) -> Row {
     let report = &stall.report;
     // A finding about where a followed wait's time went says nothing about that wait.
-    let finding = expect.findings.first().and_then(|rules| find_any(report, rules));
-    let finding = finding.filter(|finding| report.host.is_some() || expect.is_cause(&finding.cause));
+    let rules = expect.findings.first();
+    let finding = rules.and_then(|rules| match report.of_machine() {
+        true => ours(expect, stall).find(|finding| rules.split('|').any(|rule| rule == finding.rule)),
+        false => find_any(report, rules),
+    });
+    let finding = finding.filter(|finding| report.of_machine() || expect.is_cause(&finding.cause));
     let wait = longest(report, expect, finding.map(|finding| &finding.resource));
     // The finding is what a person reads; without one, the longest wait is.
     let about = finding
@@ -160,7 +164,7 @@ pub(crate) fn judge(expect: &Expect, stall: &Observed, twin: &Observed) -> Row {
         .or_else(|| wait.map(|wait| (&wait.resource, &wait.asker)));
     let (share, off) = share(expect, stall, finding);
     Row {
-        cause: cause(expect, report, wait.is_some() || finding.is_some()),
+        cause: cause(expect, report, finding, wait.is_some()),
         resource: named(about.map(|(resource, _)| resource.words()), &expect.resource),
         asker: named(about.map(|(_, asker)| asker.words()), &expect.asker),
         holder: holder(expect, wait, &stall.truth),
@@ -208,6 +212,13 @@ fn find<'a>(report: &'a Report, rule: &str) -> Option<&'a Finding> {
     report.findings.iter().find(|finding| finding.rule == rule)
 }
 
+/// Findings but those of a whole machine that say rightly that others had its CPUs.
+fn ours<'a>(expect: &'a Expect, observed: &'a Observed) -> impl Iterator<Item = &'a Finding> {
+    let busy = observed.report.of_machine() && !expect.is_cause(QUEUEING) && observed.truly_contended();
+    let all = observed.report.findings.iter();
+    all.filter(move |finding| !busy || finding.cause != QUEUEING)
+}
+
 /// The first that is there of `one|another`.
 fn find_any<'a>(report: &'a Report, rules: &str) -> Option<&'a Finding> {
     rules.split('|').find_map(|rule| find(report, rule))
@@ -224,10 +235,10 @@ fn longest<'a>(report: &'a Report, expect: &Expect, about: Option<&Resource>) ->
 
 /// `has_cause`: a wait or the finding itself has the cause. What adds up from many waits and from time on a CPU, as making
 /// connections does, has no wait of its own.
-fn cause(expect: &Expect, report: &Report, has_cause: bool) -> Check {
-    if report.host.is_some() {
+fn cause(expect: &Expect, report: &Report, finding: Option<&Finding>, has_wait: bool) -> Check {
+    let has_cause = has_wait || finding.is_some();
+    if report.of_machine() {
         // Of a whole machine no cause has a length; what a finding is about has one.
-        let finding = expect.findings.first().and_then(|rules| find_any(report, rules));
         let seen = finding.map_or("nothing", |finding| finding.cause.as_str());
         return Check {
             right: expect.is_cause(seen),
@@ -316,7 +327,7 @@ fn holder(expect: &Expect, wait: Option<&Wait>, truth: &Truth) -> Option<Check> 
 /// The share beside the truth, and by how many points they differ.
 fn share(expect: &Expect, stall: &Observed, finding: Option<&Finding>) -> (Check, Option<f64>) {
     let report = &stall.report;
-    if report.host.is_some() {
+    if report.of_machine() {
         let nothing = Check {
             right: true,
             seen: "-".to_owned(),
@@ -423,9 +434,8 @@ fn said(expect: &Expect, stall: &Observed, twin: &Observed) -> Check {
             seen: "-".to_owned(),
         };
     };
-    let leads = report
-        .findings
-        .first()
+    let leads = ours(expect, stall)
+        .next()
         .map_or("nothing", |finding| finding.rule.as_str());
     if expect.first && !first.split('|').any(|rule| rule == leads) {
         return Check {
@@ -433,7 +443,8 @@ fn said(expect: &Expect, stall: &Observed, twin: &Observed) -> Check {
             seen: format!("{first} stands behind {leads}"),
         };
     }
-    let words = find_any(report, first).map(Finding::words).unwrap_or_default();
+    let named = ours(expect, stall).find(|finding| first.split('|').any(|rule| rule == finding.rule));
+    let words = named.map(Finding::words).unwrap_or_default();
     match amiss(&expect.says, &words, true) {
         Some(text) => Check {
             right: false,
@@ -449,7 +460,9 @@ fn said(expect: &Expect, stall: &Observed, twin: &Observed) -> Check {
 /// Of the stall every finding that is not allowed (of a whole machine notes are), of the twin every one that says that something is wrong.
 fn alarms(expect: &Expect, stall: &Observed, twin: &Observed) -> Check {
     let excused = |observed: &Observed, finding: &Finding| {
-        let of_rule = CONTENDED.contains(&finding.rule.as_str()) && observed.truly_contended();
+        let of_machine = observed.report.of_machine() && finding.cause == QUEUEING;
+        let of_rule =
+            (of_machine || CONTENDED.contains(&finding.rule.as_str())) && observed.truly_contended();
         let queued = finding.share.filter(|_| finding.cause == QUEUEING);
         of_rule || queued.is_some_and(|share| observed.truly_queued(share))
     };
@@ -462,7 +475,7 @@ fn alarms(expect: &Expect, stall: &Observed, twin: &Observed) -> Check {
         .findings
         .iter()
         .filter(|finding| !allowed(&finding.rule) && !excused(stall, finding))
-        .filter(|finding| stall.report.host.is_none() || finding.severity != "note")
+        .filter(|finding| !stall.report.of_machine() || finding.severity != "note")
         .map(|finding| format!("stall: {}", finding.rule));
     let of_twin = twin
         .report

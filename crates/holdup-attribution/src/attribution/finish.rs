@@ -12,6 +12,7 @@ use super::owned::complete_unfinished;
 use super::path::{Key, Path, Share};
 use super::rows::{CauseSamples, Rows};
 use super::run_path::Scope;
+use super::site::Site;
 use super::task_table::{NameId, TaskTable};
 use super::timeline::When;
 use super::what::{self, WhatId, Whats};
@@ -275,7 +276,7 @@ fn deal_out(
             continue;
         };
         // A site has no more time on the path than it has time.
-        let room = |of: &dyn Fn(&super::site::Site) -> u64| -> Vec<u64> {
+        let room = |of: &dyn Fn(&Site) -> u64| -> Vec<u64> {
             members
                 .iter()
                 .map(|(ledger, site)| of(&all[*ledger].sites[*site]))
@@ -305,7 +306,19 @@ fn deal_out(
     nobodys
 }
 
-/// At most [`LISTED`] ledgers of single threads, those that matter most to the run and then the longest
+/// What a thread's time tells of trouble. A machine has hundreds of threads that all live for as long, and most of them rest; one that waits
+/// for a disk, a server or a lock's holder must not be one of many. Threads of pools wait for user-space locks and in polls too.
+fn telling(ledger: &Ledger, whats: &Whats) -> Ns {
+    let of = |site: &Site| match whats.get(site.what).cause {
+        cause if cause.rests() => 0,
+        Cause::LockFutex | Cause::PollWait | Cause::Unknown => site.tally.ns / 4,
+        cause if cause.on_cpu() => site.tally.ns / 4,
+        _ => site.tally.ns,
+    };
+    ledger.sites.iter().map(of).fold(0, Ns::saturating_add)
+}
+
+/// At most [`LISTED`] ledgers of single threads, those that matter most to the run, then those that tell most and then the longest
 /// lived; the others by process name. Also where which name is, and, in `into`, which name a thread is under.
 fn list(
     mut ledgers: Vec<Ledger>,
@@ -318,7 +331,7 @@ fn list(
             sum.saturating_add(site.on_path.ns)
                 .saturating_add(site.on_path.handed_on)
         });
-        Reverse((on_path, ledger.wall))
+        Reverse((on_path, telling(ledger, &run.book.whats), ledger.wall))
     });
     let rest = ledgers.split_off(ledgers.len().min(LISTED));
     let mut by_name = HashMap::new();

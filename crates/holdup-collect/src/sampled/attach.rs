@@ -170,6 +170,7 @@ pub fn attach(
     collected.facts.set_aside = Some(set_aside);
     collected.facts.database_sessions = sessions.finish();
     collected.facts.programs = programs::look(subjects.iter());
+    collected.facts.stopped_children = programs::stopped(subjects.iter());
     elsewhere::note(&mut collected.elsewhere, &pids);
     Ok(collected)
 }

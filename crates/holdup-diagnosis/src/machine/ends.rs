@@ -5,7 +5,7 @@
 
 use super::path::{Graph, Step};
 use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::{Resource, ThreadName};
+use holdup_model::attributed::{AttributedWait, Peer, Resource, ThreadName};
 
 /// By what ends are one and the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,6 +50,8 @@ pub(crate) struct End<'a> {
     pub(crate) beyond: Option<Step<'a>>,
     /// How long the end was so.
     pub(crate) ns: Ns,
+    /// Whether it was asked to do something by whoever waits for it directly, or has what that one needs: somebody depends on it.
+    pub(crate) asked: bool,
 }
 
 /// A lock that is waited for.
@@ -67,6 +69,7 @@ pub(crate) fn of<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<End<'a>> {
     let end = way.get(last)?;
     let row = end.cause.and_then(|cause| graph.row(end.id(), cause));
     let resource = row.map(|row| &row.resource);
+    let asked = last > 0 && way.get(last - 1).and_then(|step| step.cause).is_some_and(depends);
     let plain = |key| End {
         key,
         name: end.name,
@@ -76,6 +79,7 @@ pub(crate) fn of<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<End<'a>> {
         steps: last,
         beyond: None,
         ns: end.ns,
+        asked,
     };
     // Whoever has the lock that is waited for last is what one can change, whatever it does.
     let locked = (0..last).rev().find(|at| {
@@ -89,6 +93,11 @@ pub(crate) fn of<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<End<'a>> {
         .cause
         .and_then(|cause| hard(cause, resource, end.name.pid))
         .filter(|_| last == 0 || end.cause != Some(Cause::SchedRunqueue) || end.ns >= MIN_QUEUED_NS);
+    if hard.is_none()
+        && let Some(owed) = owed_files(graph, way, locked)
+    {
+        return Some(owed);
+    }
     if let Some(at) = locked {
         // A lock before a disk or a stopped process: those are the root, unless the one that has it is directly there.
         if let Some(key) = &hard
@@ -127,20 +136,77 @@ pub(crate) fn of<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<End<'a>> {
             steps: at + 1,
             beyond: way.get(at + 2).copied(),
             ns: holder.ns,
+            asked: true,
         });
     }
     if let Some(key) = hard {
         return Some(plain(key));
     }
+    let asks = last > 0 && way.get(last - 1).is_some_and(asks);
+    if let Some(row) = row.filter(|row| asks && owes_answer(row)) {
+        return Some(plain(Key::Silent(row.resource.name.clone())));
+    }
     let runs = end.cause.is_some_and(Cause::on_cpu);
-    let asks = |step: &Step<'_>| {
-        matches!(
-            step.cause,
-            Some(Cause::NetReceive | Cause::IpcUnix | Cause::FsFuse)
-        )
+    (runs && asks).then(|| plain(Key::Busy(end.name.tid)))
+}
+
+/// Whether a thread that waits so has asked for something.
+fn asks(step: &Step<'_>) -> bool {
+    matches!(
+        step.cause,
+        Some(Cause::NetReceive | Cause::IpcUnix | Cause::FsFuse)
+    )
+}
+
+/// Whether a thread that waits so has asked for something, or needs something that another one has.
+pub(super) fn depends(cause: Cause) -> bool {
+    matches!(
+        cause,
+        Cause::NetReceive
+            | Cause::IpcUnix
+            | Cause::FsFuse
+            | Cause::LockFutex
+            | Cause::LockFile
+            | Cause::LockKernel
+            | Cause::LockMonitor
+    )
+}
+
+/// Whether a thread waits for a peer that is on no process of this machine: somebody else waits for it, so this is no waiting for work.
+fn owes_answer(row: &AttributedWait) -> bool {
+    let remote = match row.resource.detail.peer {
+        Some(Peer::Address(address)) => !address.ip().is_loopback(),
+        _ => false,
     };
-    let asked = last > 0 && way.get(last - 1).is_some_and(asks);
-    (runs && asked).then(|| plain(Key::Busy(end.name.tid)))
+    row.cause == Cause::NetReceive && remote && row.holders.is_empty()
+}
+
+/// Files that a process or a server answers for. A call for one is over as soon as that has answered: unlike a connection, it is no waiting
+/// for whatever may come. So it holds somebody up, even where nobody knows what the one that answers waits for. `locked`: where on the way
+/// a lock is; what its holder waits for is the root.
+fn owed_files<'a>(graph: &Graph<'a>, way: &[Step<'a>], locked: Option<usize>) -> Option<End<'a>> {
+    let last = way.len().checked_sub(1)?;
+    let at = way.iter().take(last).rposition(waits_for_files)?;
+    if locked.is_some_and(|locked| locked > at) {
+        return None;
+    }
+    let (waiter, server) = (way.get(at)?, way.get(at + 1)?);
+    // What it runs for the file is its answer.
+    if at + 1 == last && server.cause.is_some_and(Cause::on_cpu) {
+        return None;
+    }
+    let resource = graph.row(waiter.id(), waiter.cause?).map(|row| &row.resource);
+    Some(End {
+        key: Key::Files(files(resource)),
+        name: server.name,
+        cause: waiter.cause,
+        resource,
+        lock: None,
+        steps: at,
+        beyond: way.get(at + 2).copied(),
+        ns: waiter.ns,
+        asked: true,
+    })
 }
 
 /// Whether the lock before this step is one between sessions: directly, or as the last of several that queue.
@@ -194,13 +260,7 @@ fn hard(cause: Cause, resource: Option<&Resource>, pid: u32) -> Option<Key> {
     let name = || resource.map_or_else(String::new, |resource| resource.name.clone());
     Some(match cause {
         Cause::ProcessStopped | Cause::ProcessFrozen => Key::Halted(pid),
-        Cause::DiskRead
-        | Cause::DiskWrite
-        | Cause::DiskSync
-        | Cause::DiskWriteback
-        | Cause::DiskDiscard
-        | Cause::DiskJournal
-        | Cause::MemPagefault => Key::Disk(disk(resource)),
+        cause if is_of_disk(cause) => Key::Disk(disk(resource)),
         Cause::FsFuse | Cause::FsNetwork | Cause::FsFrozen => Key::Files(files(resource)),
         Cause::MemSwapin | Cause::MemReclaim | Cause::MemLimit => Key::Memory(cgroup(resource)),
         Cause::SchedRunqueue | Cause::SchedSteal => Key::Cpus,
@@ -212,6 +272,20 @@ fn hard(cause: Cause, resource: Option<&Resource>, pid: u32) -> Option<Key> {
     })
 }
 
+/// Whether a disk is waited for.
+pub(super) fn is_of_disk(cause: Cause) -> bool {
+    matches!(
+        cause,
+        Cause::DiskRead
+            | Cause::DiskWrite
+            | Cause::DiskSync
+            | Cause::DiskWriteback
+            | Cause::DiskDiscard
+            | Cause::DiskJournal
+            | Cause::MemPagefault
+    )
+}
+
 /// Whether an answer to a datagram is waited for: there is no connection on which a peer may be silent for as long as it likes.
 fn is_datagram(resource: Option<&Resource>) -> bool {
     resource.is_some_and(|resource| {
@@ -220,8 +294,14 @@ fn is_datagram(resource: Option<&Resource>) -> bool {
     })
 }
 
+/// Whether a server waits for datagrams of whoever sends some.
+pub(super) fn takes_in(row: &AttributedWait) -> bool {
+    let facts = &row.resource.detail;
+    row.cause == Cause::NetReceive && facts.protocol.as_deref() == Some(DATAGRAM) && facts.peer.is_none()
+}
+
 /// The disk of a wait: its name, its number, or what it was waited for.
-fn disk(resource: Option<&Resource>) -> String {
+pub(super) fn disk(resource: Option<&Resource>) -> String {
     let Some(resource) = resource else {
         return String::new();
     };
@@ -241,4 +321,16 @@ fn files(resource: Option<&Resource>) -> String {
 fn cgroup(resource: Option<&Resource>) -> String {
     let cgroup = resource.and_then(|resource| resource.detail.cgroup.clone());
     cgroup.unwrap_or_else(|| resource.map_or_else(String::new, |resource| resource.name.clone()))
+}
+
+fn waits_for_files(step: &Step<'_>) -> bool {
+    matches!(step.cause, Some(Cause::FsFuse | Cause::FsNetwork))
+}
+
+/// The file system that a way leads through, if it goes on from there.
+pub(super) fn through_files<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<Key> {
+    let last = way.len().checked_sub(1)?;
+    let at = way.iter().take(last).rposition(waits_for_files)?;
+    let row = graph.row(way[at].id(), way[at].cause?);
+    Some(Key::Files(files(row.map(|row| &row.resource))))
 }

@@ -3,8 +3,9 @@
 //! In: waits with who was in their way, and the chain of the longest of them. Out: steps from the waiter to the end. Circles end the way,
 //! and it has at most [`MAX_STEPS`] steps.
 
+use holdup_evidence::facts::StoppedChild;
 use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::{Attributed, AttributedWait, HowKnown, ThreadName};
+use holdup_model::attributed::{Attributed, AttributedWait, Holder, HowKnown, ThreadName};
 use std::collections::{HashMap, HashSet};
 
 /// Steps of a way. Whoever is further away than that is not what one would change.
@@ -33,6 +34,25 @@ pub(crate) struct Graph<'a> {
     rows: HashMap<Id, Vec<&'a AttributedWait>>,
     /// Threads that waited for a lock of a database.
     sessions: HashSet<Id>,
+    /// By their parents: children that were stopped, and that the parent uses. What it passes on to them gets no answer.
+    stopped: HashMap<u32, Step<'a>>,
+}
+
+/// Who was mostly in the way: the one that was for longest, of those that did the same for at least half of the time. Several threads
+/// of one process may answer in turn.
+fn mostly(wait: &AttributedWait) -> Option<&Holder> {
+    let alike = |one: &Holder, other: &Holder| {
+        let same = one.name.pid == other.name.pid || one.name.process == other.name.process;
+        same && (one.doing == other.doing || one.name == other.name)
+    };
+    let most = wait.holders.iter().max_by_key(|holder| {
+        let others = wait.holders.iter().filter(|other| alike(holder, other));
+        let all = others.map(|other| other.ns).fold(0, Ns::saturating_add);
+        (all, holder.ns)
+    })?;
+    let others = wait.holders.iter().filter(|other| alike(most, other));
+    let all = others.map(|other| other.ns).fold(0, Ns::saturating_add);
+    (all.saturating_mul(2) >= wait.ns).then_some(most)
 }
 
 /// Whose time is no wait for anybody else.
@@ -44,10 +64,11 @@ fn ends_here(cause: Cause) -> bool {
 
 impl<'a> Graph<'a> {
     /// Of these waits.
-    pub(crate) fn new(attributed: &'a Attributed) -> Graph<'a> {
+    pub(crate) fn new(attributed: &'a Attributed, stopped: &[StoppedChild]) -> Graph<'a> {
         let mut graph = Graph {
             rows: HashMap::new(),
             sessions: HashSet::new(),
+            stopped: HashMap::new(),
         };
         for row in &attributed.waits {
             // Of a row that stands for several threads nobody knows whose chain it has.
@@ -58,6 +79,18 @@ impl<'a> Graph<'a> {
             graph.rows.entry(id).or_default().push(row);
             if row.resource.detail.database_lock.is_some() {
                 graph.sessions.insert(id);
+            }
+            let child = stopped.iter().find(|child| child.pid == row.asker.name.pid);
+            if let Some(child) = child.filter(|_| row.cause == Cause::ProcessStopped) {
+                let step = Step {
+                    name: &row.asker.name,
+                    cause: Some(row.cause),
+                    ns: row.ns,
+                };
+                let known = graph.stopped.entry(child.parent).or_insert(step);
+                if known.ns < step.ns {
+                    *known = step;
+                }
             }
         }
         graph
@@ -102,7 +135,24 @@ impl<'a> Graph<'a> {
         }
         let first = (!is_most || way.len() == 1).then_some(row);
         self.go_on(&mut way, first);
+        self.to_stopped_child(&mut way, row.max.min(row.ns));
         way
+    }
+
+    /// Goes on from a process that waits for whatever comes to its child that was stopped, if that was so for at least half of the wait.
+    fn to_stopped_child(&self, way: &mut Vec<Step<'a>>, longest: Ns) {
+        let relays = |cause| {
+            let waits = matches!(cause, None | Some(Cause::Idle | Cause::PollWait));
+            waits || matches!(cause, Some(Cause::IpcPipe | Cause::IpcUnix | Cause::NetReceive))
+        };
+        let Some(last) = way.last().filter(|last| way.len() > 1 && relays(last.cause)) else {
+            return;
+        };
+        let child = self.stopped.get(&last.name.pid);
+        let child = child.filter(|child| child.ns.saturating_mul(2) >= longest);
+        if let Some(child) = child.filter(|child| way.iter().all(|step| step.id() != child.id())) {
+            way.push(*child);
+        }
     }
 
     /// Goes on from the last step by who was mostly in the way of its thread.
@@ -114,8 +164,7 @@ impl<'a> Graph<'a> {
             let Some(wait) = row.take().or_else(|| self.row(last.id(), cause)) else {
                 return;
             };
-            let most = wait.holders.iter().max_by_key(|holder| holder.ns);
-            let Some(holder) = most.filter(|holder| holder.ns.saturating_mul(2) >= wait.ns) else {
+            let Some(holder) = mostly(wait) else {
                 return;
             };
             let next = Step {

@@ -3,9 +3,10 @@
 //! In: attributed waits. Out: the roots that somebody waited behind for longer than a healthy machine makes anybody wait, worst first.
 //! Each wait is in one root at most.
 
+use super::crowd::{self, Crowd};
 use super::ends::{self, End, Key, Lock};
 use super::path::{Graph, Step};
-use holdup_evidence::facts::SessionState;
+use holdup_evidence::facts::{SessionState, StoppedChild};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Attributed, AttributedWait, Resource, ThreadName};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -34,6 +35,10 @@ pub(crate) struct Waiter<'a> {
     pub(crate) longest: Ns,
     /// Waits for the root itself rather than for somebody who waits for it.
     pub(crate) directly: bool,
+    /// In how many waits.
+    pub(crate) count: u64,
+    /// Whether it asked for something, or needs something, rather than waits for a child or for whatever comes.
+    pub(crate) depends: bool,
 }
 
 /// A root.
@@ -60,6 +65,14 @@ pub(crate) struct Root<'a> {
     ended: Ns,
     /// Of a session that is idle in a transaction: its client.
     pub(crate) idle_of: Option<&'a str>,
+    /// From the longest wait to the end.
+    pub(crate) way: Vec<Step<'a>>,
+    /// Whether the longest wait was not over.
+    pub(crate) open: bool,
+    /// Threads in it that somebody depends on.
+    pub(super) asked: Vec<&'a ThreadName>,
+    /// Of a disk: who used it while others had many short waits for it.
+    pub(crate) crowd: Option<Crowd<'a>>,
 }
 
 impl<'a> Root<'a> {
@@ -78,12 +91,32 @@ impl<'a> Root<'a> {
             longest: 0,
             ended: 0,
             idle_of: None,
+            way: Vec::new(),
+            open: false,
+            asked: Vec::new(),
+            crowd: None,
         }
     }
 
-    fn add(&mut self, row: &'a AttributedWait, end: &End<'a>) {
+    /// Whether somebody depends on what this thread's process does in it.
+    pub(super) fn is_asked(&self, name: &ThreadName) -> bool {
+        name.pid != 0 && self.asked.iter().any(|asked| asked.pid == name.pid)
+    }
+
+    fn add(&mut self, row: &'a AttributedWait, end: &End<'a>, way: &[Step<'a>]) {
         // What was waited for before observation began counts, as far as it was observed.
         let longest = row.max.min(row.ns);
+        if longest > self.longest {
+            self.open = row.open;
+        }
+        // Of waits that are about as long the one tells most that leads furthest; who waits for a child tells little.
+        let tells = end.steps == 0 || ends::depends(row.cause);
+        if self.way.is_empty() || (tells && way.len() > self.way.len() && longest >= self.longest / 2) {
+            self.way = way.to_vec();
+        }
+        if end.asked && !self.is_asked(end.name) {
+            self.asked.push(end.name);
+        }
         if end.steps > 0 && longest > self.longest {
             (self.name, self.cause, self.beyond) = (end.name, end.cause, end.beyond);
             self.resource = end.resource.or(self.resource);
@@ -113,6 +146,15 @@ impl<'a> Root<'a> {
         self.longest
     }
 
+    /// Whether somebody could not go on at all for most of the time because of it. That comes before what slows many.
+    fn stands(&self, wall: Ns) -> bool {
+        let one_thing = matches!(
+            self.key,
+            Key::Halted(_) | Key::Lock(_) | Key::Files(_) | Key::Silent(_)
+        );
+        one_thing && self.longest >= wall / 2
+    }
+
     /// Whether somebody waited behind it for longer than on a healthy machine. `wall`: how long was observed.
     fn matters(&self, wall: Ns) -> bool {
         let long = self.longest >= MIN_LONGEST_NS;
@@ -129,6 +171,7 @@ impl<'a> Root<'a> {
             Key::Lock(_) | Key::Kernel(_) => long,
             Key::Halted(_) => self.behind.iter().any(|one| one.longest >= MIN_LONGEST_NS),
             Key::Busy(_) => several() && long,
+            Key::Disk(_) if self.crowd.is_some() => true,
             Key::Disk(_) | Key::Files(_) | Key::Silent(_) => long && self.held() >= MIN_ALL_NS,
             Key::Memory(_) | Key::Quota(_) => self.held() >= MIN_ALL_NS.max(wall / 20),
             Key::Cpus => {
@@ -145,6 +188,8 @@ fn push<'a>(list: &mut Vec<Waiter<'a>>, row: &'a AttributedWait, directly: bool)
         ns: row.ns,
         longest: row.max.min(row.ns),
         directly,
+        count: row.count,
+        depends: ends::depends(row.cause),
     };
     join(list, one);
 }
@@ -155,24 +200,38 @@ fn waits(row: &AttributedWait) -> bool {
         row.cause,
         Cause::Idle | Cause::TimerSleep | Cause::NetAccept | Cause::Unknown
     );
-    !own && !row.cause.on_cpu() && row.asker.name.tid != 0
+    !own && !row.cause.on_cpu() && row.asker.name.tid != 0 && !ends::takes_in(row) && !is_last(row)
+}
+
+/// Whether a thread queues for a CPU because somebody had it run only when nobody else would.
+fn is_last(row: &AttributedWait) -> bool {
+    row.cause == Cause::SchedRunqueue && row.queue.as_ref().is_some_and(|queue| queue.idle_class)
 }
 
 /// The roots that matter, worst first.
-pub(crate) fn of<'a>(attributed: &'a Attributed, titled: &'a [Titled]) -> Vec<Root<'a>> {
-    let graph = Graph::new(attributed);
+pub(crate) fn of<'a>(
+    attributed: &'a Attributed,
+    titled: &'a [Titled],
+    stopped: &[StoppedChild],
+) -> Vec<Root<'a>> {
+    let graph = Graph::new(attributed, stopped);
     let mut roots: BTreeMap<Key, Root<'a>> = BTreeMap::new();
     let mut loose: Vec<(&'a AttributedWait, Vec<Step<'a>>)> = Vec::new();
+    let mut beyond: BTreeMap<Key, Key> = BTreeMap::new();
     for row in attributed.waits.iter().filter(|row| waits(row)) {
         let way = graph.way(row);
         match ends::of(&graph, &way) {
             Some(end) => {
+                if let Some(files) = ends::through_files(&graph, &way).filter(|files| *files != end.key) {
+                    beyond.entry(files).or_insert_with(|| end.key.clone());
+                }
                 let root = roots.entry(end.key.clone()).or_insert_with(|| Root::new(&end));
-                root.add(row, &end);
+                root.add(row, &end, &way);
             }
             None => loose.push((row, way)),
         }
     }
+    files_of_one(&mut roots, beyond);
     stopped_servers(&graph, &mut roots);
     idle_sessions(&mut roots, &mut loose, titled);
     waiting_sessions(&graph, &mut roots);
@@ -181,6 +240,9 @@ pub(crate) fn of<'a>(attributed: &'a Attributed, titled: &'a [Titled]) -> Vec<Ro
     if let Some(root) = roots.get_mut(&Key::Cpus) {
         root.ran = ran(attributed);
     }
+    for root in roots.values_mut() {
+        crowd::find(root, attributed);
+    }
     let mut found: Vec<Root<'a>> = roots
         .into_values()
         .filter(|root| root.matters(attributed.wall))
@@ -188,8 +250,22 @@ pub(crate) fn of<'a>(attributed: &'a Attributed, titled: &'a [Titled]) -> Vec<Ro
     for root in &mut found {
         root.function = function(&graph, root.name.pid);
     }
-    found.sort_by_key(|root| std::cmp::Reverse(root.held()));
+    found.sort_by_key(|root| (!root.stands(attributed.wall), std::cmp::Reverse(root.held())));
     found
+}
+
+/// Who waits for files without its being known for what their server waits: behind the same root as others that wait for files there.
+fn files_of_one<'a>(roots: &mut BTreeMap<Key, Root<'a>>, beyond: BTreeMap<Key, Key>) {
+    for (files, end) in beyond {
+        let long = roots.get(&files).map_or(0, |root| root.longest);
+        let same = roots.get(&end).is_some_and(|root| root.longest >= long / 2);
+        let from = if same { roots.remove(&files) } else { None };
+        if let (Some(from), Some(into)) = (from, roots.get_mut(&end)) {
+            for one in from.own.into_iter().chain(from.behind) {
+                join(&mut into.behind, one);
+            }
+        }
+    }
 }
 
 /// A silent address of which others saw that a process has it, and that this one was stopped: then that is the root.
@@ -269,10 +345,11 @@ fn idle_sessions<'a>(
             steps: way.len(),
             beyond: None,
             ns: longest,
+            asked: true,
         };
         let root = roots.entry(end.key.clone()).or_insert_with(|| Root::new(&end));
         let known = root.lock.and_then(|lock| lock.resource);
-        root.add(row, &end);
+        root.add(row, &end, way);
         // The waiting session itself knows what it waits for.
         if let Some(lock) = &mut root.lock {
             lock.resource = lock.resource.or(known).or(own.then_some(&row.resource));
@@ -315,6 +392,8 @@ fn join<'a>(list: &mut Vec<Waiter<'a>>, one: Waiter<'a>) {
             known.ns = known.ns.saturating_add(one.ns);
             known.longest = known.longest.max(one.longest);
             known.directly |= one.directly;
+            known.count = known.count.saturating_add(one.count);
+            known.depends |= one.depends;
         }
         None => list.push(one),
     }
@@ -382,7 +461,7 @@ fn ran(attributed: &Attributed) -> Vec<(String, Ns)> {
     let queued = attributed
         .waits
         .iter()
-        .filter(|row| row.cause == Cause::SchedRunqueue);
+        .filter(|row| row.cause == Cause::SchedRunqueue && !is_last(row));
     for row in queued {
         for (name, ns) in &row.ran_instead {
             if *name != row.asker.name.process {

@@ -426,6 +426,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     judgement.ruled_out.sort_by_key(|(id, _)| *id);
     if run.machine {
         found = found.into_iter().map(of_machine).collect();
+        found.retain(|(_, finding)| finding.severity != Severity::Note || !is_ordinary(finding));
     }
     if !run.attributed.source.records_each_wait() {
         let doubted = |(rule, finding)| (rule, doubt::too_few_samples(finding));
@@ -478,11 +479,20 @@ const STAND_ALONE: [RuleId; 2] = [RuleId::Deadlock, RuleId::LockOwnerGone];
 /// A finding of a whole machine. A share of all its threads' time is no trouble: most of that is ordinary waiting, and whom somebody waits
 /// behind is judged by another rule. So it describes.
 fn of_machine((rule, mut finding): (&Rule, Finding)) -> (&Rule, Finding) {
-    let alone = matches!(rule.check, Check::Machine(..)) || STAND_ALONE.contains(&rule.id);
+    // A suspicion does not: of a hundred programs one may have all its threads asleep at that moment.
+    let stands = STAND_ALONE.contains(&rule.id) && finding.confidence != Confidence::Suspect;
+    let alone = matches!(rule.check, Check::Machine(..)) || stands;
     if !alone && finding.ns.is_some() {
         finding.severity = Severity::Note;
     }
     (rule, finding)
+}
+
+/// Whether a finding of a whole machine tells of what all programs do until something comes. Where somebody waits for one that does so, and
+/// should not, that is another finding.
+fn is_ordinary(finding: &Finding) -> bool {
+    let cause = finding.cause;
+    finding.ns.is_some() && (cause.rests() || cause == Cause::PollWait)
 }
 
 /// These findings, as a verdict.

@@ -32,6 +32,12 @@ pub(super) fn add(whole: &mut SystemFacts, next: SystemFacts, booted: bool) {
         for earlier in before.cgroups_at_limit {
             add_limit(&mut whole.cgroups_at_limit, earlier);
         }
+        for earlier in before.stopped_children {
+            let known = whole.stopped_children.iter().any(|one| one.pid == earlier.pid);
+            if !known && whole.stopped_children.len() < PROGRAMS_MAX {
+                whole.stopped_children.push(earlier);
+            }
+        }
         for earlier in before.programs {
             let known = whole.programs.iter().any(|one| one.pid == earlier.pid);
             if !known && whole.programs.len() < PROGRAMS_MAX {

@@ -111,7 +111,10 @@ impl Waits {
             .collect();
         rows.sort_by(|one, other| order(one).cmp(&order(other)));
         if rows.len() > MOST {
+            // What rests is alike, and there is most of it.
+            rows.sort_by_key(|row| row.cause.rests());
             let rest = rows.split_off(MOST);
+            rows.sort_by(|one, other| order(one).cmp(&order(other)));
             rows.extend(folded(rest));
         }
         rows
@@ -281,14 +284,7 @@ mod tests {
     use holdup_model::attributed::{AttributedWait, Orphaned};
 
     fn wait(pid: u32, all_of: u64) -> AttributedWait {
-        let mut wait = AttributedWait {
-            cause: Cause::LockFutex,
-            count: 1,
-            ns: 1_000_000_000,
-            ..AttributedWait::default()
-        };
-        wait.asker.name.pid = pid;
-        wait.asker.name.tid = pid;
+WAITHERE
         wait.orphaned = (all_of > 0).then(|| Orphaned {
             all_of,
             ..Orphaned::default()

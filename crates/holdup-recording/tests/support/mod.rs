@@ -5,7 +5,7 @@ mod pools;
 
 use holdup_evidence::facts::{
     Acceptor, ConnectedClients, CpuTime, DatabaseSession, Listener, Mount, NameServer, Program, QueuedBytes,
-    SessionClient, SessionState, SetAside, ThreadSession,
+    SessionClient, SessionState, SetAside, StoppedChild, ThreadSession,
 };
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
@@ -468,6 +468,10 @@ impl Dice {
                     ..SeenProcess::default()
                 }),
                 quote: Quote::default(),
+            }),
+            stopped_children: self.list(2, |dice| StoppedChild {
+                pid: dice.below(1 << 22) as u32,
+                parent: dice.below(1 << 22) as u32,
             }),
             programs: self.list(2, |dice| Program {
                 pid: dice.below(1 << 22) as u32,

@@ -19,7 +19,7 @@ const mood = () => {
   if (report.scaling) return { contends: ["warning", "Contends"], "cpu-bound": ["note", "CPU-bound"], scales: ["good", "Scales"] }[report.scaling.verdict] || ["note", "Scaling"];
   if (!words.findings) return ["bad", "No verdict"];
   if (words.verdict.length && (!first || first.severity === "note" || report.subject.kind !== "host")) {
-    if (!trouble.length) return ["good", "No hold-up found"];
+    if (!trouble.length) return [words.nothing_found.level, words.nothing_found.words];
   }
   if (!first) return ["note", report.subject.kind === "boot" ? "Boot" : "No rule reports a problem"];
   return { critical: ["critical", "Critical"], warning: ["warning", "Warning"], note: ["note", "Note"] }[first.severity];

@@ -4,6 +4,7 @@
 
 use crate::markdown;
 use crate::sheet::{Paint, Said};
+use crate::terminal::margins::nothing_found_mood;
 use crate::terminal::told::{Told, ToldEntry, findings_count, headline, told};
 use crate::text::printable;
 use holdup_evidence::Cause;
@@ -14,6 +15,7 @@ use serde_json::{Map, Value, json};
 pub(super) fn words(report: &Report) -> Value {
     let told = told(report);
     let headline = printable(&headline(report, &told), true);
+    let (level, nothing) = nothing_found_mood(report);
     let causes: Map<String, Value> = Cause::ALL
         .iter()
         .map(|cause| {
@@ -39,6 +41,7 @@ pub(super) fn words(report: &Report) -> Value {
         "accounting": rows(&told.accounting),
         "page": told.page,
         "findings": findings_count(report),
+        "nothing_found": { "level": level, "words": nothing },
         "causes": causes,
     })
 }
@@ -87,7 +90,52 @@ fn message(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::words;
+    use crate::Style;
     use crate::html::tests::report;
+    use crate::terminal;
+    use holdup_model::report::{Recording, Report, SubjectKind};
+    use serde_json::Value;
+
+    /// A machine on which nobody was seen to wait behind another.
+    fn machine() -> Report {
+        let mut report = report();
+        report.subject.kind = SubjectKind::Attach;
+        report.findings.clear();
+        report.coverage.unknown_ns = Some(0);
+        report.recording = Some(Recording {
+            machine: true,
+            ..Recording::default()
+        });
+        report
+    }
+
+    /// The text without its line breaks.
+    fn flat(text: &str) -> String {
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_machine_has_one_verdict_in_all_views() {
+        const SENTENCE: &str = "No thread was seen to wait behind another one for a second.";
+        const ELSEWHERE: &str = "No hold-up found";
+        let report = machine();
+        let mut out = Vec::new();
+        terminal::write(&report, &Style::default(), &mut out).unwrap();
+        let text = flat(&String::from_utf8(out).unwrap());
+        let words = words(&report);
+        let said = |value: &Value| flat(&value.as_str().unwrap_or_default().replace('\\', ""));
+        for (view, said) in [
+            ("terminal", text),
+            ("page's title", said(&words["headline"])),
+            ("Markdown", said(&words["markdown"])),
+            ("page", flat(&words["verdict"].to_string())),
+        ] {
+            assert!(said.contains(SENTENCE), "{view}: {said}");
+            assert!(!said.contains(ELSEWHERE), "{view}: {said}");
+        }
+        assert_eq!(words["nothing_found"]["words"], "No wait of a second");
+        assert_eq!(words["nothing_found"]["level"], "good");
+    }
 
     #[test]
     fn the_first_line_is_the_verdict_and_the_text_is_the_terminals() {

@@ -175,7 +175,7 @@ pub(crate) fn healthy(report: &Report) -> bool {
 }
 
 /// Whether it tells of all that ran on a machine.
-fn of_machine(report: &Report) -> bool {
+pub(crate) fn of_machine(report: &Report) -> bool {
     report
         .recording
         .as_ref()
@@ -302,6 +302,16 @@ pub(crate) fn nothing_found_words(report: &Report) -> String {
             percent(whole.saturating_sub(running + idle), whole),
             mostly_for(report)
         )
+    }
+}
+
+/// The same in a word or two, and how a page colours it.
+pub(crate) fn nothing_found_mood(report: &Report) -> (&'static str, &'static str) {
+    match (of_machine(report), healthy(report)) {
+        (true, true) => ("good", "No wait of a second"),
+        (true, false) => ("note", "Not known"),
+        (false, true) => ("good", "No hold-up found"),
+        (false, false) => ("note", "No rule reports a problem"),
     }
 }
 

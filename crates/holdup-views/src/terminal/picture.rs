@@ -8,6 +8,7 @@
 //! entry alone is one with the others of its cause, so that a cause that is large in sum is never hidden in
 //! "everything else". Pure: numbers and choices, no text.
 
+use crate::terminal::margins::of_machine;
 use crate::units::{percent, whole_percent};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{How, ResourceKind, Uncertainty, error_together};
@@ -150,11 +151,15 @@ pub(crate) fn picture(report: &Report, all: bool) -> Picture<'_> {
         let idle = of_threads && entry.cause == Cause::Idle;
         (idle, Reverse(entry.ns), entry.cause)
     });
+    // On a machine all that rests is one line.
+    let rests = |entry: &mut Entry<'_>| !all && of_machine(report) && entry.cause.rests();
+    let resting: Vec<Entry<'_>> = tiles.extract_if(.., rests).collect();
     let shown = tiles
         .iter()
         .take(limit(MAX_TILES))
         .take_while(|entry| all || large(entry.ns));
-    let rest = tiles.split_off(shown.count());
+    let mut rest = tiles.split_off(shown.count());
+    rest.extend(resting);
     let mut rest_by_cause: BTreeMap<Cause, Ns> = BTreeMap::new();
     for entry in rest {
         *rest_by_cause.entry(entry.cause).or_default() += entry.ns;

@@ -1,8 +1,9 @@
 //! The line about requests: how many, how long, and what the slow ones had more of.
 
-use super::margins::HEADER;
+use super::margins::{HEADER, of_machine};
 use crate::sheet::{Row, Sheet};
 use crate::units::{counted, duration};
+use holdup_evidence::Cause;
 use holdup_model::report::{ListenerRequests, Report, Requests};
 
 /// Listeners that are told apart.
@@ -18,9 +19,13 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     };
     let each = listeners(requests);
     for words in [all(requests)].into_iter().flatten().chain(each).chain(
-        [slow(requests), open(requests), resting(requests)]
-            .into_iter()
-            .flatten(),
+        [
+            slow(requests, of_machine(report)),
+            open(requests),
+            resting(requests),
+        ]
+        .into_iter()
+        .flatten(),
     ) {
         let body = vec![sheet.words(&words)];
         sheet.row(Row {
@@ -72,8 +77,14 @@ fn listeners(requests: &Requests) -> Vec<String> {
     requests.listeners.iter().map(line).collect()
 }
 
-fn slow(requests: &Requests) -> Option<String> {
+/// What the slow ones had more of. `machine`: of all services of a machine together some requests are answered when something comes, such as
+/// a queue's next entry: these are slow by design.
+fn slow(requests: &Requests, machine: bool) -> Option<String> {
     let slow = requests.slow.as_ref()?;
+    let most = slow.more.first()?.cause;
+    if machine && (most.rests() || most == Cause::PollWait) {
+        return None;
+    }
     let more: Vec<String> = slow
         .more
         .iter()

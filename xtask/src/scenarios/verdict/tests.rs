@@ -359,3 +359,31 @@ fn a_row_is_loose_when_it_needs_its_tolerance_or_an_allowance() {
     let row = judge(&expect(), &far, &twin());
     assert!(!row.right() && !row.loose());
 }
+
+#[test]
+fn of_a_recorded_machine_findings_are_judged_beside_others_that_rightly_say_that_it_was_busy() {
+    let mut stall = report();
+    stall["recording"] = json!({"machine": true});
+    stall["causes"] = json!([]);
+    stall["findings"][0]["share"] = json!(null);
+    let mut busy = stall["findings"][0].clone();
+    busy["cause"] = json!("sched.runqueue");
+    busy["title"] = json!("a build had the CPUs");
+    let mut twin = stall.clone();
+    twin["findings"] = json!([busy]);
+    stall["findings"] = json!([busy, stall["findings"][0]]);
+    let expect = Expect {
+        first: true,
+        says: vec!["flock holds the lock".to_owned()],
+        ..expect()
+    };
+    let judged = |queued: u64| {
+        let of = |report: &Value| Observed {
+            machine_queued_ns: queued,
+            ..observed(report.clone())
+        };
+        wrong(&judge(&expect, &of(&stall), &of(&twin)))
+    };
+    assert_eq!(judged(500_000_000), Vec::<&str>::new());
+    assert_eq!(judged(0), ["cause", "finding", "false alarms"]);
+}

@@ -147,3 +147,31 @@ fn the_time_of_a_request_is_its_readers() {
         .collect();
     assert_eq!(times, [(Cause::CpuUser, 50), (Cause::DiskRead, 500)]);
 }
+
+#[test]
+fn a_thread_that_waits_is_told_by_itself_among_hundreds_that_rest() {
+    const THREADS: u32 = 500;
+    let mut scene = Scene::new("server");
+    for id in 1..THREADS {
+        scene.process(id, 0, "daemon");
+    }
+    scene.process(THREADS, 0, "stuck");
+    for id in 0..THREADS {
+        let cause = if id % 2 == 0 {
+            Cause::TimerSleep
+        } else {
+            Cause::Idle
+        };
+        scene.left_waiting(id, cause, 1000, |_| {});
+    }
+    // It lived for less long than any of them.
+    scene.left_waiting(THREADS, Cause::FsFuse, 900, |_| {});
+    adopted(&mut scene, &[]);
+    let run = watched(&scene, Vec::new(), false);
+    let stuck = row(&run, THREADS, Cause::FsFuse);
+    assert_ne!(stuck.asker.name.tid, 0);
+    assert!(
+        run.waits.iter().any(|row| row.asker.name.tid == 0),
+        "the others are told together"
+    );
+}

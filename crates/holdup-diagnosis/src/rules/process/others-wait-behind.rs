@@ -6,6 +6,7 @@ use crate::rules::{
     Check, Generality, Need, Place, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent,
     say,
 };
+use holdup_evidence::units::bytes as size;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -47,7 +48,7 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(run: &Run<'_>) -> Verdict {
     let titled = titled(run);
-    let roots = roots::of(run.attributed, &titled);
+    let roots = roots::of(run.attributed, &titled, &run.facts.stopped_children);
     let names = Names::of(run);
     let limits = awaited::limits_of(&run.facts.cgroups_at_limit);
     let path = &run.attributed.path;
@@ -231,18 +232,32 @@ fn title<'a>(root: &'a Root<'a>, names: &Names<'a>) -> String {
                 .map_or_else(String::new, |function| format!(" {function}"));
             format!("{who} ran{ran}: {behind} waited for its answer, up to {up_to}")
         }
+        Key::Disk(disk) if root.crowd.is_some() => {
+            let Some(crowd) = &root.crowd else { return who };
+            let user = crowd.process.map_or_else(
+                || say::name_or(crowd.user, "a process").to_owned(),
+                |one| names.who(one),
+            );
+            format!(
+                "{user} kept {} busy: {all} waited for it, {} in all, {} at a time",
+                what(disk, "disk"),
+                duration(root.held()),
+                duration(crowd.typical)
+            )
+        }
         Key::Disk(disk) => format!(
             "{} held up {all}: up to {up_to} for one wait, mostly by {}",
-            what(disk, "disk"),
+            what(disk, "Disk"),
             most_of(root, names)
         ),
         Key::Files(files) => format!(
-            "{}: {all} waited for files on it, up to {up_to}",
-            what(files, "the file system")
+            "{}{}: {all} waited for files on it, up to {up_to}",
+            what(files, "File system"),
+            if root.open { " does not answer" } else { "" }
         ),
         Key::Memory(of) => format!(
-            "{}: {all} waited for memory, {} in all",
-            what(of, "memory was short"),
+            "{} was short: {all} waited for it, {} in all",
+            what(of, "Memory of cgroup").trim_end_matches(" of cgroup"),
             duration(root.held())
         ),
         Key::Cpus => {
@@ -263,14 +278,18 @@ fn title<'a>(root: &'a Root<'a>, names: &Names<'a>) -> String {
                 false => format!(", and {behind} waited behind"),
             };
             format!(
-                "{} has no CPU time left: {own} was throttled for {}{waited}",
-                what(cgroup, "cgroup"),
+                "{} has no CPU time left, which throttled {own} for {}{waited}",
+                what(cgroup, "Cgroup"),
                 duration(root.held())
             )
         }
         Key::Silent(peer) => format!(
-            "{} does not answer: {all} waited, up to {up_to}",
-            say::name_or(peer, "a peer")
+            "{} {}: {all} waited, up to {up_to}",
+            say::name_or(peer, "a peer"),
+            match root.open || root.cause != Some(Cause::NetReceive) {
+                true => "does not answer",
+                false => "answers late",
+            }
         ),
         Key::Kernel(cause) => format!("{all} waited, up to {up_to}: {}", cause.phrase()),
     }
@@ -300,6 +319,49 @@ fn meanwhile<'a>(root: &'a Root<'a>, names: &Names<'a>) -> Option<Evidence> {
         .map_or_else(String::new, |function| format!(", mostly in {function}"));
     Some(Evidence::new(
         format!("{who} was mostly {} ({cause}){ran}{beyond}", cause.phrase()),
+        say::SCHEDULER,
+    ))
+}
+
+/// Steps of a way that a line has.
+const MAX_STEPS: usize = 8;
+
+/// From the longest wait to its end, with what each was in, where others stand between them.
+fn way<'a>(root: &'a Root<'a>, names: &Names<'a>) -> Option<Evidence> {
+    if root.way.len() < 3 {
+        return None;
+    }
+    let steps = root.way.iter().take(MAX_STEPS).map(|step| {
+        let doing = step
+            .cause
+            .map_or_else(String::new, |cause| format!(" was {}", cause.phrase()));
+        format!("{}{doing}", names.who(step.name))
+    });
+    let steps: Vec<String> = steps.collect();
+    Some(Evidence::new(
+        format!("the longest wait leads through: {}", steps.join("; ")),
+        say::SCHEDULER,
+    ))
+}
+
+/// Who used a disk while others waited for it.
+fn used(root: &Root<'_>) -> Option<Evidence> {
+    let crowd = root.crowd.as_ref()?;
+    let call = match crowd.call {
+        Some((call, Some(bytes))) => format!(", mostly in {call} of {}", size(bytes)),
+        Some((call, None)) => format!(", mostly in {call}"),
+        None => String::new(),
+    };
+    let busy = crowd
+        .busy
+        .map_or_else(String::new, |busy| format!("; the disk was busy for {} of the time", percent(busy)));
+    Some(Evidence::new(
+        format!(
+            "{} waited for its own use of the disk: {}, {} in all{call}{busy}",
+            say::name_or(crowd.user, "a process"),
+            say::several(crowd.waits, "wait"),
+            duration(crowd.used)
+        ),
         say::SCHEDULER,
     ))
 }
@@ -356,9 +418,11 @@ fn finding<'a>(root: &'a Root<'a>, names: &Names<'a>) -> Finding {
             say::SCHEDULER,
         ));
     }
+    evidence.extend(used(root));
     if matches!(root.key, Key::Lock(_) | Key::Halted(_) | Key::Busy(_)) {
         evidence.extend(meanwhile(root, names));
     }
+    evidence.extend(way(root, names));
     let mut evidence = evidence.into_iter();
     let first = evidence
         .next()
