@@ -284,7 +284,10 @@ mod tests {
     use holdup_model::attributed::{AttributedWait, Orphaned};
 
     fn wait(pid: u32, all_of: u64) -> AttributedWait {
-WAITHERE
+        let all_else_has_defaults = serde_json::json!({"cause": Cause::LockFutex, "count": 1, "ns": 1_000_000_000});
+        let mut wait: AttributedWait = serde_json::from_value(all_else_has_defaults).unwrap();
+        wait.asker.name.pid = pid;
+        wait.asker.name.tid = pid;
         wait.orphaned = (all_of > 0).then(|| Orphaned {
             all_of,
             ..Orphaned::default()
