@@ -20,7 +20,7 @@ use crate::privileges;
 use crate::selection::{Known, Selection};
 use holdup_bpf::{Loaded, Pace};
 use holdup_events::Settings;
-use holdup_evidence::{Event, Ns, Role, SocketAddress, Wait};
+use holdup_evidence::{Event, Ns, Role, Serving, SocketAddress, Wait};
 use holdup_proc::{Root, tasks};
 use holdup_subject::signals::{Control, Signals};
 use nix::poll::PollTimeout;
@@ -111,6 +111,7 @@ pub fn attach(
     };
     let queues = Queues::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
+    tell_loops(&mut observation, &loops);
     drop(moment);
     let resolver = resolvers::look(&pids);
     attached
@@ -175,6 +176,12 @@ pub fn attach(
                 observation.cgroup.look(*pid);
             }
             attached.newcomers(&mut observation, selection)?;
+            let large = observation.naming.take_large_sets();
+            if !large.is_empty() {
+                let large = &large & &attached.following.subjects;
+                let loops = Loops::look(&large, &mut Moment::now());
+                tell_loops(&mut observation, &loops);
+            }
             if how.follow {
                 attached.following.follow(&mut observation)?;
             }
@@ -213,6 +220,17 @@ pub fn attach(
     collected.facts.other_clients = other_clients;
     resolver.tell(&mut collected.facts.resolver);
     Ok(collected)
+}
+
+/// Of which loops it is known who can stir them: their sets were read.
+fn tell_loops(observation: &mut Observation, loops: &Loops) {
+    let loops = loops.stirred_by_clients();
+    if !loops.is_empty() {
+        observation.attribution.push(&Event::Serving(Serving {
+            loops,
+            ..Serving::default()
+        }));
+    }
 }
 
 /// All that was named has ended between being found and being watched, or the kernel does not show it, as some virtual machines'

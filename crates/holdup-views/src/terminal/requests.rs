@@ -121,7 +121,8 @@ fn open(requests: &Requests) -> Option<String> {
 fn resting(requests: &Requests) -> Option<String> {
     (requests.resting > 0).then(|| {
         format!(
-            "{} sent more data, and no thread worked on it: not a request, or a dropped one",
+            "{} sent more data, and no thread worked on it: not a request, one that is answered when something comes (a subscription), or a \
+             dropped one",
             counted(requests.resting, "client", "clients")
         )
     })
