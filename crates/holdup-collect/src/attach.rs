@@ -21,7 +21,7 @@ use crate::selection::{Known, Selection};
 use holdup_bpf::{Loaded, Pace};
 use holdup_events::Settings;
 use holdup_evidence::facts::NameServer;
-use holdup_evidence::{Cause, Event, Ns, Role, SocketAddress, Wait};
+use holdup_evidence::{Cause, Event, Ns, Role, Serving, SocketAddress, Wait};
 use holdup_model::attributed::{Attributed, AttributedWait, Peer};
 use holdup_proc::{Root, tasks};
 use holdup_subject::signals::{Control, Signals};
@@ -117,6 +117,7 @@ pub fn attach(
     };
     let queues = Queues::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
+    tell_loops(&mut observation, &loops);
     drop(moment);
     let resolver = resolvers::look(&pids);
     attached
@@ -181,6 +182,12 @@ pub fn attach(
                 observation.cgroup.look(*pid);
             }
             attached.newcomers(&mut observation, selection)?;
+            let large = observation.naming.take_large_sets();
+            if !large.is_empty() {
+                let large = &large & &attached.following.subjects;
+                let loops = Loops::look(&large, &mut Moment::now());
+                tell_loops(&mut observation, &loops);
+            }
             if how.follow {
                 attached.following.follow(&mut observation)?;
             }
@@ -258,6 +265,17 @@ fn asked_for_names(attributed: &Attributed, subjects: &BTreeSet<u32>) -> Vec<Nam
     };
     let servers = asked.iter().map(|(_, address)| *address).collect();
     name_servers::look(*pid, &servers, &mut Moment::now())
+}
+
+/// Of which loops it is known who can stir them: their sets were read.
+fn tell_loops(observation: &mut Observation, loops: &Loops) {
+    let loops = loops.stirred_by_clients();
+    if !loops.is_empty() {
+        observation.attribution.push(&Event::Serving(Serving {
+            loops,
+            ..Serving::default()
+        }));
+    }
 }
 
 /// All that was named has ended between being found and being watched, or the kernel does not show it, as some virtual machines'

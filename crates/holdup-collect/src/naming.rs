@@ -60,6 +60,8 @@ pub(crate) struct Naming {
     memory_of: HashMap<ThreadId, Box<RawMemory>>,
     open_wait_of: HashMap<ThreadId, Box<Wait>>,
     own_ends: OwnEnds,
+    /// Processes with polled sets of which the records hold a part, since somebody asked.
+    large_sets: BTreeSet<u32>,
     neighbours: Neighbours,
     /// Thread ids.
     tids: HashMap<ThreadId, u32>,
@@ -118,6 +120,7 @@ impl Naming {
             memory_of: HashMap::new(),
             open_wait_of: HashMap::new(),
             own_ends: OwnEnds::default(),
+            large_sets: BTreeSet::new(),
             neighbours: Neighbours::default(),
             tids: HashMap::new(),
             paths: Paths::default(),
@@ -179,6 +182,11 @@ impl Naming {
             .chain(self.engines.stuck())
             .collect();
         stuck.into_iter()
+    }
+
+    /// Processes that have polled more than is told of it, since the last time.
+    pub(super) fn take_large_sets(&mut self) -> BTreeSet<u32> {
+        std::mem::take(&mut self.large_sets)
     }
 
     /// The waits that were found to go on, and whose they are.
@@ -267,6 +275,9 @@ impl Naming {
             RawEvent::Asked(mut asked) => {
                 if let Some((pid, _)) = self.threads.get(&asked.thread) {
                     self.own_ends.mark(*pid, &mut asked.polled);
+                    if asked.polled_truncated {
+                        self.large_sets.insert(*pid);
+                    }
                 }
                 self.asked_of.insert(asked.thread, Box::new(asked));
             }

@@ -1,6 +1,7 @@
 //! Clients that an event loop has accepted and does not listen to: they wait until it has time, or something else, for them.
 //!
-//! In: processes, as observation begins and as it ends. Out: those with clients that were set aside both times. An event loop sets a client
+//! In: processes, as observation begins and as it ends. Out: those with clients that were set aside both times; and whose sets hold nobody
+//! but clients, which tracing cannot tell of a set with more than a few members. An event loop sets a client
 //! aside by taking its descriptor out of the polled set, or by leaving unread what it has sent. Sets are read by a child that can be
 //! abandoned ([`super::behind`]).
 
@@ -9,6 +10,7 @@ use super::moment::Moment;
 use holdup_evidence::facts::{SessionClient, SetAside};
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::event_loops::{self, Listened};
+use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::{Root, names};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
@@ -18,6 +20,9 @@ const PROCESSES_MAX: usize = 64;
 
 /// Clients that a loop listens to and that are told one by one.
 const TOLD_MAX: usize = 3;
+
+/// Unnamed sockets whose other ends are asked for, one question to the kernel each: pairs by which a process stirs itself are few.
+const OWN_PAIRS_MAX: usize = 8;
 
 /// A client's connection: this end's inode, and both ends where it is TCP.
 type Connection = (u64, Option<(SocketAddr, SocketAddr)>);
@@ -32,7 +37,11 @@ struct Clients {
 
 /// The clients of event loops at an instant.
 #[derive(Debug, Default)]
-pub(super) struct Loops(BTreeMap<u32, Clients>);
+pub(super) struct Loops {
+    clients: BTreeMap<u32, Clients>,
+    /// Whether nobody but clients, or the process itself, can stir its loops.
+    stirred_by_clients: BTreeMap<u32, bool>,
+}
 
 impl Loops {
     /// Looks at these processes.
@@ -51,6 +60,17 @@ impl Loops {
             let Some(listened) = sets.ask(*pid, *pid).flatten() else {
                 continue;
             };
+            let mut others = strangers(*pid, &listened, &accepted, moment);
+            // A client that came or went between two readings is a stranger in one of them.
+            if !others.is_empty() {
+                let mut again = Moment::now();
+                let accepted = self::accepted(*pid, &mut again);
+                let listened = sets.ask(*pid, *pid).flatten();
+                others = listened.map_or(others.clone(), |listened| {
+                    &others & &strangers(*pid, &listened, &accepted, &mut again)
+                });
+            }
+            found.stirred_by_clients.insert(*pid, others.is_empty());
             let mut clients = Clients::default();
             for ((inode, ends), unread) in accepted {
                 if unread || listened.others.contains(&inode) {
@@ -60,17 +80,25 @@ impl Loops {
                 }
             }
             if !clients.aside.is_empty() {
-                found.0.insert(*pid, clients);
+                found.clients.insert(*pid, clients);
             }
         }
         found
     }
 
+    /// By process: whether nobody but clients, or the process itself, can stir its loops.
+    pub(super) fn stirred_by_clients(&self) -> Vec<(u32, bool)> {
+        self.stirred_by_clients
+            .iter()
+            .map(|(pid, by)| (*pid, *by))
+            .collect()
+    }
+
     /// Those with clients that were set aside then, too.
     pub(super) fn since(self, before: &Loops, moment: &mut Moment) -> Vec<SetAside> {
         let mut found = Vec::new();
-        for (pid, clients) in self.0 {
-            let Some(before) = before.0.get(&pid) else {
+        for (pid, clients) in self.clients {
+            let Some(before) = before.clients.get(&pid) else {
                 continue;
             };
             let both = clients.aside.intersection(&before.aside).count();
@@ -88,6 +116,50 @@ impl Loops {
         }
         found
     }
+}
+
+/// What is in a set and neither a listener, nor a client, nor what a process stirs itself by: somebody else can be asked there, or can have
+/// been.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Stranger {
+    /// By inode, as the next.
+    Socket(u64),
+    Pipe(u64),
+    Descriptor(u32),
+}
+
+/// Those in the sets of a process.
+fn strangers(
+    pid: u32,
+    listened: &Listened,
+    accepted: &[(Connection, bool)],
+    moment: &mut Moment,
+) -> HashSet<Stranger> {
+    let ends = moment.ends(pid).unwrap_or_default();
+    let sockets = moment.sockets(pid);
+    let own_pipe = |inode: &u64| ends.read.contains(inode) && ends.written.contains(inode);
+    let pipes = listened.beside.pipes.iter().filter(|inode| !own_pipe(inode));
+    let of_clients: HashSet<u64> = accepted.iter().map(|((inode, _), _)| *inode).collect();
+    let tcp = sockets.tcp.iter().filter(|one| one.listens).map(|one| one.inode);
+    let unix = sockets.unix.iter().filter(|(_, one)| one.listens);
+    let listeners: HashSet<u64> = tcp.chain(unix.map(|(inode, _)| *inode)).collect();
+    let mut asked = 0;
+    let mut own_pair = |inode: &u64| {
+        let may_be = sockets.unnamed.contains(inode) && asked < OWN_PAIRS_MAX;
+        asked += usize::from(may_be);
+        let peer = may_be.then(|| unix_peers::of(*inode)).flatten();
+        peer.is_some_and(|peer| ends.sockets.contains(&peer))
+    };
+    let others = listened
+        .polled
+        .iter()
+        .filter(|inode| !of_clients.contains(*inode) && !listeners.contains(*inode) && !own_pair(inode));
+    let others = others.map(|inode| Stranger::Socket(*inode));
+    let unknown = listened.beside.unknown.iter();
+    others
+        .chain(pipes.map(|inode| Stranger::Pipe(*inode)))
+        .chain(unknown.map(|fd| Stranger::Descriptor(*fd)))
+        .collect()
 }
 
 /// How many TCP connections a process has made: those that are none of its listeners'.
@@ -165,11 +237,13 @@ fn who(pid: u32, polled: &[Connection], moment: &mut Moment) -> Vec<SessionClien
 
 #[cfg(test)]
 mod tests {
-    use super::{Loops, Moment};
-    use std::collections::BTreeSet;
+    use super::{Loops, Moment, accepted, strangers};
+    use holdup_proc::event_loops::{Beside, Listened};
+    use std::collections::{BTreeSet, HashSet};
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    use std::os::unix::net::UnixStream;
 
     fn set_of(sockets: [&TcpStream; 2]) -> OwnedFd {
         // SAFETY: makes a descriptor that is nobody else's.
@@ -207,5 +281,43 @@ mod tests {
         assert!(here.asks_on >= 3, "{here:?}");
         assert_eq!(here.pid, std::process::id());
         assert_eq!(look().since(&Loops::default(), &mut Moment::now()), []);
+    }
+
+    #[test]
+    fn a_set_of_clients_is_told_from_one_with_a_connection_that_the_process_has_made() {
+        let own = std::process::id();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let asking = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (client, _) = listener.accept().unwrap();
+        let (mine, _mine_too) = UnixStream::pair().unwrap();
+        let by_clients = |set: &[&dyn AsRawFd], beside: Beside| {
+            let mut moment = Moment::now();
+            let listened = Listened {
+                polled: set.iter().map(|one| inode(*one)).collect(),
+                beside,
+                ..Listened::default()
+            };
+            let accepted = accepted(own, &mut moment);
+            strangers(own, &listened, &accepted, &mut moment).is_empty()
+        };
+        let nothing = Beside::default;
+        assert!(by_clients(&[&listener, &client, &mine], nothing()));
+        assert!(!by_clients(&[&listener, &client, &asking], nothing()));
+        let pipe = Beside {
+            pipes: HashSet::from([1]),
+            ..nothing()
+        };
+        assert!(!by_clients(&[&client], pipe), "of another process");
+        let unknown = Beside {
+            unknown: HashSet::from([9]),
+            ..nothing()
+        };
+        assert!(!by_clients(&[&client], unknown));
+    }
+
+    fn inode(open: &dyn AsRawFd) -> u64 {
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", open.as_raw_fd())).unwrap();
+        let text = link.to_string_lossy().into_owned();
+        text.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap()
     }
 }

@@ -154,4 +154,8 @@ pub struct Serving {
     /// Of the processes those whose children serve at the same sockets, and are not observed.
     #[serde(default)]
     pub masters: Vec<u32>,
+    /// Of the processes with an event loop whose whole set was looked at, whether only clients, or the process itself, can stir it.
+    /// A later look replaces an earlier one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<(u32, bool)>,
 }

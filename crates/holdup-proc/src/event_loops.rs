@@ -19,6 +19,13 @@ const EPOLL_SET: &str = "anon_inode:[eventpoll]";
 /// How a line about a file of a set begins.
 const MEMBER: &str = "tfd:";
 
+/// What the links of those lead to by which a process stirs itself.
+const STIRS_ITSELF: [&str; 3] = [
+    "anon_inode:[eventfd]",
+    "anon_inode:[timerfd]",
+    "anon_inode:[signalfd]",
+];
+
 /// Sockets of a process that has epoll sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listened {
@@ -26,6 +33,18 @@ pub struct Listened {
     pub polled: HashSet<u64>,
     /// Open, and in none.
     pub others: HashSet<u64>,
+    /// What else is in a set.
+    pub beside: Beside,
+}
+
+/// What a set has beside sockets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beside {
+    /// Pipes, by inode.
+    pub pipes: HashSet<u64>,
+    /// Descriptors of neither those, nor what a process makes to stir itself: a timer, a signal, an eventfd. Or what was not open before
+    /// the set was read.
+    pub unknown: HashSet<u32>,
 }
 
 /// The sockets of a process; `None` where it has no set, or not all of it could be looked at.
@@ -34,6 +53,8 @@ pub fn read(root: &Root, pid: u32) -> Option<Listened> {
     let process = root.proc.join(pid.to_string());
     let mut sockets: Vec<(u32, u64)> = Vec::new();
     let mut sets: Vec<u32> = Vec::new();
+    let mut pipes: Vec<(u32, u64)> = Vec::new();
+    let mut stirs: HashSet<u32> = HashSet::new();
     for (at, entry) in std::fs::read_dir(process.join("fd")).ok()?.flatten().enumerate() {
         if at >= DESCRIPTORS_MAX {
             return None;
@@ -47,11 +68,12 @@ pub fn read(root: &Root, pid: u32) -> Option<Listened> {
         let target = target.to_string_lossy();
         if target == EPOLL_SET {
             sets.push(fd);
-        } else if let Some(inode) = target
-            .strip_prefix("socket:[")
-            .and_then(|rest| rest.strip_suffix(']'))
-        {
-            sockets.extend(inode.parse().ok().map(|inode| (fd, inode)));
+        } else if STIRS_ITSELF.contains(&target.as_ref()) {
+            stirs.insert(fd);
+        } else if let Some(inode) = inode_of(&target, "socket:[") {
+            sockets.push((fd, inode));
+        } else if let Some(inode) = inode_of(&target, "pipe:[") {
+            pipes.push((fd, inode));
         }
     }
     if sets.is_empty() || sets.len() > SETS_MAX {
@@ -62,6 +84,7 @@ pub fn read(root: &Root, pid: u32) -> Option<Listened> {
         let text = text_if_there(&process.join("fdinfo").join(set.to_string()))?;
         members.extend(text.lines().filter_map(member));
     }
+    let is_socket: HashSet<u32> = sockets.iter().map(|(fd, _)| *fd).collect();
     // Of one socket that is open twice, one place in a set is enough.
     let polled: HashSet<u64> = sockets
         .iter()
@@ -73,7 +96,23 @@ pub fn read(root: &Root, pid: u32) -> Option<Listened> {
         .map(|(_, inode)| inode)
         .filter(|inode| !polled.contains(inode))
         .collect();
-    Some(Listened { polled, others })
+    pipes.retain(|(fd, _)| members.contains(fd));
+    let known = |fd: &u32| stirs.contains(fd) || pipes.iter().any(|one| one.0 == *fd);
+    let unknown = members.iter().filter(|fd| !known(fd) && !is_socket.contains(*fd));
+    let beside = Beside {
+        unknown: unknown.copied().collect(),
+        pipes: pipes.iter().map(|(_, inode)| *inode).collect(),
+    };
+    Some(Listened {
+        polled,
+        others,
+        beside,
+    })
+}
+
+/// `pipe:[7]`.
+fn inode_of(target: &str, kind: &str) -> Option<u64> {
+    target.strip_prefix(kind)?.strip_suffix(']')?.parse().ok()
 }
 
 /// `tfd:        7 events:       19 data: …`.
@@ -87,7 +126,7 @@ fn member(line: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{member, read};
+    use super::{Beside, member, read};
     use crate::root::{Root, Tree};
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     use std::os::unix::net::UnixStream;
@@ -116,6 +155,39 @@ mod tests {
         let listened = read(&Root::system(), std::process::id()).unwrap();
         assert!(listened.polled.contains(&inode(&one)));
         assert!(listened.others.contains(&inode(&other)) && !listened.polled.contains(&inode(&other)));
+    }
+
+    #[test]
+    fn what_stirs_the_process_itself_is_told_from_a_pipe_and_from_what_is_not_known() {
+        use std::os::unix::fs::symlink;
+        let look = |members: &str| {
+            let tree = Tree::new(&[("proc/7/fdinfo/3", members)]);
+            let links = tree.root.proc.join("7/fd");
+            std::fs::create_dir_all(&links).unwrap();
+            let opens = [
+                ("3", "anon_inode:[eventpoll]"),
+                ("4", "anon_inode:[eventfd]"),
+                ("5", "pipe:[55]"),
+                ("6", "socket:[66]"),
+                ("7", "anon_inode:inotify"),
+            ];
+            for (fd, target) in opens {
+                symlink(target, links.join(fd)).unwrap();
+            }
+            read(&tree.root, 7).unwrap()
+        };
+        let own = look("pos:\t0\ntfd: 4 events: 19\ntfd: 5 events: 19\ntfd: 6 events: 19\n");
+        assert!(own.beside.unknown.is_empty());
+        assert!(own.beside.pipes.contains(&55) && own.polled.contains(&66));
+        assert!(
+            look("tfd: 7 events: 19\n").beside.unknown.contains(&7),
+            "an inotify"
+        );
+        assert!(
+            look("tfd: 9 events: 19\n").beside.unknown.contains(&9),
+            "opened meanwhile"
+        );
+        assert_eq!(look("tfd: 4 events: 19\n").beside, Beside::default());
     }
 
     #[test]

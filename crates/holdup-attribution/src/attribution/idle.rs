@@ -40,6 +40,8 @@ pub(super) struct Served {
     paths: HashSet<String>,
     /// Those whose children, which are not observed, do the serving for them.
     masters: HashSet<u32>,
+    /// Those whose event loops nobody but clients, or they themselves, can stir: their sets were looked at.
+    stirred_by_clients: HashSet<u32>,
 }
 
 /// A process whose waits are judged.
@@ -82,6 +84,12 @@ impl Served {
     pub(super) fn add(&mut self, serving: &Serving) {
         self.processes.extend(&serving.processes);
         self.masters.extend(&serving.masters);
+        for (pid, by_clients) in &serving.loops {
+            match by_clients {
+                true => self.stirred_by_clients.insert(*pid),
+                false => self.stirred_by_clients.remove(pid),
+            };
+        }
         for address in &serving.addresses {
             match address {
                 SocketAddress::Inet(address) => {
@@ -173,7 +181,14 @@ impl Served {
                     let told = fd.object.and_then(&object).filter(|_| !awaits_room(fd));
                     fd.own || told.is_some_and(|told| self.end(told).is_some() || stirs_itself(&told.kind))
                 };
-                let known = memory.is_some_and(|memory| !memory.polled_truncated);
+                // Of a large set a record holds a part. What it does not hold was looked at elsewhere, and where somebody was asked since is
+                // known whatever is in the set.
+                let looked_at = || {
+                    system_calls::is(&wait.call, Does::WaitsForEpoll)
+                        && self.stirred_by_clients.contains(&who.pid)
+                        && wait.unanswered.is_none()
+                };
+                let known = memory.is_some_and(|memory| !memory.polled_truncated || looked_at());
                 Some(if known && polled.iter().all(of_clients) {
                     Work::OfClients(awaited)
                 } else {

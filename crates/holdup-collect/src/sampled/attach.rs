@@ -85,7 +85,8 @@ pub fn attach(
         ..Settings::default()
     };
     let mut sampling = Sampling::of_nobody(std::process::id(), Attributing::begin(settings, &[], events)?);
-    let serving = serving::look(&pids, &mut moment);
+    let mut serving = serving::look(&pids, &mut moment);
+    serving.loops = loops.stirred_by_clients();
     let mut conversations = Conversations::of(&serving);
     sampling.attribution.push(&Event::Serving(serving));
     // Before waits are met: who began to wait as a client had asked has that request.

@@ -452,6 +452,28 @@ fn a_server_is_idle_unless_a_request_may_be_behind_its_wait() {
 }
 
 #[test]
+fn a_loop_with_a_large_set_is_idle_where_nobody_but_clients_can_stir_it() {
+    let idle = |by_clients: Option<bool>, asked: Option<ObjectId>| {
+        let mut run = process("shop");
+        serves(&mut run);
+        run.push(&Event::Serving(Serving {
+            loops: by_clients.map(|by| (PID, by)).into_iter().collect(),
+            ..Serving::default()
+        }));
+        let mut polls = poll();
+        polls.unanswered = asked;
+        if let Some(set) = &mut polls.asked {
+            set.polled_truncated = true;
+        }
+        alone(idle::judge, &run, &polls, shows(Cause::PollWait, true)).map(|(cause, _)| cause)
+    };
+    assert_eq!(idle(Some(true), None), Some(Cause::Idle));
+    assert_eq!(idle(None, None), None, "what else is in the set is not known");
+    assert_eq!(idle(Some(false), None), None, "somebody else is in it");
+    assert_eq!(idle(Some(true), Some(SOCKET)), None, "it has asked somebody");
+}
+
+#[test]
 fn an_idle_wait_that_times_out_is_the_time_limit_of_a_request() {
     let verdict = |cause, timed_out| Verdict {
         cause,

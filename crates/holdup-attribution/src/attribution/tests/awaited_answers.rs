@@ -48,6 +48,7 @@ fn server() -> Scene {
     scene.events.push(Event::Serving(Serving {
         processes: vec![100],
         masters: Vec::new(),
+        loops: Vec::new(),
         addresses: vec![SocketAddress::Inet("10.0.0.1:80".parse().unwrap())],
     }));
     socket(

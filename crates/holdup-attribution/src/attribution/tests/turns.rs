@@ -15,6 +15,7 @@ fn two_threads(cause: Cause, on: Option<ObjectId>, serves: bool) -> Attributed {
     scene.events.push(Event::Serving(Serving {
         processes: vec![100],
         masters: Vec::new(),
+        loops: Vec::new(),
         addresses: vec![address()],
     }));
     let object = Object {

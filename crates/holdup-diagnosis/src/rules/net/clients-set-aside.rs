@@ -5,7 +5,7 @@ use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Wa
 use holdup_evidence::Cause;
 use holdup_evidence::facts::{DatabaseSession, SessionState, SetAside};
 use holdup_knowledge::system_calls::{self, Kind};
-use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
+use holdup_model::attributed::{AttributedWait, AwaitedClients, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
 
@@ -46,6 +46,16 @@ fn check(run: &Run<'_>) -> Verdict {
         ));
     }
     Verdict::Fires(findings)
+}
+
+/// Whether a thread listens to a client outside of its loop's set: it reads from a connection, or polls nothing else.
+fn listens_elsewhere(wait: &AttributedWait) -> bool {
+    let polls = system_calls::is_named(wait.call.as_deref(), Kind::Polls);
+    let request = || {
+        let awaited = AwaitedClients::read(&wait.resource.name);
+        matches!(awaited, Some(AwaitedClients::Request(_)))
+    };
+    reads(wait) || polls && request()
 }
 
 /// Whether an event loop waits for work in it. One that waits for an answer polls, too, and is not idle.
@@ -116,7 +126,7 @@ fn finding(run: &Run<'_>, one: &SetAside) -> Option<Finding> {
     let loops: BTreeSet<u32> = idle.iter().map(|wait| wait.asker.name.tid).collect();
     // Who has no CPU on a busy machine is as idle as before.
     let does_else = |wait: &AttributedWait| match wait.cause {
-        Cause::Idle => reads(wait),
+        Cause::Idle => listens_elsewhere(wait),
         cause => cause != Cause::SchedRunqueue,
     };
     let most = idle.own() as f64 * MAX_ELSE_SHARE;

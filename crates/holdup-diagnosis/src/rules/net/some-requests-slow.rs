@@ -44,6 +44,13 @@ fn ends_in_queue(run: &Run<'_>, cause: Cause) -> bool {
     sum(&mut rows().filter(queued)) > sum(&mut rows()) / 2
 }
 
+/// Whether that is the time between two looks of an event loop that was idle: its time limits ran out, no answer went out as one did, and no
+/// thread slept.
+fn ticked(run: &Run<'_>, requests: &Requests, cause: Cause) -> bool {
+    let slept = || run.attributed.waits.iter().any(|wait| wait.cause == cause);
+    cause == Cause::TimerSleep && requests.held.count == 0 && !slept()
+}
+
 fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     if requests.count < MIN_REQUESTS {
         return Verdict::Clear(format!(
@@ -74,7 +81,7 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
             duration(longer)
         ));
     };
-    if *cause == Cause::Idle {
+    if *cause == Cause::Idle || ticked(run, requests, *cause) {
         return Verdict::CannotTell(format!(
             "the cause of the slow ones, {} each: the threads that answer were idle meanwhile, so it is outside of them, with the \
              clients or with whoever hands them work",

@@ -18,7 +18,7 @@ pub(crate) static FORMAT: Format = Format {
     about: "the slow log of MySQL",
     family: Family::Databases,
     recognise,
-    openings: &["# Query_time:"],
+    openings: &["# User@Host:"],
     shape: Shape::Lines(|| Box::<Reader>::default()),
 };
 
