@@ -177,6 +177,23 @@ pub struct Rule {
     check: Check,
 }
 
+impl Rule {
+    /// What each rule has to say, with what holds for most of them. A rule's file names only what is different in it.
+    const fn new(id: RuleId, about: &'static str, check: Check) -> Self {
+        Self {
+            id,
+            about,
+            needs: &[],
+            causes: &[],
+            from: MATTERS,
+            generality: Generality::Specific,
+            explains: &[],
+            place: Place::End,
+            check,
+        }
+    }
+}
+
 /// How a rule judges.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Check {

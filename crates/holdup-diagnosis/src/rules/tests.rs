@@ -9,7 +9,17 @@ use holdup_model::finding::Severity;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// What `cargo xtask new rule` begins with.
+#[path = "../../../../xtask/src/new/rule.rs.txt"]
+mod template;
+
 const SECOND: Ns = 1_000_000_000;
+
+#[test]
+fn what_a_new_rule_begins_with_compiles_and_is_well_formed() {
+    assert!(matches!(template::RULE.check, super::Check::Waits(_)));
+    assert_eq!(template::RULE.from, super::MATTERS);
+}
 
 /// Stems of the files with this extension in the areas' folders, with their areas.
 fn stems(extension: &str) -> BTreeSet<(String, String)> {
