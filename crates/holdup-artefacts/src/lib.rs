@@ -43,9 +43,9 @@ pub fn attribute(observed: &Observed) -> Attributed {
     }
     attributed.waits.sort_by_key(|wait| std::cmp::Reverse(wait.ns));
     let waits = attributed.waits.iter();
-    let told = waits.clone().filter(|wait| wait.cause != Cause::Unknown);
+    let found = waits.clone().filter(|wait| wait.cause != Cause::Unknown);
     attributed.coverage.observed = attributed.elapsed;
-    attributed.coverage.attributed = told.map(|wait| wait.ns).fold(0, Ns::saturating_add);
+    attributed.coverage.attributed = found.map(|wait| wait.ns).fold(0, Ns::saturating_add);
     let unknown = waits.filter(|wait| wait.cause == Cause::Unknown);
     attributed.coverage.unknown = unknown.map(|wait| wait.ns).fold(0, Ns::saturating_add);
     attributed
@@ -231,14 +231,14 @@ fn classified(call: &CallTime) -> Classified {
 }
 
 fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> AttributedWait {
-    let mut told = classified(call);
+    let mut found = classified(call);
     let stack = call
         .stack
         .map(|stack| stacks::frames(observed, stack))
         .unwrap_or_default();
-    if let Some((cause, resource)) = classify::by_user_stack(told.cause, Some(&call.call), &stack) {
-        told.cause = cause;
-        told.resource = resource;
+    if let Some((cause, resource)) = classify::by_user_stack(found.cause, Some(&call.call), &stack) {
+        found.cause = cause;
+        found.resource = resource;
     }
     let asking = choose(&stack);
     let count = call.count.max(1);
@@ -248,7 +248,7 @@ fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> Attrib
         name => name,
     };
     AttributedWait {
-        cause: told.cause,
+        cause: found.cause,
         ns: call.ns,
         path_ns: match way {
             Way::Told => call.main,
@@ -270,7 +270,7 @@ fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> Attrib
         timed_out: call.timed_out,
         call: Some(call.call.clone()),
         bytes: call.bytes,
-        resource: resource(told.resource, call),
+        resource: resource(found.resource, call),
         asker: Asker {
             name: ThreadName {
                 pid,
@@ -285,7 +285,7 @@ fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> Attrib
         holders: call
             .children
             .iter()
-            .map(|child| holder(calls, told.cause, child))
+            .map(|child| holder(calls, found.cause, child))
             .collect(),
         chain: Vec::new(),
         deadlock: false,
@@ -293,7 +293,7 @@ fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> Attrib
         ran_instead: Vec::new(),
         queue: None,
         kernel_stack: Vec::new(),
-        why_unknown: told.why_unknown,
+        why_unknown: found.why_unknown,
         tcp: None,
         read_at: read_at(observed, calls, call),
         judged_by: None,

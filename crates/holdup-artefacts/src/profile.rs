@@ -106,8 +106,8 @@ pub fn parts(observed: &Observed, samples: &Samples) -> Vec<Part> {
     for (stack, weight) in &samples.stacks {
         let names = observed.stacks.frames(*stack);
         let frames = names.map(|name| known.entry(name).or_insert_with(|| of_profiler(name)).clone());
-        let told = part(frames.collect(), samples.waiting);
-        let sum = all.entry(told).or_default();
+        let listed = part(frames.collect(), samples.waiting);
+        let sum = all.entry(listed).or_default();
         *sum = sum.saturating_add(*weight);
     }
     let mut parts: Vec<Part> = all
@@ -306,7 +306,7 @@ fn asleep(symbols: &[String]) -> Option<Cause> {
     let mut call = call.unwrap_or_default();
     // Arguments are not there: a poll of something, a wait of any kind.
     call.args = [1, 2, 1, 0];
-    let told = classify::wait(&Site {
+    let found = classify::wait(&Site {
         call,
         state: TaskState::Interruptible,
         iowait: symbols.iter().any(|name| name.starts_with("io_schedule")),
@@ -321,7 +321,7 @@ fn asleep(symbols: &[String]) -> Option<Cause> {
         waker: &Waker::Unknown,
         duration: 0,
     });
-    Some(told.cause)
+    Some(found.cause)
 }
 
 fn library(symbols: &[String]) -> Option<Cause> {

@@ -67,22 +67,22 @@ impl<'a> Sessions<'a> {
             of: BTreeMap::new(),
             waits: BTreeMap::new(),
         };
-        for (place, told) in sessions.all.iter().enumerate() {
-            let id = (told.session.server, told.session.id.as_str());
+        for (place, one) in sessions.all.iter().enumerate() {
+            let id = (one.session.server, one.session.id.as_str());
             sessions.of.entry(id).or_default().push(place);
             let waits = matches!(
-                told.session.doing,
+                one.session.doing,
                 SessionDoing::Waits | SessionDoing::Waited | SessionDoing::Deadlocked
             );
-            let named = !told.session.id.is_empty() && !told.session.lock.is_empty()
-                || told.session.doing == SessionDoing::Waits;
+            let named = !one.session.id.is_empty() && !one.session.lock.is_empty()
+                || one.session.doing == SessionDoing::Waits;
             if !(waits && named) {
                 continue;
             }
             // A log says who has the lock when a wait has lasted for a while, and how long it took when it is over.
             let known = sessions.waits.get(&id);
-            if known.is_none_or(|known| known.waited() < told.waited()) {
-                sessions.waits.insert(id, *told);
+            if known.is_none_or(|known| known.waited() < one.waited()) {
+                sessions.waits.insert(id, *one);
             }
         }
         sessions
@@ -106,13 +106,13 @@ impl<'a> Sessions<'a> {
 
     /// The longest wait for a lock.
     pub fn longest(&self) -> Option<Ns> {
-        self.waits.values().filter_map(|told| told.session.doing_ns).max()
+        self.waits.values().filter_map(|one| one.session.doing_ns).max()
     }
 
     /// What was told of a session that it did, with this.
     pub fn doing(&self, server: DatabaseServer, id: &str, doing: SessionDoing) -> Option<SessionRecord<'a>> {
         let mut all = self.told(server, id).into_iter().rev();
-        all.find(|told| told.session.doing == doing)
+        all.find(|one| one.session.doing == doing)
     }
 
     /// All that was told of a session, in order.
@@ -128,7 +128,7 @@ impl<'a> Sessions<'a> {
         doing: SessionDoing,
     ) -> impl Iterator<Item = SessionRecord<'a>> {
         let all = self.all.iter().copied();
-        all.filter(move |told| told.session.server == server && told.session.doing == doing)
+        all.filter(move |one| one.session.server == server && one.session.doing == doing)
     }
 
     /// Those that wait, by whom they wait for in the end; the queue with most waiting first.
@@ -143,7 +143,7 @@ impl<'a> Sessions<'a> {
         let mut queues: Vec<Queue<'a>> = queues
             .into_iter()
             .map(|((_, roots), mut waits)| {
-                waits.sort_by_key(|told| std::cmp::Reverse(told.waited()));
+                waits.sort_by_key(|one| std::cmp::Reverse(one.waited()));
                 Queue { roots, waits }
             })
             .collect();
@@ -184,14 +184,14 @@ impl<'a> Sessions<'a> {
     /// Who had the lock of a wait, as any line about that wait tells.
     pub fn holders(&self, wait: SessionRecord<'a>) -> Vec<&'a str> {
         let of = wait.session;
-        let same = self.told(of.server, &of.id).into_iter().filter(|told| {
-            let session = told.session;
+        let same = self.told(of.server, &of.id).into_iter().filter(|one| {
+            let session = one.session;
             !session.held_by.is_empty()
                 && (session.lock.is_empty() || of.lock.is_empty() || begins_alike(&session.lock, &of.lock))
-                && self.at_once(*told, wait)
+                && self.at_once(*one, wait)
         });
         let holders: BTreeSet<&str> = same
-            .flat_map(|told| told.session.held_by.iter().map(String::as_str))
+            .flat_map(|one| one.session.held_by.iter().map(String::as_str))
             .collect();
         holders.into_iter().collect()
     }
@@ -205,7 +205,7 @@ impl<'a> Sessions<'a> {
         };
         // When the second was told, by when the first was; each began as long before as it had lasted. What still waited
         // when it was told went on.
-        let goes_on = |told: &SessionRecord<'_>| told.session.doing == SessionDoing::Waits;
+        let goes_on = |record: &SessionRecord<'_>| record.session.doing == SessionDoing::Waits;
         let (of_first, of_second) = (i128::from(first.waited()), i128::from(second.waited()));
         (goes_on(&first) || later - of_second <= 0) && (goes_on(&second) || -of_first <= later)
     }

@@ -282,7 +282,7 @@ mod tests {
     }
 
     fn told(client: &[u8], server: &[u8]) -> Option<(bool, Option<bool>)> {
-        read(client, server).map(|told| (told.resumed, told.offered))
+        read(client, server).map(|one| (one.resumed, one.offered))
     }
 
     #[test]
@@ -358,10 +358,10 @@ mod tests {
             assert!(!is_whole(&answer[..cut]), "{cut}");
         }
         for cut in 0..asked.len() {
-            let told = read(&asked[..cut], &answer);
+            let reading = read(&asked[..cut], &answer);
             assert!(
-                told.is_none_or(|told| told == full || told.offered.is_none()),
-                "{cut}: {told:?}"
+                reading.is_none_or(|reading| reading == full || reading.offered.is_none()),
+                "{cut}: {reading:?}"
             );
         }
         assert_eq!(read(&asked, &answer), Some(full));

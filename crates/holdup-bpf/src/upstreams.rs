@@ -88,12 +88,12 @@ mod tests {
             since: 500,
             begins: 900 + 950,
         };
-        let told = of_entry(&bytes(&key), &bytes(&value), 1_000).unwrap();
-        assert_eq!(told.server, Some("10.0.0.7:5432".parse().unwrap()));
-        assert_eq!((told.ns, told.asked, told.most, told.pid), (100 + 150, 9, 3, 4));
+        let found = of_entry(&bytes(&key), &bytes(&value), 1_000).unwrap();
+        assert_eq!(found.server, Some("10.0.0.7:5432".parse().unwrap()));
+        assert_eq!((found.ns, found.asked, found.most, found.pid), (100 + 150, 9, 3, 4));
         let torn = upstream { begins: 0, ..value };
-        let told = of_entry(&bytes(&key), &bytes(&torn), 1_000).unwrap();
-        assert_eq!(told.ns, 100 + 2 * 500, "never more than there was time");
+        let found = of_entry(&bytes(&key), &bytes(&torn), 1_000).unwrap();
+        assert_eq!(found.ns, 100 + 2 * 500, "never more than there was time");
         assert_eq!(of_entry(&bytes(&key), &[0; 9], 1_000), None, "cut short");
         key.family = 1;
         let unix = of_entry(&bytes(&key), &bytes(&value), 1_000).unwrap();

@@ -197,23 +197,23 @@ fn hide_and_fork(map: &MapHandle, fields: Fields, note: &OwnedFd) -> i32 {
 
 /// Clocks that the records tell, in their order.
 fn told(events: &[RawEvent]) -> Vec<(ThreadId, Ns, Clock)> {
-    let mut told = Vec::new();
+    let mut listed = Vec::new();
     for event in events {
         match event {
             RawEvent::Start(start) => {
-                told.extend(start.parent.map(|(parent, clock)| (parent, start.at, clock)));
+                listed.extend(start.parent.map(|(parent, clock)| (parent, start.at, clock)));
             }
             RawEvent::Wait(wait) | RawEvent::OpenWait(wait) => {
                 if let Waker::Thread { thread, clock, .. } = &wait.waker {
-                    told.push((*thread, wait.end, *clock));
+                    listed.push((*thread, wait.end, *clock));
                 }
-                told.push((wait.thread, wait.end, wait.clock));
+                listed.push((wait.thread, wait.end, wait.clock));
             }
-            RawEvent::End { end, .. } => told.push((end.thread, end.at, end.clock)),
+            RawEvent::End { end, .. } => listed.push((end.thread, end.at, end.clock)),
             _ => {}
         }
     }
-    told
+    listed
 }
 
 fn now() -> Ns {
@@ -273,9 +273,9 @@ fn attempt() -> bool {
     assert!(whole >= WHOLE, "{whole} of {TIMES} switches could be hidden");
 
     let mut clocks: HashMap<ThreadId, (Ns, Clock)> = HashMap::new();
-    let told = told(&events);
-    assert!(told.len() > TIMES, "{} clocks were told", told.len());
-    for (thread, at, clock) in told {
+    let listed = told(&events);
+    assert!(listed.len() > TIMES, "{} clocks were told", listed.len());
+    for (thread, at, clock) in listed {
         if let Some((before_at, before)) = clocks.insert(thread, (at, clock)) {
             // What a record had told already was taken out of the books: then they are wrong, and not the programs.
             let between = |one: &&SetBack| before_at < one.at && one.at <= at;

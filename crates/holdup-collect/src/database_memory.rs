@@ -322,10 +322,10 @@ mod tests {
         assert_eq!(found(&[3, table_at]), None, "the table itself says nothing");
         assert_eq!(found(&[]), None);
         // Whatever else lies behind them in this process leads to no other text of the table, or to nothing that is told.
-        let told = found(&[waits]);
+        let listed = found(&[waits]);
         assert!(
-            matches!(told.as_deref(), None | Some("Waiting for table metadata lock")),
-            "{told:?}"
+            matches!(listed.as_deref(), None | Some("Waiting for table metadata lock")),
+            "{listed:?}"
         );
         assert_eq!(found(&[waits, other]), None);
     }

@@ -303,13 +303,13 @@ mod tests {
     #[test]
     fn every_dump_is_told_with_its_pause() {
         let mut machine = machine();
-        let told = Outcome::Received(ReceivedDump {
+        let outcome = Outcome::Received(ReceivedDump {
             from: 100,
             to: 400,
             count: 30,
             threads: Vec::new(),
         });
-        let dumped = machine.learns(7, told).unwrap();
+        let dumped = machine.learns(7, outcome).unwrap();
         assert_eq!((dumped.pid, dumped.from, dumped.to), (7, 100, 400));
         assert_eq!(
             (machine.made[0].pause, machine.made[0].threads, machine.stood),

@@ -148,18 +148,18 @@ pub(super) fn parked(
     first: &FirstLook,
 ) -> Parked {
     let mut readers: Readers<Question, Answer> = Readers::new(answerer);
-    let mut told = Parked::default();
+    let mut outcome = Parked::default();
     for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
         let Some((file, read)) = found(stacks, &mut readers, pid, process) else {
             continue;
         };
         let name = names::comm(&Root::system(), pid).unwrap_or(file);
         let reasons = read.as_ref().map(|read| &read.reasons);
-        told.not_measured.extend(sentence(&name, pid, reasons));
+        outcome.not_measured.extend(sentence(&name, pid, reasons));
         let Some(read) = read else { continue };
-        let room = LISTED_MAX - told.tasks.len();
+        let room = LISTED_MAX - outcome.tasks.len();
         let left = u64::try_from(read.listed.len().saturating_sub(room)).unwrap_or(u64::MAX);
-        told.not_measured
+        outcome.not_measured
             .extend(unlisted(&name, pid, read.more.saturating_add(left)));
         for goroutine in read.listed.into_iter().take(room) {
             let stood_since = first.stood_since(pid, &goroutine);
@@ -167,7 +167,7 @@ pub(super) fn parked(
                 true => None,
                 false => Some(stacks.intern_known(process, &goroutine.addresses)),
             };
-            told.tasks.push(RuntimeTask {
+            outcome.tasks.push(RuntimeTask {
                 runtime: TaskRuntime::Go,
                 pid,
                 process: name.clone(),
@@ -189,7 +189,7 @@ pub(super) fn parked(
             });
         }
     }
-    told
+    outcome
 }
 
 fn does(status: Status) -> TaskDoes {

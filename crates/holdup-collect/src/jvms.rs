@@ -267,9 +267,9 @@ impl Machine {
         ];
         let known = collector.iter().find(|(begins, _)| name.starts_with(begins));
         // What all have in common tells the one that has nothing else.
-        let told = known.map_or(Collector::Parallel, |(_, collector)| *collector);
+        let found = known.map_or(Collector::Parallel, |(_, collector)| *collector);
         if known.is_some() || self.by_threads.is_none() {
-            self.by_threads = Some(told);
+            self.by_threads = Some(found);
         }
         if name.starts_with("GC Thread#") || name.starts_with("ZWorker") || name.starts_with("Shenandoah GC")
         {
@@ -304,8 +304,8 @@ impl Machine {
         }
         let counted_before = known.then_some(before);
         let works = self.works(&begun, &named, counted_before);
-        let told = begun.into_iter().zip(works);
-        told.map(|(pause, work)| pause.told(work)).collect()
+        let found = begun.into_iter().zip(works);
+        found.map(|(pause, work)| pause.told(work)).collect()
     }
 
     /// What each of these pauses was for. `before`: collections, and how long they took, when the counters were read last.

@@ -290,7 +290,7 @@ impl Naming {
                 out.extend(made);
             }
             RawEvent::Hello(hello) => out.push(Event::Hello(hello)),
-            RawEvent::Conversation(told) => out.push(Event::Conversation(told)),
+            RawEvent::Conversation(found) => out.push(Event::Conversation(found)),
             RawEvent::Turned(turned) => out.push(Event::Turned(turned)),
             RawEvent::NameAsked(asked) => out.push(Event::NameAsked(asked)),
             RawEvent::Wait(wait) => self.wait(wait, out),
@@ -343,8 +343,8 @@ impl Naming {
                     });
                     end.open = Some(OpenState::Blocked(wait));
                 }
-                let told = self.runtimes.name(thread).map(str::to_owned);
-                end.task.name = told.unwrap_or(end.task.name);
+                let found = self.runtimes.name(thread).map(str::to_owned);
+                end.task.name = found.unwrap_or(end.task.name);
                 out.push(Event::End(end));
                 // A stack belongs to a wait that is known, and an open wait becomes known with the end.
                 out.extend(asker.map(Event::Asker));

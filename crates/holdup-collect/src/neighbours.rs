@@ -186,8 +186,8 @@ impl Found {
 
 /// Who serves a FUSE file system: where the kernel does not tell, anybody who serves one.
 fn serving(servers: &[FuseServer], device: DeviceNumber) -> Vec<u32> {
-    let told = servers.iter().any(|server| server.device.is_some());
-    let serves = |server: &&FuseServer| !told || server.device == Some(device);
+    let known = servers.iter().any(|server| server.device.is_some());
+    let serves = |server: &&FuseServer| !known || server.device == Some(device);
     let mut pids: Vec<u32> = servers.iter().filter(serves).map(|server| server.pid).collect();
     pids.dedup();
     pids
@@ -220,13 +220,13 @@ mod tests {
     fn of_several_daemons_the_one_of_that_file_system_is_in_the_way() {
         let device = |minor| DeviceNumber { major: 0, minor };
         let server = |pid, device| FuseServer { pid, device };
-        let told = [
+        let listed = [
             server(7, Some(device(41))),
             server(8, Some(device(42))),
             server(9, None),
         ];
-        assert_eq!(serving(&told, device(42)), [8]);
-        assert_eq!(serving(&told, device(43)), [0; 0]);
+        assert_eq!(serving(&listed, device(42)), [8]);
+        assert_eq!(serving(&listed, device(43)), [0; 0]);
         assert_eq!(serving(&[server(7, None), server(9, None)], device(42)), [7, 9]);
     }
 }

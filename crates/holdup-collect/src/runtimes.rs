@@ -123,20 +123,20 @@ impl Runtimes {
         process: ProcessKey,
         tid: u32,
         thread: ThreadId,
-        told: Arc<str>,
+        given: Arc<str>,
     ) -> Option<Event> {
         let its_own = self.locks.thread(process, tid) == Some(thread);
-        if !its_own || self.names.get(&thread) == Some(&told) {
+        if !its_own || self.names.get(&thread) == Some(&given) {
             return None;
         }
-        let name = told.to_string();
-        self.names.insert(thread, told);
+        let name = given.to_string();
+        self.names.insert(thread, given);
         Some(Event::Renamed { thread, name })
     }
 
     /// The kernel was told a new name; whether that is news: runtimes tell it, too, and it cuts.
     pub(super) fn renamed(&mut self, thread: ThreadId, name: &str) -> bool {
-        let known = self.name(thread).is_some_and(|told| told.starts_with(name));
+        let known = self.name(thread).is_some_and(|one| one.starts_with(name));
         if !known {
             self.names.remove(&thread);
         }

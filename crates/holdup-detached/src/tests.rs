@@ -33,7 +33,7 @@ enum Do {
 }
 
 fn act(what: Do) -> Result<String, String> {
-    let told = |error: std::io::Error| error.kind().to_string();
+    let describe = |error: std::io::Error| error.kind().to_string();
     match what {
         Do::Double(number) => Ok((2 * number).to_string()),
         Do::Panic => panic!("over hostile contents"),
@@ -41,21 +41,21 @@ fn act(what: Do) -> Result<String, String> {
             std::thread::park();
         },
         Do::Status(field) => {
-            let status = std::fs::read_to_string("/proc/self/status").map_err(told)?;
+            let status = std::fs::read_to_string("/proc/self/status").map_err(describe)?;
             let line = status.lines().find_map(|line| line.strip_prefix(field.as_str()));
             line.map(|line| line.trim().to_owned()).ok_or(field)
         }
-        Do::Open(path) => File::open(path).map(|_| String::new()).map_err(told),
+        Do::Open(path) => File::open(path).map(|_| String::new()).map_err(describe),
         Do::Write(path) => {
             let opened = File::options().append(true).open(path);
-            opened.map(|_| String::new()).map_err(told)
+            opened.map(|_| String::new()).map_err(describe)
         }
         Do::Execute => {
             let started = std::process::Command::new("/bin/true").spawn();
-            started.map(|_| String::new()).map_err(told)
+            started.map(|_| String::new()).map_err(describe)
         }
         Do::Descriptors => {
-            let folder = std::fs::read_dir("/proc/self/fd").map_err(told)?;
+            let folder = std::fs::read_dir("/proc/self/fd").map_err(describe)?;
             let mut names: Vec<String> = folder
                 .flatten()
                 .map(|entry| entry.file_name().to_string_lossy().into_owned())

@@ -77,22 +77,22 @@ impl Use {
     /// Who it is: `rustc (pid 7)`, `rustc (5 processes)`, `backup (pid 9, nice 19)`. The name is hostile text.
     #[must_use]
     pub fn who(&self) -> String {
-        let mut told = Vec::new();
+        let mut listed = Vec::new();
         match (self.processes, self.pid) {
-            (2.., _) => told.push(format!("{} processes", self.processes)),
+            (2.., _) => listed.push(format!("{} processes", self.processes)),
             (_, 0) => {}
-            (_, pid) => told.push(format!("pid {pid}")),
+            (_, pid) => listed.push(format!("pid {pid}")),
         }
         if self.nice != 0 {
-            told.push(format!("nice {}", self.nice));
+            listed.push(format!("nice {}", self.nice));
         }
         let name = match self.run_by.as_str() {
             "" => self.process.clone(),
             parent => format!("{} run by {parent}", self.process),
         };
-        match told.is_empty() {
+        match listed.is_empty() {
             true => name,
-            false => format!("{name} ({})", told.join(", ")),
+            false => format!("{name} ({})", listed.join(", ")),
         }
     }
 }

@@ -64,7 +64,7 @@ impl RuntimeLock {
     /// Whether it is the same lock in the same hands, whenever it was seen.
     #[must_use]
     pub fn is_same(&self, other: &RuntimeLock) -> bool {
-        let told = |lock: &RuntimeLock| (lock.kind, lock.identity, lock.owner);
-        told(self) == told(other) && self.class == other.class
+        let look_up = |lock: &RuntimeLock| (lock.kind, lock.identity, lock.owner);
+        look_up(self) == look_up(other) && self.class == other.class
     }
 }

@@ -12,11 +12,11 @@ pub(crate) fn run(bytes: &[u8]) {
     };
     let (client, server) = rest.split_at(usize::from(u16::from_be_bytes(*length)).min(rest.len()));
     let _ = (is_whole(client), is_whole(server));
-    let told = read(client, server);
+    let reading = read(client, server);
     for cut in [1, 5, 6, 43, 44, 100] {
         let part = &server[..cut.min(server.len())];
         // Less of the answer may tell less, and never something else.
-        if let (Some(less), Some(all)) = (read(client, part), told) {
+        if let (Some(less), Some(all)) = (read(client, part), reading) {
             assert_eq!(less.tls_1_3, all.tls_1_3);
             assert_eq!(less.resumed, all.resumed);
         }

@@ -256,11 +256,11 @@ fn read<S: Source>(memory: &mut Memory<S>, layout: &Layout, start: u64, at: Ns) 
 /// An address that a structure tells by a pointer, or by how far it is from `base`.
 pub(crate) fn place<S: Source>(
     memory: &mut Memory<S>,
-    told: Start,
+    start: Start,
     structure: u64,
     base: u64,
 ) -> Option<u64> {
-    match told {
+    match start {
         Start::Pointer(offset) => memory.pointer(structure.checked_add(offset)?),
         Start::Offset(offset) => {
             let distance = memory.int(structure.checked_add(offset)?)?;

@@ -54,6 +54,6 @@ fn version<S: Source>(memory: &mut Memory<S>, tables: &Structures) -> Option<Str
     let numbers = text.split(['+', '-']).next()?;
     let good = numbers.split('.').all(|part| part.parse::<u32>().is_ok());
     let major: u32 = numbers.split('.').next()?.parse().ok()?;
-    let told = memory.int(tables.address("Abstract_VM_Version", "_vm_major_version")?)?;
-    (good && major == told && tables.address("CodeCache", "_heap").is_none()).then(|| numbers.to_owned())
+    let found = memory.int(tables.address("Abstract_VM_Version", "_vm_major_version")?)?;
+    (good && major == found && tables.address("CodeCache", "_heap").is_none()).then(|| numbers.to_owned())
 }

@@ -242,9 +242,9 @@ impl<S: Source> Machine<S> {
         if self.safepoints.is_none() {
             self.safepoints = Safepoints::read(&mut self.memory, &self.symbols);
         }
-        let told = self.safepoints.as_ref()?.operations(&mut self.memory);
+        let found = self.safepoints.as_ref()?.operations(&mut self.memory);
         self.memory.forget();
-        told
+        found
     }
 
     /// What it is; its flags are as it has set them once it has its first classes.
@@ -253,9 +253,9 @@ impl<S: Source> Machine<S> {
         self.begin()?;
         let known = self.known.as_ref()?;
         let flags = Flags::read(&mut self.memory, &known.tables)?;
-        let told = Itself::read(&mut self.memory, &known.tables, &flags);
+        let found = Itself::read(&mut self.memory, &known.tables, &flags);
         self.memory.forget();
-        Some(told)
+        Some(found)
     }
 
     /// Whether its structures can be read, after what was asked so far.

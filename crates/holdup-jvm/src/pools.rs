@@ -77,12 +77,12 @@ pub(crate) fn all<S: Source>(
             pools.entry(pool).or_default().push(Worker { tid, blocker });
         }
     }
-    let mut told: Vec<Pool> = pools
+    let mut found: Vec<Pool> = pools
         .into_iter()
         .map(|(pool, workers)| told(&mut met, &mut read, pool, &workers))
         .collect();
-    told.sort_by_key(|pool| std::cmp::Reverse(pool.workers.len()));
-    Some(told)
+    found.sort_by_key(|pool| std::cmp::Reverse(pool.workers.len()));
+    Some(found)
 }
 
 /// The pool that a thread is a worker of.

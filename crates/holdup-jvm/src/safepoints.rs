@@ -175,16 +175,16 @@ mod tests {
     fn operations_are_told_by_name_and_those_behind_the_last_are_none() {
         let mut memory = Memory::new(machine());
         let safepoints = Safepoints::read(&mut memory, &symbols()).unwrap();
-        let told = safepoints.operations(&mut memory).unwrap();
-        let counted: Vec<_> = told
+        let found = safepoints.operations(&mut memory).unwrap();
+        let counted: Vec<_> = found
             .counted
             .iter()
             .map(|(name, count)| (&**name, *count))
             .collect();
         assert_eq!(counted, [("ThreadDump", 2), ("G1CollectFull", 1)]);
-        assert_eq!(told.last, Some(("ThreadDump".into(), 500, 700)));
+        assert_eq!(found.last, Some(("ThreadDump".into(), 500, 700)));
         assert_eq!(
-            (told.reached, told.barrier, told.asked),
+            (found.reached, found.barrier, found.asked),
             (Some(600), Some(0x7000), Some(0x8000))
         );
     }

@@ -43,10 +43,10 @@ pub(crate) fn frames<S: Source>(
     if native {
         return whole(memory, methods);
     }
-    let told = scope(memory, layout, blob, pc, exact)
+    let found = scope(memory, layout, blob, pc, exact)
         .and_then(|scope| chain(memory, layout, methods, blob, scope, at));
     // Where nothing is told of the place, the method is still known.
-    told.or_else(|| whole(memory, methods))
+    found.or_else(|| whole(memory, methods))
 }
 
 /// Where the scope of a place is described, as an offset; found by halves, for places are in order.

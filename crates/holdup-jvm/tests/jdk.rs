@@ -52,19 +52,19 @@ const SETTINGS: [&[&str]; 6] = [
 /// Each thread's frames from outside, beside those that the machine prints: of how many, and those that differ.
 fn compared(java: &Java) -> (usize, Vec<String>) {
     let known = |name: &str| WAITS.contains(&name) || name == "main";
-    let told: Vec<_> = java.dump().into_iter().filter(|(name, _)| known(name)).collect();
-    assert_eq!(told.len(), WAITS.len() + 1, "{}: {told:#?}", java.what);
-    let tids: Vec<i32> = told.iter().map(|(_, told)| told.nid).collect();
+    let listed: Vec<_> = java.dump().into_iter().filter(|(name, _)| known(name)).collect();
+    assert_eq!(listed.len(), WAITS.len() + 1, "{}: {listed:#?}", java.what);
+    let tids: Vec<i32> = listed.iter().map(|(_, listed)| listed.nid).collect();
     let (seen, waiting) = java.seen(&tids);
-    owners(java, &told, waiting);
+    owners(java, &listed, waiting);
     let (mut all, mut differ) = (0, Vec::new());
-    for ((name, told), seen) in told.iter().zip(seen) {
+    for ((name, listed), seen) in listed.iter().zip(seen) {
         assert_eq!(seen.name.as_ref(), Some(name), "{}", java.what);
         let frames = machine::java(&seen.frames);
-        let most = told.frames.len().max(frames.len());
+        let most = listed.frames.len().max(frames.len());
         all += most;
         for index in 0..most {
-            let (printed, seen) = (told.frames.get(index), frames.get(index));
+            let (printed, seen) = (listed.frames.get(index), frames.get(index));
             if printed != seen {
                 differ.push(format!("{} {name}: {index}: {printed:?} is {seen:?}", java.what));
             }
@@ -74,9 +74,9 @@ fn compared(java: &Java) -> (usize, Vec<String>) {
 }
 
 /// Who waits for whose locks, by what class, as the program made it.
-fn owners(java: &Java, told: &[(String, Told)], waiting: Vec<Sighting>) {
+fn owners(java: &Java, rows: &[(String, Told)], waiting: Vec<Sighting>) {
     let name = |tid: u32| {
-        let found = told.iter().find(|(_, told)| told.nid.cast_unsigned() == tid);
+        let found = rows.iter().find(|(_, rows)| rows.nid.cast_unsigned() == tid);
         found.map_or("", |(name, _)| name.as_str()).to_owned()
     };
     let mut seen: Vec<_> = waiting

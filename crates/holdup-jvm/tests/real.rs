@@ -102,7 +102,7 @@ fn its_figures_are_found_in_its_memory() {
     for jdk in jdks() {
         let jvm = Jvm::start(&jdk, &["-Dsecret=x"]);
         let (memory, bytes) = PerfMemory::find(&Root::system(), jvm.pid()).unwrap();
-        let told = Copy {
+        let copy = Copy {
             index: memory.index(),
             bytes: &bytes,
         }
@@ -113,19 +113,19 @@ fn its_figures_are_found_in_its_memory() {
             .find_map(|line| line.strip_prefix("JAVA_VERSION="))
             .unwrap();
         assert_eq!(
-            told.version.as_deref(),
+            copy.version.as_deref(),
             Some(version.trim_matches('"')),
             "{}",
             jdk.display()
         );
-        assert_eq!(told.collector, Some(Collector::Serial));
+        assert_eq!(copy.collector, Some(Collector::Serial));
         assert!(
-            told.max_heap
+            copy.max_heap
                 .is_some_and(|heap| (48 << 20..=64 << 20).contains(&heap)),
-            "{told:?}"
+            "{copy:?}"
         );
-        assert!(told.options.iter().all(|option| !option.contains("secret")));
-        assert!(told.after.safepoints.is_some());
+        assert!(copy.options.iter().all(|option| !option.contains("secret")));
+        assert!(copy.after.safepoints.is_some());
         drop(jvm);
     }
 }

@@ -107,8 +107,8 @@ mod tests {
                 SessionState::Works,
             ),
         ];
-        for (title, told) in expected {
-            assert_eq!(state(title), Some(told), "{title}");
+        for (title, one) in expected {
+            assert_eq!(state(title), Some(one), "{title}");
         }
         assert_eq!(state("/usr/lib/postgresql/15/bin/postgres -D /data"), None);
         assert!(is_server("postgres") && !is_server("postgrest"));

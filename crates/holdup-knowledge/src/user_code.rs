@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn what_of_the_c_library_is_waited_in_is_told_by_what_the_program_called() {
-        let told = |frames: &[(&str, &str)]| primitive(&stack(frames));
+        let look_up = |frames: &[(&str, &str)]| primitive(&stack(frames));
         let condition = [
             ("libc.so.6", ""),
             ("libc.so.6", "pthread_cond_wait@@GLIBC_2.3.2"),
@@ -418,7 +418,7 @@ mod tests {
                 "std::condition_variable::wait(std::unique_lock<std::mutex>&)",
             ),
         ];
-        assert_eq!(told(&condition), Some(Primitive::Condition));
+        assert_eq!(look_up(&condition), Some(Primitive::Condition));
         // With debugging symbols.
         let semaphore = [
             ("libc.so.6", "__futex_abstimed_wait_common64"),
@@ -426,7 +426,7 @@ mod tests {
             ("libc.so.6", "___sem_wait"),
             ("server", "take"),
         ];
-        assert_eq!(told(&semaphore), Some(Primitive::Semaphore));
+        assert_eq!(look_up(&semaphore), Some(Primitive::Semaphore));
         let future = [
             ("libc.so.6", "syscall"),
             (
@@ -435,9 +435,9 @@ mod tests {
             ),
             ("server", "std::future<int>::get()"),
         ];
-        assert_eq!(told(&future), Some(Primitive::Future));
+        assert_eq!(look_up(&future), Some(Primitive::Future));
         let own = [("server", "pthread_barrier_wait"), ("server", "main")];
-        assert_eq!(told(&own), None, "a function of the program's own");
+        assert_eq!(look_up(&own), None, "a function of the program's own");
         let python = [
             ("libc.so.6", "sem_clockwait"),
             ("libpython3.11.so.1.0", "PyThread_acquire_lock_timed"),
@@ -574,13 +574,13 @@ mod tests {
             ("postgres", "SyncRepWaitForLSN"),
             ("postgres", "CommitTransaction"),
         ];
-        let told = |frames: &[(&str, &str)]| {
+        let look_up = |frames: &[(&str, &str)]| {
             let frames = stack(frames);
             (postgres_sends(&frames), postgres_awaits_standby(&frames))
         };
-        assert_eq!(told(&sends), (true, false));
-        assert_eq!(told(&commits), (false, true));
-        assert_eq!(told(&idle), (false, false));
+        assert_eq!(look_up(&sends), (true, false));
+        assert_eq!(look_up(&commits), (false, true));
+        assert_eq!(look_up(&idle), (false, false));
     }
 
     #[test]

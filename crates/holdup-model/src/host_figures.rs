@@ -256,11 +256,11 @@ impl HostLine {
 
     /// The mean over some stretches, of those that have a value.
     fn mean(&self, group: &[usize], stretches: &[HostStretch]) -> Option<f64> {
-        let told = group.iter().filter_map(|at| {
+        let found = group.iter().filter_map(|at| {
             let share = self.shares.get(*at).copied().flatten()?;
             Some((share, stretches[*at].ns as f64))
         });
-        let (sum, ns) = told.fold((0.0, 0.0), |(sum, all), (share, ns)| (sum + share * ns, all + ns));
+        let (sum, ns) = found.fold((0.0, 0.0), |(sum, all), (share, ns)| (sum + share * ns, all + ns));
         (ns > 0.0).then(|| thousandths(sum / ns))
     }
 }

@@ -255,8 +255,8 @@ fn processes(proc: &Path, directory: &Path) -> Vec<SeenProcess> {
     };
     let named = pids.filter_map(|pid| {
         let comm = names::comm(&root, pid)?;
-        let told = || programs::named(&comm, titles::arguments(&root, pid)?.iter().map(String::as_str));
-        let name = programs::is_interpreter(&comm).then(told).flatten();
+        let look_up = || programs::named(&comm, titles::arguments(&root, pid)?.iter().map(String::as_str));
+        let name = programs::is_interpreter(&comm).then(look_up).flatten();
         Some(SeenProcess {
             pid,
             name: name.unwrap_or(comm),
@@ -359,13 +359,13 @@ mod tests {
             (memory.processes.len(), memory.processes[0].name.as_str()),
             (1, "python3 app.py")
         );
-        let told: Vec<_> = limits
+        let listed: Vec<_> = limits
             .used(&Quote::default())
             .into_iter()
             .map(|one| (one.cgroup, one.what, one.used, one.limit, one.refused, one.cpus))
             .collect();
         assert_eq!(
-            told,
+            listed,
             [
                 ("/a".to_owned(), Limited::Tasks, 19.0, 20.0, Some(2), None),
                 ("/m/n".to_owned(), Limited::Memory, 500_000.0, 1e6, Some(0), None),
@@ -394,13 +394,13 @@ mod tests {
                 "usage_usec 5\nnr_periods 10\nnr_throttled 1\n",
             ),
         ]);
-        let told: Vec<_> = find(&tree.root)
+        let listed: Vec<_> = find(&tree.root)
             .used(&Quote::default())
             .into_iter()
             .map(|one| (one.cgroup, one.what, one.used, one.limit, one.cpus))
             .collect();
         assert_eq!(
-            told,
+            listed,
             [
                 ("/x".to_owned(), Limited::Memory, 550.0, 1000.0, None),
                 ("/x/y".to_owned(), Limited::CpuTime, 0.0, 0.0, Some(2.0)),

@@ -80,17 +80,17 @@ pub fn of(root: &Root, pid: u32, askable: &Askable) -> Option<Opened> {
             continue;
         }
         let info = folder.join("fdinfo").join(link.file_name());
-        let told = is_askable(&info, askable)
+        let found = is_askable(&info, askable)
             .then(|| std::fs::metadata(link.path()).ok())
             .flatten();
         // A file of this name may be there: then it is another's link that was deleted.
-        if told
+        if found
             .as_ref()
-            .is_some_and(|told| told.nlink() > 0 || !told.is_file())
+            .is_some_and(|found| found.nlink() > 0 || !found.is_file())
         {
             continue;
         }
-        let file = told.as_ref().map(|told| (told.dev(), told.ino()));
+        let file = found.as_ref().map(|found| (found.dev(), found.ino()));
         if file.is_some() && files.iter().any(|(_, other)| *other == file) {
             continue;
         }
@@ -99,7 +99,7 @@ pub fn of(root: &Root, pid: u32, askable: &Askable) -> Option<Opened> {
                 path: path.to_owned(),
                 process: names::comm(root, pid).unwrap_or_default(),
                 pid,
-                size: told.map(|told| told.blocks().saturating_mul(BLOCK)),
+                size: found.map(|found| found.blocks().saturating_mul(BLOCK)),
             },
             file,
         ));
@@ -174,12 +174,12 @@ mod tests {
         for number in 1..250 {
             std::fs::write(tree.path(&format!("proc/7/fd/{number}")), "").unwrap();
         }
-        let told = of(&tree.root, 7, &Askable::default())
+        let found = of(&tree.root, 7, &Askable::default())
             .unwrap()
             .descriptors
             .unwrap();
         assert_eq!(
-            (told.process.as_str(), told.used, told.limit),
+            (found.process.as_str(), found.used, found.limit),
             ("server", 250, 256)
         );
         assert_eq!(of(&tree.root, 8, &Askable::default()), Some(Opened::default()));

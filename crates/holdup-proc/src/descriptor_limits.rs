@@ -19,14 +19,14 @@ pub fn read(root: &Root, pid: u32) -> Option<DescriptorLimit> {
     let process = root.proc.join(pid.to_string());
     let (soft, hard) = limits(&text_if_there(&process.join("limits"))?)?;
     let folder = process.join("fd");
-    let told = std::fs::metadata(&folder).ok()?.size();
-    let open = match told {
+    let found = std::fs::metadata(&folder).ok()?.size();
+    let open = match found {
         0 => std::fs::read_dir(&folder)
             .ok()?
             .flatten()
             .take(COUNTED_MAX)
             .count() as u64,
-        told => told,
+        found => found,
     };
     Some(DescriptorLimit {
         pid,

@@ -265,10 +265,10 @@ mod tests {
         }
         let device = |major, minor| Some(DeviceNumber { major, minor });
         let servers = fuse_servers(&tree.root, 11);
-        let told: Vec<_> = servers
+        let listed: Vec<_> = servers
             .iter()
             .map(|FuseServer { pid, device }| (*pid, *device))
             .collect();
-        assert_eq!(told, [(7, device(0, 41)), (8, device(8, 1)), (9, None)]);
+        assert_eq!(listed, [(7, device(0, 41)), (8, device(8, 1)), (9, None)]);
     }
 }

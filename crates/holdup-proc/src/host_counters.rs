@@ -100,11 +100,11 @@ mod tests {
             ),
             ("sys/block/sda/size", "1\n"),
         ]);
-        let told = read(&tree.root);
+        let reading = read(&tree.root);
         assert_eq!(
-            told,
+            reading,
             HostCounters {
-                at: told.at,
+                at: reading.at,
                 cpu: Some(CpuTicks {
                     all: 991,
                     idle: 800,

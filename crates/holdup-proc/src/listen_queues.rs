@@ -193,12 +193,12 @@ mod tests {
             let mut bytes = vec![0u8; HEADER + MESSAGE];
             bytes[..4].copy_from_slice(&((HEADER + MESSAGE) as u32).to_ne_bytes());
             bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
-            let told = &mut bytes[HEADER..];
-            told[0] = libc::AF_INET as u8;
-            told[PORT..PORT + 2].copy_from_slice(&port.to_be_bytes());
-            told[ADDRESS..ADDRESS + 4].copy_from_slice(&[10, 0, 0, 9]);
+            let found = &mut bytes[HEADER..];
+            found[0] = libc::AF_INET as u8;
+            found[PORT..PORT + 2].copy_from_slice(&port.to_be_bytes());
+            found[ADDRESS..ADDRESS + 4].copy_from_slice(&[10, 0, 0, 9]);
             for (at, value) in [(WAITING, 2u32), (LIMIT, 128), (INODE, 77)] {
-                told[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+                found[at..at + 4].copy_from_slice(&value.to_ne_bytes());
             }
             bytes
         };
@@ -216,11 +216,11 @@ mod tests {
             take(&part[..length], &mut |_| {});
         }
         assert!(take(&[3, 0, 0, 0], &mut |_| {}), "shorter than its own header");
-        let told: Vec<_> = queues
+        let found: Vec<_> = queues
             .iter()
             .map(|one| (one.address.to_string(), one.waiting, one.limit, one.inode))
             .collect();
         let expected = ["10.0.0.9:80", "10.0.0.9:81"].map(|address| (address.to_owned(), 2, 128, 77));
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 }

@@ -78,13 +78,13 @@ mod tests {
              4: -> FLOCK  ADVISORY  WRITE 74 fe:00:13 0 EOF\n\
              5: LEASE\n\n",
         )]);
-        let told: Vec<_> = read(&tree.root)
+        let listed: Vec<_> = read(&tree.root)
             .into_iter()
             .map(|wait| (wait.waiter, wait.holder, wait.file))
             .collect();
         let file = |name: &str| format!("fe:00:{name}");
         assert_eq!(
-            told,
+            listed,
             [
                 (71, Some(70), file("11")),
                 (72, Some(70), file("11")),

@@ -23,12 +23,12 @@ pub fn read(root: &Root) -> Vec<(Metric, u64)> {
         let file = root.proc.join("pressure").join(name);
         (name, text_if_there(&file).unwrap_or_default())
     });
-    let told = |(name, start, metric): (&str, &str, Metric)| {
+    let holds = |(name, start, metric): (&str, &str, Metric)| {
         let (_, text) = files.iter().find(|(file, _)| *file == name)?;
         let line = text.lines().find_map(|line| line.strip_prefix(start))?;
         Some((metric, line.split_once("total=")?.1.trim().parse().ok()?))
     };
-    LINES.into_iter().filter_map(told).collect()
+    LINES.into_iter().filter_map(holds).collect()
 }
 
 #[cfg(test)]

@@ -69,17 +69,17 @@ pub struct Room {
 /// Asks a file system. May block where its disk does not answer.
 #[must_use]
 pub fn of(mount: &str) -> Option<Room> {
-    let told = statvfs(Path::new(mount)).ok()?;
-    let kib = |blocks: u64| blocks as f64 * told.fragment_size() as f64 / 1024.0;
+    let found = statvfs(Path::new(mount)).ok()?;
+    let kib = |blocks: u64| blocks as f64 * found.fragment_size() as f64 / 1024.0;
     let share = |used: u64, all: u64| (all > 0).then(|| (used as f64 * 100.0 / all as f64).ceil());
-    let used = told.blocks().saturating_sub(told.blocks_free());
-    let inodes = told.files().saturating_sub(told.files_free());
+    let used = found.blocks().saturating_sub(found.blocks_free());
+    let inodes = found.files().saturating_sub(found.files_free());
     Some(Room {
-        used_percent: share(used, used.saturating_add(told.blocks_available())),
-        available_kib: kib(told.blocks_available()),
-        size_kib: kib(told.blocks()),
-        inodes_used_percent: share(inodes, told.files()),
-        inodes_free: told.files_free() as f64,
+        used_percent: share(used, used.saturating_add(found.blocks_available())),
+        available_kib: kib(found.blocks_available()),
+        size_kib: kib(found.blocks()),
+        inodes_used_percent: share(inodes, found.files()),
+        inodes_free: found.files_free() as f64,
     })
 }
 

@@ -48,8 +48,8 @@ pub(crate) fn read(name: &str, lines: &mut Lines<'_>, before: u64, gather: &mut 
     let mut mark = Vec::new();
     while let Some(line) = lines.next() {
         number += 1;
-        if let Some(told) = line.strip_prefix(OPENING) {
-            mark = told.trim_ascii().to_vec();
+        if let Some(found) = line.strip_prefix(OPENING) {
+            mark = found.trim_ascii().to_vec();
             break;
         }
     }

@@ -315,9 +315,9 @@ impl Opened {
         let mut footer = vec![0; size as usize];
         file.seek(SeekFrom::Start(footer_at)).map_err(failed)?;
         file.read_exact(&mut footer).map_err(failed)?;
-        let told = footer::key_values(&footer).ok_or_else(|| damaged("its footer is none of Parquet's"))?;
+        let listed = footer::key_values(&footer).ok_or_else(|| damaged("its footer is none of Parquet's"))?;
         let value = |key: &str| {
-            let found = told.iter().find(|(name, _)| name == key);
+            let found = listed.iter().find(|(name, _)| name == key);
             found.map(|(_, value)| value.as_str())
         };
         let version = value(KEY_VERSION).ok_or_else(foreign)?;

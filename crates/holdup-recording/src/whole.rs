@@ -111,11 +111,11 @@ fn unpacked(packed: &[u8]) -> Result<Vec<u8>, Wrong> {
     if text.len() as u64 > MOST_UNPACKED {
         return Err(Wrong::TooLarge("bytes unpacked", MOST_UNPACKED));
     }
-    let (told, counted) = (
+    let (found, counted) = (
         decoder.decoder.get_checksum_from_data(),
         decoder.decoder.get_calculated_checksum(),
     );
-    match told.is_some() && told == counted {
+    match found.is_some() && found == counted {
         true => Ok(text),
         false => Err(Wrong::Damaged("its contents have another checksum".to_owned())),
     }

@@ -80,9 +80,9 @@ proptest! {
         }
         let figures: Vec<_> = rows.iter().filter(|row| row.get_string(at("kind")).unwrap() == "figure").collect();
         let series = segment.look.iter().flat_map(|look| &look.observed.series);
-        let told: Vec<_> = series.filter(|one| one.greatest().is_some()).collect();
-        prop_assert_eq!(figures.len(), told.len());
-        for (row, series) in figures.iter().zip(told) {
+        let known: Vec<_> = series.filter(|one| one.greatest().is_some()).collect();
+        prop_assert_eq!(figures.len(), known.len());
+        for (row, series) in figures.iter().zip(known) {
             prop_assert_eq!(row.get_double(at("figure_max")).unwrap(), series.greatest().unwrap().value);
             prop_assert!(row.get_string(at("cause")).is_err() && row.get_long(at("ns")).is_err());
         }

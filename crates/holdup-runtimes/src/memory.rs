@@ -229,7 +229,7 @@ mod tests {
         let mut memory = Memory::new(written);
         memory.ahead((0..7).map(|page| page * PAGE as u64 + 17));
         memory.source.0.clear();
-        let told: Vec<_> = (0..7).map(|page| memory.word(page * PAGE as u64)).collect();
-        assert_eq!(told, [None, Some(1), Some(2), None, Some(4), Some(5), None]);
+        let listed: Vec<_> = (0..7).map(|page| memory.word(page * PAGE as u64)).collect();
+        assert_eq!(listed, [None, Some(1), Some(2), None, Some(4), Some(5), None]);
     }
 }

@@ -165,16 +165,16 @@ fn read(
 }
 
 /// Whether these are the same functions. Some of Node's own have no name but that of the property in which they are found.
-fn same_names(shown: &Shown, told: &Shown) -> bool {
+fn same_names(shown: &Shown, found: &Shown) -> bool {
     let same = |(one, truth): (&(String, u32), &(String, u32))| {
         one.0 == truth.0 || (truth.1 == 0 && one.0 == "(anonymous)")
     };
-    shown.len() == told.len() && shown.iter().zip(told).all(same)
+    shown.len() == found.len() && shown.iter().zip(found).all(same)
 }
 
 /// Whether they are the same, with the same lines.
-fn same(shown: &Shown, told: &Shown) -> bool {
-    same_names(shown, told) && shown.iter().zip(told).all(|(one, truth)| one.1 == truth.1)
+fn same(shown: &Shown, found: &Shown) -> bool {
+    same_names(shown, found) && shown.iter().zip(found).all(|(one, truth)| one.1 == truth.1)
 }
 
 #[test]
@@ -185,15 +185,15 @@ fn sleepers_of_node_are_read() {
     std::fs::write(&file, PROGRAM).unwrap();
     let all = nodes();
     for node in &all {
-        let told = say(node, &[], &file, ["truth", "0"]).wait_with_output().unwrap();
-        let told = truth(&String::from_utf8(told.stdout).unwrap(), &file);
-        assert!(told.len() > 8, "{told:?}");
-        let (version, _) = read(node, &[], &file, "0", |shown| same(shown, &told));
-        eprintln!("{}: V8 {version}: {} frames", node.display(), told.len());
+        let found = say(node, &[], &file, ["truth", "0"]).wait_with_output().unwrap();
+        let found = truth(&String::from_utf8(found.stdout).unwrap(), &file);
+        assert!(found.len() > 8, "{found:?}");
+        let (version, _) = read(node, &[], &file, "0", |shown| same(shown, &found));
+        eprintln!("{}: V8 {version}: {} frames", node.display(), found.len());
         // Compiled without optimisation, each function is at the line on which it begins.
         let options = ["--always-sparkplug", "--no-opt"];
         let begins = [7, 14, 21, 0, 19, 26, 0, 29].map(|line| (line > 0).then_some(line));
-        let (_, shown) = read(node, &options, &file, "0", |shown| same_names(shown, &told));
+        let (_, shown) = read(node, &options, &file, "0", |shown| same_names(shown, &found));
         let lines = shown.iter().zip(begins);
         assert!(
             lines
@@ -203,7 +203,7 @@ fn sleepers_of_node_are_read() {
         );
         // Optimised functions stand for those that were put into them.
         read(node, &[], &file, "100000", |shown| {
-            let mut rest = told.iter();
+            let mut rest = found.iter();
             let mut own = shown.iter().filter(|(_, line)| *line > 0);
             let known = |one: &(String, u32)| rest.any(|(name, _)| *name == one.0);
             shown.len() > 3 && own.all(known)

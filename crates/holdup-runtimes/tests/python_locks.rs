@@ -106,19 +106,19 @@ fn check(python: &Path, file: &Path) {
         let mut read = || {
             let word = word(pid, *tid)?;
             let frames = interpreter.frames_of(threads[tid]).ok()?;
-            let told = interpreter.awaited_lock(threads[tid], word, &frames, &all).ok()?;
-            Some(told.map(|AwaitedLock { kind, owner, .. }| (kind, owner)))
+            let found = interpreter.awaited_lock(threads[tid], word, &frames, &all).ok()?;
+            Some(found.map(|AwaitedLock { kind, owner, .. }| (kind, owner)))
         };
         // It may be on its way there.
-        let mut told = None;
+        let mut found = None;
         for _ in 0..100_000 {
-            told = read();
-            if told == Some(expected) {
+            found = read();
+            if found == Some(expected) {
                 break;
             }
             std::thread::yield_now();
         }
-        assert_eq!(told, Some(expected), "{}: waiter {number}", python.display());
+        assert_eq!(found, Some(expected), "{}: waiter {number}", python.display());
     }
 }
 

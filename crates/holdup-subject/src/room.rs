@@ -162,9 +162,9 @@ impl Room {
         };
         drop(told_write);
         drop(stay_read);
-        let mut told = File::from(told_read);
+        let mut file = File::from(told_read);
         // The maker tells the keeper's process id or its own trouble, the keeper whether it is ready: in any order.
-        let words = [read_word(&mut told), read_word(&mut told)];
+        let words = [read_word(&mut file), read_word(&mut file)];
         waitpid(maker, None).ok();
         let word = |which: fn(&[i32; 2]) -> bool| words.iter().flatten().copied().find(which);
         let Some([_, keeper]) = word(|[step, pid]| *step == 0 && *pid != 0) else {
@@ -177,7 +177,7 @@ impl Room {
             namespaces: Vec::new(),
             memory: None,
         };
-        if word(|told| *told == READY).is_none() {
+        if word(|file| *file == READY).is_none() {
             return Err(no_room(word(|[step, _]| *step != 0)).into());
         }
         let names = if maps.is_some() {
@@ -253,23 +253,23 @@ fn read_word(from: &mut File) -> Option<[i32; 2]> {
 }
 
 /// The maker. Async-signal-safe.
-fn unshare_and_keep(maps: Option<&Maps>, mounter: &Mounter, stay: i32, told: i32) -> ! {
+fn unshare_and_keep(maps: Option<&Maps>, mounter: &Mounter, stay: i32, given: i32) -> ! {
     // SAFETY: plain system calls with integers; the child that is made runs `keep`, which is of the same kind.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if let Some(maps) = maps
             && (libc::unshare(libc::CLONE_NEWUSER) != 0 || !maps.write())
         {
-            give_up(told, Step::User);
+            give_up(given, Step::User);
         }
         if libc::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWPID) != 0 {
-            give_up(told, Step::Namespaces);
+            give_up(given, Step::Namespaces);
         }
         match fork_sibling() {
-            -1 => give_up(told, Step::Keeper),
-            0 => keep(mounter, stay, told),
+            -1 => give_up(given, Step::Keeper),
+            0 => keep(mounter, stay, given),
             pid => {
-                tell(told, [0, pid]);
+                tell(given, [0, pid]);
                 libc::_exit(0)
             }
         }
@@ -285,7 +285,7 @@ pub fn fork_sibling() -> i32 {
 }
 
 /// The keeper: the first process of the PID namespace. Async-signal-safe.
-fn keep(mounter: &Mounter, stay: i32, told: i32) -> ! {
+fn keep(mounter: &Mounter, stay: i32, given: i32) -> ! {
     // SAFETY: plain system calls, strings that are NUL-terminated, and buffers of the length that is said.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -295,7 +295,7 @@ fn keep(mounter: &Mounter, stay: i32, told: i32) -> ! {
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         // Nothing that is open in holdup stays open here, or the other end of a pipe would not see that it was closed.
         libc::dup2(stay, STAY);
-        libc::dup2(told, TOLD);
+        libc::dup2(given, TOLD);
         close_from(TOLD + 1);
         if let Err(step) = mounter.mount() {
             give_up(TOLD, step);
@@ -327,13 +327,13 @@ fn close_range(first: i32, last: i32) {
     };
 }
 
-fn tell(told: i32, word: [i32; 2]) {
+fn tell(given: i32, word: [i32; 2]) {
     // SAFETY: the bytes of a local array; less than a pipe holds, so all or nothing.
-    unsafe { libc::write(told, word.as_ptr().cast(), size_of_val(&word)) };
+    unsafe { libc::write(given, word.as_ptr().cast(), size_of_val(&word)) };
 }
 
-fn give_up(told: i32, step: Step) -> ! {
-    tell(told, [step as i32, errno()]);
+fn give_up(given: i32, step: Step) -> ! {
+    tell(given, [step as i32, errno()]);
     // SAFETY: ends the process at once, without its parent's exit handlers.
     unsafe { libc::_exit(FAILED) }
 }

@@ -280,16 +280,16 @@ mod tests {
 
     #[test]
     fn the_terminals_signals_and_cmds_own_are_not_passed_on() {
-        let told = |signal, sender, left| action(Received { signal, sender }, 7, || left);
-        let by = |sender| told(libc::SIGINT, sender, false);
+        let look_up = |signal, sender, left| action(Received { signal, sender }, 7, || left);
+        let by = |sender| look_up(libc::SIGINT, sender, false);
         assert_eq!(by(None), Action::Note);
         assert_eq!(by(Some(7)), Action::Note);
         assert_eq!(by(Some(8)), Action::PassOn);
         assert_eq!(by(Some(0)), Action::PassOn, "from another pid namespace");
         // A CMD that leads a group of its own is not reached by the terminal.
-        assert_eq!(told(libc::SIGINT, None, true), Action::PassOnToGroup);
-        assert_eq!(told(libc::SIGWINCH, None, true), Action::Note);
-        assert_eq!(told(libc::SIGINT, Some(7), true), Action::Note);
+        assert_eq!(look_up(libc::SIGINT, None, true), Action::PassOnToGroup);
+        assert_eq!(look_up(libc::SIGWINCH, None, true), Action::Note);
+        assert_eq!(look_up(libc::SIGINT, Some(7), true), Action::Note);
     }
 
     #[test]

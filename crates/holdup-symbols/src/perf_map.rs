@@ -317,17 +317,17 @@ mod tests {
     #[test]
     fn functions_are_found_up_to_their_last_byte_and_the_newest_wins() {
         let list = "1000 10 JS:~f /a b.js:1:2\n0x2000 20 Lcom/x/Y;::z\n2010 8 newer\n";
-        let told = |name: &str, start| Some((name.to_owned(), start));
+        let describe = |name: &str, start| Some((name.to_owned(), start));
         assert_eq!(
             named(list, &[0xfff, 0x1000, 0x100f, 0x1010, 0x2001, 0x2010, 0x2018]),
             [
                 None,
-                told("JS:~f /a b.js:1:2", 0x1000),
-                told("JS:~f /a b.js:1:2", 0x1000),
+                describe("JS:~f /a b.js:1:2", 0x1000),
+                describe("JS:~f /a b.js:1:2", 0x1000),
                 None,
-                told("Lcom/x/Y;::z", 0x2000),
-                told("newer", 0x2010),
-                told("Lcom/x/Y;::z", 0x2000),
+                describe("Lcom/x/Y;::z", 0x2000),
+                describe("newer", 0x2010),
+                describe("Lcom/x/Y;::z", 0x2000),
             ]
         );
     }

@@ -95,11 +95,11 @@ mod tests {
     #[test]
     fn it_is_the_first_finding_with_its_part_of_the_elapsed_time() {
         let report = report();
-        let told = headline(&report);
-        assert_eq!(told.sentence, report.findings[0].title);
-        assert_eq!(told.severity, Some(report.findings[0].severity));
-        assert!(told.is_first_finding);
-        assert!(told.size.is_some_and(|size| size.ends_with("of 1.04 s")));
+        let found = headline(&report);
+        assert_eq!(found.sentence, report.findings[0].title);
+        assert_eq!(found.severity, Some(report.findings[0].severity));
+        assert!(found.is_first_finding);
+        assert!(found.size.is_some_and(|size| size.ends_with("of 1.04 s")));
     }
 
     #[test]
@@ -116,13 +116,13 @@ mod tests {
     fn without_a_finding_it_says_what_was_found_and_for_what_it_waited_longest() {
         let mut report = report();
         report.findings.clear();
-        let told = headline(&report);
+        let found = headline(&report);
         let Headline {
             sentence,
             size,
             severity,
             is_first_finding,
-        } = told;
+        } = found;
         assert_eq!(
             (size, severity, is_first_finding),
             (None::<String>, None::<Severity>, false)

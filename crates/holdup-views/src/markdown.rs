@@ -32,14 +32,14 @@ const NAME: usize = 160;
 /// # Errors
 /// When writing to `out` fails.
 pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    if let Some(told) = &report.comparison {
-        return comparison(told, out);
+    if let Some(part) = &report.comparison {
+        return comparison(part, out);
     }
-    if let Some(told) = &report.scaling {
-        return scaling(told, out);
+    if let Some(part) = &report.scaling {
+        return scaling(part, out);
     }
-    if let Some(told) = &report.experiment {
-        experiment(told, out)?;
+    if let Some(part) = &report.experiment {
+        experiment(part, out)?;
     }
     writeln!(out, "{}", first_line(report))?;
     if let Some(words) = instead_of_findings(report) {
@@ -68,18 +68,18 @@ pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// What came of an experiment, before the run as it is.
-fn experiment(told: &Experiment, out: &mut dyn Write) -> io::Result<()> {
-    for (at, sentence) in told.verdict.iter().enumerate() {
+fn experiment(found: &Experiment, out: &mut dyn Write) -> io::Result<()> {
+    for (at, sentence) in found.verdict.iter().enumerate() {
         match at {
             0 => writeln!(out, "**{}**", escaped(sentence))?,
             _ => writeln!(out, "\n{}", escaped(sentence))?,
         }
     }
     writeln!(out)?;
-    for (fact, words) in facts_of(told) {
+    for (fact, words) in facts_of(found) {
         writeln!(out, "- {}: {}", fact.label(), escaped(&words))?;
     }
-    let mut causes = causes_that_matter(told).peekable();
+    let mut causes = causes_that_matter(found).peekable();
     if causes.peek().is_some() {
         writeln!(out, "\n| unchanged | without | what |")?;
         writeln!(out, "|---:|---:|---|")?;
@@ -108,22 +108,22 @@ fn predictions(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// What became slower, and whether that is more than chance.
-fn comparison(told: &Comparison, out: &mut dyn Write) -> io::Result<()> {
-    for (at, sentence) in told.verdict.iter().chain(&told.trade).enumerate() {
+fn comparison(found: &Comparison, out: &mut dyn Write) -> io::Result<()> {
+    for (at, sentence) in found.verdict.iter().chain(&found.trade).enumerate() {
         let sentence = escaped(sentence);
         match at {
             0 => writeln!(out, "**{sentence}**")?,
             _ => writeln!(out, "\n{sentence}")?,
         }
     }
-    let names = (code(&told.before), code(&told.after));
+    let names = (code(&found.before), code(&found.after));
     writeln!(out, "\nBEFORE is {}, AFTER is {}.", names.0, names.1)?;
-    let changed: Vec<&CauseChange> = told.causes.iter().filter(|one| one.change_ns != 0).collect();
+    let changed: Vec<&CauseChange> = found.causes.iter().filter(|one| one.change_ns != 0).collect();
     if !changed.is_empty() {
         writeln!(
             out,
             "\n| change | before | after | what, for each {} | significant |",
-            code(&told.unit)
+            code(&found.unit)
         )?;
         writeln!(out, "|---:|---:|---:|---|---|")?;
     }
@@ -152,39 +152,39 @@ fn comparison(told: &Comparison, out: &mut dyn Write) -> io::Result<()> {
             counted(more, "more cause", "more causes")
         )?;
     }
-    if !told.notes.is_empty() {
+    if !found.notes.is_empty() {
         writeln!(out)?;
     }
-    for note in &told.notes {
+    for note in &found.notes {
         writeln!(out, "- {}", escaped(note))?;
     }
     Ok(())
 }
 
 /// Throughput and latency as workers are added.
-fn scaling(told: &Scaling, out: &mut dyn Write) -> io::Result<()> {
-    for (at, sentence) in told.words.iter().enumerate() {
+fn scaling(found: &Scaling, out: &mut dyn Write) -> io::Result<()> {
+    for (at, sentence) in found.words.iter().enumerate() {
         let sentence = escaped(sentence);
         match at {
-            0 => writeln!(out, "**{sentence}** ({})", code(told.verdict.id()))?,
+            0 => writeln!(out, "**{sentence}** ({})", code(found.verdict.id()))?,
             _ => writeln!(out, "\n{sentence}")?,
         }
     }
     writeln!(
         out,
         "\n| workers | {}s a second | lies in | control | median | p99 | on a CPU | without one | waiting |",
-        escaped(&told.unit)
+        escaped(&found.unit)
     )?;
     writeln!(out, "|---:|---:|---:|---:|---:|---:|---:|---:|---:|")?;
-    for point in &told.points {
+    for point in &found.points {
         writeln!(out, "| {} |", figures(point).join(" | "))?;
     }
     writeln!(out)?;
-    if let Some(words) = law(told) {
+    if let Some(words) = law(found) {
         writeln!(out, "- {}", escaped(&words))?;
     }
-    writeln!(out, "- control: {}", escaped(&told.control))?;
-    for note in &told.notes {
+    writeln!(out, "- control: {}", escaped(&found.control))?;
+    for note in &found.notes {
         writeln!(out, "- {}", escaped(note))?;
     }
     Ok(())

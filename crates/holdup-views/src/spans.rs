@@ -108,14 +108,14 @@ impl<'a> Span<'a> {
             Some(Ended::Words(words)) => words.to_owned(),
             None => String::new(),
         };
-        let mut told = vec![
+        let mut listed = vec![
             ("what", self.cause.phrase().to_owned()),
             ("resource", printable(resource, true)),
             ("frame", printable(frame.unwrap_or_default(), true)),
             ("ended_by", ended_by),
         ];
-        told.retain(|(_, words)| !words.is_empty());
-        told
+        listed.retain(|(_, words)| !words.is_empty());
+        listed
     }
 }
 

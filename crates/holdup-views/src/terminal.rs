@@ -42,17 +42,17 @@ use std::io::{self, Write};
 /// When writing to `out` fails.
 pub fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut sheet = Sheet::new(style);
-    if let Some(told) = &report.experiment {
-        experiment::write(&mut sheet, report, told);
+    if let Some(part) = &report.experiment {
+        experiment::write(&mut sheet, report, part);
     }
-    if let Some(told) = &report.boot {
-        boot::write(&mut sheet, report, told);
-    } else if let Some(told) = &report.host {
-        host::write(&mut sheet, report, told);
-    } else if let Some(told) = &report.comparison {
-        comparison::write(&mut sheet, told);
-    } else if let Some(told) = &report.scaling {
-        scale::write(&mut sheet, report, told);
+    if let Some(part) = &report.boot {
+        boot::write(&mut sheet, report, part);
+    } else if let Some(part) = &report.host {
+        host::write(&mut sheet, report, part);
+    } else if let Some(part) = &report.comparison {
+        comparison::write(&mut sheet, part);
+    } else if let Some(part) = &report.scaling {
+        scale::write(&mut sheet, report, part);
     } else if report.subject.kind == SubjectKind::Read {
         artefacts::write(&mut sheet, report);
     } else if style.quiet && report.experiment.is_some() {

@@ -47,10 +47,10 @@ fn shares_add_up_and_are_sorted() {
 #[test]
 fn large_causes_have_the_same_share_in_both() {
     // Of workers that were measured the text has what grew, in the place of what they waited for.
-    let told = samples::all()
+    let found = samples::all()
         .into_iter()
         .filter(|(_, report)| report.scaling.is_none());
-    for (name, report) in told {
+    for (name, report) in found {
         let (json, text) = (json(&report), text(&report));
         for cause in list(&json, "causes") {
             let share = cause["share"].as_f64().expect("a number");
@@ -105,15 +105,15 @@ fn written(report: &Report) -> [String; 2] {
 fn an_experiment_has_the_same_figures_everywhere_and_its_causes_are_its_elapsed_time() {
     let report = samples::experiment::in_memory();
     let json = json(&report);
-    let told = &json["experiment"];
-    let figure = |name: &str| told[name].as_f64().expect("a number");
+    let found = &json["experiment"];
+    let figure = |name: &str| found[name].as_f64().expect("a number");
     assert!((figure("speedup") - figure("baseline_ns") / figure("measured_ns")).abs() < 1e-6);
     for (arm, elapsed) in [("baseline_ns", 0), ("measured_ns", 1)] {
-        let causes: f64 = list(told, "causes")
+        let causes: f64 = list(found, "causes")
             .iter()
             .filter_map(|one| one[arm].as_f64())
             .sum();
-        let pairs = list(told, "pairs");
+        let pairs = list(found, "pairs");
         let mean = pairs
             .iter()
             .filter_map(|pair| pair[elapsed].as_f64())
@@ -121,7 +121,7 @@ fn an_experiment_has_the_same_figures_everywhere_and_its_causes_are_its_elapsed_
             / pairs.len() as f64;
         // Means of each cause are rounded by themselves.
         assert!(
-            (causes - mean).abs() <= list(told, "causes").len() as f64,
+            (causes - mean).abs() <= list(found, "causes").len() as f64,
             "{arm}: {causes} and {mean}"
         );
     }

@@ -431,13 +431,13 @@ fn a_stopped_process_was_stopped_by_nobody_that_was_seen() {
 
 /// Waits for a completion on a ring of io_uring on which nothing was asked for; `false` where the kernel has none, or lets none be
 /// made. It waits for ever.
-fn await_completion(told: &std::sync::mpsc::Sender<bool>) {
+fn await_completion(sender: &std::sync::mpsc::Sender<bool>) {
     const GETEVENTS: u32 = 1;
     // `struct io_uring_params`: all zero asks for no more than a ring.
     let mut params = [0_u32; 30];
     // SAFETY: the kernel writes 120 bytes to `params`, which has them, and returns a descriptor.
     let ring = unsafe { libc::syscall(libc::SYS_io_uring_setup, 4, params.as_mut_ptr()) };
-    told.send(ring >= 0).ok();
+    sender.send(ring >= 0).ok();
     if ring >= 0 {
         // SAFETY: no memory is handed over.
         unsafe { libc::syscall(libc::SYS_io_uring_enter, ring, 0, 1, GETEVENTS, 0, 0) };

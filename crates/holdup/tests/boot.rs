@@ -97,21 +97,21 @@ fn three_files_of_one_boot_are_one_verdict() {
         (&finding["cause"], &finding["ns"])
     );
     assert!(report["coverage"]["observed_ns"].is_null());
-    let told = &report["boot"];
-    assert_eq!(told["seeded_ns"], 105_000_000_000_u64);
-    assert_eq!(told["holes"][0]["ns"], 90_300_000_000_u64);
+    let part = &report["boot"];
+    assert_eq!(part["seeded_ns"], 105_000_000_000_u64);
+    assert_eq!(part["holes"][0]["ns"], 90_300_000_000_u64);
     assert_eq!(
-        told["holes"][0]["what"],
+        part["holes"][0]["what"],
         "ssh.service waited for the random generator to be seeded, 102 s"
     );
-    let seeded = told["milestones"].as_array().unwrap().iter();
+    let seeded = part["milestones"].as_array().unwrap().iter();
     let seeded = seeded.clone().find(|one| one["what"] == "random-seeded").unwrap();
     assert_eq!(seeded["with"][0], "ssh.service");
     let words = "102 s of it ssh.service waited for the random generator to be seeded.";
     assert!(
-        told["verdict"].as_str().unwrap().ends_with(words),
+        part["verdict"].as_str().unwrap().ends_with(words),
         "{}",
-        told["verdict"]
+        part["verdict"]
     );
 }
 
@@ -177,9 +177,9 @@ fn files_of_two_boots_are_never_joined() {
 fn a_kernel_log_alone_is_enough() {
     let sample = format!("{SAMPLES}/dmesg/boot-6.1.txt");
     let report = report(&["--kernel-log", &sample], Path::new("/"));
-    let told = &report["boot"];
-    assert_eq!(told["release"], "6.1.0-56-amd64");
-    let milestones = told["milestones"].as_array().unwrap().iter();
+    let part = &report["boot"];
+    assert_eq!(part["release"], "6.1.0-56-amd64");
+    let milestones = part["milestones"].as_array().unwrap().iter();
     let whats: Vec<&str> = milestones.map(|one| one["what"].as_str().unwrap()).collect();
     assert_eq!(
         whats,
@@ -188,8 +188,8 @@ fn a_kernel_log_alone_is_enough() {
     assert_eq!(rules(&report), Vec::<&str>::new());
     assert_eq!(report["causes"].as_array().unwrap().len(), 0);
     // Another machine's log says nothing of this one.
-    assert_eq!(told["randomness"], serde_json::json!([]));
-    assert_eq!(told["missing"], serde_json::json!([]));
+    assert_eq!(part["randomness"], serde_json::json!([]));
+    assert_eq!(part["missing"], serde_json::json!([]));
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn causes_are_what_is_proved_and_never_more_than_the_boot() {
 #[test]
 fn the_same_findings_as_by_read() {
     let folder = folder(&[("kernel", KERNEL), ("units", UNITS), ("chain", CHAIN)]);
-    let told = report(
+    let found = report(
         &[
             "--kernel-log",
             "kernel",
@@ -228,7 +228,7 @@ fn the_same_findings_as_by_read() {
     command.args(["read", "--format", "json", "kernel", "units", "chain"]);
     let output = command.current_dir(folder.path()).output().unwrap();
     let read: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(rules(&told), rules(&read));
+    assert_eq!(rules(&found), rules(&read));
     assert!(read.get("boot").is_none());
     assert!(read["findings"][0]["ns"].is_null());
 }

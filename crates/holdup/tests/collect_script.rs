@@ -146,9 +146,9 @@ fn what_it_writes_is_read() {
         }
         // Each part is in the account, but for what had nothing to say.
         let files = &whole["files"];
-        let told = files["read"].as_u64().unwrap() + files["not_recognised"].as_u64().unwrap();
+        let found = files["read"].as_u64().unwrap() + files["not_recognised"].as_u64().unwrap();
         assert!(
-            told > 8 && told <= parts as u64 + 1,
+            found > 8 && found <= parts as u64 + 1,
             "{shell:?}: {parts} parts, {files}"
         );
     }

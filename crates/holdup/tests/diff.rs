@@ -58,31 +58,31 @@ fn written(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> String {
 }
 
 /// The change of a cause.
-fn cause<'a>(told: &'a Value, id: &str) -> &'a Value {
-    let mut causes = told["causes"].as_array().unwrap().iter();
+fn cause<'a>(given: &'a Value, id: &str) -> &'a Value {
+    let mut causes = given["causes"].as_array().unwrap().iter();
     causes.find(|one| one["cause"] == id).unwrap()
 }
 
 #[test]
 fn four_real_runs_each_tell_what_was_planted() {
-    let told = told(&[&fixtures("before"), &fixtures("after")]);
+    let listed = told(&[&fixtures("before"), &fixtures("after")]);
     assert_eq!(
-        (&told["unit"], &told["before_n"], &told["after_n"]),
+        (&listed["unit"], &listed["before_n"], &listed["after_n"]),
         (&"run".into(), &4.into(), &4.into())
     );
-    assert_eq!(told["significant"], true, "{told}");
-    let sleep = cause(&told, "timer.sleep");
+    assert_eq!(listed["significant"], true, "{listed}");
+    let sleep = cause(&listed, "timer.sleep");
     assert_eq!(sleep["significant"], true);
     let change = sleep["change_ns"].as_i64().unwrap();
     assert!((29_000_000..31_000_000).contains(&change), "{sleep}");
-    let verdict = told["verdict"][0].as_str().unwrap();
+    let verdict = listed["verdict"][0].as_str().unwrap();
     assert!(verdict.starts_with("AFTER is slower than BEFORE: +"), "{verdict}");
     assert!(
-        told["differences"][0]["before"]
+        listed["differences"][0]["before"]
             .as_str()
             .unwrap()
             .contains("sleep 0.10"),
-        "{told}"
+        "{listed}"
     );
 }
 
@@ -180,8 +180,8 @@ fn artefacts_of_each_kind_are_compared() {
         let itself = told(&[&before, &before]);
         assert_eq!(itself["amounts"], Value::Array(vec![]), "{before}");
         let back = told(&[&after, &before]);
-        let change = |told: &Value| -> Vec<(String, i64)> {
-            let amounts = told["amounts"].as_array().unwrap().iter();
+        let change = |found: &Value| -> Vec<(String, i64)> {
+            let amounts = found["amounts"].as_array().unwrap().iter();
             let mut all: Vec<_> = amounts
                 .map(|one| {
                     let change = (one["change"].as_f64().unwrap() * 1e6).round() as i64;
@@ -265,11 +265,11 @@ fn a_comparison_is_a_page_that_show_opens_again() {
     assert_eq!(without["stacks"], Value::Null);
     let nodes = with["stacks"]["nodes"].as_array().unwrap();
     let sum = |side: &str| nodes.iter().map(|node| node[side].as_f64().unwrap()).sum::<f64>();
-    for (side, told) in [("before", &with["before_ns"]), ("after", &with["after_ns"])] {
-        let told = told.as_f64().unwrap();
+    for (side, one) in [("before", &with["before_ns"]), ("after", &with["after_ns"])] {
+        let one = one.as_f64().unwrap();
         assert!(
-            (sum(side) - told).abs() < 0.02 * told,
-            "{side}: {} of {told}",
+            (sum(side) - one).abs() < 0.02 * one,
+            "{side}: {} of {one}",
             sum(side)
         );
     }

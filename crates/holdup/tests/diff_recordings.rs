@@ -80,8 +80,8 @@ fn sides<'a>(before: &'a [PathBuf], after: &'a [PathBuf]) -> Vec<&'a str> {
     words
 }
 
-fn cause<'a>(told: &'a Value, id: &str) -> &'a Value {
-    let mut causes = told["causes"].as_array().unwrap().iter();
+fn cause<'a>(given: &'a Value, id: &str) -> &'a Value {
+    let mut causes = given["causes"].as_array().unwrap().iter();
     causes.find(|one| one["cause"] == id).unwrap()
 }
 

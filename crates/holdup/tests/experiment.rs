@@ -57,26 +57,26 @@ fn a_sleep_is_taken_away_and_the_report_says_what_that_brought() {
     };
     let output = (0..5).map(|_| attempt()).find(seen_whole).unwrap();
     let report = json(&file);
-    let told = &report["experiment"];
-    let pairs = told["pairs"].as_array().unwrap();
+    let part = &report["experiment"];
+    let pairs = part["pairs"].as_array().unwrap();
     assert_eq!((&report["subject"]["kind"], pairs.len()), (&"try".into(), 2));
     assert_eq!(
-        (&told["without"], &told["runs"]),
+        (&part["without"], &part["runs"]),
         (&"timer.sleep".into(), &2.into())
     );
-    assert_eq!(told["remaining_ns"], 0, "{told}");
-    let sleep = told["causes"]
+    assert_eq!(part["remaining_ns"], 0, "{part}");
+    let sleep = part["causes"]
         .as_array()
         .unwrap()
         .iter()
         .find(|one| one["cause"] == "timer.sleep")
         .unwrap();
     assert!(sleep["baseline_ns"].as_u64().unwrap() >= 300_000_000);
-    let ratio = told["baseline_ns"].as_f64().unwrap() / told["measured_ns"].as_f64().unwrap();
-    assert!((told["speedup"].as_f64().unwrap() / ratio - 1.0).abs() < 1e-3);
-    let [low, high] = [0, 1].map(|end| told["interval"][end].as_f64().unwrap());
+    let ratio = part["baseline_ns"].as_f64().unwrap() / part["measured_ns"].as_f64().unwrap();
+    assert!((part["speedup"].as_f64().unwrap() / ratio - 1.0).abs() < 1e-3);
+    let [low, high] = [0, 1].map(|end| part["interval"][end].as_f64().unwrap());
     assert!(low <= ratio && ratio <= high);
-    assert!(told["risk"].as_str().unwrap().contains("ordering"));
+    assert!(part["risk"].as_str().unwrap().contains("ordering"));
     let stdout = lossy(&output.stdout);
     for word in [
         "predicted",
@@ -171,10 +171,10 @@ fn an_ordinary_user_can_try_what_needs_no_root_and_is_told_the_rest() {
         }
         let report = json(&own.join("report.json"));
         assert_eq!(report["coverage"]["backend"], "proc");
-        let told = &report["experiment"];
-        assert_eq!(told["pairs"].as_array().map(Vec::len), Some(2), "{told}");
-        assert_eq!(told["predicted_ns"], serde_json::Value::Null);
-        assert!(told["notes"].to_string().contains("an estimate"), "{told}");
+        let part = &report["experiment"];
+        assert_eq!(part["pairs"].as_array().map(Vec::len), Some(2), "{part}");
+        assert_eq!(part["predicted_ns"], serde_json::Value::Null);
+        assert!(part["notes"].to_string().contains("an estimate"), "{part}");
     }
 
     let queue = own.join("queue");

@@ -39,12 +39,12 @@ fn cause(thread: &serde_json::Value, name: &str) -> (u64, u64) {
 
 #[test]
 fn a_thousand_children_are_a_thousand_and_one_threads() {
-    let told = shell("i=0; while [ $i -lt 1000 ]; do (exit 0) & i=$((i+1)); done; wait; exit 3");
-    assert_eq!(told.status(), 3);
-    assert_eq!(told.threads(), 1001);
-    assert_eq!(told.lost(RECORDS_OF_THREADS), 0);
+    let found = shell("i=0; while [ $i -lt 1000 ]; do (exit 0) & i=$((i+1)); done; wait; exit 3");
+    assert_eq!(found.status(), 3);
+    assert_eq!(found.threads(), 1001);
+    assert_eq!(found.lost(RECORDS_OF_THREADS), 0);
     assert!(
-        list(&told.report, "threads").len() < 300,
+        list(&found.report, "threads").len() < 300,
         "the smallest are listed together"
     );
 }
@@ -52,12 +52,12 @@ fn a_thousand_children_are_a_thousand_and_one_threads() {
 #[test]
 fn fifty_short_commands_lose_nothing_and_none_hangs() {
     for _ in 0..50 {
-        let told = Told::of(&[], |command| {
+        let result = Told::of(&[], |command| {
             command.arg("true");
         });
-        assert_eq!((told.status(), told.threads()), (0, 1));
-        told.lost_nothing_of_its_own();
-        assert_eq!(told.report["threads"][0]["process"], "true");
+        assert_eq!((result.status(), result.threads()), (0, 1));
+        result.lost_nothing_of_its_own();
+        assert_eq!(result.report["threads"][0]["process"], "true");
     }
 }
 
@@ -72,14 +72,14 @@ fn what_lives_on_is_open_and_named() {
     }
     let daemon =
         format!("setsid {keeper} -c 'echo up >{up}; read go <{question}' >/dev/null 2>&1 </dev/null");
-    let told = shell(&format!("{daemon} & read word <{up}; exit 4"));
+    let found = shell(&format!("{daemon} & read word <{up}; exit 4"));
     // An end that nobody reads any more would leave it for ever.
     std::fs::write(question, "go\n").unwrap();
-    assert_eq!(told.status(), 4);
-    let keepers = told.threads_of("keeper");
-    assert_eq!(keepers.len(), 1, "{}", told.report["threads"]);
+    assert_eq!(found.status(), 4);
+    let keepers = found.threads_of("keeper");
+    assert_eq!(keepers.len(), 1, "{}", found.report["threads"]);
     assert_eq!(keepers[0]["open"], true);
-    for thread in told.threads_of("sh") {
+    for thread in found.threads_of("sh") {
         assert_eq!(thread["open"], false);
     }
 }
@@ -91,50 +91,50 @@ fn a_setuid_program_is_followed_into_its_privileges() {
     std::fs::copy("/usr/bin/id", &program).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).unwrap();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let told = Told::of(&["--user", "nobody"], |command| {
+    let result = Told::of(&["--user", "nobody"], |command| {
         command.arg("sh").arg("-c").arg("\"$0\" -u; exit 5").arg(&program);
     });
-    assert_eq!((told.status(), lossy(&told.output.stdout)), (5, "0\n".to_owned()));
-    assert_eq!(told.threads_of("as-root").len(), 1, "{}", told.report["threads"]);
+    assert_eq!((result.status(), lossy(&result.output.stdout)), (5, "0\n".to_owned()));
+    assert_eq!(result.threads_of("as-root").len(), 1, "{}", result.report["threads"]);
 }
 
 #[test]
 fn an_exec_by_a_thread_that_is_not_the_leader_takes_the_process_over() {
-    let told = python(
+    let output = python(
         "import os, signal, threading\n\
          threading.Thread(target=os.execv, args=('/bin/sh', ['sh', '-c', 'exit 6'])).start()\n\
          signal.pause()",
     );
-    assert_eq!((told.status(), told.threads()), (6, 2));
-    let taken = told.threads_of("sh");
+    assert_eq!((output.status(), output.threads()), (6, 2));
+    let taken = output.threads_of("sh");
     assert!(
         taken.iter().any(|thread| thread["tid"] == thread["pid"]),
         "the thread has the process's number now: {}",
-        told.report["threads"]
+        output.report["threads"]
     );
-    assert_eq!(told.lost("contradictory records"), 0);
+    assert_eq!(output.lost("contradictory records"), 0);
 }
 
 #[test]
 fn a_thread_name_full_of_escapes_is_data_and_prints_none() {
-    let told = Told::of(&["-v"], |command| {
+    let result = Told::of(&["-v"], |command| {
         command.args([
             "sh",
             "-c",
             "printf '\\033[2J\\nx\\007\\302' >/proc/$$/comm; (exit 0); exit 7",
         ]);
     });
-    assert_eq!(told.status(), 7);
-    let name = told.report["threads"][0]["name"].as_str().unwrap();
+    assert_eq!(result.status(), 7);
+    let name = result.report["threads"][0]["name"].as_str().unwrap();
     assert!(name.starts_with("\x1b[2J\nx"), "{name:?}");
-    let text = std::str::from_utf8(&told.output.stderr).unwrap();
+    let text = std::str::from_utf8(&result.output.stderr).unwrap();
     let moves = |character: char| character.is_control() && character != '\n';
     assert!(!text.contains(moves), "{text:?}");
 }
 
 #[test]
 fn other_namespaces_change_nothing() {
-    let told = Told::of(&[], |command| {
+    let result = Told::of(&[], |command| {
         command.args([
             "unshare",
             "-pmn",
@@ -145,23 +145,23 @@ fn other_namespaces_change_nothing() {
             "cat /proc/self/stat; exit 8",
         ]);
     });
-    assert_eq!((told.status(), told.threads()), (8, 3));
-    assert!(lossy(&told.output.stdout).starts_with("2 (cat)"));
-    for thread in list(&told.report, "threads") {
+    assert_eq!((result.status(), result.threads()), (8, 3));
+    assert!(lossy(&result.output.stdout).starts_with("2 (cat)"));
+    for thread in list(&result.report, "threads") {
         assert!(
             number(thread, "pid") > 2,
             "numbers are those that holdup's user sees: {thread}"
         );
     }
-    assert_eq!(told.threads_of("cat").len(), 1);
+    assert_eq!(result.threads_of("cat").len(), 1);
 }
 
 #[test]
 fn a_killed_command_is_accounted_to_its_end() {
-    let told = shell("kill -KILL $$");
-    assert_eq!((told.status(), told.threads()), (137, 1));
-    assert_eq!(told.report["threads"][0]["open"], false);
-    told.lost_nothing_of_its_own();
+    let found = shell("kill -KILL $$");
+    assert_eq!((found.status(), found.threads()), (137, 1));
+    assert_eq!(found.report["threads"][0]["open"], false);
+    found.lost_nothing_of_its_own();
 }
 
 #[test]
@@ -169,9 +169,9 @@ fn a_stop_is_a_wait_until_the_continue() {
     let script = "sh -c 'kill -STOP $$; exit 9' & child=$!; \
                   until grep -q '^State:.T' /proc/$child/status; do :; done; \
                   kill -CONT $child; wait $child";
-    let told = shell(script);
-    assert_eq!(told.status(), 9);
-    let stopped: Vec<(u64, u64)> = list(&told.report, "threads")
+    let found = shell(script);
+    assert_eq!(found.status(), 9);
+    let stopped: Vec<(u64, u64)> = list(&found.report, "threads")
         .iter()
         .map(|thread| cause(thread, "process.stopped"))
         .filter(|(count, _)| *count > 0)
@@ -179,29 +179,29 @@ fn a_stop_is_a_wait_until_the_continue() {
     assert!(
         matches!(stopped[..], [(1, ns)] if ns > 0),
         "{stopped:?}: {}",
-        told.report["threads"]
+        found.report["threads"]
     );
 }
 
 #[test]
 fn a_parent_in_vfork_waits_for_its_child() {
     // Python makes processes with vfork; the child holds the parent up until it execs.
-    let told = python("import subprocess; exit(subprocess.run(['sh', '-c', 'exit 10']).returncode)");
-    assert_eq!((told.status(), told.threads()), (10, 2));
-    assert_eq!(told.threads_of("sh").len(), 1);
+    let output = python("import subprocess; exit(subprocess.run(['sh', '-c', 'exit 10']).returncode)");
+    assert_eq!((output.status(), output.threads()), (10, 2));
+    assert_eq!(output.threads_of("sh").len(), 1);
 }
 
 #[test]
 fn a_zombie_has_ended() {
-    let told = python(
+    let output = python(
         "import os\n\
          child = os.fork()\n\
          child or os._exit(0)\n\
          while ') Z ' not in open(f'/proc/{child}/stat').read(): pass\n\
          os._exit(11)",
     );
-    assert_eq!((told.status(), told.threads()), (11, 2));
-    for thread in list(&told.report, "threads") {
+    assert_eq!((output.status(), output.threads()), (11, 2));
+    for thread in list(&output.report, "threads") {
         assert_eq!(thread["open"], false, "{thread}");
     }
 }
@@ -211,15 +211,15 @@ fn arguments_arrive_as_they_are_and_are_told_as_text() {
     let mut arguments: Vec<Vec<u8>> = (0..300).map(|number| format!("a{number}").into_bytes()).collect();
     arguments[7] = Vec::new();
     arguments[8] = b"not \xff\xfe UTF-8".to_vec();
-    let told = Told::of(&[], |command| {
+    let result = Told::of(&[], |command| {
         command.args(["sh", "-c", "printf '%s\\0' \"$@\"; exit 12", "sh"]);
         command.args(arguments.iter().map(|argument| OsStr::from_bytes(argument)));
     });
-    assert_eq!(told.status(), 12);
+    assert_eq!(result.status(), 12);
     let mut expected = arguments.join(&0);
     expected.push(0);
-    assert!(told.output.stdout == expected);
-    let command = list(&told.report["subject"], "command");
+    assert!(result.output.stdout == expected);
+    let command = list(&result.report["subject"], "command");
     assert_eq!(command.len(), 4 + 300);
     assert_eq!(
         (&command[11], &command[12]),
@@ -275,11 +275,11 @@ fn a_file_whose_name_is_not_text_can_be_waited_for() {
 
 #[test]
 fn holdup_can_observe_holdup() {
-    let told = Told::of(&[], |command| {
+    let result = Told::of(&[], |command| {
         command.args([HOLDUP, "run", "--", "sh", "-c", "exit 13"]);
     });
-    assert_eq!(told.status(), 13);
-    assert_eq!(told.threads_of("sh").len(), 1);
+    assert_eq!(result.status(), 13);
+    assert_eq!(result.threads_of("sh").len(), 1);
 }
 
 #[test]

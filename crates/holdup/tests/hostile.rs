@@ -54,35 +54,35 @@ impl Target {
 
 #[test]
 fn ten_thousand_threads_at_once() {
-    let told = Target::new().run(&["threads", "10000"]);
-    assert_eq!(told.status(), DONE);
+    let target = Target::new().run(&["threads", "10000"]);
+    assert_eq!(target.status(), DONE);
     // What could not be followed is said, and nothing else is missing.
-    let unseen = told.lost("threads that could not be followed")
-        + told.lost("thread start, exec or exit records dropped");
-    assert!(told.threads() + unseen >= 10_001, "{}", told.report["coverage"]);
+    let unseen = target.lost("threads that could not be followed")
+        + target.lost("thread start, exec or exit records dropped");
+    assert!(target.threads() + unseen >= 10_001, "{}", target.report["coverage"]);
 }
 
 #[test]
 fn a_hundred_thousand_open_files() {
-    let told = Target::new().run(&["files", "100000"]);
-    assert_eq!(told.status(), DONE);
+    let target = Target::new().run(&["files", "100000"]);
+    assert_eq!(target.status(), DONE);
     // The time it takes to look at each file is the processor's, and part of the poll's time limit.
-    let slept = list(&told.report, "waits")
+    let slept = list(&target.report, "waits")
         .iter()
         .filter(|wait| wait["resource"]["detail"]["call"] == "poll" && wait["cause"] == "poll.wait")
         .map(|wait| number(wait, "ns"));
-    assert!(slept.sum::<u64>() > 0, "{}", told.report["waits"]);
+    assert!(slept.sum::<u64>() > 0, "{}", target.report["waits"]);
 }
 
 #[test]
 fn tens_of_thousands_of_mappings() {
-    let told = Target::new().run(&["maps", "30000"]);
-    assert_eq!(told.status(), DONE);
+    let target = Target::new().run(&["maps", "30000"]);
+    assert_eq!(target.status(), DONE);
     // More than is kept of one process: which is said.
     assert!(
-        told.lost("mappings of libraries dropped") > 1000,
+        target.lost("mappings of libraries dropped") > 1000,
         "{}",
-        told.report["coverage"]
+        target.report["coverage"]
     );
 }
 
@@ -94,28 +94,28 @@ fn a_stack_that_is_rewritten_while_its_owner_sleeps() {
 #[test]
 fn a_map_of_names_that_is_a_fifo_or_leads_to_a_secret() {
     let target = Target::new();
-    let slept = |told: &Told| -> u64 {
-        list(&told.report, "waits")
+    let slept = |result: &Told| -> u64 {
+        list(&result.report, "waits")
             .iter()
             .filter(|wait| wait["cause"] == "timer.sleep")
             .map(|wait| number(wait, "ns"))
             .sum()
     };
     // Nobody ever writes to the FIFO: to open it is to hang.
-    let told = target.run(&["jit", "20"]);
-    assert_eq!(told.status(), DONE);
-    assert!(slept(&told) >= 20_000_000);
+    let result = target.run(&["jit", "20"]);
+    assert_eq!(result.status(), DONE);
+    assert!(slept(&result) >= 20_000_000);
     // The program gives its privileges up, and what it links to is no longer its to read.
     let secret = target.directory.path().join("secret");
-    let told = Told::of(&[], |command| {
+    let result = Told::of(&[], |command| {
         command
             .arg(target.path())
             .args(["jit", "20"])
             .env("SECRET", &secret);
     });
-    assert_eq!(told.status(), DONE);
-    assert!(slept(&told) >= 20_000_000);
-    let pid = number(&told.report["threads"][0], "pid");
+    assert_eq!(result.status(), DONE);
+    assert!(slept(&result) >= 20_000_000);
+    let pid = number(&result.report["threads"][0], "pid");
     let link = format!("/tmp/perf-{pid}.map");
     assert_eq!(fs::read_link(&link).unwrap(), secret);
     fs::remove_file(link).unwrap();
@@ -124,22 +124,22 @@ fn a_map_of_names_that_is_a_fifo_or_leads_to_a_secret() {
             .unwrap()
             .contains("name_from_a_secret")
     );
-    assert!(!told.report.to_string().contains("name_from_a_secret"));
+    assert!(!result.report.to_string().contains("name_from_a_secret"));
 }
 
 #[test]
 fn a_map_of_names_of_which_each_line_covers_everything() {
     let target = Target::new();
-    let told = Told::of(&[], |command| {
+    let result = Told::of(&[], |command| {
         command
             .arg(target.path())
             .args(["list", "16"])
             .env("LINE", "0 7fffffffffff covers_everything");
     });
-    assert_eq!(told.status(), DONE);
-    assert!(told.report.to_string().contains("covers_everything"));
+    assert_eq!(result.status(), DONE);
+    assert!(result.report.to_string().contains("covers_everything"));
     assert!(
-        !told.report["coverage"]["not_measured"]
+        !result.report["coverage"]["not_measured"]
             .to_string()
             .contains("names of functions")
     );
@@ -187,26 +187,26 @@ fn a_signal_ends_the_search_for_names() {
 #[test]
 fn processes_that_make_processes() {
     let script = "f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & wait; fi; }; f 9; exit 22";
-    let told = Told::of(&[], |command| {
+    let result = Told::of(&[], |command| {
         command.args(["sh", "-c", script]);
     });
-    assert_eq!(told.status(), 22);
-    let unseen = told.lost("threads that could not be followed")
-        + told.lost("thread start, exec or exit records dropped");
-    assert!(told.threads() + unseen >= 1023, "{}", told.report["coverage"]);
+    assert_eq!(result.status(), 22);
+    let unseen = result.lost("threads that could not be followed")
+        + result.lost("thread start, exec or exit records dropped");
+    assert!(result.threads() + unseen >= 1023, "{}", result.report["coverage"]);
 }
 
 #[test]
 fn an_environment_of_megabytes_arrives() {
-    let told = Told::of(&[], |command| {
+    let result = Told::of(&[], |command| {
         command.args(["sh", "-c", "env | wc -c; exit 23"]);
         // A quarter of the usual limit of the stack is what the kernel takes; no single one over 128 KiB.
         for name in 0..15 {
             command.env(format!("LONG_{name}"), "x".repeat(100_000));
         }
     });
-    assert_eq!(told.status(), 23);
-    let size: usize = support::lossy(&told.output.stdout).trim().parse().unwrap();
+    assert_eq!(result.status(), 23);
+    let size: usize = support::lossy(&result.output.stdout).trim().parse().unwrap();
     assert!(size > 1_500_000, "{size}");
 }
 
@@ -217,11 +217,11 @@ fn a_program_that_deletes_and_replaces_itself() {
     fs::copy("/bin/sh", &program).unwrap();
     // Where it was there is a FIFO now, then a link to itself, then another program.
     let script = "rm $0; mkfifo $0; sleep 0.01; rm $0; ln -s $0 $0; sleep 0.01; rm $0; cp /bin/true $0; sleep 0.01; exit 24";
-    let told = Told::of(&[], |command| {
+    let result = Told::of(&[], |command| {
         command.arg(&program).arg("-c").arg(script).arg(&program);
     });
-    assert_eq!(told.status(), 24);
-    assert!(!told.threads_of("program").is_empty());
+    assert_eq!(result.status(), 24);
+    assert!(!result.threads_of("program").is_empty());
 }
 
 #[test]
@@ -238,12 +238,12 @@ fn names_as_long_and_as_odd_as_the_kernel_allows() {
                   os.fork() or os._exit(open(\"fifo\", \"w\").write(\"x\"))\n\
                   exit(24 + len(open(\"fifo\").read()))' \"$1\"";
     let long = "\u{1b}]0;title\u{7}\n".repeat(20);
-    let told = Told::of(&["-v"], |command| {
+    let result = Told::of(&["-v"], |command| {
         command.arg(&program).arg("-c").arg(script).arg("sh").arg(long);
         command.current_dir(directory.path());
     });
-    assert_eq!(told.status(), 25);
-    let text = std::str::from_utf8(&told.output.stderr).unwrap();
+    assert_eq!(result.status(), 25);
+    let text = std::str::from_utf8(&result.output.stderr).unwrap();
     assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
 }
 

@@ -232,7 +232,7 @@ fn who_may_not_trace_has_his_command_sampled_and_is_told_why() {
 #[test]
 fn both_backends_agree_on_what_a_command_waited_for() {
     let directory = tempfile::tempdir().unwrap();
-    let told = ["bpf", "proc"].map(|backend| {
+    let listed = ["bpf", "proc"].map(|backend| {
         let file = directory.path().join(backend);
         let output = Command::new(HOLDUP)
             .args(["run", "--backend", backend, "--json", file.to_str().unwrap()])
@@ -246,7 +246,7 @@ fn both_backends_agree_on_what_a_command_waited_for() {
         assert_eq!(report["coverage"]["backend"], backend);
         main_cause(&report)
     });
-    let [traced, sampled] = told;
+    let [traced, sampled] = listed;
     assert_eq!(traced.0, "timer.sleep");
     assert_eq!(sampled.0, "timer.sleep");
     let apart = (traced.1 - sampled.1).abs();

@@ -45,11 +45,11 @@ fn waits_of_a_traced_run_have_the_javascript_function_that_asked() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.js");
     std::fs::write(&file, PROGRAM).unwrap();
-    let told = Told::of(&["--backend", "bpf"], |command| {
+    let result = Told::of(&["--backend", "bpf"], |command| {
         command.arg("/usr/bin/node").arg(&file);
     });
-    assert_eq!(told.status(), 0, "{}", lossy(&told.output.stderr));
-    has_all(&told.report, "javascript", file.to_str().unwrap(), &EXPECTED);
+    assert_eq!(result.status(), 0, "{}", lossy(&result.output.stderr));
+    has_all(&result.report, "javascript", file.to_str().unwrap(), &EXPECTED);
 }
 
 #[test]

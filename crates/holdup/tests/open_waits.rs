@@ -14,12 +14,12 @@ const LEAVES_A_SLEEPER: &str = "sleep 1000 >/dev/null 2>&1 & echo $!; \
 
 #[test]
 fn a_process_that_is_left_asleep_has_a_stack() {
-    let told = Told::of(&[], |command| {
+    let result = Told::of(&[], |command| {
         command.args(["sh", "-c", LEAVES_A_SLEEPER]);
     });
-    let pid: i32 = lossy(&told.output.stdout).trim().parse().unwrap();
+    let pid: i32 = lossy(&result.output.stdout).trim().parse().unwrap();
     kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
-    let waits = told.report["waits"].as_array().unwrap();
+    let waits = result.report["waits"].as_array().unwrap();
     let open = waits
         .iter()
         .find(|wait| wait["open"] == true && wait["asker"]["pid"] == pid)

@@ -51,12 +51,12 @@ fn waits_of_a_traced_run_have_the_perl_function_that_asked() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.pl");
     std::fs::write(&file, PROGRAM).unwrap();
-    let told = Told::of(&["--backend", "bpf"], |command| {
+    let result = Told::of(&["--backend", "bpf"], |command| {
         command.arg("/usr/bin/perl").arg(&file);
     });
-    assert_eq!(told.status(), 0, "{}", lossy(&told.output.stderr));
-    has_all(&told.report, "perl", file.to_str().unwrap(), &EXPECTED);
-    let terminal = lossy(&told.output.stderr);
+    assert_eq!(result.status(), 0, "{}", lossy(&result.output.stderr));
+    has_all(&result.report, "perl", file.to_str().unwrap(), &EXPECTED);
+    let terminal = lossy(&result.output.stderr);
     assert!(terminal.contains("shop.pl:"), "{terminal}");
 }
 

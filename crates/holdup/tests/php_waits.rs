@@ -61,12 +61,12 @@ fn write(folder: &std::path::Path) -> String {
 fn waits_of_a_traced_run_have_the_php_function_that_asked() {
     let folder = tempfile::tempdir().unwrap();
     let file = write(folder.path());
-    let told = Told::of(&["--backend", "bpf"], |command| {
+    let result = Told::of(&["--backend", "bpf"], |command| {
         command.arg("/usr/bin/php").arg(&file);
     });
-    assert_eq!(told.status(), 0, "{}", lossy(&told.output.stderr));
-    has_all(&told.report, "php", &file, &EXPECTED);
-    let terminal = lossy(&told.output.stderr);
+    assert_eq!(result.status(), 0, "{}", lossy(&result.output.stderr));
+    has_all(&result.report, "php", &file, &EXPECTED);
+    let terminal = lossy(&result.output.stderr);
     assert!(terminal.contains("shop.php:"), "{terminal}");
 }
 

@@ -56,11 +56,11 @@ fn waits_of_a_traced_run_have_the_python_function_that_asked() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.py");
     std::fs::write(&file, PROGRAM).unwrap();
-    let told = Told::of(&["--backend", "bpf"], |command| {
+    let result = Told::of(&["--backend", "bpf"], |command| {
         command.arg("/usr/bin/python3").arg(&file);
     });
-    assert_eq!(told.status(), 0, "{}", lossy(&told.output.stderr));
-    has_all(&told.report, "python", file.to_str().unwrap(), &EXPECTED);
+    assert_eq!(result.status(), 0, "{}", lossy(&result.output.stderr));
+    has_all(&result.report, "python", file.to_str().unwrap(), &EXPECTED);
 }
 
 #[test]

@@ -312,9 +312,9 @@ fn what_is_no_text_of_a_known_format_is_said_in_a_sentence() {
     nothing(&["zeros"], path, &["nothing"]);
     fs::write(path.join("for\x1b[31m\nyou"), "hello \x1b]0;owned\x07 there\n").unwrap();
     // A text that states nothing is read, and it is said that it is nothing.
-    let told = report(&["for\x1b[31m\nyou"], path);
-    assert_eq!(told["artefacts"][0]["format"], "text");
-    assert_eq!(told["account"].as_array().map(Vec::len), Some(0), "{told}");
+    let found = report(&["for\x1b[31m\nyou"], path);
+    assert_eq!(found["artefacts"][0]["format"], "text");
+    assert_eq!(found["account"].as_array().map(Vec::len), Some(0), "{found}");
     let shown = lossy(&read(&["for\x1b[31m\nyou"], path).stdout);
     assert!(
         shown.contains("No failure and no length of time is stated in words in"),
@@ -480,10 +480,10 @@ fn negative_lengths_are_not_taken() {
     let trace = "7 12:00:00.1 read(3, \"x\", 1) = 1 <-5.000000>\n7 12:00:09.1 read(3, \"x\", 1) = 1 <2.000000>\n\
         7 11:00:01.1 read(3, \"x\", 1) = 1 <0.000010>\n";
     fs::write(path.join("trace"), trace).unwrap();
-    let told = report(&["trace"], path);
-    assert_eq!(told["artefacts"][0]["not_understood"], 1, "{}", told["artefacts"]);
-    assert_eq!(told["waits"].as_array().unwrap().len(), 1);
-    assert_eq!(told["waits"][0]["ns"], 2_000_010_000_u64, "{}", told["waits"]);
+    let found = report(&["trace"], path);
+    assert_eq!(found["artefacts"][0]["not_understood"], 1, "{}", found["artefacts"]);
+    assert_eq!(found["waits"].as_array().unwrap().len(), 1);
+    assert_eq!(found["waits"][0]["ns"], 2_000_010_000_u64, "{}", found["waits"]);
     let busy = "Device            r/s     w/s     rkB/s     wkB/s   await  %util\n\
         sda              0.00  900.00      0.00   3600.00  -17.00 -99.00\n";
     fs::write(path.join("iostat"), busy.repeat(3)).unwrap();
@@ -498,9 +498,9 @@ fn artefacts_that_were_cut_are_read_to_the_cut() {
     // In the middle of a line.
     let cut = (trace.len() / 2..).find(|at| trace[*at] == b'(').unwrap() + 3;
     fs::write(path.join("trace"), &trace[..cut]).unwrap();
-    let told = report(&["trace"], path);
-    assert_eq!(rules(&told), ["small-synchronous-writes"]);
-    assert_eq!(told["artefacts"][0]["not_understood"], 0, "{}", told["artefacts"]);
+    let found = report(&["trace"], path);
+    assert_eq!(rules(&found), ["small-synchronous-writes"]);
+    assert_eq!(found["artefacts"][0]["not_understood"], 0, "{}", found["artefacts"]);
     // Half of a dump's header, and half of a thread's.
     let dump = sample("thread-dump/stands-still-17.txt");
     let header = dump.windows(4).position(|four| four == b"Full").unwrap();
@@ -536,14 +536,14 @@ fn artefacts_that_were_cut_are_read_to_the_cut() {
         &["sh", "-c", "gzip -1 < whole.tar | head -c 3000 > cut.tgz"],
     );
     for name in ["cut.tar", "cut.tgz"] {
-        let told = report(&[name], path);
-        let problems = told["artefacts"].to_string();
+        let found = report(&[name], path);
+        let problems = found["artefacts"].to_string();
         assert!(
             problems.contains("cut off") || problems.contains("to its end"),
             "{problems}"
         );
         assert!(
-            told["artefacts"][0]["files"]["read"].as_u64().unwrap() > 1,
+            found["artefacts"][0]["files"]["read"].as_u64().unwrap() > 1,
             "{problems}"
         );
     }
@@ -557,9 +557,9 @@ fn links_and_archives_within_archives_have_an_end() {
     fs::write(path.join("tree/table"), TABLE).unwrap();
     symlink("..", path.join("tree/deeper/up")).unwrap();
     symlink("itself", path.join("tree/itself")).unwrap();
-    let told = report(&["tree"], path);
-    assert_eq!(tables(&told), ["tree/table"]);
-    assert_eq!(told["artefacts"][0]["files"]["links"], 2);
+    let found = report(&["tree"], path);
+    assert_eq!(tables(&found), ["tree/table"]);
+    assert_eq!(found["artefacts"][0]["files"]["links"], 2);
     nothing(&["tree/itself"], path, &["cannot read", "symbolic links"]);
     run(
         path,

@@ -92,11 +92,11 @@ fn waits_of_a_traced_run_have_the_ruby_function_that_asked() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.rb");
     std::fs::write(&file, PROGRAM).unwrap();
-    let told = Told::of(&["--backend", "bpf"], |command| {
+    let result = Told::of(&["--backend", "bpf"], |command| {
         command.arg("/usr/bin/ruby").arg(&file);
     });
-    assert_eq!(told.status(), 0, "{}", lossy(&told.output.stderr));
-    has_all_in_order(&told.report, file.to_str().unwrap());
+    assert_eq!(result.status(), 0, "{}", lossy(&result.output.stderr));
+    has_all_in_order(&result.report, file.to_str().unwrap());
 }
 
 #[test]

@@ -87,10 +87,10 @@ pub(super) fn of(thread: &SeenThread, frames: &[&str]) -> Doing {
     if frames.iter().any(group) {
         return Doing::WaitsForTask;
     }
-    let told = frames
+    let found = frames
         .iter()
         .find_map(|frame| FOR.iter().find(|(method, _)| is(frame, method)));
-    match told {
+    match found {
         Some((_, doing)) => *doing,
         None if thread.state == State::Runnable => Doing::Runs,
         None => Doing::WaitsUnknown,

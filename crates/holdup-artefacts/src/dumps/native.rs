@@ -167,14 +167,14 @@ pub(super) fn of(frames: &[&str]) -> Doing {
             | Doing::Idle
             | Doing::Waits(Cause::NetReceive | Cause::NetConnect | Cause::NetSend)
     );
-    let told = frames.iter().find_map(|frame| {
+    let found = frames.iter().find_map(|frame| {
         let name = plain(frame);
         FOR.iter()
             .find(|(caller, _)| *caller == name)
             .map(|(_, cause)| *cause)
     });
     let joins = || frames.iter().any(|frame| JOINS.contains(&plain(frame)));
-    match told {
+    match found {
         Some(cause) if waits => Doing::Waits(cause),
         None if doing == Doing::WaitsUnknown && joins() => Doing::WaitsForTask,
         _ => doing,

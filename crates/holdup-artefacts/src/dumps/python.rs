@@ -66,8 +66,8 @@ pub(super) fn of(thread: &SeenThread, frames: &[&str]) -> Doing {
     }
     let library = frames.iter().take_while(|frame| of_library(frame));
     // The outermost that says something: a pool's `get` stands on a condition's `wait`.
-    let told = library.filter_map(|frame| known(frame)).last();
-    told.unwrap_or(match thread.state {
+    let found = library.filter_map(|frame| known(frame)).last();
+    found.unwrap_or(match thread.state {
         State::Waiting => Doing::WaitsUnknown,
         _ => Doing::Unknown,
     })

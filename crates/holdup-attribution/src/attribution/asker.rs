@@ -143,7 +143,7 @@ fn in_script(stack: &[Frame], language: Language, of_library: fn(&str) -> bool) 
 /// function of the runtime that does more than make a call.
 fn in_go(stack: &[Frame]) -> Option<Asking> {
     let frames = || stack.iter().filter(|frame| frame.language == Language::Go);
-    let names = |frame: &&Frame, told: fn(&str) -> bool| frame.symbol.as_deref().is_some_and(told);
+    let names = |frame: &&Frame, one: fn(&str) -> bool| frame.symbol.as_deref().is_some_and(one);
     let own = frames().find(|frame| go::is_application(frame));
     let begun = || frames().rfind(|frame| names(frame, |symbol| !go::is_of_the_runtimes_code(symbol)));
     let runtime = || frames().find(|frame| names(frame, |symbol| !go::makes_calls(symbol)));

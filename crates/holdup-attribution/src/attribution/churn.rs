@@ -153,18 +153,18 @@ impl Churning {
         }
     }
 
-    fn conversation(&mut self, told: &Conversation, by: Named, for_request: bool) {
-        let place = (told.end, told.accepted, by.process);
+    fn conversation(&mut self, found: &Conversation, by: Named, for_request: bool) {
+        let place = (found.end, found.accepted, by.process);
         if self.talks.len() >= MAX_ENTRIES && !self.talks.contains_key(&place) {
             return;
         }
         let talks = self.talks.entry(place).or_default();
-        match &told.closed {
+        match &found.closed {
             None => {
                 talks.by = Some(by);
                 talks.sums.made += 1;
                 talks.sums.for_requests += u64::from(for_request);
-                if let Some(stack) = self.asked.remove(&told.connection) {
+                if let Some(stack) = self.asked.remove(&found.connection) {
                     talks.stacks.add(stack);
                 }
                 if self.open.len() >= MAX_OPEN {
@@ -174,19 +174,19 @@ impl Churning {
                 }
                 let open = Open {
                     place,
-                    made: told.made,
+                    made: found.made,
                     socket: None,
                     shaking: Shaking::default(),
                 };
-                self.open.insert(told.connection, open);
+                self.open.insert(found.connection, open);
             }
             Some(closed) => {
-                let open = self.open.remove(&told.connection);
+                let open = self.open.remove(&found.connection);
                 if let Some(socket) = open.as_ref().and_then(|open| open.socket) {
                     self.by_socket.remove(&socket);
                 }
                 let shaking = open.map(|open| open.shaking).unwrap_or_default();
-                talks.closed(told, closed, shaking);
+                talks.closed(found, closed, shaking);
             }
         }
     }
@@ -200,10 +200,10 @@ impl Churning {
             open.socket = Some(socket);
             self.by_socket.insert(socket, hello.connection);
         }
-        if let Some(told) = open.shaking.hello(hello)
+        if let Some(found) = open.shaking.hello(hello)
             && let Some(talks) = self.talks.get_mut(&open.place)
         {
-            talks.sums.tls.count(told);
+            talks.sums.tls.count(found);
         }
     }
 
@@ -319,12 +319,12 @@ trait Counted {
 }
 
 impl Counted for Handshakes {
-    fn count(&mut self, told: Handshake) {
-        match told.resumed {
+    fn count(&mut self, handshake: Handshake) {
+        match handshake.resumed {
             true => self.resumed += 1,
             false => self.full += 1,
         }
-        self.in_vain += u64::from(!told.resumed && told.offered == Some(true));
+        self.in_vain += u64::from(!handshake.resumed && handshake.offered == Some(true));
     }
 
     fn took(&mut self, ns: Ns) {
@@ -338,15 +338,15 @@ impl Counted for Handshakes {
 }
 
 impl Talks {
-    fn closed(&mut self, told: &Conversation, closed: &Closed, mut shaking: Shaking) {
-        let lived = told.at.saturating_sub(told.began);
+    fn closed(&mut self, conversation: &Conversation, closed: &Closed, mut shaking: Shaking) {
+        let lived = conversation.at.saturating_sub(conversation.began);
         self.sums.tls.settle(shaking.tls);
-        if let Some(took) = shaking.closed(closed, told.made) {
+        if let Some(took) = shaking.closed(closed, conversation.made) {
             self.sums.tls.took(took);
         }
-        let setup = told
+        let setup = conversation
             .made
-            .saturating_sub(told.began)
+            .saturating_sub(conversation.began)
             .saturating_add(shaking.took.unwrap_or(0));
         let before = shaking.turns(closed);
         let sums = &mut self.sums;
@@ -436,11 +436,11 @@ impl Churning {
     }
 
     /// A connection was made or closed.
-    pub(super) fn talked(&mut self, told: &Conversation, threads: &Threads, tasks: &TaskTable) {
+    pub(super) fn talked(&mut self, found: &Conversation, threads: &Threads, tasks: &TaskTable) {
         // Whoever made it may be gone when it is closed.
-        let open = self.open.get(&told.connection);
+        let open = self.open.get(&found.connection);
         let place = open.map(|open| open.place);
-        let by = match (of_subject(told.thread, threads, tasks), place) {
+        let by = match (of_subject(found.thread, threads, tasks), place) {
             (Some(by), None) => by,
             (by, Some(place)) => {
                 let known = self.talks.get(&place).and_then(|talks| talks.by);
@@ -452,9 +452,9 @@ impl Churning {
             }
             (None, None) => return,
         };
-        let asker = threads.get(&told.thread);
+        let asker = threads.get(&found.thread);
         let for_request = asker.is_some_and(|thread| thread.requests > 0);
-        self.conversation(told, by, for_request);
+        self.conversation(found, by, for_request);
     }
 }
 

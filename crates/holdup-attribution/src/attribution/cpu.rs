@@ -138,8 +138,8 @@ mod tests {
             },
             &classes,
         );
-        let told: Vec<(u64, u64)> = parts.iter().map(|part: &Part| (part.ns, part.path.ns)).collect();
-        assert_eq!(told, [(40 + 60, 40), (300, 0)]);
+        let rows: Vec<(u64, u64)> = parts.iter().map(|part: &Part| (part.ns, part.path.ns)).collect();
+        assert_eq!(rows, [(40 + 60, 40), (300, 0)]);
     }
 
     #[test]

@@ -187,7 +187,7 @@ fn leads_out(cause: Cause) -> bool {
 /// Tells the chains of the longest waits again, now that all that is known of those further on has come. A chain that says less than what was
 /// told before stays as it was.
 pub(super) fn complete_chains(threads: &mut Threads, tasks: &TaskTable, crowd: &Crowd) {
-    let mut told: Vec<(ThreadId, usize, Vec<Link>)> = Vec::new();
+    let mut rows: Vec<(ThreadId, usize, Vec<Link>)> = Vec::new();
     for (id, thread) in threads.iter() {
         for (place, site) in thread.ledger.sites.iter().enumerate() {
             let (from, to) = site.longest;
@@ -207,11 +207,11 @@ pub(super) fn complete_chains(threads: &mut Threads, tasks: &TaskTable, crowd: &
             let Some(cause) = site.cause else { continue };
             let links = chain::links_to(known, (*id, next), cause, (from, to), Some(crowd));
             if says_more(&links, &site.chain, onward.process) {
-                told.push((*id, place, links));
+                rows.push((*id, place, links));
             }
         }
     }
-    for (id, place, links) in told {
+    for (id, place, links) in rows {
         if let Some(site) = threads
             .get_mut(&id)
             .and_then(|thread| thread.ledger.sites.get_mut(place))

@@ -32,7 +32,7 @@ const LISTED: usize = 200;
 
 /// Servers that were asked for requests, the one that took most time first.
 fn upstreams(finish: &Finish, tasks: &TaskTable) -> Vec<Upstream> {
-    let told = finish.upstreams.iter().map(|one| Upstream {
+    let found = finish.upstreams.iter().map(|one| Upstream {
         server: one.server.map(|server| server.to_string()),
         by: ThreadName {
             pid: one.pid,
@@ -45,10 +45,10 @@ fn upstreams(finish: &Finish, tasks: &TaskTable) -> Vec<Upstream> {
         most: one.most,
         watched: finish.ended.saturating_sub(one.since),
     });
-    let mut told: Vec<Upstream> = told.collect();
-    told.sort_by_cached_key(|one| (Reverse(one.ns), one.server.clone()));
-    told.truncate(MAX_UPSTREAMS);
-    told
+    let mut found: Vec<Upstream> = found.collect();
+    found.sort_by_cached_key(|one| (Reverse(one.ns), one.server.clone()));
+    found.truncate(MAX_UPSTREAMS);
+    found
 }
 
 /// Makes the whole of a run.
@@ -126,7 +126,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     super::retold::retell(&mut whole.waits);
     let by_stacks = followed.iter().chain(&ledgers).flat_map(|ledger| {
         let tid = name(ledger, &run.tasks).tid;
-        rows.told(ledger).into_iter().map(move |told| (tid, told))
+        rows.told(ledger).into_iter().map(move |one| (tid, one))
     });
     super::retold::retell_by_stacks(&mut whole.waits, by_stacks);
     if !run.blockers.source.measures_interrupts() {

@@ -140,7 +140,7 @@ fn followed(threads: &Threads, waiter: ThreadId, found: Blocker) -> Option<Threa
     let Who::Thread(other) = found.who else {
         return None;
     };
-    let told = match found.how {
+    let listed = match found.how {
         HowKnown::MutexOwner
         | HowKnown::PiFutex
         | HowKnown::RobustList
@@ -152,7 +152,7 @@ fn followed(threads: &Threads, waiter: ThreadId, found: Blocker) -> Option<Threa
         }
         _ => false,
     };
-    (told && other != waiter).then_some(other)
+    (listed && other != waiter).then_some(other)
 }
 
 #[cfg(test)]

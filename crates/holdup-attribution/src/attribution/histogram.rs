@@ -127,8 +127,8 @@ mod tests {
             let rank = (lengths.len() as u64 * percent).div_ceil(100) as usize;
             let truth = lengths[rank - 1];
             let max = *lengths.last().expect("at least one");
-            let told = histogram.percentile(percent, max);
-            prop_assert!(told.abs_diff(truth) <= truth / 8, "{told} for {truth}");
+            let found = histogram.percentile(percent, max);
+            prop_assert!(found.abs_diff(truth) <= truth / 8, "{found} for {truth}");
         }
     }
 

@@ -178,8 +178,8 @@ impl Served {
                 let awaited = reads.find_map(|fd| self.end(object(fd.object?)?));
                 let awaited = awaited.map(|(end, at)| phrase(end, at))?;
                 let of_clients = |fd: &PolledFd| {
-                    let told = fd.object.and_then(&object).filter(|_| !awaits_room(fd));
-                    fd.own || told.is_some_and(|told| self.end(told).is_some() || stirs_itself(&told.kind))
+                    let found = fd.object.and_then(&object).filter(|_| !awaits_room(fd));
+                    fd.own || found.is_some_and(|found| self.end(found).is_some() || stirs_itself(&found.kind))
                 };
                 // Of a large set a record holds a part. What it does not hold was looked at elsewhere, and where somebody was asked since is
                 // known whatever is in the set.

@@ -162,14 +162,14 @@ mod tests {
             ..Attributed::default()
         };
         name_holders(&mut whole, &finish);
-        let told: Vec<_> = whole.waits[0]
+        let listed: Vec<_> = whole.waits[0]
             .holders
             .iter()
             .map(|holder| (holder.name.tid, holder.ns, holder.doing, holder.stack[0].line))
             .collect();
         // Two lines of one function together are more than the other function.
         assert_eq!(
-            told,
+            listed,
             [
                 (8, 1_500, Some(Cause::CpuUser), Some(13)),
                 (9, 500, None, Some(12))

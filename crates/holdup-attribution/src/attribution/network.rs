@@ -264,13 +264,13 @@ mod tests {
         run.network.slept(ThreadId(0), 122, 322);
         asks(&mut run, 0, 330, Outcome::Made);
         run.network.slept(ThreadId(0), 340, 940);
-        let told = told(&mut run);
+        let listed = told(&mut run);
         assert_eq!(
-            (told.refused, told.made, told.slept_ns, told.sleeps),
+            (listed.refused, listed.made, listed.slept_ns, listed.sleeps),
             (2, 1, 300, 2)
         );
-        assert_eq!(told.refused_until, 320);
-        assert_eq!(told.by.process, "app");
+        assert_eq!(listed.refused_until, 320);
+        assert_eq!(listed.by.process, "app");
     }
 
     #[test]
@@ -281,9 +281,9 @@ mod tests {
         asks(&mut run, 0, 120, NO);
         run.network.slept(ThreadId(0), 122, 322);
         asks(&mut run, 0, 330, Outcome::Made);
-        let told = told(&mut run);
-        assert_eq!((told.no_port, told.slept_without_port_ns), (1, 100));
-        assert_eq!((told.refused, told.slept_ns, told.sleeps), (1, 200, 1));
+        let listed = told(&mut run);
+        assert_eq!((listed.no_port, listed.slept_without_port_ns), (1, 100));
+        assert_eq!((listed.refused, listed.slept_ns, listed.sleeps), (1, 200, 1));
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
         asks(&mut run, 0, 10, NO);
         run.network.slept(ThreadId(1), 13, 300);
         asks(&mut run, 0, 240, Outcome::GivenUp);
-        let told = told(&mut run);
-        assert_eq!((told.slept_ns, told.given_up), (0, 1));
+        let listed = told(&mut run);
+        assert_eq!((listed.slept_ns, listed.given_up), (0, 1));
     }
 }

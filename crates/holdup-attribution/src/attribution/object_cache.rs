@@ -142,10 +142,10 @@ impl ObjectCache {
         };
         let slot = evidence.map(|evidence| ObjectCache::slot(&evidence));
         if let (Some(slot), Some(evidence)) = (slot, &evidence)
-            && let Some((known, told)) = &self.cache[slot]
+            && let Some((known, reading)) = &self.cache[slot]
             && known == evidence
         {
-            return *told;
+            return *reading;
         }
         let polled = memory.into_iter().flat_map(|memory| &memory.polled);
         self.used(
@@ -156,7 +156,7 @@ impl ObjectCache {
                 .chain(polled.filter_map(|fd| fd.object)),
         );
         let classified = self.classify(wait, memory, stack, classify);
-        let told = Reading {
+        let reading = Reading {
             cause: classified.cause,
             timed_out: classified.timed_out,
             bytes: classified.bytes,
@@ -164,11 +164,11 @@ impl ObjectCache {
         };
         // Which name was asked for is not part of what is remembered.
         if let (Some(slot), Some(evidence)) = (slot, evidence)
-            && told.cause != Cause::NetDns
+            && reading.cause != Cause::NetDns
         {
-            self.cache[slot] = Some((evidence, told));
+            self.cache[slot] = Some((evidence, reading));
         }
-        told
+        reading
     }
 
     fn classify(

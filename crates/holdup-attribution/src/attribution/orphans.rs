@@ -118,8 +118,8 @@ impl Standing {
 pub(super) fn mark_standing(rows: &mut [AttributedWait], processes: &BTreeMap<u32, Standing>, ended: Ns) {
     for (pid, standing) in processes {
         let Some(all_of) = standing.all(ended) else { continue };
-        let told = |row: &AttributedWait| row.deadlock || row.orphaned.is_some();
-        if rows.iter().any(|row| row.asker.name.pid == *pid && told(row)) {
+        let holds = |row: &AttributedWait| row.deadlock || row.orphaned.is_some();
+        if rows.iter().any(|row| row.asker.name.pid == *pid && holds(row)) {
             continue;
         }
         let theirs = rows.iter_mut().filter(|row| row.asker.name.pid == *pid);

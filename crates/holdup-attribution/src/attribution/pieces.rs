@@ -171,8 +171,8 @@ impl Pieces {
             let one = of_thread.get(next).filter(|one| one.first <= piece.seq)?;
             Some(one.stack)
         };
-        let told = self.kept.iter().map(|piece| (*piece, stack(piece)));
-        (told.collect(), left_out)
+        let found = self.kept.iter().map(|piece| (*piece, stack(piece)));
+        (found.collect(), left_out)
     }
 }
 

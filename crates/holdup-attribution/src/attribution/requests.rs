@@ -350,13 +350,13 @@ impl Answering {
             let rank = (self.kept.len() * percent).div_ceil(100).max(1) - 1;
             self.kept.get(rank).map_or(0, |one| one.ns)
         };
-        let told = self.open.values().filter(|open| !open.left);
+        let found = self.open.values().filter(|open| !open.left);
         let was_left =
             |reader: &ThreadId, read_at: Ns| self.left.get(reader).is_some_and(|at| *at >= read_at);
         let untold_open = untold.open.iter();
         let untold_open = untold_open.filter(|(reader, read_at)| !was_left(reader, *read_at));
         let untold_open: Vec<Ns> = untold_open.map(|(_, read_at)| *read_at).collect();
-        let (rest, open): (Vec<&Open>, Vec<&Open>) = told.partition(|open| open.resting);
+        let (rest, open): (Vec<&Open>, Vec<&Open>) = found.partition(|open| open.resting);
         let ports: Vec<u16> = open
             .iter()
             .filter(|open| !open.earlier)

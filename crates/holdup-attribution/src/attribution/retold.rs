@@ -29,16 +29,16 @@ pub(super) fn mark_judged(rows: &mut [AttributedWait], before: &[Cause]) {
 pub(super) fn retell(waits: &mut [AttributedWait]) {
     let futex = |wait: &&AttributedWait| system_calls::is_named(wait.call.as_deref(), Does::WaitsForFutex);
     let rows = waits.iter().filter(futex);
-    let told = mostly(rows.map(|wait| (wait.asker.name.tid, wait.cause, wait.ns)));
+    let found = mostly(rows.map(|wait| (wait.asker.name.tid, wait.cause, wait.ns)));
     for wait in waits.iter_mut() {
         for holder in &mut wait.holders {
             if holder.doing == Some(Cause::LockFutex) {
-                holder.doing = told.get(&holder.name.tid).copied().or(holder.doing);
+                holder.doing = found.get(&holder.name.tid).copied().or(holder.doing);
             }
         }
         for link in &mut wait.chain {
             if link.cause == Cause::LockFutex {
-                link.cause = told.get(&link.name.tid).copied().unwrap_or(link.cause);
+                link.cause = found.get(&link.name.tid).copied().unwrap_or(link.cause);
             }
         }
     }
@@ -48,18 +48,18 @@ pub(super) fn retell(waits: &mut [AttributedWait]) {
 /// followed. `told`: of a thread what its waits were taken for, what they were for, and how long.
 pub(super) fn retell_by_stacks(
     waits: &mut [AttributedWait],
-    told: impl Iterator<Item = (u32, (Cause, Cause, Ns))>,
+    rows: impl Iterator<Item = (u32, (Cause, Cause, Ns))>,
 ) {
-    let told = by_cause(told);
+    let rows = by_cause(rows);
     for wait in waits.iter_mut() {
         for holder in &mut wait.holders {
             let before = holder.doing.map(|doing| (holder.name.tid, doing));
             holder.doing = before
-                .and_then(|before| told.get(&before).copied())
+                .and_then(|before| rows.get(&before).copied())
                 .or(holder.doing);
         }
         for link in &mut wait.chain {
-            link.cause = told
+            link.cause = rows
                 .get(&(link.name.tid, link.cause))
                 .copied()
                 .unwrap_or(link.cause);
@@ -70,16 +70,16 @@ pub(super) fn retell_by_stacks(
 /// What the waits of one cause of each thread were nearly all told to be for, where that is something else.
 fn by_cause(rows: impl Iterator<Item = (u32, (Cause, Cause, Ns))>) -> HashMap<(u32, Cause), Cause> {
     let mut threads: HashMap<(u32, Cause), BTreeMap<Cause, Ns>> = HashMap::new();
-    for (tid, (before, told, ns)) in rows.filter(|(tid, _)| *tid != 0) {
-        *threads.entry((tid, before)).or_default().entry(told).or_default() += ns;
+    for (tid, (before, one, ns)) in rows.filter(|(tid, _)| *tid != 0) {
+        *threads.entry((tid, before)).or_default().entry(one).or_default() += ns;
     }
-    let told = threads.into_iter().filter_map(|((tid, before), causes)| {
+    let one = threads.into_iter().filter_map(|((tid, before), causes)| {
         let (cause, most) = causes.iter().max_by_key(|(_, ns)| **ns)?;
         let all: Ns = causes.values().sum();
         let nearly = *cause != before && *most as f64 >= NEARLY_ALL * all as f64;
         nearly.then_some(((tid, before), *cause))
     });
-    told.collect()
+    one.collect()
 }
 
 /// What each thread's waits for futexes were nearly all told to be for, where that is something else.
@@ -88,13 +88,13 @@ fn mostly(rows: impl Iterator<Item = (u32, Cause, Ns)>) -> HashMap<u32, Cause> {
     for (tid, cause, ns) in rows.filter(|(tid, ..)| *tid != 0) {
         *threads.entry(tid).or_default().entry(cause).or_default() += ns;
     }
-    let told = threads.into_iter().filter_map(|(tid, causes)| {
+    let found = threads.into_iter().filter_map(|(tid, causes)| {
         let (cause, most) = causes.iter().max_by_key(|(_, ns)| **ns)?;
         let all: Ns = causes.values().sum();
         let nearly = *cause != Cause::LockFutex && *most as f64 >= NEARLY_ALL * all as f64;
         nearly.then_some((tid, *cause))
     });
-    told.collect()
+    found.collect()
 }
 
 #[cfg(test)]
@@ -112,9 +112,9 @@ mod tests {
             (8, (Cause::IpcQueue, Cause::NetSend, 50)),
             (0, (Cause::IpcQueue, Cause::LockFutex, 50)),
         ];
-        let told = by_cause(rows.into_iter());
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[&(7, Cause::IpcQueue)], Cause::LockFutex);
+        let found = by_cause(rows.into_iter());
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[&(7, Cause::IpcQueue)], Cause::LockFutex);
     }
 
     #[test]
@@ -127,8 +127,8 @@ mod tests {
             (9, Cause::LockFutex, 50),
             (0, Cause::TimerSleep, 50),
         ];
-        let told = mostly(rows.into_iter());
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[&7], Cause::TimerSleep);
+        let found = mostly(rows.into_iter());
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[&7], Cause::TimerSleep);
     }
 }

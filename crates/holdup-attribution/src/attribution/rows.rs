@@ -95,10 +95,10 @@ impl Rows<'_> {
         let before: Vec<Cause> = rows.iter().map(|row| row.cause).collect();
         (self.of_runtime)(&mut rows);
         super::retold::mark_judged(&mut rows, &before);
-        let told = |row: &AttributedWait| row.ns > 0 || row.count > 0 || row.path_ns > 0;
-        let mut kept = rows.iter().map(told).collect::<Vec<_>>().into_iter();
+        let look_up = |row: &AttributedWait| row.ns > 0 || row.count > 0 || row.path_ns > 0;
+        let mut kept = rows.iter().map(look_up).collect::<Vec<_>>().into_iter();
         origins.retain(|_| kept.next().unwrap_or_default());
-        rows.retain(told);
+        rows.retain(look_up);
         for row in &mut rows {
             (self.name_resource)(&mut row.resource, row.cause, self.facts);
         }
@@ -121,8 +121,8 @@ impl Rows<'_> {
             }
             for group in groups.iter().filter(|_| weight > 0) {
                 let part = u128::from(site.tally.ns) * u128::from(group.weight) / u128::from(weight);
-                let told = group.told.as_ref().map_or(what.cause, |(cause, _)| *cause);
-                all.push((what.cause, told, Ns::try_from(part).unwrap_or(Ns::MAX)));
+                let found = group.told.as_ref().map_or(what.cause, |(cause, _)| *cause);
+                all.push((what.cause, found, Ns::try_from(part).unwrap_or(Ns::MAX)));
             }
         }
         all
@@ -466,13 +466,13 @@ impl Rows<'_> {
             let spin = frames
                 .filter(|_| of == AskedOf::Cpu)
                 .and_then(|frames| spinning(frames));
-            let told = of.wait().zip(frames);
-            let told = told.and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
+            let found = of.wait().zip(frames);
+            let found = found.and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
             let same =
-                |group: &&mut Group| group.asking == asking && group.spin == spin && group.told == told;
+                |group: &&mut Group| group.asking == asking && group.spin == spin && group.told == found;
             match groups.iter_mut().find(same) {
                 Some(group) => group.add(stack),
-                None => groups.push(Group::of(asking, spin, told, stack)),
+                None => groups.push(Group::of(asking, spin, found, stack)),
             }
         }
         groups.sort_by_key(|group| Reverse(group.weight));
@@ -516,11 +516,11 @@ struct Group {
 }
 
 impl Group {
-    fn of(asking: Asking, spin: Option<Spin>, told: Option<(Cause, Resource)>, stack: &StackTally) -> Group {
+    fn of(asking: Asking, spin: Option<Spin>, given: Option<(Cause, Resource)>, stack: &StackTally) -> Group {
         Group {
             asking,
             spin,
-            told,
+            told: given,
             weight: stack.weight,
             samples: stack.samples,
             longest: stack.longest,

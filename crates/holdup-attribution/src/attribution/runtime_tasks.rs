@@ -181,8 +181,8 @@ mod tests {
             ],
             ..Finish::default()
         };
-        let told = tasks(&finish);
-        let each: Vec<_> = told
+        let found = tasks(&finish);
+        let each: Vec<_> = found
             .iter()
             .map(|task| (task.id, task.state, task.cause, task.since, task.ns))
             .collect();
@@ -196,13 +196,13 @@ mod tests {
                 (5, TaskState::Ready, Cause::SchedRunqueue, 0, 0),
             ]
         );
-        assert_eq!(told[0].resource.name, "a sync.Mutex");
-        let place = told[0].place.as_ref().unwrap();
+        assert_eq!(found[0].resource.name, "a sync.Mutex");
+        let place = found[0].place.as_ref().unwrap();
         assert_eq!(
             (place.symbol.as_deref(), place.line),
             (Some("main.pay"), Some(41))
         );
-        assert_eq!((told[4].stack.len(), &told[4].place), (0, &None));
+        assert_eq!((found[4].stack.len(), &found[4].place), (0, &None));
     }
 
     #[test]
@@ -255,8 +255,8 @@ mod tests {
             ],
             ..Finish::default()
         };
-        let told = tasks(&finish);
-        let each: Vec<_> = told
+        let found = tasks(&finish);
+        let each: Vec<_> = found
             .iter()
             .map(|task| {
                 let place = task.place.as_ref().and_then(|place| place.symbol.as_deref());

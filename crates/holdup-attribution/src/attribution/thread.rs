@@ -281,8 +281,8 @@ impl Thread {
             None => 0,
         };
         // Like which wait is known as long as its record was not lost.
-        let told = self.told.filter(|_| spent.repeated > 0);
-        if told.is_none() {
+        let found = self.told.filter(|_| spent.repeated > 0);
+        if found.is_none() {
             spent.lost = spent.lost.saturating_add(std::mem::take(&mut spent.repeated));
         }
         let lost_site = (spent.lost > 0).then(|| self.ledger.site(WhatId::LOST, process, book));
@@ -296,8 +296,8 @@ impl Thread {
             (Some(Ledger::CPU), Cause::CpuUser, spent.cpu),
             (lost_site, Cause::Unknown, spent.lost),
             (
-                told.map(|told| told.site),
-                told.map_or(Cause::Unknown, |told| told.cause),
+                found.map(|found| found.site),
+                found.map_or(Cause::Unknown, |found| found.cause),
                 spent.repeated,
             ),
         ];
@@ -307,7 +307,7 @@ impl Thread {
             let Some(site) = site.filter(|_| ns > 0) else {
                 continue;
             };
-            let repeated = told.is_some_and(|told| told.site == site);
+            let repeated = found.is_some_and(|found| found.site == site);
             if !self.ended {
                 if repeated {
                     // What they interrupt goes on in turns with them.
@@ -315,7 +315,7 @@ impl Thread {
                     self.ledger.sites[site].repeat(
                         spent.repeats,
                         ns,
-                        told.is_some_and(|told| told.timed_out),
+                        found.is_some_and(|found| found.timed_out),
                     );
                 }
                 if !mixed && repeated {

@@ -104,13 +104,13 @@ impl When {
                 what if what.role == Role::CpuClass => whats.get(ledger.sites[Ledger::CPU].what),
                 what => what,
             };
-            let told = self
+            let found = self
                 .on_path
                 .entry(what.cause)
                 .or_default()
                 .entry(row.cause)
                 .or_default();
-            *told = told.saturating_add(row.path_ns);
+            *found = found.saturating_add(row.path_ns);
         }
         let mut lane = Lane {
             name: name.clone(),
@@ -157,7 +157,7 @@ impl When {
         totals: &HashMap<usize, BTreeMap<Cause, Ns>>,
         whats: &Whats,
     ) -> BTreeMap<Cause, Vec<Ns>> {
-        let told = |site: usize| ledger.sites[site].windows.clone().told(&self.axis, self.count);
+        let look_up = |site: usize| ledger.sites[site].windows.clone().told(&self.axis, self.count);
         let empty = BTreeMap::new();
         let of = |site: usize| totals.get(&site).unwrap_or(&empty);
         let role = |site: &usize| whats.get(ledger.sites[*site].what).role;
@@ -166,11 +166,11 @@ impl When {
             .clone()
             .filter(|site| role(site) == Role::CpuClass && !of(*site).is_empty())
             .collect();
-        let windows = told(Ledger::CPU);
+        let windows = look_up(Ledger::CPU);
         let mut causes = by_cause(&windows, of(Ledger::CPU));
         if !classes.is_empty() {
             let sums: Vec<Ns> = classes.iter().map(|class| of(*class).values().sum()).collect();
-            let mut samples: Vec<Vec<u64>> = classes.iter().map(|class| told(*class)).collect();
+            let mut samples: Vec<Vec<u64>> = classes.iter().map(|class| look_up(*class)).collect();
             for samples in &mut samples {
                 samples.resize(windows.len(), 0);
             }
@@ -179,7 +179,7 @@ impl When {
             }
         }
         for site in sites.filter(|site| role(site) == Role::Interrupt) {
-            add_all(&mut causes, by_cause(&told(site), of(site)));
+            add_all(&mut causes, by_cause(&look_up(site), of(site)));
         }
         causes
     }
@@ -231,9 +231,9 @@ impl When {
                 }
             }
         }
-        let mut told = self.on_path.clone();
+        let mut found = self.on_path.clone();
         if before > 0 {
-            let unknown = told
+            let unknown = found
                 .entry(Cause::Unknown)
                 .or_default()
                 .entry(Cause::Unknown)
@@ -241,7 +241,7 @@ impl When {
             *unknown = unknown.saturating_add(before);
         }
         for (cause, sums) in booked {
-            for (cause, sums) in by_cause(&sums, told.get(&cause).unwrap_or(&BTreeMap::new())) {
+            for (cause, sums) in by_cause(&sums, found.get(&cause).unwrap_or(&BTreeMap::new())) {
                 for (window, ns) in windows.iter_mut().zip(sums).filter(|(_, ns)| *ns > 0) {
                     let sum = window.path.entry(cause).or_default();
                     *sum = sum.saturating_add(ns);
@@ -266,7 +266,7 @@ impl When {
         (rows, threads): (&[u32], &[u32]),
     ) -> Timeline {
         let (pieces, mut left_out) = pieces.told();
-        let mut told = Timeline::default();
+        let mut found = Timeline::default();
         let mut tasks = Tasks::default();
         let mut taken: Vec<HashMap<usize, BTreeMap<Cause, Vec<Ns>>>> =
             self.lanes.iter().map(|_| HashMap::new()).collect();
@@ -297,7 +297,7 @@ impl When {
                 By::Interrupt => Some(EndedBy::Interrupt),
                 By::Unknown => Some(EndedBy::Unknown),
             };
-            told.pieces.push(Shown {
+            found.pieces.push(Shown {
                 task,
                 start: piece.start.saturating_sub(self.axis.began()),
                 ns: piece.end.saturating_sub(piece.start),
@@ -321,7 +321,7 @@ impl When {
                 let causes = std::mem::take(&mut its.causes);
                 add_all(&mut rest, less(causes, &taken.remove(&pool).unwrap_or_default()));
             }
-            told.rest.extend(rest.into_iter().filter_map(|(cause, ns)| {
+            found.rest.extend(rest.into_iter().filter_map(|(cause, ns)| {
                 let first = ns.iter().position(|ns| *ns > 0)?;
                 let last = ns.iter().rposition(|ns| *ns > 0)?;
                 Some(Rest {
@@ -332,11 +332,11 @@ impl When {
                 })
             }));
         }
-        told.pieces.sort_by_key(|piece| (piece.task, piece.start));
-        told.rest.sort_by_key(|rest| (rest.thread, rest.cause));
-        told.tasks = tasks.list;
-        told.left_out = left_out;
-        told
+        found.pieces.sort_by_key(|piece| (piece.task, piece.start));
+        found.rest.sort_by_key(|rest| (rest.thread, rest.cause));
+        found.tasks = tasks.list;
+        found.left_out = left_out;
+        found
     }
 
     fn lane_of(&self, thread: ThreadId, folded: &HashMap<ThreadId, usize>) -> Option<usize> {

@@ -102,10 +102,10 @@ impl Attribution {
             return;
         };
         // Those after it are of a call that has not returned.
-        let told = thread
+        let found = thread
             .pending
             .partition_point(|pending| pending.wait.seq <= memory.seq);
-        for pending in thread.pending.drain(..told).collect::<Vec<_>>() {
+        for pending in thread.pending.drain(..found).collect::<Vec<_>>() {
             let of_it = pending.wait.seq >= memory.first;
             self.apply(&pending.ended(of_it.then_some(memory)));
         }

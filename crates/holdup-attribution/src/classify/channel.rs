@@ -49,13 +49,13 @@ pub fn of_task(state: TaskState, names: &[String], call: Option<Call>) -> Channe
         waker: &Waker::Unknown,
         duration: 0 as Ns,
     };
-    let told = |cause| Channel {
+    let look_up = |cause| Channel {
         cause,
         direction_told: true,
     };
     let classified = wait(&site).cause;
     if classified != Cause::Unknown {
-        return told(classified);
+        return look_up(classified);
     }
     let mut meanings = names.iter().map(|name| meaning(plain(name)));
     // Going to sleep for I/O is all that old kernels tell of a wait for a page or a request.
@@ -67,9 +67,9 @@ pub fn of_task(state: TaskState, names: &[String], call: Option<Call>) -> Channe
         };
     }
     if meanings.any(|known| known == Some(Meaning::Lock)) {
-        return told(Cause::LockKernel);
+        return look_up(Cause::LockKernel);
     }
-    told(Cause::Unknown)
+    look_up(Cause::Unknown)
 }
 
 #[cfg(test)]

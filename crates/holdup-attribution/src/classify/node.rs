@@ -92,7 +92,7 @@ mod tests {
     }
 
     fn cause(cause: Cause, call: &str, stack: &[Frame]) -> Option<Cause> {
-        told(cause, Some(call), stack).map(|told| told.0)
+        told(cause, Some(call), stack).map(|one| one.0)
     }
 
     #[test]

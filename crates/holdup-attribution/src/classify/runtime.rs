@@ -56,14 +56,14 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
         };
         return Some((Cause::LockFutex, resource.in_call(call)));
     }
-    if let Some(told) = super::java::told(cause, call, stack) {
-        return Some(told);
+    if let Some(listed) = super::java::told(cause, call, stack) {
+        return Some(listed);
     }
-    if let Some(told) = super::go::told(cause, call, stack) {
-        return Some(told);
+    if let Some(listed) = super::go::told(cause, call, stack) {
+        return Some(listed);
     }
-    if let Some(told) = super::node::told(cause, call, stack) {
-        return Some(told);
+    if let Some(listed) = super::node::told(cause, call, stack) {
+        return Some(listed);
     }
     // Who has a request in hand and wants a connection for it does not wait for work, whatever it is parked on.
     let parked = matches!(
@@ -74,8 +74,8 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
         let resource = Resource::of(Common::PooledConnection);
         return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("futex"))));
     }
-    if let Some(told) = super::ruby::told(cause, call, stack) {
-        return Some(told);
+    if let Some(listed) = super::ruby::told(cause, call, stack) {
+        return Some(listed);
     }
     if !futex || !matches!(cause, Cause::LockFutex | Cause::TimerSleep) {
         return None;
@@ -174,8 +174,8 @@ mod tests {
     #[test]
     fn a_futex_wait_under_the_interpreters_lock_is_for_it_even_if_its_time_ran_out() {
         for cause in [Cause::LockFutex, Cause::TimerSleep] {
-            let (told, resource) = by_user_stack(cause, Some("futex"), &taking()).unwrap();
-            assert_eq!(told, Cause::RuntimeInterpreter);
+            let (found, resource) = by_user_stack(cause, Some("futex"), &taking()).unwrap();
+            assert_eq!(found, Cause::RuntimeInterpreter);
             assert_eq!(resource.name, "Python's global interpreter lock");
         }
     }
@@ -194,17 +194,17 @@ mod tests {
                 frame("libjvm.so", symbol),
             ]
         };
-        let told =
+        let look_up =
             |symbol| by_user_stack(Cause::LockFutex, Some("futex"), &stack(symbol)).map(|(cause, _)| cause);
         assert_eq!(
-            told("SafepointSynchronize::block(JavaThread*)"),
+            look_up("SafepointSynchronize::block(JavaThread*)"),
             Some(Cause::RuntimeSafepoint)
         );
         assert_eq!(
-            told("ZPageAllocator::alloc_page_stall(ZPageAllocation*)"),
+            look_up("ZPageAllocator::alloc_page_stall(ZPageAllocation*)"),
             Some(Cause::RuntimeGc)
         );
-        assert_eq!(told("SafepointSynchronize::blocked()"), None);
+        assert_eq!(look_up("SafepointSynchronize::blocked()"), None);
         // A function of that name in another library says nothing.
         let other = vec![frame("libother.so", "SafepointSynchronize::block(JavaThread*)")];
         assert_eq!(by_user_stack(Cause::LockFutex, Some("futex"), &other), None);
@@ -226,15 +226,15 @@ mod tests {
                 ..Frame::default()
             })
         };
-        let told = |function| {
-            let told = by_user_stack(Cause::PollWait, Some("epoll_wait"), &stack(function));
-            told.map(|(cause, resource)| (cause, resource.name))
+        let look_up = |function| {
+            let look_up = by_user_stack(Cause::PollWait, Some("epoll_wait"), &stack(function));
+            look_up.map(|(cause, resource)| (cause, resource.name))
         };
         let expected = Some((Cause::NetSend, "its client".to_owned()));
-        assert_eq!(told("secure_write"), expected);
+        assert_eq!(look_up("secure_write"), expected);
         let expected = Some((Cause::NetReceive, "a synchronous standby".to_owned()));
-        assert_eq!(told("SyncRepWaitForLSN"), expected);
-        assert_eq!(told("secure_read"), None);
+        assert_eq!(look_up("SyncRepWaitForLSN"), expected);
+        assert_eq!(look_up("secure_read"), None);
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl<'a> Stack<'a> {
     /// The strongest thing that this stack shows. `blocked` is an uninterruptible sleep, `iowait` what the
     /// kernel counted, `kind` the system call for waits whose direction no frame tells.
     pub(super) fn verdict(&self, blocked: bool, iowait: bool, kind: Kind) -> Option<Verdict<'a>> {
-        let told =
+        let found =
             self.frames
                 .iter()
                 .enumerate()
@@ -81,7 +81,7 @@ impl<'a> Stack<'a> {
                     }),
                     _ => None,
                 });
-        told.chain(self.lock_wait(blocked && !iowait))
+        found.chain(self.lock_wait(blocked && !iowait))
             .chain(self.device_wait(iowait, kind))
             .min_by_key(|verdict| verdict.rank)
     }

@@ -113,16 +113,16 @@ fn of_graph(graph: &Graph, run: &Attributed) -> Result<Predictions, String> {
 
 /// What is worth predicting, most first, and a word on those that are and can't be.
 fn chosen(graph: &Graph, run: &Attributed) -> (Vec<Cause>, Option<String>) {
-    let mut told: BTreeMap<Cause, (Ns, Ns)> = BTreeMap::new();
+    let mut by_key: BTreeMap<Cause, (Ns, Ns)> = BTreeMap::new();
     for row in &run.waits {
-        let sums = told.entry(row.cause).or_default();
+        let sums = by_key.entry(row.cause).or_default();
         sums.0 = sums.0.saturating_add(row.cost_ns());
         sums.1 = sums.1.saturating_add(row.ns);
     }
     let worth = |(cost, ns): (Ns, Ns)| {
         ns > 0 && (share(cost, run.elapsed) >= WORTH_IT || share(ns, run.elapsed) >= OFF_PATH)
     };
-    let mut causes: Vec<(Cause, (Ns, Ns))> = told
+    let mut causes: Vec<(Cause, (Ns, Ns))> = by_key
         .iter()
         .filter(|(cause, sums)| can_be_taken_away(**cause) && worth(**sums))
         .map(|(cause, sums)| (*cause, *sums))

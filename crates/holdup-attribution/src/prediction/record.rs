@@ -325,12 +325,12 @@ impl Recorder {
             line.pool = pools.of(mask, self.question.cpus);
             line.at_fixed_times = line.tid != 0 && paced.contains(&line.tid);
             line.told.sort_by_key(|(seq, _)| *seq);
-            let told = std::mem::take(&mut line.told);
+            let found = std::mem::take(&mut line.told);
             for step in &mut line.steps {
                 if let Step::Wait { seq, cause, .. } = step
-                    && let Ok(at) = told.binary_search_by_key(seq, |(seq, _)| *seq)
+                    && let Ok(at) = found.binary_search_by_key(seq, |(seq, _)| *seq)
                 {
-                    *cause = told[at].1;
+                    *cause = found[at].1;
                 }
             }
         }

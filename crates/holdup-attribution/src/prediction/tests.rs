@@ -54,14 +54,14 @@ struct Script {
 
 impl Script {
     fn on(cpus: u32) -> Script {
-        let mut told = Script {
+        let mut script = Script {
             cpus,
             exits: false,
             clocks: Vec::new(),
             events: Vec::new(),
         };
-        told.born(None);
-        told
+        script.born(None);
+        script
     }
 
     fn id(thread: usize) -> ThreadId {
@@ -185,11 +185,11 @@ fn without(predictions: &Predictions, cause: Cause) -> Ns {
 
 #[test]
 fn a_wait_of_ones_own_is_gained_whole() {
-    let mut told = Script::on(2);
-    told.runs(0, 10, 0);
-    told.waits(0, Cause::DiskSync, Ok(30));
-    told.runs(0, 5, 0);
-    let predictions = told.predictions();
+    let mut script = Script::on(2);
+    script.runs(0, 10, 0);
+    script.waits(0, Cause::DiskSync, Ok(30));
+    script.runs(0, 5, 0);
+    let predictions = script.predictions();
     assert_eq!(without(&predictions, Cause::DiskSync), 15);
     let half = predictions
         .list
@@ -201,20 +201,20 @@ fn a_wait_of_ones_own_is_gained_whole() {
 
 /// Main waits for a thread that sleeps, and another that reads, started at the same time: sleep, read.
 fn two_branches(sleep: Ns, read: Ns) -> Predictions {
-    let mut told = Script::on(2);
-    let sleeper = told.born(Some(0));
-    let reader = told.born(Some(0));
-    told.waits(sleeper, Cause::TimerSleep, Ok(sleep));
-    told.waits(reader, Cause::DiskRead, Ok(read));
+    let mut script = Script::on(2);
+    let sleeper = script.born(Some(0));
+    let reader = script.born(Some(0));
+    script.waits(sleeper, Cause::TimerSleep, Ok(sleep));
+    script.waits(reader, Cause::DiskRead, Ok(read));
     let mut joined = [(sleep, sleeper), (read, reader)];
     joined.sort_unstable();
-    told.exits = true;
+    script.exits = true;
     for (_, thread) in joined {
-        told.waits(0, Cause::LockFutex, Err(thread));
-        told.ends(thread);
+        script.waits(0, Cause::LockFutex, Err(thread));
+        script.ends(thread);
     }
-    told.runs(0, 10, 0);
-    told.predictions()
+    script.runs(0, 10, 0);
+    script.predictions()
 }
 
 #[test]
@@ -228,29 +228,29 @@ fn another_branch_becomes_critical_next() {
 
 #[test]
 fn a_convoy_goes_on_side_by_side_without_its_lock() {
-    let mut told = Script::on(2);
-    let other = told.born(Some(0));
-    told.waits(0, Cause::DiskSync, Ok(20));
-    told.waits(other, Cause::LockFutex, Err(0));
-    told.waits(other, Cause::DiskSync, Ok(20));
-    told.waits(0, Cause::ProcessChild, Err(other));
-    told.ends(other);
-    told.runs(0, 1, 0);
-    let predictions = told.predictions();
+    let mut script = Script::on(2);
+    let other = script.born(Some(0));
+    script.waits(0, Cause::DiskSync, Ok(20));
+    script.waits(other, Cause::LockFutex, Err(0));
+    script.waits(other, Cause::DiskSync, Ok(20));
+    script.waits(0, Cause::ProcessChild, Err(other));
+    script.ends(other);
+    script.runs(0, 1, 0);
+    let predictions = script.predictions();
     assert_eq!(without(&predictions, Cause::LockFutex), 21);
     assert_eq!(without(&predictions, Cause::DiskSync), 1);
 }
 
 /// Two threads that run for 40 each on one CPU, the second told of where it may run.
 fn queue(allowed: Allowed, cpus: u32) -> Predictions {
-    let mut told = Script::on(cpus);
-    let one = told.born(Some(0));
-    let two = told.born(Some(0));
-    told.runs(one, 40, 39);
-    told.runs(two, 40, 40);
+    let mut script = Script::on(cpus);
+    let one = script.born(Some(0));
+    let two = script.born(Some(0));
+    script.runs(one, 40, 39);
+    script.runs(two, 40, 40);
     for thread in [one, two] {
-        told.events.push(Event::RanInstead(RanInstead {
-            at: told.clocks[thread].0,
+        script.events.push(Event::RanInstead(RanInstead {
+            at: script.clocks[thread].0,
             thread: Script::id(thread),
             ns: UNIT,
             by: None,
@@ -262,11 +262,11 @@ fn queue(allowed: Allowed, cpus: u32) -> Predictions {
         }));
     }
     for thread in [one, two] {
-        told.waits(0, Cause::LockFutex, Err(thread));
-        told.ends(thread);
+        script.waits(0, Cause::LockFutex, Err(thread));
+        script.ends(thread);
     }
-    told.runs(0, 20, 0);
-    told.predictions()
+    script.runs(0, 20, 0);
+    script.predictions()
 }
 
 #[test]
@@ -279,39 +279,39 @@ fn who_queues_for_one_cpu_has_one_each_without_the_queue() {
 #[test]
 fn what_comes_early_then_shares_the_cpu() {
     // Both compute for 40; one sleeps for 40 before.
-    let mut told = Script::on(1);
-    let late = told.born(Some(0));
-    let early = told.born(Some(0));
-    told.runs(early, 40, 0);
-    told.waits(late, Cause::TimerSleep, Ok(40));
-    told.runs(late, 40, 0);
-    told.waits(0, Cause::LockFutex, Err(early));
-    told.ends(early);
-    told.waits(0, Cause::LockFutex, Err(late));
-    told.ends(late);
-    told.runs(0, 1, 0);
-    assert_eq!(without(&told.predictions(), Cause::TimerSleep), 81);
+    let mut script = Script::on(1);
+    let late = script.born(Some(0));
+    let early = script.born(Some(0));
+    script.runs(early, 40, 0);
+    script.waits(late, Cause::TimerSleep, Ok(40));
+    script.runs(late, 40, 0);
+    script.waits(0, Cause::LockFutex, Err(early));
+    script.ends(early);
+    script.waits(0, Cause::LockFutex, Err(late));
+    script.ends(late);
+    script.runs(0, 1, 0);
+    assert_eq!(without(&script.predictions(), Cause::TimerSleep), 81);
 }
 
 #[test]
 fn what_is_not_modelled_is_said() {
-    let mut told = Script::on(2);
+    let mut script = Script::on(2);
     for _ in 0..5 {
-        told.waits(0, Cause::TimerSleep, Ok(10));
+        script.waits(0, Cause::TimerSleep, Ok(10));
     }
-    told.runs(0, 1, 0);
-    let predictions = told.predictions();
+    script.runs(0, 1, 0);
+    let predictions = script.predictions();
     let sleep = predictions.without(Cause::TimerSleep).expect("predicted");
     assert_eq!(sleep.doubts, [Doubt::Polling]);
 
-    let mut told = Script::on(2);
-    let other = told.born(Some(0));
-    told.waits(0, Cause::DiskSync, Ok(30));
-    told.waits(other, Cause::DiskRead, Ok(30));
-    told.waits(0, Cause::LockFutex, Err(other));
-    told.ends(other);
-    told.runs(0, 1, 0);
-    let predictions = told.predictions();
+    let mut script = Script::on(2);
+    let other = script.born(Some(0));
+    script.waits(0, Cause::DiskSync, Ok(30));
+    script.waits(other, Cause::DiskRead, Ok(30));
+    script.waits(0, Cause::LockFutex, Err(other));
+    script.ends(other);
+    script.runs(0, 1, 0);
+    let predictions = script.predictions();
     let sync = predictions.without(Cause::DiskSync).expect("predicted");
     assert_eq!(sync.doubts, [Doubt::DeviceQueueing]);
 }
@@ -322,10 +322,10 @@ fn a_command_that_goes_on_is_not_predicted() {
         cpus: 1,
         together: &[],
     };
-    let mut told = Script::on(1);
-    told.waits(0, Cause::TimerSleep, Ok(10));
+    let mut script = Script::on(1);
+    script.waits(0, Cause::TimerSleep, Ok(10));
     let mut attribution = Attribution::with(classifier()).predicting(question);
-    for event in &told.events {
+    for event in &script.events {
         attribution.push(event);
     }
     let finish = Finish {
@@ -343,17 +343,17 @@ fn a_command_that_goes_on_is_not_predicted() {
 #[test]
 fn who_joins_one_waits_for_all_of_them() {
     // The longer one is joined first: no wait for the other is seen.
-    let mut told = Script::on(2);
-    let long = told.born(Some(0));
-    let short = told.born(Some(0));
-    told.waits(long, Cause::TimerSleep, Ok(90));
-    told.waits(short, Cause::DiskRead, Ok(70));
-    told.ends(short);
-    told.exits = true;
-    told.waits(0, Cause::LockFutex, Err(long));
-    told.ends(long);
-    told.runs(0, 10, 0);
-    let predictions = told.predictions();
+    let mut script = Script::on(2);
+    let long = script.born(Some(0));
+    let short = script.born(Some(0));
+    script.waits(long, Cause::TimerSleep, Ok(90));
+    script.waits(short, Cause::DiskRead, Ok(70));
+    script.ends(short);
+    script.exits = true;
+    script.waits(0, Cause::LockFutex, Err(long));
+    script.ends(long);
+    script.runs(0, 10, 0);
+    let predictions = script.predictions();
     assert_eq!(without(&predictions, Cause::TimerSleep), 80);
     // A join is no lock.
     assert_eq!(without(&predictions, Cause::LockFutex), 100);
@@ -361,17 +361,17 @@ fn who_joins_one_waits_for_all_of_them() {
 
 #[test]
 fn several_causes_are_taken_away_together() {
-    let mut told = Script::on(2);
-    told.waits(0, Cause::DiskSync, Ok(30));
-    told.waits(0, Cause::DiskRead, Ok(20));
-    told.waits(0, Cause::TimerSleep, Ok(5));
-    told.ends(0);
+    let mut script = Script::on(2);
+    script.waits(0, Cause::DiskSync, Ok(30));
+    script.waits(0, Cause::DiskRead, Ok(20));
+    script.waits(0, Cause::TimerSleep, Ok(5));
+    script.ends(0);
     let question = Question {
         cpus: 2,
         together: &[Cause::DiskSync, Cause::DiskRead],
     };
     let mut attribution = Attribution::with(classifier()).predicting(question);
-    for event in &told.events {
+    for event in &script.events {
         attribution.push(event);
     }
     let run = attribution.finish(&Finish::default(), &SystemFacts::default());

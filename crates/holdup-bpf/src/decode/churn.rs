@@ -105,16 +105,16 @@ mod tests {
             began: 9,
             ..wire::holdup_conversation::default()
         };
-        let told = |raw| match conversation(raw) {
-            RawEvent::Conversation(told) => told,
+        let look_up = |raw| match conversation(raw) {
+            RawEvent::Conversation(look_up) => look_up,
             other => panic!("{other:?}"),
         };
-        assert_eq!(told(&raw).closed.unwrap().closer, Some(Closer::Peer));
+        assert_eq!(look_up(&raw).closed.unwrap().closer, Some(Closer::Peer));
         assert_eq!(
-            (told(&raw).made, told(&raw).at),
+            (look_up(&raw).made, look_up(&raw).at),
             (9, 9),
             "time does not run backwards"
         );
-        assert_eq!(told(&wire::holdup_conversation { step: 0, ..raw }).closed, None);
+        assert_eq!(look_up(&wire::holdup_conversation { step: 0, ..raw }).closed, None);
     }
 }

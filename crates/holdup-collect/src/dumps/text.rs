@@ -87,11 +87,11 @@ impl<'a> Owners<'a> {
     /// The lock that a thread waits for, if it is one that has an owner.
     fn lock(&self, own: u32, thread: &SeenThread) -> Option<Sighting> {
         let lock = thread.waits_for.as_ref()?;
-        let told = lock.owner.as_deref().and_then(|name| self.by_name.get(name));
+        let found = lock.owner.as_deref().and_then(|name| self.by_name.get(name));
         let (kind, owner) = match lock.wait? {
-            LockWait::Enter => (Kind::Monitor, self.by_lock.get(lock.id.as_str()).or(told)),
+            LockWait::Enter => (Kind::Monitor, self.by_lock.get(lock.id.as_str()).or(found)),
             // Conditions and queues are parked on, too; that it is a lock is certain where somebody is said to have it.
-            LockWait::Park => (Kind::Lock, Some(told?)),
+            LockWait::Park => (Kind::Lock, Some(found?)),
             LockWait::Wait | LockWait::ClassInit => return None,
         };
         let class = PARTS.iter().find_map(|part| lock.class.strip_suffix(part));

@@ -70,7 +70,7 @@ mod tests {
         refused.add(11, ruby::Refused::Unsupported(other).into());
         let threads = php::Version { major: 8, minor: 2 };
         refused.add(12, php::Refused::ThreadSafe(threads).into());
-        let told: Vec<_> = refused.told().map(|one| (one.what, one.why)).collect();
+        let listed: Vec<_> = refused.told().map(|one| (one.what, one.why)).collect();
         let said = |what: &str, why: &str| (what.to_owned(), why.to_owned());
         let expected = [
             said(
@@ -90,6 +90,6 @@ mod tests {
                 "the thread-safe build of PHP 8.2 is not supported",
             ),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(listed, expected);
     }
 }

@@ -58,13 +58,13 @@ impl Account {
         let Some(first) = &self.first else {
             return Vec::new();
         };
-        let mut told: Vec<(String, u64)> = since(first, &self.last)
+        let mut rows: Vec<(String, u64)> = since(first, &self.last)
             .into_iter()
             .map(|(name, count)| (name.to_string(), count))
             .collect();
-        told.sort_by(|(one, count), (other, than)| than.cmp(count).then(one.cmp(other)));
-        told.truncate(MAX_OPERATIONS);
-        told
+        rows.sort_by(|(one, count), (other, than)| than.cmp(count).then(one.cmp(other)));
+        rows.truncate(MAX_OPERATIONS);
+        rows
     }
 }
 

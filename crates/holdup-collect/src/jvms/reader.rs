@@ -60,9 +60,9 @@ impl Reader {
             _ => Instant::now(),
         };
         match self.child.answer(until) {
-            Ok(told) => {
+            Ok(found) => {
                 self.late = 0;
-                return Ok(told);
+                return Ok(found);
             }
             Err(Failed::Gone) => return Err(Late::ForGood),
             Err(Failed::Late) => {}

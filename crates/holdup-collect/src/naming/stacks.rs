@@ -37,8 +37,8 @@ impl Naming {
         };
         let said = said.as_deref().unwrap_or_default();
         let stack = self.user_stacks.intern_said(&raw, Beside { said, ..beside });
-        let told = self.user_stacks.take_thread_name();
-        out.extend(told.and_then(|(tid, told)| self.runtimes.called(process, tid, thread, told)));
+        let found = self.user_stacks.take_thread_name();
+        out.extend(found.and_then(|(tid, found)| self.runtimes.called(process, tid, thread, found)));
         Some(stack)
     }
 

@@ -78,14 +78,14 @@ mod tests {
             .map(silent)
             .chain([Unread::Callers { pid: 9 }, Unread::Callers { pid: 8 }])
             .collect();
-        let told = told(&unread);
-        assert_eq!(told.len(), 2);
-        assert_eq!(told[0].what, "some callers in stacks of process 8, 9");
+        let listed = told(&unread);
+        assert_eq!(listed.len(), 2);
+        assert_eq!(listed[0].what, "some callers in stacks of process 8, 9");
         assert!(
-            told[1]
+            listed[1]
                 .what
                 .starts_with("names of functions in lib1.so (process 7), lib2.so")
         );
-        assert!(told[1].what.ends_with("and 2 more") && told[1].why.contains("did not answer"));
+        assert!(listed[1].what.ends_with("and 2 more") && listed[1].why.contains("did not answer"));
     }
 }

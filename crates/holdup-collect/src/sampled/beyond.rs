@@ -30,16 +30,16 @@ impl Beyond {
                 self.of_run.insert(start.task.pid);
             }
         }
-        let mut told = Vec::with_capacity(events.len());
+        let mut listed = Vec::with_capacity(events.len());
         for mut wait in met {
-            self.meet(&mut wait, &mut told);
+            self.meet(&mut wait, &mut listed);
         }
         for mut event in events {
             match &mut event {
-                Event::Wait(wait) => self.meet(wait, &mut told),
+                Event::Wait(wait) => self.meet(wait, &mut listed),
                 Event::End(end) => {
                     if let Some(OpenState::Blocked(wait)) = &mut end.open {
-                        self.meet(wait, &mut told);
+                        self.meet(wait, &mut listed);
                     }
                 }
                 Event::OtherEnd(end) => {
@@ -48,21 +48,21 @@ impl Beyond {
                         self.in_the_way.insert(*pid);
                     }
                     for pid in &end.processes {
-                        self.has_an_end(*pid, &mut told);
+                        self.has_an_end(*pid, &mut listed);
                     }
                 }
                 _ => {}
             }
-            told.push(event);
+            listed.push(event);
         }
-        told
+        listed
     }
 
-    fn meet(&mut self, wait: &mut Wait, told: &mut Vec<Event>) {
+    fn meet(&mut self, wait: &mut Wait, events: &mut Vec<Event>) {
         let of_run = &self.of_run;
-        let before = told.len();
-        self.outsiders.meet(wait, &|pid| of_run.contains(&pid), told);
-        let owners = told[before..].iter().filter_map(|event| match event {
+        let before = events.len();
+        self.outsiders.meet(wait, &|pid| of_run.contains(&pid), events);
+        let owners = events[before..].iter().filter_map(|event| match event {
             Event::Outsider(task) => Some(task.pid),
             _ => None,
         });
@@ -80,7 +80,7 @@ impl Beyond {
         all.filter(|pid| !self.of_run.contains(pid)).collect()
     }
 
-    fn has_an_end(&mut self, pid: u32, told: &mut Vec<Event>) {
+    fn has_an_end(&mut self, pid: u32, events: &mut Vec<Event>) {
         if self.of_run.contains(&pid) || self.with_ends.contains(&pid) {
             return;
         }
@@ -89,7 +89,7 @@ impl Beyond {
         }
         self.with_ends.insert(pid);
         self.outsiders.name(pid);
-        told.push(Event::Outsider(TaskName {
+        events.push(Event::Outsider(TaskName {
             pid,
             tid: pid,
             name: names::comm(&Root::system(), pid).unwrap_or_default(),

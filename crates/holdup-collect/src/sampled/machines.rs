@@ -88,7 +88,7 @@ impl SampledMachines {
 
     /// What a round told, with the locks of its waits. `began`: whose code was read meanwhile.
     pub(super) fn told(&mut self, events: Vec<Event>, began: Vec<Began>) -> Vec<Event> {
-        let mut told = Vec::with_capacity(events.len());
+        let mut listed = Vec::with_capacity(events.len());
         for Began { pid, key, is_machine } in began {
             if let Some(old) = self.keys.remove(&pid).filter(|old| *old != key) {
                 self.runtimes.exit(old);
@@ -96,7 +96,7 @@ impl SampledMachines {
             if !is_machine {
                 continue;
             }
-            told.push(Event::IsJvm { pid });
+            listed.push(Event::IsJvm { pid });
             self.keys.insert(pid, key);
             for (thread, (_, tid)) in self.threads.iter().filter(|(_, (of, _))| *of == pid) {
                 self.runtimes.born(key, *tid, *thread);
@@ -141,9 +141,9 @@ impl SampledMachines {
                 }
                 _ => {}
             }
-            told.push(event);
+            listed.push(event);
         }
-        told
+        listed
     }
 
     /// Reads the accounts of those for which a thread has waited since they were read last, and of those that have not said yet on what.

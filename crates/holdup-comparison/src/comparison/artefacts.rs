@@ -70,8 +70,8 @@ fn times(name: &str, observed: &Observed) -> Option<Source> {
             parts.insert(Part::own(Cause::CpuUser.id()), user as f64);
             parts.insert(Part::own(Cause::CpuKernel.id()), system as f64);
         }
-        let told: f64 = parts.values().sum();
-        parts.insert(Part::own(Cause::Unknown.id()), (span.ns as f64 - told).max(0.0));
+        let found: f64 = parts.values().sum();
+        parts.insert(Part::own(Cause::Unknown.id()), (span.ns as f64 - found).max(0.0));
         let mut units = BTreeMap::from([(RUN, 1.0)]);
         let words = work.as_ref().and_then(|work| work[at].name.split_once(' '));
         if let Some((count, what)) = words

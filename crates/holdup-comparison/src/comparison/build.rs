@@ -52,13 +52,13 @@ impl Built<'_> {
             .zip(after_ns)
             .map(|(before, after)| difference(before, after));
         let causes = self.causes();
-        let told = causes
+        let found = causes
             .iter()
             .filter(|one| one.cause != Cause::Unknown)
             .map(|one| one.change_ns);
         let explained_ns = change_ns
             .filter(|_| !causes.is_empty())
-            .map(|_| told.sum::<i64>());
+            .map(|_| found.sum::<i64>());
         let units = |side: usize| -> Option<f64> {
             let sum: f64 = self.runs[side].iter().map(|run| run.units).sum();
             (self.unit != super::WHOLE).then_some(sum)
@@ -101,8 +101,8 @@ impl Built<'_> {
         };
         // Of what tells of no time, the whole is always the same; its parts may differ.
         if !timed {
-            let told = comparison.amounts.iter().filter_map(|one| one.significant);
-            comparison.significant = told.reduce(|one, other| one || other);
+            let found = comparison.amounts.iter().filter_map(|one| one.significant);
+            comparison.significant = found.reduce(|one, other| one || other);
             comparison.p = None;
             comparison.run_to_run = None;
         }

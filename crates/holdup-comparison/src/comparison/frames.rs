@@ -325,9 +325,9 @@ mod tests {
                     own.entry(one.to_owned()).or_default().1 += weight;
                 }
             }
-            let told: BTreeMap<String, (u64, u64)> =
+            let by_key: BTreeMap<String, (u64, u64)> =
                 of(&frames).into_iter().map(|(name, sums)| (name.to_owned(), sums)).collect();
-            prop_assert_eq!(told, own);
+            prop_assert_eq!(by_key, own);
         }
     }
 }

@@ -147,9 +147,9 @@ fn picture(built: &build::Built<'_>, what: What) -> Option<StackTree> {
             };
             let [one, other] = [own(built.before), own(built.after)];
             let per = |samples: f64, time: f64| if time > 0.0 { samples / time } else { 0.0 };
-            let told = samples.before > 0.0 && samples.after > 0.0;
+            let found = samples.before > 0.0 && samples.after > 0.0;
             let units = [per(one, time.before), per(other, time.after)];
-            told.then(|| stacks::tree(sides, units, Measure::Ns)).flatten()
+            found.then(|| stacks::tree(sides, units, Measure::Ns)).flatten()
         }
     }
 }

@@ -131,12 +131,12 @@ pub fn compare(sides: Sides<'_>) -> Changes {
         .collect();
     let tested = tested(&total, &parts);
     let together: Vec<Amounts> = tested.iter().map(|at| parts[*at].1.clone()).collect();
-    let told = significance::together(&together);
+    let by_key = significance::together(&together);
     let (single, significant) = significance::whole(&total);
     let mut whole = change(&total, single, significant);
-    let told: BTreeMap<usize, (Single, Option<bool>)> = tested.into_iter().zip(told).collect();
+    let by_key: BTreeMap<usize, (Single, Option<bool>)> = tested.into_iter().zip(by_key).collect();
     let parts = parts.iter().enumerate().map(|(at, (part, amounts))| {
-        let (single, significant) = told.get(&at).copied().unwrap_or((Single::NOTHING, None));
+        let (single, significant) = by_key.get(&at).copied().unwrap_or((Single::NOTHING, None));
         ((*part).clone(), change(amounts, single, significant))
     });
     let parts = parts.collect();

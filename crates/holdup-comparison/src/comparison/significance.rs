@@ -95,8 +95,8 @@ pub fn basis(before: usize, after: usize, noise: usize) -> Basis {
 /// Judges the whole: whether it is more than chance, `None` where that can't be told.
 #[must_use]
 pub fn whole(amounts: &Amounts) -> (Single, Option<bool>) {
-    let told = single(amounts, true);
-    (told, told.p.map(|p| p < LEVEL))
+    let found = single(amounts, true);
+    (found, found.p.map(|p| p < LEVEL))
 }
 
 /// Judges parts, corrected for each other.
@@ -368,9 +368,9 @@ mod tests {
     #[test]
     fn runs_that_never_vary() {
         let same = [5.0; 4];
-        let told = |after: &[f64]| together(&[amounts(&same, after, &[])])[0];
-        assert_eq!(told(&same).1, Some(false));
-        assert_eq!(told(&[6.0; 4]).1, Some(true));
+        let look_up = |after: &[f64]| together(&[amounts(&same, after, &[])])[0];
+        assert_eq!(look_up(&same).1, Some(false));
+        assert_eq!(look_up(&[6.0; 4]).1, Some(true));
     }
 
     #[test]
@@ -378,9 +378,9 @@ mod tests {
         let before: Vec<f64> = (0..12).map(|run| 100.0 + f64::from(run * 7 % 12)).collect();
         let after: Vec<f64> = before.iter().map(|value| value + 9.0).collect();
         let both = [amounts(&before, &after, &[]), amounts(&before, &before, &[])];
-        let told = together(&both);
-        assert_eq!(told, together(&both));
-        assert_eq!((told[0].1, told[1].1), (Some(true), Some(false)));
+        let found = together(&both);
+        assert_eq!(found, together(&both));
+        assert_eq!((found[0].1, found[1].1), (Some(true), Some(false)));
         let [low, high] = whole(&both[0]).0.interval.unwrap();
         assert!(
             low > 4.0 && low < 9.0 && high > 9.0 && high < 14.0,

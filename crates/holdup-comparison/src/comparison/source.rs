@@ -116,8 +116,8 @@ impl Source {
     pub fn of_report(name: String, report: &Report) -> Option<Source> {
         let waiting_for_work = |share: &&CauseShare| report.of_threads() && share.cause == Cause::Idle;
         let parts = |causes: &[CauseShare]| -> BTreeMap<Part, f64> {
-            let told = causes.iter().filter(|share| !waiting_for_work(share));
-            told.map(|share| (Part::own(share.cause.id()), share.ns as f64))
+            let found = causes.iter().filter(|share| !waiting_for_work(share));
+            found.map(|share| (Part::own(share.cause.id()), share.ns as f64))
                 .collect()
         };
         let run = |parts: BTreeMap<Part, f64>, units: f64| Run {
@@ -226,8 +226,8 @@ fn stretches(report: &Report, requests: Option<&Run>) -> Vec<(f64, f64)> {
     let windows = report.windows.iter();
     let Some(requests) = requests else {
         let busy = |causes: &BTreeMap<Cause, u64>| -> u64 {
-            let told = causes.iter().filter(|(cause, _)| **cause != Cause::Idle);
-            told.map(|(_, ns)| *ns).fold(0, u64::saturating_add)
+            let found = causes.iter().filter(|(cause, _)| **cause != Cause::Idle);
+            found.map(|(_, ns)| *ns).fold(0, u64::saturating_add)
         };
         return match report.of_threads() {
             true => windows

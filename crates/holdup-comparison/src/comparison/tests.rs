@@ -79,14 +79,14 @@ fn traded() -> (Side, Side) {
 #[test]
 fn a_trade_is_named_and_nothing_is_claimed_of_one_run_each() {
     let (before, after) = traded();
-    let told = compare(&before, &after, &[], None).unwrap();
+    let comparison = compare(&before, &after, &[], None).unwrap();
     assert_eq!(
-        (told.unit.as_str(), told.change_ns),
+        (comparison.unit.as_str(), comparison.change_ns),
         ("request", Some(11_700_000))
     );
-    assert_eq!(told.significant, None);
+    assert_eq!(comparison.significant, None);
     assert_eq!(
-        told.verdict,
+        comparison.verdict,
         [
             "AFTER took longer than BEFORE: +11.7 ms (+25.3 %) a request (BEFORE 46.2 ms, AFTER 57.9 ms), more than all of it \
              waiting for a network peer to send, none of it unexplained; AFTER has fewer threads, but a full TLS handshake each \
@@ -97,16 +97,16 @@ fn a_trade_is_named_and_nothing_is_claimed_of_one_run_each() {
         ]
     );
     assert_eq!(
-        told.trade.as_deref(),
+        comparison.trade.as_deref(),
         Some(
             "AFTER has fewer threads made (BEFORE 1, AFTER 0 a request), but more TLS handshakes in full (BEFORE 0, AFTER 1 a \
              request), fewer TLS handshakes resumed (BEFORE 1, AFTER 0 a request) and more waiting for a network peer to \
              send (BEFORE 20.8 ms, AFTER 37.0 ms a request)."
         )
     );
-    assert_eq!(told.differences[0].what, "kernel");
+    assert_eq!(comparison.differences[0].what, "kernel");
     assert_eq!(
-        (told.explained_ns, told.unexplained_ns),
+        (comparison.explained_ns, comparison.unexplained_ns),
         (Some(11_700_000), Some(0))
     );
 }
@@ -116,9 +116,9 @@ fn what_was_made_is_told_briefly_and_with_its_price() {
     let clause = |before: &[(Thing, f64)], after: &[(Thing, f64)], ms: f64| {
         let side_of =
             |made: &[(Thing, f64)], ms: f64| side(vec![recording("r", 100.0, &[(Cause::NetTls, ms)], made)]);
-        let told = compare(&side_of(before, 5.0), &side_of(after, ms), &[], None).unwrap();
-        let (_, clause) = told.verdict[0].split_once("; ").unwrap_or(("", ""));
-        (clause.to_owned(), told.trade.is_some())
+        let comparison = compare(&side_of(before, 5.0), &side_of(after, ms), &[], None).unwrap();
+        let (_, clause) = comparison.verdict[0].split_once("; ").unwrap_or(("", ""));
+        (clause.to_owned(), comparison.trade.is_some())
     };
     let threads = [(Thing::Threads, 1.0)];
     let full = [(Thing::FullHandshakes, 1.0)];
@@ -167,10 +167,10 @@ fn what_one_side_does_not_tell_of_builds_is_no_difference() {
     fact(&mut after, "build of libssl.so.3", "bb");
     fact(&mut before, "build of libnet.so", "cc");
     fact(&mut after, "Java virtual machine", "OpenJDK 17 -Xmx1g");
-    let told = compare(&before, &after, &[], None).unwrap();
-    let named: Vec<&str> = told.differences.iter().map(|one| one.what.as_str()).collect();
+    let comparison = compare(&before, &after, &[], None).unwrap();
+    let named: Vec<&str> = comparison.differences.iter().map(|one| one.what.as_str()).collect();
     assert_eq!(named, ["Java virtual machine", "build of libssl.so.3", "kernel"]);
-    assert_eq!(told.differences[0].before, "unknown");
+    assert_eq!(comparison.differences[0].before, "unknown");
 }
 
 #[test]
@@ -203,18 +203,18 @@ fn several_runs_each_are_told_from_chance() {
         side(paces.map(one).to_vec())
     };
     let paces = [1.0, 1.01, 0.99, 1.005];
-    let told = compare(&runs(paces, 0.0), &runs(paces, 3.0), &[], None).unwrap();
+    let comparison = compare(&runs(paces, 0.0), &runs(paces, 3.0), &[], None).unwrap();
     assert_eq!(
-        (told.significant, told.before_n, told.after_n),
+        (comparison.significant, comparison.before_n, comparison.after_n),
         (Some(true), 4, 4)
     );
     assert!(
-        told.verdict[0].starts_with("AFTER is slower than BEFORE: +3.0 ms"),
+        comparison.verdict[0].starts_with("AFTER is slower than BEFORE: +3.0 ms"),
         "{:?}",
-        told.verdict
+        comparison.verdict
     );
     let significant = |cause: Cause| {
-        told.causes
+        comparison.causes
             .iter()
             .find(|one| one.cause == cause)
             .unwrap()
@@ -222,7 +222,7 @@ fn several_runs_each_are_told_from_chance() {
     };
     assert_eq!(significant(Cause::DiskSync), Some(true));
     assert_eq!(significant(Cause::CpuUser), Some(false));
-    let [low, high] = told.interval_ns.unwrap();
+    let [low, high] = comparison.interval_ns.unwrap();
     assert!(low > 2_000_000 && high < 4_000_000, "{low} {high}");
     let same = compare(&runs(paces, 0.0), &runs([1.01, 1.0, 1.005, 0.99], 0.0), &[], None).unwrap();
     assert_eq!(same.significant, Some(false));
@@ -279,9 +279,9 @@ fn what_can_not_be_compared_is_said_in_a_sentence() {
         before: 100.0,
         after: 200.0,
     };
-    let told = compare(&recorded, &recorded, &[], Some(&given)).unwrap();
+    let comparison = compare(&recorded, &recorded, &[], Some(&given)).unwrap();
     assert_eq!(
-        (told.unit.as_str(), told.before_ns, told.after_ns),
+        (comparison.unit.as_str(), comparison.before_ns, comparison.after_ns),
         ("message", Some(231_000_000), Some(115_500_000))
     );
 }
@@ -295,59 +295,59 @@ fn profile(stacks: &[(&str, u64)]) -> Source {
 }
 
 /// What is listed of a function.
-fn listed<'a>(told: &'a Comparison, name: &str) -> &'a holdup_model::report::AmountChange {
-    told.amounts.iter().find(|one| one.name == name).unwrap()
+fn listed<'a>(comparison: &'a Comparison, name: &str) -> &'a holdup_model::report::AmountChange {
+    comparison.amounts.iter().find(|one| one.name == name).unwrap()
 }
 
 #[test]
 fn profiles_are_scaled_to_the_whole_and_twice_as_long_is_the_same() {
     let stacks = [("run;get;read", 450_u64), ("run;get;write", 550)];
     let twice = stacks.map(|(stack, weight)| (stack, weight * 2));
-    let told = compare(
+    let comparison = compare(
         &side(vec![profile(&stacks)]),
         &side(vec![profile(&twice)]),
         &[],
         None,
     )
     .unwrap();
-    assert_eq!(told.amounts, []);
-    assert_eq!(told.verdict, ["No difference: BEFORE and AFTER have the same."]);
+    assert_eq!(comparison.amounts, []);
+    assert_eq!(comparison.verdict, ["No difference: BEFORE and AFTER have the same."]);
     let after = [("run;get;read", 640_u64), ("run;get;wait", 5), ("run;get", 355)];
-    let told = compare(
+    let comparison = compare(
         &side(vec![profile(&stacks)]),
         &side(vec![profile(&after)]),
         &[],
         None,
     )
     .unwrap();
-    assert_eq!((told.significant, told.before_ns), (None, None));
-    let read = listed(&told, "read");
+    assert_eq!((comparison.significant, comparison.before_ns), (None, None));
+    let read = listed(&comparison, "read");
     assert!(
         (read.change - 0.19).abs() < 1e-9 && read.within_sampling == Some(false),
         "{read:?}"
     );
-    assert_eq!(listed(&told, "write").presence, Presence::Gone);
-    assert_eq!(listed(&told, "wait").presence, Presence::New);
+    assert_eq!(listed(&comparison, "write").presence, Presence::Gone);
+    assert_eq!(listed(&comparison, "wait").presence, Presence::New);
     assert!(
-        told.amounts.iter().all(|one| one.name != "run"),
+        comparison.amounts.iter().all(|one| one.name != "run"),
         "what is in all stacks does not change"
     );
 }
 
 #[test]
 fn few_samples_scatter() {
-    let told = compare(
+    let comparison = compare(
         &side(vec![profile(&[("run;read", 50), ("run;write", 50)])]),
         &side(vec![profile(&[("run;read", 53), ("run;write", 47)])]),
         &[],
         None,
     );
-    let told = told.unwrap();
-    assert!(told.amounts.iter().all(|one| one.within_sampling == Some(true)));
+    let comparison = comparison.unwrap();
+    assert!(comparison.amounts.iter().all(|one| one.within_sampling == Some(true)));
     assert!(
-        told.verdict[0].starts_with("No significant difference"),
+        comparison.verdict[0].starts_with("No significant difference"),
         "{:?}",
-        told.verdict
+        comparison.verdict
     );
 }
 
@@ -361,18 +361,18 @@ fn a_profile_beside_times_is_in_time() {
             profile(&[("get;socketRead", read), ("get", 1_000 - read)]),
         ])
     };
-    let told = compare(&timed(46.186, 450), &timed(57.86, 640), &[], None).unwrap();
-    let read = listed(&told, "socketRead");
+    let comparison = compare(&timed(46.186, 450), &timed(57.86, 640), &[], None).unwrap();
+    let read = listed(&comparison, "socketRead");
     // 45 % of 46.2 ms, 64 % of 57.9 ms: what the field report worked out by hand.
     assert!(
         (read.before / MS - 20.78).abs() < 0.01 && (read.after / MS - 37.03).abs() < 0.01,
         "{read:?}"
     );
-    assert_eq!(told.change_ns, Some(11_674_000));
+    assert_eq!(comparison.change_ns, Some(11_674_000));
     assert!(
-        told.verdict[1].starts_with("More than all of it is in socketRead"),
+        comparison.verdict[1].starts_with("More than all of it is in socketRead"),
         "{:?}",
-        told.verdict
+        comparison.verdict
     );
 }
 
@@ -407,14 +407,14 @@ fn thread_dumps_of_a_series_are_one_run() {
             None,
         ))
     };
-    let told = compare(&dumps(3, 2), &dumps(6, 5), &[], None).unwrap();
-    let read = listed(&told, "read");
+    let comparison = compare(&dumps(3, 2), &dumps(6, 5), &[], None).unwrap();
+    let read = listed(&comparison, "read");
     assert_eq!(
         (read.before, read.after, read.measure),
         (2.0, 5.0, Measure::Threads)
     );
     assert_eq!(
-        (told.unit.as_str(), told.before_n, told.significant),
+        (comparison.unit.as_str(), comparison.before_n, comparison.significant),
         ("dump", 1, None)
     );
 }

@@ -57,10 +57,10 @@ impl Trade {
         };
         let size = comparison.before_ns.max(comparison.after_ns).unwrap_or(0);
         let cause = |less: bool| {
-            let told = comparison.causes.iter().filter(|one| {
+            let found = comparison.causes.iter().filter(|one| {
                 one.cause != Cause::Unknown && one.significant != Some(false) && one.change_ns != 0
             });
-            let mut large = told.filter(|one| one.change_ns.unsigned_abs() >= size / TRADED);
+            let mut large = found.filter(|one| one.change_ns.unsigned_abs() >= size / TRADED);
             large
                 .find(|one| (one.change_ns < 0) == less)
                 .map(|one| of_cause(one, less, &each))

@@ -205,22 +205,22 @@ fn explanation(comparison: &Comparison) -> Option<String> {
         return Some(format!("{share} is in {}.", of_amount(most, comparison)));
     }
     let named = explaining(comparison, change);
-    let told = named.iter().map(|one| one.change_ns).fold(0, i64::saturating_add);
+    let found = named.iter().map(|one| one.change_ns).fold(0, i64::saturating_add);
     let list: Vec<String> = named.into_iter().map(of_cause).collect();
-    (!list.is_empty()).then(|| format!("{} is {}.", part(told, change), list.join("; and ")))
+    (!list.is_empty()).then(|| format!("{} is {}.", part(found, change), list.join("; and ")))
 }
 
 /// The causes that explain the change, largest first.
 fn explaining(comparison: &Comparison, change: i64) -> Vec<&CauseChange> {
     let same = |one: &&CauseChange| one.change_ns.signum() == change.signum() && one.cause != Cause::Unknown;
-    let mut told = 0_i64;
+    let mut found = 0_i64;
     let mut named: Vec<&CauseChange> = Vec::new();
     for one in comparison.causes.iter().filter(same).take(NAMED) {
         // What is small beside the rest of the explanation explains nothing.
-        if told.saturating_mul(100) / change >= EXPLAINED || one.change_ns.saturating_mul(20) / change < 1 {
+        if found.saturating_mul(100) / change >= EXPLAINED || one.change_ns.saturating_mul(20) / change < 1 {
             break;
         }
-        told = told.saturating_add(one.change_ns);
+        found = found.saturating_add(one.change_ns);
         named.push(one);
     }
     named

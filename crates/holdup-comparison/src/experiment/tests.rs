@@ -35,27 +35,27 @@ fn the_factor_is_that_of_the_means_and_the_interval_has_it() {
         .map(|(sync, cpu)| pair(arm(sync * MS, 100 * MS), arm(0, cpu * MS)))
         .into();
     let first = predict_by_path(&pairs[0].as_is, &design().causes);
-    let told = judge(&design(), &pairs, Some((first, PredictedBy::CriticalPath)));
-    let speedup = told.speedup.unwrap();
-    assert!((speedup - told.baseline_ns as f64 / told.measured_ns.unwrap() as f64).abs() < 1e-6);
+    let judged = judge(&design(), &pairs, Some((first, PredictedBy::CriticalPath)));
+    let speedup = judged.speedup.unwrap();
+    assert!((speedup - judged.baseline_ns as f64 / judged.measured_ns.unwrap() as f64).abs() < 1e-6);
     // By hand: logarithms of 10, 980/104, 1030/97, 1005/101; their mean 2.3015, standard deviation 0.0488, t(3) = 3.1825.
-    let [low, high] = told.interval.unwrap();
+    let [low, high] = judged.interval.unwrap();
     assert!(
         (low - 9.242).abs() < 0.01 && (high - 10.796).abs() < 0.01,
         "{low} {high}"
     );
-    assert_eq!(told.outcome, Outcome::Faster);
-    assert_eq!((told.remaining_ns, told.runs), (Some(0), 4));
+    assert_eq!(judged.outcome, Outcome::Faster);
+    assert_eq!((judged.remaining_ns, judged.runs), (Some(0), 4));
     // 100 of 1,000 ms would be left of the first run, so a tenth of the mean.
     assert_eq!(
-        told.predicted_ns.unwrap(),
-        (told.baseline_ns as f64 / 10.0).round() as Ns
+        judged.predicted_ns.unwrap(),
+        (judged.baseline_ns as f64 / 10.0).round() as Ns
     );
-    assert_eq!(told.bottleneck, Some(Cause::CpuUser));
+    assert_eq!(judged.bottleneck, Some(Cause::CpuUser));
     assert!(
-        told.verdict[0].starts_with("Without disk.sync it takes 100 ms instead of"),
+        judged.verdict[0].starts_with("Without disk.sync it takes 100 ms instead of"),
         "{:?}",
-        told.verdict
+        judged.verdict
     );
 }
 
@@ -67,9 +67,9 @@ fn a_steady_drift_cancels_out_of_an_even_number_of_pairs() {
         pair(arm(0, at(0)), arm(0, at(1))),
         pair(arm(0, at(3)), arm(0, at(2))),
     ];
-    let told = judge(&design(), &pairs, None);
-    assert!((told.speedup.unwrap() - 1.0).abs() < 1e-6);
-    assert_eq!(told.outcome, Outcome::NoDifference);
+    let judged = judge(&design(), &pairs, None);
+    assert!((judged.speedup.unwrap() - 1.0).abs() < 1e-6);
+    assert_eq!(judged.outcome, Outcome::NoDifference);
 }
 
 #[test]
@@ -81,16 +81,16 @@ fn what_does_not_go_away_gives_no_verdict() {
             None,
         )
     };
-    let told = left(101);
-    assert_eq!(told.outcome, Outcome::Remains);
+    let found = left(101);
+    assert_eq!(found.outcome, Outcome::Remains);
     assert_eq!(
-        (told.speedup, told.interval, told.remaining_ns),
+        (found.speedup, found.interval, found.remaining_ns),
         (None, None, Some(101 * MS))
     );
-    assert!(told.verdict[0].starts_with("No verdict") && told.verdict[1].contains("O_SYNC"));
-    let told = left(99);
-    assert_eq!(told.outcome, Outcome::Faster);
-    assert!(told.speedup.is_some());
+    assert!(found.verdict[0].starts_with("No verdict") && found.verdict[1].contains("O_SYNC"));
+    let found = left(99);
+    assert_eq!(found.outcome, Outcome::Faster);
+    assert!(found.speedup.is_some());
 }
 
 #[test]
@@ -117,9 +117,9 @@ fn one_run_each_way_is_not_sure_and_slower_is_slower() {
 fn what_is_hardly_there_is_not_taken_away() {
     assert!(not_there(&arm(9 * MS, 991 * MS), &design()));
     assert!(!not_there(&arm(11 * MS, 989 * MS), &design()));
-    let told = nothing_to_take(&design(), &arm(0, MS));
-    assert_eq!((told.outcome, told.measured_ns), (Outcome::NotThere, None));
-    assert!(told.verdict[0].contains("there is nothing to remove"));
+    let found = nothing_to_take(&design(), &arm(0, MS));
+    assert_eq!((found.outcome, found.measured_ns), (Outcome::NotThere, None));
+    assert!(found.verdict[0].contains("there is nothing to remove"));
 }
 
 #[test]
@@ -127,8 +127,8 @@ fn a_prediction_that_was_off_is_called_so_and_what_changed_is_named() {
     let pairs: Vec<Pair> = (0..4)
         .map(|run| pair(arm((900 + run) * MS, 100 * MS), arm(0, (400 + run) * MS)))
         .collect();
-    let told = judge(&design(), &pairs, Some((100 * MS, PredictedBy::Replay)));
-    let off = told.verdict.last().unwrap();
+    let judged = judge(&design(), &pairs, Some((100 * MS, PredictedBy::Replay)));
+    let off = judged.verdict.last().unwrap();
     assert!(
         off.starts_with("This is less than predicted: saved 600 ms, predicted 90"),
         "{off}"

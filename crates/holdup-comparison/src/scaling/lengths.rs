@@ -70,8 +70,8 @@ mod tests {
             lengths.sort_unstable();
             let rank = (lengths.len() as u64 * per_cent).div_ceil(100) as usize;
             let truth = lengths[rank - 1];
-            let told = percentile(&counted, per_cent);
-            prop_assert!(told.abs_diff(truth) <= truth / 32 + 1, "{told} for {truth}");
+            let found = percentile(&counted, per_cent);
+            prop_assert!(found.abs_diff(truth) <= truth / 32 + 1, "{found} for {truth}");
         }
     }
 

@@ -99,22 +99,22 @@ fn queueing_for_a_cpu_is_no_contention_however_much_it_is() {
         &[(1, queued(0)), (2, queued(300)), (16, queued(56_000))],
         &[(1, of_control(0)), (2, of_control(20)), (16, of_control(3_500))],
     );
-    let told = judge(&measured, None);
-    assert_eq!((told.verdict, told.contends_on), (ScalingVerdict::CpuBound, None));
-    assert_eq!((told.sigma, told.kappa), (None, None));
-    assert!(told.no_fit.unwrap().contains("2 CPUs"));
+    let judged = judge(&measured, None);
+    assert_eq!((judged.verdict, judged.contends_on), (ScalingVerdict::CpuBound, None));
+    assert_eq!((judged.sigma, judged.kappa), (None, None));
+    assert!(judged.no_fit.unwrap().contains("2 CPUs"));
 }
 
 #[test]
 fn nothing_that_grows_scales_and_has_a_law_without_contention() {
     let same = kernel(8_000);
     let points = [(1, same), (2, same), (4, same), (8, same)];
-    let told = judge(&measured(8, &points, &points), None);
-    assert_eq!(told.verdict, ScalingVerdict::Scales);
-    let [sigma, kappa] = told.fit.unwrap();
+    let judged = judge(&measured(8, &points, &points), None);
+    assert_eq!(judged.verdict, ScalingVerdict::Scales);
+    let [sigma, kappa] = judged.fit.unwrap();
     assert!(sigma < 0.02 && kappa < 0.01, "{sigma} {kappa}");
-    assert!(told.points.iter().all(|point| point.fitted.is_some()));
-    assert!((told.points[3].ideal / told.points[0].throughput - 8.0).abs() < 1e-9);
+    assert!(judged.points.iter().all(|point| point.fitted.is_some()));
+    assert!((judged.points[3].ideal / judged.points[0].throughput - 8.0).abs() < 1e-9);
 }
 
 #[test]
@@ -138,16 +138,16 @@ fn waits_for_each_other_contend_and_the_lock_is_named() {
         ],
     );
     let lock = serde_json::json!({"kind": "lock", "name": "/srv/job.lock"});
-    let told = with(
+    let report = with(
         &measured,
         &Attributed::default(),
         &seen("lock.file", lock, 40_000_000),
     );
-    assert_eq!(told.verdict, ScalingVerdict::Contends);
-    assert_eq!(told.contends_on.as_deref(), Some("/srv/job.lock"));
+    assert_eq!(report.verdict, ScalingVerdict::Contends);
+    assert_eq!(report.contends_on.as_deref(), Some("/srv/job.lock"));
     // Nobody saw for what: that they contend is told by the counters alone.
-    let told = judge(&measured, None);
-    assert_eq!((told.verdict, told.contends_on), (ScalingVerdict::Contends, None));
+    let report = judge(&measured, None);
+    assert_eq!((report.verdict, report.contends_on), (ScalingVerdict::Contends, None));
 }
 
 #[test]
@@ -171,26 +171,26 @@ fn kernel_time_must_spin_or_grow_by_more_than_a_core_that_is_shared_can_explain(
     let shared = measured(2, &[(1, one), (2, kernel(14_000))], &plain);
     assert_eq!(judge(&shared, None).verdict, ScalingVerdict::Scales);
     let call = serde_json::json!({"kind": "file", "name": "/dev/urandom"});
-    let told = with(
+    let report = with(
         &shared,
         &Attributed::default(),
         &seen("cpu.kernel", call, 14_000_000),
     );
-    assert_eq!(told.verdict, ScalingVerdict::Scales);
-    let told = with(
+    assert_eq!(report.verdict, ScalingVerdict::Scales);
+    let report = with(
         &shared,
         &Attributed::default(),
         &seen("cpu.kernel", spin, 6_000_000),
     );
-    assert_eq!(told.verdict, ScalingVerdict::Contends);
-    assert_eq!(told.contends_on.as_deref(), Some("spinlock in extract_buf"));
+    assert_eq!(report.verdict, ScalingVerdict::Contends);
+    assert_eq!(report.contends_on.as_deref(), Some("spinlock in extract_buf"));
     let more = measured(2, &[(1, one), (2, kernel(30_000))], &plain);
     assert_eq!(judge(&more, None).verdict, ScalingVerdict::Contends);
 }
 
 #[test]
 fn cpu_time_that_grows_for_the_control_too_is_the_machines() {
-    let told = judge(
+    let judged = judge(
         &measured(
             4,
             &[(1, kernel(8_000)), (4, kernel(24_000))],
@@ -198,7 +198,7 @@ fn cpu_time_that_grows_for_the_control_too_is_the_machines() {
         ),
         None,
     );
-    assert_eq!(told.verdict, ScalingVerdict::Scales);
+    assert_eq!(judged.verdict, ScalingVerdict::Scales);
 }
 
 #[test]
@@ -215,30 +215,30 @@ fn a_program_whose_children_queue_does_not_contend() {
     );
     programs.programs = true;
     let queued = serde_json::json!({"kind": "kernel", "name": ""});
-    let told = with(
+    let report = with(
         &programs,
         &Attributed::default(),
         &seen("sched.runqueue", queued, 15_000_000_000),
     );
-    assert_ne!(told.verdict, ScalingVerdict::Contends);
+    assert_ne!(report.verdict, ScalingVerdict::Contends);
     let mut lock = seen(
         "lock.file",
         serde_json::json!({"kind": "lock", "name": "/l"}),
         15_000_000_000,
     );
     lock.waits[0].asker.name.process = "flock".to_owned();
-    let told = with(&programs, &Attributed::default(), &lock);
+    let report = with(&programs, &Attributed::default(), &lock);
     assert_eq!(
-        (told.verdict, told.contends_on.as_deref()),
+        (report.verdict, report.contends_on.as_deref()),
         (ScalingVerdict::Contends, Some("/l"))
     );
 }
 
 #[test]
 fn one_point_and_none_are_no_verdict_of_contention() {
-    let told = judge(&measured(2, &[(1, kernel(5))], &[(1, kernel(5))]), None);
-    assert_eq!(told.verdict, ScalingVerdict::Scales);
-    assert!(told.words[0].contains("One point"));
+    let judged = judge(&measured(2, &[(1, kernel(5))], &[(1, kernel(5))]), None);
+    assert_eq!(judged.verdict, ScalingVerdict::Scales);
+    assert!(judged.words[0].contains("One point"));
     assert!(judge(&measured(2, &[], &[]), None).points.is_empty());
 }
 

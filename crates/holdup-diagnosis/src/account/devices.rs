@@ -14,9 +14,9 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         let named = busiest.as_ref().map(|busiest| busiest.of());
         slow.value() >= disk_answers_slowly::MIN_SLOW_MS || named.is_none()
     });
-    let told = |value: &Value<'_>| slowest.as_ref().is_some_and(|slow| slow.of() == value.of());
+    let holds = |value: &Value<'_>| slowest.as_ref().is_some_and(|slow| slow.of() == value.of());
     if let Some(busiest) = &busiest
-        && !told(busiest)
+        && !holds(busiest)
     {
         all.push(line(observed, busiest, busy_rank(observed, busiest)));
     }
@@ -95,7 +95,7 @@ fn slowest(observed: &Observed) -> Option<Value<'_>> {
 /// What a disk did in the report of a value.
 fn line(observed: &Observed, disk: &Value<'_>, rank: Rank) -> Ranked {
     let name = disk.of();
-    let mut told = Vec::new();
+    let mut listed = Vec::new();
     let busy = disk.beside(Metric::DiskUtilPercent);
     let waits = [
         (Metric::DiskReadWaitMs, Some(Metric::DiskReadsPerSecond), "a read"),
@@ -110,13 +110,13 @@ fn line(observed: &Observed, disk: &Value<'_>, rank: Rank) -> Ranked {
     for (metric, rate, what) in waits {
         let some = rate.is_none_or(|rate| disk.beside(rate).is_none_or(|rate| rate > 0.0));
         if let Some(ms) = disk.beside(metric).filter(|_| some && (rate.is_some() || !both)) {
-            told.push(format!("{} ms {what}", figure(ms)));
+            listed.push(format!("{} ms {what}", figure(ms)));
         }
     }
     if let Some(queue) = disk.beside(Metric::DiskQueueLength).filter(|queue| *queue >= 0.1) {
-        told.push(format!("{} requests in flight", figure(queue)));
+        listed.push(format!("{} requests in flight", figure(queue)));
     }
-    told.extend(amounts(disk));
+    listed.extend(amounts(disk));
     let busy_words = busy.map(|busy| format!("{} % busy", figure(busy)));
     let norm = match rank {
         Rank::Ordinary => format!(
@@ -129,7 +129,7 @@ fn line(observed: &Observed, disk: &Value<'_>, rank: Rank) -> Ranked {
     let text = format!(
         "{name} was{} {}{norm}",
         disk.since_boot(),
-        parts(&busy_words.into_iter().chain(told).collect::<Vec<_>>())
+        parts(&busy_words.into_iter().chain(listed).collect::<Vec<_>>())
     );
     let line = Ranked::new(rank, name, text, (observed, &disk.point.quote));
     match busy {
@@ -148,13 +148,13 @@ fn amounts(disk: &Value<'_>) -> Vec<String> {
             "written",
         ),
     ];
-    let told = kinds.into_iter().filter_map(|(kib, rate, what)| {
+    let found = kinds.into_iter().filter_map(|(kib, rate, what)| {
         let kib = disk.beside(kib).filter(|kib| *kib >= 1.0)?;
         let rate = disk.beside(rate).filter(|rate| *rate > 0.0);
         let rate = rate.map_or_else(String::new, |rate| format!(" in {} requests", figure(rate)));
         Some(format!("{} KiB/s {what}{rate}", figure(kib)))
     });
-    told.collect()
+    found.collect()
 }
 
 /// Where nothing tells how busy disks are or how long they take: the one that moves most.

@@ -62,23 +62,23 @@ fn add_busiest(observed: &Observed, all: &mut Vec<Ranked>) {
         .or_else(|| most(Metric::NetworkReceivedPacketsPerSecond))
         .or_else(|| most(Metric::NetworkReceivedKibPerSecond));
     let Some(busiest) = busiest else { return };
-    let mut told = Vec::new();
+    let mut listed = Vec::new();
     for (packets, kib, what) in kinds {
         let packets = busiest.beside(packets).filter(|count| *count >= 1.0);
         let kib = busiest.beside(kib).filter(|kib| *kib >= 1.0);
         match (packets, kib) {
-            (Some(packets), Some(kib)) => told.push(format!(
+            (Some(packets), Some(kib)) => listed.push(format!(
                 "{what} {} packets a second of {} bytes each, {} KiB/s",
                 figure(packets),
                 figure((kib * 1024.0 / packets).round()),
                 figure(kib)
             )),
-            (Some(packets), None) => told.push(format!("{what} {} packets a second", figure(packets))),
-            (None, Some(kib)) => told.push(format!("{what} {} KiB/s", figure(kib))),
+            (Some(packets), None) => listed.push(format!("{what} {} packets a second", figure(packets))),
+            (None, Some(kib)) => listed.push(format!("{what} {} KiB/s", figure(kib))),
             (None, None) => {}
         }
     }
-    if told.is_empty() {
+    if listed.is_empty() {
         return;
     }
     let utilisation = busiest.beside(Metric::NetworkUtilPercent);
@@ -94,7 +94,7 @@ fn add_busiest(observed: &Observed, all: &mut Vec<Ranked>) {
     let text = format!(
         "{} is the busiest interface: {}{words}",
         busiest.of(),
-        parts(&told)
+        parts(&listed)
     );
     let line = Ranked::new(rank, busiest.of(), text, (observed, &busiest.point.quote));
     all.push(line.share(utilisation.unwrap_or(0.0) / 100.0));

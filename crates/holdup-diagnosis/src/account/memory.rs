@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_goes_both_ways_while_nothing_is_free_comes_before_busy_cpus() {
-        let told = |free: f64| {
+        let look_up = |free: f64| {
             let observed = report(&[
                 (Metric::CpuIdlePercent, "", 0.0),
                 (Metric::CpuUserPercent, "", 100.0),
@@ -280,8 +280,8 @@ mod tests {
             ]);
             account(&observed)[0].what.clone()
         };
-        assert_eq!(told(12_000.0), "swap");
-        assert_ne!(told(900_000.0), "swap");
+        assert_eq!(look_up(12_000.0), "swap");
+        assert_ne!(look_up(900_000.0), "swap");
     }
 
     #[test]

@@ -119,12 +119,12 @@ impl<'a> Cpu<'a> {
                 .find(|(other, _)| *other == metric)
                 .map_or("", |(_, name)| name)
         };
-        let mut told: Vec<String> = times
+        let mut found: Vec<String> = times
             .into_iter()
             .map(|(metric, share)| format!("{} % {}", figure(*share), named(*metric)))
             .collect();
-        told.push(format!("{} % idle", figure(self.free())));
-        parts(&told)
+        found.push(format!("{} % idle", figure(self.free())));
+        parts(&found)
     }
 
     /// What it lacks most, in the first words of a sentence.
@@ -253,35 +253,35 @@ fn of_machine(observed: &Observed, machine: &Cpu<'_>) -> Ranked {
 
 /// What the same report has of tasks that are ready, of switches between them, and of who uses most.
 fn beside(observed: &Observed, idle: &Value<'_>) -> String {
-    let mut told = Vec::new();
+    let mut listed = Vec::new();
     if let Some(ready) = idle
         .other(Metric::ProcessesRunnable, "")
         .filter(|ready| *ready >= 1.0)
     {
-        told.push(format!("{} tasks are runnable", figure(ready)));
+        listed.push(format!("{} tasks are runnable", figure(ready)));
     }
     if let Some(switches) = idle
         .other(Metric::ContextSwitchesPerSecond, "")
         .filter(|count| *count >= 1.0)
     {
-        told.push(format!("{} context switches a second", figure(switches)));
+        listed.push(format!("{} context switches a second", figure(switches)));
     }
     if let Some(load) = idle.other(Metric::LoadAverage1, "") {
-        told.push(format!("load {}", figure(load)));
+        listed.push(format!("load {}", figure(load)));
     }
     let leader = values::largest(observed, Metric::ProcessCpuPercent)
         .into_iter()
         .find(|value| value.series.source == idle.series.source);
     if let Some(leader) = leader {
-        told.push(format!(
+        listed.push(format!(
             "{} uses most, {} % of a CPU",
             leader.of(),
             figure(leader.value())
         ));
     }
-    match told.is_empty() {
+    match listed.is_empty() {
         true => String::new(),
-        false => format!("; {}", told.join(", ")),
+        false => format!("; {}", listed.join(", ")),
     }
 }
 

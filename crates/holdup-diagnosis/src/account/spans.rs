@@ -117,9 +117,9 @@ fn add_logs(observed: &Observed, all: &mut Vec<Ranked>) {
         (SpanKind::LogSilence, Rank::Silence),
     ];
     for (kind, rank) in kinds {
-        let told =
+        let found =
             longest(observed, kind).filter(|gap| !gap.name.is_empty() && gap.ns >= log_gap::LONGER_BY_NS);
-        let Some(gap) = told else { continue };
+        let Some(gap) = found else { continue };
         // Shorter ones are how any program writes.
         let rank = if gap.ns >= log_gap::LONG_GAP_NS {
             rank
@@ -312,13 +312,13 @@ mod tests {
             ],
             ..Observed::default()
         };
-        let told = texts(&observed);
+        let found = texts(&observed);
         assert!(
-            told[0].starts_with("the log has nothing for 12.00 s, from `starting` to `started`"),
-            "{told:?}"
+            found[0].starts_with("the log has nothing for 12.00 s, from `starting` to `started`"),
+            "{found:?}"
         );
-        assert_eq!(told[1], "nslookup time.geekbang.org took 10.00 s");
-        assert!(told[2].contains("2 h 30 min"), "{told:?}");
+        assert_eq!(found[1], "nslookup time.geekbang.org took 10.00 s");
+        assert!(found[2].contains("2 h 30 min"), "{found:?}");
     }
 
     #[test]

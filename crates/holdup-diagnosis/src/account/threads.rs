@@ -112,11 +112,11 @@ fn add_deadlocks(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
             .map(called)
             .collect()
     };
-    let mut told: Vec<Vec<String>> = circles.iter().map(of_circle).collect();
-    if told.is_empty() {
-        told.clone_from(&dump.snapshot.deadlocks);
+    let mut listed: Vec<Vec<String>> = circles.iter().map(of_circle).collect();
+    if listed.is_empty() {
+        listed.clone_from(&dump.snapshot.deadlocks);
     }
-    for names in told.into_iter().take(PLACES) {
+    for names in listed.into_iter().take(PLACES) {
         let text = format!("{} wait for each other's locks: a deadlock", parts(&names));
         all.push(Ranked::new(
             Rank::Stops,
@@ -270,12 +270,12 @@ fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
     let busy = busy(dump);
     let mut places: BTreeMap<(&str, Doing), Vec<&DumpThread<'_>>> = BTreeMap::new();
     // Where nothing tells more of any thread, where it stands is what there is.
-    let told = |seen: &&DumpThread<'_>| !matches!(seen.doing, Doing::Idle | Doing::Unknown);
-    let untold = !dump.threads.iter().any(|seen| told(&seen));
+    let holds = |seen: &&DumpThread<'_>| !matches!(seen.doing, Doing::Idle | Doing::Unknown);
+    let untold = !dump.threads.iter().any(|seen| holds(&seen));
     let stand = dump
         .threads
         .iter()
-        .filter(|seen| (told(seen) || untold && seen.doing == Doing::Unknown) && !seen.frames.is_empty());
+        .filter(|seen| (holds(seen) || untold && seen.doing == Doing::Unknown) && !seen.frames.is_empty());
     for seen in stand {
         let place = seen
             .asker()

@@ -74,10 +74,10 @@ fn waits_that_overlap_are_counted_once() {
         ("web.service", 50, 140),
         ("short.service", 60, 70),
     ]);
-    let told = of(&observed);
-    assert_eq!(told.waits.len(), 3);
+    let found = of(&observed);
+    assert_eq!(found.waits.len(), 3);
     let mut attributed = of_calls(&observed);
-    attribute(&observed, &told, &mut attributed);
+    attribute(&observed, &found, &mut attributed);
     let ns = |cause| attributed.path.get(&cause).map(|tally| tally.ns / SECOND);
     assert_eq!((ns(Cause::DeviceWait), ns(Cause::Unknown)), (Some(90), Some(45)));
     assert_eq!(attributed.elapsed, 140 * SECOND);
@@ -100,10 +100,10 @@ fn what_is_free_of_an_interval() {
 
 #[test]
 fn what_came_hours_later_is_not_of_the_boot() {
-    let told = of(&observed(&[("a.service", 5, 95), ("late.service", 7_200, 7_290)]));
-    let units: Vec<&str> = told.waits.iter().map(|wait| wait.unit.as_str()).collect();
+    let found = of(&observed(&[("a.service", 5, 95), ("late.service", 7_200, 7_290)]));
+    let units: Vec<&str> = found.waits.iter().map(|wait| wait.unit.as_str()).collect();
     assert_eq!(units, ["a.service"]);
-    assert!(told.verdict.contains("90 s of it a.service"), "{}", told.verdict);
+    assert!(found.verdict.contains("90 s of it a.service"), "{}", found.verdict);
 }
 
 #[test]
@@ -114,16 +114,16 @@ fn another_log_without_a_common_clock_stays_apart() {
     // As dmesg prints it, without any date: no clock of the first.
     (other.at, other.since_boot) = (Some(When::SinceStart(3)), None);
     observed.happenings.push(other);
-    let told = of(&observed);
-    assert_eq!(told.apart, ["other.log"]);
-    assert!(told.milestones.iter().all(|one| !one.source.starts_with("other")));
+    let found = of(&observed);
+    assert_eq!(found.apart, ["other.log"]);
+    assert!(found.milestones.iter().all(|one| !one.source.starts_with("other")));
 }
 
 #[test]
 fn nothing_at_all_is_no_boot() {
-    let told = of(&Observed::default());
-    assert_eq!((told.took_ns, told.milestones.len()), (None, 0));
-    assert_eq!(told.verdict, "The duration of the boot is not known.");
+    let found = of(&Observed::default());
+    assert_eq!((found.took_ns, found.milestones.len()), (None, 0));
+    assert_eq!(found.verdict, "The duration of the boot is not known.");
 }
 
 #[test]
@@ -159,10 +159,10 @@ fn kernel_log(events: Vec<(Ns, What)>) -> Observed {
 
 #[test]
 fn a_seeding_before_the_first_program_is_neither_the_end_of_the_boot_nor_anybodys_wait() {
-    let told = of(&kernel_log(vec![(0, seeded()), (2, init())]));
-    assert_eq!(told.took_ns, Some(2 * SECOND));
-    assert!(told.verdict.contains("/init"), "{}", told.verdict);
-    let seeding = told
+    let found = of(&kernel_log(vec![(0, seeded()), (2, init())]));
+    assert_eq!(found.took_ns, Some(2 * SECOND));
+    assert!(found.verdict.contains("/init"), "{}", found.verdict);
+    let seeding = found
         .milestones
         .iter()
         .find(|one| one.what == MilestoneKind::RandomSeeded);
@@ -171,9 +171,9 @@ fn a_seeding_before_the_first_program_is_neither_the_end_of_the_boot_nor_anybody
 
 #[test]
 fn programs_that_ran_before_the_seeding_are_said_to_have_had_nothing() {
-    let told = of(&kernel_log(vec![(2, init()), (12, seeded())]));
-    assert_eq!(told.took_ns, Some(12 * SECOND));
-    let seeding = told
+    let found = of(&kernel_log(vec![(2, init()), (12, seeded())]));
+    assert_eq!(found.took_ns, Some(12 * SECOND));
+    let seeding = found
         .milestones
         .iter()
         .find(|one| one.what == MilestoneKind::RandomSeeded);

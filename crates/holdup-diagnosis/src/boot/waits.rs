@@ -81,14 +81,14 @@ pub(crate) fn all<'a>(observed: &'a Observed, clock: &Clock<'_>) -> Vec<Waited<'
             _ => continue,
         };
         // The tries that ended with the seeding are in its wait already.
-        let told = waits.iter().any(|wait| {
+        let known = waits.iter().any(|wait| {
             wait.what == For::Seeding
                 && wait.unit == start.unit
                 && start
                     .began
                     .is_some_and(|began| between(clock, began, wait.ended).is_some())
         });
-        if told {
+        if known {
             continue;
         }
         let (Some(began), Some(ended)) = (start.began, start.ended()) else {

@@ -245,8 +245,8 @@ pub(super) fn sentence(load: Option<&Load>, blocked: &[BlockedTasks], cpus: Opti
 
 /// ` (9 of rustc, 2 of cc)`: whose they are, where that is more than chance.
 fn whose(load: &Load, running: f64) -> String {
-    let told = load.runners.iter().filter(|one| one.tasks >= FEW).take(NAMED);
-    let names: Vec<String> = told
+    let found = load.runners.iter().filter(|one| one.tasks >= FEW).take(NAMED);
+    let names: Vec<String> = found
         .map(|one| format!("{:.0} of {}", one.tasks, one.process))
         .collect();
     let first = load.runners.first();

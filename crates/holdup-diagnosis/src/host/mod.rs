@@ -206,7 +206,7 @@ fn descriptors(sight: &HostSight) -> Vec<String> {
     let part = |one: &ProcessLimit| one.used as f64 / one.limit.max(1) as f64;
     let mut near: Vec<&ProcessLimit> = sight.descriptors.iter().filter(|one| part(one) >= NEAR).collect();
     near.sort_by(|a, b| part(b).total_cmp(&part(a)));
-    let told = near.iter().take(NAMED).map(|one| {
+    let found = near.iter().take(NAMED).map(|one| {
         format!(
             "{} (pid {}) has {} files open, of at most {}, {}",
             one.process,
@@ -216,7 +216,7 @@ fn descriptors(sight: &HostSight) -> Vec<String> {
             percent(part(one))
         )
     });
-    let mut texts: Vec<String> = told.collect();
+    let mut texts: Vec<String> = found.collect();
     if let Some(more) = near.len().checked_sub(NAMED).filter(|more| *more > 0) {
         texts.push(format!(
             "{} near it, too",

@@ -83,8 +83,8 @@ pub(super) fn of(observed: &Observed, facts: &SystemFacts, sight: &HostSight) ->
         (HostResourceName::OpenFiles, "files are open"),
         (HostResourceName::Connections, "tracked connections"),
     ] {
-        let told = limits.iter().find(|(of, used, _)| *of == what && *used >= 1.0);
-        let text = told.map(|(_, used, limit)| {
+        let known = limits.iter().find(|(of, used, _)| *of == what && *used >= 1.0);
+        let text = known.map(|(_, used, limit)| {
             let most = if *limit < 1e15 {
                 format!("{limit:.0}")
             } else {

@@ -117,8 +117,8 @@ fn busy(attributed: &Attributed, disk: &str) -> Option<f64> {
         .lines
         .iter()
         .find(|line| line.figure == HostFigure::DiskBusy && line.of == disk)?;
-    let told = line.shares.iter().zip(&figures.stretches);
-    let told = told.filter_map(|(share, stretch)| Some(((*share)?, stretch.ns as f64)));
-    let (sum, ns) = told.fold((0.0, 0.0), |(sum, all), (share, ns)| (sum + share * ns, all + ns));
+    let found = line.shares.iter().zip(&figures.stretches);
+    let found = found.filter_map(|(share, stretch)| Some(((*share)?, stretch.ns as f64)));
+    let (sum, ns) = found.fold((0.0, 0.0), |(sum, all), (share, ns)| (sum + share * ns, all + ns));
     (ns > 0.0).then(|| sum / ns)
 }

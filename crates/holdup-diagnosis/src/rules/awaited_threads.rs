@@ -95,7 +95,7 @@ impl Awaited<'_> {
         let mut kinds: Vec<_> = kinds.into_iter().collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let more = kinds.len().saturating_sub(MAX_KINDS);
-        let mut told: Vec<String> = kinds
+        let mut parts: Vec<String> = kinds
             .iter()
             .take(MAX_KINDS)
             .map(|((cause, frame), count)| {
@@ -107,14 +107,14 @@ impl Awaited<'_> {
             })
             .collect();
         if more > 0 {
-            told.push(format!("{more} more kinds"));
+            parts.push(format!("{more} more kinds"));
         }
         let text = match most.len() {
             1 => format!(
                 "its only other thread: {}",
-                told.join("").trim_start_matches("1 ")
+                parts.join("").trim_start_matches("1 ")
             ),
-            count => format!("of its {count} other threads: {}", told.join("; ")),
+            count => format!("of its {count} other threads: {}", parts.join("; ")),
         };
         Some(Evidence::new(text, "other threads of the process at that time"))
     }

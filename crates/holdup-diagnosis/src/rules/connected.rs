@@ -20,13 +20,13 @@ pub(super) fn connections(clients: &[ConnectedClients]) -> u64 {
 /// `python3 (pid 7)`, `python3 (pids 7, 8, 9 and 3 more)`, `clients that are not seen on this machine`.
 pub(super) fn who(one: &ConnectedClients) -> String {
     let name = say::name_or(&one.process, "clients that are no process seen here");
-    let told: Vec<String> = one.pids.iter().map(u32::to_string).collect();
-    let more = (one.processes as usize).saturating_sub(told.len());
-    match (told.as_slice(), more) {
+    let parts: Vec<String> = one.pids.iter().map(u32::to_string).collect();
+    let more = (one.processes as usize).saturating_sub(parts.len());
+    match (parts.as_slice(), more) {
         ([], _) => name.to_owned(),
         ([pid], 0) => format!("{name} (pid {pid})"),
-        (_, 0) => format!("{name} (pids {})", told.join(", ")),
-        (_, more) => format!("{name} (pids {} and {more} more)", told.join(", ")),
+        (_, 0) => format!("{name} (pids {})", parts.join(", ")),
+        (_, more) => format!("{name} (pids {} and {more} more)", parts.join(", ")),
     }
 }
 

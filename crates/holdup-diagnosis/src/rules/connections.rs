@@ -168,10 +168,10 @@ pub(super) fn cut(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .collect();
     gone.sort_by_key(|one| std::cmp::Reverse(one.unanswered));
     if gone.is_empty() {
-        let told = observed.sockets.iter().any(|table| table.has_figures)
+        let known = observed.sockets.iter().any(|table| table.has_figures)
             || all.iter().any(|one| one.unanswered > 0);
         let most = all.iter().map(|one| one.unanswered).max().unwrap_or(0);
-        return match told {
+        return match known {
             true => Verdict::Clear(format!(
                 "unacknowledged data was sent again at most {}",
                 say::several(most, "time")

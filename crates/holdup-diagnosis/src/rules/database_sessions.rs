@@ -34,7 +34,7 @@ pub(super) fn check(rule: &str, observed: &Observed) -> Verdict {
         sessions
             .all
             .iter()
-            .filter(move |told| told.session.doing == doing)
+            .filter(move |one| one.session.doing == doing)
             .count()
     };
     let failed = gave_up(SessionDoing::GaveUp) + gave_up(SessionDoing::Deadlocked);
@@ -71,12 +71,12 @@ fn count(number: usize, what: &str) -> String {
 }
 
 fn matters(queue: &Queue<'_>) -> bool {
-    let timed = queue.waits.iter().any(|told| told.session.doing_ns.is_some());
+    let timed = queue.waits.iter().any(|one| one.session.doing_ns.is_some());
     let longest = queue.waits.iter().map(SessionRecord::waited).max().unwrap_or(0);
     let deadlock = queue
         .waits
         .iter()
-        .any(|told| told.session.doing == SessionDoing::Deadlocked);
+        .any(|one| one.session.doing == SessionDoing::Deadlocked);
     deadlock
         || if timed {
             longest >= MIN_NS
@@ -103,17 +103,17 @@ fn root<'a>(sessions: &Sessions<'a>, queue: &Queue<'a>) -> Root<'a> {
     };
     let server = first.session.server;
     // Who is said to be in a transaction comes first; a connection of MySQL's that sleeps may have one open.
-    let told = sessions
+    let found = sessions
         .that(server, SessionDoing::IdleInTransaction)
         .next()
         .is_some();
-    let idle = match told || server == DatabaseServer::Postgresql {
+    let idle = match found || server == DatabaseServer::Postgresql {
         true => SessionDoing::IdleInTransaction,
         false => SessionDoing::Idle,
     };
     let mut before = sessions
         .that(server, idle)
-        .filter(|told| match told.session.doing_ns {
+        .filter(|found| match found.session.doing_ns {
             Some(idle) => idle >= first.waited(),
             None => first.session.doing_ns.is_none(),
         });
@@ -128,7 +128,7 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
     let server = first.session.server;
     let longest = first.waited();
     let root = root(sessions, queue);
-    let over = queue.waits.iter().all(|told| sessions.over(told));
+    let over = queue.waits.iter().all(|one| sessions.over(one));
     let waits = match (queue.waits.len(), over) {
         (_, true) => "waited",
         (1, false) => "waits",
@@ -150,9 +150,9 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
             session(roots),
             idle(sessions, server, roots)
         ),
-        Root::Perhaps(told) => format!(
+        Root::Perhaps(one) => format!(
             "{who} {waits}{time} for locks, perhaps those of session {}",
-            told.session.id
+            one.session.id
         ),
         Root::Unknown => format!("{who} {waits}{time} for locks of other sessions"),
     };
@@ -174,16 +174,16 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
         .map(SessionRecord::waited)
         .fold(0, Ns::saturating_add);
     let mut finding = Finding::new(rule, severity, title, Cause::LockFutex, total, longest_wait);
-    for told in shown.take(MAX_WAITS - 1) {
-        finding = finding.and(evidence(observed, sessions, told));
+    for one in shown.take(MAX_WAITS - 1) {
+        finding = finding.and(evidence(observed, sessions, one));
     }
-    for (told, text) in about_root(sessions, server, &root) {
-        finding = finding.and(logs::about(observed, told.happening, text));
+    for (one, text) in about_root(sessions, server, &root) {
+        finding = finding.and(logs::about(observed, one.happening, text));
     }
     if let Some(barrier) = queue
         .waits
         .iter()
-        .find(|told| is_barrier(told))
+        .find(|one| is_barrier(one))
         .filter(|_| queue.waits.len() > 1)
     {
         let text = format!(
@@ -209,7 +209,7 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
 
 /// Whether each waits for another, so that none is at the root.
 fn is_circle(queue: &Queue<'_>) -> bool {
-    let ended = |told: &SessionRecord<'_>| told.session.doing == SessionDoing::Deadlocked;
+    let ended = |record: &SessionRecord<'_>| record.session.doing == SessionDoing::Deadlocked;
     queue.roots.is_empty() && queue.waits.iter().any(ended)
 }
 
@@ -232,17 +232,17 @@ fn idle(sessions: &Sessions<'_>, server: DatabaseServer, roots: &[&str]) -> &'st
 }
 
 /// Something that stands in everybody's way: it waits for a lock that excludes all others.
-fn is_barrier(told: &&SessionRecord<'_>) -> bool {
-    let alters = told
+fn is_barrier(record: &&SessionRecord<'_>) -> bool {
+    let alters = record
         .session
         .statement
         .get(..5)
         .is_some_and(|word| word.eq_ignore_ascii_case("alter"));
-    told.session.lock.starts_with(EXCLUSIVE) || alters
+    record.session.lock.starts_with(EXCLUSIVE) || alters
 }
 
-fn evidence(observed: &Observed, sessions: &Sessions<'_>, told: &SessionRecord<'_>) -> Evidence {
-    let session = told.session;
+fn evidence(observed: &Observed, sessions: &Sessions<'_>, record: &SessionRecord<'_>) -> Evidence {
+    let session = record.session;
     let client = match session.client.as_str() {
         "" => String::new(),
         client => format!(" ({client})"),
@@ -251,13 +251,13 @@ fn evidence(observed: &Observed, sessions: &Sessions<'_>, told: &SessionRecord<'
         "" => "a lock".to_owned(),
         lock => lock_in_words(lock),
     };
-    let time = match (session.doing_ns, sessions.over(told)) {
+    let time = match (session.doing_ns, sessions.over(record)) {
         (Some(ns), false) => format!("has waited {}", duration(ns)),
         (Some(ns), true) => format!("waited {}", duration(ns)),
         (None, false) => "waits".to_owned(),
         (None, true) => "waited".to_owned(),
     };
-    let holders = sessions.holders(*told);
+    let holders = sessions.holders(*record);
     let behind = match holders.as_slice() {
         [] => String::new(),
         more => format!(" behind {}", more.join(" and ")),
@@ -270,7 +270,7 @@ fn evidence(observed: &Observed, sessions: &Sessions<'_>, told: &SessionRecord<'
         "session {}{client} {time}{behind} for {what}{statement}",
         session.id
     );
-    logs::about(observed, told.happening, text)
+    logs::about(observed, record.happening, text)
 }
 
 /// What PostgreSQL's list calls what is waited for, in words.
@@ -292,12 +292,12 @@ fn about_root<'a>(
     server: DatabaseServer,
     root: &Root<'a>,
 ) -> Vec<(SessionRecord<'a>, String)> {
-    let since = |told: &SessionRecord<'_>| told.session.doing_ns.map(|ns| format!(" for {}", duration(ns)));
-    let last = |told: &SessionRecord<'_>| match told.session.statement.as_str() {
+    let since = |record: &SessionRecord<'_>| record.session.doing_ns.map(|ns| format!(" for {}", duration(ns)));
+    let last = |record: &SessionRecord<'_>| match record.session.statement.as_str() {
         "" => String::new(),
         statement => format!("; its last statement: {statement}"),
     };
-    let of = |told: &SessionRecord<'_>| match told.session.client.as_str() {
+    let of = |record: &SessionRecord<'_>| match record.session.client.as_str() {
         "" => String::new(),
         client => format!(" ({client})"),
     };
@@ -307,30 +307,30 @@ fn about_root<'a>(
             .filter_map(|id| {
                 let idle = sessions.doing(server, id, SessionDoing::IdleInTransaction);
                 let works = sessions.doing(server, id, SessionDoing::Works);
-                let (told, does) = idle
-                    .map(|told| (told, "is idle in its transaction"))
-                    .or_else(|| works.map(|told| (told, "works")))?;
-                let since = since(&told).unwrap_or_default();
+                let (record, does) = idle
+                    .map(|record| (record, "is idle in its transaction"))
+                    .or_else(|| works.map(|record| (record, "works")))?;
+                let since = since(&record).unwrap_or_default();
                 Some((
-                    told,
-                    format!("session {id}{} {does}{since}{}", of(&told), last(&told)),
+                    record,
+                    format!("session {id}{} {does}{since}{}", of(&record), last(&record)),
                 ))
             })
             .collect(),
-        Root::Perhaps(told) => {
-            let idle = match told.session.doing {
+        Root::Perhaps(record) => {
+            let idle = match record.session.doing {
                 SessionDoing::IdleInTransaction => "is idle in its transaction",
                 _ => "sleeps, perhaps in a transaction,",
             };
             let text = format!(
                 "session {}{} {idle}{}; no other session has been idle as long as these wait, so it may hold \
                  the lock{}",
-                told.session.id,
-                of(told),
-                since(told).unwrap_or_default(),
-                last(told)
+                record.session.id,
+                of(record),
+                since(record).unwrap_or_default(),
+                last(record)
             );
-            vec![(*told, text)]
+            vec![(*record, text)]
         }
         Root::Unknown => Vec::new(),
     }

@@ -43,20 +43,20 @@ struct Limit {
 /// The device that a wait was for.
 pub(super) fn device(run: &Run<'_>, wait: &AttributedWait) -> Device {
     let resource = &wait.resource;
-    let told = |text: &String| !text.is_empty();
+    let holds = |text: &String| !text.is_empty();
     let name_if = |kind| (resource.kind == kind && !resource.name.is_empty()).then(|| resource.name.clone());
     let file = resource
         .detail
         .file
         .clone()
-        .filter(told)
+        .filter(holds)
         .or_else(|| name_if(ResourceKind::File));
     let named = resource
         .detail
         .device
         .as_ref()
         .map(Disk::to_string)
-        .filter(told)
+        .filter(holds)
         .or_else(|| name_if(ResourceKind::Device));
     let named = named.map(|name| name.trim_start_matches("/dev/").to_owned());
     let known = run.facts.block_devices.iter().find(|known| {

@@ -26,18 +26,18 @@ pub(super) fn name(seen: &DumpThread<'_>) -> String {
 
 /// Its ids: the runtime's and the kernel's, which `top -H` and `/proc` show.
 pub(super) fn ids(seen: &DumpThread<'_>) -> String {
-    let told = |_: &u64| seen.kind == SnapshotKind::Jvm;
-    let number = seen.thread.number.filter(told).map(|number| format!("#{number}"));
+    let holds = |_: &u64| seen.kind == SnapshotKind::Jvm;
+    let number = seen.thread.number.filter(holds).map(|number| format!("#{number}"));
     // A JVM writes the kernel's number in hexadecimal digits, which no other tool shows.
     let tid = seen.thread.tid.map(|tid| match seen.kind {
         SnapshotKind::Jvm => format!("nid {tid:#x} is tid {tid}"),
         _ => format!("tid {tid}"),
     });
-    let told: Vec<String> = number.into_iter().chain(tid).collect();
-    if told.is_empty() {
+    let holds: Vec<String> = number.into_iter().chain(tid).collect();
+    if holds.is_empty() {
         String::new()
     } else {
-        format!(" ({})", told.join(", "))
+        format!(" ({})", holds.join(", "))
     }
 }
 
@@ -69,22 +69,22 @@ pub(super) fn stands(run: &Run<'_>, seen: &DumpThread<'_>) -> Evidence {
 pub(super) fn holds(run: &Run<'_>, seen: &DumpThread<'_>) -> Option<Evidence> {
     let held = &seen.thread.holds;
     // Streams lock themselves; nobody else waits for those.
-    let told: Vec<&LockRef> = held
+    let locks: Vec<&LockRef> = held
         .iter()
         .filter(|lock| !lock.class.starts_with("java.io."))
         .collect();
-    if told.is_empty() {
+    if locks.is_empty() {
         return None;
     }
-    let named: Vec<String> = told.iter().take(LOCKS).map(|lock| lock_name(lock)).collect();
-    let more = match told.len().saturating_sub(LOCKS) {
+    let named: Vec<String> = locks.iter().take(LOCKS).map(|lock| lock_name(lock)).collect();
+    let more = match locks.len().saturating_sub(LOCKS) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     let text = format!(
         "it holds {}{more}: other threads that need {} wait too",
         named.join(", "),
-        if told.len() == 1 { "it" } else { "one of them" }
+        if locks.len() == 1 { "it" } else { "one of them" }
     );
     Some(Evidence::new(text, place(run, seen)))
 }

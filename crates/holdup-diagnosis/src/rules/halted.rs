@@ -74,27 +74,27 @@ fn stop(observed: &Observed, tasks: &[&SeenThread]) -> Finding {
         .copied()
         .filter(|task| task.terminal != Some(true))
         .collect();
-    let (told, severity) = match away.as_slice() {
+    let (found, severity) = match away.as_slice() {
         [] => (tasks.to_vec(), Severity::Note),
         _ => (away, Severity::Warning),
     };
-    let names = blocked::names(&told);
+    let names = blocked::names(&found);
     let suspended = severity == Severity::Note;
-    let title = match (told.len(), suspended) {
+    let title = match (found.len(), suspended) {
         (1, true) => format!("{names} is suspended at its terminal"),
         (_, true) => format!("Suspended at their terminals: {names}"),
         (1, false) => format!("{names} is stopped, and does nothing until it gets SIGCONT"),
         (_, false) => format!("Stopped until they get SIGCONT: {names}"),
     };
-    let unknown = told.iter().any(|task| task.terminal.is_none());
+    let unknown = found.iter().any(|task| task.terminal.is_none());
     let doubt = unknown.then(|| {
         Evidence::new(
             "the list does not show whether it has a terminal: it may have been suspended there (Ctrl-Z)",
-            place(observed, &told),
+            place(observed, &found),
         )
     });
-    let finding = finding(observed, &told, severity, title, "T").and_if(doubt);
-    let command = told.iter().find_map(|task| task.pid.or(task.tid));
+    let finding = finding(observed, &found, severity, title, "T").and_if(doubt);
+    let command = found.iter().find_map(|task| task.pid.or(task.tid));
     let remedy = Remedy::changing(
         "find out why it was stopped, and continue it",
         "it may have been stopped for a reason",

@@ -186,7 +186,7 @@ impl InTheWay<'_> {
 
     /// What was read.
     pub(super) fn evidence(&self) -> Evidence {
-        let told: Vec<String> = self
+        let parts: Vec<String> = self
             .idle
             .iter()
             .take(TOLD_MAX)
@@ -196,9 +196,9 @@ impl InTheWay<'_> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let idle = match told.is_empty() {
+        let idle = match parts.is_empty() {
             true => "no session of the same server is idle in a transaction".to_owned(),
-            false => format!("idle in a transaction: {}{more}", told.join(", ")),
+            false => format!("idle in a transaction: {}{more}", parts.join(", ")),
         };
         let beside = format!(
             "; of the other sessions of that server {} execute statements, and {} wait for locks as well",
@@ -223,11 +223,11 @@ impl InTheWay<'_> {
         if first.stopped {
             remedies.push(go_on(&session(first), first.pid));
         }
-        if let Some(told) = &first.client
-            && let Some(pid) = told.pid
+        if let Some(found) = &first.client
+            && let Some(pid) = found.pid
         {
-            let who = process(&told.process, pid);
-            remedies.push(match told.stopped {
+            let who = process(&found.process, pid);
+            remedies.push(match found.stopped {
                 true => go_on(&who, pid),
                 false => Remedy::safe(format!(
                     "make {who} commit or roll back: look at what it does instead"

@@ -224,8 +224,8 @@ pub(super) fn handshakes_of(run: &Run<'_>, churn: &Churn) -> Verdict {
         return Verdict::CannotTell(NOT_TOLD.to_owned());
     }
     let never = |one: &&Conversations| {
-        let told = one.tls.full + one.tls.resumed;
-        told >= MIN_HANDSHAKES && (one.tls.resumed as f64) < MAX_RESUMED_SHARE * told as f64
+        let listed = one.tls.full + one.tls.resumed;
+        listed >= MIN_HANDSHAKES && (one.tls.resumed as f64) < MAX_RESUMED_SHARE * listed as f64
     };
     let found: Vec<&Conversations> = churn.connections.iter().filter(never).collect();
     if found.is_empty() {
@@ -251,7 +251,7 @@ pub(super) fn handshakes_of(run: &Run<'_>, churn: &Churn) -> Verdict {
 
 fn never_resumed(run: &Run<'_>, churn: &Churn, one: &Conversations) -> Finding {
     let tls = &one.tls;
-    let told = tls.full + tls.resumed;
+    let found = tls.full + tls.resumed;
     let who = say::name_or(&one.by.name.process, "The program").to_owned();
     let none = match tls.resumed {
         0 => "None".to_owned(),
@@ -261,7 +261,7 @@ fn never_resumed(run: &Run<'_>, churn: &Churn, one: &Conversations) -> Finding {
         true => format!("with clients at {}", one.end),
         false => format!("of {who} with {}", one.end),
     };
-    let title = format!("{none} of {told} TLS handshakes {with} resumed an earlier session");
+    let title = format!("{none} of {found} TLS handshakes {with} resumed an earlier session");
     let refuses = tls.in_vain * 2 > tls.full;
     // Whoever makes a connection for each request keeps it instead, and needs no session: that is told by its own rule.
     let told_already = once_each(one) && is_costly(run, one);

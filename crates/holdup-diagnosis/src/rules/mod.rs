@@ -287,18 +287,18 @@ impl Rule {
         };
         // Artefacts without any wait say nothing of waits, and nothing is ruled out by that.
         let waits_told = run.observed.is_none() || !run.attributed.waits.is_empty();
-        let told = by_waits.map(|check| match waits_told {
+        let found = by_waits.map(|check| match waits_told {
             true => self.by_waits(run, check),
             false => Verdict::CannotTell(NO_WAITS.to_owned()),
         });
-        match (told, by_artefacts.zip(run.observed)) {
+        match (found, by_artefacts.zip(run.observed)) {
             (Some(fires @ Verdict::Fires(_)), _) => Some(fires),
-            (told, Some((check, observed))) => Some(match (check(run, observed), told) {
+            (found, Some((check, observed))) => Some(match (check(run, observed), found) {
                 // What the waits rule out stays so where other artefacts say nothing.
                 (Verdict::CannotTell(_), Some(clear @ Verdict::Clear(_))) => clear,
                 (seen, _) => seen,
             }),
-            (told, None) => told,
+            (found, None) => found,
         }
     }
 

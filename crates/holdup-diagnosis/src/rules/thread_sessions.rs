@@ -69,10 +69,10 @@ impl Waiting<'_> {
             0 => String::new(),
             more => format!(" and {more} more clients"),
         };
-        let told: Vec<String> = names.into_iter().take(MAX_TOLD).collect();
-        let text = match told.is_empty() {
+        let parts: Vec<String> = names.into_iter().take(MAX_TOLD).collect();
+        let text = match parts.is_empty() {
             true => "clients that are no process seen here".to_owned(),
-            false => told.join(", "),
+            false => parts.join(", "),
         };
         Evidence::new(
             format!(

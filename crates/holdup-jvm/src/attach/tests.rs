@@ -85,14 +85,14 @@ fn one_thing_is_enough_not_to_ask() {
     let others = with(|status| status.user = 1_000);
     assert_eq!(judged(others, 1_001), Err(Refused::AnotherUsers));
     assert_eq!(judged(others, 0), Ok(()));
-    let told = |option: &str| Question {
+    let describe = |option: &str| Question {
         options: Some(vec![option.to_owned()]),
         ..QUESTION
     };
-    let disabled = told("-XX:+DisableAttachMechanism");
+    let disabled = describe("-XX:+DisableAttachMechanism");
     assert_eq!(decide(&listens, &disabled, 0), Err(Refused::Disabled));
-    assert_eq!(decide(&listens, &told("-Xrs"), 0), Ok(()));
-    assert_eq!(decide(&well, &told("-Xrs"), 0), Err(Refused::ReducedSignals));
+    assert_eq!(decide(&listens, &describe("-Xrs"), 0), Ok(()));
+    assert_eq!(decide(&well, &describe("-Xrs"), 0), Err(Refused::ReducedSignals));
 }
 
 #[test]
@@ -279,9 +279,9 @@ fn who_listens_must_be_the_process_itself() {
     std::fs::rename(proc.join(stage.pid.to_string()), proc.join(other.to_string())).unwrap();
     let root = Root::below(stage.folder.path());
     let (child, _parent) = Expendable::with_parent();
-    let told = dump(&root, other, &child);
+    let found = dump(&root, other, &child);
     assert_eq!(
-        told.unwrap_err(),
+        found.unwrap_err(),
         Refused::NotItsSocket("another process listens there".to_owned())
     );
     drop(listener);

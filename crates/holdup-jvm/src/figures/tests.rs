@@ -26,15 +26,15 @@ fn real_machines_say_what_they_are() {
     assert_eq!(jvm.main.as_deref(), Some("Full"));
     assert_eq!(jvm.options, ["-XX:+UseG1GC", "-Xmx200m", "-Xms64m"]);
     assert!(jvm.uptime.is_some_and(|ns| ns > 1_000_000_000));
-    let told = &jvm.after;
-    assert!(told.collections > 0 && told.collecting > 0, "{told:?}");
-    assert!(told.safepoints.is_some_and(|count| count > 0));
-    assert!(told.stopped > told.reaching, "{told:?}");
+    let found = &jvm.after;
+    assert!(found.collections > 0 && found.collecting > 0, "{found:?}");
+    assert!(found.safepoints.is_some_and(|count| count > 0));
+    assert!(found.stopped > found.reaching, "{found:?}");
     assert!(
-        told.last_cause
+        found.last_cause
             .as_deref()
             .is_some_and(|cause| cause.starts_with("G1 ")),
-        "{told:?}"
+        "{found:?}"
     );
 
     let jvm = real("z-25.hsperfdata");

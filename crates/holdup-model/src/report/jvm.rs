@@ -185,8 +185,8 @@ mod tests {
             after: counters(13, Some(25)),
             ..evidence::Jvm::default()
         };
-        let told = Jvm::from(&jvm);
-        assert_eq!((told.collections, told.safepoints), (3, Some(5)));
+        let found = Jvm::from(&jvm);
+        assert_eq!((found.collections, found.safepoints), (3, Some(5)));
         let jvm = evidence::Jvm {
             after: counters(13, None),
             ..jvm

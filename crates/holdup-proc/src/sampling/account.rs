@@ -224,8 +224,8 @@ impl<S: Clone> Account<S> {
     /// When what it was seen waiting in would be told to have ended, by a look and nothing else.
     #[must_use]
     pub fn ended_by(&self, look: Look<S>) -> Option<Ns> {
-        let told = self.clone().look(look, Ends::Anywhere);
-        let waited = told.before.first().filter(|piece| piece.seen);
+        let found = self.clone().look(look, Ends::Anywhere);
+        let waited = found.before.first().filter(|piece| piece.seen);
         waited.map(|piece| piece.end)
     }
 
@@ -449,9 +449,9 @@ impl<S: Clone> Account<S> {
         let (now, then) = (&look.counted, &self.counted);
         let since = |now: Ns, then: Ns, late: &mut Ns, early: &mut Ns| {
             let counted = now.saturating_sub(then) + std::mem::take(late);
-            let told = counted.min(*early);
-            *early -= told;
-            counted - told
+            let found = counted.min(*early);
+            *early -= found;
+            counted - found
         };
         let cpu = since(now.cpu, then.cpu, &mut self.late.0, &mut self.early.0);
         let queued = since(now.queued, then.queued, &mut self.late.1, &mut self.early.1);

@@ -163,12 +163,12 @@ mod tests {
         }
         assert_eq!(turns("1 2"), None);
         assert_eq!(turns("1 2 x"), None);
-        let told = Turns {
+        let found = Turns {
             cpu: 1,
             queued: 2,
             count: 3,
         };
-        assert_eq!(turns("1 2 3\n"), Some(told));
+        assert_eq!(turns("1 2 3\n"), Some(found));
     }
 
     #[test]

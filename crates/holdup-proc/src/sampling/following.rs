@@ -222,11 +222,11 @@ impl Sampler {
     fn orphaned_by(&mut self, pid: u32) {
         let orphans = self.processes.values().filter(|process| process.parent == pid);
         let first = orphans.filter_map(|process| process.members.first());
-        let told = first.map(|thread| Event::Orphan {
+        let found = first.map(|thread| Event::Orphan {
             at: self.now,
             thread: *thread,
         });
-        self.events.extend(told);
+        self.events.extend(found);
     }
 
     /// A thread of a process is gone.

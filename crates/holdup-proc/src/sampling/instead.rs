@@ -114,8 +114,8 @@ impl Sampler {
             if let Some(thread) = self.threads.get(&id) {
                 let group = groups.get(&id).and_then(Option::as_deref);
                 let own = (id, thread, &own, group);
-                let told = told(&self.root, own, (cpu, ns), self.now, &users);
-                self.events.extend(told);
+                let listed = told(&self.root, own, (cpu, ns), self.now, &users);
+                self.events.extend(listed);
             }
         }
     }
@@ -294,11 +294,11 @@ mod tests {
             user(9, 0, 1, 10),
             user(5, 0, 1, 40),
         ];
-        let told: Vec<(u32, u64)> = behind(5, (0, 400_000_000), &users)
+        let rows: Vec<(u32, u64)> = behind(5, (0, 400_000_000), &users)
             .into_iter()
             .map(|(user, ns)| (user.pid, ns))
             .collect();
-        assert_eq!(told, [(7, 300_000_000), (9, 100_000_000)]);
+        assert_eq!(rows, [(7, 300_000_000), (9, 100_000_000)]);
         assert!(
             behind(5, (0, 900_000_000), &users).is_empty(),
             "not half of it is seen"
@@ -343,9 +343,9 @@ mod tests {
 
     #[test]
     fn a_set_of_cpus_is_read() {
-        let told = |text| allowed(text).unwrap();
-        assert_eq!(told("a:\t1\nCpus_allowed:\t1\n"), Allowed { count: 1, first: 1 });
-        let many = told("Cpus_allowed:\tff,00000001,00000003\n");
+        let look_up = |text| allowed(text).unwrap();
+        assert_eq!(look_up("a:\t1\nCpus_allowed:\t1\n"), Allowed { count: 1, first: 1 });
+        let many = look_up("Cpus_allowed:\tff,00000001,00000003\n");
         assert_eq!((many.count, many.first), (11, 0x1_0000_0003));
         assert_eq!(allowed("Cpus_allowed:\tx\n"), None);
     }

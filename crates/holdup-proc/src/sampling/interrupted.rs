@@ -175,7 +175,7 @@ fn split(ns: Ns, kinds: &Counts) -> [Ns; INTERRUPTS.len()] {
 /// Measures a CPU on a thread of its own: what interrupts take of it, 0 to 1. A thread is enough: it reads the clock and its own
 /// `schedstat`, and can't be stuck.
 fn measure(cpu: u32) -> Option<Receiver<Option<f64>>> {
-    let (tell, told) = mpsc::channel();
+    let (tell, found) = mpsc::channel();
     let measure = move || {
         tell.send(on(cpu)).ok();
     };
@@ -183,7 +183,7 @@ fn measure(cpu: u32) -> Option<Receiver<Option<f64>>> {
         .name("interrupts".to_owned())
         .spawn(measure)
         .ok()?;
-    Some(told)
+    Some(found)
 }
 
 fn on(cpu: u32) -> Option<f64> {

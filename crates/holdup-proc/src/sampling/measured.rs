@@ -134,12 +134,12 @@ mod tests {
 
     #[test]
     fn the_slow_call_has_the_time_whatever_looking_costs() {
-        let told = parts(&copying(), &[READ, WRITE]);
-        assert_eq!([told[0].call.number, told[1].call.number], [0, 1]);
-        assert_eq!(told[0].call.args, [3, 4, 5, 6]);
-        assert!((0.85..0.95).contains(&told[0].share), "{told:?}");
-        assert_eq!(told[1].share, 0.0);
-        assert!(told.iter().all(|part| !part.too_fast));
+        let found = parts(&copying(), &[READ, WRITE]);
+        assert_eq!([found[0].call.number, found[1].call.number], [0, 1]);
+        assert_eq!(found[0].call.args, [3, 4, 5, 6]);
+        assert!((0.85..0.95).contains(&found[0].share), "{found:?}");
+        assert_eq!(found[1].share, 0.0);
+        assert!(found.iter().all(|part| !part.too_fast));
     }
 
     #[test]
@@ -148,8 +148,8 @@ mod tests {
             let clock = 100 + call * 21;
             [at(clock, READ - 2, 7, 0), at(clock + 10, READ, READ, 0)]
         });
-        let told = parts(&calls.collect::<Vec<_>>(), &[READ]);
-        assert!(told[0].too_fast, "{told:?}");
+        let listed = parts(&calls.collect::<Vec<_>>(), &[READ]);
+        assert!(listed[0].too_fast, "{listed:?}");
     }
 
     #[test]

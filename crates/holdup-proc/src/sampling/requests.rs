@@ -69,7 +69,7 @@ impl Requests {
         };
         let of = self.of.entry(pid).or_default();
         let state = |request: &Request| tcp_state::of(diag, request.local, request.peer, request.inode, at);
-        let mut told = Vec::new();
+        let mut listed = Vec::new();
         for (local, peer, inode, state_then) in sockets {
             let request = Request {
                 inode,
@@ -88,7 +88,7 @@ impl Requests {
             } else if of.ports.contains(&peer.port()) && of.made.len() < MOST && of.made.insert(inode) {
                 let known = of.open.iter().position(|open| open.inode == inode);
                 let request = known.map_or(request, |at| of.open.swap_remove(at));
-                told.push(request.over(at, Outcome::Made));
+                listed.push(request.over(at, Outcome::Made));
             }
         }
         of.open.retain(|request| {
@@ -98,10 +98,10 @@ impl Requests {
                 Some(_) => return false,
                 None => Outcome::GivenUp,
             };
-            told.push(request.over(at, outcome));
+            listed.push(request.over(at, outcome));
             false
         });
-        told
+        listed
     }
 
     /// A process has ended, and what it had asked for with it.
@@ -163,9 +163,9 @@ mod tests {
         let never_asked = requests.met(who, 1, [object(&one, 1)].iter());
         assert!(never_asked.is_empty(), "it may have been accepted");
         // Seen while it asked, and connected by now.
-        let told = requests.met(who, 2, [object(&one, SYN_SENT)].iter());
-        assert_eq!(told.len(), 1);
-        assert_eq!((told[0].outcome, told[0].thread), (Outcome::Made, ThreadId(3)));
+        let found = requests.met(who, 2, [object(&one, SYN_SENT)].iter());
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].outcome, found[0].thread), (Outcome::Made, ThreadId(3)));
         let again = requests.met(who, 3, [object(&one, 1)].iter());
         assert!(again.is_empty(), "once");
         let next = requests.met(who, 4, [object(&two, 1)].iter());

@@ -111,10 +111,10 @@ mod tests {
         let asleep = read("sched");
         let cpu = stat(&read("stat")).unwrap().cpu;
         let since = CpuClocks::default().since(cpu, charged(&asleep).unwrap());
-        let told = monotonic();
+        let found = monotonic();
         drop(cat.stdin.take());
         cat.wait().unwrap();
         let since = since.expect("every CPU of this machine may be run on");
-        assert!(made <= since && since <= told, "{made} {since} {told}");
+        assert!(made <= since && since <= found, "{made} {since} {found}");
     }
 }

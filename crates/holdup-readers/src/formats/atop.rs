@@ -91,7 +91,7 @@ impl LineReader for Reader {
             out.report(None, None, false);
             self.begun = true;
         }
-        let told = |name: &str| figure(&cells, name).and_then(number);
+        let look_up = |name: &str| figure(&cells, name).and_then(number);
         let size = |name: &str| figure(&cells, name).and_then(kib);
         let mut put = |metric, of: &str, value: Option<f64>| {
             if let Some(value) = value {
@@ -101,7 +101,7 @@ impl LineReader for Reader {
         use Metric as M;
         match kind {
             "CPU" => {
-                let parts = ["sys", "user", "irq", "idle", "wait", "steal"].map(told);
+                let parts = ["sys", "user", "irq", "idle", "wait", "steal"].map(look_up);
                 let sum: f64 = parts.iter().flatten().sum();
                 // Rounded, and guests are counted twice.
                 let cpus = (sum / 100.0).round().max(1.0);
@@ -118,11 +118,11 @@ impl LineReader for Reader {
                 }
             }
             "CPL" => {
-                put(M::LoadAverage1, "", told("avg1"));
-                put(M::LoadAverage5, "", told("avg5"));
-                put(M::LoadAverage15, "", told("avg15"));
+                put(M::LoadAverage1, "", look_up("avg1"));
+                put(M::LoadAverage5, "", look_up("avg5"));
+                put(M::LoadAverage15, "", look_up("avg15"));
             }
-            "PRC" => put(M::ProcessesZombie, "", told("#zombie")),
+            "PRC" => put(M::ProcessesZombie, "", look_up("#zombie")),
             "MEM" => {
                 put(M::MemoryTotalKib, "", size("tot"));
                 put(M::MemoryFreeKib, "", size("free"));
@@ -142,7 +142,7 @@ impl LineReader for Reader {
                 let Some(name) = cells.first() else {
                     return Understood::Ignorable;
                 };
-                put(M::DiskUtilPercent, name, told("busy"));
+                put(M::DiskUtilPercent, name, look_up("busy"));
                 put(
                     M::DiskWaitMs,
                     name,

@@ -232,9 +232,9 @@ impl LineReader for Reader {
             self.section = Section::Checks;
             let said = check.split_once(": ").map_or(check, |(_, said)| said);
             // The first line has the words of each check already.
-            let told = |part: &String| part.contains(said);
-            let of_wait = self.blocked.as_ref().is_some_and(|(_, who, _)| told(who));
-            if !of_wait && !self.parts.iter().any(told) {
+            let holds = |part: &String| part.contains(said);
+            let of_wait = self.blocked.as_ref().is_some_and(|(_, who, _)| holds(who));
+            if !of_wait && !self.parts.iter().any(holds) {
                 self.wait_or_tell(check, out);
             }
             self.apart = false;

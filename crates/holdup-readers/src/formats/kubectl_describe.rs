@@ -73,30 +73,30 @@ impl Container {
     }
 
     fn told(&self, pod: &str) -> String {
-        let mut told = format!("container {}", self.name);
+        let mut text = format!("container {}", self.name);
         if !pod.is_empty() {
-            told.push_str(&format!(" of pod {pod}"));
+            text.push_str(&format!(" of pod {pod}"));
         }
         let reason = match self.reason.as_str() {
             "" => String::new(),
             reason => format!(" ({reason})"),
         };
-        told.push_str(&format!(" is {}{reason}", self.state.to_ascii_lowercase()));
+        text.push_str(&format!(" is {}{reason}", self.state.to_ascii_lowercase()));
         let code = match self.exit_code.as_str() {
             "" => String::new(),
             code => format!(" with exit code {code}"),
         };
         match self.last.as_str() {
-            "" => told.push_str(&code),
-            last => told.push_str(&format!(", ended before by {last}{code}")),
+            "" => text.push_str(&code),
+            last => text.push_str(&format!(", ended before by {last}{code}")),
         }
         if self.restarts > 0 {
-            told.push_str(&format!(", {} restarts", self.restarts));
+            text.push_str(&format!(", {} restarts", self.restarts));
         }
         if !self.memory.is_empty() {
-            told.push_str(&format!(", its limit of memory is {}", self.memory));
+            text.push_str(&format!(", its limit of memory is {}", self.memory));
         }
-        told
+        text
     }
 }
 

@@ -141,7 +141,7 @@ impl Head {
         let (mut kind, mut size, mut other) = (self.kind, self.size, 0);
         let mut any = false;
         for word in fields {
-            let is_empty = |told: &Option<String>| told.as_ref().is_some_and(String::is_empty);
+            let is_empty = |one: &Option<String>| one.as_ref().is_some_and(String::is_empty);
             // Some kinds and some file systems have one name.
             let swap = word == b"swap" && is_empty(&device.file_system);
             if kind && KINDS.contains(&word) && !swap {
@@ -282,7 +282,7 @@ fn json_devices(
             continue;
         };
         // `null` is none; a key that is not there is not told.
-        let told = |key: &str| {
+        let describe = |key: &str| {
             one.get(key)
                 .map(|value| value.as_str().unwrap_or_default().to_owned())
         };
@@ -298,10 +298,10 @@ fn json_devices(
         *count += 1;
         out.device(SeenDevice {
             name: name.to_owned(),
-            kind: told("type").unwrap_or_default(),
+            kind: describe("type").unwrap_or_default(),
             size,
-            file_system: told("fstype"),
-            mount: told("mountpoint").or(first),
+            file_system: describe("fstype"),
+            mount: describe("mountpoint").or(first),
             parent: parent.map(str::to_owned),
             quote: Quote {
                 line: 0,
@@ -363,14 +363,14 @@ sda           8:0    0 931,5G  0 disk
             "children": [{"name":"sda1","size":"512M","type":"part","mountpoints":["/boot/efi","/boot"]},
                          {"name":"sda2","size":4294967296,"type":"part","mountpoints":["[SWAP]"]}]}]}"#;
         let other = read_text("l", json.as_bytes());
-        let told = |reading: &crate::Reading| -> Vec<_> {
+        let look_up = |reading: &crate::Reading| -> Vec<_> {
             let devices = reading.observed.devices.iter();
             devices
                 .map(|d| (d.name.clone(), d.size, d.mount.clone(), d.parent.clone()))
                 .collect()
         };
-        assert_eq!(told(&reading), told(&other));
-        assert_eq!(told(&reading)[2].2.as_deref(), Some("[SWAP]"));
+        assert_eq!(look_up(&reading), look_up(&other));
+        assert_eq!(look_up(&reading)[2].2.as_deref(), Some("[SWAP]"));
     }
 
     #[test]

@@ -67,12 +67,12 @@ const IGNORABLE: &[&str] = &[
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut connected = false;
-    let mut told = false;
+    let mut found = false;
     for line in head.split(|byte| *byte == b'\n') {
         connected |= line.starts_with(CONNECTED.as_bytes());
-        told |= line.starts_with(b"SSL handshake has read ") || result(line).is_some();
+        found |= line.starts_with(b"SSL handshake has read ") || result(line).is_some();
     }
-    match (connected, told) {
+    match (connected, found) {
         (true, true) => Sureness::Certain,
         (true, false) => Sureness::Likely,
         _ => Sureness::No,

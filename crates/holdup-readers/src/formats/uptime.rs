@@ -41,8 +41,8 @@ fn recognise(head: &[u8]) -> Sureness {
 
 fn recognise_file(head: &[u8]) -> Sureness {
     let lines = head.split(|byte| *byte == b'\n').take(LOOKED_AT);
-    let mut told = lines.filter(|line| !line.trim_ascii().is_empty() && date_line(line).is_none());
-    let first = told.next().unwrap_or_default();
+    let mut known = lines.filter(|line| !line.trim_ascii().is_empty() && date_line(line).is_none());
+    let first = known.next().unwrap_or_default();
     match load::of(first).is_some() && load::uptime(first.trim_ascii()).is_none() {
         true => Sureness::Likely,
         false => Sureness::No,

@@ -222,14 +222,14 @@ impl Reader {
         let since_boot = self.rows == 1 && !self.without_first;
         out.report(at, over.filter(|_| !since_boot), since_boot);
         let is = |metric: &Option<Metric>, which: fn(Metric) -> bool| metric.is_some_and(which);
-        let told = columns.metrics.iter().zip(values);
+        let found = columns.metrics.iter().zip(values);
         // Swap that is used, free memory, and two that are named in the locale's language.
         let memory = columns
             .swpd
             .and_then(|swpd| values.get(swpd..(swpd + 4).min(width)));
         let memory: f64 = memory.unwrap_or_default().iter().sum();
         let in_kib = memory >= LEAST_MEMORY_KIB;
-        for (((metric, value), series), _) in told.zip(&mut columns.at).zip(0..MOST) {
+        for (((metric, value), series), _) in found.zip(&mut columns.at).zip(0..MOST) {
             let Some(known) = *metric else { continue };
             if is(metric, is_memory) && !in_kib {
                 continue;

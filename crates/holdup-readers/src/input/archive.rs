@@ -30,11 +30,11 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
         return false;
     };
     let marked = block[257..262] == *b"ustar";
-    let told = std::str::from_utf8(&block[148..156]).ok();
-    let told = told.and_then(|text| u32::from_str_radix(text.trim_matches(['\0', ' ']), 8).ok());
+    let found = std::str::from_utf8(&block[148..156]).ok();
+    let found = found.and_then(|text| u32::from_str_radix(text.trim_matches(['\0', ' ']), 8).ok());
     let sum = |bytes: &[u8]| bytes.iter().copied().map(u32::from).sum::<u32>();
-    let right = told == Some(sum(&block[..148]) + 8 * u32::from(b' ') + sum(&block[156..]));
-    block[0] != 0 && (right || marked && told.is_some())
+    let right = found == Some(sum(&block[..148]) + 8 * u32::from(b' ') + sum(&block[156..]));
+    block[0] != 0 && (right || marked && found.is_some())
 }
 
 /// Reads the files of a tar archive.
@@ -261,8 +261,8 @@ fn listed(stream: &mut (impl Read + Seek)) -> std::io::Result<u64> {
     stream.seek(SeekFrom::Start(0))?;
     let field = |mark: &[u8], from: usize, width: usize| {
         let places = memchr::memmem::find_iter(&end, mark);
-        let told = places.filter_map(|place| end.get(place + from..place + from + width));
-        told.map(|bytes| {
+        let found = places.filter_map(|place| end.get(place + from..place + from + width));
+        found.map(|bytes| {
             bytes
                 .iter()
                 .rev()

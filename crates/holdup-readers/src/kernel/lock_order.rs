@@ -157,7 +157,7 @@ impl LockOrder {
 
     /// The statement; nothing where the report was cut before it names a lock.
     pub(super) fn end(self, out: &mut Out<'_>) {
-        let told = |lock: &Lock, word: &str| match &lock.at {
+        let describe = |lock: &Lock, word: &str| match &lock.at {
             Some(at) => format!("{} {word} {at}", lock.name),
             None => lock.name.clone(),
         };
@@ -166,11 +166,11 @@ impl LockOrder {
         match (&self.takes, &self.holds) {
             (Some(takes), Some(holds)) => text.push_str(&format!(
                 ": {task} takes the lock {} while it holds {}",
-                told(takes, "in"),
-                told(holds, "from")
+                describe(takes, "in"),
+                describe(holds, "from")
             )),
             (Some(lock), None) | (None, Some(lock)) => {
-                text.push_str(&format!(": {task} takes the lock {}", told(lock, "in")));
+                text.push_str(&format!(": {task} takes the lock {}", describe(lock, "in")));
             }
             (None, None) => {
                 text.push_str(", in the kernel's words; the report was cut before it names a lock")
@@ -241,14 +241,14 @@ mod tests {
             (&io->lock){+.+...}, at: [<ffffffffa051fac8>] io_add+0x88/0x150 [fs]\n\nbut task is already holding lock:\n \
             (&io->lock){+.+...}, at: [<ffffffffa051faa2>] io_parent+0x62/0x150 [fs]\n\nstack backtrace:\n";
         let reading = read_text("log", text.as_bytes());
-        let told: Vec<&str> = reading
+        let parts: Vec<&str> = reading
             .observed
             .statements
             .iter()
             .map(|one| one.text.as_str())
             .collect();
         assert_eq!(
-            told,
+            parts,
             [
                 "possible deadlock with itself: flush/9/1480 takes the lock &io->lock in io_add while it holds &io->lock from io_parent"
             ]

@@ -125,10 +125,10 @@ impl Lockup {
 
     /// Everything, behind the line that begins the report.
     pub(super) fn words(&self) -> String {
-        let mut told = Vec::new();
-        told.extend(self.task.as_ref().map(|task| format!("task {task}")));
-        told.extend(self.length.clone());
-        told.extend(self.work.as_ref().map(|work| format!("work {work}")));
+        let mut listed = Vec::new();
+        listed.extend(self.task.as_ref().map(|task| format!("task {task}")));
+        listed.extend(self.length.clone());
+        listed.extend(self.work.as_ref().map(|work| format!("work {work}")));
         let mut functions: Vec<&str> = self.at.as_deref().into_iter().collect();
         functions.extend(
             self.stack
@@ -138,11 +138,11 @@ impl Lockup {
         );
         functions.truncate(TOLD);
         if !functions.is_empty() {
-            told.push(format!("in {}", functions.join(" < ")));
+            listed.push(format!("in {}", functions.join(" < ")));
         }
-        match told.is_empty() {
+        match listed.is_empty() {
             true => String::new(),
-            false => format!(" … {}", told.join(", ")),
+            false => format!(" … {}", listed.join(", ")),
         }
     }
 }

@@ -79,15 +79,15 @@ impl Memory {
         let head = said.get(..sizes.unwrap_or(said.len()))?;
         let name = after(head, b"(").and_then(|name| name.get(..memrchr(b')', name)?))?;
         let of_cgroup = text.starts_with(b"Memory cgroup") || self.cgroup.is_some();
-        let told = std::mem::take(self);
+        let found = std::mem::take(self);
         Some(KernelEvent::OomKill {
             process: owned(name),
             pid,
             resident_kib: resident(said),
-            cgroup: of_cgroup.then(|| told.cgroup.unwrap_or_default()),
+            cgroup: of_cgroup.then(|| found.cgroup.unwrap_or_default()),
             // A cgroup's report has the figures of the cgroup, under other names.
-            free_swap_kib: told.free_swap_kib,
-            total_swap_kib: told.total_swap_kib,
+            free_swap_kib: found.free_swap_kib,
+            total_swap_kib: found.total_swap_kib,
         })
     }
 }

@@ -471,7 +471,7 @@ pid:2619  ppid:2      flags:0x00000008
     let [list] = reading.observed.snapshots.as_slice() else {
         panic!("{reading:?}")
     };
-    let told: Vec<(&str, Option<u32>, Vec<&str>)> = list
+    let rows: Vec<(&str, Option<u32>, Vec<&str>)> = list
         .threads
         .iter()
         .map(|task| {
@@ -484,7 +484,7 @@ pid:2619  ppid:2      flags:0x00000008
         })
         .collect();
     assert_eq!(
-        told,
+        rows,
         [
             (
                 "umount.nfs4",

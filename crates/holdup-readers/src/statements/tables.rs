@@ -507,7 +507,7 @@ impl Table {
     /// A row with the names of its columns, the column that matters first.
     fn told(&self, row: &Row, first: usize) -> String {
         let name = row.cells.first().map_or("", String::as_str);
-        let mut told = name.to_owned();
+        let mut found = name.to_owned();
         let pairs = self.columns.iter().zip(&row.cells).enumerate();
         let order = pairs
             .clone()
@@ -515,18 +515,18 @@ impl Table {
             .chain(pairs.filter(|(at, _)| *at != first));
         let mut between = ": ";
         for (at, (column, cell)) in order {
-            if at == 0 || cell.is_empty() || told.len() > TOLD {
+            if at == 0 || cell.is_empty() || found.len() > TOLD {
                 continue;
             }
-            told.push_str(&format!("{between}{} {cell}", column.name));
+            found.push_str(&format!("{between}{} {cell}", column.name));
             between = ", ";
         }
         if first == 0
             && let Some(column) = self.columns.first()
         {
-            told = format!("{} {told}", column.name);
+            found = format!("{} {found}", column.name);
         }
-        told
+        found
     }
 }
 

@@ -134,13 +134,13 @@ fn a_backup_at_noon_is_many_times_the_usual_at_that_hour_and_at_three_it_is_as_u
         ("postgres", Cause::LockFutex, 3_000.0),
     ];
     let judged = usual.judge(when(9, 780), &window(9, 780, &backup));
-    let told: Vec<(&str, Cause)> = judged
+    let rows: Vec<(&str, Cause)> = judged
         .above
         .iter()
         .map(|one| (one.program.as_str(), one.cause))
         .collect();
     assert_eq!(
-        told,
+        rows,
         [("postgres", Cause::LockFutex), ("backup", Cause::DiskSync)]
     );
     assert!(judged.above[1].times > 40.0);

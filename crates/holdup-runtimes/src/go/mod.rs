@@ -197,19 +197,19 @@ impl<S: Source> Program<S> {
     pub fn goroutines(&mut self) -> Result<Goroutines, Refused> {
         self.memory.forget();
         let (list, count) = list(&mut self.memory, self.list).ok_or(Refused::Memory)?;
-        let told = count.min(GOROUTINES_MAX);
+        let found = count.min(GOROUTINES_MAX);
         let mut read = Goroutines {
             all: Vec::new(),
-            left_out: count - told,
+            left_out: count - found,
             torn: 0,
         };
         let mut addresses = Vec::new();
         self.memory.ahead(
-            (0..told * 8)
+            (0..found * 8)
                 .step_by(PAGE)
                 .filter_map(|offset| list.checked_add(offset)),
         );
-        for at in 0..told {
+        for at in 0..found {
             let goroutine = list.checked_add(at * 8).and_then(|at| self.memory.pointer(at));
             match goroutine {
                 Some(goroutine) => addresses.push(goroutine),

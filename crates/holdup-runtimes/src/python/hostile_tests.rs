@@ -115,8 +115,8 @@ fn objects_that_refer_to_each_other_at_random_are_read_to_an_end() {
             let _ = interpreter.tasks_of_busy_loops();
             drop(interpreter.holder());
             for thread in &threads {
-                let told = interpreter.awaited_lock(*thread, other, &[], &threads);
-                owners += usize::from(told.is_ok());
+                let found = interpreter.awaited_lock(*thread, other, &[], &threads);
+                owners += usize::from(found.is_ok());
             }
         }
     }

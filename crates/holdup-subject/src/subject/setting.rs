@@ -199,9 +199,9 @@ impl Setting<'_> {
 }
 
 /// The sibling's number, when the one that went first is gone.
-pub(super) fn arrived(first: Pid, told: &mut File, command: &Command) -> anyhow::Result<Pid> {
+pub(super) fn arrived(first: Pid, file: &mut File, command: &Command) -> anyhow::Result<Pid> {
     let mut message = [0; FAILURE_LENGTH];
-    let read = told.read_exact(&mut message);
+    let read = file.read_exact(&mut message);
     waitpid(first, None).ok();
     read.context("the process that was to start the command is gone")?;
     let [a, b, c, d, e, f, g, h] = message;

@@ -16,17 +16,17 @@ const FREE_WALK: Duration = Duration::from_millis(5);
 /// charged.
 fn walk(
     modules: &mut Modules,
-    told: &mut Told,
+    result: &mut Told,
     raw: &RawStack<'_>,
     registers: Registers,
     interrupted: bool,
 ) -> Option<Walked> {
     let asker = raw.asker();
-    if !told.knows(raw.process) || !modules.budget.allows(&asker) {
+    if !result.knows(raw.process) || !modules.budget.allows(&asker) {
         return None;
     }
     let before = thread_cpu_time();
-    let walked = told.walk(raw, registers, interrupted);
+    let walked = result.walk(raw, registers, interrupted);
     let used = thread_cpu_time().saturating_sub(before).saturating_sub(FREE_WALK);
     modules.budget.charge_time(&asker, used);
     walked
@@ -40,26 +40,26 @@ fn thread_cpu_time() -> Duration {
 /// where the runtime knows nothing of it.
 fn by_runtime(
     modules: &mut Modules,
-    told: &mut Told,
+    result: &mut Told,
     raw: &RawStack<'_>,
     registers: Registers,
     caller: bool,
     frames: &mut Vec<Address>,
     walks: &mut usize,
 ) -> Option<Option<Registers>> {
-    let walked = walk(modules, told, raw, registers, !caller)?;
+    let walked = walk(modules, result, raw, registers, !caller)?;
     // What it says may be nothing but ever further callers.
     *walks += 1;
     if *walks > FRAMES_MAX {
         return Some(None);
     }
-    told.name = walked.thread;
+    result.name = walked.thread;
     let unnamed = Address {
         module: ModuleId::ANONYMOUS,
         caller: false,
         looked_up: 0,
     };
-    let addresses = walked.frames.iter().map(|frame| told.address(frame));
+    let addresses = walked.frames.iter().map(|frame| result.address(frame));
     frames.extend(addresses.map(|address| address.unwrap_or(unnamed)));
     Some(walked.caller.filter(|next| next.sp > registers.sp))
 }
@@ -68,7 +68,7 @@ fn by_runtime(
 pub(super) fn unwind(
     space: &Space,
     modules: &mut Modules,
-    told: &mut Told,
+    result: &mut Told,
     raw: &RawStack<'_>,
 ) -> Vec<Address> {
     let stack = StackBytes {
@@ -84,10 +84,10 @@ pub(super) fn unwind(
         let pc = registers.ip.wrapping_sub(u64::from(caller));
         // What is no code was no return address: the guess that led here was wrong, or the stack's memory is. A runtime may have made
         // it code since.
-        let in_files = told.has_code_in_files(raw.process);
+        let in_files = result.has_code_in_files(raw.process);
         let Some(region) = space.find(pc) else {
             let next =
-                in_files.then(|| by_runtime(modules, told, raw, registers, caller, &mut frames, &mut walks));
+                in_files.then(|| by_runtime(modules, result, raw, registers, caller, &mut frames, &mut walks));
             match next.flatten().flatten() {
                 Some(next) => (registers, caller) = (next, true),
                 None => break,
@@ -95,7 +95,7 @@ pub(super) fn unwind(
             continue;
         };
         if region.module == ModuleId::ANONYMOUS
-            && let Some(next) = by_runtime(modules, told, raw, registers, caller, &mut frames, &mut walks)
+            && let Some(next) = by_runtime(modules, result, raw, registers, caller, &mut frames, &mut walks)
         {
             match next {
                 Some(next) => (registers, caller) = (next, true),
@@ -116,7 +116,7 @@ pub(super) fn unwind(
         let rule = modules.rule(&asker, region.module, looked_up);
         if rule.is_none() && in_files && region.module != ModuleId::ANONYMOUS {
             let own = frames.pop();
-            if let Some(next) = by_runtime(modules, told, raw, registers, caller, &mut frames, &mut walks) {
+            if let Some(next) = by_runtime(modules, result, raw, registers, caller, &mut frames, &mut walks) {
                 match next {
                     Some(next) => (registers, caller) = (next, true),
                     None => break,

@@ -21,20 +21,20 @@ const BOTTOM: f64 = 340.0;
 const MARK: f64 = 5.0;
 
 /// The figure: the plot where there is one, and the table.
-pub(super) fn figure(told: &Scaling) -> String {
-    let svg = Plot::new(told).map(|plot| svg(&plot, told)).unwrap_or_default();
+pub(super) fn figure(scaling: &Scaling) -> String {
+    let svg = Plot::new(scaling).map(|plot| svg(&plot, scaling)).unwrap_or_default();
     format!(
         "<figure class=\"plot\" id=\"plot\">{svg}{}</figure>\n",
-        table(told)
+        table(scaling)
     )
 }
 
-fn svg(plot: &Plot, told: &Scaling) -> String {
+fn svg(plot: &Plot, scaling: &Scaling) -> String {
     let x = |workers: u32| LEFT + plot.across(workers) * (RIGHT - LEFT);
     let y = |times: f64| BOTTOM - plot.up(times) * (BOTTOM - TOP);
     let mut out = format!(
         "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
-        attribute(&told.words.join(" "))
+        attribute(&scaling.words.join(" "))
     );
     let mut add = |part: String| out.push_str(&part);
     for step in plot.lowest..=plot.highest {
@@ -138,18 +138,18 @@ fn svg(plot: &Plot, told: &Scaling) -> String {
     out
 }
 
-fn table(told: &Scaling) -> String {
-    let unit = html(&printable(&told.unit, true));
+fn table(scaling: &Scaling) -> String {
+    let unit = html(&printable(&scaling.unit, true));
     let mut out = format!(
         "<div class=\"scroll\"><table><thead><tr><th>workers</th><th>{unit}s a second</th><th>lies in</th><th>control</th><th>median</th>\
          <th>p99</th><th>on a CPU</th><th>without one</th><th>waiting</th></tr></thead><tbody>"
     );
-    for point in &told.points {
+    for point in &scaling.points {
         let cells = figures(point).map(|cell| format!("<td>{}</td>", html(&cell)));
         out.push_str(&format!("<tr>{}</tr>", cells.concat()));
     }
     out.push_str("</tbody></table></div>");
-    if let Some(words) = law(told) {
+    if let Some(words) = law(scaling) {
         out.push_str(&format!(
             "<p class=\"aside\">{}</p>",
             html(&printable(&words, true))

@@ -138,10 +138,10 @@ fn a_plot_is_drawn_without_a_script_and_has_no_look_of_its_own() {
             "each": {"user_ns": 1.0, "kernel_ns": 2.0, "queued_ns": 3.0, "blocked_ns": 4.0, "all_ns": 10.0},
             "control_each": {"user_ns": 1.0, "kernel_ns": 2.0, "queued_ns": 3.0, "blocked_ns": 4.0, "all_ns": 10.0}})
     };
-    let told = serde_json::json!({"points": [point(1, 100.0), point(2, 180.0), point(4, 40.0)], "sigma": null, "kappa": null,
+    let found = serde_json::json!({"points": [point(1, 100.0), point(2, 180.0), point(4, 40.0)], "sigma": null, "kappa": null,
         "verdict": "contends", "contends_on": "/a", "what": "</script><b>", "unit": "<i>", "control": "c", "cpus": 2, "repeats": 6,
         "seed": 1, "words": ["\"><script>alert(1)</script>"], "notes": []});
-    one.scaling = Some(serde_json::from_value(told).expect("a scaling"));
+    one.scaling = Some(serde_json::from_value(found).expect("a scaling"));
     let page = page(&one);
     let figure = element(&page, "<figure class=\"plot\" id=\"plot\">", "</figure>");
     assert!(figure.contains("<svg ") && figure.contains("</svg>"), "{figure}");

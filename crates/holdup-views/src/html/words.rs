@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 /// All words of a page.
 pub(super) fn words(report: &Report) -> Value {
-    let told = told(report);
-    let headline = printable(&headline(report, &told), true);
+    let listed = told(report);
+    let headline = printable(&headline(report, &listed), true);
     let (level, nothing) = nothing_found_mood(report);
     let causes: Map<String, Value> = Cause::ALL
         .iter()
@@ -28,26 +28,26 @@ pub(super) fn words(report: &Report) -> Value {
     json!({
         "headline": headline,
         "markdown": message(report),
-        "header": rows(&told.header),
-        "about": rows(&told.about),
-        "verdict": rows(&told.verdict),
-        "tiles": entries(&told.tiles),
-        "handed_on": entries(&told.handed_on),
-        "rest": rest(&told),
-        "parts": told.parts.iter().filter(|(_, said)| !said.is_empty())
+        "header": rows(&listed.header),
+        "about": rows(&listed.about),
+        "verdict": rows(&listed.verdict),
+        "tiles": entries(&listed.tiles),
+        "handed_on": entries(&listed.handed_on),
+        "rest": rest(&listed),
+        "parts": listed.parts.iter().filter(|(_, said)| !said.is_empty())
             .map(|(name, said)| json!({"name": name, "rows": rows(said)})).collect::<Vec<_>>(),
-        "gaps": rows(&told.gaps),
-        "living": rows(&told.living),
-        "accounting": rows(&told.accounting),
-        "page": told.page,
+        "gaps": rows(&listed.gaps),
+        "living": rows(&listed.living),
+        "accounting": rows(&listed.accounting),
+        "page": listed.page,
         "findings": findings_count(report),
         "nothing_found": { "level": level, "words": nothing },
         "causes": causes,
     })
 }
 
-fn rest(told: &Told) -> Value {
-    told.rest
+fn rest(result: &Told) -> Value {
+    result.rest
         .iter()
         .map(|(cause, ns)| json!({"cause": cause, "ns": ns}))
         .collect()

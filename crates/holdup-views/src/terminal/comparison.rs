@@ -27,45 +27,45 @@ const SMALL: u64 = 100;
 const ROUNDED: f64 = 0.02;
 
 /// Writes it.
-pub(super) fn write(sheet: &mut Sheet, told: &Comparison) {
+pub(super) fn write(sheet: &mut Sheet, comparison: &Comparison) {
     let style = *sheet.style();
     if !style.quiet {
-        header(sheet, told);
+        header(sheet, comparison);
         sheet.blank();
     }
-    sentences(sheet, told);
+    sentences(sheet, comparison);
     if style.quiet {
         return;
     }
-    if let Some(trade) = &told.trade {
+    if let Some(trade) = &comparison.trade {
         sheet.blank();
         labelled(sheet, "trade", trade, Paint::Bold);
     }
     sheet.blank();
-    causes(sheet, told);
+    causes(sheet, comparison);
     sheet.blank();
-    amounts(sheet, told);
+    amounts(sheet, comparison);
     sheet.blank();
-    made(sheet, told);
+    made(sheet, comparison);
     sheet.blank();
-    for one in &told.differences {
+    for one in &comparison.differences {
         let words = format!("{}: BEFORE {}, AFTER {}", one.what, one.before, one.after);
         labelled(sheet, "differs", &words, Paint::Plain);
     }
-    for note in &told.notes {
+    for note in &comparison.notes {
         labelled(sheet, "note", note, Paint::Plain);
     }
     if style.verbose {
-        let words = format!("{} (random seed {:#x})", told.method, told.seed);
+        let words = format!("{} (random seed {:#x})", comparison.method, comparison.seed);
         labelled(sheet, "method", &words, Paint::Dim);
     }
 }
 
 /// ` holdup   BEFORE  a.json  4 runs, 500 requests each`, and the same of AFTER below it.
-fn header(sheet: &mut Sheet, told: &Comparison) {
+fn header(sheet: &mut Sheet, comparison: &Comparison) {
     for (at, (side, name, runs, units)) in [
-        ("BEFORE", &told.before, told.before_n, told.before_units),
-        ("AFTER", &told.after, told.after_n, told.after_units),
+        ("BEFORE", &comparison.before, comparison.before_n, comparison.before_units),
+        ("AFTER", &comparison.after, comparison.after_n, comparison.after_units),
     ]
     .into_iter()
     .enumerate()
@@ -78,7 +78,7 @@ fn header(sheet: &mut Sheet, told: &Comparison) {
         let body = vec![
             sheet.name(&format!("{side:<6}")).paint(Paint::Bold),
             sheet.name(name).after(2).paint(Paint::Bold),
-            sheet.name(&work(told, runs, units)).after(3),
+            sheet.name(&work(comparison, runs, units)).after(3),
         ];
         sheet.row(Row {
             lead,
@@ -90,7 +90,7 @@ fn header(sheet: &mut Sheet, told: &Comparison) {
 }
 
 /// `4 runs, 2000 requests`.
-fn work(told: &Comparison, runs: u32, units: Option<f64>) -> String {
+fn work(comparison: &Comparison, runs: u32, units: Option<f64>) -> String {
     let counted = |count: f64, what: &str| {
         let ending = if count == 1.0 { "" } else { "s" };
         match count == count.round() {
@@ -98,18 +98,18 @@ fn work(told: &Comparison, runs: u32, units: Option<f64>) -> String {
             false => format!("{count:.1} {what}{ending}"),
         }
     };
-    let units = units.filter(|_| told.unit != "run" && told.compared != Compared::Figures);
+    let units = units.filter(|_| comparison.unit != "run" && comparison.compared != Compared::Figures);
     let runs = counted(f64::from(runs), "run");
     match units {
-        Some(units) => format!("{runs}, {}", counted(units, &told.unit)),
+        Some(units) => format!("{runs}, {}", counted(units, &comparison.unit)),
         None => runs,
     }
 }
 
 /// The answer: the first sentence stands out.
-pub(super) fn sentences(sheet: &mut Sheet, told: &Comparison) {
-    for (at, sentence) in told.verdict.iter().enumerate() {
-        let paint = match (at, told.significant, told.change_ns) {
+pub(super) fn sentences(sheet: &mut Sheet, comparison: &Comparison) {
+    for (at, sentence) in comparison.verdict.iter().enumerate() {
+        let paint = match (at, comparison.significant, comparison.change_ns) {
             (0, Some(true), Some(1..)) => Paint::Red,
             (0, _, _) => Paint::Bold,
             _ => Paint::Plain,
@@ -152,19 +152,19 @@ fn each(unit: &str) -> String {
     }
 }
 
-fn causes(sheet: &mut Sheet, told: &Comparison) {
+fn causes(sheet: &mut Sheet, comparison: &Comparison) {
     let verbose = sheet.style().verbose;
-    if !told.causes.iter().any(|one| verbose || one.change_ns != 0) {
+    if !comparison.causes.iter().any(|one| verbose || one.change_ns != 0) {
         return;
     }
-    let largest = told.causes.iter().map(|one| one.change_ns.unsigned_abs()).max();
+    let largest = comparison.causes.iter().map(|one| one.change_ns.unsigned_abs()).max();
     let least = largest.unwrap_or(0) / SMALL;
     heading(
         sheet,
-        &format!("Time by cause, {}, largest change first:", each(&told.unit)),
+        &format!("Time by cause, {}, largest change first:", each(&comparison.unit)),
     );
     let large = |one: &&CauseChange| verbose || one.change_ns.unsigned_abs() > least;
-    let shown: Vec<&CauseChange> = told.causes.iter().filter(large).take(limit(verbose)).collect();
+    let shown: Vec<&CauseChange> = comparison.causes.iter().filter(large).take(limit(verbose)).collect();
     for one in &shown {
         let name = vec![
             sheet.words(one.cause.phrase()),
@@ -181,27 +181,27 @@ fn causes(sheet: &mut Sheet, told: &Comparison) {
             Some(edge),
         );
     }
-    rest(sheet, told.causes.len() - shown.len(), "cause", "causes");
+    rest(sheet, comparison.causes.len() - shown.len(), "cause", "causes");
 }
 
-fn amounts(sheet: &mut Sheet, told: &Comparison) {
-    if told.amounts.is_empty() {
+fn amounts(sheet: &mut Sheet, comparison: &Comparison) {
+    if comparison.amounts.is_empty() {
         return;
     }
     let verbose = sheet.style().verbose;
-    let what = match told.compared {
+    let what = match comparison.compared {
         Compared::Profiles | Compared::Dumps => format!(
             "Functions by self amount (in brackets: with callees), {}:",
-            each(&told.unit)
+            each(&comparison.unit)
         ),
-        Compared::Calls => format!("Time in calls, {}:", each(&told.unit)),
+        Compared::Calls => format!("Time in calls, {}:", each(&comparison.unit)),
         _ => "Means of figures:".to_owned(),
     };
     heading(sheet, &what);
     // What samples scatter by themselves is no news.
     let news = |one: &&AmountChange| verbose || one.within_sampling != Some(true);
     let own = |one: &&AmountChange| one.change != 0.0;
-    let by_own: Vec<&AmountChange> = told
+    let by_own: Vec<&AmountChange> = comparison
         .amounts
         .iter()
         .filter(news)
@@ -209,7 +209,7 @@ fn amounts(sheet: &mut Sheet, told: &Comparison) {
         .take(limit(verbose))
         .collect();
     let mut by_within: Vec<&AmountChange> =
-        told.amounts.iter().filter(news).filter(|one| !own(one)).collect();
+        comparison.amounts.iter().filter(news).filter(|one| !own(one)).collect();
     by_within.sort_by(|a, b| within(b).total_cmp(&within(a)));
     by_within.truncate(limit(verbose) / 2);
     let shown = by_own.len() + by_within.len();
@@ -218,7 +218,7 @@ fn amounts(sheet: &mut Sheet, told: &Comparison) {
     }
     rest(
         sheet,
-        told.amounts.len() - shown,
+        comparison.amounts.len() - shown,
         "other changed less, or not significantly",
         "others changed less, or not significantly",
     );
@@ -228,21 +228,21 @@ fn within(one: &AmountChange) -> f64 {
     one.within.map_or(0.0, |within| within[2].abs())
 }
 
-fn made(sheet: &mut Sheet, told: &Comparison) {
+fn made(sheet: &mut Sheet, comparison: &Comparison) {
     let verbose = sheet.style().verbose;
-    if told.made.is_empty() {
+    if comparison.made.is_empty() {
         return;
     }
     // The first and the last unit of a recording are cut: a line of which both figures are the same is no news.
     let news = |one: &&AmountChange| verbose || one.change.abs() > ROUNDED * one.before.max(one.after);
-    let shown: Vec<&AmountChange> = told.made.iter().filter(news).take(limit(verbose)).collect();
+    let shown: Vec<&AmountChange> = comparison.made.iter().filter(news).take(limit(verbose)).collect();
     if !shown.is_empty() {
-        heading(sheet, &format!("How many, {}:", each(&told.unit)));
+        heading(sheet, &format!("How many, {}:", each(&comparison.unit)));
     }
     for one in &shown {
         amount_line(sheet, one);
     }
-    rest(sheet, told.made.len() - shown.len(), "more", "more");
+    rest(sheet, comparison.made.len() - shown.len(), "more", "more");
 }
 
 fn amount_line(sheet: &mut Sheet, one: &AmountChange) {

@@ -29,8 +29,8 @@ fn line(one: &Elsewhere) -> String {
         .as_ref()
         .map(|root| format!("has its own root directory, which is {root} here"));
     let cgroup = one.cgroup.as_ref().map(|cgroup| format!("is in cgroup {cgroup}"));
-    let told: Vec<String> = inside.into_iter().chain(paths).chain(cgroup).collect();
-    format!("process {} {}", one.pid, told.join(", "))
+    let parts: Vec<String> = inside.into_iter().chain(paths).chain(cgroup).collect();
+    format!("process {} {}", one.pid, parts.join(", "))
 }
 
 #[cfg(test)]

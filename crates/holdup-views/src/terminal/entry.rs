@@ -133,12 +133,12 @@ fn first_line(sheet: &mut Sheet, report: &Report, entry: &Entry, more: bool) -> 
 /// What the entry's first line names after the cause's phrase.
 pub(crate) fn beside_the_phrase(wait: &Wait) -> Option<&str> {
     // What these causes wait for is in their phrase; a lock's address is for the line of the call.
-    let told = match wait.cause {
+    let found = match wait.cause {
         Cause::RandomUnseeded | Cause::TimerSleep | Cause::CpuUser => true,
         Cause::LockFutex => is_address(wait),
         _ => false,
     };
-    telling(&wait.resource).filter(|_| !told)
+    telling(&wait.resource).filter(|_| !found)
 }
 
 /// Whether the resource's name is the call's and an address: `futex 0x7f00`.

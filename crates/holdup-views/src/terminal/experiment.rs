@@ -21,20 +21,20 @@ const CAUSES: usize = 6;
 const SMALL: u64 = 100;
 
 /// Writes it. With `-q` the answer alone.
-pub(super) fn write(sheet: &mut Sheet, report: &Report, told: &Experiment) {
+pub(super) fn write(sheet: &mut Sheet, report: &Report, experiment: &Experiment) {
     if sheet.style().quiet {
-        answer(sheet, told);
+        answer(sheet, experiment);
         return;
     }
-    header(sheet, report, told);
+    header(sheet, report, experiment);
     sheet.blank();
-    answer(sheet, told);
+    answer(sheet, experiment);
     sheet.blank();
-    facts(sheet, told);
+    facts(sheet, experiment);
     sheet.blank();
-    causes(sheet, told);
+    causes(sheet, experiment);
     sheet.blank();
-    let words = match told.outcome {
+    let words = match experiment.outcome {
         Outcome::NotThere => "The unchanged run:",
         _ => "The median of the unchanged runs:",
     };
@@ -48,17 +48,17 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, told: &Experiment) {
 }
 
 /// ` holdup   sqlite3 visits.db   without disk.sync   6 and 6 runs`.
-fn header(sheet: &mut Sheet, report: &Report, told: &Experiment) {
+fn header(sheet: &mut Sheet, report: &Report, experiment: &Experiment) {
     let words: Vec<String> = report.subject.command.iter().map(|word| quoted(word)).collect();
-    let runs = match told.outcome {
+    let runs = match experiment.outcome {
         Outcome::NotThere => "1 unchanged run".to_owned(),
-        _ => format!("{} unchanged runs, {} without", told.runs, told.runs),
+        _ => format!("{} unchanged runs, {} without", experiment.runs, experiment.runs),
     };
     let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
     let body = vec![
         sheet.name(&words.join(" ")).paint(Paint::Bold),
         sheet
-            .name(&format!("without {}", told.without))
+            .name(&format!("without {}", experiment.without))
             .after(3)
             .paint(Paint::Bold),
         sheet.name(&runs).after(3),
@@ -72,14 +72,14 @@ fn header(sheet: &mut Sheet, report: &Report, told: &Experiment) {
 }
 
 /// The sentences; the first stands out.
-fn answer(sheet: &mut Sheet, told: &Experiment) {
+fn answer(sheet: &mut Sheet, experiment: &Experiment) {
     let all = if sheet.style().quiet {
         1
     } else {
-        told.verdict.len()
+        experiment.verdict.len()
     };
-    for (at, sentence) in told.verdict.iter().take(all).enumerate() {
-        let paint = match (at, told.outcome) {
+    for (at, sentence) in experiment.verdict.iter().take(all).enumerate() {
+        let paint = match (at, experiment.outcome) {
             (0, Outcome::Remains) => Paint::Yellow,
             (0, _) => Paint::Bold,
             _ => Paint::Plain,
@@ -127,20 +127,20 @@ impl Fact {
 }
 
 /// Prediction, measurement and risk of an experiment, as text.
-pub(crate) fn facts_of(told: &Experiment) -> Vec<(Fact, String)> {
+pub(crate) fn facts_of(experiment: &Experiment) -> Vec<(Fact, String)> {
     let mut facts = Vec::new();
-    if let Some(ns) = told.predicted_ns {
-        let by = match told.predicted_by {
+    if let Some(ns) = experiment.predicted_ns {
+        let by = match experiment.predicted_by {
             Some(PredictedBy::Replay) => "by a replay without that wait",
             _ => "a lower bound from the critical path: another branch may become critical",
         };
         facts.push((Fact::Predicted, format!("{} ({by})", duration(ns))));
     }
-    if let Some(ns) = told.measured_ns {
-        let baseline = duration(told.baseline_ns);
+    if let Some(ns) = experiment.measured_ns {
+        let baseline = duration(experiment.baseline_ns);
         facts.push((Fact::Measured, format!("{}, unchanged {baseline}", duration(ns))));
     }
-    if let Some((speedup, [low, high])) = told.speedup.zip(told.interval) {
+    if let Some((speedup, [low, high])) = experiment.speedup.zip(experiment.interval) {
         let words = format!(
             "{} to {}, most likely {}",
             factor(low),
@@ -149,33 +149,33 @@ pub(crate) fn facts_of(told: &Experiment) -> Vec<(Fact, String)> {
         );
         facts.push((Fact::Factor, format!("{words} (95 % interval, pairs of runs)")));
     }
-    if let Some(ns) = told.remaining_ns {
-        let share = percent(ns, told.baseline_ns);
+    if let Some(ns) = experiment.remaining_ns {
+        let share = percent(ns, experiment.baseline_ns);
         facts.push((
             Fact::Remaining,
             format!(
                 "{} of {}, {share} of the unchanged time",
                 duration(ns),
-                told.without
+                experiment.without
             ),
         ));
     }
-    facts.push((Fact::How, told.how.clone()));
-    facts.push((Fact::Risk, told.risk.clone()));
-    facts.extend(told.notes.iter().map(|note| (Fact::Note, note.clone())));
+    facts.push((Fact::How, experiment.how.clone()));
+    facts.push((Fact::Risk, experiment.risk.clone()));
+    facts.extend(experiment.notes.iter().map(|note| (Fact::Note, note.clone())));
     facts
 }
 
-fn facts(sheet: &mut Sheet, told: &Experiment) {
-    let mut facts = facts_of(told);
+fn facts(sheet: &mut Sheet, experiment: &Experiment) {
+    let mut facts = facts_of(experiment);
     if sheet.style().verbose {
-        facts.extend(told.contained.iter().map(|one| (Fact::Contained, one.clone())));
+        facts.extend(experiment.contained.iter().map(|one| (Fact::Contained, one.clone())));
         facts.extend(
-            told.not_contained
+            experiment.not_contained
                 .iter()
                 .map(|one| (Fact::NotContained, one.clone())),
         );
-        let pairs = told
+        let pairs = experiment
             .pairs
             .iter()
             .map(|[as_is, without]| format!("{}/{}", duration(*as_is), duration(*without)));
@@ -198,18 +198,18 @@ fn facts(sheet: &mut Sheet, told: &Experiment) {
 }
 
 /// Those that matter either way.
-pub(crate) fn causes_that_matter(told: &Experiment) -> impl Iterator<Item = &ExperimentCause> {
-    let least = told.baseline_ns.max(told.measured_ns.unwrap_or_default()) / SMALL;
-    told.causes
+pub(crate) fn causes_that_matter(experiment: &Experiment) -> impl Iterator<Item = &ExperimentCause> {
+    let least = experiment.baseline_ns.max(experiment.measured_ns.unwrap_or_default()) / SMALL;
+    experiment.causes
         .iter()
         .filter(move |one| one.baseline_ns.max(one.measured_ns) > least)
 }
 
-fn causes(sheet: &mut Sheet, told: &Experiment) {
+fn causes(sheet: &mut Sheet, experiment: &Experiment) {
     let verbose = sheet.style().verbose;
     let shown: Vec<&ExperimentCause> = match verbose {
-        true => told.causes.iter().collect(),
-        false => causes_that_matter(told).take(CAUSES).collect(),
+        true => experiment.causes.iter().collect(),
+        false => causes_that_matter(experiment).take(CAUSES).collect(),
     };
     if shown.is_empty() {
         return;

@@ -68,8 +68,8 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, host: &Host) {
         randomness::section(sheet, &host.randomness);
     } else if let Some(first) = host.randomness.first() {
         let gist = first.text.split(": ").next().unwrap_or_default();
-        let told = format!("{}: {gist} (more with -v)", first.about);
-        labelled(sheet, "randomness", vec![sheet.words(&told)]);
+        let found = format!("{}: {gist} (more with -v)", first.about);
+        labelled(sheet, "randomness", vec![sheet.words(&found)]);
     }
     sheet.blank();
     margins::gaps(sheet, report);
@@ -137,13 +137,13 @@ pub(super) fn resources(sheet: &mut Sheet, host: &Host) {
 
 /// Who was blocked in what.
 pub(super) fn blocked(sheet: &mut Sheet, host: &Host, verbose: bool) {
-    let told: Vec<&BlockedTasks> = host
+    let blockeds: Vec<&BlockedTasks> = host
         .blocked
         .iter()
         // The kernel's workers pass through that state when they have nothing to do.
         .filter(|one| verbose || (one.tasks >= WORTH && one.cause != Cause::Idle))
         .collect();
-    if told.is_empty() {
+    if blockeds.is_empty() {
         return;
     }
     sheet.blank();
@@ -152,8 +152,8 @@ pub(super) fn blocked(sheet: &mut Sheet, host: &Host, verbose: bool) {
         sheet,
         &format!("Tasks blocked in the kernel (state D), on average over {lists} of all tasks"),
     );
-    let shown = if verbose { told.len() } else { BLOCKED };
-    for one in told.iter().take(shown) {
+    let shown = if verbose { blockeds.len() } else { BLOCKED };
+    for one in blockeds.iter().take(shown) {
         let mut words = one.process.clone();
         if let Some(function) = &one.function {
             words.push_str(&format!(" at {function}"));
@@ -177,7 +177,7 @@ pub(super) fn blocked(sheet: &mut Sheet, host: &Host, verbose: bool) {
             ..Row::default()
         });
     }
-    if let Some(more) = told.len().checked_sub(shown).filter(|more| *more > 0) {
+    if let Some(more) = blockeds.len().checked_sub(shown).filter(|more| *more > 0) {
         let words = format!("and {}", counted(more as u64, "other", "others"));
         row(sheet, 12, vec![sheet.words(&words).paint(Paint::Dim)]);
     }

@@ -327,12 +327,12 @@ fn error(report: &Report, entry: &Entry<'_>) -> Ns {
 /// Entries for elapsed time that no wait accounts for, so that the tiles add up.
 fn add_unaccounted(entries: &mut Vec<Entry<'_>>, report: &Report) {
     for share in &report.causes {
-        let told: Ns = entries
+        let found: Ns = entries
             .iter()
             .filter(|entry| entry.cause == share.cause)
             .map(|entry| entry.ns)
             .sum();
-        let ns = share.ns.saturating_sub(told);
+        let ns = share.ns.saturating_sub(found);
         if ns > 0 {
             entries.push(Entry {
                 cause: share.cause,
@@ -418,26 +418,26 @@ mod tests {
         let mut report = report(&waits);
         report.subject.kind = SubjectKind::Attach;
         report.subject.wall_ns = 100;
-        let told: Vec<_> = picture(&report, false)
+        let listed: Vec<_> = picture(&report, false)
             .tiles
             .iter()
             .map(|entry| entry.cause)
             .collect();
         assert!(
-            told.contains(&Cause::LockMonitor) && !told.contains(&Cause::DiskRead),
-            "{told:?}"
+            listed.contains(&Cause::LockMonitor) && !listed.contains(&Cause::DiskRead),
+            "{listed:?}"
         );
         // Of a server that rests but for moments nothing is worth a line.
         waits.retain(|wait| wait.0 != Cause::LockMonitor);
         let mut rests = self::report(&waits);
         rests.subject.kind = SubjectKind::Attach;
         rests.subject.wall_ns = 100;
-        let told: Vec<_> = picture(&rests, false)
+        let listed: Vec<_> = picture(&rests, false)
             .tiles
             .iter()
             .map(|entry| entry.cause)
             .collect();
-        assert!(!told.contains(&Cause::DiskRead), "{told:?}");
+        assert!(!listed.contains(&Cause::DiskRead), "{listed:?}");
     }
 
     #[test]

@@ -27,23 +27,23 @@ const WITH_TIMES: usize = 74;
 const WITH_INTERVALS: usize = 96;
 
 /// Writes it.
-pub(super) fn write(sheet: &mut Sheet, report: &Report, told: &Scaling) {
+pub(super) fn write(sheet: &mut Sheet, report: &Report, scaling: &Scaling) {
     let style = *sheet.style();
     if !style.quiet {
-        header(sheet, told);
+        header(sheet, scaling);
         sheet.blank();
     }
-    verdict(sheet, told);
+    verdict(sheet, scaling);
     if style.quiet {
         margins::gaps(sheet, report);
         return;
     }
     sheet.blank();
-    plot(sheet, told);
+    plot(sheet, scaling);
     sheet.blank();
-    table(sheet, told);
+    table(sheet, scaling);
     sheet.blank();
-    remarks(sheet, told);
+    remarks(sheet, scaling);
     sheet.blank();
     for one in &report.findings {
         if style.verbose && one.severity != Severity::Note {
@@ -63,16 +63,16 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, told: &Scaling) {
 }
 
 /// ` holdup   reads of 4096 bytes from /dev/urandom   1 to 16 workers   2 CPUs   6 times each`.
-pub(super) fn header(sheet: &mut Sheet, told: &Scaling) {
-    let most = told.points.last().map_or(0, |point| point.workers);
+pub(super) fn header(sheet: &mut Sheet, scaling: &Scaling) {
+    let most = scaling.points.last().map_or(0, |point| point.workers);
     let count = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
     let body = vec![
-        sheet.name(&told.what).paint(Paint::Bold),
+        sheet.name(&scaling.what).paint(Paint::Bold),
         sheet.name(&format!("1 to {}", count(most, "worker"))).after(3),
-        sheet.name(&count(told.cpus, "CPU")).after(3),
+        sheet.name(&count(scaling.cpus, "CPU")).after(3),
         sheet
-            .name(&format!("each point {}", count(told.repeats, "time")))
+            .name(&format!("each point {}", count(scaling.repeats, "time")))
             .after(3),
     ];
     sheet.row(Row {
@@ -84,18 +84,18 @@ pub(super) fn header(sheet: &mut Sheet, told: &Scaling) {
 }
 
 /// The sentences; the first stands out.
-pub(super) fn verdict(sheet: &mut Sheet, told: &Scaling) {
-    let first = match told.verdict {
+pub(super) fn verdict(sheet: &mut Sheet, scaling: &Scaling) {
+    let first = match scaling.verdict {
         ScalingVerdict::Contends => Paint::Yellow,
         ScalingVerdict::CpuBound | ScalingVerdict::Scales => Paint::Bold,
     };
-    for (at, sentence) in told.words.iter().enumerate() {
+    for (at, sentence) in scaling.words.iter().enumerate() {
         let body = vec![
             sheet
                 .words(sentence)
                 .paint(if at == 0 { first } else { Paint::Plain }),
         ];
-        let edge = (at == 0).then(|| sheet.name(told.verdict.id()).paint(Paint::Dim));
+        let edge = (at == 0).then(|| sheet.name(scaling.verdict.id()).paint(Paint::Dim));
         sheet.row(Row {
             indent: 2,
             body,
@@ -144,8 +144,8 @@ impl Mark {
 }
 
 /// The plot, its axes and what its marks mean.
-fn plot(sheet: &mut Sheet, told: &Scaling) {
-    let Some(plot) = Plot::new(told) else { return };
+fn plot(sheet: &mut Sheet, scaling: &Scaling) {
+    let Some(plot) = Plot::new(scaling) else { return };
     let unicode = sheet.style().unicode;
     let columns = (sheet.columns() - AXIS - 2).min(WIDEST);
     let doublings = (plot.highest - plot.lowest).unsigned_abs() as usize;
@@ -280,7 +280,7 @@ fn pieces(sheet: &Sheet, row: &[Mark], unicode: bool) -> Vec<Piece> {
 }
 
 /// The figures of each point.
-fn table(sheet: &mut Sheet, told: &Scaling) {
+fn table(sheet: &mut Sheet, scaling: &Scaling) {
     let columns = sheet.columns();
     let (controls, times, intervals) = (
         columns >= WITH_CONTROL,
@@ -325,7 +325,7 @@ fn table(sheet: &mut Sheet, told: &Scaling) {
         });
     };
     row(&head, Paint::Dim);
-    for point in &told.points {
+    for point in &scaling.points {
         row(&cells(figures(point)), Paint::Plain);
     }
 }
@@ -348,7 +348,7 @@ pub(crate) fn figures(point: &ScalingPoint) -> [String; 9] {
 }
 
 /// The law, what the control was, and what is to be kept in mind.
-pub(super) fn remarks(sheet: &mut Sheet, told: &Scaling) {
+pub(super) fn remarks(sheet: &mut Sheet, scaling: &Scaling) {
     let mut labelled = |label: &str, words: &str| {
         let lead = vec![sheet.name(&format!("  {label}")).paint(Paint::Dim)];
         let body = vec![sheet.words(words)];
@@ -359,27 +359,27 @@ pub(super) fn remarks(sheet: &mut Sheet, told: &Scaling) {
             ..Row::default()
         });
     };
-    if let Some(words) = law(told) {
+    if let Some(words) = law(scaling) {
         labelled("law", &words);
     }
-    labelled("control", &told.control);
-    for note in &told.notes {
+    labelled("control", &scaling.control);
+    for note in &scaling.notes {
         labelled("note", note);
     }
-    labelled("order", &format!("random; --seed {} repeats it", told.seed));
+    labelled("order", &format!("random; --seed {} repeats it", scaling.seed));
 }
 
 /// What the fitted law says, or why there is none.
-pub(crate) fn law(told: &Scaling) -> Option<String> {
+pub(crate) fn law(scaling: &Scaling) -> Option<String> {
     let ends = |[low, high]: [f64; 2]| format!("{low:.3} to {high:.3}");
-    match (told.fit, told.sigma, told.kappa) {
+    match (scaling.fit, scaling.sigma, scaling.kappa) {
         (Some([sigma, kappa]), Some(of_sigma), Some(of_kappa)) => Some(format!(
             "universal scalability law beyond the control: contention sigma {sigma:.3} ({}), coherency kappa \
              {kappa:.4} ({}), 95 % intervals",
             ends(of_sigma),
             ends(of_kappa)
         )),
-        _ => told.no_fit.clone(),
+        _ => scaling.no_fit.clone(),
     }
 }
 

@@ -24,9 +24,9 @@ struct Group {
 
 /// Writes them below the header. Idle ones are only counted.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
-    let told = lines(&report.tasks);
-    let all = told.len();
-    margins::lines(sheet, told.into_iter().take(LISTED), all, |more| {
+    let found = lines(&report.tasks);
+    let all = found.len();
+    margins::lines(sheet, found.into_iter().take(LISTED), all, |more| {
         format!(
             "{}; the JSON report lists all tasks",
             counted(more, "more place", "more places")
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn tasks_of_one_place_are_one_line_and_idle_ones_come_last() {
         let waiting = |id, since| task(id, TaskState::Waiting, "a sync.Mutex", Some("main.pay"), since);
-        let told = lines(&[
+        let found = lines(&[
             task(1, TaskState::Idle, "", None, 9_000_000_000),
             waiting(2, 0),
             waiting(3, 2_000_000_000),
@@ -135,7 +135,7 @@ mod tests {
             task(6, TaskState::Idle, "", None, 0),
         ]);
         assert_eq!(
-            told,
+            found,
             [
                 "2 goroutines of shop (pid 7) waiting for a sync.Mutex in main.pay, pay.go:41, one of them for \
                  about 2.00 s",

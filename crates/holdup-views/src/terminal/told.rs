@@ -74,46 +74,46 @@ pub(crate) fn told(report: &Report) -> Told {
         ..Style::default()
     };
     let mut sheet = Sheet::new(&style);
-    let mut told = Told::default();
+    let mut result = Told::default();
     if let Some(one) = &report.host {
-        of_host(&mut sheet, report, one, &mut told);
+        of_host(&mut sheet, report, one, &mut result);
     } else if let Some(one) = &report.boot {
-        of_boot(&mut sheet, report, one, &mut told);
+        of_boot(&mut sheet, report, one, &mut result);
     } else if let Some(one) = &report.scaling {
-        of_scaling(&mut sheet, one, &mut told);
+        of_scaling(&mut sheet, one, &mut result);
     } else if let Some(one) = &report.comparison {
         comparison::sentences(&mut sheet, one);
-        told.verdict = sheet.take_said();
+        result.verdict = sheet.take_said();
     } else if report.subject.kind == SubjectKind::Read {
         artefacts::header(&mut sheet, report, false);
-        told.header = sheet.take_said();
+        result.header = sheet.take_said();
         if !report.findings.iter().any(|one| one.severity > Severity::Note) {
             artefacts::nothing_wrong(&mut sheet, report);
         }
-        told.verdict = sheet.take_said();
+        result.verdict = sheet.take_said();
         artefacts::understood(&mut sheet, report);
-        told.parts.push(("What was read", sheet.take_said()));
+        result.parts.push(("What was read", sheet.take_said()));
     } else {
-        of_watched(&mut sheet, report, &mut told);
+        of_watched(&mut sheet, report, &mut result);
     }
     if report.whole_ns() > 0 {
-        entries(&mut sheet, report, &mut told);
+        entries(&mut sheet, report, &mut result);
     }
     margins::gaps(&mut sheet, report);
-    told.gaps = sheet.take_said();
+    result.gaps = sheet.take_said();
     let findings = findings_count(report).then(|| report.findings.first()).flatten();
-    told.page = findings.map(|finding| finding.rule.clone());
-    told
+    result.page = findings.map(|finding| finding.rule.clone());
+    result
 }
 
-fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Host, told: &mut Told) {
+fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Host, result: &mut Told) {
     host::header(sheet, report, one);
-    told.header = sheet.take_said();
+    result.header = sheet.take_said();
     recorded::write(sheet, report);
     jvm::write(sheet, report);
-    told.about = sheet.take_said();
+    result.about = sheet.take_said();
     host::verdict(sheet, one);
-    told.verdict = sheet.take_said();
+    result.verdict = sheet.take_said();
     for (name, write) in [
         ("Resources", host::resources as fn(&mut Sheet, &_)),
         ("Notes", host::facts),
@@ -125,18 +125,18 @@ fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Host,
         }),
     ] {
         write(sheet, one);
-        told.parts.push((name, sheet.take_said()));
+        result.parts.push((name, sheet.take_said()));
     }
     host::foot(sheet, report, one);
-    told.accounting = sheet.take_said();
+    result.accounting = sheet.take_said();
 }
 
-fn of_boot(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Boot, told: &mut Told) {
+fn of_boot(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Boot, result: &mut Told) {
     boot::header(sheet, report, one);
-    told.header = sheet.take_said();
+    result.header = sheet.take_said();
     boot::verdict(sheet, one);
     boot::silent(sheet, report);
-    told.verdict = sheet.take_said();
+    result.verdict = sheet.take_said();
     for (name, write) in [
         ("Time line", boot::time_line as fn(&mut Sheet, &_)),
         ("Waits", boot::waits),
@@ -147,50 +147,50 @@ fn of_boot(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Boot,
         ("Not observed", boot::missing),
     ] {
         write(sheet, one);
-        told.parts.push((name, sheet.take_said()));
+        result.parts.push((name, sheet.take_said()));
     }
     artefacts::understood(sheet, report);
-    told.parts.push(("What was read", sheet.take_said()));
+    result.parts.push(("What was read", sheet.take_said()));
 }
 
-fn of_scaling(sheet: &mut Sheet, one: &holdup_model::report::Scaling, told: &mut Told) {
+fn of_scaling(sheet: &mut Sheet, one: &holdup_model::report::Scaling, result: &mut Told) {
     scale::header(sheet, one);
-    told.header = sheet.take_said();
+    result.header = sheet.take_said();
     scale::verdict(sheet, one);
-    told.verdict = sheet.take_said();
+    result.verdict = sheet.take_said();
     scale::remarks(sheet, one);
-    told.parts.push(("How it was measured", sheet.take_said()));
+    result.parts.push(("How it was measured", sheet.take_said()));
 }
 
-fn of_watched(sheet: &mut Sheet, report: &Report, told: &mut Told) {
+fn of_watched(sheet: &mut Sheet, report: &Report, result: &mut Told) {
     if let Some(one) = &report.experiment {
         experiment::write(sheet, report, one);
-        told.parts.push(("The experiment", sheet.take_said()));
+        result.parts.push(("The experiment", sheet.take_said()));
     }
     margins::header(sheet, report, false);
-    told.header = sheet.take_said();
+    result.header = sheet.take_said();
     recorded::write(sheet, report);
     elsewhere::write(sheet, report);
     jvm::write(sheet, report);
     tasks::write(sheet, report);
     requests::write(sheet, report);
     churn::write(sheet, report);
-    told.about = sheet.take_said();
+    result.about = sheet.take_said();
     if too_little_seen(report) {
         margins::no_verdict(sheet, report);
     } else if margins::says_nothing_found(report) {
         margins::nothing_found(sheet, report);
     }
-    told.verdict = sheet.take_said();
+    result.verdict = sheet.take_said();
     prediction::write(sheet, report);
-    told.parts.push(("Prediction", sheet.take_said()));
+    result.parts.push(("Prediction", sheet.take_said()));
     margins::living(sheet, report);
-    told.living = sheet.take_said();
+    result.living = sheet.take_said();
     margins::accounting(sheet, report, None);
-    told.accounting = sheet.take_said();
+    result.accounting = sheet.take_said();
 }
 
-fn entries(sheet: &mut Sheet, report: &Report, told: &mut Told) {
+fn entries(sheet: &mut Sheet, report: &Report, result: &mut Told) {
     let whole = report.whole_ns();
     let numbers: HashMap<*const Wait, usize> = report
         .waits
@@ -222,14 +222,14 @@ fn entries(sheet: &mut Sheet, report: &Report, told: &mut Told) {
         }
     };
     let picture = picture(report, false);
-    told.tiles = picture.tiles.iter().map(|one| tell(one, false)).collect();
-    told.handed_on = picture.handed_on.iter().map(|one| tell(one, true)).collect();
-    told.rest = picture.rest;
+    result.tiles = picture.tiles.iter().map(|one| tell(one, false)).collect();
+    result.handed_on = picture.handed_on.iter().map(|one| tell(one, true)).collect();
+    result.rest = picture.rest;
 }
 
 /// The verdict in one line, for a message to somebody: what it was, what is wrong, and where most of the time went.
-pub(crate) fn headline(report: &Report, told: &Told) -> String {
-    let of: Vec<String> = told.header.iter().map(|said| plain(said).0).collect();
+pub(crate) fn headline(report: &Report, result: &Told) -> String {
+    let of: Vec<String> = result.header.iter().map(|said| plain(said).0).collect();
     let subject = of.first().map_or("holdup", String::as_str);
     if let Some(answer) = report.experiment.as_ref().and_then(|one| one.verdict.first()) {
         return format!("{subject}: {answer}");
@@ -237,19 +237,19 @@ pub(crate) fn headline(report: &Report, told: &Told) -> String {
     // What a machine or a boot is said to be short of is a sentence by itself, and so are what got slower and what workers do.
     let is_sentence = report.host.is_some() || report.boot.is_some();
     if is_sentence || report.scaling.is_some() || report.comparison.is_some() {
-        return told
+        return result
             .verdict
             .first()
             .map_or_else(|| subject.to_owned(), |said| plain(said).1);
     }
     let finding = report.findings.first().filter(|_| findings_count(report));
-    let healthy = told.verdict.first().map(|said| plain(said).1);
+    let healthy = result.verdict.first().map(|said| plain(said).1);
     let what = match (healthy, finding) {
         (Some(words), _) => words,
         (None, Some(finding)) => finding.title.clone(),
         (None, None) => "time by cause".to_owned(),
     };
-    let most = told.tiles.first().map(|tile| {
+    let most = result.tiles.first().map(|tile| {
         let least = if tile.open { "≥" } else { "" };
         format!(
             " ({} of {}: {least}{} {})",

@@ -185,12 +185,12 @@ fn prometheus_parser_reads_every_value_and_the_same_total() {
         .iter()
         .map(|report| text(Format::Prometheus, report))
         .collect();
-    let told = told_by(
+    let found = told_by(
         Command::new("/usr/bin/python3").args(["-c", PARSER]),
         texts.join("\0").as_bytes(),
     );
-    assert_eq!(told.lines().count(), reports.len());
-    for ((report, text), line) in reports.iter().zip(&texts).zip(told.lines()) {
+    assert_eq!(found.lines().count(), reports.len());
+    for ((report, text), line) in reports.iter().zip(&texts).zip(found.lines()) {
         let values = text.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(line, format!("{values} {}", total(report)), "{text}");
         assert_eq!(total_of_prometheus(text), total(report));

@@ -19,10 +19,10 @@ fn packets(trace: &[u8]) -> Vec<BTreeMap<String, String>> {
     protoc
         .args(["--decode=perfetto.protos.Trace", "-I", schema])
         .arg(format!("{schema}/perfetto.proto"));
-    let told = told_by(&mut protoc, trace);
+    let found = told_by(&mut protoc, trace);
     let mut packets: Vec<BTreeMap<String, String>> = Vec::new();
     let mut path: Vec<&str> = Vec::new();
-    for line in told.lines().map(str::trim) {
+    for line in found.lines().map(str::trim) {
         if let Some(name) = line.strip_suffix(" {") {
             if path.is_empty() {
                 packets.push(BTreeMap::new());

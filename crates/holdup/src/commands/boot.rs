@@ -81,15 +81,15 @@ struct Here {
 }
 
 fn report(names: Vec<String>, reading: &Reading, here: Here) -> holdup_model::report::Report {
-    let mut told = boot::of(&reading.observed);
+    let mut found = boot::of(&reading.observed);
     // A log that no longer goes back to the boot does not tell it; the machine does, or another file.
-    told.release = told.release.or_else(|| reading.facts.kernel_release.clone());
-    told.missing = here.missing;
-    told.randomness = here.randomness;
+    found.release = found.release.or_else(|| reading.facts.kernel_release.clone());
+    found.missing = here.missing;
+    found.randomness = here.randomness;
     let mut attributed = attribute(&reading.observed);
-    boot::attribute(&reading.observed, &told, &mut attributed);
+    boot::attribute(&reading.observed, &found, &mut attributed);
     let run = Run::of_boot(&attributed, &reading.facts, &reading.observed);
     let mut report = artefacts::report(SubjectKind::Boot, names, reading, &run);
-    report.boot = Some(told);
+    report.boot = Some(found);
     report
 }

@@ -70,12 +70,12 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
         true => worst(&inside, args, &mut problems)?,
         false => None,
     };
-    let told: Vec<(PathBuf, Head)> = match found.as_ref().and_then(|found| found.first()) {
+    let rows: Vec<(PathBuf, Head)> = match found.as_ref().and_then(|found| found.first()) {
         Some(outlier) => vec![inside[outlier.number].clone()],
         None => inside.clone(),
     };
-    let Some((segment, first)) = together(&told, args, &mut problems)? else {
-        let is_look = told.iter().any(|(_, head)| head.kind == SubjectKind::Host);
+    let Some((segment, first)) = together(&rows, args, &mut problems)? else {
+        let is_look = rows.iter().any(|(_, head)| head.kind == SubjectKind::Host);
         say(&words::nothing_of(args, is_look));
         return Ok(NOTHING);
     };

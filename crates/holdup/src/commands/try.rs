@@ -110,9 +110,9 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
             Ok(NO_VERDICT)
         }
         Came::Told { experiment, as_is } => {
-            let told = experiment.outcome != Outcome::Remains;
+            let found = experiment.outcome != Outcome::Remains;
             outputs.write(&report(*experiment, as_is));
-            Ok(if told { 0 } else { NO_VERDICT })
+            Ok(if found { 0 } else { NO_VERDICT })
         }
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn ask<'a>(
         names.iter().map(|name| (name.clone(), Answer::Nothing)).collect();
     let mut open = names.len();
     let names = Arc::new(Mutex::new(names.into_iter()));
-    let (tell, told) = channel();
+    let (tell, found) = channel();
     for _ in 0..ASKERS.min(open) {
         let (names, tell) = (Arc::clone(&names), tell.clone());
         let asker = std::thread::Builder::new().spawn(move || {
@@ -52,7 +52,7 @@ pub(super) fn ask<'a>(
     drop(tell);
     let began = Instant::now();
     while open > 0 && began.elapsed() < limit && go_on() {
-        match told.recv_timeout(PERIOD) {
+        match found.recv_timeout(PERIOD) {
             Ok((name, answer)) => {
                 answers.insert(name, answer);
                 open -= 1;

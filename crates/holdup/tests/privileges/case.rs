@@ -83,25 +83,25 @@ impl Case {
     /// Runs the command that sleeps, prints the line, and holds it to what must always be told.
     pub(crate) fn told(&self, name: &str, command: Command) -> Told {
         let report = self.reported(name, command, &COMMAND);
-        let told = Told::of(&report);
+        let result = Told::of(&report);
         println!(
             "{name:<44} {:<5} {:<12} {:<9} {}",
-            told.backend,
-            told.cause,
-            if told.function { "function" } else { "process" },
-            told.beyond_the_usual().join("; ")
+            result.backend,
+            result.cause,
+            if result.function { "function" } else { "process" },
+            result.beyond_the_usual().join("; ")
         );
         // Sampling does not always see the shell learn of the end of the one that slept, and there are machines whose kernel now and then
         // does not report a wakeup, which the report says: then the time stays with the shell's wait for that.
         let hidden = lost(&report, "wakeups not reported by the kernel") > 0;
-        let stays = (told.backend == "proc" || hidden) && told.cause == "process.child";
+        let stays = (result.backend == "proc" || hidden) && result.cause == "process.child";
         assert!(
-            told.cause == "timer.sleep" || stays,
+            result.cause == "timer.sleep" || stays,
             "{name}: {}: {report:#}",
-            told.cause
+            result.cause
         );
-        assert!(told.sleeps, "{name}: {report:#}");
-        told
+        assert!(result.sleeps, "{name}: {report:#}");
+        result
     }
 }
 

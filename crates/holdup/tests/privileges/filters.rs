@@ -118,9 +118,9 @@ fn a_container() {
         ("Docker's filter and capabilities, root", root),
         ("Docker's filter, an ordinary user", case.nobody("")),
     ] {
-        let told = case.told(name, with_filter(command, REFUSED, refused));
-        assert_eq!(told.backend, "proc");
-        assert!(told.function);
+        let found = case.told(name, with_filter(command, REFUSED, refused));
+        assert_eq!(found.backend, "proc");
+        assert!(found.function);
     }
 }
 
@@ -133,12 +133,12 @@ fn a_filter_on_looking_into_others() {
         ("no ptrace-like calls: EPERM", refused),
         ("no ptrace-like calls: killed", libc::SECCOMP_RET_KILL_PROCESS),
     ] {
-        let told = case.told(name, with_filter(case.nobody(""), LOOKS_IN, answer));
-        assert_eq!(told.backend, "proc");
+        let found = case.told(name, with_filter(case.nobody(""), LOOKS_IN, answer));
+        assert_eq!(found.backend, "proc");
         // Its memory can't be read, so nobody knows which function asked; the call is known all the same.
-        assert!(!told.function, "{name}");
+        assert!(!found.function, "{name}");
         assert!(
-            told.lacks("askers (user stacks") && told.fixed_by("process_vm_readv"),
+            found.lacks("askers (user stacks") && found.fixed_by("process_vm_readv"),
             "{name}"
         );
     }
@@ -166,15 +166,15 @@ fn a_filter_that_kills_costs_what_the_call_would_have_told_and_not_holdup() {
     for (name, call, first, lost) in KILLED_FOR {
         for (who, command) in [("an ordinary user", case.nobody("")), ("root", case.with(&[]))] {
             let name = format!("killed for {name}, {who}");
-            let told = case.told(
+            let found = case.told(
                 &name,
                 under(command, filter(&[call], first, libc::SECCOMP_RET_KILL_PROCESS)),
             );
-            assert!(told.function, "{name}");
+            assert!(found.function, "{name}");
             let takes_tracing = [libc::SYS_bpf, libc::SYS_perf_event_open].contains(&call);
             let traced = who == "root" && !takes_tracing;
-            assert_eq!(told.backend == "bpf", traced, "{name}");
-            assert!(traced || lost.is_empty() || told.lacks(lost), "{name}");
+            assert_eq!(found.backend == "bpf", traced, "{name}");
+            assert!(traced || lost.is_empty() || found.lacks(lost), "{name}");
         }
     }
 }
@@ -209,13 +209,13 @@ fn functions_on_a_cpu_where_the_kernel_lets_users_see_their_own_programs() {
         ),
     ] {
         let report = case.reported(name, with_filter(case.nobody(""), filter, refused), &COMPUTES);
-        let told = Told::of(&report);
+        let result = Told::of(&report);
         assert_eq!(
-            (told.backend.as_str(), told.cause.as_str()),
+            (result.backend.as_str(), result.cause.as_str()),
             ("proc", "cpu.user"),
             "{name}"
         );
-        assert_eq!(told.function, filter.is_empty(), "{name}: {report:#}");
+        assert_eq!(result.function, filter.is_empty(), "{name}: {report:#}");
         let unseen = report["coverage"]["not_measured"].as_array().unwrap();
         let line = unseen
             .iter()

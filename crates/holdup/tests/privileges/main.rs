@@ -45,9 +45,9 @@ fn capabilities() {
     assert_eq!((whole.backend.as_str(), whole.not_measured.len()), ("bpf", 0));
     assert!(whole.function);
     let sampled = |name: &str, command: Command| {
-        let told = case.told(name, command);
-        assert_eq!(told.backend, "proc", "{name}");
-        assert!(told.function && told.lacks("wakers (the critical path"), "{name}");
+        let found = case.told(name, command);
+        assert_eq!(found.backend, "proc", "{name}");
+        assert!(found.function && found.lacks("wakers (the critical path"), "{name}");
     };
     sampled("an ordinary user", case.nobody(""));
     sampled("CAP_PERFMON alone", case.nobody("+perfmon"));
@@ -88,19 +88,19 @@ fn settings_of_the_kernel() {
     let case = Case::new();
     for value in ["1", "2", "3", "4"] {
         let _setting = Setting::of(PARANOID, value);
-        let told = case.told(
+        let found = case.told(
             &format!("perf_event_paranoid = {value}, an ordinary user"),
             case.nobody(""),
         );
-        assert!(told.function);
+        assert!(found.function);
     }
     for value in ["0", "1"] {
         let _setting = Setting::of(POINTERS, value);
-        let told = case.told(
+        let found = case.told(
             &format!("kptr_restrict = {value}, an ordinary user"),
             case.nobody(""),
         );
-        assert!(told.function);
+        assert!(found.function);
     }
 }
 
@@ -126,13 +126,13 @@ fn hidden_addresses() {
         command
     };
     // As kptr_restrict = 2 does, for this test alone: tracing loses the kernel's functions and says so, sampling loses nothing.
-    let told = case.told("kptr_restrict = 2, root", with(&[]));
-    assert_eq!(told.backend, "bpf");
-    assert_eq!(told.not_measured, ["which kernel function a thread slept in"]);
+    let found = case.told("kptr_restrict = 2, root", with(&[]));
+    assert_eq!(found.backend, "bpf");
+    assert_eq!(found.not_measured, ["which kernel function a thread slept in"]);
     let user = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"];
-    let told = case.told("kptr_restrict = 2, an ordinary user", with(&user));
-    assert_eq!(told.backend, "proc");
-    assert!(told.function && !told.lacks("which kernel function"));
+    let found = case.told("kptr_restrict = 2, an ordinary user", with(&user));
+    assert_eq!(found.backend, "proc");
+    assert!(found.function && !found.lacks("which kernel function"));
 }
 
 #[test]

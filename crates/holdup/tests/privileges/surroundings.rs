@@ -13,8 +13,8 @@ fn a_proc_that_hides_others() {
     command.args(["--mount", "sh", "-ec", script, "setpriv"]);
     command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
     command.arg(case.holdup());
-    let told = case.told("hidepid=2, an ordinary user", command);
-    assert!(told.function);
+    let found = case.told("hidepid=2, an ordinary user", command);
+    assert!(found.function);
 }
 
 /// What the kernel tells of the machine, as gVisor and hardened containers leave it out.
@@ -40,9 +40,9 @@ fn a_proc_with_holes() {
         command.args(["--mount", "sh", "-ec", &script, "setpriv"]);
         command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
         command.arg(case.holdup());
-        let told = case.told(&format!("nothing in /proc/{hole}, an ordinary user"), command);
-        assert_eq!(told.backend, "proc", "{hole}");
-        assert!(told.function, "{hole}");
+        let found = case.told(&format!("nothing in /proc/{hole}, an ordinary user"), command);
+        assert_eq!(found.backend, "proc", "{hole}");
+        assert!(found.function, "{hole}");
     }
 }
 
@@ -52,12 +52,12 @@ fn a_pid_namespace() {
     let case = Case::new();
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
-    let told = case.told("a PID namespace of its own, root", {
+    let found = case.told("a PID namespace of its own, root", {
         command.arg(case.holdup());
         command
     });
-    assert_eq!(told.backend, "proc");
-    assert!(told.function);
+    assert_eq!(found.backend, "proc");
+    assert!(found.function);
 }
 
 #[test]
@@ -66,9 +66,9 @@ fn without_sys_threads_on_a_cpu_are_still_seen() {
     let case = Case::new();
     let command = unshared(&case, &["--mount"], "mount -t tmpfs -o ro none /sys");
     let report = case.reported("nothing in /sys", command, &COMPUTES);
-    let told = Told::of(&report);
-    assert_eq!(told.cause, "cpu.user");
-    assert!(told.function, "{report:#}");
+    let result = Told::of(&report);
+    assert_eq!(result.cause, "cpu.user");
+    assert!(result.function, "{report:#}");
 }
 
 #[test]
@@ -128,13 +128,13 @@ fn limits_of_holdups_own() {
         command
     };
     let report = case.reported("64 open files", limited("--nofile=64:64"), &MANY);
-    let told = Told::of(&report);
-    assert!(told.sleeps, "who is followed is told in full: {report:#}");
+    let result = Told::of(&report);
+    assert!(result.sleeps, "who is followed is told in full: {report:#}");
     assert!(
-        told.lacks("threads beyond") && told.fixed_by("ulimit -n"),
+        result.lacks("threads beyond") && result.fixed_by("ulimit -n"),
         "{report:#}"
     );
-    assert!(!told.lacks("the system call in"), "{report:#}");
+    assert!(!result.lacks("the system call in"), "{report:#}");
     // So few that not one further thread is followed: the channels to readers and the folder of the report take some.
     let report = case.reported("16 open files", limited("--nofile=16:16"), &COMMAND);
     assert!(Told::of(&report).fixed_by("ulimit -n"), "{report:#}");
@@ -144,9 +144,9 @@ fn limits_of_holdups_own() {
     command.args(["--nproc=2:2", "setpriv", "--reuid", "64123", "--regid", "64123"]);
     command.args(["--clear-groups"]).arg(case.holdup());
     let report = case.reported("2 processes", command, &ONE_PROCESS);
-    let told = Told::of(&report);
+    let result = Told::of(&report);
     assert!(
-        told.lacks("the call of each wait") && told.fixed_by("ulimit -u"),
+        result.lacks("the call of each wait") && result.fixed_by("ulimit -u"),
         "{report:#}"
     );
     // The report can't be written, which is no reason to lose CMD's status.

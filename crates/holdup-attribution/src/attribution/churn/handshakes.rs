@@ -68,10 +68,10 @@ impl Shaking {
             return None;
         }
         self.again |= handshake::asks_again(&self.answer);
-        let told = handshake::read(&self.question, &self.answer)?;
-        self.tls = Tls::Known(told);
+        let reading = handshake::read(&self.question, &self.answer)?;
+        self.tls = Tls::Known(reading);
         (self.question, self.answer) = (Vec::new(), Vec::new());
-        Some(told)
+        Some(reading)
     }
 
     /// The client has said more; `made` is when the connection was made. Returns how long the handshake took, if it is over by that.

@@ -213,8 +213,8 @@ fn case<T>(run: &Attribution, wait: &Wait, reading: Reading, look: impl FnOnce(C
 
 /// What one judge says.
 fn alone(judge: JudgeFn, run: &Attribution, wait: &Wait, reading: Reading) -> Option<(Cause, Reason)> {
-    let told = case(run, wait, reading, |case| judge(&case));
-    told.map(|verdict| (verdict.cause, verdict.reason))
+    let found = case(run, wait, reading, |case| judge(&case));
+    found.map(|verdict| (verdict.cause, verdict.reason))
 }
 
 /// Who decides.

@@ -70,8 +70,8 @@ fn by<'a>(name: &'a str, waker: Option<&'a str>) -> Waiter<'a> {
     }
 }
 
-fn cause(told: Option<OfJvm>) -> Option<Cause> {
-    match told? {
+fn cause(judged: Option<OfJvm>) -> Option<Cause> {
+    match judged? {
         OfJvm::Stopped { cause, .. } => Some(cause),
         OfJvm::AtRest | OfJvm::Unasked => Some(Cause::Idle),
     }
@@ -82,9 +82,9 @@ const VM: Option<&str> = Some("VM Thread");
 #[test]
 fn who_is_stopped_while_garbage_is_collected_waits_for_that() {
     let jvms = machine(&[pause(collection())]);
-    let told = jvms.judge(&by("worker-1", VM), &wait(BARRIER, 1_100, 5_010));
-    let Some(OfJvm::Stopped { cause, resource, .. }) = told else {
-        panic!("{told:?}");
+    let found = jvms.judge(&by("worker-1", VM), &wait(BARRIER, 1_100, 5_010));
+    let Some(OfJvm::Stopped { cause, resource, .. }) = found else {
+        panic!("{found:?}");
     };
     assert_eq!(cause, Cause::RuntimeGc);
     assert_eq!(resource.name, "a collection by G1");
@@ -94,11 +94,11 @@ fn who_is_stopped_while_garbage_is_collected_waits_for_that() {
 #[test]
 fn who_asked_for_the_collection_waits_for_it_on_a_condition() {
     let jvms = machine(&[pause(collection())]);
-    let told = jvms.judge(&by("main", VM), &wait(CONDITION, 1_000, 5_050));
-    assert_eq!(cause(told), Some(Cause::RuntimeGc));
+    let found = jvms.judge(&by("main", VM), &wait(CONDITION, 1_000, 5_050));
+    assert_eq!(cause(found), Some(Cause::RuntimeGc));
     // And who waits meanwhile for the lock that it has, until it lets that go.
-    let told = jvms.judge(&by("worker-2", Some("main")), &wait(BARRIER, 1_200, 5_090));
-    assert_eq!(cause(told), Some(Cause::RuntimeGc));
+    let found = jvms.judge(&by("worker-2", Some("main")), &wait(BARRIER, 1_200, 5_090));
+    assert_eq!(cause(found), Some(Cause::RuntimeGc));
 }
 
 #[test]
@@ -106,12 +106,12 @@ fn other_operations_are_safepoints_and_so_are_those_that_nobody_can_tell() {
     let named = PauseWork::Operation("ThreadDump".to_owned());
     for work in [PauseWork::Other, PauseWork::Unknown, named] {
         let jvms = machine(&[pause(work)]);
-        let told = jvms.judge(&by("worker-1", VM), &wait(BARRIER, 1_100, 5_010));
-        assert_eq!(cause(told), Some(Cause::RuntimeSafepoint));
+        let found = jvms.judge(&by("worker-1", VM), &wait(BARRIER, 1_100, 5_010));
+        assert_eq!(cause(found), Some(Cause::RuntimeSafepoint));
     }
     let jvms = machine(&[]);
-    let told = jvms.judge(&by("worker-1", VM), &wait(BARRIER, 1_100, 5_010));
-    assert_eq!(cause(told), Some(Cause::RuntimeSafepoint));
+    let found = jvms.judge(&by("worker-1", VM), &wait(BARRIER, 1_100, 5_010));
+    assert_eq!(cause(found), Some(Cause::RuntimeSafepoint));
 }
 
 #[test]
@@ -122,9 +122,9 @@ fn a_pause_that_is_mostly_spent_until_all_have_stopped_is_the_late_threads() {
         ..pause(collection())
     };
     let jvms = machine(&[late]);
-    let told = jvms.judge(&by("worker-1", VM), &wait(BARRIER, 1_100, 5_010));
-    let Some(OfJvm::Stopped { cause, late, .. }) = told else {
-        panic!("{told:?}");
+    let found = jvms.judge(&by("worker-1", VM), &wait(BARRIER, 1_100, 5_010));
+    let Some(OfJvm::Stopped { cause, late, .. }) = found else {
+        panic!("{found:?}");
     };
     assert_eq!((cause, late), (Cause::RuntimeSafepoint, Some(ThreadId(9))));
     // The late one itself waited for the collection alone.
@@ -143,12 +143,12 @@ fn waits_that_have_nothing_to_do_with_a_pause_stay_what_they_are() {
     let jvms = machine(&[pause(collection())]);
     // A lock that was waited for long before, or let go before the pause was over.
     for (start, end) in [(0, 900), (1_100, 4_000), (0, 100_000), (6_000, 7_000)] {
-        let told = jvms.judge(&by("worker-1", Some("worker-2")), &wait(BARRIER, start, end));
-        assert_eq!(told, None, "{start} to {end}");
+        let found = jvms.judge(&by("worker-1", Some("worker-2")), &wait(BARRIER, start, end));
+        assert_eq!(found, None, "{start} to {end}");
     }
     // A parked thread that another one wakes during the pause.
-    let told = jvms.judge(&by("worker-1", Some("worker-2")), &wait(CONDITION, 1_100, 5_010));
-    assert_eq!(told, None);
+    let found = jvms.judge(&by("worker-1", Some("worker-2")), &wait(CONDITION, 1_100, 5_010));
+    assert_eq!(found, None);
     // Other processes are none of this machine.
     let other = Waiter {
         pid: 8,
@@ -165,19 +165,19 @@ fn a_wait_for_a_collector_that_works_beside_the_program_is_for_memory() {
         ("ZWorkerYoung#0", "ZGC"),
         ("Shenandoah Cont", "Shenandoah"),
     ] {
-        let told = jvms.judge(&by("worker-1", Some(waker)), &wait(CONDITION, 0, 1_000));
-        let Some(OfJvm::Stopped { cause, resource, .. }) = told else {
-            panic!("{waker}: {told:?}");
+        let found = jvms.judge(&by("worker-1", Some(waker)), &wait(CONDITION, 0, 1_000));
+        let Some(OfJvm::Stopped { cause, resource, .. }) = found else {
+            panic!("{waker}: {found:?}");
         };
         assert_eq!(cause, Cause::RuntimeGc);
         assert_eq!(resource.detail.collector_behind.map(Collector::name), Some(name));
     }
     // Its own threads give each other work.
-    let told = jvms.judge(
+    let found = jvms.judge(
         &by("ZWorkerYoung#1", Some("ZDriverMinor")),
         &wait(CONDITION, 0, 1_000),
     );
-    assert_eq!(told, Some(OfJvm::AtRest));
+    assert_eq!(found, Some(OfJvm::AtRest));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn memory_is_bounded_however_many_pauses_there_are() {
 fn the_thread_that_answers_tools_waits_for_nobody_of_the_program() {
     let mut accepts = wait(0, 10, 20);
     accepts.call.number = 43;
-    let told = |name| {
+    let look_up = |name| {
         let who = Waiter {
             pid: 7,
             name,
@@ -253,8 +253,8 @@ fn the_thread_that_answers_tools_waits_for_nobody_of_the_program() {
         };
         machine(&[]).judge(&who, &accepts)
     };
-    assert_eq!(told("Attach Listener"), Some(OfJvm::Unasked));
-    assert_eq!(told("http-acceptor"), None);
+    assert_eq!(look_up("Attach Listener"), Some(OfJvm::Unasked));
+    assert_eq!(look_up("http-acceptor"), None);
     assert!(OfJvm::Unasked.fits(Cause::NetAccept));
     assert!(!OfJvm::Unasked.fits(Cause::DiskRead));
     assert!(!OfJvm::AtRest.fits(Cause::NetAccept));

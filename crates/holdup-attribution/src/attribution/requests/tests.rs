@@ -66,7 +66,7 @@ fn a_thread_that_answers_nobody_else_meanwhile_is_told() {
         step,
     };
     // The slowest is read at 0, and another at `other`, which is answered first, or after it.
-    let told = |other: Ns, answered: Ns, of: u32| {
+    let look_up = |other: Ns, answered: Ns, of: u32| {
         let mut answering = Answering::default();
         let mut read = |connection, thread, at| {
             let step = RequestStep::Read {
@@ -89,9 +89,9 @@ fn a_thread_that_answers_nobody_else_meanwhile_is_told() {
         assert_eq!(found.line.as_deref(), Some("EVAL"));
         found.nobody_else
     };
-    assert!(told(900, 1_001, 1));
-    assert!(!told(500, 600, 1), "it goes on with others");
-    assert!(!told(900, 1_001, 2), "another thread answers others");
+    assert!(look_up(900, 1_001, 1));
+    assert!(!look_up(500, 600, 1), "it goes on with others");
+    assert!(!look_up(900, 1_001, 2), "another thread answers others");
 }
 
 #[test]
@@ -177,13 +177,13 @@ fn each_listener_has_its_own_and_the_slow_ones_say_where_they_came_in() {
     }
     one(63, 0, None);
     let requests = answering.finish(100_000, &UntoldRequests::default(), 0);
-    let told: Vec<_> = requests
+    let listed: Vec<_> = requests
         .listeners
         .iter()
         .map(|of| (of.port, of.count, of.p50, of.longest, of.open))
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             (None, 0, 0, 0, 1),
             (Some(80), 120, 1_000, 1_000, 0),

@@ -243,7 +243,7 @@ fn a_daemon_that_lives_on_is_open_and_off_the_path() {
 
 #[test]
 fn what_a_poll_awaited_may_come_after_its_waker_has_moved_on() {
-    let told = |memory: bool| {
+    let look_up = |memory: bool| {
         let mut scene = Scene::new("client");
         scene.thread(1, 0, "feeder");
         scene.wait(1, Cause::DiskRead, 100, By::Interrupt);
@@ -272,7 +272,7 @@ fn what_a_poll_awaited_may_come_after_its_waker_has_moved_on() {
         scene.attributed()
     };
     for (memory, cause) in [(true, Cause::IpcUnix), (false, Cause::PollWait)] {
-        let run = told(memory);
+        let run = look_up(memory);
         assert_eq!(
             path(&run),
             [(Cause::CpuUser, 100), (Cause::DiskRead, 100)],

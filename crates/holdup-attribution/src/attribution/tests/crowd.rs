@@ -61,8 +61,8 @@ fn polls(objects: &[ObjectId]) -> impl FnOnce(&mut Wait) + use<> {
 
 fn chain(run: &Attributed) -> Vec<(u32, Cause)> {
     let row = row(run, 0, Cause::NetReceive);
-    let told = |link: &Link| (link.name.tid, link.cause);
-    row.chain.iter().map(told).collect()
+    let look_up = |link: &Link| (link.name.tid, link.cause);
+    row.chain.iter().map(look_up).collect()
 }
 
 /// The client's wait is told first: what the others do is known later.

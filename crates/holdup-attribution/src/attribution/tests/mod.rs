@@ -44,8 +44,8 @@ fn cause_of(number: i64) -> Cause {
 
 /// The cause is what the call's number says; the value returned overrides it once memory is there.
 fn wait(site: &Site) -> Classified {
-    let told = site.memory.and_then(|memory| memory.returned);
-    let cause = cause_of(told.unwrap_or_else(|| i64::from(site.call.number)));
+    let found = site.memory.and_then(|memory| memory.returned);
+    let cause = cause_of(found.unwrap_or_else(|| i64::from(site.call.number)));
     Classified {
         cause,
         resource: Resource {

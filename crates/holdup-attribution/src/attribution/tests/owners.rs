@@ -41,10 +41,10 @@ const NOT_TOLD: (u32, u32, HowKnown) = (100, 101, HowKnown::Waker);
 
 #[test]
 fn the_word_the_value_awaited_the_kind_and_the_owner_must_fit() {
-    let told = |lock: &[u32]| holder(2, PRIVATE, words(lock));
-    assert_eq!(told(&[2, 0, 101, 1]), (100, 101, HowKnown::MutexOwner));
+    let look_up = |lock: &[u32]| holder(2, PRIVATE, words(lock));
+    assert_eq!(look_up(&[2, 0, 101, 1]), (100, 101, HowKnown::MutexOwner));
     assert_eq!(
-        told(&[2, 5, 101, 1, 1]),
+        look_up(&[2, 5, 101, 1, 1]),
         (100, 101, HowKnown::MutexOwner),
         "recursive"
     );
@@ -58,7 +58,7 @@ fn the_word_the_value_awaited_the_kind_and_the_owner_must_fit() {
         [2, 0, 101, 1, 0x1000],
         [2, 0, 101, 1, 64],
     ] {
-        assert_eq!(told(&no_mutex), NOT_TOLD, "{no_mutex:?}");
+        assert_eq!(look_up(&no_mutex), NOT_TOLD, "{no_mutex:?}");
     }
     let lock = || words(&[2, 0, 101, 1]);
     assert_eq!(holder(1, PRIVATE, lock()), NOT_TOLD, "it waits for another value");
@@ -68,13 +68,13 @@ fn the_word_the_value_awaited_the_kind_and_the_owner_must_fit() {
 #[test]
 fn a_robust_mutex_names_its_owner_in_the_word_itself() {
     let awaited = u64::from(101 | WAITERS);
-    let told = |lock: &[u32]| holder(awaited, PRIVATE, words(lock));
+    let look_up = |lock: &[u32]| holder(awaited, PRIVATE, words(lock));
     assert_eq!(
-        told(&[101 | WAITERS, 0, 101, 1, 16]),
+        look_up(&[101 | WAITERS, 0, 101, 1, 16]),
         (100, 101, HowKnown::RobustList)
     );
-    assert_eq!(told(&[101 | WAITERS, 0, 101, 1, 0]), NOT_TOLD, "not robust");
-    assert_eq!(told(&[102 | WAITERS, 0, 101, 1, 16]), NOT_TOLD);
+    assert_eq!(look_up(&[101 | WAITERS, 0, 101, 1, 0]), NOT_TOLD, "not robust");
+    assert_eq!(look_up(&[102 | WAITERS, 0, 101, 1, 16]), NOT_TOLD);
 }
 
 #[test]
@@ -104,18 +104,18 @@ fn rwlock(at: usize, lock: [u32; 8]) -> LockHolder {
 #[test]
 fn a_writer_of_a_reader_writer_lock_is_named_to_readers_and_writers() {
     let one_reader = 3 | (1 << 3);
-    let told = |at, lock| holder(3, PRIVATE, rwlock(at, lock));
+    let look_up = |at, lock| holder(3, PRIVATE, rwlock(at, lock));
     let writer = (100, 101, HowKnown::MutexOwner);
-    assert_eq!(told(2, [one_reader, 0, 3, 1, 0, 0, 101, 0]), writer);
-    assert_eq!(told(3, [3, 1, 1, 3, 0, 0, 101, 0]), writer);
+    assert_eq!(look_up(2, [one_reader, 0, 3, 1, 0, 0, 101, 0]), writer);
+    assert_eq!(look_up(3, [3, 1, 1, 3, 0, 0, 101, 0]), writer);
     assert_eq!(
-        told(2, [1 << 3, 0, 3, 1, 0, 0, 101, 0]),
+        look_up(2, [1 << 3, 0, 3, 1, 0, 0, 101, 0]),
         NOT_TOLD,
         "readers have it"
     );
-    assert_eq!(told(2, [one_reader, 0, 3, 1, 0, 0, 0, 0]), NOT_TOLD);
+    assert_eq!(look_up(2, [one_reader, 0, 3, 1, 0, 0, 0, 0]), NOT_TOLD);
     assert_eq!(
-        told(2, [one_reader, 0, 3, 1, 0, 0, 102, 0]),
+        look_up(2, [one_reader, 0, 3, 1, 0, 0, 102, 0]),
         NOT_TOLD,
         "of another process"
     );
@@ -253,10 +253,10 @@ fn a_runtimes_lock_has_a_name_and_the_owner_that_the_runtime_tells() {
     let dumped = told_by_runtime(Some(101), RuntimeLockSource::Dump);
     assert_eq!(dumped, (name, 101, HowKnown::Dump));
     let class = "class com.shop.Till to be initialised".to_owned();
-    let told = told_of(RuntimeLockKind::Class, Some(101), source);
-    assert_eq!(told, (class, 101, HowKnown::Vmstructs));
-    let told = told_of(RuntimeLockKind::Queued, Some(101), source);
-    assert_eq!(told, ("com.shop.Till@a".to_owned(), 101, HowKnown::Interpreter));
+    let found = told_of(RuntimeLockKind::Class, Some(101), source);
+    assert_eq!(found, (class, 101, HowKnown::Vmstructs));
+    let found = told_of(RuntimeLockKind::Queued, Some(101), source);
+    assert_eq!(found, ("com.shop.Till@a".to_owned(), 101, HowKnown::Interpreter));
 }
 
 /// `futex`.
@@ -289,8 +289,8 @@ fn orphaned(threads: bool, lock: &[u32], flags: u64, limit: u64, by: By) -> Opti
 #[test]
 fn a_private_lock_of_another_process_is_a_copy_that_nobody_releases() {
     let copied = [2, 0, 102, 1];
-    let told = |threads, lock: &[u32]| orphaned(threads, lock, PRIVATE, 0, By::Interrupt);
-    let owner = |threads, lock: &[u32]| told(threads, lock).and_then(|orphaned| orphaned.owner);
+    let look_up = |threads, lock: &[u32]| orphaned(threads, lock, PRIVATE, 0, By::Interrupt);
+    let owner = |threads, lock: &[u32]| look_up(threads, lock).and_then(|orphaned| orphaned.owner);
     assert_eq!(
         owner(true, &copied).map(|owner| (owner.pid, owner.tid)),
         Some((102, 102))
@@ -299,9 +299,9 @@ fn a_private_lock_of_another_process_is_a_copy_that_nobody_releases() {
         owner(true, &[2, 0, 999, 1]).map(|owner| (owner.pid, owner.tid)),
         Some((0, 999))
     );
-    assert_eq!(told(true, &[2, 0, 101, 1]), None, "the owner is there");
-    assert_eq!(told(true, &[0, 0, 0, 0]), None, "no lock that names its owner");
-    assert!(told(false, &[0, 0, 0, 0]).is_some_and(|orphaned| orphaned.alone && orphaned.owner.is_none()));
+    assert_eq!(look_up(true, &[2, 0, 101, 1]), None, "the owner is there");
+    assert_eq!(look_up(true, &[0, 0, 0, 0]), None, "no lock that names its owner");
+    assert!(look_up(false, &[0, 0, 0, 0]).is_some_and(|orphaned| orphaned.alone && orphaned.owner.is_none()));
     assert_eq!(
         orphaned(false, &copied, SHARED, 0, By::Interrupt),
         None,

@@ -10,7 +10,7 @@ use holdup_evidence::{
 use holdup_model::attributed::{Attributed, HowKnown};
 
 /// What was observed from 0 to 1000.
-fn watched(scene: &Scene, more: Vec<Event>, told: bool) -> Attributed {
+fn watched(scene: &Scene, more: Vec<Event>, known: bool) -> Attributed {
     let mut attribution = Attribution {
         run_path: RunPath::new(Scope::Threads),
         ..Attribution::with(classifier())
@@ -20,7 +20,7 @@ fn watched(scene: &Scene, more: Vec<Event>, told: bool) -> Attributed {
     }
     let finish = Finish {
         ended: 1000,
-        requests_told: told,
+        requests_told: known,
         ..Finish::default()
     };
     attribution.finish(&finish, &scene.facts)

@@ -114,7 +114,7 @@ fn no_overlap(run: &Attributed) -> Result<(), String> {
 /// Whether windows and pieces say what happened on a machine, and when.
 pub(super) fn truly(run: &Attributed, machine: &Machine) -> Result<(), String> {
     // Of running and queueing without a wait in between, only the sums are told; user stacks tell more than the machine knows.
-    let told = |cause: Cause| match cause {
+    let look_up = |cause: Cause| match cause {
         cause if cause.on_cpu() => Cause::CpuUser,
         Cause::SchedRunqueue | Cause::SchedThrottled => Cause::CpuUser,
         other => other,
@@ -126,13 +126,13 @@ pub(super) fn truly(run: &Attributed, machine: &Machine) -> Result<(), String> {
         for (_, cause, begin, end) in &when {
             add(
                 &mut truth,
-                told(*cause),
+                look_up(*cause),
                 (*end).min(until).saturating_sub(from.max(*begin)),
             );
         }
         let mut seen = BTreeMap::new();
         for (cause, ns) in &window.causes {
-            add(&mut seen, told(*cause), *ns);
+            add(&mut seen, look_up(*cause), *ns);
         }
         if seen != truth {
             return Err(format!("{truth:?} happened in {window:?}"));
@@ -144,7 +144,7 @@ pub(super) fn truly(run: &Attributed, machine: &Machine) -> Result<(), String> {
         task.1 += 1;
         let begin = run.began + piece.start;
         let its = (task.0, piece.cause, begin, begin + piece.ns);
-        if told(piece.cause) != Cause::CpuUser && !when.contains(&its) {
+        if look_up(piece.cause) != Cause::CpuUser && !when.contains(&its) {
             return Err(format!("{piece:?} of {} did not happen", task.0));
         }
     }
@@ -153,7 +153,7 @@ pub(super) fn truly(run: &Attributed, machine: &Machine) -> Result<(), String> {
 
 /// Whether windows have the path that really was in them, where no memory told later what a wait was for.
 pub(super) fn path_truly(run: &Attributed, machine: &Machine) -> Result<(), String> {
-    let told = |cause: Cause| match cause {
+    let look_up = |cause: Cause| match cause {
         cause if cause.on_cpu() => Cause::CpuUser,
         Cause::SchedRunqueue | Cause::SchedThrottled => Cause::CpuUser,
         Cause::PollWait => Cause::NetReceive,
@@ -166,13 +166,13 @@ pub(super) fn path_truly(run: &Attributed, machine: &Machine) -> Result<(), Stri
         for (cause, begin, end) in &when {
             add(
                 &mut truth,
-                told(*cause),
+                look_up(*cause),
                 (*end).min(until).saturating_sub(from.max(*begin)),
             );
         }
         let mut seen = BTreeMap::new();
         for (cause, ns) in &window.path {
-            add(&mut seen, told(*cause), *ns);
+            add(&mut seen, look_up(*cause), *ns);
         }
         if seen != truth {
             return Err(format!("the path was {truth:?} in {window:?}"));

@@ -240,9 +240,9 @@ fn results_pools_and_sleeps_are_told() {
         "com.shop.Orders.find",
     ];
     for cause in [Cause::LockFutex, Cause::TimerSleep, Cause::Idle] {
-        let told = from(cause, &pool);
+        let found = from(cause, &pool);
         assert_eq!(
-            told,
+            found,
             is(
                 Cause::LockMonitor,
                 "a free connection of a pool (ConcurrentBag)",
@@ -473,8 +473,8 @@ fn a_virtual_thread_that_keeps_its_carrier_waits_for_its_socket_and_not_for_work
     ] {
         let stack = under(&["sun.nio.ch.NioSocketImpl.park", method]);
         for before in [Cause::Idle, Cause::LockFutex] {
-            let told = from(before, &stack).map(|(cause, ..)| cause);
-            assert_eq!(told, Some(awaits), "{method}");
+            let found = from(before, &stack).map(|(cause, ..)| cause);
+            assert_eq!(found, Some(awaits), "{method}");
         }
     }
     // The machine's own thread that polls rests, and a program's method that is called so is none of the runtime's.

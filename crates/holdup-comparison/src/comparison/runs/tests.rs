@@ -84,7 +84,7 @@ fn claims(changes: &Changes) -> bool {
     let parts = changes.parts.values().map(|part| part.significant);
     parts
         .chain([changes.total.significant])
-        .any(|told| told == Some(true))
+        .any(|one| one == Some(true))
 }
 
 /// Tenth of a run's time, ms.

@@ -120,13 +120,13 @@ fn a_profile_is_drawn_as_it_is_read() {
     }
     let sides = [Source::of_profile("p".to_owned(), &frames, Weight::Us)];
     let tree = tree([&sides, &sides], [1.0, 1.0], Measure::Ns).unwrap();
-    let told: Vec<(String, f64)> = told(&tree)
+    let rows: Vec<(String, f64)> = told(&tree)
         .into_iter()
         .map(|(path, before, _)| (path, before))
         .collect();
     let line = |path: &str, us: u32| (path.to_owned(), f64::from(us) * 1e3);
     assert_eq!(
-        told,
+        rows,
         [
             line("everything", 15),
             line("everything;java/Run.run", 13),

@@ -3,7 +3,7 @@
 use crate::boot;
 use crate::boot::units::{Start, between, starts};
 use crate::boot::waits::{device_path, is_device};
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, logs, say};
+use crate::rules::{Check, Need, Rule, RuleId, Run, logs, say};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Happening, UnitEvent, What};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -27,15 +27,9 @@ const EMERGENCY: [&str; 2] = ["emergency.target", "Emergency Mode"];
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::DeviceNeverAppeared,
-    about: "the boot waited for a device that did not appear",
     needs: &[Need::Artefacts],
     causes: &[Cause::DeviceWait],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::DeviceNeverAppeared, "the boot waited for a device that did not appear", Check::Artefacts(check))
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

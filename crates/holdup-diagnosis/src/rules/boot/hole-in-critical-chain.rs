@@ -1,7 +1,7 @@
 //! Between what a unit waited for and its own start nothing is told, for long.
 
 use crate::boot::units::{behind, starts};
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Check, Need, Rule, RuleId, Run, fires, logs};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Span, SpanKind, When};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -35,15 +35,9 @@ const TIME_OUTS: [(Ns, &str); 5] = [
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::HoleInCriticalChain,
-    about: "the critical chain of the boot has a gap that no unit explains",
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::HoleInCriticalChain, "the critical chain of the boot has a gap that no unit explains", Check::Artefacts(check))
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

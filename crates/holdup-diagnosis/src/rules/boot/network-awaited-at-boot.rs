@@ -3,7 +3,7 @@
 use crate::boot;
 use crate::boot::units::{Start, starts};
 use crate::boot::waits::is_network;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, logs, say};
+use crate::rules::{Check, Need, Rule, RuleId, Run, logs, say};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{BootStep, KernelEvent, Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -20,15 +20,9 @@ const LATE: Ns = 50;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::NetworkAwaitedAtBoot,
-    about: "the boot waited for the network to be online",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::NetworkAwaitedAtBoot, "the boot waited for the network to be online", Check::Artefacts(check))
 };
 
 /// One telling of it.
@@ -42,7 +36,7 @@ struct NetworkWait {
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     let clock = Clock::of(observed);
     let starts = starts(observed);
-    let mut told: Vec<NetworkWait> = starts
+    let mut waits: Vec<NetworkWait> = starts
         .iter()
         .filter_map(|start| of_log(observed, &clock, start))
         .collect();
@@ -50,14 +44,14 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         .spans
         .iter()
         .filter(|span| span.kind == SpanKind::UnitStart && is_network(&span.name));
-    told.extend(spans.map(|span| of_span(observed, span)));
-    let Some(longest) = told.iter().max_by_key(|one| one.ns) else {
+    waits.extend(spans.map(|span| of_span(observed, span)));
+    let Some(longest) = waits.iter().max_by_key(|one| one.ns) else {
         return silent(observed);
     };
     if longest.ns < MIN_WAIT_NS {
         return Verdict::Clear(format!("{} took {}", longest.unit, logs::seconds(longest.ns)));
     }
-    let mut finding = finding(run, observed, &told, longest);
+    let mut finding = finding(run, observed, &waits, longest);
     for start in starts.iter().filter(|start| is_network(start.unit)) {
         finding = boot::chain::holes_of(observed, &clock, &starts, start)
             .into_iter()
@@ -89,8 +83,8 @@ fn of_span(observed: &Observed, span: &Span) -> NetworkWait {
     }
 }
 
-fn finding(run: &Run<'_>, observed: &Observed, told: &[NetworkWait], longest: &NetworkWait) -> Finding {
-    let in_vain = told
+fn finding(run: &Run<'_>, observed: &Observed, waits: &[NetworkWait], longest: &NetworkWait) -> Finding {
+    let in_vain = waits
         .iter()
         .any(|one| one.in_vain && one.ns.abs_diff(longest.ns) <= SECOND);
     let title = match in_vain {

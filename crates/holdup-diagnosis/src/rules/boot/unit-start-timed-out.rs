@@ -3,7 +3,7 @@
 use crate::boot::seeding::{self, Seeding};
 use crate::boot::units::{Start, between, starts};
 use crate::boot::{chain, waits};
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, logs};
+use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, logs};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Happening, UnitEvent, What};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -19,15 +19,11 @@ const DEFAULT_LIMIT_SECONDS: Ns = 90;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::UnitStartTimedOut,
-    about: "the start of a unit timed out",
     needs: &[Need::Artefacts],
     causes: &[Cause::RandomUnseeded],
-    from: MATTERS,
     generality: Generality::Describes,
-    explains: &[],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::UnitStartTimedOut, "the start of a unit timed out", Check::Artefacts(check))
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,9 +1,6 @@
 //! It is on a CPU and waits: a spin lock, a yield or a poll without a limit, again and again.
 
-use crate::rules::{
-    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent,
-    say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::attributed::{Spin, SpinningLibrary};
@@ -11,16 +8,12 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::BusyWaits,
-    about: "it polls in a busy loop on a CPU",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuUser, Cause::CpuKernel],
     // Half of what matters: what spins may be half in user mode and half in the kernel.
     from: WORTH_A_NOTE / 2.0,
-    generality: Generality::Specific,
     explains: &[RuleId::CpuBound, RuleId::KernelTimeDominates],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::BusyWaits, "it polls in a busy loop on a CPU", Check::Waits(check))
 };
 
 fn spin(wait: &AttributedWait) -> Option<&Spin> {

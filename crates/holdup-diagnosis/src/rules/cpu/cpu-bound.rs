@@ -1,9 +1,6 @@
 //! It does not wait: the time goes into its own code.
 
-use crate::rules::{
-    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing,
-    say,
-};
+use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
@@ -17,15 +14,11 @@ const MAX_FUNCTIONS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CpuBound,
-    about: "the program computes: it runs its own code and does not wait",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser],
     from: WORTH_A_NOTE,
     generality: Generality::Describes,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::CpuBound, "the program computes: it runs its own code and does not wait", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {

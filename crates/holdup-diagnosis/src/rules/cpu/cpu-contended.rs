@@ -1,9 +1,6 @@
 //! Ready to run, but others had the CPU.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, queueing,
-    saturated, say,
-};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, queueing, saturated, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -18,15 +15,11 @@ const MAX_WAKEUP_NS: Ns = 100_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CpuContended,
-    about: "threads are runnable, but other threads have the CPU",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue, Cause::SchedSteal],
-    from: MATTERS,
     generality: Generality::Describes,
     explains: &[RuleId::SomeRequestsSlow],
-    place: Place::End,
-    check: Check::Both(check, saturated::seen),
+    ..Rule::new(RuleId::CpuContended, "threads are runnable, but other threads have the CPU", Check::Both(check, saturated::seen))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

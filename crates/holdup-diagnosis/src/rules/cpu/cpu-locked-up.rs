@@ -1,37 +1,31 @@
 //! A CPU did not switch tasks for so long that the kernel complains.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Check, Need, Rule, RuleId, Run, fires, logs};
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CpuLockedUp,
-    about: "one task occupied a CPU for many seconds",
     needs: &[Need::Artefacts],
     causes: &[Cause::CpuKernel],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::CpuLockedUp, "one task occupied a CPU for many seconds", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let told = logs::told(observed, |event| match event {
+    let lines = logs::told(observed, |event| match event {
         KernelEvent::SoftLockup { cpu, process, ns } => Some(Some((*cpu, process.as_str(), *ns))),
         KernelEvent::RcuStall | KernelEvent::HardLockup { .. } => Some(None),
         _ => None,
     });
-    let Some((first, _)) = told.first() else {
+    let Some((first, _)) = lines.first() else {
         return logs::kernel_silent(observed, "a CPU that does not switch tasks");
     };
     let hard = logs::told(observed, |event| match event {
         KernelEvent::HardLockup { cpu } => Some(*cpu),
         _ => None,
     });
-    let lockups = told.iter().filter_map(|(one, lockup)| Some((*one, (*lockup)?)));
+    let lockups = lines.iter().filter_map(|(one, lockup)| Some((*one, (*lockup)?)));
     let longest = lockups.clone().max_by_key(|(_, (_, _, ns))| *ns);
     let (line, title) = match longest {
         Some((one, (cpu, process, ns))) => (
@@ -53,7 +47,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let text = format!(
         "{counted} soft lockups on {} CPUs and {} stalls found by RCU are logged{}",
         cpus.len(),
-        told.len() - counted - hard.len(),
+        lines.len() - counted - hard.len(),
         match hard.len() {
             0 => String::new(),
             hard => format!(", and {hard} hard lockups"),

@@ -1,8 +1,6 @@
 //! The CPU quota of its cgroup is spent before the period is over.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::observed::{Limited, SeenCgroup};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -23,15 +21,10 @@ pub(crate) const MIN_PERIODS: f64 = 10.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CpuQuotaSpent,
-    about: "the cgroup spends its CPU quota before the period ends",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedThrottled, Cause::SchedRunqueue],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::CpuContended],
-    place: Place::End,
-    check: Check::Both(check, counted),
+    ..Rule::new(RuleId::CpuQuotaSpent, "the cgroup spends its CPU quota before the period ends", Check::Both(check, counted))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

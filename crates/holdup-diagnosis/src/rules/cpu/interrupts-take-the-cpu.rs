@@ -1,23 +1,15 @@
 //! Interrupts run on its CPU while it is on it.
 
-use crate::rules::{
-    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Check, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::Interrupt;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::InterruptsTakeTheCpu,
-    about: "interrupts use the CPU time of the program",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuInterrupt],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::InterruptsTakeTheCpu, "interrupts use the CPU time of the program", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

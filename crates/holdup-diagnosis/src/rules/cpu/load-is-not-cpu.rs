@@ -2,9 +2,7 @@
 
 use crate::rules::blocked::Series;
 use crate::rules::figures::{Intervals, mean, median, told};
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say,
-};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say};
 use holdup_evidence::observed::{Metric, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -33,15 +31,12 @@ const MAX_IDLE_PERCENT: f64 = 10.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::LoadIsNotCpu,
-    about: "the load average is high, but the CPUs are partly idle",
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    from: MATTERS,
     generality: Generality::Describes,
     explains: &[RuleId::TasksPileUp],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::LoadIsNotCpu, "the load average is high, but the CPUs are partly idle", Check::Artefacts(check))
 };
 
 /// What the artefacts tell of the load.
@@ -69,7 +64,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         let machine = cpus.map(|cpus| format!(", of {}", say::several(cpus as u64, "CPU")));
         return Verdict::Clear(format!("the load is {value:.1}{}", machine.unwrap_or_default()));
     }
-    let told = LoadFigures {
+    let found = LoadFigures {
         load,
         value,
         spare: spare(observed),
@@ -83,15 +78,15 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
              {lists} lists"
         ));
     }
-    let listed = told
+    let listed = found
         .listed
         .as_ref()
         .map_or(0.0, |series| median(&series.blocked()));
-    let counted = told.counted.map_or(0.0, |blocked| median(&blocked.values()));
+    let counted = found.counted.map_or(0.0, |blocked| median(&blocked.values()));
     // While the average still rises there are more than it tells, and those that run may be most of them.
     let all = now.map_or(value, |(tasks, _)| tasks.max(value));
     let enough = |blocked: f64| blocked >= MIN_SHARE * all;
-    let idle = told
+    let idle = found
         .spare
         .as_ref()
         .filter(|(_, idle)| !idle.doubtful())
@@ -100,13 +95,13 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         || enough(counted)
         || (cpus.is_some() && idle.is_some_and(|spare| spare >= MIN_IDLE_PERCENT))
     {
-        return fires(finding(&told, cpus));
+        return fires(finding(&found, cpus));
     }
     match idle {
         Some(spare) if spare <= MAX_IDLE_PERCENT => Verdict::Clear(format!(
             "the load is {value:.0}, and the CPU is unused for {spare:.0} % of its time"
         )),
-        _ => Verdict::CannotTell(missing(&told, cpus)),
+        _ => Verdict::CannotTell(missing(&found, cpus)),
     }
 }
 
@@ -126,20 +121,20 @@ fn now(observed: &Observed) -> Option<(f64, usize)> {
 }
 
 /// What would tell of what the load is.
-fn missing(told: &LoadFigures<'_>, cpus: Option<f64>) -> String {
+fn missing(figures: &LoadFigures<'_>, cpus: Option<f64>) -> String {
     let mut missing = Vec::new();
-    if told.spare.is_none() || told.spare.as_ref().is_some_and(|(_, idle)| idle.doubtful()) {
+    if figures.spare.is_none() || figures.spare.as_ref().is_some_and(|(_, idle)| idle.doubtful()) {
         missing.push("how idle the CPUs are (`vmstat 1 5`)");
     }
     if cpus.is_none() {
         missing.push("how many CPUs there are (`nproc`, the banner of iostat)");
     }
-    if told.listed.is_none() {
+    if figures.listed.is_none() {
         missing.push("which tasks are blocked (`ps -eLo pid,tid,stat,wchan:32,comm`)");
     }
     format!(
         "what the load of {:.0} is made of: {}",
-        told.value,
+        figures.value,
         missing.join(", ")
     )
 }
@@ -158,9 +153,9 @@ fn spare(observed: &Observed) -> Option<(f64, Intervals<'_>)> {
     Some((mean(&idle.values()) + waits, idle))
 }
 
-fn finding(told: &LoadFigures<'_>, cpus: Option<f64>) -> Finding {
-    let value = told.value;
-    let series = told
+fn finding(found: &LoadFigures<'_>, cpus: Option<f64>) -> Finding {
+    let value = found.value;
+    let series = found
         .listed
         .as_ref()
         .filter(|series| median(&series.blocked()) > 0.0);
@@ -178,20 +173,20 @@ fn finding(told: &LoadFigures<'_>, cpus: Option<f64>) -> Finding {
             "{count:.0} tasks are blocked{place} ({})",
             blocked::most_named(&group.tasks)
         ));
-    } else if let Some(counted) = told.counted.filter(|counted| counted.most() >= 1.0) {
+    } else if let Some(counted) = found.counted.filter(|counted| counted.most() >= 1.0) {
         parts.push(format!(
             "{} tasks are blocked",
             figures::told(&counted.values(), 0)
         ));
     }
-    if let Some((spare, idle)) = &told.spare {
+    if let Some((spare, idle)) = &found.spare {
         // Time in wait for disks is the CPU's to spare, and some tools count it apart.
         parts.push(match *spare - mean(&idle.values()) < MIN_IOWAIT_PERCENT {
             true => format!("the CPU is {} % idle", figures::told(&idle.values(), 0)),
             false => format!("the CPU is {spare:.0} % idle or waiting for disks"),
         });
     }
-    let busy = told
+    let busy = found
         .spare
         .as_ref()
         .is_some_and(|(spare, idle)| *spare <= MAX_IDLE_PERCENT && !idle.doubtful());
@@ -207,16 +202,16 @@ fn finding(told: &LoadFigures<'_>, cpus: Option<f64>) -> Finding {
             let channel = series.channel(group);
             (channel.cause, series.told_by_disk(channel))
         }
-        None => (Cause::Unknown, disk_is_busy(told)),
+        None => (Cause::Unknown, disk_is_busy(found)),
     };
     let severity = if demoted {
         Severity::Note
     } else {
         Severity::Warning
     };
-    let finding = Finding::without_duration(RULE.id.id(), severity, title, cause, first(told, cpus))
-        .and_if(idle(told))
-        .and_if(counted(told));
+    let finding = Finding::without_duration(RULE.id.id(), severity, title, cause, first(found, cpus))
+        .and_if(idle(found))
+        .and_if(counted(found));
     match who {
         Some((series, group)) => {
             let finding = finding.and(series.evidence(group, ""));
@@ -232,10 +227,10 @@ fn finding(told: &LoadFigures<'_>, cpus: Option<f64>) -> Finding {
     }
 }
 
-fn disk_is_busy(told: &LoadFigures<'_>) -> bool {
+fn disk_is_busy(found: &LoadFigures<'_>) -> bool {
     /// Percent of an interval with a request in flight, as what calls a disk busy has it.
     const BUSY: f64 = 60.0;
-    let mut disks = figures::of(told.load.observed, Metric::DiskUtilPercent);
+    let mut disks = figures::of(found.load.observed, Metric::DiskUtilPercent);
     disks.any(|disk| figures::often(disk.from(BUSY).len(), disk.count()))
 }
 
@@ -248,15 +243,15 @@ fn first(told_: &LoadFigures<'_>, cpus: Option<f64>) -> Evidence {
     ))
 }
 
-fn idle(told: &LoadFigures<'_>) -> Option<Evidence> {
-    let (spare, idle) = told.spare.as_ref()?;
+fn idle(figures: &LoadFigures<'_>) -> Option<Evidence> {
+    let (spare, idle) = figures.spare.as_ref()?;
     Some(idle.evidence(format!(
         "the CPU is unused for {spare:.0} % of its time, idle or waiting for disks"
     )))
 }
 
-fn counted(told: &LoadFigures<'_>) -> Option<Evidence> {
-    let counted = told.counted.filter(|counted| counted.most() >= 1.0)?;
+fn counted(found: &LoadFigures<'_>) -> Option<Evidence> {
+    let counted = found.counted.filter(|counted| counted.most() >= 1.0)?;
     Some(counted.evidence(format!(
         "{} tasks are blocked for I/O at a time",
         figures::told(&counted.values(), 0)

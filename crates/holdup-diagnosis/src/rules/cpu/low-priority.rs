@@ -1,9 +1,6 @@
 //! It has a low priority, and others use the CPU.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent,
-    queueing,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, percent, queueing};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
@@ -12,15 +9,10 @@ const MIN_SHARE_ONE_IN: Ns = 2;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::LowPriority,
-    about: "its low priority gives the CPU to other tasks",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::CpuContended],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::LowPriority, "its low priority gives the CPU to other tasks", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

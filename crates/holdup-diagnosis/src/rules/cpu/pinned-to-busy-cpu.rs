@@ -1,9 +1,6 @@
 //! It may run on some CPUs only, which are busy while others are idle.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent,
-    queueing, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, percent, queueing, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
@@ -14,15 +11,10 @@ const IDLE_PART: Ns = 2;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::PinnedToBusyCpu,
-    about: "it is bound to busy CPUs while other CPUs are idle",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::CpuContended],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::PinnedToBusyCpu, "it is bound to busy CPUs while other CPUs are idle", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,8 +1,6 @@
 //! Each look at the clock is a system call, because the kernel reads it from a device.
 
-use crate::rules::{
-    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, logs, percent,
-};
+use crate::rules::{Check, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, logs, percent};
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::system_calls::{self, Kind};
@@ -13,15 +11,9 @@ const SLOW: [&str; 5] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"]
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SlowClocksource,
-    about: "each read of the clock is a slow system call",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Both(check, seen),
+    ..Rule::new(RuleId::SlowClocksource, "each read of the clock is a slow system call", Check::Both(check, seen))
 };
 
 fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
@@ -62,11 +54,11 @@ fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
 
 /// What logs show: that the kernel gave up a clock source. What it took in its place is slower nearly always.
 fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let told = logs::told(observed, |event| match event {
+    let lines = logs::told(observed, |event| match event {
         KernelEvent::ClockUnstable { from } => Some(from.as_str()),
         _ => None,
     });
-    let Some((first, from)) = told.first() else {
+    let Some((first, from)) = lines.first() else {
         return logs::kernel_silent(observed, "a clock source that the kernel stopped using");
     };
     let finding = Finding::without_duration(

@@ -1,9 +1,7 @@
 //! One thread of several uses a CPU fully: its share of all threads' time is small, and the work of that thread is at its limit.
 
 use super::busy_waits;
-use crate::rules::{
-    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind, ThreadLedger, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -25,15 +23,11 @@ const MAX_FUNCTIONS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ThreadSaturatesCpu,
-    about: "one thread among several uses one CPU fully",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser, Cause::CpuKernel],
     from: 0.0,
-    generality: Generality::Specific,
     explains: &[RuleId::BusyWaits],
-    place: Place::End,
-    check: Check::Attached(check),
+    ..Rule::new(RuleId::ThreadSaturatesCpu, "one thread among several uses one CPU fully", Check::Attached(check))
 };
 
 /// A thread's time.
@@ -56,13 +50,13 @@ fn busy<'a>(run: &Run<'a>, thread: &'a ThreadLedger) -> Busy<'a> {
             .filter(|wait| of_thread(wait, &thread.name))
     };
     let sum = |which: &dyn Fn(Cause) -> bool| {
-        let told = rows().filter(|wait| which(wait.cause)).map(|wait| wait.ns);
+        let found = rows().filter(|wait| which(wait.cause)).map(|wait| wait.ns);
         let ledger = thread
             .causes
             .iter()
             .filter(|(cause, _)| which(**cause))
             .map(|(_, tally)| tally.ns);
-        told.fold(0, Ns::saturating_add)
+        found.fold(0, Ns::saturating_add)
             .max(ledger.fold(0, Ns::saturating_add))
     };
     let cpu = sum(&|cause| cause.on_cpu());

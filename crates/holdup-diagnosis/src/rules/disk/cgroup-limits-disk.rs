@@ -1,9 +1,7 @@
 //! Tasks wait for a disk that could do more: a limit of their cgroup holds them back.
 
 use crate::rules::figures::{Intervals, mean};
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say, waiters,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, blocked, figures, fires, say, waiters};
 use holdup_evidence::facts::IoLimit;
 use holdup_evidence::observed::{Metric, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
@@ -13,15 +11,10 @@ use std::collections::BTreeMap;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CgroupLimitsDisk,
-    about: "a cgroup limit throttles tasks at a disk that could do more",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskRead],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::LoadIsNotCpu],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::CgroupLimitsDisk, "a cgroup limit throttles tasks at a disk that could do more", Check::Artefacts(check))
 };
 
 /// Percent of the time from which a disk is busy itself, as the rule about that has it.

@@ -1,14 +1,12 @@
 //! The first change of a file in an overlay copies all of it.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CopyUp,
-    about: "the first change of a file in an overlay copies the whole file",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[
         Cause::DiskRead,
@@ -17,16 +15,13 @@ pub(crate) const RULE: Rule = Rule {
         Cause::DiskSync,
         Cause::CpuKernel,
     ],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[
         RuleId::DirtyThrottled,
         RuleId::KernelTimeDominates,
         RuleId::ReadsWaitForDisk,
         RuleId::SmallSynchronousWrites,
     ],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::CopyUp, "the first change of a file in an overlay copies the whole file", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,9 +1,7 @@
 //! The CPU has hardly anything to do but to wait for disks, and no disk is busy all the time.
 
 use crate::rules::figures::{Intervals, mean, often, told};
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, paging, say,
-};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, figures, fires, paging, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -21,15 +19,12 @@ const MAX_DISKS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CpuWaitsForDisk,
-    about: "the CPU mostly waits for disks",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
-    from: MATTERS,
     generality: Generality::Describes,
     explains: &[RuleId::TasksStallForIo],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::CpuWaitsForDisk, "the CPU mostly waits for disks", Check::Artefacts(check))
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,21 +1,15 @@
 //! A device fails requests, or is reset because it does not answer.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Check, Need, Rule, RuleId, Run, fires, logs};
 use holdup_evidence::observed::{Happening, KernelEvent};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::DeviceFailsRequests,
-    about: "a device fails requests or needs resets",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::DeviceFailsRequests, "a device fails requests or needs resets", Check::Artefacts(check))
 };
 
 /// Seconds that a request to a disk may take before it is given up: the default of the SCSI layer and of nvme.
@@ -31,18 +25,18 @@ enum Kind {
 }
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let told = logs::told(observed, |event| match event {
+    let lines = logs::told(observed, |event| match event {
         KernelEvent::IoError { device } => Some((device.as_str(), Kind::Error)),
         KernelEvent::DeviceReset { device } => Some((device.as_str(), Kind::Reset)),
         _ => None,
     });
-    let mut devices: Vec<&str> = told.iter().map(|(_, (device, _))| *device).collect();
+    let mut devices: Vec<&str> = lines.iter().map(|(_, (device, _))| *device).collect();
     devices.sort_unstable();
     devices.dedup();
-    let Some((first, (device, _))) = told.first() else {
+    let Some((first, (device, _))) = lines.first() else {
         return logs::kernel_silent(observed, "failed requests or resets");
     };
-    let count = |kind| told.iter().filter(|(_, (_, other))| *other == kind).count();
+    let count = |kind| lines.iter().filter(|(_, (_, other))| *other == kind).count();
     let (errors, resets) = (count(Kind::Error), count(Kind::Reset));
     let which = match devices.len() {
         1 => (*device).to_owned(),
@@ -69,7 +63,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             devices.join(", ")
         ),
     ));
-    for one in kinds_of_lines(&told).into_iter().skip(1) {
+    for one in kinds_of_lines(&lines).into_iter().skip(1) {
         finding = finding.and(logs::quote(observed, one));
     }
     if resets > 0 {
@@ -96,9 +90,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
 }
 
 /// The first line of each kind: what failed stands in one, and why in another. Lines that differ in numbers alone are of one kind.
-fn kinds_of_lines<'a>(told: &[(&'a Happening, (&str, Kind))]) -> Vec<&'a Happening> {
+fn kinds_of_lines<'a>(rows: &[(&'a Happening, (&str, Kind))]) -> Vec<&'a Happening> {
     let mut kinds: Vec<(String, &Happening)> = Vec::new();
-    for (one, _) in told {
+    for (one, _) in rows {
         if kinds.len() >= LINES {
             break;
         }

@@ -1,21 +1,16 @@
 //! Writing into memory waits, because too much is on its way to the disk already.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::DirtyThrottled,
-    about: "too many dirty pages: the writer has to wait for write-back",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskWriteback],
-    from: MATTERS,
     generality: Generality::General,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::DirtyThrottled, "too many dirty pages: the writer has to wait for write-back", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

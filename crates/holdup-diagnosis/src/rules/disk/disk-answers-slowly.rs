@@ -1,7 +1,7 @@
 //! A disk takes long for a request although it is not busy.
 
 use crate::rules::figures::{Intervals, mean, often, told};
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say};
+use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, figures, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -18,15 +18,11 @@ pub(crate) const MIN_REQUESTS_PER_SECOND: f64 = 2.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::DiskAnswersSlowly,
-    about: "a disk is slow to answer although it is not busy",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
-    from: MATTERS,
     generality: Generality::General,
     explains: &[RuleId::TasksStallForIo],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::DiskAnswersSlowly, "a disk is slow to answer although it is not busy", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,9 +1,7 @@
 //! A disk has requests in flight nearly all the time, while the CPU has time to spare.
 
 use crate::rules::figures::{Intervals, mean, often, told};
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say, waiters,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, figures, fires, say, waiters};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -34,15 +32,10 @@ const MIN_EQUAL_INTERVALS: usize = 4;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::DiskBusy,
-    about: "a disk is always busy, while the CPU is partly idle",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead, Cause::DiskWrite, Cause::DiskSync],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::CpuWaitsForDisk, RuleId::DiskAnswersSlowly],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::DiskBusy, "a disk is always busy, while the CPU is partly idle", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
@@ -90,7 +83,7 @@ pub(crate) fn is_short(disk: &Intervals<'_>) -> bool {
     if !often(reports.len(), disk.count()) {
         return false;
     }
-    let told = |metric: Metric| {
+    let look_up = |metric: Metric| {
         disk.beside(metric)
             .map(|beside| mean(&beside.in_reports(&reports)))
     };
@@ -99,8 +92,8 @@ pub(crate) fn is_short(disk: &Intervals<'_>) -> bool {
         Metric::DiskReadWaitMs,
         Metric::DiskWriteWaitMs,
     ];
-    let waits = waits.into_iter().filter_map(told).reduce(f64::max);
-    let queue = told(Metric::DiskQueueLength);
+    let waits = waits.into_iter().filter_map(look_up).reduce(f64::max);
+    let queue = look_up(Metric::DiskQueueLength);
     // Where neither is told the share of time is all there is to go by.
     waits.is_none_or(|ms| ms >= MIN_REQUEST_MS) || queue.is_some_and(|queue| queue >= MIN_QUEUE_LENGTH)
 }

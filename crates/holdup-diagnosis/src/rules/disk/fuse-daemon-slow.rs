@@ -1,20 +1,14 @@
 //! Waiting for the daemon behind a FUSE file system.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, root, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, root, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::FuseDaemonSlow,
-    about: "the daemon of a FUSE mount is slow to answer",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::FsFuse],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::FuseDaemonSlow, "the daemon of a FUSE mount is slow to answer", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

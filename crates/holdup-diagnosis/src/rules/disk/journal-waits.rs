@@ -1,22 +1,17 @@
 //! A change of a file system has to wait for the transaction that is being written.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families::journal_is_full;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::JournalWaits,
-    about: "changes wait for the file system's journal",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskJournal],
-    from: MATTERS,
     generality: Generality::Describes,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::JournalWaits, "changes wait for the file system's journal", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,21 +1,16 @@
 //! A store into a mapped file waits for the disk.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::MappedWriteWaits,
-    about: "a store into a mapped file waits for the disk",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskWrite, Cause::DiskJournal],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::JournalWaits, RuleId::SmallSynchronousWrites],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::MappedWriteWaits, "a store into a mapped file waits for the disk", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

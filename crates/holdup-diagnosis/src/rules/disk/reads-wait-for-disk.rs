@@ -1,9 +1,7 @@
 //! Reading waits for a disk: files, metadata, pages of mapped files.
 
 use crate::rules::devices::device;
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
-};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -12,15 +10,10 @@ const MIN_SEEK_NS: Ns = 4_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ReadsWaitForDisk,
-    about: "reads wait for a disk, or for a limit on it",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskRead, Cause::MemPagefault],
-    from: MATTERS,
     generality: Generality::Describes,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::ReadsWaitForDisk, "reads wait for a disk, or for a limit on it", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,9 +1,7 @@
 //! Many writes, each made safe on disk before the next one begins.
 
 use crate::rules::devices::device;
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
-};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -16,15 +14,11 @@ const MAX_SMALL_WRITE_BYTES: u64 = 1 << 20;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SmallSynchronousWrites,
-    about: "many small synchronous writes, one after the other",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync, Cause::DiskWrite],
-    from: MATTERS,
     generality: Generality::General,
     explains: &[RuleId::WritesWaitForDisk],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::SmallSynchronousWrites, "many small synchronous writes, one after the other", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

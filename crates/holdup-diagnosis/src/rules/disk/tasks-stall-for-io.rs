@@ -1,6 +1,6 @@
 //! Tasks stand still for disks, by the kernel's own account.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, pressures};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, fires, pressures};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -14,15 +14,11 @@ pub(crate) const MIN_FULL_PERCENT: f64 = 25.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::TasksStallForIo,
-    about: "tasks stall for disks",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
-    from: MATTERS,
     generality: Generality::Describes,
-    explains: &[],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::TasksStallForIo, "tasks stall for disks", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,21 +1,16 @@
 //! Writing waits for a disk: syncing, direct writes, discards.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::WritesWaitForDisk,
-    about: "writes wait for a disk, or for a limit on it",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskDiscard],
-    from: MATTERS,
     generality: Generality::Describes,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::WritesWaitForDisk, "writes wait for a disk, or for a limit on it", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

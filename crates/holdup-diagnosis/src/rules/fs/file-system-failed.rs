@@ -1,6 +1,6 @@
 //! A file system found an error in itself, or is read-only for one.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, logs, say};
+use crate::rules::{Check, Need, Rule, RuleId, Run, logs, say};
 use holdup_evidence::observed::{KernelEvent, SeenFileSystem};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -8,24 +8,18 @@ use std::collections::HashSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::FileSystemFailed,
-    about: "a file system has an error, or is read-only because of one",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskWrite],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::FileSystemFailed, "a file system has an error, or is read-only because of one", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let told = logs::told(observed, |event| match event {
+    let found = logs::told(observed, |event| match event {
         KernelEvent::FileSystemError { on, read_only } => Some((on.as_str(), *read_only)),
         _ => None,
     });
     let mut all: Vec<&str> = Vec::new();
-    for (_, (on, _)) in &told {
+    for (_, (on, _)) in &found {
         // A journal is told as its file system's device with its inode: `sda1-8`.
         let device = on.strip_suffix("-8").unwrap_or(on);
         if !all.contains(&device) {
@@ -37,7 +31,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     }
     let of_one = all.iter().filter_map(|device| {
         let of_it = |on: &str| on == *device || on.strip_suffix("-8") == Some(*device);
-        let lines: Vec<_> = told.iter().filter(|(_, (on, _))| of_it(on)).collect();
+        let lines: Vec<_> = found.iter().filter(|(_, (on, _))| of_it(on)).collect();
         let (first, _) = lines.first()?;
         let read_only = lines.iter().find(|(_, (_, read_only))| *read_only);
         let title = match read_only {

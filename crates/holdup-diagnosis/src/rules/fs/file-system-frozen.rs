@@ -1,20 +1,14 @@
 //! A frozen file system: writers wait, readers do not.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::FileSystemFrozen,
-    about: "the file system is frozen: writers have to wait",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::FsFrozen],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::FileSystemFrozen, "the file system is frozen: writers have to wait", Check::Waits(check))
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,6 +1,6 @@
 //! A file system without room, or without inodes.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, say};
+use crate::rules::{Check, Need, Rule, RuleId, Run, say};
 use holdup_evidence::observed::SeenFileSystem;
 use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::file_systems;
@@ -32,15 +32,9 @@ const MAX_FINDINGS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::FileSystemFull,
-    about: "a file system has no space or no inodes left",
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskWrite],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::FileSystemFull, "a file system has no space or no inodes left", Check::Artefacts(check))
 };
 
 /// What there is too little of.
@@ -61,20 +55,20 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         })
         .map(|one| one.mount.as_str())
         .collect();
-    let mut told: Vec<&SeenFileSystem> = observed
+    let mut listed: Vec<&SeenFileSystem> = observed
         .file_systems
         .iter()
         .filter(|one| one.used_percent.is_some() || one.inodes_used_percent.is_some())
         .filter(|one| !is_image(one) && !read_only.contains(one.mount.as_str()))
         .collect();
-    if told.is_empty() {
+    if listed.is_empty() {
         return Verdict::CannotTell("how full the file systems are: `df -h`, `df -i`".to_owned());
     }
     // One mounted in several places is one.
-    told.sort_by(|a, b| b.fullest().total_cmp(&a.fullest()));
+    listed.sort_by(|a, b| b.fullest().total_cmp(&a.fullest()));
     let mut found: Vec<(&SeenFileSystem, Short)> = Vec::new();
     let mut known: HashSet<(&str, Short)> = HashSet::new();
-    for one in &told {
+    for one in &listed {
         let short = [Short::Room, Short::Inodes];
         for short in short
             .into_iter()
@@ -86,14 +80,14 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         }
     }
     if found.is_empty() {
-        let fullest = told
+        let fullest = listed
             .first()
             .map_or((String::new(), 0.0), |one| (one.mount.clone(), one.fullest()));
         return Verdict::Clear(format!(
             "{} is {:.0} % full, the fullest of {}",
             fullest.0,
             fullest.1,
-            say::several(told.len() as u64, "file system")
+            say::several(listed.len() as u64, "file system")
         ));
     }
     let findings = found.iter().take(MAX_FINDINGS);

@@ -1,7 +1,7 @@
 //! The kernel's table of open files is nearly full.
 
 use crate::rules::levels;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires};
+use crate::rules::{Check, Need, Rule, RuleId, Run, fires};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -11,15 +11,9 @@ pub(crate) const MIN_USED_SHARE: f64 = 0.90;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::FileTableFull,
-    about: "the number of open files is near the limit of the machine",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::FileTableFull, "the number of open files is near the limit of the machine", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,6 +1,6 @@
 //! The server of a network file system does not answer.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, logs};
+use crate::rules::{Check, Need, Rule, RuleId, Run, logs};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Happening, KernelEvent};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -8,24 +8,19 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::NetworkServerSilent,
-    about: "the server of a network file system does not answer",
     needs: &[Need::Artefacts],
     causes: &[Cause::FsNetwork],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::LoadIsNotCpu],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::NetworkServerSilent, "the server of a network file system does not answer", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let told = logs::told(observed, |event| match event {
+    let lines = logs::told(observed, |event| match event {
         KernelEvent::NfsServer { server, ok } => Some((server.as_str(), *ok)),
         _ => None,
     });
     let mut servers: Vec<&str> = Vec::new();
-    for (_, (server, ok)) in &told {
+    for (_, (server, ok)) in &lines {
         if !ok && !servers.contains(server) {
             servers.push(server);
         }
@@ -35,7 +30,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     }
     let clock = Clock::of(observed);
     let findings = servers.iter().filter_map(|server| {
-        let of_it: Vec<(&Happening, bool)> = told
+        let of_it: Vec<(&Happening, bool)> = lines
             .iter()
             .filter(|(_, (name, _))| name == server)
             .map(|(one, (_, ok))| (*one, *ok))
@@ -49,10 +44,10 @@ fn finding(
     observed: &Observed,
     clock: &Clock<'_>,
     server: &str,
-    told: &[(&Happening, bool)],
+    rows: &[(&Happening, bool)],
 ) -> Option<Finding> {
-    let silences = told.iter().filter(|(_, ok)| !ok).count();
-    let first = told.iter().find(|(_, ok)| !ok).map(|(one, _)| *one)?;
+    let silences = rows.iter().filter(|(_, ok)| !ok).count();
+    let first = rows.iter().find(|(_, ok)| !ok).map(|(one, _)| *one)?;
     let mut finding = Finding::without_duration(
         RULE.id.id(),
         Severity::Critical,
@@ -62,7 +57,7 @@ fn finding(
     );
     let mut began: Option<&Happening> = None;
     let mut longest: Option<(Ns, &Happening)> = None;
-    for (one, ok) in told {
+    for (one, ok) in rows {
         if !ok {
             began = began.or(Some(one));
         } else if let Some(from) = began.take() {
@@ -84,7 +79,7 @@ fn finding(
         );
         finding = finding.and(logs::about(observed, answered, text));
     }
-    if still && let Some((last, _)) = told.last() {
+    if still && let Some((last, _)) = rows.last() {
         finding = finding.and(logs::about(
             observed,
             last,

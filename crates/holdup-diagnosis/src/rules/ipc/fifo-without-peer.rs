@@ -1,6 +1,6 @@
 //! Opening a FIFO that nobody has open at the other end.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -9,15 +9,10 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::FifoWithoutPeer,
-    about: "a FIFO has no peer: no process opens the other end",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcPipe],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
     place: Place::Way,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::FifoWithoutPeer, "a FIFO has no peer: no process opens the other end", Check::Waits(check))
 };
 
 fn opens(wait: &AttributedWait) -> bool {

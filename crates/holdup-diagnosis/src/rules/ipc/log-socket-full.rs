@@ -1,6 +1,6 @@
 //! Logging to a daemon that does not read.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -9,15 +9,9 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::LogSocketFull,
-    about: "the log daemon does not read",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcUnix],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::LogSocketFull, "the log daemon does not read", Check::Waits(check))
 };
 
 /// Sockets that log daemons read: the one of syslog(3), and systemd's.

@@ -1,6 +1,6 @@
 //! Sending to a message queue that is full.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -9,15 +9,10 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::MessageQueueFull,
-    about: "a message queue is full",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcQueue],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
     place: Place::Way,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::MessageQueueFull, "a message queue is full", Check::Waits(check))
 };
 
 /// POSIX's and System V's calls that wait for room in a queue.

@@ -9,15 +9,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::PipePeerSlow,
-    about: "the peer of a pipe is slower",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcPipe],
-    from: MATTERS,
     generality: Generality::Describes,
-    explains: &[],
     place: Place::Way,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::PipePeerSlow, "the peer of a pipe is slower", Check::Waits(check))
 };
 
 /// Whether it waits for room, so that the reader is the one in the way.

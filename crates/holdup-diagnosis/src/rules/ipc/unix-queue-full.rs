@@ -1,23 +1,16 @@
 //! A Unix socket's listener whose queue of clients is full.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, listeners, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, listeners, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::UnixQueueFull,
-    about: "the listener of a Unix socket does not accept its queued clients",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcUnix],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
     place: Place::Way,
-    check: Check::Both(check, listeners::seen_unix),
+    ..Rule::new(RuleId::UnixQueueFull, "the listener of a Unix socket does not accept its queued clients", Check::Both(check, listeners::seen_unix))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

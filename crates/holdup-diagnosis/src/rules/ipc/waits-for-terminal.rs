@@ -1,6 +1,6 @@
 //! Waiting for a terminal: someone has to type, or the output does not go out.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Check, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -8,15 +8,9 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::WaitsForTerminal,
-    about: "the program waits for a terminal",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::IpcTty],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::WaitsForTerminal, "the program waits for a terminal", Check::Waits(check))
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

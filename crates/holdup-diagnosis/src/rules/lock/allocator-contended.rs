@@ -1,6 +1,6 @@
 //! Threads wait in turn for a lock of the C library's allocator.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Check, MATTERS, Need, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::user_code;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -8,15 +8,11 @@ use std::collections::BTreeSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::AllocatorContended,
-    about: "threads contend for the allocator's lock",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: 0.0,
-    generality: Generality::Specific,
     explains: &[RuleId::CpuBound],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::AllocatorContended, "threads contend for the allocator's lock", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,6 +1,6 @@
 //! A log says that somebody gave up waiting for a connection, or was refused one.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, logs};
+use crate::rules::{Check, Need, Place, Rule, RuleId, Run, duration, logs};
 use holdup_evidence::observed::{Happening, LogEvent, SeenSession, SessionDoing, What};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -8,15 +8,10 @@ use std::collections::BTreeMap;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ConnectionPoolEmpty,
-    about: "a log says that no connection was free, in a pool or at a server",
     needs: &[Need::Artefacts],
     causes: &[Cause::LockFutex],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::ConnectionPoolEmpty, "a log says that no connection was free, in a pool or at a server", Check::Artefacts(check))
 };
 
 /// Pools that are told; those with most who gave up first.
@@ -61,9 +56,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             )
         });
     }
-    let mut told: Vec<(&Whose<'_>, &Gathered<'_>)> = pools.iter().collect();
-    told.sort_by_key(|(_, pool)| std::cmp::Reverse(pool.lines.len()));
-    let findings = told
+    let mut rows: Vec<(&Whose<'_>, &Gathered<'_>)> = pools.iter().collect();
+    rows.sort_by_key(|(_, pool)| std::cmp::Reverse(pool.lines.len()));
+    let findings = rows
         .into_iter()
         .take(MAX_POOLS)
         .map(|(whose, pool)| finding(observed, *whose, pool));

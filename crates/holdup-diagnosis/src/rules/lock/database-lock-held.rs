@@ -1,9 +1,6 @@
 //! A database's session waits for a row, a table or another thing that another session has locked.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, database_sessions,
-    live_sessions, percent, say, thread_sessions,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, database_sessions, live_sessions, percent, say, thread_sessions};
 use holdup_evidence::facts::DatabaseSession;
 use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::user_code::{self, mysql};
@@ -16,15 +13,9 @@ const MAX_SESSIONS: usize = 8;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::DatabaseLockHeld,
-    about: "a database session waits for a lock of another session",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Both(check, check_artefacts),
+    ..Rule::new(RuleId::DatabaseLockHeld, "a database session waits for a lock of another session", Check::Both(check, check_artefacts))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -138,10 +129,10 @@ fn statements(run: &Run<'_>, sessions: &[u32]) -> Option<Evidence> {
     }
     let mut counts: Vec<(&str, u64)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let told: Vec<String> = counts.iter().map(|(command, count)| format!("{count} {command}")).collect();
-    (!told.is_empty()).then(|| {
+    let parts: Vec<String> = counts.iter().map(|(command, count)| format!("{count} {command}")).collect();
+    (!parts.is_empty()).then(|| {
         Evidence::new(
-            format!("their statements: {}", told.join(", ")),
+            format!("their statements: {}", parts.join(", ")),
             "the server's memory",
         )
     })

@@ -1,8 +1,6 @@
 //! Threads that wait for each other's locks, so that none can go on.
 
-use crate::rules::{
-    Check, Generality, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say,
-};
+use crate::rules::{Check, Need, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say};
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_evidence::observed::{LockWait, SnapshotKind};
 use holdup_evidence::{Cause, Observed};
@@ -17,19 +15,15 @@ const MIN_SHARE: f64 = 0.01;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::Deadlock,
-    about: "threads wait for each other's locks, and none can continue",
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFutex, Cause::LockMonitor, Cause::LockFile],
     from: MIN_SHARE,
-    generality: Generality::Specific,
     explains: &[
         RuleId::ManyWaitInOnePlace,
         RuleId::ThreadStandsStill,
         RuleId::WaitUncategorised,
     ],
-    place: Place::End,
-    check: Check::Both(check, seen),
+    ..Rule::new(RuleId::Deadlock, "threads wait for each other's locks, and none can continue", Check::Both(check, seen))
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,21 +1,15 @@
 //! Waiting for a lock inside the kernel: of the address space, or another.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::HowKnown;
 use holdup_model::finding::{Confidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::KernelLockContended,
-    about: "threads contend for a lock inside the kernel",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemMmaplock, Cause::LockKernel],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::KernelLockContended, "threads contend for a lock inside the kernel", Check::Waits(check))
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

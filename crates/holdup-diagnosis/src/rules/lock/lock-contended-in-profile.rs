@@ -1,6 +1,6 @@
 //! A profile in which much of the time goes to taking locks that others hold.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, percent};
+use crate::rules::{Check, MATTERS, Need, Rule, RuleId, Run, percent};
 use holdup_artefacts::profile::{Does, Part, amount, parts, whole};
 use holdup_evidence::observed::{Samples, Weight};
 use holdup_evidence::{Cause, Observed};
@@ -8,8 +8,6 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::LockContendedInProfile,
-    about: "a profile shows much time in contended locks",
     needs: &[Need::Artefacts],
     causes: &[
         Cause::LockFutex,
@@ -17,11 +15,7 @@ pub(crate) const RULE: Rule = Rule {
         Cause::LockKernel,
         Cause::CpuKernel,
     ],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::LockContendedInProfile, "a profile shows much time in contended locks", Check::Artefacts(check))
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,9 +1,6 @@
 //! Threads of one process queue for one lock.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
-    java_waits as java, percent, say,
-};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, percent, say};
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_evidence::observed::{LockRef, SnapshotKind};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -34,11 +31,8 @@ const NOT_A_LOCK: [&str; 6] = [
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::LockConvoy,
-    about: "threads queue for one lock",
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFutex, Cause::LockMonitor],
-    from: MATTERS,
     generality: Generality::General,
     explains: &[
         RuleId::CpuBound,
@@ -46,8 +40,7 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::ThreadStandsStill,
         RuleId::WaitUncategorised,
     ],
-    place: Place::End,
-    check: Check::Both(check, seen),
+    ..Rule::new(RuleId::LockConvoy, "threads queue for one lock", Check::Both(check, seen))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -125,7 +118,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
     let main = queue.main();
     let holders = queue.holders();
     let owners: Vec<&Holder> = holders.iter().filter(|holder| owner(holder)).collect();
-    let told: Vec<&Holder> = if owners.is_empty() {
+    let found: Vec<&Holder> = if owners.is_empty() {
         holders.iter().collect()
     } else {
         owners.clone()
@@ -157,7 +150,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
             _ => format!("{threads} threads of {who} queue for one lock"),
         },
     };
-    let names: BTreeSet<String> = told
+    let names: BTreeSet<String> = found
         .iter()
         .take(MAX_HOLDERS)
         .map(|holder| say::who(&holder.name))
@@ -175,7 +168,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
         main.resource.name,
         java::askers(queue, MAX_HOLDERS).join(", ")
     );
-    let worst = java::worst(&told);
+    let worst = java::worst(&found);
     let between = java::between(run, queue);
     let doing = between
         .or(candidates.first().copied().filter(|_| candidates.len() == 1))
@@ -215,15 +208,15 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
 
 /// Who may have a lock that notes no owner.
 fn may_have_it(candidates: &[&AttributedWait]) -> Option<Evidence> {
-    let told: Vec<String> = candidates
+    let parts: Vec<String> = candidates
         .iter()
         .take(MAX_HOLDERS)
         .map(|wait| java::doing(wait))
         .collect();
     let count = say::several(candidates.len() as u64, "candidate");
-    (!told.is_empty()).then(|| {
+    (!parts.is_empty()).then(|| {
         Evidence::new(
-            format!("{count} for its holder, in the same code: {}", told.join("; ")),
+            format!("{count} for its holder, in the same code: {}", parts.join("; ")),
             "Java frames of the waits",
         )
     })

@@ -1,6 +1,6 @@
 //! A wait for a lock or condition that no thread which there is can end: copied by fork, or left behind by a thread.
 
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::user_code::{Primitive, primitive};
 use holdup_model::attributed::{Orphaned, ThreadName};
@@ -16,15 +16,10 @@ const MIN_WAIT_NS: Ns = 50_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::LockOwnerGone,
-    about: "no thread is left that could release the lock",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: MIN_SHARE,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::LockOwnerGone, "no thread is left that could release the lock", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

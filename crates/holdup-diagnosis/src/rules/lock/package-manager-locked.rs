@@ -1,8 +1,6 @@
 //! A package manager waits because another one is at work.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, percent, say};
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::user_code;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
@@ -10,15 +8,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::PackageManagerLocked,
-    about: "another package manager is running",
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFile, Cause::TimerSleep],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::SleepPolling, RuleId::WaitsForLockHolder],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::PackageManagerLocked, "another package manager is running", Check::Waits(check))
 };
 
 /// What is known of package managers that share their locks.

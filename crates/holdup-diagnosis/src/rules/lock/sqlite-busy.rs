@@ -1,8 +1,6 @@
 //! SQLite waits for another connection's lock by sleeping and looking again.
 
-use crate::rules::{
-    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Check, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::user_code;
 use holdup_model::attributed::{Resource, ResourceKind};
@@ -10,15 +8,9 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SqliteBusy,
-    about: "an SQLite database is locked by another connection",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::SqliteBusy, "an SQLite database is locked by another connection", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

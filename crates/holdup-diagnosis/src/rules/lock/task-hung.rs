@@ -1,6 +1,6 @@
 //! A task is blocked in the kernel for so long that the kernel complains.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Check, Need, Place, Rule, RuleId, Run, fires, logs};
 use holdup_attribution::classify;
 use holdup_evidence::observed::{Happening, KernelEvent};
 use holdup_evidence::{Cause, Ns, Observed, TaskState};
@@ -8,15 +8,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::TaskHung,
-    about: "a task was blocked in the kernel for minutes",
     needs: &[Need::Artefacts],
     causes: &[Cause::LockKernel, Cause::DiskSync, Cause::Unknown],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::LoadIsNotCpu],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::TaskHung, "a task was blocked in the kernel for minutes", Check::Artefacts(check))
 };
 
 /// Frames of a stack that are quoted: enough to see what it waits for and through which file system.
@@ -40,7 +36,7 @@ struct Hung<'a> {
 }
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let told = logs::told(observed, |event| match event {
+    let lines = logs::told(observed, |event| match event {
         KernelEvent::HungTask {
             process,
             pid,
@@ -57,13 +53,13 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         _ => None,
     });
     // The task whose owner is known says most; then the one that was blocked for longest.
-    let best = told
+    let best = lines
         .iter()
         .max_by_key(|(one, hung)| (hung.owner.is_some(), hung.ns, std::cmp::Reverse(one.quote.line)));
     let Some((one, hung)) = best else {
         return logs::kernel_silent(observed, "tasks that are blocked for long");
     };
-    let mut tasks: Vec<(&str, u32)> = told.iter().map(|(_, hung)| (hung.process, hung.pid)).collect();
+    let mut tasks: Vec<(&str, u32)> = lines.iter().map(|(_, hung)| (hung.process, hung.pid)).collect();
     tasks.sort_unstable();
     tasks.dedup();
     let which = match tasks.len() {
@@ -92,15 +88,15 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     if let Some(text) = stack(hung.stack) {
         finding = finding.and(logs::about(observed, one, text));
     }
-    if told.len() > 1 {
-        finding = finding.and(others(observed, &told, &tasks));
+    if lines.len() > 1 {
+        finding = finding.and(others(observed, &lines, &tasks));
     }
     fires(remedies(finding, hung))
 }
 
 fn others(
     observed: &Observed,
-    told: &[(&Happening, Hung<'_>)],
+    rows: &[(&Happening, Hung<'_>)],
     tasks: &[(&str, u32)],
 ) -> holdup_model::finding::Evidence {
     let names: Vec<String> = tasks
@@ -111,11 +107,11 @@ fn others(
     let more = if tasks.len() > names.len() { ", …" } else { "" };
     let text = format!(
         "the kernel complained {} of {} tasks: {}{more}",
-        logs::times(told.len()),
+        logs::times(rows.len()),
         tasks.len(),
         names.join(", ")
     );
-    logs::about(observed, told[0].0, text)
+    logs::about(observed, rows[0].0, text)
 }
 
 /// What the time was for, as the stack of any other wait tells it.

@@ -1,6 +1,6 @@
 //! Tasks of a language runtime wait for a lock of the program, at a first look and at a last. No thread waits for it.
 
-use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, say, tasks};
+use crate::rules::{Check, Need, Rule, RuleId, Run, say, tasks};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame, TaskRuntime};
 use holdup_knowledge::{go, java};
@@ -10,15 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::TasksWaitForLock,
-    about: "tasks of a runtime wait for a lock, at a first look and at a last",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex, Cause::LockMonitor],
     from: 0.0,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Attached(check),
+    ..Rule::new(RuleId::TasksWaitForLock, "tasks of a runtime wait for a lock, at a first look and at a last", Check::Attached(check))
 };
 
 /// What the tasks wait for, as it follows "wait".

@@ -1,6 +1,6 @@
 //! Tasks of a language runtime wait to send on a channel, at a first look and at a last: nobody received meanwhile.
 
-use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, tasks};
+use crate::rules::{Check, Need, Rule, RuleId, Run, tasks};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Task, TaskState};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -14,15 +14,10 @@ const WHAT: &str = "to send";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::TasksWaitToSend,
-    about: "tasks of a runtime wait to send on a channel, at a first look and at a last",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: 0.0,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Attached(check),
+    ..Rule::new(RuleId::TasksWaitToSend, "tasks of a runtime wait to send on a channel, at a first look and at a last", Check::Attached(check))
 };
 
 fn check(run: &Run<'_>) -> Verdict {

@@ -1,21 +1,16 @@
 //! Waiting for a file lock that someone else holds.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::Holder;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::WaitsForLockHolder,
-    about: "another process holds a file lock",
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFile],
-    from: MATTERS,
     generality: Generality::Describes,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::WaitsForLockHolder, "another process holds a file lock", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,22 +1,16 @@
 //! Nothing was logged for long, after a line that says that something begins.
 
 use super::super::log_times::{of_source, quote};
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration};
+use crate::rules::{Check, Need, Rule, RuleId, Run, duration};
 use holdup_evidence::observed::{Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::LogGap,
-    about: "a log is silent for long after an operation began",
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::LogGap, "a log is silent for long after an operation began", Check::Artefacts(check))
 };
 
 /// A gap of which nothing usual is known must be this long, in nanoseconds: ten seconds are what people sit through before
@@ -61,11 +55,11 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         ));
     }
     // Each log has its own silence, and one headline.
-    let mut told: Vec<u32> = Vec::new();
+    let mut values: Vec<u32> = Vec::new();
     let mut findings = Vec::new();
     for first in &unusual {
-        if !told.contains(&first.quote.source) {
-            told.push(first.quote.source);
+        if !values.contains(&first.quote.source) {
+            values.push(first.quote.source);
             findings.push(of_log(observed, first, &unusual));
         }
     }

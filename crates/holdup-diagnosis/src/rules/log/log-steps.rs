@@ -1,7 +1,7 @@
 //! How long the steps of requests take, by the lines of their threads.
 
 use super::super::log_times::{of_source, quote};
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires};
+use crate::rules::{Check, Need, Rule, RuleId, Run, duration, fires};
 use holdup_evidence::observed::{Span, SpanKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -9,15 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::LogSteps,
-    about: "how long a step that recurs in a log takes",
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::LogSteps, "how long a step that recurs in a log takes", Check::Artefacts(check))
 };
 
 /// Times from which a step recurs.

@@ -1,22 +1,16 @@
 //! Time runs backwards in a log: a clock that was set, or two logs in one file.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires, say};
+use crate::rules::{Check, Need, Rule, RuleId, Run, duration, fires, say};
 use holdup_evidence::observed::{Happening, LogEvent, SpanKind, What};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::LogTimeRunsBackwards,
-    about: "time runs backwards in a log",
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::LogTimeRunsBackwards, "time runs backwards in a log", Check::Artefacts(check))
 };
 
 /// Jumps that are shown.

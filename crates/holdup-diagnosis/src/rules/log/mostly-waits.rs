@@ -1,22 +1,16 @@
 //! A command's time went by off the CPU.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires, percent};
+use crate::rules::{Check, Need, Rule, RuleId, Run, duration, fires, percent};
 use holdup_evidence::observed::{Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::MostlyWaits,
-    about: "a command used a CPU for little of the time that it took",
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::MostlyWaits, "a command used a CPU for little of the time that it took", Check::Artefacts(check))
 };
 
 /// Share of the elapsed time on a CPU below which the rest is worth a look: with half of it, either could be shortened.

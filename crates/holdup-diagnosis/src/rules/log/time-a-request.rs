@@ -1,22 +1,16 @@
 //! How long one of many equal pieces of work took, and how that differs between artefacts.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, fires};
+use crate::rules::{Check, Need, Rule, RuleId, Run, duration, fires};
 use holdup_evidence::observed::{Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::TimeARequest,
-    about: "how long each of many equal pieces of work took",
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::TimeARequest, "how long each of many equal pieces of work took", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

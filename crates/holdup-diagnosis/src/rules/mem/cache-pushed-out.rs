@@ -1,9 +1,7 @@
 //! Files are read again and again, because a memory limit pushes them out of the cache.
 
 use crate::rules::devices::device;
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, memory, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
@@ -12,15 +10,9 @@ const MIN_PAGES: u64 = 1024;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CachePushedOut,
-    about: "files are read again because its memory limit evicts them from the cache",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemPagefault, Cause::DiskRead],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::CachePushedOut, "files are read again because its memory limit evicts them from the cache", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

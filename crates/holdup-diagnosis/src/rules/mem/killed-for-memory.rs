@@ -1,21 +1,15 @@
 //! The kernel ended a process because there was no memory left.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, logs};
+use crate::rules::{Check, Need, Rule, RuleId, Run, duration, logs};
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::KilledForMemory,
-    about: "a process was killed because memory was used up",
     needs: &[Need::Artefacts],
     causes: &[Cause::MemReclaim, Cause::MemLimit],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::KilledForMemory, "a process was killed because memory was used up", Check::Artefacts(check))
 };
 
 /// Below this part of the swap that there is, it is called used up: the kernel keeps some pages back.

@@ -1,23 +1,16 @@
 //! Whoever asks for memory has to free some first.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say,
-};
+use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, Waits, fires, memory, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::MadeToFreeMemory,
-    about: "it must reclaim memory before each allocation",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemReclaim],
-    from: MATTERS,
     generality: Generality::General,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::MadeToFreeMemory, "it must reclaim memory before each allocation", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

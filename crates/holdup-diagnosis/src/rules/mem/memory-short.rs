@@ -1,7 +1,7 @@
 //! Memory is used up: little is available, and what is used is partly in swap.
 
 use crate::rules::levels::Level;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, levels, say};
+use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, fires, levels, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -9,15 +9,11 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::MemoryShort,
-    about: "little memory is available",
     needs: &[Need::Artefacts],
     causes: &[Cause::MemSwapin, Cause::MemReclaim],
-    from: MATTERS,
     generality: Generality::General,
     explains: &[RuleId::LoadIsNotCpu, RuleId::TasksStallForMemory],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::MemoryShort, "little memory is available", Check::Artefacts(check))
 };
 
 /// Share of memory (0..1) that is available, below which every further wish is granted by taking from others: the kernel

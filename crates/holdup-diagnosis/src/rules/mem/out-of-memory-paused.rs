@@ -1,8 +1,6 @@
 //! Its cgroup is out of memory, and the kernel may not end anybody there: all wait.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, memory, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -11,15 +9,9 @@ const PAUSED: &str = "mem_cgroup_oom_synchronize";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::OutOfMemoryPaused,
-    about: "its cgroup is out of memory, and the OOM killer is disabled",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemReclaim],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::OutOfMemoryPaused, "its cgroup is out of memory, and the OOM killer is disabled", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

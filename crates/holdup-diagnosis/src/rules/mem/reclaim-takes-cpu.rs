@@ -1,22 +1,14 @@
 //! The CPU is spent on freeing memory and fetching it back: swap that is compressed in memory shows no disk at all.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, percent, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, memory, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ReclaimTakesCpu,
-    about: "the CPU is spent on memory reclaim and swap",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::ReclaimTakesCpu, "the CPU is spent on memory reclaim and swap", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,21 +1,15 @@
 //! Slowed on purpose by its cgroup's memory.high.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::ResourceKind;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SlowedByMemoryHigh,
-    about: "memory.high of its cgroup throttles it",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemLimit],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::SlowedByMemoryHigh, "memory.high of its cgroup throttles it", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,6 +1,6 @@
 //! A swap area is there, and the kernel does not use it.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, say};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, say};
 use holdup_evidence::observed::SeenDevice;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -9,15 +9,9 @@ use std::collections::BTreeMap;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SwapNotSwitchedOn,
-    about: "a swap area exists but is not enabled",
     needs: &[Need::Artefacts],
     causes: &[Cause::MemReclaim],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::SwapNotSwitchedOn, "a swap area exists but is not enabled", Check::Artefacts(check))
 };
 
 /// Bytes from which an empty disk is worth a word beside a swap area that is not used: less than that is no swap for
@@ -40,8 +34,8 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .map(|device| (base(&device.name), device))
         .collect();
     let areas: Vec<&SeenDevice> = last.values().copied().filter(|device| is_swap(device)).collect();
-    let told = !observed.swap_lists.is_empty() || areas.iter().all(|area| area.mount.is_some());
-    if !areas.is_empty() && !told {
+    let known = !observed.swap_lists.is_empty() || areas.iter().all(|area| area.mount.is_some());
+    if !areas.is_empty() && !known {
         return Verdict::CannotTell("which swap areas are enabled: `swapon --show` or /proc/swaps".into());
     }
     let off: Vec<&SeenDevice> = areas

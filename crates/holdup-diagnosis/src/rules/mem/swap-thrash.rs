@@ -2,9 +2,7 @@
 
 use crate::rules::figures;
 use crate::rules::figures::{Intervals, mean, often, told};
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, memory, paging, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, memory, paging, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -21,15 +19,10 @@ const MIN_BUSY_PERCENT: f64 = 30.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SwapThrash,
-    about: "its memory must be read back from swap",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemSwapin],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::DiskBusy, RuleId::MemoryShort],
-    place: Place::End,
-    check: Check::Both(check, seen),
+    ..Rule::new(RuleId::SwapThrash, "its memory must be read back from swap", Check::Both(check, seen))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,6 +1,6 @@
 //! Tasks stand still because memory is short, by the kernel's own account.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, pressures};
+use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, fires, pressures};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -13,15 +13,11 @@ pub(crate) const MIN_FULL_PERCENT: f64 = 10.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::TasksStallForMemory,
-    about: "tasks stall because memory is short",
     needs: &[Need::Artefacts],
     causes: &[Cause::MemReclaim],
-    from: MATTERS,
     generality: Generality::Describes,
     explains: &[RuleId::TasksStallForIo],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::TasksStallForMemory, "tasks stall because memory is short", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,22 +1,14 @@
 //! Plain memory that another process fills on demand.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, root, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, root, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::UserfaultHandlerSlow,
-    about: "the handler that fills its memory on demand is slow",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemUserfault],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::UserfaultHandlerSlow, "the handler that fills its memory on demand is slow", Check::Waits(check))
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,10 +1,7 @@
 //! A listener of this machine whose queue of clients is full.
 
 use super::connection_unanswered::came_to_nothing;
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connected, listeners,
-    live_sessions, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, connected, listeners, live_sessions, say};
 use holdup_evidence::facts::Listener;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
@@ -18,15 +15,9 @@ const MIN_REPEATED_NS: Ns = 1_000_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::AcceptQueueFull,
-    about: "a listener on this machine does not accept its queued clients",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Both(check, listeners::seen),
+    ..Rule::new(RuleId::AcceptQueueFull, "a listener on this machine does not accept its queued clients", Check::Both(check, listeners::seen))
 };
 
 fn address(wait: &AttributedWait) -> Option<SocketAddr> {

@@ -1,8 +1,6 @@
 //! A call over D-Bus that nobody answers.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::user_code;
 use holdup_model::attributed::AttributedWait;
@@ -18,15 +16,9 @@ const MIN_STUCK_NS: Ns = 1_000_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::BusCallUnanswered,
-    about: "a call over D-Bus gets no answer",
     needs: &[Need::SchedulerEvents, Need::WaitMemory],
     causes: &[Cause::IpcUnix],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::BusCallUnanswered, "a call over D-Bus gets no answer", Check::Waits(check))
 };
 
 /// Whether a Unix socket's path is that of a message bus: the system's, or a session's.

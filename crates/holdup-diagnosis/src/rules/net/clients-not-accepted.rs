@@ -1,8 +1,6 @@
 //! Clients stand in the queue of an observed listener, and it does not accept them.
 
-use crate::rules::{
-    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Waits, connected, duration, say,
-};
+use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, Waits, connected, duration, say};
 use holdup_evidence::facts::Unaccepted;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, AwaitedClients, Resource, ResourceKind};
@@ -11,15 +9,12 @@ use std::collections::BTreeSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ClientsNotAccepted,
-    about: "clients wait for an observed server to accept them",
     needs: &[Need::SchedulerEvents],
     causes: Cause::ALL,
     from: 0.0,
     generality: Generality::Consequence,
     explains: &[RuleId::SleepsOnPurpose],
-    place: Place::End,
-    check: Check::Attached(check),
+    ..Rule::new(RuleId::ClientsNotAccepted, "clients wait for an observed server to accept them", Check::Attached(check))
 };
 
 fn check(run: &Run<'_>) -> Verdict {

@@ -1,7 +1,7 @@
 //! An event loop has accepted clients, does not listen to them, and is idle itself: something else has to end first.
 
 use super::requests_wait_their_turn::limit_of;
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, Waits, live_sessions, say};
+use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, Waits, live_sessions, say};
 use holdup_evidence::Cause;
 use holdup_evidence::facts::{DatabaseSession, SessionState, SetAside};
 use holdup_knowledge::system_calls::{self, Kind};
@@ -11,15 +11,11 @@ use std::collections::BTreeSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ClientsSetAside,
-    about: "an idle event loop keeps clients waiting",
     needs: &[Need::SchedulerEvents],
     causes: Cause::ALL,
     from: 0.0,
     generality: Generality::Consequence,
-    explains: &[],
-    place: Place::End,
-    check: Check::Attached(check),
+    ..Rule::new(RuleId::ClientsSetAside, "an idle event loop keeps clients waiting", Check::Attached(check))
 };
 
 /// Time in which threads of the process did something else than wait for work, as a part of the time in which its event loops did: with more it

@@ -1,23 +1,15 @@
 //! A connection through which nothing comes any more.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, connections, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ConnectionCut,
-    about: "data on a connection is no longer acknowledged",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetReceive, Cause::NetSend, Cause::NetTls],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Both(check, connections::cut),
+    ..Rule::new(RuleId::ConnectionCut, "data on a connection is no longer acknowledged", Check::Both(check, connections::cut))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,8 +1,6 @@
 //! Asking a closed port again and again, with sleeps in between.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::connections::Connections;
@@ -13,15 +11,9 @@ const MIN_REFUSALS: u64 = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ConnectionRefusedRetried,
-    about: "it retries a closed port, and sleeps between attempts",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::ConnectionRefusedRetried, "it retries a closed port, and sleeps between attempts", Check::Waits(check))
 };
 
 /// The peer between whose refusals the most sleep was, if that is worth a finding.

@@ -1,6 +1,6 @@
 //! The kernel's table of connections is full, and packets of new ones are dropped.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, levels, logs};
+use crate::rules::{Check, Need, Rule, RuleId, Run, fires, levels, logs};
 use holdup_evidence::observed::{KernelEvent, Metric};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -10,22 +10,16 @@ pub(crate) const MIN_USED_SHARE: f64 = 0.90;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ConnectionTableFull,
-    about: "the kernel's table of connections is full",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::ConnectionTableFull, "the kernel's table of connections is full", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let told = logs::told(observed, |event| {
+    let lines = logs::told(observed, |event| {
         matches!(event, KernelEvent::ConntrackFull).then_some(())
     });
-    let Some((first, ())) = told.first() else {
+    let Some((first, ())) = lines.first() else {
         return by_figures(observed);
     };
     let finding = Finding::without_duration(
@@ -40,7 +34,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         first,
         format!(
             "the kernel reported it {}, and does not report every packet",
-            logs::times(told.len())
+            logs::times(lines.len())
         ),
     ));
     fires(

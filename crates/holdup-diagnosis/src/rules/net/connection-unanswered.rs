@@ -3,9 +3,7 @@
 use super::accept_queue_full::is_queue;
 use super::ipv6_fails_first::in_vain;
 use super::metadata_service_unanswered::is_metadata;
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, duration, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, connections, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, Common};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -17,15 +15,9 @@ const MIN_REPEATED_NS: Ns = 1_000_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ConnectionUnanswered,
-    about: "a connection request gets no answer",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Both(check, connections::unanswered),
+    ..Rule::new(RuleId::ConnectionUnanswered, "a connection request gets no answer", Check::Both(check, connections::unanswered))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

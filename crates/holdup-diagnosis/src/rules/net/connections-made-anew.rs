@@ -1,6 +1,6 @@
 //! Connections that end as fast as they are made: one for each request. Here by lists of sockets; live, by `made_anew`.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, fires, say};
 use crate::rules::{made_anew, sockets};
 use holdup_evidence::observed::{SocketCount, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
@@ -18,15 +18,9 @@ const TIMES: u64 = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ConnectionsMadeAnew,
-    about: "a new connection is opened for each request",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect, Cause::NetTls],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Live(made_anew::connections, check),
+    ..Rule::new(RuleId::ConnectionsMadeAnew, "a new connection is opened for each request", Check::Live(made_anew::connections, check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,7 +1,7 @@
 //! A program keeps connections open that its peers have closed.
 
 use crate::rules::sockets::EACH;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, say, sockets};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, say, sockets};
 use holdup_evidence::observed::{SocketCount, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -12,15 +12,9 @@ const MIN_CONNECTIONS: u64 = 20;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ConnectionsNotClosed,
-    about: "a program does not close connections that its peers have closed",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::ConnectionsNotClosed, "a program does not close connections that its peers have closed", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,21 +1,15 @@
 //! Sending that waits for this machine's own device, mostly because it is shaped.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::DeviceQueueFull,
-    about: "data waits in the queue of a network device of this machine",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetSend],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::DeviceQueueFull, "data waits in the queue of a network device of this machine", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

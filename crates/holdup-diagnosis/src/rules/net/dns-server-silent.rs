@@ -1,9 +1,6 @@
 //! A name server that does not answer.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, live_sessions,
-    percent, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, live_sessions, percent, say};
 use holdup_evidence::facts::NameServer;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, Peer};
@@ -23,15 +20,10 @@ const RESOLVED: &str = "127.0.0.53";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::DnsServerSilent,
-    about: "a name server does not answer",
     needs: &[Need::SchedulerEvents, Need::WaitMemory],
     causes: &[Cause::NetDns],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::SleepPolling],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::DnsServerSilent, "a name server does not answer", Check::Waits(check))
 };
 
 fn server(wait: &AttributedWait) -> String {

@@ -1,7 +1,7 @@
 //! A fatal alert ends TLS sessions, so that they can't be resumed.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires};
+use crate::rules::{Check, Need, Rule, RuleId, Run, fires};
 use holdup_evidence::observed::{Happening, TlsEvent, What};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -9,15 +9,9 @@ use std::collections::BTreeMap;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::FatalAlertEndsSession,
-    about: "a fatal alert ends TLS sessions, which then cannot be resumed",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetTls],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::FatalAlertEndsSession, "a fatal alert ends TLS sessions, which then cannot be resumed", Check::Artefacts(check))
 };
 
 /// Functions by which a program closes its input: an alert from there is the closing side's own.

@@ -2,7 +2,7 @@
 
 use super::connection_unanswered::came_to_nothing;
 use super::metadata_service_unanswered::address;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::connections::Connections;
@@ -11,15 +11,9 @@ use std::net::SocketAddr;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::Ipv6FailsFirst,
-    about: "IPv6 is tried first and fails, IPv4 works",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::Ipv6FailsFirst, "IPv6 is tried first and fails, IPv4 works", Check::Waits(check))
 };
 
 fn socket(peer: &Connections) -> Option<SocketAddr> {

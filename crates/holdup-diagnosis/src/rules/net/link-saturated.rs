@@ -1,7 +1,7 @@
 //! A network interface carries as much as its link can.
 
 use crate::rules::figures::{Intervals, mean, often, told};
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, figures, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -12,15 +12,9 @@ pub(crate) const MIN_USED_PERCENT: f64 = 80.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::LinkSaturated,
-    about: "a network interface carries as much as its link can",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetSend, Cause::NetReceive],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::LinkSaturated, "a network interface carries as much as its link can", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

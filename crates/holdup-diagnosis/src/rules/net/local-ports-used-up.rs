@@ -1,9 +1,7 @@
 //! No ports are left for connections to one peer.
 
 use crate::rules::sockets;
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, say};
 use holdup_evidence::observed::{Quote, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Resource, ResourceKind};
@@ -25,19 +23,14 @@ const MIN_FAILURES: u64 = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::LocalPortsUsedUp,
-    about: "no ports are left for connections to one peer",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep, Cause::NetConnect],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[
         RuleId::ConnectionsMadeAnew,
         RuleId::PeerSlow,
         RuleId::SleepsOnPurpose,
     ],
-    place: Place::End,
-    check: Check::Both(by_waits, by_artefacts),
+    ..Rule::new(RuleId::LocalPortsUsedUp, "no ports are left for connections to one peer", Check::Both(by_waits, by_artefacts))
 };
 
 /// The peer for want of a port to which the most sleep was, if that is worth a finding.
@@ -148,8 +141,8 @@ fn by_artefacts(run: &Run<'_>, observed: &Observed) -> Verdict {
     let Some(table) = all.max_by_key(|table| most(table).map_or(0, |(_, count, _)| count)) else {
         return Verdict::CannotTell("how many connections there are to which peer: `ss -tan`".to_owned());
     };
-    let told = ports(run);
-    let ports = told.unwrap_or(USUAL);
+    let found = ports(run);
+    let ports = found.unwrap_or(USUAL);
     let (peer, count, quote) = match most(table) {
         Some(most) if most.1 as f64 >= MIN_USED_SHARE * ports as f64 => most,
         most => {
@@ -165,7 +158,7 @@ fn by_artefacts(run: &Run<'_>, observed: &Observed) -> Verdict {
         let text = format!("{waiting} of them are closed, and keep their port for a minute (TIME-WAIT)");
         sockets::evidence(observed, text, quote)
     });
-    let text = match told {
+    let text = match found {
         Some(ports) => format!("{count} connections to {peer}; ip_local_port_range has {ports} ports"),
         None => {
             format!("{count} connections to {peer}; Linux has {USUAL} ports for them by default")
@@ -184,7 +177,7 @@ fn by_artefacts(run: &Run<'_>, observed: &Observed) -> Verdict {
         )
         .about(sockets::socket(peer), sockets::asker(None))
         .and_if(waiting)
-        .confidence(if told.is_some() {
+        .confidence(if found.is_some() {
             Confidence::Strong
         } else {
             Confidence::Suspect

@@ -1,8 +1,6 @@
 //! A program that looks for a cloud it is not in.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -21,15 +19,9 @@ const METADATA: [IpAddr; 3] = [
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::MetadataServiceUnanswered,
-    about: "the program asks for a cloud metadata service that does not exist",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect, Cause::NetReceive],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::MetadataServiceUnanswered, "the program asks for a cloud metadata service that does not exist", Check::Waits(check))
 };
 
 /// The address of a wait's peer.

@@ -1,8 +1,6 @@
 //! Names that are looked up under every domain of the search list before they are looked up as they are.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -13,15 +11,9 @@ const MAX_LISTED: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::NameSearchListMultiplies,
-    about: "the search list multiplies lookups",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetDns],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::NameSearchListMultiplies, "the search list multiplies lookups", Check::Waits(check))
 };
 
 fn name(wait: &AttributedWait) -> Option<&str> {

@@ -1,8 +1,6 @@
 //! A name service of this machine (a cache, a directory's daemon) that is slow or silent.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
-};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -13,15 +11,11 @@ const MIN_SILENCE_NS: Ns = 4_500_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::NameServiceSlow,
-    about: "a name service on this machine is slow or silent",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetDns],
-    from: MATTERS,
     generality: Generality::General,
-    explains: &[],
     place: Place::Way,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::NameServiceSlow, "a name service on this machine is slow or silent", Check::Waits(check))
 };
 
 /// What can be done about a service that is slow.

@@ -1,23 +1,16 @@
 //! A peer that does not take what it is sent.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, root, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, root, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::PeerDoesNotRead,
-    about: "the peer of a connection does not read",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetSend],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
     place: Place::Way,
-    check: Check::Both(check, connections::unread),
+    ..Rule::new(RuleId::PeerDoesNotRead, "the peer of a connection does not read", Check::Both(check, connections::unread))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,10 +1,7 @@
 //! Waiting for the other end of a socket: TCP, UDP or Unix.
 
 use super::bus_call_unanswered::listens;
-use crate::rules::{
-    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration,
-    live_sessions, root, say,
-};
+use crate::rules::{Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, live_sessions, root, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::Common;
 use holdup_model::attributed::{AttributedWait, Holder};
@@ -16,8 +13,6 @@ const MIN_REQUESTS: u64 = 100;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::PeerSlow,
-    about: "the peer of a socket is slow",
     needs: &[Need::SchedulerEvents],
     causes: &[
         Cause::NetReceive,
@@ -27,11 +22,9 @@ pub(crate) const RULE: Rule = Rule {
         Cause::NetConnect,
         Cause::NetDns,
     ],
-    from: MATTERS,
     generality: Generality::Describes,
-    explains: &[],
     place: Place::Way,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::PeerSlow, "the peer of a socket is slow", Check::Waits(check))
 };
 
 fn peer(wait: &AttributedWait) -> String {
@@ -79,7 +72,7 @@ fn goes_on(run: &Run<'_>, group: &Waits<'_>) -> bool {
 /// busy asks others all the time, and that is no trouble.
 fn served_at_once(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let requests = run.attributed.requests.as_ref();
-    let at_once = requests.is_some_and(|told| told.count >= MIN_REQUESTS && told.p99 < HARM_FLOOR);
+    let at_once = requests.is_some_and(|one| one.count >= MIN_REQUESTS && one.p99 < HARM_FLOOR);
     run.attributed.of_threads && at_once && group.longest().max < HARM_FLOOR
 }
 
@@ -90,7 +83,7 @@ const NO_CLIENTS: Ns = 50;
 /// what a server sends at a pace of its own, as a stream of events, waits for it all the time, and so does one that keeps idle connections.
 /// Waits from before observation may be for a request that was read then.
 fn for_no_client(run: &Run<'_>, group: &Waits<'_>) -> bool {
-    let Some(requests) = run.attributed.requests.as_ref().filter(|told| told.count > 0 && told.open == 0) else {
+    let Some(requests) = run.attributed.requests.as_ref().filter(|one| one.count > 0 && one.open == 0) else {
         return false;
     };
     let here = |wait: &AttributedWait| {

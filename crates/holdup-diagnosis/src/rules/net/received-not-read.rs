@@ -2,7 +2,7 @@
 
 use crate::rules::connections::other_end;
 use crate::rules::sockets::EACH;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, duration, say, sockets};
+use crate::rules::{Check, Need, Place, Rule, RuleId, Run, duration, say, sockets};
 use holdup_evidence::observed::{SeenConnection, TcpState};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -15,15 +15,10 @@ const MIN_NS: Ns = 1_000_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ReceivedNotRead,
-    about: "a program does not read its received data",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetSend],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::ReceivedNotRead, "a program does not read its received data", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,8 +1,6 @@
 //! A server lets requests wait until a timer of its own has run out.
 
-use crate::rules::{
-    Check, Generality, HARM_FLOOR, Need, Place, Rule, RuleId, Run, duration, fires, percent, say,
-};
+use crate::rules::{Check, HARM_FLOOR, Need, Rule, RuleId, Run, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Requests};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -12,15 +10,10 @@ const MIN_SHARE: f64 = 0.1;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::RequestsHeldByTimer,
-    about: "a server delays requests with a timer",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep, Cause::PollWait, Cause::Idle],
     from: 0.0,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Requests(check),
+    ..Rule::new(RuleId::RequestsHeldByTimer, "a server delays requests with a timer", Check::Requests(check))
 };
 
 fn check(run: &Run<'_>, requests: &Requests) -> Verdict {

@@ -1,8 +1,6 @@
 //! Requests wait inside the service before it asks the server behind it: it asks only so many questions at a time.
 
-use crate::rules::{
-    Check, Generality, HARM_FLOOR, Need, Place, Rule, RuleId, Run, duration, fires, percent, say,
-};
+use crate::rules::{Check, HARM_FLOOR, Need, Rule, RuleId, Run, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Requests, Resource, ResourceKind, Upstream};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -18,15 +16,11 @@ const MIN_SHARE: f64 = 0.25;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::RequestsWaitTheirTurn,
-    about: "requests queue before they are sent on",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetReceive, Cause::IpcUnix],
     from: 0.0,
-    generality: Generality::Specific,
     explains: &[RuleId::PeerSlow],
-    place: Place::End,
-    check: Check::Requests(check),
+    ..Rule::new(RuleId::RequestsWaitTheirTurn, "requests queue before they are sent on", Check::Requests(check))
 };
 
 /// Where the limit of a program is set that is known by its name.

@@ -1,7 +1,7 @@
 //! Much of what TCP sends has to be sent again.
 
 use crate::rules::figures::{Intervals, often, told};
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, figures, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::Asker;
@@ -24,15 +24,9 @@ const PAIRS: [(Metric, Metric, f64); 2] = [
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SegmentsSentAgain,
-    about: "TCP retransmits much of its data",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetSend],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::SegmentsSentAgain, "TCP retransmits much of its data", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

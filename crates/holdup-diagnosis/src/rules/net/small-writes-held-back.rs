@@ -1,8 +1,6 @@
 //! Small writes that wait for the acknowledgement of the one before (Nagle's algorithm and delayed acknowledgements).
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -16,15 +14,9 @@ const DELAYED: std::ops::RangeInclusive<Ns> = 30_000_000..=250_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SmallWritesHeldBack,
-    about: "small pieces of a request are delayed until the first is acknowledged",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetReceive],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::SmallWritesHeldBack, "small pieces of a request are delayed until the first is acknowledged", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

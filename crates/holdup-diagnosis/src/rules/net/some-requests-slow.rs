@@ -20,15 +20,12 @@ const MIN_EXPLAINED_SHARE: f64 = 0.5;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SomeRequestsSlow,
-    about: "some requests take many times as long as the others",
     needs: &[Need::SchedulerEvents],
     causes: Cause::ALL,
     from: 0.0,
     generality: Generality::Consequence,
-    explains: &[],
     place: Place::Way,
-    check: Check::Requests(check),
+    ..Rule::new(RuleId::SomeRequestsSlow, "some requests take many times as long as the others", Check::Requests(check))
 };
 
 /// Whether those who were waited for in waits of a cause mostly had no CPU: then that is what the time went into.

@@ -1,32 +1,26 @@
 //! Requests for connections come faster than a listener's queue takes them.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Check, Need, Rule, RuleId, Run, fires, logs};
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SynQueueFull,
-    about: "connection requests overflow the queue of a listener",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::SynQueueFull, "connection requests overflow the queue of a listener", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let told = logs::told(observed, |event| match event {
+    let lines = logs::told(observed, |event| match event {
         KernelEvent::SynFlood { port } => Some(*port),
         _ => None,
     });
-    let Some((first, port)) = told.first() else {
+    let Some((first, port)) = lines.first() else {
         return logs::kernel_silent(observed, "a flood of connection requests");
     };
-    let mut ports: Vec<u16> = told.iter().map(|(_, port)| *port).collect();
+    let mut ports: Vec<u16> = lines.iter().map(|(_, port)| *port).collect();
     ports.sort_unstable();
     ports.dedup();
     let title = match ports.len() {
@@ -47,7 +41,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         first,
         format!(
             "the kernel reported it {}; it reports it once for each listener",
-            logs::times(told.len())
+            logs::times(lines.len())
         ),
     ));
     fires(

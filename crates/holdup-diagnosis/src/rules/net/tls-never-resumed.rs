@@ -1,7 +1,7 @@
 //! Every TLS handshake is a full one. Here by artefacts; live, by `made_anew`.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, made_anew, say};
+use crate::rules::{Check, Need, Rule, RuleId, Run, fires, made_anew, say};
 use holdup_evidence::observed::{Happening, TlsEvent, What};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -9,15 +9,9 @@ use std::collections::BTreeMap;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::TlsNeverResumed,
-    about: "every TLS handshake is a full one: no session is resumed",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetTls],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Live(made_anew::handshakes_of, check),
+    ..Rule::new(RuleId::TlsNeverResumed, "every TLS handshake is a full one: no session is resumed", Check::Live(made_anew::handshakes_of, check))
 };
 
 /// Full handshakes with one peer from which "none was resumed" is no beginning any more: the first has nothing to resume,

@@ -1,6 +1,6 @@
 //! A proxy's log says that it waited for the server behind it until it gave up.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, logs};
+use crate::rules::{Check, Need, Place, Rule, RuleId, Run, logs};
 use holdup_evidence::observed::{Happening, LogEvent, What};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -8,15 +8,10 @@ use std::collections::BTreeMap;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::UpstreamTimesOut,
-    about: "a proxy logs that its upstream server did not answer in time",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect, Cause::NetReceive],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::UpstreamTimesOut, "a proxy logs that its upstream server did not answer in time", Check::Artefacts(check))
 };
 
 /// Servers that are told; those that were given up most often first.
@@ -37,9 +32,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             || Verdict::CannotTell("whether the servers behind a proxy answered: its error log".to_owned()),
         );
     }
-    let mut told: Vec<_> = servers.into_iter().collect();
-    told.sort_by_key(|(_, lines)| std::cmp::Reverse(lines.len()));
-    let findings = told
+    let mut listed: Vec<_> = servers.into_iter().collect();
+    listed.sort_by_key(|(_, lines)| std::cmp::Reverse(lines.len()));
+    let findings = listed
         .iter()
         .take(MAX_SERVERS)
         .map(|((upstream, doing), lines)| finding(observed, upstream, doing, lines));

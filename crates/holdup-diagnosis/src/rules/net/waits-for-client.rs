@@ -1,20 +1,14 @@
 //! A server without a client.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Check, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::WaitsForClient,
-    about: "a server waits for a client to connect",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetAccept],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::WaitsForClient, "a server waits for a client to connect", Check::Waits(check))
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,6 +1,6 @@
 //! A cgroup has nearly all that it may have of processes or memory.
 
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, say};
+use crate::rules::{Check, Need, Rule, RuleId, Run, say};
 use holdup_evidence::observed::{Limited, SeenCgroup};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -17,15 +17,9 @@ pub(crate) const MEMORY_SHORT: f64 = 0.97;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CgroupLimitNear,
-    about: "a cgroup is near its limit of processes or memory",
     needs: &[Need::Artefacts],
     causes: &[Cause::KernelWork, Cause::MemReclaim],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::CgroupLimitNear, "a cgroup is near its limit of processes or memory", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

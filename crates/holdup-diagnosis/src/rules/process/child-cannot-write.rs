@@ -1,8 +1,6 @@
 //! A process waits for its child to end, and the child waits for that process to read its output.
 
-use crate::rules::{
-    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Check, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -11,15 +9,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ChildCannotWrite,
-    about: "a process waits for a child whose output it does not read",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessChild],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::PipePeerSlow],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::ChildCannotWrite, "a process waits for a child whose output it does not read", Check::Waits(check))
 };
 
 /// A parent's wait and the wait of the child that it is for, which only the parent could end.

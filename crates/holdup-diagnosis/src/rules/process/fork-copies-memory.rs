@@ -1,6 +1,6 @@
 //! fork copies the page tables of a large process.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families;
 use holdup_knowledge::system_calls;
@@ -10,15 +10,11 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ForkCopiesMemory,
-    about: "fork copies a large process",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: 0.0,
-    generality: Generality::Specific,
     explains: &[RuleId::CpuBound],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::ForkCopiesMemory, "fork copies a large process", Check::Waits(check))
 };
 
 /// Where no kernel stack is to be had, by its flags alone: what else such a call does is little beside the copying.

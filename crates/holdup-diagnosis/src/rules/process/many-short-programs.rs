@@ -1,9 +1,6 @@
 //! Starting and ending programs costs more than what they do.
 
-use crate::rules::{
-    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires,
-    percent, say,
-};
+use crate::rules::{Check, Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -14,8 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ManyShortPrograms,
-    about: "many short-lived programs are started",
     needs: &[Need::SchedulerEvents],
     causes: &[
         Cause::CpuUser,
@@ -25,14 +20,12 @@ pub(crate) const RULE: Rule = Rule {
         Cause::ProcessExit,
     ],
     from: 0.0,
-    generality: Generality::Specific,
     explains: &[
         RuleId::CpuBound,
         RuleId::KernelTimeDominates,
         RuleId::ProgramLoadSlow,
     ],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::ManyShortPrograms, "many short-lived programs are started", Check::Waits(check))
 };
 
 /// Starts from which they are many.

@@ -1,9 +1,7 @@
 //! Starting and ending threads costs more than what they do.
 
 use super::super::log_times::{covered, of_source, quote};
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::observed::{Metric, Series, Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_knowledge::system_calls;
@@ -15,15 +13,11 @@ use std::collections::BTreeMap;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ManyShortThreads,
-    about: "many short-lived threads are started",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: 0.0,
-    generality: Generality::Specific,
     explains: &[RuleId::CpuBound],
-    place: Place::End,
-    check: Check::Both(check, seen),
+    ..Rule::new(RuleId::ManyShortThreads, "many short-lived threads are started", Check::Both(check, seen))
 };
 
 /// Threads of one process from which they are many.

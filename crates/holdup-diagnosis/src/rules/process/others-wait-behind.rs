@@ -2,10 +2,7 @@
 
 use crate::machine::ends::Key;
 use crate::machine::roots::{self, Root, Titled, Waiter};
-use crate::rules::{
-    Check, Generality, Need, Place, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent,
-    say,
-};
+use crate::rules::{Check, Generality, Need, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent, say};
 use holdup_evidence::units::bytes as size;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
@@ -23,8 +20,6 @@ const MAX_NAMES: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::OthersWaitBehind,
-    about: "threads of a machine wait behind one process, lock, disk or limit",
     needs: &[Need::SchedulerEvents],
     causes: &[
         Cause::SchedRunqueue,
@@ -41,9 +36,7 @@ pub(crate) const RULE: Rule = Rule {
     ],
     from: 0.0,
     generality: Generality::Consequence,
-    explains: &[],
-    place: Place::End,
-    check: Check::Machine(check, awaited::seen),
+    ..Rule::new(RuleId::OthersWaitBehind, "threads of a machine wait behind one process, lock, disk or limit", Check::Machine(check, awaited::seen))
 };
 
 fn check(run: &Run<'_>) -> Verdict {

@@ -8,15 +8,12 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ProfileInOnePlace,
-    about: "much of a profile is in one function under one piece of code",
     needs: &[Need::Artefacts],
     causes: &[Cause::CpuUser, Cause::CpuKernel, Cause::NetReceive],
     from: WORTH_A_NOTE,
     generality: Generality::Describes,
-    explains: &[],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::ProfileInOnePlace, "much of a profile is in one function under one piece of code", Check::Artefacts(check))
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,22 +1,16 @@
 //! Starting programs takes the time.
 
-use crate::rules::{
-    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, say,
-};
+use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ProgramLoadSlow,
-    about: "the start of programs takes the time",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessExec],
     from: WORTH_A_NOTE,
     generality: Generality::Describes,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::ProgramLoadSlow, "the start of programs takes the time", Check::Waits(check))
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

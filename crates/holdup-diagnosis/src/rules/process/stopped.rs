@@ -1,8 +1,6 @@
 //! Stopped by a signal, a tracer or the freezer.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, halted, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, halted, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::StopSignal;
 use holdup_model::attributed::{AttributedWait, HowKnown};
@@ -10,15 +8,9 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::Stopped,
-    about: "it was stopped by a signal, a tracer or the freezer",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessStopped, Cause::ProcessFrozen],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Both(check, halted::seen),
+    ..Rule::new(RuleId::Stopped, "it was stopped by a signal, a tracer or the freezer", Check::Both(check, halted::seen))
 };
 
 /// What to do where the terminal stopped it: to let it go on does not help, it is stopped again by the next try.

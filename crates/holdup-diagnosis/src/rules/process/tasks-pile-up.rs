@@ -3,7 +3,7 @@
 use crate::rules::blocked;
 use crate::rules::blocked::{Group, Series};
 use crate::rules::figures::told;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::SeenThread;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Severity, Verdict};
@@ -19,15 +19,12 @@ const MIN_LISTS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::TasksPileUp,
-    about: "tasks pile up at one place in the kernel",
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    from: MATTERS,
     generality: Generality::Describes,
     explains: &[RuleId::CpuWaitsForDisk],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::TasksPileUp, "tasks pile up at one place in the kernel", Check::Artefacts(check))
 };
 
 /// What is missing where no list tells states.
@@ -115,12 +112,12 @@ fn stands_still<'a>(series: &Series<'a>) -> Option<Group<'a>> {
         })
     };
     first.groups.iter().find_map(|group| {
-        let told = !group.function.is_empty();
+        let found = !group.function.is_empty();
         let tasks: Vec<&SeenThread> = group
             .tasks
             .iter()
             .copied()
-            .filter(|task| told && stays(group.function, task))
+            .filter(|task| found && stays(group.function, task))
             .collect();
         (!tasks.is_empty()).then_some(Group {
             function: group.function,

@@ -1,6 +1,6 @@
 //! There are so many threads that the kernel soon gives no more.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, figures, fires, say};
+use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, figures, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -17,15 +17,10 @@ const LIMITS: [&str; 2] = ["kernel/pid_max", "kernel/threads-max"];
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ThreadsNearLimit,
-    about: "the number of threads is near the limit of the kernel",
     needs: &[Need::Artefacts],
     causes: &[Cause::KernelWork],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::ThreadsNearLimit, "the number of threads is near the limit of the kernel", Check::Artefacts(check))
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

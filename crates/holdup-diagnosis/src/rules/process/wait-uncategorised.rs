@@ -1,9 +1,6 @@
 //! Waits for which there is no rule of their own yet: says in plain words what they are.
 
-use crate::rules::{
-    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, fires,
-    java_waits, percent, say,
-};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, fires, java_waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::Common;
 use holdup_model::attributed::HowKnown;
@@ -11,8 +8,6 @@ use holdup_model::finding::{Confidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::WaitUncategorised,
-    about: "a wait of a rarer kind takes much of the time",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[
         Cause::FsNetwork,
@@ -34,9 +29,8 @@ pub(crate) const RULE: Rule = Rule {
     ],
     from: WORTH_A_NOTE,
     generality: Generality::Describes,
-    explains: &[],
     place: Place::Way,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::WaitUncategorised, "a wait of a rarer kind takes much of the time", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -8,15 +8,11 @@ use std::collections::BTreeSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::WaitsForChild,
-    about: "a process waits for its child",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessChild],
-    from: MATTERS,
     generality: Generality::Describes,
-    explains: &[],
     place: Place::Way,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::WaitsForChild, "a process waits for its child", Check::Waits(check))
 };
 
 /// How much longer than its parent's a wait for a grandchild may be to be the same time: the two begin and end a fork
@@ -25,8 +21,8 @@ const SAME_TIME: f64 = 1.1;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let groups = run.worth(waits, waits.split(|wait| wait.asker.name.pid), MATTERS);
-    let told = |inner: &Waits<'_>| groups.iter().any(|outer| leads_to(outer, inner));
-    let outermost = groups.iter().filter(|group| !told(group));
+    let holds = |inner: &Waits<'_>| groups.iter().any(|outer| leads_to(outer, inner));
+    let outermost = groups.iter().filter(|group| !holds(group));
     Verdict::Fires(outermost.map(finding).collect())
 }
 

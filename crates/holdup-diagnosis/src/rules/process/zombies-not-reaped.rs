@@ -1,9 +1,7 @@
 //! Processes are over, and their parent does not take note of it.
 
 use crate::rules::list::cpu_waits_for_disk;
-use crate::rules::{
-    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say,
-};
+use crate::rules::{Check, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say};
 use holdup_evidence::observed::{Metric, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -21,15 +19,10 @@ const MIN_GROWTH: usize = 10;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ZombiesNotReaped,
-    about: "zombie processes pile up because their parent does not wait for them",
     needs: &[Need::Artefacts],
     causes: &[Cause::ProcessChild],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::ZombiesNotReaped, "zombie processes pile up because their parent does not wait for them", Check::Artefacts(check))
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,10 +1,7 @@
 //! Waiting on `/dev/random`, `/dev/hwrng` or whatever stands in their place.
 
 use crate::rules::java_seeds::{STRONG_CLASS, STRONG_INSTANCE, SWITCH_IS_OF_NO_USE, Seeds};
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped, fires,
-    java_waits as java, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, dumps as dumped, fires, java_waits as java, say};
 use holdup_artefacts::dumps::{Doing, Graph, dumps};
 use holdup_evidence::observed::State;
 use holdup_evidence::{Cause, Observed};
@@ -14,15 +11,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::BlockingEntropyDevice,
-    about: "random bytes are read from a source that blocks its readers",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RandomDevice],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::LockConvoy],
-    place: Place::End,
-    check: Check::Both(check, seen),
+    ..Rule::new(RuleId::BlockingEntropyDevice, "random bytes are read from a source that blocks its readers", Check::Both(check, seen))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

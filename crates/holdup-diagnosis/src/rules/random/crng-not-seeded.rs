@@ -3,9 +3,7 @@
 use crate::boot::seeding::{self, Seeding};
 use crate::boot::units::{Start, starts};
 use crate::boot::waits::{self, For, Waited};
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, logs, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, logs, say};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -23,15 +21,10 @@ const MAX_ROUNDING_NS: Ns = 1_000_000_000;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CrngNotSeeded,
-    about: "the kernel's random generator had not been seeded yet",
     needs: &[Need::SchedulerEvents, Need::KernelStacks, Need::KernelLog],
     causes: &[Cause::RandomUnseeded],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::UnitStartTimedOut],
-    place: Place::End,
-    check: Check::Both(check, seen),
+    ..Rule::new(RuleId::CrngNotSeeded, "the kernel's random generator had not been seeded yet", Check::Both(check, seen))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,22 +1,18 @@
 //! Threads of a JVM take turns at one generator of random numbers.
 
 use crate::rules::java_waits as java;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::java::is_generator;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::GeneratorShared,
-    about: "threads queue for the lock of one random number generator",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockMonitor],
     from: 0.0,
-    generality: Generality::Specific,
     explains: &[RuleId::LockConvoy],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::GeneratorShared, "threads queue for the lock of one random number generator", Check::Waits(check))
 };
 
 /// Threads from which it is a queue.

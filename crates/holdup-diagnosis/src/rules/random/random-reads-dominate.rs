@@ -1,8 +1,6 @@
 //! Making random bytes takes the time: many readers of `/dev/urandom`, or far too many bytes.
 
-use crate::rules::{
-    Check, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Check, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
@@ -12,15 +10,10 @@ const OLD_POOL: u32 = 4096;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::RandomReadsDominate,
-    about: "the time is spent on generating random bytes",
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: WORTH_A_NOTE,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::RandomReadsDominate, "the time is spent on generating random bytes", Check::Waits(check))
 };
 
 fn is_random(wait: &AttributedWait) -> bool {

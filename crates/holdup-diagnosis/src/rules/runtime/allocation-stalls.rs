@@ -1,25 +1,16 @@
 //! Threads wait for memory because the collector, which works beside them, does not keep up.
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
-use crate::rules::{
-    Check, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent,
-    say,
-};
+use crate::rules::{Check, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::observed::{Metric, SpanKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::AllocationStalls,
-    about: "threads wait for memory that a concurrent garbage collector has not freed yet",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeGc],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Both(stalled, check),
+    ..Rule::new(RuleId::AllocationStalls, "threads wait for memory that a concurrent garbage collector has not freed yet", Check::Both(stalled, check))
 };
 
 /// By the threads that waited for the collector.

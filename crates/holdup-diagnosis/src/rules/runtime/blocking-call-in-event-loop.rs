@@ -1,8 +1,6 @@
 //! A function that an event loop calls blocks its thread: no other task of the loop runs meanwhile.
 
-use crate::rules::{
-    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
-};
+use crate::rules::{Check, Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::{javascript, python, rust};
 use holdup_model::attributed::AttributedWait;
@@ -11,8 +9,6 @@ use std::collections::BTreeSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::BlockingCallInEventLoop,
-    about: "a blocking call keeps an event loop from its other tasks",
     needs: &[Need::SchedulerEvents, Need::WaitMemory],
     causes: &[
         Cause::TimerSleep,
@@ -30,11 +26,8 @@ pub(crate) const RULE: Rule = Rule {
         Cause::DiskRead,
         Cause::DiskSync,
     ],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::SleepPolling],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::BlockingCallInEventLoop, "a blocking call keeps an event loop from its other tasks", Check::Waits(check))
 };
 
 /// Whose loop it is.

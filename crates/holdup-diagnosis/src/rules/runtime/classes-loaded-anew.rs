@@ -1,22 +1,14 @@
 //! A JVM spends its start on loading classes, most of them from files, where an archive has them ready.
 
-use crate::rules::{
-    Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Check, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Jvm, Ns};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ClassesLoadedAnew,
-    about: "a JVM loads, verifies and links thousands of classes at each start",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::ClassesLoadedAnew, "a JVM loads, verifies and links thousands of classes at each start", Check::Waits(check))
 };
 
 /// Part of the machine's life, or of the time in which it was watched, that loading takes from which it is what its start

@@ -1,8 +1,6 @@
 //! A JVM's collecting threads use up the CPU quota of its cgroup, and all stand still until the next period.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, percent, say};
 use holdup_attribution::attribution::{VM_THREAD, collects};
 use holdup_evidence::{Cause, Jvm};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -10,15 +8,10 @@ use std::collections::BTreeSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CollectingThreadsThrottled,
-    about: "garbage collection has more threads than the CPU quota allows, and is throttled",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedThrottled],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::CpuQuotaSpent],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::CollectingThreadsThrottled, "garbage collection has more threads than the CPU quota allows, and is throttled", Check::Waits(check))
 };
 
 /// Part of the throttled time, one in so many, that must be of threads that collect: they are a few of many.
@@ -63,7 +56,7 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, jvm: &Jvm, threads: u32, cpus: f64)
          of the time",
         percent(run.share(waits.cost()))
     );
-    let told = jvm.options.iter().find(|option| {
+    let found = jvm.options.iter().find(|option| {
         [
             "-XX:ParallelGCThreads=",
             "-XX:ActiveProcessorCount=",
@@ -75,7 +68,7 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, jvm: &Jvm, threads: u32, cpus: f64)
     RULE.finding(Severity::Warning, title, waits)
         .confidence(Confidence::Strong)
         .and_if(
-            told.map(|option| {
+            found.map(|option| {
                 Evidence::new(format!("{option} sets this number"), "the JVM's performance data")
             }),
         )

@@ -1,22 +1,16 @@
 //! Much compiled code was given up at once.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, fires};
+use crate::rules::{Check, Need, Rule, RuleId, Run, fires};
 use holdup_evidence::observed::{Happening, JvmEvent, What};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CompiledCodeGivenUp,
-    about: "a JVM discarded the compiled code of many methods at once",
     needs: &[Need::Artefacts],
     causes: &[Cause::CpuUser],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::CompiledCodeGivenUp, "a JVM discarded the compiled code of many methods at once", Check::Artefacts(check))
 };
 
 /// Methods at once from which something brought it about that is not theirs: one by one they fall all the time.

@@ -1,24 +1,16 @@
 //! A JVM compiles its own code on the CPU that the program needs, and the program stands ready meanwhile.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, fires, percent,
-    queueing, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, percent, queueing, say};
 use holdup_attribution::attribution::compiles;
 use holdup_evidence::{Cause, Jvm, Ns};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::CompilingTakesTheCpu,
-    about: "the JIT compiler uses the CPU that the program needs",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue, Cause::SchedThrottled],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::CpuQuotaSpent],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::CompilingTakesTheCpu, "the JIT compiler uses the CPU that the program needs", Check::Waits(check))
 };
 
 /// Part of the CPU time of all of the machine's threads that compiling takes, from which it is in the way. A program that has

@@ -1,8 +1,6 @@
 //! Threads of an interpreter take turns, because only one of them may run the language at a time.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say,
-};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::{Cause, Language, Ns};
 use holdup_knowledge::interpreters;
 use holdup_model::attributed::{AttributedWait, HowKnown};
@@ -11,15 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::InterpreterLockContended,
-    about: "threads contend for the global lock of an interpreter",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeInterpreter],
     from: 0.0,
-    generality: Generality::Specific,
     explains: &[RuleId::CpuBound],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::InterpreterLockContended, "threads contend for the global lock of an interpreter", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

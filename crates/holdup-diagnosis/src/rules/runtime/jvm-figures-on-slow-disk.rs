@@ -1,15 +1,13 @@
 //! A JVM stands still while it writes a figure of its own into a mapped file on a slow disk.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say};
+use crate::rules::{Check, MATTERS, Need, Rule, RuleId, Run, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::JvmFiguresOnSlowDisk,
-    about: "a JVM waits for a disk to write its performance data",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[
         Cause::DiskWrite,
@@ -18,10 +16,8 @@ pub(crate) const RULE: Rule = Rule {
         Cause::MemPagefault,
     ],
     from: 0.0,
-    generality: Generality::Specific,
     explains: &[RuleId::MappedWriteWaits],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::JvmFiguresOnSlowDisk, "a JVM waits for a disk to write its performance data", Check::Waits(check))
 };
 
 /// In the path of the file.

@@ -1,21 +1,16 @@
 //! Threads of a JVM queue to write their log, whose lock is held by one that waits for the log's disk, pipe or reader.
 
 use crate::rules::java_waits as java;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::LogHoldsUp,
-    about: "threads queue to write to a slow log",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockMonitor],
-    from: MATTERS,
-    generality: Generality::Specific,
     explains: &[RuleId::LockConvoy],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::LogHoldsUp, "threads queue to write to a slow log", Check::Waits(check))
 };
 
 /// Beginnings of the classes of loggers, and of the streams that the console is.

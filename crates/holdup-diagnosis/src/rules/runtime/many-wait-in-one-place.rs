@@ -1,8 +1,6 @@
 //! Many threads of a dump wait in the same line of the program.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration,
-};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, dumps as dumped, duration};
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, dumps};
 use holdup_evidence::observed::SnapshotKind;
 use holdup_evidence::{Cause, Observed};
@@ -21,15 +19,11 @@ const MAX_PLACES: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ManyWaitInOnePlace,
-    about: "many threads of a dump wait in the same line of code",
     needs: &[Need::Artefacts],
     causes: &[Cause::NetReceive, Cause::LockFutex],
-    from: MATTERS,
     generality: Generality::Describes,
-    explains: &[],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::ManyWaitInOnePlace, "many threads of a dump wait in the same line of code", Check::Artefacts(check))
 };
 
 /// Pools of a JVM's threads have names and are another rule's.
@@ -58,15 +52,15 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
             }
         }
     }
-    let mut told: Vec<&Gathered<'_, '_>> = places.values().collect();
-    told.sort_by_key(|gathered| std::cmp::Reverse(gathered.threads.len()));
-    if told.is_empty() {
+    let mut gathereds: Vec<&Gathered<'_, '_>> = places.values().collect();
+    gathereds.sort_by_key(|gathered| std::cmp::Reverse(gathered.threads.len()));
+    if gathereds.is_empty() {
         return Verdict::Clear(format!(
             "at most {most} threads of a dump of another program than a JVM wait in one place"
         ));
     }
     Verdict::Fires(
-        told.into_iter()
+        gathereds.into_iter()
             .take(MAX_PLACES)
             .filter_map(|one| finding(run, one))
             .collect(),

@@ -14,8 +14,6 @@ const MAX_PLACES: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::NoWorkerLeft,
-    about: "all workers of a pool wait, and tasks stand in its queue",
     needs: &[Need::SchedulerEvents],
     causes: &[
         Cause::LockFutex,
@@ -29,7 +27,7 @@ pub(crate) const RULE: Rule = Rule {
     generality: Generality::Consequence,
     explains: &[RuleId::NobodyCompletes, RuleId::WorkerPoolExhausted],
     place: Place::Way,
-    check: Check::Attached(check),
+    ..Rule::new(RuleId::NoWorkerLeft, "all workers of a pool wait, and tasks stand in its queue", Check::Attached(check))
 };
 
 const MEMORY: &str = "the program's own structures, read from its memory";
@@ -180,7 +178,7 @@ impl<'a> Stuck<'a> {
         }
         let mut kinds: Vec<_> = kinds.into_iter().collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let told: Vec<String> = kinds
+        let parts: Vec<String> = kinds
             .iter()
             .take(MAX_PLACES)
             .map(|((cause, name), count)| match *name {
@@ -188,6 +186,6 @@ impl<'a> Stuck<'a> {
                 name => format!("{count} {}: {name}", cause.phrase()),
             })
             .collect();
-        format!("of the workers, {}", told.join("; "))
+        format!("of the workers, {}", parts.join("; "))
     }
 }

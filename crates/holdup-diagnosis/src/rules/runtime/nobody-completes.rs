@@ -1,8 +1,6 @@
 //! Threads stand where they need another thread of the process: one that finishes a task, opens a latch, or takes from a full queue.
 
-use crate::rules::{
-    Check, Generality, Need, Place, Rule, RuleId, Run, Waits, duration, java_waits as java, say,
-};
+use crate::rules::{Check, Need, Place, Rule, RuleId, Run, Waits, duration, java_waits as java, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Awaits};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -17,15 +15,12 @@ const MAX_OTHERS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::NobodyCompletes,
-    about: "threads wait for what another thread of the process does not do",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: 0.0,
-    generality: Generality::Specific,
     explains: &[RuleId::WaitUncategorised],
     place: Place::Way,
-    check: Check::Attached(check),
+    ..Rule::new(RuleId::NobodyCompletes, "threads wait for what another thread of the process does not do", Check::Attached(check))
 };
 
 fn check(run: &Run<'_>) -> Verdict {

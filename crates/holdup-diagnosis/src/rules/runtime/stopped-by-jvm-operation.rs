@@ -1,23 +1,16 @@
 //! A JVM stops all its threads for something else than collecting garbage.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, fires, percent, say,
-};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::Common;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::StoppedByJvmOperation,
-    about: "a JVM stops all its threads for an operation other than garbage collection",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeSafepoint],
-    from: MATTERS,
     generality: Generality::General,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::StoppedByJvmOperation, "a JVM stops all its threads for an operation other than garbage collection", Check::Waits(check))
 };
 
 /// Operations by the machine's names, what they do in plain words, and what to look for.

@@ -1,8 +1,6 @@
 //! A JVM starts a thread after each TLS handshake, to tell those who asked that it is over.
 
-use crate::rules::{
-    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, duration, fires, percent, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, duration, fires, percent, say};
 use holdup_evidence::observed::{Samples, Snapshot, SnapshotKind};
 use holdup_evidence::{Cause, Frame, Language, Observed};
 use holdup_model::attributed::AttributedWait;
@@ -11,15 +9,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ThreadPerHandshake,
-    about: "a JVM starts a thread after each TLS handshake",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuKernel],
     from: 0.0,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Live(live, seen),
+    ..Rule::new(RuleId::ThreadPerHandshake, "a JVM starts a thread after each TLS handshake", Check::Live(live, seen))
 };
 
 /// What the JDK calls that thread,

@@ -1,8 +1,6 @@
 //! A thread stands in the same wait in every dump of a series.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, dumps as dumped, duration, say,
-};
+use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, dumps as dumped, duration, say};
 use holdup_artefacts::dumps::{Doing, Still, dumps, still};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -17,15 +15,11 @@ const MAX_KINDS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::ThreadStandsStill,
-    about: "threads are in the same wait in every dump of a series",
     needs: &[Need::Artefacts],
     causes: &[Cause::LockMonitor, Cause::NetReceive],
-    from: MATTERS,
     generality: Generality::Describes,
-    explains: &[],
     place: Place::Way,
-    check: Check::Artefacts(check),
+    ..Rule::new(RuleId::ThreadStandsStill, "threads are in the same wait in every dump of a series", Check::Artefacts(check))
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,15 +1,13 @@
 //! Virtual threads wait without letting go of the threads that carry them.
 
 use crate::rules::java_waits as java;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::VirtualThreadsPinned,
-    about: "virtual threads wait without releasing their carriers",
     needs: &[Need::SchedulerEvents],
     causes: &[
         Cause::LockFutex,
@@ -18,11 +16,9 @@ pub(crate) const RULE: Rule = Rule {
         Cause::NetReceive,
         Cause::NetConnect,
     ],
-    from: MATTERS,
     generality: Generality::Consequence,
     explains: &[RuleId::WaitUncategorised],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::VirtualThreadsPinned, "virtual threads wait without releasing their carriers", Check::Waits(check))
 };
 
 /// The method in which a virtual thread parks together with its carrier, because it can't be taken off.

@@ -1,10 +1,7 @@
 //! All workers of a pool stand in the same wait, so that nobody is left for new work.
 
 use crate::rules::libuv_pool::Full;
-use crate::rules::{
-    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, dumps as dumped,
-    duration, java_waits as java, libuv_pool, say,
-};
+use crate::rules::{Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, dumps as dumped, duration, java_waits as java, libuv_pool, say};
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Observed};
@@ -23,8 +20,6 @@ const MAX_ASKERS: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::WorkerPoolExhausted,
-    about: "all workers of a pool are in the same wait",
     needs: &[Need::SchedulerEvents],
     causes: &[
         Cause::LockMonitor,
@@ -37,15 +32,13 @@ pub(crate) const RULE: Rule = Rule {
         Cause::FsFuse,
         Cause::FsNetwork,
     ],
-    from: MATTERS,
     generality: Generality::Consequence,
     explains: &[
         RuleId::ManyWaitInOnePlace,
         RuleId::ThreadStandsStill,
         RuleId::WaitUncategorised,
     ],
-    place: Place::End,
-    check: Check::Both(check, seen),
+    ..Rule::new(RuleId::WorkerPoolExhausted, "all workers of a pool are in the same wait", Check::Both(check, seen))
 };
 
 /// Part of their time that the workers of a pool spend in one wait, from which the pool is exhausted.
@@ -326,13 +319,13 @@ fn exhausted(
         .all(|(_, seen)| seen.doing == doing && seen.asker() == asker);
     let graph = Graph::of(dump);
     // Behind a lock whose holder is known the queue is told, not the pool.
-    let told = workers.iter().all(|(place, _)| graph.holder(*place).is_some());
+    let known = workers.iter().all(|(place, _)| graph.holder(*place).is_some());
     let cause = match doing {
         Doing::Waits(cause) if cause != Cause::RandomDevice => cause,
         Doing::WaitsForPool | Doing::WaitsForTask => Cause::LockMonitor,
         _ => return None,
     };
-    if !same || told {
+    if !same || known {
         return None;
     }
     let count = workers.len();

@@ -1,9 +1,6 @@
 //! Files that a scanner looks at before they may be opened.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires,
-    say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, decisions, duration, fires, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families;
 use holdup_knowledge::system_calls;
@@ -12,15 +9,9 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::PermissionScannerSlow,
-    about: "a file scanner is slow to allow each open",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::SecurityDecision],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::PermissionScannerSlow, "a file scanner is slow to allow each open", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,24 +1,15 @@
 //! System calls that a supervisor decides about, outside the sandbox.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, decisions, duration, fires,
-    root, say,
-};
+use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, decisions, duration, fires, root, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SyscallSupervisorSlow,
-    about: "the supervisor of a sandbox is slow to allow a system call",
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::SecurityDecision],
-    from: MATTERS,
-    generality: Generality::Specific,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::SyscallSupervisorSlow, "the supervisor of a sandbox is slow to allow a system call", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -2,9 +2,7 @@
 
 use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
-use crate::rules::{
-    Check, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, percent, say,
-};
+use crate::rules::{Check, Generality, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -28,15 +26,11 @@ const HANDS_ON: u64 = 2;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SleepPolling,
-    about: "it polls with sleeps of a fixed length",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
-    from: MATTERS,
     generality: Generality::General,
     explains: &[RuleId::SleepsOnPurpose],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::SleepPolling, "it polls with sleeps of a fixed length", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,8 +1,6 @@
 //! Sleeping because the program was told to.
 
-use crate::rules::{
-    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
-};
+use crate::rules::{Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -14,15 +12,10 @@ const MIN_POLLS: u64 = 2;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
-    id: RuleId::SleepsOnPurpose,
-    about: "it sleeps on purpose",
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
-    from: MATTERS,
     generality: Generality::Describes,
-    explains: &[],
-    place: Place::End,
-    check: Check::Waits(check),
+    ..Rule::new(RuleId::SleepsOnPurpose, "it sleeps on purpose", Check::Waits(check))
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -74,7 +67,7 @@ fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<(&'a Attributed
 fn delayed(run: &Run<'_>, sleep: &AttributedWait) -> Option<Delayed> {
     let name = &sleep.asker.name;
     let requests = run.attributed.requests.as_ref();
-    let slept = requests.and_then(|told| told.causes.get(&Cause::TimerSleep));
+    let slept = requests.and_then(|found| found.causes.get(&Cause::TimerSleep));
     if slept.is_some_and(|slept| slept.max >= HARM_FLOOR) {
         return Some(Delayed::Requests);
     }

@@ -31,9 +31,9 @@ fn a_wait_that_is_seen_twice_is_known_to_the_nanosecond() {
     account.still(500);
     account.still(900);
     // It has run for 60, queued for 40, and not blocked again.
-    let told = pieces(account.look(look(1_100, counted(160, 40, 1), None), Ends::Anywhere));
-    let [piece] = told.as_slice() else {
-        panic!("{told:?}")
+    let found = pieces(account.look(look(1_100, counted(160, 40, 1), None), Ends::Anywhere));
+    let [piece] = found.as_slice() else {
+        panic!("{found:?}")
     };
     assert_eq!((piece.site, piece.start, piece.end), (Some(7), 100, 1_000));
     assert_eq!((piece.doubt, piece.count, piece.clock.blocked), (0, 1, 900));
@@ -43,9 +43,9 @@ fn a_wait_that_is_seen_twice_is_known_to_the_nanosecond() {
 fn what_lies_between_two_waits_is_shared_and_in_doubt() {
     let mut account = Account::beginning(0, counted(0, 0, 0));
     account.look(look(0, counted(0, 0, 1), Some(7)), Ends::Anywhere);
-    let told = pieces(account.look(look(100, counted(20, 0, 2), Some(8)), Ends::Anywhere));
-    let [old] = told.as_slice() else {
-        panic!("{told:?}")
+    let found = pieces(account.look(look(100, counted(20, 0, 2), Some(8)), Ends::Anywhere));
+    let [old] = found.as_slice() else {
+        panic!("{found:?}")
     };
     assert_eq!((old.end, old.doubt), (40, 40));
     let (site, since) = account.asleep().unwrap();
@@ -56,8 +56,8 @@ fn what_lies_between_two_waits_is_shared_and_in_doubt() {
 fn a_wait_does_not_end_before_it_can_have() {
     let mut account = Account::beginning(0, counted(0, 0, 0));
     account.look(look(0, counted(0, 0, 1), Some(7)), Ends::Anywhere);
-    let told = pieces(account.look(look(100, counted(20, 0, 2), Some(8)), Ends::NotBefore(70)));
-    assert_eq!(told[0].end, 70);
+    let found = pieces(account.look(look(100, counted(20, 0, 2), Some(8)), Ends::NotBefore(70)));
+    assert_eq!(found[0].end, 70);
     assert_eq!(account.asleep().unwrap().1, 90);
 }
 
@@ -70,17 +70,17 @@ fn who_was_woken_for_something_else_goes_on_with_the_same_wait() {
         assert_eq!(account.ran_after(), Some((&7, Some(1))));
         account
     };
-    let told = pieces(woken().look(look(200, counted(20, 0, 2), None), Ends::NotBefore(150)));
-    let [wait] = told.as_slice() else {
-        panic!("{told:?}")
+    let found = pieces(woken().look(look(200, counted(20, 0, 2), None), Ends::NotBefore(150)));
+    let [wait] = found.as_slice() else {
+        panic!("{found:?}")
     };
     assert_eq!((wait.site, wait.start, wait.end), (Some(7), 100, 180));
     assert_eq!((wait.seen, wait.doubt), (true, 80));
     // One that has not blocked since, or sleeps since it did, was in no further wait that is over.
-    let told = pieces(woken().look(look(200, counted(20, 0, 2), Some(8)), Ends::NotBefore(150)));
-    assert!(told.iter().all(|piece| !piece.seen), "{told:?}");
-    let told = pieces(woken().look(look(200, counted(100, 0, 1), None), Ends::NotBefore(150)));
-    assert!(told.is_empty(), "{told:?}");
+    let found = pieces(woken().look(look(200, counted(20, 0, 2), Some(8)), Ends::NotBefore(150)));
+    assert!(found.iter().all(|piece| !piece.seen), "{found:?}");
+    let found = pieces(woken().look(look(200, counted(100, 0, 1), None), Ends::NotBefore(150)));
+    assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn a_wait_ends_when_it_is_known_to_have_and_the_rest_stays_the_threads() {
     account.look(look(0, counted(0, 0, 1), Some(7)), Ends::Anywhere);
     let next = look(100, counted(20, 0, 2), None);
     assert_eq!(account.ended_by(next.clone()), Some(40));
-    let told = pieces(account.look(next, Ends::At(70)));
-    let [wait, rest] = told.as_slice() else {
-        panic!("{told:?}")
+    let found = pieces(account.look(next, Ends::At(70)));
+    let [wait, rest] = found.as_slice() else {
+        panic!("{found:?}")
     };
     assert_eq!((wait.end, wait.seen), (70, true));
     assert_eq!((rest.site, rest.end, rest.seen), (Some(7), 80, false));
@@ -135,10 +135,10 @@ fn what_the_kernel_has_not_counted_yet_is_told_once_it_has() {
 fn many_short_waits_count_as_many() {
     let mut account = Account::beginning(0, counted(0, 0, 0));
     account.look(look(0, counted(0, 0, 1), Some(7)), Ends::Anywhere);
-    let told = pieces(account.look(look(1_000, counted(0, 0, 11), Some(7)), Ends::Anywhere));
-    let count: u64 = told.iter().map(|piece| piece.count).sum();
+    let found = pieces(account.look(look(1_000, counted(0, 0, 11), Some(7)), Ends::Anywhere));
+    let count: u64 = found.iter().map(|piece| piece.count).sum();
     assert_eq!(count, 10);
-    assert!(told.iter().all(|piece| piece.site == Some(7)));
+    assert!(found.iter().all(|piece| piece.site == Some(7)));
 }
 
 /// A stretch of a life: what the thread did (0: ran, 1: queued, else waited there), for how long.
@@ -178,21 +178,21 @@ proptest! {
         looks.retain(|at| *at < length);
         looks.sort_unstable();
         let mut account = Account::beginning(0, Counted { blockings: Some(0), ..Counted::default() });
-        let mut told = Vec::new();
+        let mut listed = Vec::new();
         for at in looks {
             let (counted, doing) = kernel(&life, at);
             if account.asleep().is_some() && account.turns() == counted.turns && account.counted().queued == counted.queued {
                 account.still(at);
                 continue;
             }
-            told.extend(pieces(account.look(look(at, counted, (doing > 1).then_some(doing)), Ends::Anywhere)));
+            listed.extend(pieces(account.look(look(at, counted, (doing > 1).then_some(doing)), Ends::Anywhere)));
         }
         let (last, clock) = account.end(length, known.then(|| kernel(&life, length).0), Ends::Anywhere);
-        told.extend(pieces(last));
+        listed.extend(pieces(last));
         prop_assert_eq!(clock.total(), length, "all of it is told");
         let mut until = 0;
         let mut blocked = 0;
-        for piece in &told {
+        for piece in &listed {
             prop_assert!(piece.start >= until && piece.end >= piece.start && piece.doubt <= piece.end - piece.start);
             until = piece.end;
             blocked += piece.end - piece.start;

@@ -268,10 +268,10 @@ mod tests {
             ..idle()
         };
         let watched = Watched::new(later, None).since(&Watched::new(idle(), None));
-        let told = watched.told(ThreadId(3), 7);
-        assert_eq!((told.ticks, told.window_ticks, told.acked), (2_000, 1_500, 2_000));
-        assert_eq!((told.retransmitted, told.unanswered), (3, 3));
-        assert!(!told.no_delay && !told.throttled);
+        let found = watched.told(ThreadId(3), 7);
+        assert_eq!((found.ticks, found.window_ticks, found.acked), (2_000, 1_500, 2_000));
+        assert_eq!((found.retransmitted, found.unanswered), (3, 3));
+        assert!(!found.no_delay && !found.throttled);
         assert!(!watched.is_due(2_400_000_000) && watched.is_due(2_700_000_000));
         let soon = Figures {
             repeats: Some(2_100_000_000),
@@ -283,21 +283,21 @@ mod tests {
 
     #[test]
     fn what_holds_data_back_is_told_apart() {
-        let told = |figures: Figures| {
+        let describe = |figures: Figures| {
             let device = Device {
                 name: "lo".to_owned(),
                 paces: false,
             };
-            let told = Watched::new(figures, Some(device)).told(ThreadId(0), 1);
-            (told.throttled, !told.no_delay)
+            let describe = Watched::new(figures, Some(device)).told(ThreadId(0), 1);
+            (describe.throttled, !describe.no_delay)
         };
-        assert_eq!(told(idle()), (false, true), "collected");
+        assert_eq!(describe(idle()), (false, true), "collected");
         let in_devices = 200_000;
-        assert_eq!(told(Figures { in_devices, ..idle() }), (true, false));
+        assert_eq!(describe(Figures { in_devices, ..idle() }), (true, false));
         let window = Some(1_000);
-        assert_eq!(told(Figures { window, ..idle() }), (false, false), "no room");
+        assert_eq!(describe(Figures { window, ..idle() }), (false, false), "no room");
         assert_eq!(
-            told(Figures {
+            describe(Figures {
                 may_send: false,
                 ..idle()
             }),
@@ -305,7 +305,7 @@ mod tests {
             "congestion"
         );
         assert_eq!(
-            told(Figures {
+            describe(Figures {
                 window: None,
                 ..idle()
             }),

@@ -71,8 +71,8 @@ impl LineReader for Reader {
             && (text.contains("sync'ed:") || text.starts_with("finish:"))
             && device.progress.len() < super::NAMED
         {
-            let told = text.trim_start_matches(|char: char| !char.is_alphabetic());
-            device.progress.push(cut(&single(told), super::WORDS));
+            let found = text.trim_start_matches(|char: char| !char.is_alphabetic());
+            device.progress.push(cut(&single(found), super::WORDS));
             return Understood::Evidence;
         }
         Understood::Ignorable

@@ -203,14 +203,14 @@ mod tests {
         let reading = read_text("m", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "mdstat");
         assert_eq!(reading.accounts[0].not_understood, 0);
-        let told: Vec<_> = reading
+        let listed: Vec<_> = reading
             .observed
             .statements
             .iter()
             .map(|one| (one.kind, one.text.as_str()))
             .collect();
         assert_eq!(
-            told,
+            listed,
             [
                 (
                     StatementKind::Stalled,

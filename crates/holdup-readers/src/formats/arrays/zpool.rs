@@ -212,7 +212,7 @@ impl Reader {
         if !remark.is_empty() {
             parts.push(cut(&remark, NAME));
         }
-        let told = match parts.as_slice() {
+        let found = match parts.as_slice() {
             [] => format!("{device} {state}"),
             parts => format!("{device} {state} ({})", parts.join(", ")),
         };
@@ -227,7 +227,7 @@ impl Reader {
         } else {
             &mut self.devices
         };
-        name(list, &told);
+        name(list, &found);
         Understood::Evidence
     }
 }

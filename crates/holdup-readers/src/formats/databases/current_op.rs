@@ -61,7 +61,7 @@ impl Operation {
     }
 
     fn told(&self) -> String {
-        let mut told = format!("operation {}", self.id);
+        let mut text = format!("operation {}", self.id);
         let mut parts = Vec::new();
         if !self.kind.is_empty() {
             parts.push(match self.collection.as_str() {
@@ -76,9 +76,9 @@ impl Operation {
                 .cloned(),
         );
         if !parts.is_empty() {
-            told.push_str(&format!(" ({})", parts.join(", ")));
+            text.push_str(&format!(" ({})", parts.join(", ")));
         }
-        told
+        text
     }
 }
 

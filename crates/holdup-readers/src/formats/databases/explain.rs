@@ -135,23 +135,23 @@ impl Step {
 
     /// How often, how many rows, and what was noted below it.
     fn told(&self) -> String {
-        let mut told = String::new();
+        let mut text = String::new();
         if let Some((_, rows, loops)) = self.took {
             if loops > 1.0 {
-                told.push_str(&format!(", {loops} loops"));
+                text.push_str(&format!(", {loops} loops"));
             }
             if let Some(expected) = self.expected.filter(|expected| {
                 let (more, less) = (rows.max(*expected).max(1.0), rows.min(*expected).max(1.0));
                 more / less >= MISJUDGED
             }) {
-                told.push_str(&format!(", {rows} rows a loop where {expected} were expected"));
+                text.push_str(&format!(", {rows} rows a loop where {expected} were expected"));
             }
         }
         if !self.notes.is_empty() {
-            told.push_str("; ");
-            told.push_str(&self.notes);
+            text.push_str("; ");
+            text.push_str(&self.notes);
         }
-        told
+        text
     }
 }
 

@@ -182,14 +182,14 @@ mod tests {
             # Query_time: 1.0  Lock_time: 0.9  Rows_sent: 0  Rows_examined: 7\nUPDATE stock SET n = 2\nWHERE id = 8;\n";
         let reading = read_text("s", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "mysql-slow-log");
-        let told: Vec<_> = reading
+        let listed: Vec<_> = reading
             .observed
             .statements
             .iter()
             .map(|one| (one.kind, one.text.as_str(), one.times))
             .collect();
         assert_eq!(
-            told,
+            listed,
             [
                 (
                     StatementKind::Took,

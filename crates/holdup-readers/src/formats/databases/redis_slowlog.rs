@@ -204,7 +204,7 @@ impl Reader {
             return;
         };
         let name = name.to_ascii_uppercase();
-        let told = words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
+        let listed = words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
         if self.commands.len() >= COMMANDS && !self.commands.contains_key(&name) {
             out.account().left_out += 1;
             return;
@@ -212,10 +212,10 @@ impl Reader {
         let known = self
             .commands
             .entry(name)
-            .or_insert_with(|| (ns, 0, told.clone(), quote.clone()));
+            .or_insert_with(|| (ns, 0, listed.clone(), quote.clone()));
         known.1 += 1;
         if ns > known.0 {
-            (known.0, known.2, known.3) = (ns, told, quote);
+            (known.0, known.2, known.3) = (ns, listed, quote);
         }
     }
 }

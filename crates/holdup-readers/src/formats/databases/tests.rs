@@ -58,12 +58,12 @@ fn the_servers_own_threads_are_no_sessions() {
                 | 3 | shop | 10.0.0.3 | shop | Query | 51 | Waiting for table level lock | select 1 |\n\
                 | 4 | shop | 10.0.0.3 | shop | Query | 5 | Waiting for tables | select 1 |\n";
     let found = sessions(list);
-    let told: Vec<(&str, SessionDoing, &str)> = found
+    let rows: Vec<(&str, SessionDoing, &str)> = found
         .iter()
         .map(|one| (one.id.as_str(), one.doing, one.lock.as_str()))
         .collect();
     assert_eq!(
-        told,
+        rows,
         [
             ("3", SessionDoing::Waits, "table level lock"),
             ("4", SessionDoing::Works, "")
@@ -137,13 +137,13 @@ fn innodb_tells_who_waits_and_who_has_locks() {
                   FILE I/O\n\
                   --------\n\
                   MySQL thread id 7, OS thread handle 14, query id 7 10.0.0.8 shop\n";
-    let told: Vec<(String, SessionDoing, Option<u64>, String)> = sessions(status)
+    let rows: Vec<(String, SessionDoing, Option<u64>, String)> = sessions(status)
         .into_iter()
         .map(|one| (one.id, one.doing, one.doing_ns, one.lock))
         .collect();
     let lock = "a lock on `shop`.`orders`".to_owned();
     assert_eq!(
-        told,
+        rows,
         [
             ("6".to_owned(), SessionDoing::Waits, Some(11 * SECOND), lock),
             (

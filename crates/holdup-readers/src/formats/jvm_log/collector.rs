@@ -49,8 +49,8 @@ fn marked(name: &[u8], line: &[u8]) -> Vec<u8> {
     let head = line.get(..HEAD).unwrap_or(line);
     let mut whole = name.to_vec();
     for mark in MARKS {
-        let told = memchr::memmem::find(name, mark.as_bytes()).is_some();
-        if !told && memchr::memmem::find(head, mark.as_bytes()).is_some() {
+        let known = memchr::memmem::find(name, mark.as_bytes()).is_some();
+        if !known && memchr::memmem::find(head, mark.as_bytes()).is_some() {
             whole.extend_from_slice(b" (");
             whole.extend_from_slice(mark.as_bytes());
             whole.push(b')');

@@ -63,7 +63,7 @@ pub(super) fn decorations(line: &[u8]) -> Option<(Decorations, &[u8])> {
 }
 
 fn unified(line: &[u8]) -> Option<(Decorations, &[u8])> {
-    let mut told = Decorations::default();
+    let mut decorations = Decorations::default();
     let mut rest = line;
     let mut understood = 0;
     for _ in 0..GROUPS {
@@ -75,18 +75,18 @@ fn unified(line: &[u8]) -> Option<(Decorations, &[u8])> {
             break;
         }
         let close = memchr::memchr(b']', inner.get(..64).unwrap_or(inner))?;
-        group(inner.get(..close)?.trim_ascii(), &mut told)?;
+        group(inner.get(..close)?.trim_ascii(), &mut decorations)?;
         rest = inner.get(close + 1..)?;
         understood += 1;
     }
-    (understood > 0 && (told.level || told.since_start.is_some() || told.unix.is_some()))
-        .then(|| (told.done(), rest.strip_prefix(b" ").unwrap_or(rest)))
+    (understood > 0 && (decorations.level || decorations.since_start.is_some() || decorations.unix.is_some()))
+        .then(|| (decorations.done(), rest.strip_prefix(b" ").unwrap_or(rest)))
 }
 
 /// One group; `None` where a JVM would not write it.
-fn group(text: &[u8], told: &mut Decorations) -> Option<()> {
+fn group(text: &[u8], decorations: &mut Decorations) -> Option<()> {
     if LEVELS.contains(&text) {
-        told.level = true;
+        decorations.level = true;
         return Some(());
     }
     if let Some(number) = text.strip_suffix(b"ms").or(text.strip_suffix(b"ns"))
@@ -96,13 +96,13 @@ fn group(text: &[u8], told: &mut Decorations) -> Option<()> {
         let epoch = value >= if ms { EPOCH_MS } else { EPOCH_NS };
         let ns = if ms { value.checked_mul(1_000_000)? } else { value };
         match epoch {
-            true => told.unix = Some(i64::try_from(ns).ok()?),
-            false => told.since_start = Some(ns),
+            true => decorations.unix = Some(i64::try_from(ns).ok()?),
+            false => decorations.since_start = Some(ns),
         }
         return Some(());
     }
     if let Some(seconds) = text.strip_suffix(b"s").and_then(decimal) {
-        told.since_start = Some(super::ns(seconds, 1e9).or_else(|| long(seconds))?);
+        decorations.since_start = Some(super::ns(seconds, 1e9).or_else(|| long(seconds))?);
         return Some(());
     }
     if text.iter().all(u8::is_ascii_digit) {
@@ -112,12 +112,12 @@ fn group(text: &[u8], told: &mut Decorations) -> Option<()> {
     if text.get(10) == Some(&b'T') {
         let stamp = Stamps::default().of(text)?;
         if let Some(When::Unix(ns)) = stamp.when() {
-            told.unix = Some(ns);
+            decorations.unix = Some(ns);
         }
         return Some(());
     }
     // Tags, and the host's name.
-    told.tags = true;
+    decorations.tags = true;
     text.iter()
         .all(|byte| byte.is_ascii_alphanumeric() || b",.-_ ".contains(byte))
         .then_some(())
@@ -131,12 +131,12 @@ fn long(seconds: f64) -> Option<Ns> {
 
 /// JDK 8: a date, the seconds since the start, or both, each with a colon.
 fn old(line: &[u8]) -> Option<(Decorations, &[u8])> {
-    let mut told = Decorations::default();
+    let mut decorations = Decorations::default();
     let mut rest = line;
     if rest.get(10) == Some(&b'T') {
         let end = memchr::memmem::find(rest.get(..40).unwrap_or(rest), b": ")?;
         if let Some(When::Unix(ns)) = Stamps::default().of(rest.get(..end)?)?.when() {
-            told.unix = Some(ns);
+            decorations.unix = Some(ns);
         }
         rest = rest.get(end + 2..)?;
     }
@@ -146,10 +146,10 @@ fn old(line: &[u8]) -> Option<(Decorations, &[u8])> {
             .get(..end)
             .is_some_and(|number| number.iter().any(|byte| !byte.is_ascii_digit()))
     {
-        told.since_start = long(seconds);
+        decorations.since_start = long(seconds);
         rest = rest.get(end + 2..)?;
     }
-    (told.unix.is_some() || told.since_start.is_some()).then(|| (told.done(), rest))
+    (decorations.unix.is_some() || decorations.since_start.is_some()).then(|| (decorations.done(), rest))
 }
 
 #[cfg(test)]
@@ -159,10 +159,10 @@ mod tests {
     #[test]
     fn every_choice_of_decorations() {
         let of = |line: &str| {
-            let (told, message) = decorations(line.as_bytes())?;
+            let (found, message) = decorations(line.as_bytes())?;
             Some((
-                told.since_start,
-                told.unix,
+                found.since_start,
+                found.unix,
                 String::from_utf8_lossy(message).into_owned(),
             ))
         };

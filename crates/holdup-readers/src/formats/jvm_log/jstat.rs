@@ -149,7 +149,7 @@ impl Reader {
         let more = last.full - first.full;
         let took = ns(last.full_s - first.full_s);
         let mut kind = StatementKind::WithinNorm;
-        let mut told = Vec::new();
+        let mut listed = Vec::new();
         let mut length = None;
         if more > 0.0 && took > 0 {
             let within = last
@@ -168,16 +168,16 @@ impl Reader {
             let within = within
                 .map(|within| format!(" of {}", duration(ns(within))))
                 .unwrap_or_default();
-            told.push(format!(
+            listed.push(format!(
                 "{more:.0} full collections took {}{within} between these rows",
                 duration(took)
             ));
         }
-        told.extend(old);
+        listed.extend(old);
         if more <= 0.0 && last.full > 0.0 {
             let (all, count) = (ns(last.full_s), last.full);
             let mean = duration(ns(last.full_s / count));
-            told.push(format!(
+            listed.push(format!(
                 "{count:.0} full collections took {} since the start, {mean} each",
                 duration(all)
             ));
@@ -186,7 +186,7 @@ impl Reader {
             }
         }
         if kind == StatementKind::WithinNorm {
-            told.push(format!(
+            listed.push(format!(
                 "no full collection between these rows (with them and from {FULL_PERCENT} % on the heap is used up)"
             ));
         }
@@ -197,7 +197,7 @@ impl Reader {
         };
         out.statement(Statement {
             share: (kind != StatementKind::WithinNorm).then_some(whole),
-            ..statements::one(kind, length, last.quote, told.join(", "))
+            ..statements::one(kind, length, last.quote, listed.join(", "))
         });
     }
 }

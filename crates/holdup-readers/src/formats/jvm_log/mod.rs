@@ -108,18 +108,18 @@ struct Clock {
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         let found =
-            decorations(line).filter(|(told, message)| told.own() || is_own(message) || self.old(message));
-        let Some((told, message)) = found else {
+            decorations(line).filter(|(one, message)| one.own() || is_own(message) || self.old(message));
+        let Some((one, message)) = found else {
             return self.others(line, out);
         };
         self.last_own = true;
         self.lines += 1;
-        self.clock.take(&told, out);
+        self.clock.take(&one, out);
         let line = Line {
             message,
             whole: line,
-            ns: told.ns,
-            at: told.at(),
+            ns: one.ns,
+            at: one.at(),
         };
         self.own(&line, out)
     }
@@ -222,22 +222,22 @@ impl Reader {
 }
 
 impl Clock {
-    fn take(&mut self, told: &Decorations, out: &Out<'_>) {
-        let Some(ns) = told.ns else { return };
-        let unix = told.since_start.is_none();
+    fn take(&mut self, decorations: &Decorations, out: &Out<'_>) {
+        let Some(ns) = decorations.ns else { return };
+        let unix = decorations.since_start.is_none();
         match &self.first {
             Some((first, _, _, same)) if *same == unix => {
                 // A second run in the same file begins at zero again.
                 if ns.saturating_add(1_000_000_000) < self.last {
                     self.before = self.before.saturating_add(self.last.saturating_sub(*first));
-                    self.first = Some((ns, told.at(), out.here(), unix));
+                    self.first = Some((ns, decorations.at(), out.here(), unix));
                     self.last = ns;
                 }
                 self.last = self.last.max(ns);
             }
             Some(_) => {}
             None => {
-                self.first = Some((ns, told.at(), out.here(), unix));
+                self.first = Some((ns, decorations.at(), out.here(), unix));
                 self.last = ns;
             }
         }

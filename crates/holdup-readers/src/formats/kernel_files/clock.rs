@@ -26,11 +26,11 @@ pub(super) struct Clock {
 impl Clock {
     /// Whether a line tells the time and nothing else; the clock then shows it.
     pub(super) fn line(&mut self, line: &[u8]) -> bool {
-        let told = told(line);
-        if told.is_some() {
-            self.now = told;
+        let listed = told(line);
+        if listed.is_some() {
+            self.now = listed;
         }
-        told.is_some()
+        listed.is_some()
     }
 
     /// A reading begins: when, and how long after the one before.

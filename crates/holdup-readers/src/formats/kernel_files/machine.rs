@@ -195,8 +195,8 @@ fn uname(line: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     }
     let (second, release, behind) = (words.next()?, words.next()?, words.next()?);
     let is_release = |word: &[u8]| word.first().is_some_and(u8::is_ascii_digit) && word.contains(&b'.');
-    let told = memmem::find(line, b" #").is_some();
-    if second == b"version" && is_release(release) && told {
+    let known = memmem::find(line, b" #").is_some();
+    if second == b"version" && is_release(release) && known {
         return Some((None, release));
     }
     (is_release(release) && behind.starts_with(b"#")).then_some((Some(second), release))

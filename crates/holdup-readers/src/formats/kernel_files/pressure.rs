@@ -97,8 +97,8 @@ impl Reader {
     fn find(out: &mut Out<'_>) -> Option<(Resource, String)> {
         let source = out.source();
         let command = source.tool.clone().unwrap_or_default();
-        let mut told = command.split_whitespace().filter_map(of_path);
-        let (first, second) = (told.next(), told.next());
+        let mut listed = command.split_whitespace().filter_map(of_path);
+        let (first, second) = (listed.next(), listed.next());
         let found = match (first, second) {
             (Some(one), None) => Some(one),
             (Some(_), Some(_)) => None,

@@ -140,25 +140,25 @@ fn clients(names: &Names, said: &mut Vec<Statement>) {
 
 /// The figures that are within their norms.
 fn within(names: &Names, fork: Option<f64>) -> Option<Statement> {
-    let mut told = Vec::new();
+    let mut listed = Vec::new();
     if names.number("rejected_connections").is_some() {
-        told.push("no connection was refused".to_owned());
+        listed.push("no connection was refused".to_owned());
     }
     if names.number("evicted_keys").is_some() {
-        told.push("no key was evicted".to_owned());
+        listed.push("no key was evicted".to_owned());
     }
     if let Some((used, limit)) = names.number("used_memory").zip(names.some("maxmemory")) {
         let part = 100.0 * used / limit;
-        told.push(format!(
+        listed.push(format!(
             "{part:.0} % of maxmemory are used (from {:.0} % on it is used up)",
             FULL * 100.0
         ));
     }
     if let Some(fork) = fork {
         let (took, norm) = (duration(super::seconds(fork)), duration(super::seconds(FORK_S)));
-        told.push(format!("the last fork took {took} (from {norm} on it is long)"));
+        listed.push(format!("the last fork took {took} (from {norm} on it is long)"));
     }
-    let text = told.join(", ");
+    let text = listed.join(", ");
     (!text.is_empty()).then(|| names.say(StatementKind::WithinNorm, "used_memory", text))
 }
 

@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn no_answer() {
         let text = "; <<>> DiG 9.18 <<>> @10.0.0.2 db.example\n;; connection timed out; no servers could be reached\n";
-        let told = "the query for db.example: connection timed out; no servers could be reached";
-        assert_eq!(said(text), [(StatementKind::TimedOut, told.to_owned())]);
+        let found = "the query for db.example: connection timed out; no servers could be reached";
+        assert_eq!(said(text), [(StatementKind::TimedOut, found.to_owned())]);
         let kinds: Vec<StatementKind> = said(&ANSWER.replace("NOERROR", "SERVFAIL"))
             .into_iter()
             .map(|one| one.0)

@@ -312,11 +312,11 @@ impl Reader {
     }
 
     fn call(&mut self, task: Option<Task>, line: &[u8], out: &mut Out<'_>) -> Understood {
-        let Some(told) = call(line) else {
+        let Some(found) = call(line) else {
             return Understood::No;
         };
         let seen = self.take(task, File::Syscall, out);
-        match told {
+        match found {
             InCall::Runs => {
                 seen.thread.state = match seen.thread.state {
                     State::Unknown => State::Runnable,

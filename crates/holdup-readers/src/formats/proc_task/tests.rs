@@ -82,13 +82,13 @@ do_wait
         let [snapshot] = all.as_slice() else {
             panic!("{all:?}")
         };
-        let told: Vec<_> = snapshot
+        let listed: Vec<_> = snapshot
             .threads
             .iter()
             .map(|task| (task.pid, task.tid, task.kernel_function.as_deref()))
             .collect();
         assert_eq!(
-            told,
+            listed,
             [
                 (Some(10), Some(10), Some("do_wait")),
                 (Some(11), Some(12), Some("rpc_wait_bit_killable")),

@@ -78,7 +78,7 @@ pub struct StackLines {
 /// Reads collapsed stacks as they come, without keeping any: for files of any size. A line that is too long is cut into
 /// lines that are not understood.
 pub fn stacks(stream: &mut dyn Read, take: &mut dyn FnMut(&[u8], u64)) -> StackLines {
-    let mut told = StackLines {
+    let mut lines = StackLines {
         understood: 0,
         not_understood: 0,
         weight: Weight::Count,
@@ -86,13 +86,13 @@ pub fn stacks(stream: &mut dyn Read, take: &mut dyn FnMut(&[u8], u64)) -> StackL
     };
     let mut line = |line: &[u8]| match split(line) {
         Some((stack, weight)) => {
-            if told.understood == 0 && marked(stack) {
-                told.weight = Weight::Us;
+            if lines.understood == 0 && marked(stack) {
+                lines.weight = Weight::Us;
             }
-            told.understood += 1;
+            lines.understood += 1;
             take(stack, weight);
         }
-        None => told.not_understood += u64::from(!line.trim_ascii().is_empty()),
+        None => lines.not_understood += u64::from(!line.trim_ascii().is_empty()),
     };
     let mut buffer = vec![0; BLOCK];
     let (mut from, mut to) = (0, 0);
@@ -126,8 +126,8 @@ pub fn stacks(stream: &mut dyn Read, take: &mut dyn FnMut(&[u8], u64)) -> StackL
         }
     };
     line(&buffer[from..to]);
-    told.failure = failure;
-    told
+    lines.failure = failure;
+    lines
 }
 
 /// Bytes that are read at once, and the longest line.
@@ -230,7 +230,7 @@ mod tests {
         text.extend(b" 7\nlast;one 5");
         for size in [1, 7, 4_096, usize::MAX] {
             let mut seen = Vec::new();
-            let told = super::stacks(&mut Bit(&text, size), &mut |stack, weight| {
+            let found = super::stacks(&mut Bit(&text, size), &mut |stack, weight| {
                 if stack.len() < 100 {
                     seen.push((String::from_utf8_lossy(stack).into_owned(), weight));
                 }
@@ -245,12 +245,12 @@ mod tests {
                 Some(("last;one", 5))
             );
             assert!(
-                told.not_understood >= 2 && told.weight == Weight::Count,
-                "{told:?}"
+                found.not_understood >= 2 && found.weight == Weight::Count,
+                "{found:?}"
             );
         }
-        let told = super::stacks(&mut &b"sh;main;-;schedule 9\n"[..], &mut |_, _| {});
-        assert_eq!((told.weight, told.understood), (Weight::Us, 1));
+        let found = super::stacks(&mut &b"sh;main;-;schedule 9\n"[..], &mut |_, _| {});
+        assert_eq!((found.weight, found.understood), (Weight::Us, 1));
     }
 
     #[test]

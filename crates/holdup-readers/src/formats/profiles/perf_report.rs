@@ -117,16 +117,16 @@ impl LineReader for Reader {
         let bar = |word: &&str| !matches!(*word, "▒" | "◆" | "█");
         let words: Vec<&str> = text.split_whitespace().filter(bar).take(40).collect();
         // The last percentage is that of the function itself.
-        let told: Vec<u64> = words.iter().map_while(|word| share(word)).take(3).collect();
-        if let (Some(all), Some(own)) = (told.first(), told.last()) {
+        let values: Vec<u64> = words.iter().map_while(|word| share(word)).take(3).collect();
+        if let (Some(all), Some(own)) = (values.first(), values.last()) {
             self.quote.get_or_insert_with(|| out.here());
             if !self.headed {
                 // Two shares are those with and without what was called; a command stands in front of an object.
                 let marker = words.iter().position(|word| is_marker(word));
-                self.children |= told.len() == 2;
-                self.commands |= marker.is_some_and(|at| at >= told.len() + 2);
+                self.children |= values.len() == 2;
+                self.commands |= marker.is_some_and(|at| at >= values.len() + 2);
             }
-            let command = words.get(told.len()).filter(|_| self.commands);
+            let command = words.get(values.len()).filter(|_| self.commands);
             let shares = Shares {
                 own: *own,
                 all: *all,
@@ -135,7 +135,7 @@ impl LineReader for Reader {
             match symbol(&words) {
                 Some(symbol) => self.row(shares, symbol),
                 // Below a row stand its callers, with shares of it.
-                None if words.len() < told.len() + 2 => return Understood::Ignorable,
+                None if words.len() < values.len() + 2 => return Understood::Ignorable,
                 None => self.wrapped = Some(shares),
             }
             return Understood::Evidence;
@@ -258,12 +258,12 @@ mod tests {
             +  11.25%  web  web  [.] parse\n   3.00%  [kernel]  [k] idle\n";
         let reading = read_text("p", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "perf-report");
-        let told: Vec<u64> = reading.observed.samples[0]
+        let values: Vec<u64> = reading.observed.samples[0]
             .stacks
             .iter()
             .map(|(_, share)| *share)
             .collect();
-        assert_eq!(told, [2450, 1125, 300]);
+        assert_eq!(values, [2450, 1125, 300]);
         assert!(reading.observed.statements.is_empty());
     }
 
@@ -277,12 +277,12 @@ mod tests {
             panic!("{reading:?}")
         };
         let stacks = &reading.observed.stacks;
-        let told: Vec<_> = profile
+        let listed: Vec<_> = profile
             .stacks
             .iter()
             .map(|(stack, share)| (stacks.frames(*stack).next_back(), *share))
             .collect();
-        assert_eq!(told, [(Some("copy_page"), 3150), (Some("clear_page_erms"), 925)]);
+        assert_eq!(listed, [(Some("copy_page"), 3150), (Some("clear_page_erms"), 925)]);
         assert_eq!(profile.total, 10_000);
         let text = "  Children      Self  Command  Shared Object  Symbol\n+   80.00%     2.50%  store  libc.so.6  [.] read\n";
         assert_eq!(

@@ -143,8 +143,8 @@ impl Columns {
                     .next()
                     .unwrap_or_default();
                 let name = std::str::from_utf8(name).ok()?;
-                let told = OPTIONS.iter().find(|(option, _)| *option == name);
-                let head = told.map_or_else(|| name.to_ascii_uppercase(), |(_, head)| (*head).to_owned());
+                let known = OPTIONS.iter().find(|(option, _)| *option == name);
+                let head = known.map_or_else(|| name.to_ascii_uppercase(), |(_, head)| (*head).to_owned());
                 all.push(by_head(head.as_bytes()));
             }
         }
@@ -244,9 +244,9 @@ impl<'l> Row<'l> {
     /// The kernel function, and whether the list has cut it.
     pub(super) fn waits_in(&self) -> Option<(&'l [u8], bool)> {
         let name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
-        let told =
+        let known =
             !matches!(self.function, b"" | b"-" | b"0" | b"?" | b"*") && self.function.iter().all(name);
-        told.then_some((self.function, self.function.len() == CUT_FUNCTION))
+        known.then_some((self.function, self.function.len() == CUT_FUNCTION))
     }
 }
 

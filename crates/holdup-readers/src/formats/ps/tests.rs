@@ -30,12 +30,12 @@ mail         900  1.0 12.5  40000 30000 ?        Ds   06:58   0:02 /usr/sbin/sen
 me          1000  0.0  0.1   4000  3000 pts/0    T    06:59   1:02      |   \\_ vim a file
 ",
     );
-    let told: Vec<_> = kept(&reading)
+    let listed: Vec<_> = kept(&reading)
         .iter()
         .map(|task| (&*task.name, task.tid, task.state, task.terminal))
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             ("[jbd2/sda1-8]", Some(300), State::Uninterruptible, Some(false)),
             ("sendmail", Some(900), State::Uninterruptible, Some(false)),
@@ -68,12 +68,12 @@ Sun Nov 22 07:00:24 UTC 2026
     900     901 t    ptrace_stop                      mail er
 ",
     );
-    let told: Vec<_> = kept(&reading)
+    let listed: Vec<_> = kept(&reading)
         .iter()
         .map(|task| (task.tid, task.state, task.kernel_function.as_deref()))
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             (Some(900), State::Uninterruptible, Some("jbd2_log_wait_commit")),
             (Some(901), State::Uninterruptible, Some("jbd2_log_wait_commit")),
@@ -102,12 +102,12 @@ app          501     500  0 Nov21 ?        00:00:00 [worker] <defunct>
 app          502     500  0 Nov21 ?        00:00:00 [worker] <defunct>
 ",
     );
-    let told: Vec<_> = kept(&reading)
+    let listed: Vec<_> = kept(&reading)
         .iter()
         .map(|task| (&*task.name, task.pid, task.parent, task.state))
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             ("[worker]", Some(501), Some(500), State::Zombie),
             ("[worker]", Some(502), Some(500), State::Zombie),
@@ -145,30 +145,30 @@ fn columns_in_any_order() {
             String::from_utf8_lossy(row.state).into_owned(),
         )
     };
-    let told = |name: &str| (Some(7), name.to_owned(), "D".to_owned());
+    let describe = |name: &str| (Some(7), name.to_owned(), "D".to_owned());
     assert_eq!(
         row(
             "  PID COMMAND         STAT WCHAN",
             "    7 tmux: server    D    do_epoll_wait"
         ),
-        told("tmux: server")
+        describe("tmux: server")
     );
     assert_eq!(
         row(
             "S     PID  PSR NLWP     ELAPSED CMD",
             "D       7    1    3  1-02:03:04 x y"
         ),
-        told("x y")
+        describe("x y")
     );
     assert_eq!(
         row(
             "F S UID PID PPID C PRI NI ADDR SZ WCHAN TTY TIME CMD",
             "4 D 0 7 1 0 80 0 - 1129 jbd2_l ? 00:00:00 sync"
         ),
-        told("sync")
+        describe("sync")
     );
-    assert_eq!(row("PID STARTED STAT COMMAND", "7 Nov 21 D x"), told("x"));
-    assert_eq!(row("PID STARTED STAT COMMAND", "7 07:00:23 D x"), told("x"));
+    assert_eq!(row("PID STARTED STAT COMMAND", "7 Nov 21 D x"), describe("x"));
+    assert_eq!(row("PID STARTED STAT COMMAND", "7 07:00:23 D x"), describe("x"));
     let cut = Columns::of_head(b"F S UID PID PPID C PRI NI ADDR SZ WCHAN TTY TIME CMD").unwrap();
     let cut = cut
         .row(b"4 D 0 7 1 0 80 0 - 1129 jbd2_l ? 00:00:00 sync")

@@ -101,7 +101,7 @@ fn row(line: &[u8]) -> Option<(Row<'_>, ConnectionDetails)> {
     }
     let state = state(words.next()?)?;
     let mut process = None;
-    let mut told = ConnectionDetails::default();
+    let mut details = ConnectionDetails::default();
     while let Some(word) = words.next() {
         // Time left, times that data was sent again, probes without an answer.
         let times = |word: Option<&[u8]>, at: usize| {
@@ -109,8 +109,8 @@ fn row(line: &[u8]) -> Option<(Row<'_>, ConnectionDetails)> {
             whole(inside.split(|byte| *byte == b'/').nth(at)?)
         };
         match word {
-            b"on" => told.unanswered = times(words.next(), 1).unwrap_or(0),
-            b"probe" => (told.probes, told.unanswered) = (true, times(words.next(), 2).unwrap_or(0)),
+            b"on" => details.unanswered = times(words.next(), 1).unwrap_or(0),
+            b"probe" => (details.probes, details.unanswered) = (true, times(words.next(), 2).unwrap_or(0)),
             // `12071/python3`; with -e the user and the inode stand in front.
             word => {
                 let name = word.iter().position(|byte| *byte == b'/');
@@ -125,7 +125,7 @@ fn row(line: &[u8]) -> Option<(Row<'_>, ConnectionDetails)> {
     }
     // A state that closes has nobody's timer that says something.
     if matches!(state, TcpState::TimeWait | TcpState::Listen) {
-        told = ConnectionDetails::default();
+        details = ConnectionDetails::default();
     }
     let row = Row {
         state,
@@ -135,5 +135,5 @@ fn row(line: &[u8]) -> Option<(Row<'_>, ConnectionDetails)> {
         peer,
         process: process.map(|name| name.strip_suffix(b":").unwrap_or(name)),
     };
-    Some((row, told))
+    Some((row, details))
 }

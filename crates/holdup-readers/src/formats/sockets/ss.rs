@@ -160,14 +160,14 @@ impl Reader {
             }
             return Understood::Ignorable;
         };
-        let mut told = timer(line);
+        let mut found = timer(line);
         // With -O the figures stand in the same line.
         let all_in_one = memmem::find(line, b" cwnd:").is_some();
         if all_in_one {
             self.tally.figures();
-            told = figures(line, told, row.to_send);
+            found = figures(line, found, row.to_send);
         }
-        self.tally.add(&as_row(&row, state, process), &told, true, out);
+        self.tally.add(&as_row(&row, state, process), &found, true, out);
         Understood::Evidence
     }
 
@@ -281,18 +281,18 @@ fn milliseconds(text: &[u8]) -> Option<u64> {
 
 /// `timer:(on,432ms,5)`: which timer runs, and how often it ran out.
 fn timer(line: &[u8]) -> ConnectionDetails {
-    let mut told = ConnectionDetails::default();
+    let mut details = ConnectionDetails::default();
     let timer = value(line, b"timer:(").map(|timer| timer.strip_suffix(b")").unwrap_or(timer));
-    let Some(timer) = timer else { return told };
+    let Some(timer) = timer else { return details };
     let mut parts = timer.split(|byte| *byte == b',');
     let (which, _, times) = (parts.next(), parts.next(), parts.next().and_then(whole));
     match which {
-        Some(b"on") => told.unanswered = times.unwrap_or(0),
+        Some(b"on") => details.unanswered = times.unwrap_or(0),
         // Probes that are answered begin again at 0.
-        Some(b"persist") => (told.probes, told.unanswered) = (true, times.unwrap_or(0)),
+        Some(b"persist") => (details.probes, details.unanswered) = (true, times.unwrap_or(0)),
         _ => {}
     }
-    told
+    details
 }
 
 /// Whether a line is the figures of the row before it.

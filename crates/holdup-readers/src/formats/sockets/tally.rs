@@ -80,7 +80,7 @@ impl Tally {
     }
 
     /// A row of it.
-    pub(super) fn add(&mut self, row: &Row<'_>, told: &ConnectionDetails, limited: bool, out: &Out<'_>) {
+    pub(super) fn add(&mut self, row: &Row<'_>, details: &ConnectionDetails, limited: bool, out: &Out<'_>) {
         self.begin(out);
         self.settle();
         let here = out.here();
@@ -110,7 +110,7 @@ impl Tally {
             row.state,
             TcpState::Established | TcpState::SynSent | TcpState::CloseWait
         );
-        if open && (unread(Some(row.state), row.received) || row.to_send > 0 || told.unanswered > 0) {
+        if open && (unread(Some(row.state), row.received) || row.to_send > 0 || details.unanswered > 0) {
             self.last = Some(SeenConnection {
                 state: Some(row.state),
                 local: text(row.local),
@@ -121,7 +121,7 @@ impl Tally {
                 quote: here,
                 ..SeenConnection::default()
             });
-            self.tell(told);
+            self.tell(details);
         }
     }
 
@@ -161,14 +161,14 @@ impl Tally {
     }
 
     /// More of the row before.
-    pub(super) fn tell(&mut self, told: &ConnectionDetails) {
+    pub(super) fn tell(&mut self, details: &ConnectionDetails) {
         if let Some(last) = &mut self.last {
-            last.unanswered = last.unanswered.max(told.unanswered);
-            last.retransmitted = last.retransmitted.max(told.retransmitted);
-            last.segments = told.segments.or(last.segments);
-            last.window_full = told.window_full.or(last.window_full);
-            last.silent = told.silent.or(last.silent);
-            last.probes |= told.probes;
+            last.unanswered = last.unanswered.max(details.unanswered);
+            last.retransmitted = last.retransmitted.max(details.retransmitted);
+            last.segments = details.segments.or(last.segments);
+            last.window_full = details.window_full.or(last.window_full);
+            last.silent = details.silent.or(last.silent);
+            last.probes |= details.probes;
         }
     }
 

@@ -210,8 +210,8 @@ fn header(line: &[u8]) -> Option<SeenThread> {
     let rest = rest.strip_suffix(b":")?;
     let states = rest.get(find(rest, b" [")? + 2..)?.strip_suffix(b"]")?;
     let mut parts = states.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    let told = parts.next()?;
-    let told = told.strip_suffix(b" (scan)").unwrap_or(told);
+    let found = parts.next()?;
+    let found = found.strip_suffix(b" (scan)").unwrap_or(found);
     let minutes = parts.find_map(|part| {
         let (minutes, unit) = number(part)?;
         (unit == b" minutes").then_some(minutes)
@@ -219,12 +219,12 @@ fn header(line: &[u8]) -> Option<SeenThread> {
     Some(SeenThread {
         name: format!("goroutine {id}"),
         number: Some(id),
-        state: match told {
+        state: match found {
             b"running" | b"runnable" => State::Runnable,
             b"sleep" => State::Sleeping,
             _ => State::Waiting,
         },
-        words: owned(told),
+        words: owned(found),
         waited: minutes.map(|minutes| minutes.saturating_mul(MINUTE)),
         ..SeenThread::default()
     })

@@ -192,11 +192,11 @@ fn of_pystack(line: &[u8]) -> Option<SeenThread> {
     let name = rest
         .strip_prefix(b"(")
         .and_then(|rest| rest.get(..find(rest, b")")?));
-    let told = find(rest, b"[").and_then(|at| rest.get(at + 1..rest.len().checked_sub(1)?));
+    let found = find(rest, b"[").and_then(|at| rest.get(at + 1..rest.len().checked_sub(1)?));
     Some(SeenThread {
         name: name.map_or_else(|| format!("thread {tid}"), owned),
         tid: u32::try_from(tid).ok(),
-        words: told.map(owned).unwrap_or_default(),
+        words: found.map(owned).unwrap_or_default(),
         ..SeenThread::default()
     })
 }
@@ -229,8 +229,8 @@ fn thread(line: &[u8]) -> Option<SeenThread> {
     }
     let rest = rest.strip_prefix(b"(")?;
     let close = rest.iter().position(|byte| *byte == b')')?;
-    let (told, rest) = rest.split_at(close);
-    let state = match told.split(|byte| *byte == b'+').next()? {
+    let (found, rest) = rest.split_at(close);
+    let state = match found.split(|byte| *byte == b'+').next()? {
         b"active" => State::Runnable,
         b"idle" => State::Waiting,
         _ => return None,
@@ -244,7 +244,7 @@ fn thread(line: &[u8]) -> Option<SeenThread> {
         name: owned(name.unwrap_or(id)),
         tid: tid.and_then(|(tid, _)| u32::try_from(tid).ok()),
         state,
-        words: owned(told),
+        words: owned(found),
         ..SeenThread::default()
     })
 }

@@ -164,9 +164,9 @@ impl Reader {
             return understood;
         }
         if first == b"Linux"
-            && let Some(told) = banner(line)
+            && let Some(found) = banner(line)
         {
-            self.banner(told, out);
+            self.banner(found, out);
             return Understood::Evidence;
         }
         if let Some(at) = stamp::line(line) {
@@ -189,14 +189,14 @@ impl Reader {
         self.heading(line, &fields, out)
     }
 
-    fn banner(&mut self, told: stamp::Banner, out: &mut Out<'_>) {
-        out.source().host = Some(told.host);
+    fn banner(&mut self, found: stamp::Banner, out: &mut Out<'_>) {
+        out.source().host = Some(found.host);
         let facts = out.facts();
-        facts.kernel_release.get_or_insert(told.release);
-        if told.cpus.is_some() && facts.cpus.is_none() {
-            facts.cpus = told.cpus;
+        facts.kernel_release.get_or_insert(found.release);
+        if found.cpus.is_some() && facts.cpus.is_none() {
+            facts.cpus = found.cpus;
         }
-        self.day = told.day;
+        self.day = found.day;
         self.after_banner = true;
     }
 

@@ -30,7 +30,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Header> {
         ..Header::default()
     };
     let mut is_header = false;
-    let mut told = None;
+    let mut found = None;
     for word in words(rest) {
         if let Some(value) = word.strip_prefix(b"nid=") {
             is_header = true;
@@ -51,10 +51,10 @@ pub(super) fn parse(line: &[u8]) -> Option<Header> {
             header.is_virtual = true;
         } else if is_header {
             header.in_wait |= word == b"Object.wait()";
-            told = told.or(Some(word));
+            found = found.or(Some(word));
         }
     }
-    header.state = match told {
+    header.state = match found {
         Some(b"runnable") => State::Runnable,
         Some(b"sleeping") => State::Sleeping,
         _ => State::Unknown,

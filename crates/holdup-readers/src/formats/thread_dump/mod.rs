@@ -469,11 +469,11 @@ fn settle(thread: &mut SeenThread) {
 
 /// An owner that is told by its number gets its name.
 fn name_owners(dump: &mut Snapshot) {
-    let told = |thread: &SeenThread| {
+    let look_up = |thread: &SeenThread| {
         let owner = thread.waits_for.as_ref()?.owner.as_deref()?;
         owner.strip_prefix('#')?.parse::<u64>().ok()
     };
-    if !dump.threads.iter().any(|thread| told(thread).is_some()) {
+    if !dump.threads.iter().any(|thread| look_up(thread).is_some()) {
         return;
     }
     let names: std::collections::HashMap<u64, String> = dump
@@ -482,7 +482,7 @@ fn name_owners(dump: &mut Snapshot) {
         .filter_map(|thread| Some((thread.number?, thread.name.clone())))
         .collect();
     for thread in &mut dump.threads {
-        let name = told(thread).and_then(|number| names.get(&number));
+        let name = look_up(thread).and_then(|number| names.get(&number));
         if let (Some(name), Some(lock)) = (name.filter(|name| !name.is_empty()), &mut thread.waits_for) {
             lock.owner = Some(name.clone());
         }

@@ -330,12 +330,12 @@ fn a_mounted_virtual_thread_is_a_thread_of_its_own() {
     let reading = read_text("d", dump.as_bytes());
     assert_eq!(reading.accounts[0].not_understood, 0);
     let threads = &reading.observed.snapshots[0].threads;
-    let told: Vec<(Option<u64>, bool, State)> = threads
+    let rows: Vec<(Option<u64>, bool, State)> = threads
         .iter()
         .map(|thread| (thread.number, thread.is_virtual, thread.state))
         .collect();
     assert_eq!(
-        told,
+        rows,
         [
             (Some(23), false, State::Unknown),
             (Some(22), true, State::Waiting),

@@ -172,13 +172,13 @@ fn jumps_back_that_are_not_told_are_counted() {
         )
     });
     let reading = read_text("log", lines.collect::<String>().as_bytes());
-    let (mut told, mut more) = (0, 0);
+    let (mut found, mut more) = (0, 0);
     for one in &reading.observed.happenings {
         match one.what {
-            What::Log(LogEvent::Backwards { .. } | LogEvent::AnotherLog { .. }) => told += 1,
+            What::Log(LogEvent::Backwards { .. } | LogEvent::AnotherLog { .. }) => found += 1,
             What::Log(LogEvent::MoreBackwards { times }) => more += times,
             _ => {}
         }
     }
-    assert_eq!((told, more), (50, 50));
+    assert_eq!((found, more), (50, 50));
 }

@@ -63,11 +63,11 @@ pub(super) fn loads(line: &[u8], out: &mut Out<'_>) {
 }
 
 fn averages(text: &[u8], out: &mut Out<'_>) -> bool {
-    let told = load::averages(text);
-    if let Some(averages) = told {
+    let found = load::averages(text);
+    if let Some(averages) = found {
         load::put_averages(averages, out);
     }
-    told.is_some()
+    found.is_some()
 }
 
 /// Any other line of the summary.
@@ -76,8 +76,8 @@ pub(super) fn line(line: &[u8], out: &mut Out<'_>) -> Understood {
         tasks(line, out)
     } else if is_busybox_cpu(line) {
         busybox_cpu(line, out)
-    } else if let Some(told) = procps_cpu(line) {
-        cpu(told.0, told.1, out)
+    } else if let Some(found) = procps_cpu(line) {
+        cpu(found.0, found.1, out)
     } else if let Some(rest) = line.strip_prefix(b"Load average:") {
         averages(rest, out)
     } else {

@@ -26,13 +26,13 @@ fn value(reading: &Reading, metric: Metric, of: &str) -> Option<f64> {
 #[test]
 fn the_old_style_has_its_units_at_the_numbers() {
     let reading = read_text("t", OLD.as_bytes());
-    let told = |metric| value(&reading, metric, "");
-    assert_eq!(told(Metric::LoadAverage1), Some(2.55));
-    assert_eq!(told(Metric::LoadAverage15), Some(1.67));
-    assert_eq!(told(Metric::CpuIowaitPercent), Some(82.3));
-    assert_eq!(told(Metric::MemoryTotalKib), Some(1_000_000.0));
-    assert_eq!(told(Metric::SwapUsedKib), Some(1_003_088.0));
-    assert_eq!(told(Metric::ProcessesTotal), Some(108.0));
+    let look_up = |metric| value(&reading, metric, "");
+    assert_eq!(look_up(Metric::LoadAverage1), Some(2.55));
+    assert_eq!(look_up(Metric::LoadAverage15), Some(1.67));
+    assert_eq!(look_up(Metric::CpuIowaitPercent), Some(82.3));
+    assert_eq!(look_up(Metric::MemoryTotalKib), Some(1_000_000.0));
+    assert_eq!(look_up(Metric::SwapUsedKib), Some(1_003_088.0));
+    assert_eq!(look_up(Metric::ProcessesTotal), Some(108.0));
     let hungry = "hungry (pid 29702)";
     assert_eq!(value(&reading, Metric::ProcessMemoryPercent, hungry), Some(77.9));
     let [snapshot] = reading.observed.snapshots.as_slice() else {
@@ -54,13 +54,13 @@ MiB Mem :   7956,5 total,   1000,0 free,   2000,5 used,   4956,0 buff/cache
 MiB Swap:   2048,0 total,   2047,5 free,      0,5 used.   5700,0 avail Mem
 ";
     let reading = read_text("t", text.as_bytes());
-    let told = |metric| value(&reading, metric, "");
-    assert_eq!(told(Metric::LoadAverage5), Some(0.5));
-    assert_eq!(told(Metric::CpuSystemPercent), Some(13.2));
-    assert_eq!(told(Metric::CpuSoftirqPercent), Some(0.4));
-    assert_eq!(told(Metric::MemoryAvailableKib), Some(5700.0 * 1024.0));
-    assert_eq!(told(Metric::SwapUsedKib), Some(512.0));
-    assert_eq!(told(Metric::ProcessesZombie), Some(2.0));
+    let look_up = |metric| value(&reading, metric, "");
+    assert_eq!(look_up(Metric::LoadAverage5), Some(0.5));
+    assert_eq!(look_up(Metric::CpuSystemPercent), Some(13.2));
+    assert_eq!(look_up(Metric::CpuSoftirqPercent), Some(0.4));
+    assert_eq!(look_up(Metric::MemoryAvailableKib), Some(5700.0 * 1024.0));
+    assert_eq!(look_up(Metric::SwapUsedKib), Some(512.0));
+    assert_eq!(look_up(Metric::ProcessesZombie), Some(2.0));
     assert_eq!(reading.accounts[0].not_understood, 0);
 }
 

@@ -223,13 +223,13 @@ fn of_recording(name: String, path: &Path, under: Option<&str>) -> anyhow::Resul
     );
     let mut source = Source::of_report(name, &report).context("nothing in it took any time")?;
     source.notes.extend(head.approximate);
-    let told = [
+    let listed = [
         ("host", head.host),
         ("kernel", head.kernel),
         ("unit", head.unit),
         ("cgroup", head.cgroup),
     ];
-    let facts = told
+    let facts = listed
         .into_iter()
         .filter_map(|(what, is)| Some((what.to_owned(), is?)));
     source.facts.extend(facts);
@@ -276,15 +276,15 @@ fn of_stacks(name: String, whole: &mut Whole, wanted: Wanted<'_>) -> Source {
     if wanted.stacks {
         frames = frames.with_stacks();
     }
-    let told = stacks(whole, &mut |stack, weight| frames.add(stack, weight));
-    let mut source = Source::of_profile(name.clone(), &frames, told.weight);
-    if told.not_understood > 0 {
-        let lines = told.not_understood;
+    let found = stacks(whole, &mut |stack, weight| frames.add(stack, weight));
+    let mut source = Source::of_profile(name.clone(), &frames, found.weight);
+    if found.not_understood > 0 {
+        let lines = found.not_understood;
         source
             .notes
             .push(format!("{name}: {lines} lines were not recognised"));
     }
-    if let Some(why) = told.failure {
+    if let Some(why) = found.failure {
         source
             .notes
             .push(format!("{name} could not be read to its end: {why}"));

@@ -396,7 +396,7 @@ impl Found {
             client: client_of(pid),
             load: self.turns.busy.get(&pid).map(|busy| busy.load),
         };
-        let told = waits.into_iter().map(|(waiter, on, name, holder, ns)| SeenWait {
+        let found = waits.into_iter().map(|(waiter, on, name, holder, ns)| SeenWait {
             waiter: seen(waiter),
             on,
             name,
@@ -404,7 +404,7 @@ impl Found {
             ns,
             quote: quote.clone(),
         });
-        told.collect()
+        found.collect()
     }
 
     /// Whose file systems do not answer, and the stopped process that each is connected with through others.
@@ -494,7 +494,7 @@ impl Found {
         }
         let mounts = served::mounts(root);
         let servers = descriptors::fuse_servers(root, self.own);
-        let told = self.fuse.iter().map(|(pid, tid)| {
+        let found = self.fuse.iter().map(|(pid, tid)| {
             let mount = answers.mount(*pid, *tid);
             let mount = match mounts.as_slice() {
                 [one] => Some(one),
@@ -507,9 +507,9 @@ impl Found {
                 daemon,
             )
         });
-        let mut told: Vec<_> = told.collect();
-        told.dedup();
-        told
+        let mut found: Vec<_> = found.collect();
+        found.dedup();
+        found
     }
 }
 

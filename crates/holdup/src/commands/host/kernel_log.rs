@@ -95,16 +95,16 @@ fn add_older(happenings: &[Happening], now: f64, older: &mut Vec<OlderTrouble>) 
             });
             older.len() - 1
         });
-        let Some(told) = older.get_mut(at) else {
+        let Some(found) = older.get_mut(at) else {
             continue;
         };
-        told.count += 1;
-        told.text = message(happening);
+        found.count += 1;
+        found.text = message(happening);
         let since_boot = match (happening.since_boot, happening.at) {
             (Some(ns), _) | (None, Some(When::SinceBoot(ns))) => ns,
             _ => 0,
         };
-        told.ago = ((now * NANO) as u64).saturating_sub(since_boot);
+        found.ago = ((now * NANO) as u64).saturating_sub(since_boot);
     }
 }
 
@@ -165,12 +165,12 @@ mod tests {
         let log =
             format!("6,1,0,-;Linux version 6.1.0 (x) #1 SMP\n3,2,5000000,-;{kill}\n3,3,65000000,-;{kill}\n");
         let observed = holdup_readers::read_text("kmsg", log.as_bytes()).observed;
-        let mut told = Vec::new();
-        add_older(&observed.happenings, 125.0, &mut told);
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert_eq!((told[0].what.as_str(), told[0].count), ("kill for memory", 2));
-        assert_eq!(told[0].ago, 60_000_000_000);
-        assert!(told[0].text.starts_with("Out of memory"), "{}", told[0].text);
+        let mut listed = Vec::new();
+        add_older(&observed.happenings, 125.0, &mut listed);
+        assert_eq!(listed.len(), 1, "{listed:?}");
+        assert_eq!((listed[0].what.as_str(), listed[0].count), ("kill for memory", 2));
+        assert_eq!(listed[0].ago, 60_000_000_000);
+        assert!(listed[0].text.starts_with("Out of memory"), "{}", listed[0].text);
     }
 
     #[test]

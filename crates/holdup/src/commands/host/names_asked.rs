@@ -162,9 +162,9 @@ mod tests {
             [1]
         );
         asked.turn(13.0, &[server, asks]);
-        let told = asked.unanswered();
+        let found = asked.unanswered();
         assert_eq!(
-            (told.len(), told[0].of_server, told[0].ns),
+            (found.len(), found[0].of_server, found[0].ns),
             (1, Some(7), 2_000_000_000)
         );
     }

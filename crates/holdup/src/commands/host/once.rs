@@ -368,8 +368,8 @@ pub(super) fn is_root(root: &Root) -> bool {
 /// What is on a device: what it is mounted as, what the device manager noted, else whether a swap signature is there.
 fn on_device(root: &Root, mounts: &[Line], device: &BlockDevice) -> Option<String> {
     let mounted = mounts.iter().find(|mount| mount.device == device.number);
-    let told = mounted.map(|mount| mount.file_system.clone());
-    told.or_else(|| swap_areas::noted(root, device.number))
+    let found = mounted.map(|mount| mount.file_system.clone());
+    found.or_else(|| swap_areas::noted(root, device.number))
         .or_else(|| {
             if !swap_areas::is_worth_reading(&device.name) {
                 return None;

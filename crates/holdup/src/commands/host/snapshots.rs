@@ -122,11 +122,11 @@ impl Snapshots {
             .iter_mut()
             .filter(|thread| thread.state == State::Uninterruptible);
         for thread in blocked.take(CHANNELS) {
-            let told = folder(root, thread).and_then(|folder| {
+            let found = folder(root, thread).and_then(|folder| {
                 let channel = text_if_there(&folder.join("wchan"))?;
                 still_blocked(&folder).then_some(channel)
             });
-            thread.kernel_function = told
+            thread.kernel_function = found
                 .map(|name| name.trim().to_owned())
                 .filter(|name| !name.is_empty() && name != "0");
             self.untold += u64::from(thread.kernel_function.is_none());

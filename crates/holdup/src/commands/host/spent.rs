@@ -97,7 +97,7 @@ impl Spent {
             program.1 += 1;
             program.2 = program.2.max((ticks, seen.last.pid));
         }
-        let told = programs
+        let found = programs
             .into_iter()
             .map(|((name, nice), (ticks, processes, (_, pid)))| Use {
                 process: name.to_owned(),
@@ -107,9 +107,9 @@ impl Spent {
                 nice,
                 run_by: String::new(),
             });
-        let mut told: Vec<Use> = told.collect();
-        told.extend(self.unseen(&own_ones));
-        told
+        let mut found: Vec<Use> = found.collect();
+        found.extend(self.unseen(&own_ones));
+        found
     }
 
     /// The program that most children of a process ran that came or went meanwhile; `None` where there were none.
@@ -147,7 +147,7 @@ impl Spent {
             program.1 += 1;
             program.2 = program.2.max((ticks, seen.last.pid));
         }
-        let told = programs
+        let found = programs
             .into_iter()
             .filter(|(_, (ticks, ..))| *ticks >= MIN_UNSEEN_TICKS)
             .map(|(name, (ticks, processes, (_, pid)))| Use {
@@ -157,7 +157,7 @@ impl Spent {
                 processes,
                 ..Use::default()
             });
-        told.collect()
+        found.collect()
     }
 }
 
@@ -193,11 +193,11 @@ mod tests {
         ]);
         // Of 200 that make is charged with 80 are the first, seen at 50; the second ended after 90, seen at 60; the rest nobody saw.
         spent.turn(&[process(1, "make", 7, 1200), process(9, "holdup", 190, 0)]);
-        let told: Vec<(String, f64)> = (spent.by_program(|pid| pid == 9).into_iter())
+        let rows: Vec<(String, f64)> = (spent.by_program(|pid| pid == 9).into_iter())
             .map(|one| (one.who(), one.amount))
             .collect();
         assert_eq!(
-            told,
+            rows,
             [
                 ("cc (pid 3)".to_owned(), 60.0),
                 ("make (pid 1)".to_owned(), 2.0),
@@ -241,11 +241,11 @@ mod tests {
             process(3, "cc", 40, 0),
             niced(30),
         ]);
-        let told: Vec<(String, f64)> = (spent.by_program(|_| false).into_iter())
+        let rows: Vec<(String, f64)> = (spent.by_program(|_| false).into_iter())
             .map(|one| (one.who(), one.amount))
             .collect();
         assert_eq!(
-            told,
+            rows,
             [
                 ("cc (2 processes)".to_owned(), 110.0),
                 ("cc (pid 4, nice 19)".to_owned(), 30.0)

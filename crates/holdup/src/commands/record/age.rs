@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(Ended::of(&head, &boot("b", "mail1")), Ended::Before(date));
         assert_eq!(Ended::of(&head, &boot("b", "mail2")), Ended::Somewhere(date));
         assert_eq!(Ended::of(&head, &Boot::default()), Ended::Somewhere(date));
-        let told = super::super::folder::tests::head("a", "mail1", Some(7));
-        assert_eq!(Ended::of(&told, &boot("a", "mail1")), Ended::Here(7, date));
+        let found = super::super::folder::tests::head("a", "mail1", Some(7));
+        assert_eq!(Ended::of(&found, &boot("a", "mail1")), Ended::Here(7, date));
     }
 }

@@ -71,8 +71,8 @@ mod tests {
     use holdup_evidence::LossClass;
 
     fn lost(classes: &[(LossClass, u64)]) -> Vec<(String, u64, u64)> {
-        let told = classes.iter();
-        told.map(|(class, count)| (class.phrase().to_owned(), *count, 7))
+        let found = classes.iter();
+        found.map(|(class, count)| (class.phrase().to_owned(), *count, 7))
             .collect()
     }
 

@@ -92,8 +92,8 @@ fn nanoseconds(instant: Timestamp) -> anyhow::Result<i64> {
 
 /// A reading of the clock on the wall as an instant. Twice a year there are two, or none.
 fn local(civil: DateTime, zone: &TimeZone) -> anyhow::Result<Timestamp> {
-    let told = zone.to_ambiguous_timestamp(civil);
-    if let AmbiguousOffset::Fold { before, after } = told.offset() {
+    let found = zone.to_ambiguous_timestamp(civil);
+    if let AmbiguousOffset::Fold { before, after } = found.offset() {
         let as_told = |offset: jiff::tz::Offset| {
             let instant = offset.to_timestamp(civil).unwrap_or_default();
             instant.display_with_offset(offset).to_string()
@@ -104,7 +104,7 @@ fn local(civil: DateTime, zone: &TimeZone) -> anyhow::Result<Timestamp> {
             as_told(after)
         )));
     }
-    told.compatible()
+    found.compatible()
         .map_err(|_| Usage::Wrong(format!("--at {civil}: {TIMES}")).into())
 }
 
