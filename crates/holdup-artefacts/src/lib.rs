@@ -266,7 +266,7 @@ fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> Attrib
         error: 0,
         open: call.open,
         held_open_ns: 0,
-        pace: Pace::NotTold,
+        pace: Pace::Unknown,
         timed_out: call.timed_out,
         call: Some(call.call.clone()),
         bytes: call.bytes,

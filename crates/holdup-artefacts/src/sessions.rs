@@ -111,12 +111,12 @@ impl<'a> Sessions<'a> {
 
     /// What was told of a session that it did, with this.
     pub fn doing(&self, server: DatabaseServer, id: &str, doing: SessionDoing) -> Option<SessionRecord<'a>> {
-        let mut all = self.told(server, id).into_iter().rev();
+        let mut all = self.records(server, id).into_iter().rev();
         all.find(|one| one.session.doing == doing)
     }
 
     /// All that was told of a session, in order.
-    fn told(&self, server: DatabaseServer, id: &str) -> Vec<SessionRecord<'a>> {
+    fn records(&self, server: DatabaseServer, id: &str) -> Vec<SessionRecord<'a>> {
         let places = self.of.get(&(server, id)).into_iter().flatten();
         places.filter_map(|place| self.all.get(*place).copied()).collect()
     }
@@ -184,7 +184,7 @@ impl<'a> Sessions<'a> {
     /// Who had the lock of a wait, as any line about that wait tells.
     pub fn holders(&self, wait: SessionRecord<'a>) -> Vec<&'a str> {
         let of = wait.session;
-        let same = self.told(of.server, &of.id).into_iter().filter(|one| {
+        let same = self.records(of.server, &of.id).into_iter().filter(|one| {
             let session = one.session;
             !session.held_by.is_empty()
                 && (session.lock.is_empty() || of.lock.is_empty() || begins_alike(&session.lock, &of.lock))

@@ -281,7 +281,7 @@ mod tests {
         extension(43, &[3, 4])
     }
 
-    fn told(client: &[u8], server: &[u8]) -> Option<(bool, Option<bool>)> {
+    fn negotiated(client: &[u8], server: &[u8]) -> Option<(bool, Option<bool>)> {
         read(client, server).map(|one| (one.resumed, one.offered))
     }
 
@@ -292,9 +292,13 @@ mod tests {
         let again = client(&[5; 32], &[versions, extension(41, &[0; 40])]);
         let full = server(&[5; 32], &[new_version()]);
         let resumed = server(&[5; 32], &[new_version(), extension(41, &[0, 0])]);
-        assert_eq!(told(&fresh, &full), Some((false, Some(false))));
-        assert_eq!(told(&again, &full), Some((false, Some(true))), "offered in vain");
-        assert_eq!(told(&again, &resumed), Some((true, Some(true))));
+        assert_eq!(negotiated(&fresh, &full), Some((false, Some(false))));
+        assert_eq!(
+            negotiated(&again, &full),
+            Some((false, Some(true))),
+            "offered in vain"
+        );
+        assert_eq!(negotiated(&again, &resumed), Some((true, Some(true))));
         assert!(read(&again, &resumed).unwrap().tls_1_3);
     }
 
@@ -309,11 +313,17 @@ mod tests {
     #[test]
     fn tls_1_2_resumes_by_repeating_the_id() {
         let asked = client(&[1; 32], &[]);
-        assert_eq!(told(&asked, &server(&[1; 32], &[])), Some((true, Some(true))));
-        assert_eq!(told(&asked, &server(&[2; 32], &[])), Some((false, Some(true))));
-        assert_eq!(told(&asked, &server(&[], &[])), Some((false, Some(true))));
         assert_eq!(
-            told(&client(&[], &[]), &server(&[2; 32], &[])),
+            negotiated(&asked, &server(&[1; 32], &[])),
+            Some((true, Some(true)))
+        );
+        assert_eq!(
+            negotiated(&asked, &server(&[2; 32], &[])),
+            Some((false, Some(true)))
+        );
+        assert_eq!(negotiated(&asked, &server(&[], &[])), Some((false, Some(true))));
+        assert_eq!(
+            negotiated(&client(&[], &[]), &server(&[2; 32], &[])),
             Some((false, Some(false)))
         );
     }
@@ -322,7 +332,7 @@ mod tests {
     fn without_ids_what_follows_tells() {
         let asked = client(&[], &[extension(35, b"ticket")]);
         let answer = server(&[], &[]);
-        let after = |more: Vec<u8>| told(&asked, &[answer.clone(), more].concat());
+        let after = |more: Vec<u8>| negotiated(&asked, &[answer.clone(), more].concat());
         assert_eq!(
             after(record(22, &message(11, &[0; 9]))),
             Some((false, Some(true)))
@@ -335,7 +345,7 @@ mod tests {
     #[test]
     fn a_new_clients_random_id_offers_nothing_that_is_known() {
         let asked = client(&[1; 32], &[extension(43, &[2, 3, 4])]);
-        assert_eq!(told(&asked, &server(&[], &[])), Some((false, None)));
+        assert_eq!(negotiated(&asked, &server(&[], &[])), Some((false, None)));
     }
 
     #[test]

@@ -24,23 +24,23 @@ const MOST_MASK: u32 = (1 << 16) - 1;
 #[derive(Debug, Default)]
 pub(crate) struct Thinning {
     mask: u32,
-    /// Told in all, and since the last judgement.
-    told: u64,
+    /// Arrived in all, and since the last judgement.
+    arrived: u64,
     lately: u64,
     since: Ns,
 }
 
 impl Thinning {
-    /// One was told.
-    pub(crate) fn came(&mut self) {
-        self.told += 1;
+    /// One arrived.
+    pub(crate) fn arrive(&mut self) {
+        self.arrived += 1;
         self.lately += 1;
     }
 
     /// The mask from now on, `elapsed` after the last time.
     pub(crate) fn adapt(&mut self, elapsed: Ns) -> u32 {
         self.since = self.since.saturating_add(elapsed);
-        if self.since < JUDGED_OVER || self.told < ALL_OF {
+        if self.since < JUDGED_OVER || self.arrived < ALL_OF {
             return self.mask;
         }
         let rate = self.lately as f64 * 1e9 / self.since as f64;
@@ -63,7 +63,7 @@ mod tests {
 
     fn second(thinning: &mut Thinning, requests: u64) -> u32 {
         for _ in 0..10 {
-            (0..requests / 10).for_each(|_| thinning.came());
+            (0..requests / 10).for_each(|_| thinning.arrive());
             thinning.adapt(JUDGED_OVER);
         }
         thinning.mask
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn of_many_a_sample_is_told_and_of_few_all_again() {
         let mut thinning = Thinning::default();
-        (0..ALL_OF).for_each(|_| thinning.came());
+        (0..ALL_OF).for_each(|_| thinning.arrive());
         assert_eq!(thinning.adapt(JUDGED_OVER), 63, "40,960 a second");
         let mask = second(&mut thinning, 640);
         assert_eq!(mask, 63, "neither many nor few");

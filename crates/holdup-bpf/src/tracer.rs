@@ -348,7 +348,7 @@ impl Tracer {
                 RawEvent::Memory(memory) if !memory.on_cpu => self.user.came(),
                 RawEvent::KernelStack { .. } => self.kernel.came(),
                 RawEvent::Request(request) if matches!(request.step, RequestStep::Read { .. }) => {
-                    self.requests.came();
+                    self.requests.arrive();
                 }
                 _ => {}
             }
@@ -408,7 +408,7 @@ impl Tracer {
     /// Servers that were asked for requests, until `at`.
     #[must_use]
     pub fn upstreams(&self, at: Ns) -> Vec<Upstream> {
-        crate::upstreams::told(&self.skeleton.maps.upstreams, at)
+        crate::upstreams::read(&self.skeleton.maps.upstreams, at)
     }
 
     /// Ends observation at `at`: nothing changes any more, threads that live on are recorded as they are.

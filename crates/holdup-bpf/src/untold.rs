@@ -30,14 +30,17 @@ pub(crate) fn open_requests(skeleton: &TraceSkel<'_>) -> Vec<(ThreadId, Ns)> {
     // What was read before an error stands.
     drop(read);
     let (records, _) = records.as_chunks::<RECORD>();
-    records.iter().filter_map(|record| told(record, 0, 8)).collect()
+    records
+        .iter()
+        .filter_map(|record| open_entry(record, 0, 8))
+        .collect()
 }
 
 /// An entry of the table of kernels that keep nothing with a socket.
 fn of_table(value: &[u8]) -> Option<(ThreadId, Ns)> {
     const REQUEST: usize = offset_of!(kept_socket, request);
     let weight = word(value, REQUEST + offset_of!(open_request, weight))?;
-    let open = told(
+    let open = open_entry(
         value,
         REQUEST + offset_of!(open_request, began),
         REQUEST + offset_of!(open_request, thread),
@@ -45,7 +48,7 @@ fn of_table(value: &[u8]) -> Option<(ThreadId, Ns)> {
     (weight == 0 && open.1 != 0).then_some(open)
 }
 
-fn told(bytes: &[u8], began: usize, thread: usize) -> Option<(ThreadId, Ns)> {
+fn open_entry(bytes: &[u8], began: usize, thread: usize) -> Option<(ThreadId, Ns)> {
     let began = u64::from_ne_bytes(*bytes.get(began..)?.first_chunk()?);
     Some((ThreadId(word(bytes, thread)?), began))
 }
@@ -56,7 +59,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{of_table, told};
+    use super::{of_table, open_entry};
     use crate::skeleton::types::kept_socket;
     use holdup_evidence::ThreadId;
 
@@ -83,6 +86,6 @@ mod tests {
         let mut record = 5_u64.to_ne_bytes().to_vec();
         record.extend(7_u32.to_ne_bytes());
         record.extend([0; 4]);
-        assert_eq!(told(&record, 0, 8), Some((ThreadId(7), 5)));
+        assert_eq!(open_entry(&record, 0, 8), Some((ThreadId(7), 5)));
     }
 }

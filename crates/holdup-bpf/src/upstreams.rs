@@ -12,7 +12,7 @@ const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
 /// All of them, until `at`.
-pub(crate) fn told(table: &impl MapCore, at: Ns) -> Vec<Upstream> {
+pub(crate) fn read(table: &impl MapCore, at: Ns) -> Vec<Upstream> {
     let entries = table.keys().filter_map(|key| {
         let value = table.lookup(&key, MapFlags::ANY).ok().flatten()?;
         of_entry(&key, &value, at)
@@ -90,7 +90,10 @@ mod tests {
         };
         let found = of_entry(&bytes(&key), &bytes(&value), 1_000).unwrap();
         assert_eq!(found.server, Some("10.0.0.7:5432".parse().unwrap()));
-        assert_eq!((found.ns, found.asked, found.most, found.pid), (100 + 150, 9, 3, 4));
+        assert_eq!(
+            (found.ns, found.asked, found.most, found.pid),
+            (100 + 150, 9, 3, 4)
+        );
         let torn = upstream { begins: 0, ..value };
         let found = of_entry(&bytes(&key), &bytes(&torn), 1_000).unwrap();
         assert_eq!(found.ns, 100 + 2 * 500, "never more than there was time");

@@ -196,7 +196,7 @@ fn hide_and_fork(map: &MapHandle, fields: Fields, note: &OwnedFd) -> i32 {
 }
 
 /// Clocks that the records tell, in their order.
-fn told(events: &[RawEvent]) -> Vec<(ThreadId, Ns, Clock)> {
+fn requests(events: &[RawEvent]) -> Vec<(ThreadId, Ns, Clock)> {
     let mut listed = Vec::new();
     for event in events {
         match event {
@@ -273,7 +273,7 @@ fn attempt() -> bool {
     assert!(whole >= WHOLE, "{whole} of {TIMES} switches could be hidden");
 
     let mut clocks: HashMap<ThreadId, (Ns, Clock)> = HashMap::new();
-    let listed = told(&events);
+    let listed = requests(&events);
     assert!(listed.len() > TIMES, "{} clocks were told", listed.len());
     for (thread, at, clock) in listed {
         if let Some((before_at, before)) = clocks.insert(thread, (at, clock)) {

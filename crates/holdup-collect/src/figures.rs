@@ -24,7 +24,7 @@ pub struct Figures {
     last: HostCounters,
     every: Duration,
     next: Instant,
-    told: HostFigures,
+    total: HostFigures,
 }
 
 impl Figures {
@@ -44,7 +44,7 @@ impl Figures {
             last: host_counters::read(root),
             every,
             next: Instant::now() + every,
-            told: HostFigures::default(),
+            total: HostFigures::default(),
         }
     }
 
@@ -58,7 +58,7 @@ impl Figures {
     fn read(&mut self) {
         let before = own_cpu_time();
         let now = host_counters::read(&self.root);
-        self.told.add(&self.last, &now);
+        self.total.add(&self.last, &now);
         self.last = now;
         let took = Duration::from_nanos(own_cpu_time().saturating_sub(before));
         self.next = Instant::now() + self.every.max(took * SPARSELY);
@@ -68,6 +68,6 @@ impl Figures {
     /// `CLOCK_MONOTONIC`.
     pub fn finish(mut self) -> HostFigures {
         self.read();
-        self.told
+        self.total
     }
 }

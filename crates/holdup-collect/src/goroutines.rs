@@ -159,7 +159,8 @@ pub(super) fn parked(
         let Some(read) = read else { continue };
         let room = LISTED_MAX - outcome.tasks.len();
         let left = u64::try_from(read.listed.len().saturating_sub(room)).unwrap_or(u64::MAX);
-        outcome.not_measured
+        outcome
+            .not_measured
             .extend(unlisted(&name, pid, read.more.saturating_add(left)));
         for goroutine in read.listed.into_iter().take(room) {
             let stood_since = first.stood_since(pid, &goroutine);

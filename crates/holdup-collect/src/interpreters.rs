@@ -320,7 +320,7 @@ impl Interpreters {
 
     /// Who had the global locks.
     pub(super) fn global_locks(&self) -> Vec<InterpreterLock> {
-        self.global_locks.told()
+        self.global_locks.locks()
     }
 
     /// Event loops that were kept from their events.
@@ -332,7 +332,7 @@ impl Interpreters {
 
     /// Whose frames were refused, and why.
     pub(super) fn not_measured(&self) -> impl Iterator<Item = NotMeasured> {
-        self.refused.told()
+        self.refused.not_measured()
     }
 
     /// An interpreter was refused. While it starts, it is not yet what it will be.

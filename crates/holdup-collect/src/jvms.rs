@@ -72,7 +72,7 @@ struct Machine {
     lives: bool,
     pauses: Pauses,
     /// What it said first, and last.
-    told: Option<(Jvm, Ns)>,
+    last_read: Option<(Jvm, Ns)>,
     after: JvmCounters,
     read_at: Ns,
     tried_at: Ns,
@@ -206,7 +206,7 @@ impl Jvms {
     /// All of them that live, with what each has said of itself.
     pub(super) fn known(&self) -> impl Iterator<Item = (u32, Option<&Jvm>)> {
         let living = self.machines.iter().filter(|(_, machine)| machine.lives);
-        living.map(|(pid, machine)| (*pid, machine.told.as_ref().map(|(jvm, _)| jvm)))
+        living.map(|(pid, machine)| (*pid, machine.last_read.as_ref().map(|(jvm, _)| jvm)))
     }
 
     /// What the machines said of themselves.
@@ -222,7 +222,7 @@ impl Jvms {
     /// The same while observation goes on.
     pub(super) fn so_far(&self) -> Vec<Jvm> {
         let machines = self.machines.iter();
-        machines.map(|(pid, machine)| machine.told(*pid)).collect()
+        machines.map(|(pid, machine)| machine.jvm(*pid)).collect()
     }
 }
 
@@ -243,7 +243,7 @@ impl Machine {
             reader: Reader::start(pid),
             lives: true,
             pauses: Pauses::new(pid),
-            told: None,
+            last_read: None,
             after: JvmCounters::default(),
             read_at: 0,
             tried_at: 0,
@@ -280,7 +280,7 @@ impl Machine {
     /// The pauses since the last turn. `until`: all machines together are waited for so long.
     fn turn(&mut self, now: Ns, until: Instant, pid: u32, structures: &Machines) -> Vec<JvmPause> {
         let begun = self.pauses.take();
-        let due = match &self.told {
+        let due = match &self.last_read {
             Some((jvm, first)) => {
                 let age = jvm.uptime.unwrap_or(0).max(now.saturating_sub(*first));
                 let again = (age / YOUNG_PART).clamp(YOUNG_LEAST, READ_AGAIN);
@@ -289,13 +289,13 @@ impl Machine {
             None => self.tries < TRIES && now.saturating_sub(self.tried_at) >= TRY_AGAIN,
         };
         let before = (self.after.collections, self.after.collecting);
-        let known = self.told.is_some();
+        let known = self.last_read.is_some();
         let mut named = vec![None; begun.len()];
         if due || !begun.is_empty() {
             if let Some(operations) = structures.operations(pid, until) {
                 named = self.operations.read(operations, &begun);
             }
-            if self.told.is_none() && self.itself.is_none() {
+            if self.last_read.is_none() && self.itself.is_none() {
                 self.itself = structures.itself(pid, until);
             }
         }
@@ -305,7 +305,7 @@ impl Machine {
         let counted_before = known.then_some(before);
         let works = self.works(&begun, &named, counted_before);
         let found = begun.into_iter().zip(works);
-        found.map(|(pause, work)| pause.told(work)).collect()
+        found.map(|(pause, work)| pause.into_pause(work)).collect()
     }
 
     /// What each of these pauses was for. `before`: collections, and how long they took, when the counters were read last.
@@ -315,7 +315,7 @@ impl Machine {
         named: &[Option<Arc<str>>],
         before: Option<(u64, Ns)>,
     ) -> Vec<PauseWork> {
-        let read = self.told.as_ref().filter(|_| self.reader.is_some());
+        let read = self.last_read.as_ref().filter(|_| self.reader.is_some());
         let by_itself = self.itself.as_ref().and_then(|itself| itself.collector);
         let (collector, why, of_collections) = match read.zip(before) {
             None => (by_itself.or(self.by_threads), None, None),
@@ -364,13 +364,13 @@ impl Machine {
             Ok(Ok(jvm)) => {
                 self.read_at = now;
                 self.after = jvm.after.clone();
-                match &mut self.told {
+                match &mut self.last_read {
                     // A machine that starts may not have written all of it when it was read first.
                     Some((told, _)) => {
                         let before = std::mem::take(&mut told.before);
                         *told = Jvm { before, ..jvm };
                     }
-                    None => self.told = Some((jvm, now)),
+                    None => self.last_read = Some((jvm, now)),
                 }
             }
             Ok(Err(why)) => self.why_not = Some(why),
@@ -383,8 +383,8 @@ impl Machine {
         }
     }
 
-    fn told(&self, pid: u32) -> Jvm {
-        let mut jvm = match &self.told {
+    fn jvm(&self, pid: u32) -> Jvm {
+        let mut jvm = match &self.last_read {
             Some((jvm, first)) => Jvm {
                 after: self.after.clone(),
                 between: self.read_at.saturating_sub(*first),
@@ -402,7 +402,7 @@ impl Machine {
             jvm.max_heap = jvm.max_heap.or(itself.max_heap);
         }
         jvm.collector = jvm.collector.or(self.by_threads);
-        jvm.operations = self.operations.told();
+        jvm.operations = self.operations.counts();
         jvm.collecting_threads = self.collecting_threads;
         jvm
     }

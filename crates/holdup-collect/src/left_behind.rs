@@ -6,7 +6,7 @@ use holdup_detached::LeftBehind;
 use holdup_evidence::NotMeasured;
 
 /// What is said of those that there are now.
-pub fn told() -> impl Iterator<Item = NotMeasured> {
+pub fn not_measured() -> impl Iterator<Item = NotMeasured> {
     holdup_detached::left_behind().into_iter().map(said)
 }
 

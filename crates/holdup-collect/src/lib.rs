@@ -296,7 +296,8 @@ impl Observation {
         let build_ids = user_stacks.build_ids();
         let named = user_stacks.finish_unless(&mut || haste.is_wanted());
         haste.over();
-        self.not_measured.extend(naming::unread_told(&named.unread));
+        self.not_measured
+            .extend(naming::unread_not_measured(&named.unread));
         let user_stacks = named.stacks;
         let question = facts::Question {
             cgroup: Some(self.cgroup),
@@ -323,7 +324,7 @@ impl Observation {
         not_measured.extend(self.dumps.not_measured());
         not_measured.extend(report.not_measured);
         drop(self.dumps);
-        not_measured.extend(left_behind::told());
+        not_measured.extend(left_behind::not_measured());
         let finish = Finish {
             started,
             ended: self.ended.filter(|_| ended.is_some()).unwrap_or(frozen),

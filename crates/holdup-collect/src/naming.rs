@@ -7,7 +7,7 @@ mod stacks;
 mod tasks;
 mod unread;
 
-pub(super) use unread::told as unread_told;
+pub(super) use unread::not_measured as unread_not_measured;
 
 use super::asleep;
 use super::asyncio;
@@ -507,7 +507,7 @@ impl Naming {
         };
         wait.memory_follows = true;
         out.push(Event::Wait(wait));
-        self.told(*memory, weight, out);
+        self.name_stacks(*memory, weight, out);
     }
 
     fn attach(&mut self, wait: &mut Wait, out: &mut Vec<Event>) {
@@ -555,7 +555,7 @@ impl Naming {
             return;
         }
         let weight = memory.weight;
-        self.told(*memory, weight, out);
+        self.name_stacks(*memory, weight, out);
     }
 
     fn made_by(&mut self, what: Made, memory: &RawMemory, out: &mut Vec<Event>) -> Option<Event> {

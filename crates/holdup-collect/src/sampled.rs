@@ -193,9 +193,9 @@ impl Sampling {
     }
 
     fn push(&mut self, events: Vec<Event>) {
-        let events = self.machines.told(events, self.stacks.began());
+        let events = self.machines.judge(events, self.stacks.began());
         let met = self.sampler.met_with_holder(clocks::monotonic());
-        for event in self.beyond.told(events, met) {
+        for event in self.beyond.resolve(events, met) {
             self.attribution.push(&event);
         }
         self.sampler.know_joins(self.machines.joins());
@@ -220,7 +220,7 @@ impl Sampling {
             interrupts: self.sampler.interrupts_unmeasured(),
             cpu_unseen: unseen::cpu_of_children().saturating_sub(self.sampler.cpu_seen()),
         };
-        let unseen = unseen.told();
+        let unseen = unseen.not_measured();
         let losses = (shortfall.threads > 0).then_some(Loss {
             class: LossClass::Thread,
             count: shortfall.threads,
@@ -238,7 +238,7 @@ impl Sampling {
         let not_measured: Vec<NotMeasured> = unseen
             .into_iter()
             .chain(self.not_measured)
-            .chain(left_behind::told())
+            .chain(left_behind::not_measured())
             .collect();
         let met = self.beyond.finish();
         let question = facts::Question {
@@ -255,14 +255,14 @@ impl Sampling {
             ended: now,
             user_stacks,
             losses: losses.into_iter().collect(),
-            not_measured: [not_measured, super::naming::unread_told(&named.unread)].concat(),
+            not_measured: [not_measured, super::naming::unread_not_measured(&named.unread)].concat(),
             own_cost: own_cpu_time(),
             tasks: parked.tasks,
             pools: parked.pools,
             ..Finish::default()
         };
         let (mut attributed, mut events) = self.attribution.finish(finish, &facts);
-        let unnamed = unnamed::told(&attributed);
+        let unnamed = unnamed::not_measured(&attributed);
         if let Some(copy) = &mut events {
             copy.unmeasured(&unnamed);
         }

@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 const PROCESSES_MAX: usize = 64;
 
 /// Clients that a loop listens to and that are told one by one.
-const TOLD_MAX: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Unnamed sockets whose other ends are asked for, one question to the kernel each: pairs by which a process stirs itself are few.
 const OWN_PAIRS_MAX: usize = 8;
@@ -206,7 +206,7 @@ fn accepted(pid: u32, moment: &mut Moment) -> Vec<(Connection, bool)> {
 
 /// The processes at the other ends, where they are few and on this machine.
 fn who(pid: u32, polled: &[Connection], moment: &mut Moment) -> Vec<SessionClient> {
-    if polled.len() > TOLD_MAX {
+    if polled.len() > MAX_NAMED {
         return Vec::new();
     }
     let sockets = moment.sockets(pid);

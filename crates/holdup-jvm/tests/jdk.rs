@@ -10,7 +10,7 @@ mod machine;
 
 use holdup_evidence::Frame;
 use holdup_jvm::{Does, Owner, Sighting};
-use machine::{Java, Told, jdks};
+use machine::{DumpedThread, Java, jdks};
 use std::sync::Arc;
 
 /// Threads that the program starts, each in another wait.
@@ -74,7 +74,7 @@ fn compared(java: &Java) -> (usize, Vec<String>) {
 }
 
 /// Who waits for whose locks, by what class, as the program made it.
-fn owners(java: &Java, rows: &[(String, Told)], waiting: Vec<Sighting>) {
+fn owners(java: &Java, rows: &[(String, DumpedThread)], waiting: Vec<Sighting>) {
     let name = |tid: u32| {
         let found = rows.iter().find(|(_, rows)| rows.nid.cast_unsigned() == tid);
         found.map_or("", |(name, _)| name.as_str()).to_owned()

@@ -357,7 +357,8 @@ pub struct Asker {
 pub enum Pace {
     /// There were too few to tell, or it was no sleep.
     #[default]
-    NotTold,
+    #[serde(rename = "not-told")]
+    Unknown,
     /// The same, of sleeps until an instant: it may be one of fixed times, or so much after the last sleep.
     Until,
     /// Each begins when the last is over and what follows it is done: what delays one delays the others.
@@ -481,10 +482,11 @@ fn is_nothing(ns: &Ns) -> bool {
 #[serde(default)]
 pub struct Queue {
     /// How much of the queueing the following is known of.
-    pub told: Ns,
-    /// Of `told`: behind a real-time task, while it was none itself.
+    #[serde(rename = "told")]
+    pub known: Ns,
+    /// Of `known`: behind a real-time task, while it was none itself.
     pub real_time: Ns,
-    /// Of `told`: behind a task of a better nice value, or, of a thread of the idle class, behind any other; of the
+    /// Of `known`: behind a task of a better nice value, or, of a thread of the idle class, behind any other; of the
     /// same cgroup or session, since ranks do not count between groups.
     pub outranked: Ns,
     /// Its nice value, where it is scheduled by one.

@@ -190,7 +190,7 @@ fn by_id(id: &str) -> Option<&'static Format> {
 mod tests {
     use super::{COMMANDS, FILES, Prompt, by_id, of};
 
-    fn told(line: &str) -> Option<&'static str> {
+    fn prompt_of(line: &str) -> Option<&'static str> {
         match of(line.as_bytes()) {
             Prompt::No => None,
             Prompt::Other => Some("other"),
@@ -211,17 +211,29 @@ mod tests {
 
     #[test]
     fn a_prompt_names_what_follows() {
-        assert_eq!(told("$ free -m"), Some("free"));
-        assert_eq!(told("root@host:~# swapon"), Some("swaps"));
-        assert_eq!(told("[root@host log]# /sbin/swapon -s"), Some("swaps"));
-        assert_eq!(told("me@host:/var/my dir$ sudo LC_ALL=C top -b -n1"), Some("top"));
-        assert_eq!(told("$ cat /proc/swaps"), Some("swaps"));
-        assert_eq!(told("[me@host ~]$ systemd-analyze blame"), Some("systemd-blame"));
-        assert_eq!(told("me@host:~$ systemd-analyze"), Some("systemd-time"));
-        assert_eq!(told("me@host:~$ systemd-analyze verify a.service"), Some("other"));
-        assert_eq!(told("[root@host~]#systemd-analyze blame"), Some("systemd-blame"));
-        assert_eq!(told("root@host:~#"), Some("other"));
-        assert_eq!(told("root@host:~# ls -l"), Some("other"));
+        assert_eq!(prompt_of("$ free -m"), Some("free"));
+        assert_eq!(prompt_of("root@host:~# swapon"), Some("swaps"));
+        assert_eq!(prompt_of("[root@host log]# /sbin/swapon -s"), Some("swaps"));
+        assert_eq!(
+            prompt_of("me@host:/var/my dir$ sudo LC_ALL=C top -b -n1"),
+            Some("top")
+        );
+        assert_eq!(prompt_of("$ cat /proc/swaps"), Some("swaps"));
+        assert_eq!(
+            prompt_of("[me@host ~]$ systemd-analyze blame"),
+            Some("systemd-blame")
+        );
+        assert_eq!(prompt_of("me@host:~$ systemd-analyze"), Some("systemd-time"));
+        assert_eq!(
+            prompt_of("me@host:~$ systemd-analyze verify a.service"),
+            Some("other")
+        );
+        assert_eq!(
+            prompt_of("[root@host~]#systemd-analyze blame"),
+            Some("systemd-blame")
+        );
+        assert_eq!(prompt_of("root@host:~#"), Some("other"));
+        assert_eq!(prompt_of("root@host:~# ls -l"), Some("other"));
     }
 
     #[test]
@@ -235,7 +247,7 @@ mod tests {
             "@# free",
             "Thread-1@5a2b3c waits for # of it, and for # of that",
         ] {
-            assert_eq!(told(line), None, "{line}");
+            assert_eq!(prompt_of(line), None, "{line}");
         }
     }
 }

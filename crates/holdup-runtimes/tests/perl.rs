@@ -88,7 +88,7 @@ fn as_told(frames: &[Interpreted]) -> Vec<Called> {
 }
 
 /// What `caller` says; names in the main package are without it.
-fn told(line: &str) -> Called {
+fn called(line: &str) -> Called {
     let mut parts = line.trim_end().split('\t');
     let mut part = || parts.next().unwrap();
     let name = part();
@@ -114,7 +114,7 @@ fn reads(perl: &Path, file: &Path, loaded: &Path) -> (Version, usize) {
         if said == ".\n" {
             break;
         }
-        expected.push(told(&said));
+        expected.push(called(&said));
     }
     assert!(expected.len() > 6, "{expected:?}");
     let place = place(pid).unwrap_or_else(|| panic!("{}: no PL_curinterp", perl.display()));

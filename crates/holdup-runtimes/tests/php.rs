@@ -84,7 +84,7 @@ fn as_told(frames: &[Interpreted]) -> Vec<(String, u32)> {
 }
 
 /// What `debug_backtrace` says, with closures as they are called without their namespace.
-fn told(line: &str) -> (String, u32) {
+fn called(line: &str) -> (String, u32) {
     let (name, line) = line.trim().rsplit_once(' ').unwrap();
     let name = match name.rsplit_once("::") {
         Some((class, "App\\{closure}")) => format!("{class}::{{closure}}"),
@@ -116,7 +116,7 @@ fn reads(php: &Path, options: &[&str], file: &Path) -> (Version, usize) {
         if said == ".\n" {
             break;
         }
-        expected.push(told(&said));
+        expected.push(called(&said));
     }
     let place = place(pid).unwrap_or_else(|| panic!("{}: no module_registry", php.display()));
     let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());

@@ -96,7 +96,7 @@ const FAILED: i32 = 125;
 
 /// Descriptors of the keeper's two pipes: it has no stdin and no stdout.
 const STAY: i32 = 0;
-const TOLD: i32 = 1;
+const READY_PIPE: i32 = 1;
 /// What it keeps for holdup: what is mounted over the directory of `--memory`.
 pub(super) const MEMORY: i32 = 10;
 
@@ -295,13 +295,13 @@ fn keep(mounter: &Mounter, stay: i32, given: i32) -> ! {
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         // Nothing that is open in holdup stays open here, or the other end of a pipe would not see that it was closed.
         libc::dup2(stay, STAY);
-        libc::dup2(given, TOLD);
-        close_from(TOLD + 1);
+        libc::dup2(given, READY_PIPE);
+        close_from(READY_PIPE + 1);
         if let Err(step) = mounter.mount() {
-            give_up(TOLD, step);
+            give_up(READY_PIPE, step);
         }
-        tell(TOLD, READY);
-        close_range(TOLD, MEMORY - 1);
+        tell(READY_PIPE, READY);
+        close_range(READY_PIPE, MEMORY - 1);
         close_from(MEMORY + 1);
         let mut byte = 0_u8;
         while libc::read(STAY, (&raw mut byte).cast(), 1) == -1 && errno() == libc::EINTR {}

@@ -142,12 +142,16 @@ impl UserStacks {
             return;
         }
         let Some((module, executes)) = self.executing(process, frames) else {
-            frames.extend(interpreted.iter().filter_map(|one| self.told.interpreted(one)));
+            frames.extend(
+                interpreted
+                    .iter()
+                    .filter_map(|one| self.runtime_frames.interpreted(one)),
+            );
             return;
         };
         let mut address = |one: &Interpreted| {
             let module = module.clone();
-            self.told.address(&Arc::new(Frame {
+            self.runtime_frames.address(&Arc::new(Frame {
                 module,
                 ..(*one.frame).clone()
             }))
@@ -191,7 +195,7 @@ impl UserStacks {
 impl Address {
     /// A frame of interpreted code, by its number.
     pub(crate) fn interpreted(number: u64, entry: bool) -> Address {
-        let mut address = Address::told(number << 1 | u64::from(entry));
+        let mut address = Address::by_runtime(number << 1 | u64::from(entry));
         address.module = ModuleId::INTERPRETED;
         address
     }

@@ -46,7 +46,7 @@ impl ModuleId {
     pub(crate) const ANONYMOUS: ModuleId = ModuleId(0);
 
     /// Frames that a runtime told of: no module of the list, and what stands for an address is the frame's number.
-    pub(crate) const TOLD: ModuleId = ModuleId(u32::MAX);
+    pub(crate) const BY_RUNTIME: ModuleId = ModuleId(u32::MAX);
 
     /// Frames of interpreted code, which stand behind the native ones until those have names.
     pub(crate) const INTERPRETED: ModuleId = ModuleId(u32::MAX - 1);

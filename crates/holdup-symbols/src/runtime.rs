@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Different frames of runtimes that are kept; a large server has some ten thousand on its stacks. Those beyond are without
 /// names.
-const TOLD_MAX: usize = 200_000;
+const MAX_RUNTIME_FRAMES: usize = 200_000;
 
 /// A runtime whose frames can be told from outside.
 pub trait Runtime: Debug + Send {
@@ -81,7 +81,7 @@ pub struct Walked {
 
 /// Runtimes, and what they told in this run.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct RuntimeFrames {
     runtimes: Vec<Box<dyn Runtime>>,
     /// Processes that have a runtime's library, and which that is.
     processes: HashMap<ProcessKey, usize>,
@@ -91,7 +91,7 @@ pub(crate) struct Told {
     pub(crate) name: Option<(u32, Arc<str>)>,
 }
 
-impl Told {
+impl RuntimeFrames {
     /// One runtime more.
     pub(crate) fn add(&mut self, runtime: Box<dyn Runtime>) {
         self.runtimes.push(runtime);
@@ -185,15 +185,15 @@ impl Told {
     /// A frame's place, that of an equal one if there is one; `None` beyond what is kept.
     pub(crate) fn address(&mut self, frame: &Arc<Frame>) -> Option<Address> {
         if let Some(number) = self.numbers.get(frame) {
-            return Some(Address::told(*number));
+            return Some(Address::by_runtime(*number));
         }
-        if self.frames.len() >= TOLD_MAX {
+        if self.frames.len() >= MAX_RUNTIME_FRAMES {
             return None;
         }
         let number = self.frames.len() as u64;
         self.frames.push(Arc::clone(frame));
         self.numbers.insert(Arc::clone(frame), number);
-        Some(Address::told(number))
+        Some(Address::by_runtime(number))
     }
 
     /// The frame of a number.

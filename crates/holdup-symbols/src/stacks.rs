@@ -9,7 +9,7 @@ use crate::budget::Asker;
 use crate::interpreted::{Interpreted, join};
 use crate::maps::{Mapping, Region, Space, Spaces};
 use crate::modules::{ModuleId, Modules};
-use crate::runtime::{Runtime, Told};
+use crate::runtime::{Runtime, RuntimeFrames};
 use crate::symbolise::{self, Named, name_bytes};
 use crate::unread::Unread;
 use crate::unwind::Registers;
@@ -123,9 +123,9 @@ pub(crate) struct Address {
 
 impl Address {
     /// A frame that a runtime told, by its number.
-    pub(crate) fn told(number: u64) -> Address {
+    pub(crate) fn by_runtime(number: u64) -> Address {
         Address {
-            module: ModuleId::TOLD,
+            module: ModuleId::BY_RUNTIME,
             caller: false,
             looked_up: number,
         }
@@ -156,7 +156,7 @@ pub struct UserStacks {
     frames_total: usize,
     refused: Refused,
     written: HashMap<ProcessKey, Written>,
-    pub(crate) told: Told,
+    pub(crate) runtime_frames: RuntimeFrames,
     /// Which functions evaluate interpreted code.
     evaluates: fn(&str) -> bool,
     /// Addresses within the functions that do so in some processes, whatever their names.
@@ -195,7 +195,7 @@ impl UserStacks {
             frames_total: 0,
             refused: Refused::default(),
             written: HashMap::new(),
-            told: Told::default(),
+            runtime_frames: RuntimeFrames::default(),
             evaluates: |_| false,
             executors: HashMap::new(),
         }
@@ -226,7 +226,7 @@ impl UserStacks {
     /// The same, with a runtime more that tells the frames of code that it has written.
     #[must_use]
     pub fn told_by(mut self, runtime: Box<dyn Runtime>) -> Self {
-        self.told.add(runtime);
+        self.runtime_frames.add(runtime);
         self
     }
 
@@ -241,7 +241,7 @@ impl UserStacks {
         self.spaces.exec(process);
         self.written.remove(&process);
         self.executors.remove(&process);
-        self.told.exit(process);
+        self.runtime_frames.exit(process);
     }
 
     /// `child` begins with the mappings of `parent`.
@@ -254,7 +254,7 @@ impl UserStacks {
         self.spaces.exit(process);
         self.written.remove(&process);
         self.executors.remove(&process);
-        self.told.exit(process);
+        self.runtime_frames.exit(process);
         self.modules.budget.exit(process);
     }
 
@@ -267,7 +267,8 @@ impl UserStacks {
             start, end, offset, ..
         } = mapping;
         if module != ModuleId::ANONYMOUS {
-            self.told.mapped(&asker, &mut self.modules, module, start, offset);
+            self.runtime_frames
+                .mapped(&asker, &mut self.modules, module, start, offset);
         }
         if !self.spaces.map(
             process,
@@ -289,7 +290,7 @@ impl UserStacks {
 
     /// What a runtime calls the thread whose stack was unwound last, if it told.
     pub fn take_thread_name(&mut self) -> Option<(u32, Arc<str>)> {
-        self.told.name.take()
+        self.runtime_frames.name.take()
     }
 
     /// Unwinds a stack and gives it a number, that of an equal one if there is one.
@@ -304,15 +305,15 @@ impl UserStacks {
             interpreted,
             tasks,
         } = beside;
-        self.told.name = None;
+        self.runtime_frames.name = None;
         let space = self.spaces.of(raw.process);
-        let mut frames = unwind(&space, &mut self.modules, &mut self.told, raw);
-        if !said.is_empty() && frames.iter().all(|frame| frame.module != ModuleId::TOLD) {
+        let mut frames = unwind(&space, &mut self.modules, &mut self.runtime_frames, raw);
+        if !said.is_empty() && frames.iter().all(|frame| frame.module != ModuleId::BY_RUNTIME) {
             let inner = frames
                 .iter()
                 .position(|frame| frame.module == ModuleId::ANONYMOUS);
             frames.truncate(inner.unwrap_or(frames.len()));
-            frames.extend(said.iter().filter_map(|frame| self.told.address(frame)));
+            frames.extend(said.iter().filter_map(|frame| self.runtime_frames.address(frame)));
             frames.truncate(FRAMES_MAX);
         }
         if frames.iter().any(|frame| frame.module == ModuleId::ANONYMOUS) {
@@ -325,7 +326,7 @@ impl UserStacks {
             // Such code has no addresses to show, so neither they nor what called make stacks differ.
             (frame.caller, frame.looked_up) = (false, 0);
         }
-        for frame in frames.iter().filter(|frame| frame.module != ModuleId::TOLD) {
+        for frame in frames.iter().filter(|frame| frame.module != ModuleId::BY_RUNTIME) {
             self.modules.used_by(frame.module, raw.process);
         }
         for task in tasks {
@@ -339,7 +340,9 @@ impl UserStacks {
     /// Gives a number to frames of an interpreter of which no native stack is known, innermost first.
     pub fn intern_interpreted(&mut self, interpreted: &[Interpreted]) -> UserStackId {
         let frames = interpreted.iter().take(FRAMES_MAX);
-        let frames: Vec<Address> = frames.filter_map(|one| self.told.interpreted(one)).collect();
+        let frames: Vec<Address> = frames
+            .filter_map(|one| self.runtime_frames.interpreted(one))
+            .collect();
         self.number(frames)
     }
 
@@ -454,16 +457,16 @@ impl UserStacks {
             .stacks
             .iter()
             .flat_map(|stack| stack.iter().copied())
-            .filter(|address| !matches!(address.module, ModuleId::TOLD | ModuleId::INTERPRETED))
+            .filter(|address| !matches!(address.module, ModuleId::BY_RUNTIME | ModuleId::INTERPRETED))
             .collect();
         let (frames, unnamed) = symbolise::frames(&self.modules, addresses, stop);
         unread.extend(unnamed);
         let mut bytes = 0_usize;
         let mut of_stack = |stack: &Arc<[Address]>| -> Vec<Frame> {
             let interpreted = stack.iter().filter_map(Address::as_interpreted);
-            let interpreted = interpreted.map(|(number, entry)| (self.told.frame(number), entry));
+            let interpreted = interpreted.map(|(number, entry)| (self.runtime_frames.frame(number), entry));
             let frames = stack.iter().flat_map(|address| match address.module {
-                ModuleId::TOLD => vec![self.told.frame(address.looked_up)],
+                ModuleId::BY_RUNTIME => vec![self.runtime_frames.frame(address.looked_up)],
                 ModuleId::INTERPRETED => Vec::new(),
                 _ => frames.get(address).cloned().unwrap_or_default(),
             });

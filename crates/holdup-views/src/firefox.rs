@@ -236,7 +236,7 @@ impl Thread<'_> {
                 .into();
         for span in &self.spans {
             let mut data: Map<String, Value> = span
-                .told()
+                .attributes()
                 .into_iter()
                 .map(|(key, words)| (key.to_owned(), words.into()))
                 .collect();

@@ -160,7 +160,7 @@ fn begin(track: u64, at: Ns, span: &Span<'_>) -> TracePacket {
             track_uuid: Some(track),
             categories: vec!["wait".to_owned()],
             name: Some(span.cause.id().to_owned()),
-            debug_annotations: span.told().into_iter().map(DebugAnnotation::of).collect(),
+            debug_annotations: span.attributes().into_iter().map(DebugAnnotation::of).collect(),
             ..TrackEvent::default()
         },
     )

@@ -99,7 +99,7 @@ impl<'a> Span<'a> {
     }
 
     /// What more is known of it, as words under a name each; printable, and none of them empty.
-    pub(crate) fn told(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn attributes(&self) -> Vec<(&'static str, String)> {
         let resource = self.wait.map_or("", |wait| wait.resource.name.as_str());
         let frame = self.wait.and_then(|wait| wait.asker.frame.as_deref());
         let ended_by = match self.ended_by {

@@ -23,9 +23,9 @@ mod recorded;
 mod requests;
 pub(crate) mod scale;
 mod tasks;
-pub(crate) mod told;
 mod way;
 mod who;
+pub(crate) mod words;
 
 use crate::headline::headline;
 use crate::sheet::{Paint, Row, Sheet};

@@ -20,7 +20,7 @@ fn attach(words: &[&str]) -> Command {
     command
 }
 
-fn told(output: &Output) -> serde_json::Value {
+fn json_of(output: &Output) -> serde_json::Value {
     assert!(output.status.success(), "{}", lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -43,7 +43,7 @@ fn no_time_is_a_look_at_what_goes_on() {
     let reader = reader();
     let pid = reader.0.id().to_string();
     let output = attach(&["-p", &pid, "-d", "0", "--format", "json"]).output();
-    let report = told(&output.unwrap());
+    let report = json_of(&output.unwrap());
     let wait = &report["waits"][0];
     assert_eq!(wait["cause"], "ipc.pipe", "{wait:#}");
     assert_eq!(wait["open"], true);
@@ -70,7 +70,7 @@ fn a_process_means_all_below_it_and_only_means_it_alone() {
             .chain(words)
             .copied()
             .collect();
-        let report = told(&attach(&words).output().unwrap());
+        let report = json_of(&attach(&words).output().unwrap());
         let threads = report["threads"].as_array().unwrap();
         threads
             .iter()
@@ -101,7 +101,7 @@ fn many_at_once_see_the_same() {
     };
     let all: Vec<Child> = std::iter::repeat_with(look).take(8).collect();
     for one in all {
-        let report = told(&one.wait_with_output().unwrap());
+        let report = json_of(&one.wait_with_output().unwrap());
         assert_eq!(report["waits"][0]["cause"], "ipc.pipe");
         assert_eq!(report["coverage"]["unknown_ns"], 0);
     }
@@ -220,7 +220,7 @@ fn a_32_bit_program_is_told_by_its_own_calls() {
     // There a read has the number 3.
     until(&reader.0, |call| call.starts_with("3 0x0 "));
     let pid = reader.0.id().to_string();
-    let report = told(
+    let report = json_of(
         &attach(&["-p", &pid, "-d", "0.1", "--format", "json"])
             .output()
             .unwrap(),
@@ -237,7 +237,7 @@ fn a_32_bit_program_is_told_by_its_own_calls() {
 #[test]
 fn a_kernel_thread_without_work_is_idle() {
     const KTHREADD: &str = "2";
-    let report = told(
+    let report = json_of(
         &attach(&["-p", KTHREADD, "--only", "-d", "0.1", "--format", "json"])
             .output()
             .unwrap(),
@@ -263,7 +263,7 @@ fn another_users_process_is_told_like_any() {
     let reader = Guarded::spawn(&mut command);
     until(&reader.0, |call| call.starts_with("0 "));
     let pid = reader.0.id().to_string();
-    let report = told(
+    let report = json_of(
         &attach(&["-p", &pid, "-d", "0.1", "--format", "json"])
             .output()
             .unwrap(),
@@ -318,7 +318,7 @@ fn a_process_in_a_container_has_both_sides_numbers_and_paths() {
         }
     };
     while std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() != "cat\n" {}
-    let report = told(
+    let report = json_of(
         &attach(&["-p", &pid, "-d", "0.1", "--format", "json"])
             .output()
             .unwrap(),
@@ -353,7 +353,7 @@ fn a_traced_process_is_held_by_its_tracer() {
         ptrace::detach(pid, None).unwrap();
         output
     });
-    let report = told(&tracer.join().unwrap().unwrap());
+    let report = json_of(&tracer.join().unwrap().unwrap());
     let wait = &report["waits"][0];
     assert_eq!(wait["cause"], "process.stopped", "{wait:#}");
     assert_eq!(wait["held_by"]["how_known"], "tracer");
@@ -381,7 +381,7 @@ fn killed_it_leaves_the_process_and_the_kernel_as_they_were() {
     holdup.0.kill().unwrap();
     holdup.0.wait().unwrap();
     // Nothing of it is pinned, so the next has the kernel for itself, and the process goes on.
-    let report = told(
+    let report = json_of(
         &attach(&["-p", &pid, "-d", "0.1", "--format", "json"])
             .output()
             .unwrap(),
@@ -423,7 +423,7 @@ fn a_stopped_process_was_stopped_by_nobody_that_was_seen() {
         .contains(") T ")
     {}
     let output = attach(&["-p", &pid.to_string(), "-d", "0.1", "--format", "json"]).output();
-    let report = told(&output.unwrap());
+    let report = json_of(&output.unwrap());
     let wait = &report["waits"][0];
     assert_eq!(wait["cause"], "process.stopped", "{wait:#}");
     assert_eq!(wait["held_by"], serde_json::Value::Null);
@@ -473,7 +473,7 @@ fn who_awaits_completions_of_nothing_is_idle() {
             "json",
         ]);
         let output = command.args(more).output().unwrap();
-        let report = told(&output);
+        let report = json_of(&output);
         let waits = report["waits"].as_array().unwrap();
         let wait = waits.iter().find(|wait| wait["call"] == "io_uring_enter");
         assert_eq!(wait.unwrap()["cause"], "idle", "{report:#}");

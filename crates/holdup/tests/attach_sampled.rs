@@ -41,7 +41,7 @@ impl Open {
     }
 }
 
-fn told(output: &Output) -> serde_json::Value {
+fn json_of(output: &Output) -> serde_json::Value {
     assert!(output.status.success(), "{}", lossy(&output.stderr));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     // All observed time is in exactly one cause.
@@ -75,7 +75,7 @@ fn a_process_whose_main_thread_has_ended_is_no_zombie() {
     while !std::fs::read_to_string(&status).unwrap().contains("State:\tZ") {
         std::thread::yield_now();
     }
-    let report = told(
+    let report = json_of(
         &open
             .attach(&["-p", &pid.to_string(), "--backend", "proc", "-d", "1"])
             .output()
@@ -122,7 +122,7 @@ fn who_is_stuck_is_told_with_who_asked() {
     let output = open
         .attach(&["-p", &pid, "--backend", "proc", "-d", "1"])
         .output();
-    let report = told(&output.unwrap());
+    let report = json_of(&output.unwrap());
     let wait = &report["waits"][0];
     assert_eq!(wait["cause"], "ipc.pipe", "{wait:#}");
     assert_eq!(wait["open"], true);
@@ -149,7 +149,7 @@ fn who_is_in_the_way_is_followed_too_and_who_made_it_wait() {
     let output = open
         .attach(&["-p", &waiter.0.id().to_string(), "--backend", "proc", "-d", "1"])
         .output();
-    let report = told(&output.unwrap());
+    let report = json_of(&output.unwrap());
     let wait = &report["waits"][0];
     assert_eq!(wait["cause"], "lock.file", "{wait:#}");
     let held_by = &wait["held_by"];
@@ -178,7 +178,7 @@ fn whoever_is_anothers_and_at_the_other_end_is_said_to_be_unseen() {
     let output = open
         .attach(&["-p", &reader.0.id().to_string(), "--backend", "proc", "-d", "1"])
         .output();
-    let report = told(&output.unwrap());
+    let report = json_of(&output.unwrap());
     assert!(report["waits"][0]["held_by"].is_null(), "{report:#}");
     assert!(lacks(&report, "the blocker of cat"), "{report:#}");
 }
@@ -191,7 +191,7 @@ fn it_is_chosen_where_tracing_is_not_to_be_had_and_a_line_says_why() {
         .attach(&["-p", &reader.0.id().to_string(), "-d", "0.5"])
         .output()
         .unwrap();
-    told(&output);
+    json_of(&output);
     let said = lossy(&output.stderr);
     let lines = said
         .lines()
@@ -206,7 +206,7 @@ fn of_another_users_process_is_told_what_everybody_may_see() {
     let output = open
         .attach(&["-p", &reader.0.id().to_string(), "-d", "0.5"])
         .output();
-    let report = told(&output.unwrap());
+    let report = json_of(&output.unwrap());
     assert!(lacks(&report, "the system call in"), "{report:#}");
 }
 
@@ -267,7 +267,7 @@ fn with_only_what_it_made_before_is_not_asked_about_and_what_it_makes_now_is() {
     };
     while !followed() {}
     drop(stdin);
-    let report = told(&observer.wait_with_output().unwrap());
+    let report = json_of(&observer.wait_with_output().unwrap());
     let seen: BTreeSet<u64> = list(&report, "threads")
         .iter()
         .map(|thread| number(thread, "pid"))

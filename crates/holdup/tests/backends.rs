@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{Told, lossy};
+use support::{Outcome, lossy};
 
 /// Commands whose time goes into one thing, by way of children, pipes and locks, and what that is.
 const COMMANDS: &[(&str, &str)] = &[
@@ -31,7 +31,7 @@ fn main_cause(report: &serde_json::Value) -> String {
 fn both_backends_name_the_same_cause_or_the_wait_that_leads_to_it() {
     for (script, cause) in COMMANDS {
         for backend in ["bpf", "proc"] {
-            let result = Told::of(&["--backend", backend], |command| {
+            let result = Outcome::of(&["--backend", backend], |command| {
                 command.args(["bash", "-c", script]);
             });
             let said = lossy(&result.output.stderr);
@@ -52,7 +52,7 @@ fn both_backends_name_the_same_cause_or_the_wait_that_leads_to_it() {
 
 #[test]
 fn of_those_who_can_write_to_a_pipe_the_one_that_waits_for_the_other_is_not_in_the_way() {
-    let result = Told::of(&["--backend", "proc"], |command| {
+    let result = Outcome::of(&["--backend", "proc"], |command| {
         command.args(["bash", "-c", "sh -c 'echo b; sleep 1; echo a' | sort"]);
     });
     let said = lossy(&result.output.stderr);
@@ -67,7 +67,7 @@ fn of_those_who_can_write_to_a_pipe_the_one_that_waits_for_the_other_is_not_in_t
 
 #[test]
 fn a_pipe_with_several_writers_is_not_said_to_have_none() {
-    let result = Told::of(&["--backend", "proc"], |command| {
+    let result = Outcome::of(&["--backend", "proc"], |command| {
         command.args(["bash", "-c", "{ sleep 1 & sleep 1 & } | cat"]);
     });
     let findings = result.report["findings"].as_array().unwrap().iter();
@@ -88,7 +88,7 @@ fn a_pipe_with_several_writers_is_not_said_to_have_none() {
 
 #[test]
 fn what_lives_for_a_millisecond_is_counted_as_not_seen() {
-    let result = Told::of(&["--backend", "proc"], |command| {
+    let result = Outcome::of(&["--backend", "proc"], |command| {
         command.args([
             "sh",
             "-c",
@@ -108,7 +108,7 @@ fn what_lives_for_a_millisecond_is_counted_as_not_seen() {
 fn a_command_whose_threads_end_while_they_are_looked_at_is_told_in_full() {
     // Each sleeps for about as long as it is between two looks.
     let script = "i=0; while [ $i -lt 60 ]; do sleep 0.00$((i % 10)) & i=$((i + 1)); done; wait; exit 3";
-    let result = Told::of(&["--backend", "proc"], |command| {
+    let result = Outcome::of(&["--backend", "proc"], |command| {
         command.args(["bash", "-c", script]);
     });
     assert_eq!(result.status(), 3);

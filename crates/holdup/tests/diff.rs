@@ -17,7 +17,7 @@ fn diff(arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-fn told(arguments: &[&str]) -> Value {
+fn json_of(arguments: &[&str]) -> Value {
     let output = diff(&[&["--format", "json"], arguments].concat());
     assert_eq!(output.status.code(), Some(0), "{}", lossy(&output.stderr));
     let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -65,7 +65,7 @@ fn cause<'a>(given: &'a Value, id: &str) -> &'a Value {
 
 #[test]
 fn four_real_runs_each_tell_what_was_planted() {
-    let listed = told(&[&fixtures("before"), &fixtures("after")]);
+    let listed = json_of(&[&fixtures("before"), &fixtures("after")]);
     assert_eq!(
         (&listed["unit"], &listed["before_n"], &listed["after_n"]),
         (&"run".into(), &4.into(), &4.into())
@@ -89,7 +89,7 @@ fn four_real_runs_each_tell_what_was_planted() {
 #[test]
 fn one_run_each_claims_nothing_unless_others_tell_how_runs_vary() {
     let (before, after) = (fixtures("before/1.json"), fixtures("after/1.json"));
-    let alone = told(&[&before, &after]);
+    let alone = json_of(&[&before, &after]);
     assert_eq!(
         (&alone["significant"], &alone["interval_ns"]),
         (&Value::Null, &Value::Null)
@@ -97,12 +97,12 @@ fn one_run_each_claims_nothing_unless_others_tell_how_runs_vary() {
     let said = alone["verdict"].to_string();
     assert!(said.contains("run-to-run variation was not measured"), "{said}");
     let noise = fixtures("before");
-    let noted = told(&["--before", &before, "--after", &after, "--noise", &noise]);
+    let noted = json_of(&["--before", &before, "--after", &after, "--noise", &noise]);
     assert_eq!(
         (&noted["significant"], &noted["noise_n"]),
         (&true.into(), &4.into())
     );
-    let itself = told(&[&before, &before]);
+    let itself = json_of(&[&before, &before]);
     assert_eq!(
         (&itself["change_ns"], &itself["significant"]),
         (&0.into(), &Value::Null)
@@ -117,7 +117,7 @@ fn times_of_the_field_report_are_for_each_request() {
         written(folder.path(), name, format!("{command}\nreal\t{real}\n"))
     };
     let (before, after) = (time("before", "0m23,093s"), time("after", "0m28,930s"));
-    let both = told(&[&before, &after]);
+    let both = json_of(&[&before, &after]);
     assert_eq!(
         (&both["unit"], &both["significant"]),
         (&"request".into(), &Value::Null)
@@ -134,7 +134,7 @@ fn times_of_the_field_report_are_for_each_request() {
         written(folder.path(), name, text)
     };
     let (one, other) = (profile("one.collapsed", 450), profile("other.collapsed", 640));
-    let timed = told(&[
+    let timed = json_of(&[
         "--before", &before, &one, "--after", &after, &other, "--under", "App.get",
     ]);
     let most = &timed["amounts"][0];
@@ -175,11 +175,11 @@ fn artefacts_of_each_kind_are_compared() {
         if !Path::new(&before).exists() || !Path::new(&after).exists() {
             panic!("{before} or {after} is not there");
         }
-        let there = told(&[&before, &after]);
+        let there = json_of(&[&before, &after]);
         assert_eq!(there["unit"], unit, "{before}");
-        let itself = told(&[&before, &before]);
+        let itself = json_of(&[&before, &before]);
         assert_eq!(itself["amounts"], Value::Array(vec![]), "{before}");
-        let back = told(&[&after, &before]);
+        let back = json_of(&[&after, &before]);
         let change = |found: &Value| -> Vec<(String, i64)> {
             let amounts = found["amounts"].as_array().unwrap().iter();
             let mut all: Vec<_> = amounts
@@ -248,8 +248,8 @@ fn a_comparison_is_a_page_that_show_opens_again() {
     let page = folder.path().join("page.html");
     let page = page.to_str().unwrap();
     let (before, after) = (fixtures("before"), fixtures("after"));
-    let without = told(&[&before, &after]);
-    let with = told(&["--html", page, &before, &after]);
+    let without = json_of(&[&before, &after]);
+    let with = json_of(&["--html", page, &before, &after]);
     let show = |format: &str| {
         let mut command = Command::new(HOLDUP);
         command
@@ -285,7 +285,7 @@ fn a_profile_twice_as_long_has_the_same_picture() {
     let once = written(folder.path(), "once", stacks);
     let twice = written(folder.path(), "twice", stacks.repeat(2));
     let page = folder.path().join("page.html");
-    let same = told(&["--html", page.to_str().unwrap(), &once, &twice]);
+    let same = json_of(&["--html", page.to_str().unwrap(), &once, &twice]);
     assert_eq!(same["amounts"], Value::Array(vec![]));
     let nodes = same["stacks"]["nodes"].as_array().unwrap();
     assert!(

@@ -23,7 +23,7 @@ const SYNC_BEFORE: i64 = 100_000_000;
 const SYNC_AFTER: i64 = 125_000_000;
 
 /// `holdup diff`'s comparison, and its words.
-fn told(arguments: &[&str]) -> (Value, String) {
+fn json_and_text(arguments: &[&str]) -> (Value, String) {
     let diff = |format: &str| {
         let output = Command::new(HOLDUP)
             .args(["diff", "--format", format])
@@ -97,7 +97,7 @@ fn recordings_of_four_runs_each_tell_which_side_is_slower_and_that_it_is_no_chan
     let folder = tempfile::tempdir().unwrap();
     let before = four(folder.path(), "before", SYNC_BEFORE);
     let after = four(folder.path(), "after", SYNC_AFTER);
-    let (slower, text) = told(&sides(&before, &after));
+    let (slower, text) = json_and_text(&sides(&before, &after));
     assert_eq!(
         (&slower["unit"], &slower["before_n"], &slower["after_n"]),
         (&"second".into(), &4.into(), &4.into())
@@ -144,7 +144,7 @@ fn recordings_of_four_runs_each_tell_which_side_is_slower_and_that_it_is_no_chan
     assert!(text.contains("+25.0 ms  BEFORE 100 ms    AFTER 125 ms"), "{text}");
 
     // Turned round it is the other way round, and as sure.
-    let (faster, _) = told(&sides(&after, &before));
+    let (faster, _) = json_and_text(&sides(&after, &before));
     assert_eq!(
         (&faster["significant"], &faster["p"]),
         (&true.into(), &slower["p"])
@@ -166,7 +166,7 @@ fn a_difference_that_runs_have_among_themselves_is_none() {
     let before = four(folder.path(), "before", SYNC_BEFORE);
     // Half a per cent more, where runs vary by 1.2.
     let after = four(folder.path(), "after", SYNC_BEFORE + SYNC_BEFORE / 200);
-    let (both, text) = told(&sides(&before, &after));
+    let (both, text) = json_and_text(&sides(&before, &after));
     assert_eq!(both["significant"], false, "{both}");
     assert_eq!(cause(&both, "disk.sync")["significant"], false);
     let mut causes = both["causes"].as_array().unwrap().iter();
@@ -179,7 +179,7 @@ fn three_runs_each_are_too_few_to_tell() {
     let folder = tempfile::tempdir().unwrap();
     let before = four(folder.path(), "before", SYNC_BEFORE);
     let after = four(folder.path(), "after", SYNC_AFTER);
-    let (both, text) = told(&sides(&before[..3], &after[..3]));
+    let (both, text) = json_and_text(&sides(&before[..3], &after[..3]));
     assert_eq!(both["significant"], Value::Null);
     let verdict = both["verdict"][0].as_str().unwrap();
     assert!(verdict.starts_with("AFTER took longer than BEFORE"), "{verdict}");
@@ -205,7 +205,7 @@ fn the_same_recording_twice_as_long_shows_no_difference() {
     }
     let (once, twice) = (once.to_str().unwrap(), twice.to_str().unwrap());
     for both in [[once, twice], [twice, once]] {
-        let (same, text) = told(&both);
+        let (same, text) = json_and_text(&both);
         assert_eq!((&same["before_n"], &same["after_n"]), (&1.into(), &1.into()));
         assert_eq!(same["unit"], "second");
         assert!(same["before_ns"].as_i64().unwrap() > 0);
@@ -243,7 +243,7 @@ fn real_runs_that_were_recorded_tell_what_was_planted() {
         }
         place.to_str().unwrap().to_owned()
     });
-    let (both, text) = told(&[&before, &after]);
+    let (both, text) = json_and_text(&[&before, &after]);
     assert_eq!(
         (&both["unit"], &both["before_n"], &both["after_n"]),
         (&"run".into(), &4.into(), &4.into()),

@@ -141,7 +141,10 @@ fn a_comparison_is_told_as_markdown_and_not_as_a_profile() {
     let markdown = diff("markdown");
     let found = lossy(&markdown.stdout);
     assert_eq!(markdown.status.code(), Some(0), "{}", lossy(&markdown.stderr));
-    assert!(found.starts_with("**") && found.contains("BEFORE is `"), "{found}");
+    assert!(
+        found.starts_with("**") && found.contains("BEFORE is `"),
+        "{found}"
+    );
     let pprof = diff("pprof");
     assert_eq!((pprof.status.code(), pprof.stdout.len()), (Some(2), 0));
     assert!(

@@ -10,21 +10,21 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
-use support::{Guarded, HOLDUP, Told, conserved, holdup, list, lossy, lost, number, read_until};
+use support::{Guarded, HOLDUP, Outcome, conserved, holdup, list, lossy, lost, number, read_until};
 
 const RECORDS_OF_THREADS: &str = "thread start, exec or exit records dropped";
 const RECORDS_OF_WAITS: &str = "waits whose record was dropped";
 
 /// A shell's script under observation.
-fn shell(script: &str) -> Told {
-    Told::of(&[], |command| {
+fn shell(script: &str) -> Outcome {
+    Outcome::of(&[], |command| {
         command.args(["sh", "-c", script]);
     })
 }
 
 /// Debian's own python, not one that is a script of its own.
-fn python(script: &str) -> Told {
-    Told::of(&[], |command| {
+fn python(script: &str) -> Outcome {
+    Outcome::of(&[], |command| {
         command.args(["/usr/bin/python3", "-c", script]);
     })
 }
@@ -52,7 +52,7 @@ fn a_thousand_children_are_a_thousand_and_one_threads() {
 #[test]
 fn fifty_short_commands_lose_nothing_and_none_hangs() {
     for _ in 0..50 {
-        let result = Told::of(&[], |command| {
+        let result = Outcome::of(&[], |command| {
             command.arg("true");
         });
         assert_eq!((result.status(), result.threads()), (0, 1));
@@ -91,11 +91,19 @@ fn a_setuid_program_is_followed_into_its_privileges() {
     std::fs::copy("/usr/bin/id", &program).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).unwrap();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let result = Told::of(&["--user", "nobody"], |command| {
+    let result = Outcome::of(&["--user", "nobody"], |command| {
         command.arg("sh").arg("-c").arg("\"$0\" -u; exit 5").arg(&program);
     });
-    assert_eq!((result.status(), lossy(&result.output.stdout)), (5, "0\n".to_owned()));
-    assert_eq!(result.threads_of("as-root").len(), 1, "{}", result.report["threads"]);
+    assert_eq!(
+        (result.status(), lossy(&result.output.stdout)),
+        (5, "0\n".to_owned())
+    );
+    assert_eq!(
+        result.threads_of("as-root").len(),
+        1,
+        "{}",
+        result.report["threads"]
+    );
 }
 
 #[test]
@@ -117,7 +125,7 @@ fn an_exec_by_a_thread_that_is_not_the_leader_takes_the_process_over() {
 
 #[test]
 fn a_thread_name_full_of_escapes_is_data_and_prints_none() {
-    let result = Told::of(&["-v"], |command| {
+    let result = Outcome::of(&["-v"], |command| {
         command.args([
             "sh",
             "-c",
@@ -134,7 +142,7 @@ fn a_thread_name_full_of_escapes_is_data_and_prints_none() {
 
 #[test]
 fn other_namespaces_change_nothing() {
-    let result = Told::of(&[], |command| {
+    let result = Outcome::of(&[], |command| {
         command.args([
             "unshare",
             "-pmn",
@@ -211,7 +219,7 @@ fn arguments_arrive_as_they_are_and_are_told_as_text() {
     let mut arguments: Vec<Vec<u8>> = (0..300).map(|number| format!("a{number}").into_bytes()).collect();
     arguments[7] = Vec::new();
     arguments[8] = b"not \xff\xfe UTF-8".to_vec();
-    let result = Told::of(&[], |command| {
+    let result = Outcome::of(&[], |command| {
         command.args(["sh", "-c", "printf '%s\\0' \"$@\"; exit 12", "sh"]);
         command.args(arguments.iter().map(|argument| OsStr::from_bytes(argument)));
     });
@@ -275,7 +283,7 @@ fn a_file_whose_name_is_not_text_can_be_waited_for() {
 
 #[test]
 fn holdup_can_observe_holdup() {
-    let result = Told::of(&[], |command| {
+    let result = Outcome::of(&[], |command| {
         command.args([HOLDUP, "run", "--", "sh", "-c", "exit 13"]);
     });
     assert_eq!(result.status(), 13);

@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::{Guarded, Told, conserved, holdup, list, number, read_until};
+use support::{Guarded, Outcome, conserved, holdup, list, number, read_until};
 use tempfile::TempDir;
 
 /// What the C program returns when all went as it should.
@@ -45,8 +45,8 @@ impl Target {
         self.directory.path().join("target")
     }
 
-    fn run(&self, words: &[&str]) -> Told {
-        Told::of(&[], |command| {
+    fn run(&self, words: &[&str]) -> Outcome {
+        Outcome::of(&[], |command| {
             command.arg(self.path()).args(words);
         })
     }
@@ -59,7 +59,11 @@ fn ten_thousand_threads_at_once() {
     // What could not be followed is said, and nothing else is missing.
     let unseen = target.lost("threads that could not be followed")
         + target.lost("thread start, exec or exit records dropped");
-    assert!(target.threads() + unseen >= 10_001, "{}", target.report["coverage"]);
+    assert!(
+        target.threads() + unseen >= 10_001,
+        "{}",
+        target.report["coverage"]
+    );
 }
 
 #[test]
@@ -94,7 +98,7 @@ fn a_stack_that_is_rewritten_while_its_owner_sleeps() {
 #[test]
 fn a_map_of_names_that_is_a_fifo_or_leads_to_a_secret() {
     let target = Target::new();
-    let slept = |result: &Told| -> u64 {
+    let slept = |result: &Outcome| -> u64 {
         list(&result.report, "waits")
             .iter()
             .filter(|wait| wait["cause"] == "timer.sleep")
@@ -107,7 +111,7 @@ fn a_map_of_names_that_is_a_fifo_or_leads_to_a_secret() {
     assert!(slept(&result) >= 20_000_000);
     // The program gives its privileges up, and what it links to is no longer its to read.
     let secret = target.directory.path().join("secret");
-    let result = Told::of(&[], |command| {
+    let result = Outcome::of(&[], |command| {
         command
             .arg(target.path())
             .args(["jit", "20"])
@@ -130,7 +134,7 @@ fn a_map_of_names_that_is_a_fifo_or_leads_to_a_secret() {
 #[test]
 fn a_map_of_names_of_which_each_line_covers_everything() {
     let target = Target::new();
-    let result = Told::of(&[], |command| {
+    let result = Outcome::of(&[], |command| {
         command
             .arg(target.path())
             .args(["list", "16"])
@@ -187,7 +191,7 @@ fn a_signal_ends_the_search_for_names() {
 #[test]
 fn processes_that_make_processes() {
     let script = "f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & wait; fi; }; f 9; exit 22";
-    let result = Told::of(&[], |command| {
+    let result = Outcome::of(&[], |command| {
         command.args(["sh", "-c", script]);
     });
     assert_eq!(result.status(), 22);
@@ -198,7 +202,7 @@ fn processes_that_make_processes() {
 
 #[test]
 fn an_environment_of_megabytes_arrives() {
-    let result = Told::of(&[], |command| {
+    let result = Outcome::of(&[], |command| {
         command.args(["sh", "-c", "env | wc -c; exit 23"]);
         // A quarter of the usual limit of the stack is what the kernel takes; no single one over 128 KiB.
         for name in 0..15 {
@@ -217,7 +221,7 @@ fn a_program_that_deletes_and_replaces_itself() {
     fs::copy("/bin/sh", &program).unwrap();
     // Where it was there is a FIFO now, then a link to itself, then another program.
     let script = "rm $0; mkfifo $0; sleep 0.01; rm $0; ln -s $0 $0; sleep 0.01; rm $0; cp /bin/true $0; sleep 0.01; exit 24";
-    let result = Told::of(&[], |command| {
+    let result = Outcome::of(&[], |command| {
         command.arg(&program).arg("-c").arg(script).arg(&program);
     });
     assert_eq!(result.status(), 24);
@@ -238,7 +242,7 @@ fn names_as_long_and_as_odd_as_the_kernel_allows() {
                   os.fork() or os._exit(open(\"fifo\", \"w\").write(\"x\"))\n\
                   exit(24 + len(open(\"fifo\").read()))' \"$1\"";
     let long = "\u{1b}]0;title\u{7}\n".repeat(20);
-    let result = Told::of(&["-v"], |command| {
+    let result = Outcome::of(&["-v"], |command| {
         command.arg(&program).arg("-c").arg(script).arg("sh").arg(long);
         command.current_dir(directory.path());
     });

@@ -5,7 +5,7 @@
 mod support;
 
 use std::process::Command;
-use support::{Asked, Told, attached, has_all, lossy};
+use support::{Asked, Outcome, attached, has_all, lossy};
 
 /// Synchronous waits in functions that are called from one another: a lock, and a pipe into which another program writes late. With
 /// an argument for ever.
@@ -45,7 +45,7 @@ fn waits_of_a_traced_run_have_the_javascript_function_that_asked() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.js");
     std::fs::write(&file, PROGRAM).unwrap();
-    let result = Told::of(&["--backend", "bpf"], |command| {
+    let result = Outcome::of(&["--backend", "bpf"], |command| {
         command.arg("/usr/bin/node").arg(&file);
     });
     assert_eq!(result.status(), 0, "{}", lossy(&result.output.stderr));

@@ -6,7 +6,7 @@ mod support;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::{Told, lossy};
+use support::{Outcome, lossy};
 
 /// CMD ends when the kernel says that its child is in `clock_nanosleep` (call 230), and leaves it there.
 const LEAVES_A_SLEEPER: &str = "sleep 1000 >/dev/null 2>&1 & echo $!; \
@@ -14,7 +14,7 @@ const LEAVES_A_SLEEPER: &str = "sleep 1000 >/dev/null 2>&1 & echo $!; \
 
 #[test]
 fn a_process_that_is_left_asleep_has_a_stack() {
-    let result = Told::of(&[], |command| {
+    let result = Outcome::of(&[], |command| {
         command.args(["sh", "-c", LEAVES_A_SLEEPER]);
     });
     let pid: i32 = lossy(&result.output.stdout).trim().parse().unwrap();

@@ -5,7 +5,7 @@
 mod support;
 
 use std::process::Command;
-use support::{Asked, Told, attached, has_all, lossy};
+use support::{Asked, Outcome, attached, has_all, lossy};
 
 /// Sleeps in a method; a read from a pipe into which another program writes late, by a module of Perl's own. Six times, because a
 /// look may miss a wait on a busy machine; with an argument for ever.
@@ -51,7 +51,7 @@ fn waits_of_a_traced_run_have_the_perl_function_that_asked() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.pl");
     std::fs::write(&file, PROGRAM).unwrap();
-    let result = Told::of(&["--backend", "bpf"], |command| {
+    let result = Outcome::of(&["--backend", "bpf"], |command| {
         command.arg("/usr/bin/perl").arg(&file);
     });
     assert_eq!(result.status(), 0, "{}", lossy(&result.output.stderr));

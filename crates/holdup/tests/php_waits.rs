@@ -5,7 +5,7 @@
 mod support;
 
 use std::process::Command;
-use support::{Asked, Told, attached, has_all, lossy};
+use support::{Asked, Outcome, attached, has_all, lossy};
 
 /// Sleeps in a method below a function that C code calls; a read from a pipe into which another program writes late, in a package
 /// below `vendor`. Six times, because a look may miss a wait on a busy machine; with an argument for ever.
@@ -61,7 +61,7 @@ fn write(folder: &std::path::Path) -> String {
 fn waits_of_a_traced_run_have_the_php_function_that_asked() {
     let folder = tempfile::tempdir().unwrap();
     let file = write(folder.path());
-    let result = Told::of(&["--backend", "bpf"], |command| {
+    let result = Outcome::of(&["--backend", "bpf"], |command| {
         command.arg("/usr/bin/php").arg(&file);
     });
     assert_eq!(result.status(), 0, "{}", lossy(&result.output.stderr));

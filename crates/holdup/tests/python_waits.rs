@@ -5,7 +5,7 @@
 mod support;
 
 use std::process::Command;
-use support::{Asked, Told, attached, has_all, lossy};
+use support::{Asked, Outcome, attached, has_all, lossy};
 
 /// Sleeps, a lock that another thread has, and a poll; each wait is long enough to be looked at. Six times, because a look
 /// may miss one on a busy machine; with an argument for ever.
@@ -56,7 +56,7 @@ fn waits_of_a_traced_run_have_the_python_function_that_asked() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.py");
     std::fs::write(&file, PROGRAM).unwrap();
-    let result = Told::of(&["--backend", "bpf"], |command| {
+    let result = Outcome::of(&["--backend", "bpf"], |command| {
         command.arg("/usr/bin/python3").arg(&file);
     });
     assert_eq!(result.status(), 0, "{}", lossy(&result.output.stderr));

@@ -481,7 +481,11 @@ fn negative_lengths_are_not_taken() {
         7 11:00:01.1 read(3, \"x\", 1) = 1 <0.000010>\n";
     fs::write(path.join("trace"), trace).unwrap();
     let found = report(&["trace"], path);
-    assert_eq!(found["artefacts"][0]["not_understood"], 1, "{}", found["artefacts"]);
+    assert_eq!(
+        found["artefacts"][0]["not_understood"], 1,
+        "{}",
+        found["artefacts"]
+    );
     assert_eq!(found["waits"].as_array().unwrap().len(), 1);
     assert_eq!(found["waits"][0]["ns"], 2_000_010_000_u64, "{}", found["waits"]);
     let busy = "Device            r/s     w/s     rkB/s     wkB/s   await  %util\n\
@@ -500,7 +504,11 @@ fn artefacts_that_were_cut_are_read_to_the_cut() {
     fs::write(path.join("trace"), &trace[..cut]).unwrap();
     let found = report(&["trace"], path);
     assert_eq!(rules(&found), ["small-synchronous-writes"]);
-    assert_eq!(found["artefacts"][0]["not_understood"], 0, "{}", found["artefacts"]);
+    assert_eq!(
+        found["artefacts"][0]["not_understood"], 0,
+        "{}",
+        found["artefacts"]
+    );
     // Half of a dump's header, and half of a thread's.
     let dump = sample("thread-dump/stands-still-17.txt");
     let header = dump.windows(4).position(|four| four == b"Full").unwrap();

@@ -6,7 +6,7 @@ mod support;
 
 use serde_json::Value;
 use std::process::Command;
-use support::{Asked, Told, attached, has_all, list, lossy};
+use support::{Asked, Outcome, attached, has_all, list, lossy};
 
 /// A sleep, a lock that another thread has, and a program that the standard library starts and reads from; each wait is long enough to be
 /// looked at. Six times, because a look may miss one on a busy machine; with an argument for ever.
@@ -92,7 +92,7 @@ fn waits_of_a_traced_run_have_the_ruby_function_that_asked() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.rb");
     std::fs::write(&file, PROGRAM).unwrap();
-    let result = Told::of(&["--backend", "bpf"], |command| {
+    let result = Outcome::of(&["--backend", "bpf"], |command| {
         command.arg("/usr/bin/ruby").arg(&file);
     });
     assert_eq!(result.status(), 0, "{}", lossy(&result.output.stderr));

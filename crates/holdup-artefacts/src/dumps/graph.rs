@@ -117,7 +117,7 @@ fn initialises(dump: &Dump<'_>, class: &str) -> Option<usize> {
         .position(|seen| seen.frames.iter().any(|frame| frame.starts_with(&initialiser)))
 }
 
-/// Threads of a dump that have to do with classes' initialisers; more than [`TOLD_APART`] of a kind are not kept.
+/// Threads of a dump that have to do with classes' initialisers; more than [`MAX_APART`] of a kind are not kept.
 struct Initialising {
     /// That run one.
     run: Vec<usize>,
@@ -126,13 +126,13 @@ struct Initialising {
 }
 
 /// With so many of a kind it can't be told any more which of them a thread waits for: itself, and two others.
-const TOLD_APART: usize = 3;
+const MAX_APART: usize = 3;
 
 impl Initialising {
     fn of(dump: &Dump<'_>) -> Initialising {
         let places = |is: fn(&DumpThread<'_>) -> bool| {
             let found = dump.threads.iter().enumerate().filter(|(_, seen)| is(seen));
-            found.map(|(place, _)| place).take(TOLD_APART).collect()
+            found.map(|(place, _)| place).take(MAX_APART).collect()
         };
         Initialising {
             run: places(|seen| seen.frames.iter().any(|frame| frame.contains(".<clinit>("))),

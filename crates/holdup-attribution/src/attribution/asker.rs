@@ -262,7 +262,7 @@ mod tests {
         (asking.frame, asking.module)
     }
 
-    fn told(frame: &str, module: &str) -> (Option<String>, Option<String>) {
+    fn named_by(frame: &str, module: &str) -> (Option<String>, Option<String>) {
         (Some(frame.to_owned()), Some(module.to_owned()))
     }
 
@@ -275,7 +275,7 @@ mod tests {
             ("sshd", None, 0x2_f31c),
             ("libc.so.6", Some("__libc_start_main"), 0x85),
         ]);
-        assert_eq!(asked, told("RAND_status", "libcrypto.so.3"));
+        assert_eq!(asked, named_by("RAND_status", "libcrypto.so.3"));
     }
 
     #[test]
@@ -287,9 +287,9 @@ mod tests {
             ("sshd", Some("seed_rng"), 0x2c),
             ("sshd", Some("main"), 0x2c),
         ]);
-        assert_eq!(asked, told("RAND_status", "libcrypto.so.3"));
+        assert_eq!(asked, named_by("RAND_status", "libcrypto.so.3"));
         let asked = chosen(&[("sshd", Some("seed_rng"), 0x2c), ("sshd", Some("main"), 0x2c)]);
-        assert_eq!(asked, told("seed_rng", "sshd"));
+        assert_eq!(asked, named_by("seed_rng", "sshd"));
     }
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
             ("server", None, 0x1234),
             ("libuv.so.1", Some("uv_run"), 0x99),
         ]);
-        assert_eq!(asked, told("server+0x1234", "server"));
+        assert_eq!(asked, named_by("server+0x1234", "server"));
     }
 
     #[test]
@@ -310,7 +310,7 @@ mod tests {
             ("libc.so.6", Some("__libc_start_main@@GLIBC_2.34"), 0x80),
             ("sleep", Some("_start"), 0x2a),
         ]);
-        assert_eq!(asked, told("nanosleep", "libc.so.6"));
+        assert_eq!(asked, named_by("nanosleep", "libc.so.6"));
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Attribution {
         };
         let entry = self.book.step(ended, borrowed, decision, &mut witnesses)?;
         if let Some(graph) = &mut self.graph {
-            graph.told(wait.thread, wait.seq, entry.cause);
+            graph.set_cause(wait.thread, wait.seq, entry.cause);
         }
         Some(entry)
     }
@@ -167,7 +167,7 @@ impl Book {
             _ => None,
         };
         let longest = thread.waited(site, cause, ended, waker, self);
-        thread.told = Some(BookedWait {
+        thread.booked = Some(BookedWait {
             site,
             cause,
             timed_out: verdict.timed_out,

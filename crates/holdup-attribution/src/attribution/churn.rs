@@ -258,7 +258,7 @@ impl Churning {
         let mut made: Vec<Births> = self
             .makings
             .into_iter()
-            .map(|((what, ..), making)| making.told(what, tasks, &finish.user_stacks))
+            .map(|((what, ..), making)| making.births(what, tasks, &finish.user_stacks))
             .collect();
         made.sort_by_cached_key(|one| (Reverse(one.made), one.what, one.by.name.thread.clone()));
         made.truncate(LISTED);
@@ -285,7 +285,7 @@ impl Churning {
 }
 
 impl Making {
-    fn told(mut self, what: Born, tasks: &TaskTable, frames: &[Vec<Frame>]) -> Births {
+    fn births(mut self, what: Born, tasks: &TaskTable, frames: &[Vec<Frame>]) -> Births {
         self.names.sort_by_key(|one| (Reverse(one.1), one.0));
         Births {
             what,

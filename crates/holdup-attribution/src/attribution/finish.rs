@@ -126,7 +126,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     super::retold::retell(&mut whole.waits);
     let by_stacks = followed.iter().chain(&ledgers).flat_map(|ledger| {
         let tid = name(ledger, &run.tasks).tid;
-        rows.told(ledger).into_iter().map(move |one| (tid, one))
+        rows.judged_causes(ledger).into_iter().map(move |one| (tid, one))
     });
     super::retold::retell_by_stacks(&mut whole.waits, by_stacks);
     if !run.blockers.source.measures_interrupts() {

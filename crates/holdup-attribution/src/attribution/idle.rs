@@ -179,7 +179,8 @@ impl Served {
                 let awaited = awaited.map(|(end, at)| phrase(end, at))?;
                 let of_clients = |fd: &PolledFd| {
                     let found = fd.object.and_then(&object).filter(|_| !awaits_room(fd));
-                    fd.own || found.is_some_and(|found| self.end(found).is_some() || stirs_itself(&found.kind))
+                    fd.own
+                        || found.is_some_and(|found| self.end(found).is_some() || stirs_itself(&found.kind))
                 };
                 // Of a large set a record holds a part. What it does not hold was looked at elsewhere, and where somebody was asked since is
                 // known whatever is in the set.

@@ -36,7 +36,7 @@ impl Listeners {
     }
 
     /// What it comes to. `sorted`: those kept, shortest first; `open`: ports of those that nobody has answered.
-    pub(super) fn told(mut self, sorted: &[Answered], open: &[u16]) -> Vec<OfListener> {
+    pub(super) fn finish(mut self, sorted: &[Answered], open: &[u16]) -> Vec<OfListener> {
         for port in open {
             if self.counts.len() < MAX_LISTENERS {
                 self.counts.entry(*port).or_default();

@@ -246,7 +246,7 @@ mod tests {
         }));
     }
 
-    fn told(run: &mut Attribution) -> Connections {
+    fn connections_of(run: &mut Attribution) -> Connections {
         let mut all = run.network.connections(&run.tasks);
         assert_eq!(all.len(), 1);
         all.remove(0)
@@ -264,7 +264,7 @@ mod tests {
         run.network.slept(ThreadId(0), 122, 322);
         asks(&mut run, 0, 330, Outcome::Made);
         run.network.slept(ThreadId(0), 340, 940);
-        let listed = told(&mut run);
+        let listed = connections_of(&mut run);
         assert_eq!(
             (listed.refused, listed.made, listed.slept_ns, listed.sleeps),
             (2, 1, 300, 2)
@@ -281,7 +281,7 @@ mod tests {
         asks(&mut run, 0, 120, NO);
         run.network.slept(ThreadId(0), 122, 322);
         asks(&mut run, 0, 330, Outcome::Made);
-        let listed = told(&mut run);
+        let listed = connections_of(&mut run);
         assert_eq!((listed.no_port, listed.slept_without_port_ns), (1, 100));
         assert_eq!((listed.refused, listed.slept_ns, listed.sleeps), (1, 200, 1));
     }
@@ -298,7 +298,7 @@ mod tests {
         asks(&mut run, 1, 10, NO);
         run.network.slept(ThreadId(2), 21, 221);
         asks(&mut run, 3, 240, NO);
-        assert_eq!(told(&mut run).slept_ns, 200);
+        assert_eq!(connections_of(&mut run).slept_ns, 200);
     }
 
     #[test]
@@ -316,7 +316,7 @@ mod tests {
             run.network.slept(ThreadId(other), 21, 221);
         }
         asks(&mut run, 0, 240, NO);
-        assert_eq!(told(&mut run).slept_ns, 0);
+        assert_eq!(connections_of(&mut run).slept_ns, 0);
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
         asks(&mut run, 0, 10, NO);
         run.network.slept(ThreadId(1), 13, 300);
         asks(&mut run, 0, 240, Outcome::GivenUp);
-        let listed = told(&mut run);
+        let listed = connections_of(&mut run);
         assert_eq!((listed.slept_ns, listed.given_up), (0, 1));
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Orphan {
 
 impl Orphan {
     /// As a row has it.
-    pub(super) fn told(&self, tasks: &TaskTable) -> Orphaned {
+    pub(super) fn orphaned(&self, tasks: &TaskTable) -> Orphaned {
         Orphaned {
             owner: self.owner.map(|owner| match owner {
                 Ok(named) => tasks.describe(&named),
@@ -117,7 +117,9 @@ impl Standing {
 /// or a circle of owners tells better is left as it is.
 pub(super) fn mark_standing(rows: &mut [AttributedWait], processes: &BTreeMap<u32, Standing>, ended: Ns) {
     for (pid, standing) in processes {
-        let Some(all_of) = standing.all(ended) else { continue };
+        let Some(all_of) = standing.all(ended) else {
+            continue;
+        };
         let holds = |row: &AttributedWait| row.deadlock || row.orphaned.is_some();
         if rows.iter().any(|row| row.asker.name.pid == *pid && holds(row)) {
             continue;

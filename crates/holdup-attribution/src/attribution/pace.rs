@@ -136,7 +136,7 @@ impl Rhythm {
     pub(super) fn pace(&self) -> Pace {
         let round = |length: Ns| length >= ROUND && length % ROUND < LATE;
         let untold = match self.until {
-            false => Pace::NotTold,
+            false => Pace::Unknown,
             true if self.shortest.is_some_and(round) => Pace::OneAfterTheOther,
             true => Pace::Until,
         };
@@ -261,11 +261,11 @@ mod tests {
 
     #[test]
     fn a_few_tell_only_what_was_asked_for() {
-        assert_eq!(pace(20, false, one_after_the_other), Pace::NotTold);
+        assert_eq!(pace(20, false, one_after_the_other), Pace::Unknown);
         assert_eq!(pace(20, true, fixed), Pace::Until);
         assert_eq!(pace(20, true, one_after_the_other), Pace::OneAfterTheOther);
         // As on a clock of ticks: nothing is scattered.
-        assert_eq!(pace(60, false, |index, _| index * PERIOD), Pace::NotTold);
+        assert_eq!(pace(60, false, |index, _| index * PERIOD), Pace::Unknown);
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl Pieces {
     }
 
     /// The longest, by thread and begin, each with its user stack where that is known, and how many others there were.
-    pub(super) fn told(mut self) -> (Vec<(Piece, Option<UserStackId>)>, u64) {
+    pub(super) fn into_parts(mut self) -> (Vec<(Piece, Option<UserStackId>)>, u64) {
         self.prune();
         self.kept
             .sort_unstable_by_key(|piece| (piece.thread, piece.start, piece.end));

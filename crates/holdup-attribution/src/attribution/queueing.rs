@@ -13,7 +13,7 @@ const CPUS: u32 = 64;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queueing {
     /// All queueing that records stand for.
-    told: Ns,
+    known: Ns,
     /// Of that: behind real-time tasks.
     real_time: Ns,
     /// Of that: behind tasks of the same group of a better nice value, or, of an idle-class thread, behind any other.
@@ -29,7 +29,7 @@ pub(super) struct Queueing {
 impl Queueing {
     /// Takes a record.
     pub(super) fn add(&mut self, ran: &RanInstead) {
-        self.told = self.told.saturating_add(ran.ns);
+        self.known = self.known.saturating_add(ran.ns);
         self.class = Some(ran.class);
         self.allowed = ran.allowed;
         if ran.cpu < CPUS {
@@ -56,22 +56,22 @@ impl Queueing {
 
     /// Takes over another ledger's sums.
     pub(super) fn absorb(&mut self, other: &Queueing) {
-        if other.told > self.told {
+        if other.known > self.known {
             self.class = other.class;
             self.allowed = other.allowed;
         }
-        self.told = self.told.saturating_add(other.told);
+        self.known = self.known.saturating_add(other.known);
         self.real_time = self.real_time.saturating_add(other.real_time);
         self.outranked = self.outranked.saturating_add(other.outranked);
         self.queued_on |= other.queued_on;
     }
 
     /// As rules read it; nothing where no record came.
-    pub(super) fn told(&self) -> Option<Queue> {
+    pub(super) fn queue(&self) -> Option<Queue> {
         let class = self.class?;
         let cpus = |set: u64| (0..CPUS).filter(|cpu| set >> cpu & 1 == 1).collect();
         Some(Queue {
-            told: self.told,
+            known: self.known,
             real_time: self.real_time,
             outranked: self.outranked,
             nice: match class {
@@ -112,9 +112,9 @@ mod tests {
                 first: 0b1010,
             },
         });
-        let queue = queueing.told().unwrap();
+        let queue = queueing.queue().unwrap();
         assert_eq!(
-            (queue.told, queue.allowed, queue.queued_on),
+            (queue.known, queue.allowed, queue.queued_on),
             (7, vec![1, 3], vec![3])
         );
         (queue.real_time, queue.outranked)

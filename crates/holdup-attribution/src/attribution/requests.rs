@@ -387,7 +387,7 @@ impl Answering {
             earlier_told: false,
             causes: self.spent,
             slow: slow(&self.kept),
-            listeners: self.listeners.told(&self.kept, &ports),
+            listeners: self.listeners.finish(&self.kept, &ports),
             held: self.held,
             total,
             upstreams: Vec::new(),

@@ -70,7 +70,7 @@ impl Rows<'_> {
                 Role::Queue => {
                     let mut row = self.row(site, who);
                     row.ran_instead = self.ran_instead(ledger);
-                    row.queue = ledger.queueing.told();
+                    row.queue = ledger.queueing.queue();
                     rows.push(row);
                 }
                 Role::Throttled => rows.push(self.row(site, who)),
@@ -106,7 +106,7 @@ impl Rows<'_> {
     }
 
     /// What the waits of a ledger were taken for, what their stacks tell that they were for, and how long they were.
-    pub(super) fn told(&self, ledger: &Ledger) -> Vec<(Cause, Cause, Ns)> {
+    pub(super) fn judged_causes(&self, ledger: &Ledger) -> Vec<(Cause, Cause, Ns)> {
         let mut all = Vec::new();
         for site in &ledger.sites {
             let what = self.whats.get(site.what);
@@ -121,7 +121,7 @@ impl Rows<'_> {
             }
             for group in groups.iter().filter(|_| weight > 0) {
                 let part = u128::from(site.tally.ns) * u128::from(group.weight) / u128::from(weight);
-                let found = group.told.as_ref().map_or(what.cause, |(cause, _)| *cause);
+                let found = group.by_stack.as_ref().map_or(what.cause, |(cause, _)| *cause);
                 all.push((what.cause, found, Ns::try_from(part).unwrap_or(Ns::MAX)));
             }
         }
@@ -154,7 +154,7 @@ impl Rows<'_> {
             open: site.tally.open,
             timed_out: site.timed_out,
             held_open_ns: site.held_open,
-            pace: site.rhythm.as_deref().map_or(Pace::NotTold, Rhythm::pace),
+            pace: site.rhythm.as_deref().map_or(Pace::Unknown, Rhythm::pace),
             call: what.call.map(str::to_owned),
             bytes: site.bytes,
             resource: what.resource.clone(),
@@ -170,7 +170,7 @@ impl Rows<'_> {
             ),
             chain: site.chain.iter().map(|link| self.link(link)).collect(),
             deadlock: site.deadlock,
-            orphaned: site.orphan.map(|orphan| orphan.told(self.tasks)),
+            orphaned: site.orphan.map(|orphan| orphan.orphaned(self.tasks)),
             ran_instead: Vec::new(),
             queue: None,
             kernel_stack: kernel_stack.map(<[String]>::to_vec).unwrap_or_default(),
@@ -438,7 +438,7 @@ impl Rows<'_> {
             .and_then(|stack| self.user_stacks.get(stack.stack.0 as usize))
             .cloned()
             .unwrap_or_default();
-        if let Some((cause, resource)) = &group.told {
+        if let Some((cause, resource)) = &group.by_stack {
             row.cause = *cause;
             row.resource = resource.clone();
             row.judged_by = Some(JudgedBy::USER_STACK);
@@ -469,7 +469,7 @@ impl Rows<'_> {
             let found = of.wait().zip(frames);
             let found = found.and_then(|((cause, call), frames)| (self.by_user_stack)(cause, call, frames));
             let same =
-                |group: &&mut Group| group.asking == asking && group.spin == spin && group.told == found;
+                |group: &&mut Group| group.asking == asking && group.spin == spin && group.by_stack == found;
             match groups.iter_mut().find(same) {
                 Some(group) => group.add(stack),
                 None => groups.push(Group::of(asking, spin, found, stack)),
@@ -481,7 +481,7 @@ impl Rows<'_> {
             let mut many = Group {
                 asking: Asking::default(),
                 spin: None,
-                told: None,
+                by_stack: None,
                 weight: 0,
                 samples: 0,
                 longest: (0, 0, 0),
@@ -506,7 +506,7 @@ struct Group {
     /// The function in which it spins.
     spin: Option<Spin>,
     /// What the wait was for, where the stack tells it.
-    told: Option<(Cause, Resource)>,
+    by_stack: Option<(Cause, Resource)>,
     weight: u64,
     samples: u64,
     longest: (Ns, Ns, Ns),
@@ -520,7 +520,7 @@ impl Group {
         Group {
             asking,
             spin,
-            told: given,
+            by_stack: given,
             weight: stack.weight,
             samples: stack.samples,
             longest: stack.longest,

@@ -74,7 +74,7 @@ mod tests {
     use super::spinning;
     use holdup_evidence::Frame;
 
-    fn told(frames: &[(&str, Option<&str>)]) -> Option<String> {
+    fn spun_in(frames: &[(&str, Option<&str>)]) -> Option<String> {
         let stack: Vec<Frame> = frames
             .iter()
             .map(|(module, symbol)| Frame {
@@ -90,19 +90,19 @@ mod tests {
     fn only_the_innermost_function_spins() {
         let spin = ("libc.so.6", Some("pthread_spin_lock@@GLIBC_2.34"));
         let own = ("app", Some("worker"));
-        assert_eq!(told(&[spin, own]).as_deref(), Some("pthread_spin_lock"));
-        assert_eq!(told(&[own, spin]), None);
-        assert_eq!(told(&[]), None);
+        assert_eq!(spun_in(&[spin, own]).as_deref(), Some("pthread_spin_lock"));
+        assert_eq!(spun_in(&[own, spin]), None);
+        assert_eq!(spun_in(&[]), None);
     }
 
     #[test]
     fn a_stripped_runtime_waits_where_it_has_no_name() {
         let call = ("libgomp.so.1", Some("GOMP_barrier"));
         assert_eq!(
-            told(&[("libgomp.so.1", None), call]).as_deref(),
+            spun_in(&[("libgomp.so.1", None), call]).as_deref(),
             Some("libgomp's waiting loop")
         );
-        assert_eq!(told(&[call, ("app", Some("main"))]), None);
-        assert_eq!(told(&[("app", None)]), None);
+        assert_eq!(spun_in(&[call, ("app", Some("main"))]), None);
+        assert_eq!(spun_in(&[("app", None)]), None);
     }
 }

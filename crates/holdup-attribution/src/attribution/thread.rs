@@ -154,7 +154,7 @@ pub(super) struct Thread {
     /// Whether it has ended its process.
     pub(super) ends_process: bool,
     pub(super) pending: Vec<Pending>,
-    pub(super) told: Option<BookedWait>,
+    pub(super) booked: Option<BookedWait>,
     pub(super) recent: Segments,
     pub(super) stacks: Stacks,
     /// Kept where the source looks now and then.
@@ -222,7 +222,7 @@ impl Thread {
             taken_over: None,
             ends_process: false,
             pending: Vec::new(),
-            told: None,
+            booked: None,
             recent: Segments::default(),
             stacks: Stacks::default(),
             way: Way::default(),
@@ -281,7 +281,7 @@ impl Thread {
             None => 0,
         };
         // Like which wait is known as long as its record was not lost.
-        let found = self.told.filter(|_| spent.repeated > 0);
+        let found = self.booked.filter(|_| spent.repeated > 0);
         if found.is_none() {
             spent.lost = spent.lost.saturating_add(std::mem::take(&mut spent.repeated));
         }

@@ -123,7 +123,7 @@ impl When {
             let pool = match whats.get(site.what).role {
                 Role::Cpu | Role::CpuClass | Role::Interrupt => 0,
                 Role::Queue | Role::Lost | Role::Throttled | Role::Wait => {
-                    let windows = site.windows.clone().told(&self.axis, self.count);
+                    let windows = site.windows.clone().of_windows(&self.axis, self.count);
                     let empty = BTreeMap::new();
                     let causes = by_cause(&windows, totals.get(&at).unwrap_or(&empty));
                     lane.pools.push(Pool {
@@ -157,7 +157,12 @@ impl When {
         totals: &HashMap<usize, BTreeMap<Cause, Ns>>,
         whats: &Whats,
     ) -> BTreeMap<Cause, Vec<Ns>> {
-        let look_up = |site: usize| ledger.sites[site].windows.clone().told(&self.axis, self.count);
+        let look_up = |site: usize| {
+            ledger.sites[site]
+                .windows
+                .clone()
+                .of_windows(&self.axis, self.count)
+        };
         let empty = BTreeMap::new();
         let of = |site: usize| totals.get(&site).unwrap_or(&empty);
         let role = |site: &usize| whats.get(ledger.sites[*site].what).role;
@@ -265,7 +270,7 @@ impl When {
         whats: &mut Whats,
         (rows, threads): (&[u32], &[u32]),
     ) -> Timeline {
-        let (pieces, mut left_out) = pieces.told();
+        let (pieces, mut left_out) = pieces.into_parts();
         let mut found = Timeline::default();
         let mut tasks = Tasks::default();
         let mut taken: Vec<HashMap<usize, BTreeMap<Cause, Vec<Ns>>>> =

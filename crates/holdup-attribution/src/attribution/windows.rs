@@ -205,7 +205,7 @@ impl Sums {
     }
 
     /// The sums, one for each of so many windows; there may be more that something was counted in.
-    pub(super) fn told(mut self, axis: &Axis, windows: usize) -> Vec<u64> {
+    pub(super) fn of_windows(mut self, axis: &Axis, windows: usize) -> Vec<u64> {
         self.settle();
         self.fold(axis.stamp.shift);
         if self.sums.len() < windows {
@@ -231,8 +231,8 @@ impl AnsweredIn {
 
     /// Tells them.
     pub(super) fn tell(self, windows: &mut [Window], axis: &Axis) {
-        let count = self.count.told(axis, windows.len());
-        let ns = self.ns.told(axis, windows.len());
+        let count = self.count.of_windows(axis, windows.len());
+        let ns = self.ns.of_windows(axis, windows.len());
         for ((window, count), ns) in windows.iter_mut().zip(count).zip(ns) {
             window.requests = count;
             window.requests_ns = ns;
@@ -277,7 +277,7 @@ mod tests {
             prop_assert!(windows > MAX_WINDOWS / 2 || end - began <= MIN_WINDOW_NS * MAX_WINDOWS as u64 / 2 || axis.width() == MIN_WINDOW_NS);
             let [mut all, other] = sums;
             all.absorb(other);
-            prop_assert_eq!(all.told(&axis, windows), slow(&axis, &pieces, windows));
+            prop_assert_eq!(all.of_windows(&axis, windows), slow(&axis, &pieces, windows));
         }
     }
 
@@ -319,6 +319,6 @@ mod tests {
         sums.spend(&mut axis, 2, 3);
         sums.spend(&mut axis, 9, u64::MAX);
         let windows = axis.count(u64::MAX);
-        assert_eq!(sums.told(&axis, windows).iter().sum::<u64>(), u64::MAX - 5);
+        assert_eq!(sums.of_windows(&axis, windows).iter().sum::<u64>(), u64::MAX - 5);
     }
 }

@@ -27,7 +27,7 @@ impl Channel {
 }
 
 /// A call whose number is none of any call: which it is in is not told, and it may well be in one.
-const NOT_TOLD: Call = Call {
+const UNKNOWN_CALL: Call = Call {
     number: i32::MAX,
     args: [0; 4],
 };
@@ -35,7 +35,7 @@ const NOT_TOLD: Call = Call {
 /// What a task waits for. `names` are its functions in the kernel, innermost first: a whole stack, or the wait channel alone.
 pub fn of_task(state: TaskState, names: &[String], call: Option<Call>) -> Channel {
     let site = Site {
-        call: call.unwrap_or(NOT_TOLD),
+        call: call.unwrap_or(UNKNOWN_CALL),
         state,
         iowait: false,
         object: None,

@@ -24,7 +24,7 @@ const STOPPED: &str = "runtime.gcstopm";
 const NEAR: usize = 8;
 
 /// What a thread of Go's runtime waited for; `None` where the stack shows no more than the kernel did, or is of another program.
-pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
+pub(super) fn of_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
     let call = call.filter(|call| system_calls::is_named(Some(call), Does::WaitsForFutex | Does::Sleeps))?;
     if !matches!(cause, Cause::LockFutex | Cause::TimerSleep) {
         return None;
@@ -45,7 +45,7 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use super::told;
+    use super::of_stack;
     use holdup_evidence::{Cause, Frame};
 
     fn stack(symbols: &[&str]) -> Vec<Frame> {
@@ -68,13 +68,13 @@ mod tests {
             "runtime.findRunnable",
             "runtime.schedule",
         ];
-        let (cause, resource) = told(Cause::LockFutex, Some("futex"), &stack(&parked)).unwrap();
+        let (cause, resource) = of_stack(Cause::LockFutex, Some("futex"), &stack(&parked)).unwrap();
         assert_eq!(
             (cause, resource.name.as_str()),
             (Cause::Idle, "a goroutine to run")
         );
         let looks = ["runtime.usleep.abi0", "runtime.sysmon", "runtime.mstart1"];
-        assert!(told(Cause::TimerSleep, Some("nanosleep"), &stack(&looks)).is_some());
+        assert!(of_stack(Cause::TimerSleep, Some("nanosleep"), &stack(&looks)).is_some());
     }
 
     #[test]
@@ -82,13 +82,13 @@ mod tests {
         let stopped = ["runtime.notesleep", "runtime.stopm", "runtime.gcstopm"];
         let locked = ["runtime.futex.abi0", "runtime.futexsleep", "runtime.lock2"];
         let sleeps = ["runtime.netpoll", "runtime.findRunnable"];
-        assert_eq!(told(Cause::LockFutex, Some("futex"), &stack(&stopped)), None);
-        assert_eq!(told(Cause::LockFutex, Some("futex"), &stack(&locked)), None);
+        assert_eq!(of_stack(Cause::LockFutex, Some("futex"), &stack(&stopped)), None);
+        assert_eq!(of_stack(Cause::LockFutex, Some("futex"), &stack(&locked)), None);
         assert_eq!(
-            told(Cause::TimerSleep, Some("epoll_pwait"), &stack(&sleeps)),
+            of_stack(Cause::TimerSleep, Some("epoll_pwait"), &stack(&sleeps)),
             None
         );
         let other = ["runtime.stopm"];
-        assert_eq!(told(Cause::MemPagefault, Some("futex"), &stack(&other)), None);
+        assert_eq!(of_stack(Cause::MemPagefault, Some("futex"), &stack(&other)), None);
     }
 }

@@ -115,7 +115,7 @@ enum Shown {
 }
 
 /// What a wait of a JVM's thread was for; `None` where the stack shows no more than the kernel did, or is of another program.
-pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
+pub(super) fn of_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
     let futex = system_calls::is_named(call, Does::WaitsForFutex);
     let frames: Vec<&str> = stack
         .iter()

@@ -34,7 +34,7 @@ const WORK: &str = "work from another thread";
 const MODULES: [&str; 3] = ["node", "libnode", "libuv"];
 
 /// What such a thread waited for; `None` where the stack shows no more than the kernel did, or is of another program.
-pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
+pub(super) fn of_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
     let waits = matches!(
         cause,
         Cause::LockFutex | Cause::TimerSleep | Cause::PollWait | Cause::IpcQueue | Cause::IpcPipe
@@ -76,7 +76,7 @@ fn is_of_node(frame: &Frame) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::told;
+    use super::of_stack;
     use holdup_evidence::{Cause, Frame};
 
     fn stack(module: &str, symbols: &[&str]) -> Vec<Frame> {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     fn cause(cause: Cause, call: &str, stack: &[Frame]) -> Option<Cause> {
-        told(cause, Some(call), stack).map(|one| one.0)
+        of_stack(cause, Some(call), stack).map(|one| one.0)
     }
 
     #[test]

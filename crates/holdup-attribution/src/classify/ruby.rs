@@ -10,7 +10,7 @@ use holdup_knowledge::ruby::{Awaited, awaited};
 use holdup_model::attributed::{Common, Resource, ResourceKind, SleepsBy};
 
 /// What a thread of a Ruby program waited for; `None` where the stack shows no more than the kernel did, or is of another program.
-pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
+pub(super) fn of_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
     if !matches!(cause, Cause::IpcQueue | Cause::LockFutex | Cause::TimerSleep) {
         return None;
     }
@@ -34,7 +34,7 @@ pub(super) fn told(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use super::told;
+    use super::of_stack;
     use holdup_evidence::{Cause, Frame, Language};
     use holdup_model::attributed::SleepsBy;
 
@@ -58,7 +58,7 @@ mod tests {
     }
 
     fn shown(cause: Cause, stack: &[Frame]) -> Option<(Cause, String)> {
-        told(cause, Some("ppoll"), stack).map(|(cause, resource)| (cause, resource.name.to_string()))
+        of_stack(cause, Some("ppoll"), stack).map(|(cause, resource)| (cause, resource.name.to_string()))
     }
 
     const NATIVES: [&str; 3] = ["libc.so.6", "libruby-3.1.so.3.1.2", "libruby-3.1.so.3.1.2"];
@@ -70,7 +70,7 @@ mod tests {
         let sleeps = stack(&NATIVES, &[("sleep", None), OWN]);
         // A thread that is not the first sleeps on a futex with a time limit.
         for cause in [Cause::IpcQueue, Cause::LockFutex, Cause::TimerSleep] {
-            let (cause, timer) = told(cause, Some("futex"), &sleeps).unwrap();
+            let (cause, timer) = of_stack(cause, Some("futex"), &sleeps).unwrap();
             assert_eq!(cause, Cause::TimerSleep);
             assert_eq!(timer.detail.sleeps, Some(SleepsBy::KernelSleep));
         }

@@ -56,13 +56,13 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
         };
         return Some((Cause::LockFutex, resource.in_call(call)));
     }
-    if let Some(listed) = super::java::told(cause, call, stack) {
+    if let Some(listed) = super::java::of_stack(cause, call, stack) {
         return Some(listed);
     }
-    if let Some(listed) = super::go::told(cause, call, stack) {
+    if let Some(listed) = super::go::of_stack(cause, call, stack) {
         return Some(listed);
     }
-    if let Some(listed) = super::node::told(cause, call, stack) {
+    if let Some(listed) = super::node::of_stack(cause, call, stack) {
         return Some(listed);
     }
     // Who has a request in hand and wants a connection for it does not wait for work, whatever it is parked on.
@@ -74,7 +74,7 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
         let resource = Resource::of(Common::PooledConnection);
         return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("futex"))));
     }
-    if let Some(listed) = super::ruby::told(cause, call, stack) {
+    if let Some(listed) = super::ruby::of_stack(cause, call, stack) {
         return Some(listed);
     }
     if !futex || !matches!(cause, Cause::LockFutex | Cause::TimerSleep) {

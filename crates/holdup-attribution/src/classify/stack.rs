@@ -81,7 +81,8 @@ impl<'a> Stack<'a> {
                     }),
                     _ => None,
                 });
-        found.chain(self.lock_wait(blocked && !iowait))
+        found
+            .chain(self.lock_wait(blocked && !iowait))
             .chain(self.device_wait(iowait, kind))
             .min_by_key(|verdict| verdict.rank)
     }

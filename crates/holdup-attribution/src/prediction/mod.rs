@@ -57,7 +57,7 @@ const LOST: f64 = 0.02;
 
 /// By how much the graph's time for a cause may differ from the report's, as a share of the latter: more means that waits were told
 /// by user stacks, of which the graph knows nothing.
-const TOLD_OTHERWISE: f64 = 0.10;
+const MAX_DIFFERENCE: f64 = 0.10;
 
 /// Predicts from a graph, beside what attribution made of the same events.
 pub(crate) fn predict(recorder: Recorder, run: &Attributed) -> Predictions {
@@ -130,7 +130,7 @@ fn chosen(graph: &Graph, run: &Attributed) -> (Vec<Cause>, Option<String>) {
     causes.sort_by_key(|(_, (cost, ns))| (Reverse(*cost), Reverse(*ns)));
     let same = |cause: Cause, ns: Ns| {
         let own = graph.time_for(cause);
-        cause.on_cpu() || cause == Cause::SchedRunqueue || share(own.abs_diff(ns), ns) <= TOLD_OTHERWISE
+        cause.on_cpu() || cause == Cause::SchedRunqueue || share(own.abs_diff(ns), ns) <= MAX_DIFFERENCE
     };
     let (good, bad): (Vec<_>, Vec<_>) = causes.iter().partition(|(cause, (_, ns))| same(*cause, *ns));
     let names: Vec<&str> = bad.iter().map(|(cause, _)| cause.id()).collect();

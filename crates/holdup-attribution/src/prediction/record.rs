@@ -69,7 +69,7 @@ pub(super) struct Line {
     /// Which CPUs, as a bit each, where that was told.
     allowed: Option<u64>,
     /// What its waits were told to be for.
-    told: Vec<(Seq, Cause)>,
+    causes: Vec<(Seq, Cause)>,
     /// Those that it made and that ended since it last waited for one of them to.
     ended: Vec<usize>,
 }
@@ -167,7 +167,7 @@ impl Recorder {
             at,
             clock: Clock::default(),
             allowed: None,
-            told: Vec::new(),
+            causes: Vec::new(),
             ended: Vec::new(),
         });
         self.numbers.insert(thread, line);
@@ -288,9 +288,9 @@ impl Recorder {
     }
 
     /// What a wait was for.
-    pub(crate) fn told(&mut self, thread: ThreadId, seq: Seq, cause: Cause) {
+    pub(crate) fn set_cause(&mut self, thread: ThreadId, seq: Seq, cause: Cause) {
         if let Some(line) = self.numbers.get(&thread) {
-            self.lines[*line].told.push((seq, cause));
+            self.lines[*line].causes.push((seq, cause));
         }
     }
 
@@ -324,8 +324,8 @@ impl Recorder {
         for (line, mask) in self.lines.iter_mut().zip(masks) {
             line.pool = pools.of(mask, self.question.cpus);
             line.at_fixed_times = line.tid != 0 && paced.contains(&line.tid);
-            line.told.sort_by_key(|(seq, _)| *seq);
-            let found = std::mem::take(&mut line.told);
+            line.causes.sort_by_key(|(seq, _)| *seq);
+            let found = std::mem::take(&mut line.causes);
             for step in &mut line.steps {
                 if let Step::Wait { seq, cause, .. } = step
                     && let Ok(at) = found.binary_search_by_key(seq, |(seq, _)| *seq)

@@ -115,6 +115,9 @@ mod tests {
             (9, 9),
             "time does not run backwards"
         );
-        assert_eq!(look_up(&wire::holdup_conversation { step: 0, ..raw }).closed, None);
+        assert_eq!(
+            look_up(&wire::holdup_conversation { step: 0, ..raw }).closed,
+            None
+        );
     }
 }

@@ -48,7 +48,7 @@ impl GlobalLocks {
     }
 
     /// Of each process.
-    pub(super) fn told(&self) -> Vec<InterpreterLock> {
+    pub(super) fn locks(&self) -> Vec<InterpreterLock> {
         let of_process = |(pid, found): (&u32, &Found)| InterpreterLock {
             pid: *pid,
             looks: found.looks,

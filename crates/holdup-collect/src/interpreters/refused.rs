@@ -30,7 +30,7 @@ impl RefusedOnes {
     }
 
     /// What was not measured because of it.
-    pub(super) fn told(&self) -> impl Iterator<Item = NotMeasured> {
+    pub(super) fn not_measured(&self) -> impl Iterator<Item = NotMeasured> {
         self.0.iter().map(|((kind, why), pids)| {
             let named: Vec<String> = pids.iter().take(NAMED_MAX).map(u32::to_string).collect();
             let more = match pids.len().saturating_sub(NAMED_MAX) {
@@ -70,7 +70,7 @@ mod tests {
         refused.add(11, ruby::Refused::Unsupported(other).into());
         let threads = php::Version { major: 8, minor: 2 };
         refused.add(12, php::Refused::ThreadSafe(threads).into());
-        let listed: Vec<_> = refused.told().map(|one| (one.what, one.why)).collect();
+        let listed: Vec<_> = refused.not_measured().map(|one| (one.what, one.why)).collect();
         let said = |what: &str, why: &str| (what.to_owned(), why.to_owned());
         let expected = [
             said(

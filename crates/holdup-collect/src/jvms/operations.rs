@@ -54,7 +54,7 @@ impl Account {
     }
 
     /// What was done since it was first read, and how often; most often first.
-    pub(super) fn told(&self) -> Vec<(String, u64)> {
+    pub(super) fn counts(&self) -> Vec<(String, u64)> {
         let Some(first) = &self.first else {
             return Vec::new();
         };
@@ -183,9 +183,9 @@ mod tests {
         let pauses = [seen(10, 20)];
         let named = first.read(account(&[("ThreadDump", 7)], ("ThreadDump", 10, 20)), &pauses);
         assert_eq!(named, [None]);
-        assert_eq!(first.told(), []);
+        assert_eq!(first.counts(), []);
         first.read(account(&[("ThreadDump", 9)], ("ThreadDump", 10, 20)), &[]);
-        assert_eq!(first.told(), [("ThreadDump".to_owned(), 2)]);
+        assert_eq!(first.counts(), [("ThreadDump".to_owned(), 2)]);
     }
 
     #[test]

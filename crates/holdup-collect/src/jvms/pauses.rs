@@ -64,7 +64,7 @@ impl ObservedPause {
     }
 
     /// As it is told, when it is known what it was for.
-    pub(super) fn told(self, work: PauseWork) -> JvmPause {
+    pub(super) fn into_pause(self, work: PauseWork) -> JvmPause {
         JvmPause {
             pid: self.pid,
             by: self.by,

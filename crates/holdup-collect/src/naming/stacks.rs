@@ -79,7 +79,7 @@ impl Naming {
     }
 
     /// A thread's memory becomes what it polled and who asked.
-    pub(super) fn told(&mut self, mut memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
+    pub(super) fn name_stacks(&mut self, mut memory: RawMemory, weight: Ns, out: &mut Vec<Event>) {
         let (thread, on_cpu) = (memory.wait.thread, memory.on_cpu);
         let (first, seq) = (memory.wait.first, memory.wait.seq);
         let interpreted = match on_cpu {

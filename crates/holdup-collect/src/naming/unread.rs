@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const NAMED_MAX: usize = 6;
 
 /// What was not measured because of it.
-pub(crate) fn told(unread: &[Unread]) -> Vec<NotMeasured> {
+pub(crate) fn not_measured(unread: &[Unread]) -> Vec<NotMeasured> {
     let mut costly = BTreeSet::new();
     let mut files: BTreeMap<Why, BTreeSet<String>> = BTreeMap::new();
     for one in unread {
@@ -64,7 +64,7 @@ fn listed(names: BTreeSet<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::told;
+    use super::not_measured;
     use holdup_symbols::{Unread, Why};
 
     #[test]
@@ -78,7 +78,7 @@ mod tests {
             .map(silent)
             .chain([Unread::Callers { pid: 9 }, Unread::Callers { pid: 8 }])
             .collect();
-        let listed = told(&unread);
+        let listed = not_measured(&unread);
         assert_eq!(listed.len(), 2);
         assert_eq!(listed[0].what, "some callers in stacks of process 8, 9");
         assert!(

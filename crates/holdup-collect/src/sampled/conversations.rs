@@ -54,7 +54,7 @@ struct Connection {
     local: SocketAddr,
     peer: SocketAddr,
     /// When the last word was said that was told.
-    told: Option<Ns>,
+    reported_at: Option<Ns>,
 }
 
 impl Conversations {
@@ -120,7 +120,7 @@ impl Conversations {
                     pid: *pid,
                     local: socket.local,
                     peer: socket.peer,
-                    told: None,
+                    reported_at: None,
                 });
                 // Of those who inherited it the first.
                 found.entry(socket.inode).or_insert(connection);
@@ -144,8 +144,9 @@ impl Conversations {
                 _ => None,
             };
             let at = said.map(|Said { ago, .. }| now.saturating_sub(ago));
-            let same = matches!((at, connection.told), (Some(at), Some(told)) if at.abs_diff(told) <= TICK);
-            if !same && connection.told.take().is_some() {
+            let same =
+                matches!((at, connection.reported_at), (Some(at), Some(told)) if at.abs_diff(told) <= TICK);
+            if !same && connection.reported_at.take().is_some() {
                 // What is new of the same conversation takes its place.
                 let list = if said.is_some() {
                     &mut found.since
@@ -158,7 +159,7 @@ impl Conversations {
                 }));
             }
             if let (false, Some(at), Some(said)) = (same, at, said) {
-                connection.told = Some(at);
+                connection.reported_at = Some(at);
                 found.since.push(Event::Earlier(Earlier {
                     pid: connection.pid,
                     connection: *inode,

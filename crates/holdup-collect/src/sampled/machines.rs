@@ -87,7 +87,7 @@ impl SampledMachines {
     }
 
     /// What a round told, with the locks of its waits. `began`: whose code was read meanwhile.
-    pub(super) fn told(&mut self, events: Vec<Event>, began: Vec<Began>) -> Vec<Event> {
+    pub(super) fn judge(&mut self, events: Vec<Event>, began: Vec<Began>) -> Vec<Event> {
         let mut listed = Vec::with_capacity(events.len());
         for Began { pid, key, is_machine } in began {
             if let Some(old) = self.keys.remove(&pid).filter(|old| *old != key) {

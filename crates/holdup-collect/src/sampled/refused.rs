@@ -11,7 +11,7 @@ use holdup_proc::{Root, sysctl};
 pub(super) const AS_THEIR_USER: &str = "run holdup as the user of those programs; as root where they are set-user-ID, or not dumpable (PR_SET_DUMPABLE)";
 
 /// Those that were met.
-pub(super) fn told(shortfall: &Shortfall, followed: usize) -> Vec<NotMeasured> {
+pub(super) fn not_measured(shortfall: &Shortfall, followed: usize) -> Vec<NotMeasured> {
     let yama = sysctl::number(&Root::system(), "kernel/yama/ptrace_scope").unwrap_or(0);
     let kills = filters::kills(Call::Memory);
     let all = [
@@ -144,7 +144,7 @@ fn of_others(yama: i64) -> Option<(&'static str, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{arguments, memory, told};
+    use super::{arguments, memory, not_measured};
     use holdup_proc::sampling::Shortfall;
 
     const ALL: Shortfall = Shortfall {
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn each_lack_has_a_line_of_its_own_and_what_was_there_has_none() {
-        let lines = told(&ALL, 7);
+        let lines = not_measured(&ALL, 7);
         assert_eq!(lines.len(), 6);
         for (place, one) in lines.iter().enumerate() {
             assert!(!one.why.is_empty() && !one.fix.is_empty(), "{one:?}");
@@ -173,7 +173,7 @@ mod tests {
                 "{one:?}"
             );
         }
-        assert!(told(&Shortfall::default(), 7).is_empty());
+        assert!(not_measured(&Shortfall::default(), 7).is_empty());
     }
 
     #[test]

@@ -13,7 +13,7 @@ const MIN_NS: Ns = 10_000_000;
 const MAX_LINES: usize = 6;
 
 /// All that is to be said: what, why, and what would show it.
-pub(super) fn told(attributed: &Attributed) -> Vec<(String, String, String)> {
+pub(super) fn not_measured(attributed: &Attributed) -> Vec<(String, String, String)> {
     let matters = |wait: &&AttributedWait| {
         // The kernel may note somebody who is gone.
         let nobody = wait.holders.iter().all(|holder| holder.name.process.is_empty());
@@ -79,7 +79,7 @@ fn why(cause: Cause) -> Option<(&'static str, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::told;
+    use super::not_measured;
     use holdup_model::attributed::{Attributed, AttributedWait};
     use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ mod tests {
             ],
             ..Attributed::default()
         };
-        let lines = told(&attributed);
+        let lines = not_measured(&attributed);
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].0.contains("ipc.pipe") && !lines[0].2.is_empty());
     }

@@ -44,7 +44,7 @@ const TRACE: &str =
     "run holdup as root on a kernel that it can trace on; `holdup doctor` says what is missing";
 
 impl Unseen<'_> {
-    pub(super) fn told(&self) -> Vec<NotMeasured> {
+    pub(super) fn not_measured(&self) -> Vec<NotMeasured> {
         let line = |what: String, why: String, fix: &str| NotMeasured {
             what,
             why,
@@ -116,7 +116,7 @@ impl Unseen<'_> {
             ));
         }
         let shortfall = &self.shortfall;
-        lines.extend(refused::told(shortfall, self.followed));
+        lines.extend(refused::not_measured(shortfall, self.followed));
         if shortfall.without_turns {
             lines.push(line(
                 "time in queues for a CPU, and CPU time finer than 10 ms".to_owned(),
@@ -257,7 +257,7 @@ mod tests {
             followed: 20_000,
             cpu_unseen: 0,
         };
-        let usual = unseen.told();
+        let usual = unseen.not_measured();
         assert!(usual[0].why.contains("not root"), "{usual:?}");
         assert!(usual.iter().all(|line| !line.fix.is_empty()), "{usual:?}");
         assert!(usual.iter().any(|line| line.what.contains("10.0 ms apart")));
@@ -267,7 +267,7 @@ mod tests {
         unseen.shortfall.without_children = Some(1);
         unseen.running = Some(NotWatched::Refused(Errno::ENOSYS));
         unseen.cpu_unseen = 20_000_000;
-        assert_eq!(unseen.told().len(), usual.len() + 6);
+        assert_eq!(unseen.not_measured().len(), usual.len() + 6);
     }
 
     #[test]

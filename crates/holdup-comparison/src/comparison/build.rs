@@ -107,7 +107,7 @@ impl Built<'_> {
             comparison.run_to_run = None;
         }
         let trade = Trade::of(&comparison, &made);
-        comparison.trade = trade.told();
+        comparison.trade = trade.sentence();
         comparison.verdict = words::verdict(
             &comparison,
             &trade,

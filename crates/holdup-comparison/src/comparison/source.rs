@@ -117,7 +117,8 @@ impl Source {
         let waiting_for_work = |share: &&CauseShare| report.of_threads() && share.cause == Cause::Idle;
         let parts = |causes: &[CauseShare]| -> BTreeMap<Part, f64> {
             let found = causes.iter().filter(|share| !waiting_for_work(share));
-            found.map(|share| (Part::own(share.cause.id()), share.ns as f64))
+            found
+                .map(|share| (Part::own(share.cause.id()), share.ns as f64))
                 .collect()
         };
         let run = |parts: BTreeMap<Part, f64>, units: f64| Run {

@@ -168,7 +168,11 @@ fn what_one_side_does_not_tell_of_builds_is_no_difference() {
     fact(&mut before, "build of libnet.so", "cc");
     fact(&mut after, "Java virtual machine", "OpenJDK 17 -Xmx1g");
     let comparison = compare(&before, &after, &[], None).unwrap();
-    let named: Vec<&str> = comparison.differences.iter().map(|one| one.what.as_str()).collect();
+    let named: Vec<&str> = comparison
+        .differences
+        .iter()
+        .map(|one| one.what.as_str())
+        .collect();
     assert_eq!(named, ["Java virtual machine", "build of libssl.so.3", "kernel"]);
     assert_eq!(comparison.differences[0].before, "unknown");
 }
@@ -214,7 +218,8 @@ fn several_runs_each_are_told_from_chance() {
         comparison.verdict
     );
     let significant = |cause: Cause| {
-        comparison.causes
+        comparison
+            .causes
             .iter()
             .find(|one| one.cause == cause)
             .unwrap()
@@ -281,7 +286,11 @@ fn what_can_not_be_compared_is_said_in_a_sentence() {
     };
     let comparison = compare(&recorded, &recorded, &[], Some(&given)).unwrap();
     assert_eq!(
-        (comparison.unit.as_str(), comparison.before_ns, comparison.after_ns),
+        (
+            comparison.unit.as_str(),
+            comparison.before_ns,
+            comparison.after_ns
+        ),
         ("message", Some(231_000_000), Some(115_500_000))
     );
 }
@@ -311,7 +320,10 @@ fn profiles_are_scaled_to_the_whole_and_twice_as_long_is_the_same() {
     )
     .unwrap();
     assert_eq!(comparison.amounts, []);
-    assert_eq!(comparison.verdict, ["No difference: BEFORE and AFTER have the same."]);
+    assert_eq!(
+        comparison.verdict,
+        ["No difference: BEFORE and AFTER have the same."]
+    );
     let after = [("run;get;read", 640_u64), ("run;get;wait", 5), ("run;get", 355)];
     let comparison = compare(
         &side(vec![profile(&stacks)]),
@@ -343,7 +355,12 @@ fn few_samples_scatter() {
         None,
     );
     let comparison = comparison.unwrap();
-    assert!(comparison.amounts.iter().all(|one| one.within_sampling == Some(true)));
+    assert!(
+        comparison
+            .amounts
+            .iter()
+            .all(|one| one.within_sampling == Some(true))
+    );
     assert!(
         comparison.verdict[0].starts_with("No significant difference"),
         "{:?}",
@@ -414,7 +431,11 @@ fn thread_dumps_of_a_series_are_one_run() {
         (2.0, 5.0, Measure::Threads)
     );
     assert_eq!(
-        (comparison.unit.as_str(), comparison.before_n, comparison.significant),
+        (
+            comparison.unit.as_str(),
+            comparison.before_n,
+            comparison.significant
+        ),
         ("dump", 1, None)
     );
 }

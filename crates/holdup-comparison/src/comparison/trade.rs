@@ -74,7 +74,7 @@ impl Trade {
     }
 
     /// With all figures, where something was paid for what was won.
-    pub(super) fn told(&self) -> Option<String> {
+    pub(super) fn sentence(&self) -> Option<String> {
         let long = |sides: &[Side]| joined(sides.iter().map(|side| side.long.as_str()).collect());
         let (gains, prices) = (long(&self.gains), long(&self.prices));
         (!gains.is_empty() && !prices.is_empty()).then(|| format!("AFTER has {gains}, but {prices}."))

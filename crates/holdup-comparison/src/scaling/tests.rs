@@ -100,7 +100,10 @@ fn queueing_for_a_cpu_is_no_contention_however_much_it_is() {
         &[(1, of_control(0)), (2, of_control(20)), (16, of_control(3_500))],
     );
     let judged = judge(&measured, None);
-    assert_eq!((judged.verdict, judged.contends_on), (ScalingVerdict::CpuBound, None));
+    assert_eq!(
+        (judged.verdict, judged.contends_on),
+        (ScalingVerdict::CpuBound, None)
+    );
     assert_eq!((judged.sigma, judged.kappa), (None, None));
     assert!(judged.no_fit.unwrap().contains("2 CPUs"));
 }
@@ -147,7 +150,10 @@ fn waits_for_each_other_contend_and_the_lock_is_named() {
     assert_eq!(report.contends_on.as_deref(), Some("/srv/job.lock"));
     // Nobody saw for what: that they contend is told by the counters alone.
     let report = judge(&measured, None);
-    assert_eq!((report.verdict, report.contends_on), (ScalingVerdict::Contends, None));
+    assert_eq!(
+        (report.verdict, report.contends_on),
+        (ScalingVerdict::Contends, None)
+    );
 }
 
 #[test]

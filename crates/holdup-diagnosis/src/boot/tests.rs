@@ -103,7 +103,11 @@ fn what_came_hours_later_is_not_of_the_boot() {
     let found = of(&observed(&[("a.service", 5, 95), ("late.service", 7_200, 7_290)]));
     let units: Vec<&str> = found.waits.iter().map(|wait| wait.unit.as_str()).collect();
     assert_eq!(units, ["a.service"]);
-    assert!(found.verdict.contains("90 s of it a.service"), "{}", found.verdict);
+    assert!(
+        found.verdict.contains("90 s of it a.service"),
+        "{}",
+        found.verdict
+    );
 }
 
 #[test]
@@ -116,7 +120,12 @@ fn another_log_without_a_common_clock_stays_apart() {
     observed.happenings.push(other);
     let found = of(&observed);
     assert_eq!(found.apart, ["other.log"]);
-    assert!(found.milestones.iter().all(|one| !one.source.starts_with("other")));
+    assert!(
+        found
+            .milestones
+            .iter()
+            .all(|one| !one.source.starts_with("other"))
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const WORTH: f64 = 0.75;
 
 /// Percent of time in wait for disks from which it is told beside the idle time.
-const WAITS_TOLD: f64 = 5.0;
+const MIN_IOWAIT_PERCENT: f64 = 5.0;
 
 /// A load average is high where it is twice what was seen and more than that by as many tasks as any machine has.
 const FADES: f64 = 2.0;
@@ -235,7 +235,7 @@ pub(super) fn sentence(load: Option<&Load>, blocked: &[BlockedTasks], cpus: Opti
     }
     if let Some(idle) = load.idle_percent {
         text.push_str(&format!("; CPU {idle:.0} % idle"));
-        let waits = load.iowait_percent.filter(|waits| *waits >= WAITS_TOLD);
+        let waits = load.iowait_percent.filter(|waits| *waits >= MIN_IOWAIT_PERCENT);
         if let Some(waits) = waits {
             text.push_str(&format!(", {waits:.0} % idle with a disk request open"));
         }

@@ -65,7 +65,7 @@ pub(super) fn of(observed: &Observed, facts: &SystemFacts, sight: &HostSight) ->
     );
     for (name, text) in disks(observed) {
         let waiters = waiters::of(observed, &name);
-        let users = waiters.map(|waiters| format!("waited for by {}", waiters.told()));
+        let users = waiters.map(|waiters| format!("waited for by {}", waiters.sentence()));
         add(
             HostResourceName::Disk(name),
             Some(text),

@@ -205,7 +205,7 @@ mod tests {
     }
 
     /// Roots, and who is behind them, directly first.
-    fn told(waits: &[SeenWait]) -> Vec<(Key, Vec<(u32, bool)>)> {
+    fn groups(waits: &[SeenWait]) -> Vec<(Key, Vec<(u32, bool)>)> {
         let of_root = |root: super::Root<'_>| {
             let behind = root
                 .behind
@@ -225,7 +225,7 @@ mod tests {
             stopped(wait(1, Awaited::Answer, 7, 20 * S)),
         ];
         assert_eq!(
-            told(&waits),
+            groups(&waits),
             [(Key::Halted(7), vec![(2, false), (3, false), (1, true)])]
         );
     }
@@ -253,7 +253,7 @@ mod tests {
             wait(12, Awaited::Answer, 5, 40 * S),
         ];
         assert_eq!(
-            told(&waits),
+            groups(&waits),
             [(Key::Has(9), vec![(30, true), (20, false), (10, false)])]
         );
     }
@@ -261,23 +261,23 @@ mod tests {
     #[test]
     fn answers_alone_circles_and_short_waits_are_no_trouble() {
         assert!(
-            told(&[
+            groups(&[
                 wait(1, Awaited::Answer, 2, 90 * S),
                 wait(2, Awaited::Answer, 1, 90 * S)
             ])
             .is_empty()
         );
-        assert!(told(&[wait(1, Awaited::FileLock, 2, S / 2)]).is_empty());
+        assert!(groups(&[wait(1, Awaited::FileLock, 2, S / 2)]).is_empty());
         let circle = [
             wait(1, Awaited::FileLock, 2, 9 * S),
             wait(2, Awaited::FileLock, 1, 9 * S),
         ];
-        assert_eq!(told(&circle).len(), 2);
+        assert_eq!(groups(&circle).len(), 2);
         let nobody = [
             wait(1, Awaited::Files, 0, 9 * S),
             wait(2, Awaited::Files, 0, 9 * S),
         ];
-        assert_eq!(told(&nobody).len(), 1);
+        assert_eq!(groups(&nobody).len(), 1);
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
             runs(wait(21, Awaited::Answer, 7, 900 * ms)),
             wait(11, Awaited::Answer, 20, 90 * S),
         ];
-        assert_eq!(told(&waits), [(Key::Busy(7), vec![(20, true), (10, false)])]);
+        assert_eq!(groups(&waits), [(Key::Busy(7), vec![(20, true), (10, false)])]);
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn programs<'a>(behind: &[Behind<'a>]) -> Vec<(&'a str, u64, Ns)> {
 }
 
 /// `3 processes of python3 render.py, nginx and 2 other programs`; and the verb.
-fn told(behind: &[Behind<'_>]) -> String {
+fn sentence(behind: &[Behind<'_>]) -> String {
     let programs = programs(behind);
     let mut names: Vec<String> = programs
         .iter()
@@ -184,7 +184,7 @@ fn busy(root: &Root<'_>, holder: &SeenProcess) -> String {
         "{} uses {} % of one CPU in {threads}{of}: {} for {verb} turn{long}",
         who(holder),
         load.cpu_percent,
-        told(&root.behind)
+        sentence(&root.behind)
     )
 }
 
@@ -201,7 +201,7 @@ fn title(root: &Root<'_>) -> String {
     if let (Key::Busy(_), Some(holder)) = (&root.key, root.holder) {
         return busy(root, holder);
     }
-    let behind = told(&root.behind);
+    let behind = sentence(&root.behind);
     let long = format!("for at least {}", duration(root.longest()));
     let holder = root.holder.map_or_else(String::new, who);
     let serves = root
@@ -429,7 +429,7 @@ fn answers_of(behind: &[Behind<'_>]) -> Option<Evidence> {
     let longest = behind.iter().map(|one| one.ns).max()?;
     let text = format!(
         "{} for answers of it, when the look ended for up to {}",
-        told(behind),
+        sentence(behind),
         duration(longest)
     );
     Some(Evidence::new(text, source(Awaited::Answer)))
@@ -454,7 +454,7 @@ fn throttled(place: &str, waits: &[SeenWait], one: &SeenCgroup) -> Option<Findin
         one.cgroup,
         percent(part),
         who.join(", "),
-        told(&behind)
+        sentence(&behind)
     );
     let text = format!(
         "{:.0} of {:.0} observed periods ended with its tasks throttled",
@@ -498,7 +498,7 @@ fn limit(place: &str, waits: &[SeenWait], one: &SeenCgroup, rate: f64) -> Findin
     let behind = clients_of(waits, one);
     let and = match behind.is_empty() {
         true => String::new(),
-        false => format!(", and {} for answers", told(&behind)),
+        false => format!(", and {} for answers", sentence(&behind)),
     };
     let title = format!(
         "cgroup {} is at its memory limit of {limit}: {slowed} {rate:.0} pages a second again from the disk{and}",

@@ -3,7 +3,7 @@
 //! In: [`Observed`]. Out: a finding for each disk that is short, if one program moves most of what it moves, and others are blocked on it
 //! in lists of tasks. Who only uses a disk keeps nobody waiting.
 
-use super::figures::{self, Intervals, mean, told};
+use super::figures::{self, Intervals, mean, span};
 use super::list::disk_busy::is_short;
 use super::waiters::{self, Waiters};
 use super::{RuleId, say};
@@ -83,7 +83,7 @@ fn finding(
     let title = format!(
         "{} {verb} {rate}/s and keeps {name} {} % busy: {} {wait} for that disk",
         leader.who,
-        told(&disk.values(), 0),
+        span(&disk.values(), 0),
         names(others)
     );
     let tasks: Vec<String> = others
@@ -110,7 +110,7 @@ fn finding(
         first,
     )
     .and(Evidence::new(
-        format!("{name} is waited for by {}", waiters.told()),
+        format!("{name} is waited for by {}", waiters.sentence()),
         "the lists of tasks",
     ))
     .about(resource, asker)

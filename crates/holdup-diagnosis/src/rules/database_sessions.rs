@@ -292,7 +292,8 @@ fn about_root<'a>(
     server: DatabaseServer,
     root: &Root<'a>,
 ) -> Vec<(SessionRecord<'a>, String)> {
-    let since = |record: &SessionRecord<'_>| record.session.doing_ns.map(|ns| format!(" for {}", duration(ns)));
+    let since =
+        |record: &SessionRecord<'_>| record.session.doing_ns.map(|ns| format!(" for {}", duration(ns)));
     let last = |record: &SessionRecord<'_>| match record.session.statement.as_str() {
         "" => String::new(),
         statement => format!("; its last statement: {statement}"),

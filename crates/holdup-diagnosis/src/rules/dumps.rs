@@ -27,7 +27,11 @@ pub(super) fn name(seen: &DumpThread<'_>) -> String {
 /// Its ids: the runtime's and the kernel's, which `top -H` and `/proc` show.
 pub(super) fn ids(seen: &DumpThread<'_>) -> String {
     let holds = |_: &u64| seen.kind == SnapshotKind::Jvm;
-    let number = seen.thread.number.filter(holds).map(|number| format!("#{number}"));
+    let number = seen
+        .thread
+        .number
+        .filter(holds)
+        .map(|number| format!("#{number}"));
     // A JVM writes the kernel's number in hexadecimal digits, which no other tool shows.
     let tid = seen.thread.tid.map(|tid| match seen.kind {
         SnapshotKind::Jvm => format!("nid {tid:#x} is tid {tid}"),

@@ -52,7 +52,7 @@ pub(crate) fn often(how_many: usize, of_all: usize) -> bool {
 }
 
 /// Values in words: `99, 90 and 48`; of many the median and the greatest.
-pub(crate) fn told(values: &[f64], digits: usize) -> String {
+pub(crate) fn span(values: &[f64], digits: usize) -> String {
     let one = |value: f64| format!("{value:.digits$}");
     match values {
         [] => String::new(),
@@ -161,15 +161,15 @@ pub(crate) fn leader(observed: &Observed, metric: Metric) -> Option<Intervals<'_
 
 #[cfg(test)]
 mod tests {
-    use super::{often, told};
+    use super::{often, span};
 
     #[test]
     fn values_in_words() {
-        assert_eq!(told(&[98.96, 90.16, 48.32], 0), "99, 90 and 48");
-        assert_eq!(told(&[5.0], 1), "5.0");
-        assert_eq!(told(&[4.01, 4.02, 3.99], 1), "4.0");
+        assert_eq!(span(&[98.96, 90.16, 48.32], 0), "99, 90 and 48");
+        assert_eq!(span(&[5.0], 1), "5.0");
+        assert_eq!(span(&[4.01, 4.02, 3.99], 1), "4.0");
         let many: Vec<f64> = (0..=10).map(f64::from).collect();
-        assert_eq!(told(&many, 0), "median 5, at most 10");
+        assert_eq!(span(&many, 0), "median 5, at most 10");
     }
 
     #[test]

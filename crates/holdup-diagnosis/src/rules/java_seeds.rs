@@ -52,10 +52,10 @@ impl<'a> Seeds<'a> {
     /// Of the machine in this process.
     pub(super) fn of(run: &'a Run<'_>, pid: u32) -> Seeds<'a> {
         let jvm = run.facts.jvms.iter().find(|jvm| jvm.pid == pid);
-        jvm.map_or_else(Seeds::default, Seeds::told)
+        jvm.map_or_else(Seeds::default, Seeds::of_jvm)
     }
 
-    fn told(jvm: &'a Jvm) -> Seeds<'a> {
+    fn of_jvm(jvm: &'a Jvm) -> Seeds<'a> {
         let options = jvm.security.as_deref();
         let given = options.unwrap_or_default();
         let egd = given.iter().rev().find_map(|option| option.strip_prefix(EGD));
@@ -177,9 +177,9 @@ mod tests {
     }
 
     /// The evidence and the remedies, for a reader of `/dev/random` whose frames are known.
-    fn told(version: &str, options: Option<&[&str]>) -> (String, Vec<String>) {
+    fn seeds(version: &str, options: Option<&[&str]>) -> (String, Vec<String>) {
         let jvm = jvm(version, options);
-        let seeds = Seeds::told(&jvm);
+        let seeds = Seeds::of_jvm(&jvm);
         let evidence = holdup_model::finding::Evidence::new("it waits", "sched_switch");
         let finding = Finding::without_duration(
             "blocking-entropy-device",
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn as_delivered_seeds_come_from_random_and_bytes_do_not() {
-        let (text, remedies) = told("17.0.15", Some(&[]));
+        let (text, remedies) = seeds("17.0.15", Some(&[]));
         assert!(
             text.starts_with("Java 17 was started without -Djava.security.egd"),
             "{text}"
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_not_said() {
-        let (text, remedies) = told("17.0.15", None);
+        let (text, remedies) = seeds("17.0.15", None);
         assert_eq!(text, "");
         assert_eq!(
             remedies[0],
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn the_dot_changes_the_algorithm_by_version() {
         for (version, algorithm) in [("1.8.0_452", "SHA1PRNG"), ("11.0.2", "DRBG"), ("25", "DRBG")] {
-            let (text, remedies) = told(version, Some(&["-Djava.security.egd=file:/dev/./random"]));
+            let (text, remedies) = seeds(version, Some(&["-Djava.security.egd=file:/dev/./random"]));
             assert!(
                 text.contains(&format!(
                     "new SecureRandom() is {algorithm}, which is seeded from there"
@@ -235,7 +235,7 @@ mod tests {
             );
             assert!(remedies[1].ends_with(&format!("to {algorithm}")), "{remedies:?}");
         }
-        let (_, remedies) = told("1.7.0_80", Some(&[]));
+        let (_, remedies) = seeds("1.7.0_80", Some(&[]));
         assert_eq!(remedies.len(), 1);
         assert!(
             remedies[0].contains("file:/dev/./urandom (before Java 8"),
@@ -247,7 +247,7 @@ mod tests {
     fn a_switch_that_is_set_already_is_not_advised_again() {
         for egd in ["file:/dev/urandom", "file:/dev/./urandom"] {
             let option = format!("-Djava.security.egd={egd}");
-            let (text, remedies) = told(
+            let (text, remedies) = seeds(
                 "17.0.15",
                 Some(&["-Djava.security.egd=file:/dev/random", &option]),
             );

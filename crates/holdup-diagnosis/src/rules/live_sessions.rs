@@ -74,7 +74,7 @@ impl OtherSide {
 }
 
 /// Sessions that are told one by one.
-const TOLD_MAX: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Where titles are.
 const TITLES: &str = "/proc/PID/cmdline";
@@ -189,10 +189,10 @@ impl InTheWay<'_> {
         let parts: Vec<String> = self
             .idle
             .iter()
-            .take(TOLD_MAX)
+            .take(MAX_NAMED)
             .map(|one| format!("{}{}", session(one), of_client(one)))
             .collect();
-        let more = match self.idle.len().saturating_sub(TOLD_MAX) {
+        let more = match self.idle.len().saturating_sub(MAX_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };

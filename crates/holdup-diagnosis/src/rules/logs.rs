@@ -17,7 +17,7 @@ pub(super) const QUOTED: usize = 5;
 const TAKEN_LATE: u128 = 10_000_000_000;
 
 /// What the kernel told of something, in order. What two logs of one boot have (a journal, and `dmesg` beside it) counts once.
-pub(crate) fn told<'a, T>(
+pub(crate) fn happenings<'a, T>(
     observed: &'a Observed,
     pick: impl Fn(&'a KernelEvent) -> Option<T>,
 ) -> Vec<(&'a Happening, T)> {

@@ -34,7 +34,7 @@ const SOURCE: &str = "inet_sock_set_state, sock_send_length, sock_recv_length";
 const RECORDS: &str = "first records of each connection";
 
 /// What is missing on kernels that do not tell what is sent and received.
-const NOT_TOLD: &str = "what connections carried: Linux 6.3 or later tells";
+const NEEDS_TRAFFIC: &str = "what connections carried: Linux 6.3 or later tells";
 
 /// Whether they carried one request each.
 fn once_each(one: &Conversations) -> bool {
@@ -58,7 +58,7 @@ fn about(one: &Conversations) -> Resource {
 pub(super) fn connections(run: &Run<'_>, churn: &Churn) -> Verdict {
     let closed: u64 = churn.connections.iter().map(|one| one.closed).sum();
     if closed > 0 && !churn.traffic_told {
-        return Verdict::CannotTell(NOT_TOLD.to_owned());
+        return Verdict::CannotTell(NEEDS_TRAFFIC.to_owned());
     }
     let worth = |one: &&Conversations| {
         once_each(one) && (churn.per_second(one.closed) >= MIN_PER_SECOND || is_costly(run, one))
@@ -221,7 +221,7 @@ pub(super) fn handshakes_of(run: &Run<'_>, churn: &Churn) -> Verdict {
     let (full, resumed) = (sum(&|one| one.tls.full), sum(&|one| one.tls.resumed));
     let made = sum(&|one| one.made);
     if made > 0 && !churn.traffic_told {
-        return Verdict::CannotTell(NOT_TOLD.to_owned());
+        return Verdict::CannotTell(NEEDS_TRAFFIC.to_owned());
     }
     let never = |one: &&Conversations| {
         let listed = one.tls.full + one.tls.resumed;

@@ -403,7 +403,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     for rule in ALL {
         match rule.verdict(run) {
             Some(Verdict::Fires(findings)) => {
-                found.extend(told(findings).into_iter().map(|finding| (*rule, finding)));
+                found.extend(shown(findings).into_iter().map(|finding| (*rule, finding)));
             }
             Some(Verdict::Clear(why)) => judgement.ruled_out.push((rule.id, why)),
             Some(Verdict::CannotTell(missing)) => judgement.cannot_tell.push((rule.id, missing)),
@@ -478,7 +478,7 @@ fn rank(place: Place, ns: Option<Ns>) -> Option<Ns> {
 }
 
 /// So many of a rule's findings as anybody reads: the longest of the worst, with the number of the others.
-fn told(mut findings: Vec<Finding>) -> Vec<Finding> {
+fn shown(mut findings: Vec<Finding>) -> Vec<Finding> {
     let others = findings.len().saturating_sub(FINDINGS);
     if others > 0 {
         findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.ns)));

@@ -1,6 +1,6 @@
 //! Swap disks among the disks of a log, and how a disk's work is told where paging may be behind it.
 
-use super::figures::{Intervals, mean, told};
+use super::figures::{Intervals, mean, span};
 use holdup_evidence::SystemFacts;
 use holdup_evidence::observed::Metric;
 use holdup_model::finding::Evidence;
@@ -71,12 +71,12 @@ fn each(disk: &Intervals<'_>, kib: Metric, rate: Metric) -> Option<String> {
         .collect();
     let (kib, rate) = (kib.in_reports(&reports), rate.in_reports(&reports));
     let each: Vec<f64> = kib.iter().zip(&rate).map(|(kib, rate)| kib / rate).collect();
-    (!each.is_empty()).then(|| told(&each, 1))
+    (!each.is_empty()).then(|| span(&each, 1))
 }
 
 /// What a disk does: how busy, how many reads and writes, and how large they are.
 pub(super) fn disk(disk: &Intervals<'_>) -> Evidence {
-    let mut text = format!("{} is {} % busy", disk.of(), told(&disk.values(), 0));
+    let mut text = format!("{} is {} % busy", disk.of(), span(&disk.values(), 0));
     let rates = [
         (
             Metric::DiskReadsPerSecond,
@@ -100,7 +100,7 @@ pub(super) fn disk(disk: &Intervals<'_>) -> Evidence {
         let each = each(disk, kib, rate)
             .map(|each| format!(" of {each} KiB"))
             .unwrap_or_default();
-        text.push_str(&format!("; {} {what}{each}", told(&rates, 0)));
+        text.push_str(&format!("; {} {what}{each}", span(&rates, 0)));
     }
     disk.evidence(text)
 }

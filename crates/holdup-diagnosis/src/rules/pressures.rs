@@ -76,7 +76,7 @@ impl Pressure<'_> {
 
     /// `71 % of the last minute`.
     pub(crate) fn words(&self) -> String {
-        told(self.worst)
+        share_at(self.worst)
     }
 
     /// The averages of the reading in which it was highest, with their line.
@@ -85,14 +85,14 @@ impl Pressure<'_> {
             .intervals
             .points()
             .filter(|point| point.quote == self.worst.quote)
-            .map(told)
+            .map(share_at)
             .collect();
         self.intervals
             .evidence(format!("{what}{}: {}", self.place(), of_reading.join(", ")))
     }
 }
 
-fn told(point: &Point) -> String {
+fn share_at(point: &Point) -> String {
     const SECOND: Ns = 1_000_000_000;
     let share = format!("{:.0} %", point.value);
     match point.over.map(|over| over / SECOND) {

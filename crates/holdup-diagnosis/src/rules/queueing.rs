@@ -82,7 +82,7 @@ pub(super) fn winner(waits: &Waits<'_>) -> Option<Resource> {
 pub(super) fn known<'a>(waits: &Waits<'a>) -> Option<&'a Queue> {
     let main = waits.main();
     let queue = main.queue.as_ref()?;
-    (queue.told.saturating_mul(2) >= main.ns && queue.told > 0).then_some(queue)
+    (queue.known.saturating_mul(2) >= main.ns && queue.known > 0).then_some(queue)
 }
 
 /// Other CPUs than those that it may run on, and how long each was idle meanwhile; `None` where it may run on all, or

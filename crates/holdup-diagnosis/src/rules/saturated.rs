@@ -2,7 +2,7 @@
 //!
 //! In: [`Observed`]. Out: the verdict of `cpu-contended` on artefacts.
 
-use super::figures::{self, Intervals, mean, often, told};
+use super::figures::{self, Intervals, mean, often, span};
 use super::{Extend, RuleId, Run, pressures, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
@@ -59,7 +59,7 @@ pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     }
     Verdict::Clear(format!(
         "{} tasks are runnable at a time, of {}",
-        told(&first.values(), 0),
+        span(&first.values(), 0),
         say::several(u64::from(cpus), "CPU")
     ))
 }
@@ -139,7 +139,7 @@ fn under_pressure(pressure: &pressures::Pressure<'_>) -> Finding {
 
 /// A CPU that is used up, where nothing tells whether anybody waits for it.
 fn used_up(idle: &Intervals<'_>, when: &str) -> Finding {
-    let share = told(&idle.values(), 0);
+    let share = span(&idle.values(), 0);
     let title = format!("The CPU is used up{when}: {share} % idle");
     let first = idle.evidence(format!(
         "the CPU is {share} % idle; the number of waiting tasks is not known (`vmstat 1 5`, `sar -q`)"
@@ -193,7 +193,7 @@ fn without_cpus(queue: &Intervals<'_>) -> Verdict {
     }
     Verdict::CannotTell(format!(
         "how many CPUs there are: {} tasks are runnable at a time (nproc, or the banner of iostat)",
-        told(&queue.values(), 0)
+        span(&queue.values(), 0)
     ))
 }
 
@@ -217,7 +217,7 @@ const MIN_LEADER_PERCENT: f64 = 50.0;
 const MIN_STARTED_PER_SECOND: f64 = 100.0;
 
 fn ready_to_run(queue: &Intervals<'_>, machine: &str) -> Finding {
-    let ready = told(&queue.values(), 0);
+    let ready = span(&queue.values(), 0);
     let nice = queue
         .other(Metric::CpuNicePercent, "")
         .map(|nice| mean(&nice.values()));
@@ -242,12 +242,12 @@ fn ready_to_run(queue: &Intervals<'_>, machine: &str) -> Finding {
     let started = started.map(|started| {
         started.evidence(format!(
             "{} processes and threads are started a second",
-            told(&started.values(), 0)
+            span(&started.values(), 0)
         ))
     });
     let idle = queue
         .other(Metric::CpuIdlePercent, "")
-        .map(|idle| idle.evidence(format!("the CPU is {} % idle", told(&idle.values(), 0))));
+        .map(|idle| idle.evidence(format!("the CPU is {} % idle", span(&idle.values(), 0))));
     Finding::without_duration(
         RuleId::CpuContended.id(),
         severity,
@@ -289,7 +289,7 @@ fn leader(beside: &Intervals<'_>) -> Option<Evidence> {
 }
 
 fn by_hypervisor(steal: &Intervals<'_>) -> Finding {
-    let stolen = told(&steal.values(), 0);
+    let stolen = span(&steal.values(), 0);
     Finding::without_duration(
         RuleId::CpuContended.id(),
         Severity::Warning,

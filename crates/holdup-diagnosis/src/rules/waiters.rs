@@ -25,7 +25,7 @@ pub(crate) struct Waiters {
 
 impl Waiters {
     /// `46.2 tasks at a time, most of dd: waiting for data to be safe on disk, as at /spool/5`.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         let file = self
             .file
             .as_ref()

@@ -31,7 +31,8 @@ fn real_machines_say_what_they_are() {
     assert!(found.safepoints.is_some_and(|count| count > 0));
     assert!(found.stopped > found.reaching, "{found:?}");
     assert!(
-        found.last_cause
+        found
+            .last_cause
             .as_deref()
             .is_some_and(|cause| cause.starts_with("G1 ")),
         "{found:?}"

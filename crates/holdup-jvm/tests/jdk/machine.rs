@@ -56,7 +56,7 @@ pub(crate) struct Java {
 
 /// A thread as the machine prints it.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct DumpedThread {
     pub(crate) nid: i32,
     pub(crate) frames: Vec<String>,
 }
@@ -100,20 +100,20 @@ impl Java {
     }
 
     /// What the JDK's own tool prints.
-    pub(crate) fn dump(&self) -> Vec<(String, Told)> {
+    pub(crate) fn dump(&self) -> Vec<(String, DumpedThread)> {
         let output = Command::new(self.home.join("bin/jcmd"))
             .args([self.child.id().to_string().as_str(), "Thread.print"])
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let mut threads: Vec<(String, Told)> = Vec::new();
+        let mut threads: Vec<(String, DumpedThread)> = Vec::new();
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix('"') {
                 let Some((name, nid)) = rest.rsplit_once("\" ").zip(nid(rest)) else {
                     continue;
                 };
                 let frames = Vec::new();
-                threads.push((name.0.to_owned(), Told { nid, frames }));
+                threads.push((name.0.to_owned(), DumpedThread { nid, frames }));
             } else if let Some(frame) = line.trim().strip_prefix("at ")
                 && let Some((_, told)) = threads.last_mut()
             {

@@ -114,7 +114,7 @@ impl Sampler {
             if let Some(thread) = self.threads.get(&id) {
                 let group = groups.get(&id).and_then(Option::as_deref);
                 let own = (id, thread, &own, group);
-                let listed = told(&self.root, own, (cpu, ns), self.now, &users);
+                let listed = events_of(&self.root, own, (cpu, ns), self.now, &users);
                 self.events.extend(listed);
             }
         }
@@ -174,7 +174,7 @@ fn behind(own: u32, (cpu, ns): (u32, Ns), users: &[User]) -> Vec<(&User, Ns)> {
         .collect()
 }
 
-fn told(
+fn events_of(
     root: &Root,
     (id, thread, own, group): (ThreadId, &Tracked, &Stat, Option<&str>),
     (cpu, ns): (u32, Ns),
@@ -344,7 +344,10 @@ mod tests {
     #[test]
     fn a_set_of_cpus_is_read() {
         let look_up = |text| allowed(text).unwrap();
-        assert_eq!(look_up("a:\t1\nCpus_allowed:\t1\n"), Allowed { count: 1, first: 1 });
+        assert_eq!(
+            look_up("a:\t1\nCpus_allowed:\t1\n"),
+            Allowed { count: 1, first: 1 }
+        );
         let many = look_up("Cpus_allowed:\tff,00000001,00000003\n");
         assert_eq!((many.count, many.first), (11, 0x1_0000_0003));
         assert_eq!(allowed("Cpus_allowed:\tx\n"), None);

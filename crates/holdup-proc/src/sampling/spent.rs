@@ -11,7 +11,7 @@ use holdup_knowledge::system_calls;
 use std::sync::Arc;
 
 /// Of shorter waits the state of the connection is not told, nanoseconds, as when tracing.
-const TCP_TOLD_LEAST: Ns = 1_000_000;
+const MIN_TCP_NS: Ns = 1_000_000;
 
 /// Whether a poll's time ran out. No poll lasts longer than it was allowed to, so it did if it lasted that long to within what is in doubt
 /// of its ends, and that is little; or if it would have lasted longer still, had it had all of its share of what is in doubt.
@@ -60,8 +60,8 @@ pub(super) fn stop_signal(root: &Root, pid: u32, id: ThreadId, at: Ns) -> Option
 /// The state of the connection that a piece was spent on.
 pub(super) fn connection(id: ThreadId, seq: u32, piece: &Piece<Arc<Waiting>>) -> Option<Event> {
     let tcp = piece.site.as_ref()?.tcp.as_ref();
-    let tcp = tcp.filter(|_| piece.end - piece.start >= TCP_TOLD_LEAST)?;
-    Some(Event::Tcp(tcp.told(id, seq)))
+    let tcp = tcp.filter(|_| piece.end - piece.start >= MIN_TCP_NS)?;
+    Some(Event::Tcp(tcp.state_of(id, seq)))
 }
 
 /// The wait that a piece is.

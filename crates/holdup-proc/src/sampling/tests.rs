@@ -126,7 +126,7 @@ fn round(sampler: &mut Sampler) -> Vec<Event> {
 }
 
 /// Rounds until something is known of what the thread sleeps in: the reader beside the loop may be late. How it ended, then.
-fn told(tree: &Tree) -> (Sampler, End) {
+fn sampled(tree: &Tree) -> (Sampler, End) {
     let mut sampler = sampler(tree);
     loop {
         round(&mut sampler);
@@ -158,7 +158,7 @@ fn each_missing_file_costs_what_it_told_and_nothing_else() {
     for missing in ["", "status", "schedstat", "syscall", "wchan", "children"] {
         let tree = Tree::new(&[]);
         add(&tree, 7, 5, &[missing]);
-        let (sampler, end) = told(&tree);
+        let (sampler, end) = sampled(&tree);
         let wait = open(&end);
         let lived = end.at - end.born;
         let clock = end.clock;

@@ -122,7 +122,7 @@ impl Reader {
     }
 
     fn memory(&mut self, amounts: &[Amount], out: &mut Out<'_>) {
-        self.unit = told(out).or_else(|| inferred(amounts));
+        self.unit = total_kib(out).or_else(|| inferred(amounts));
         if self.unit.is_none() && amounts.iter().any(|amount| matches!(amount, Amount::Bare(1..))) {
             out.problem("the unit of these amounts is not known (`free -h` prints it)");
         }
@@ -167,7 +167,7 @@ impl Reader {
 }
 
 /// KiB of the unit that the command line asked for, where the text has it.
-fn told(out: &mut Out<'_>) -> Option<f64> {
+fn total_kib(out: &mut Out<'_>) -> Option<f64> {
     let line = out.source().tool.clone()?;
     let mut words = line.split_whitespace().skip_while(|word| !word.ends_with("free"));
     words.next()?;

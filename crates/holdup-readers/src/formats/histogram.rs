@@ -164,7 +164,7 @@ impl LineReader for Reader {
 mod tests {
     use crate::read_text;
 
-    fn told(text: &str) -> Vec<(Option<u64>, String)> {
+    fn buckets(text: &str) -> Vec<(Option<u64>, String)> {
         let reading = read_text("h", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "histogram");
         let statements = reading.observed.statements.into_iter();
@@ -177,7 +177,7 @@ mod tests {
             \x20        0 -> 1          : 40       |*****     |\n         2 -> 3          : 0        |          |\n\
             \x20     512 -> 1023       : 3        |*         |\n";
         assert_eq!(
-            told(text),
+            buckets(text),
             [(
                 Some(1_023_000_000),
                 "msecs (operation = sync) reaches 512 -> 1023, 3 times of 43; most, 40 of them, are at 0 -> 1".to_owned()
@@ -185,7 +185,7 @@ mod tests {
         );
         let text = "@length:\n[0, 1)    50 |@@@@|\n[1, 2)     0 |    |\n[2, 4)     7 |@   |\n";
         assert_eq!(
-            told(text),
+            buckets(text),
             [(
                 None,
                 "length reaches 2, 4, 7 times of 57; most, 50 of them, are at 0, 1".to_owned()

@@ -72,7 +72,7 @@ impl Container {
         )
     }
 
-    fn told(&self, pod: &str) -> String {
+    fn sentence(&self, pod: &str) -> String {
         let mut text = format!("container {}", self.name);
         if !pod.is_empty() {
             text.push_str(&format!(" of pod {pod}"));
@@ -116,7 +116,7 @@ impl Reader {
             return;
         };
         if let Some(kind) = container.kind() {
-            let text = container.told(&self.pod);
+            let text = container.sentence(&self.pod);
             out.statement(statements::one(kind, None, container.quote, text));
         }
     }

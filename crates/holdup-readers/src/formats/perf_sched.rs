@@ -105,7 +105,7 @@ impl Row {
         })
     }
 
-    fn told(&self) -> String {
+    fn sentence(&self) -> String {
         let of = |ms: f64| duration((ms * MS) as Ns);
         let average = self
             .average
@@ -165,7 +165,12 @@ impl LineReader for Reader {
             return;
         };
         let ns = (row.longest * MS) as Ns;
-        out.statement(statements::one(StatementKind::Took, Some(ns), quote, row.told()));
+        out.statement(statements::one(
+            StatementKind::Took,
+            Some(ns),
+            quote,
+            row.sentence(),
+        ));
     }
 }
 

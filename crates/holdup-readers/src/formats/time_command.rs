@@ -54,7 +54,7 @@ struct Reader {
     /// The command line that was seen last, and where.
     command: Option<(String, Quote)>,
     /// Whether a time was told since.
-    told: bool,
+    reported: bool,
     /// In a command that `time -v` quotes over several lines.
     quoting: bool,
 }
@@ -98,7 +98,7 @@ impl LineReader for Reader {
 impl Reader {
     fn command(&mut self, command: &[u8], out: &Out<'_>) {
         self.command = Some((quoted(command), out.here()));
-        self.told = false;
+        self.reported = false;
     }
 
     fn tell(&mut self, kind: SpanKind, ns: Ns, line: &[u8], out: &mut Out<'_>) {
@@ -114,7 +114,7 @@ impl Reader {
             text: quoted(line),
         };
         if kind == SpanKind::CommandElapsed
-            && !self.told
+            && !self.reported
             && let Some((command, quote)) = &self.command
             && let Some((count, what)) = work(command)
         {
@@ -125,7 +125,7 @@ impl Reader {
                 text: command.clone(),
                 ..span.clone()
             });
-            self.told = true;
+            self.reported = true;
         }
         out.span(span);
     }

@@ -88,7 +88,7 @@ struct Reader {
     /// Whether an alert ended the handshake, so that what is told of it is half of one.
     failed: bool,
     /// Connections that were told: from then on any line may be the peer's.
-    told: u64,
+    reported: u64,
     /// Bytes of the handshake that came from the peer.
     bytes: Option<u64>,
 }
@@ -97,7 +97,7 @@ impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         let line = line.trim_ascii();
         if let Some(result) = result(line) {
-            self.told += 1;
+            self.reported += 1;
             let bytes = self.bytes.take();
             if !std::mem::take(&mut self.failed) && result.version != b"(NONE)" {
                 let offered = self.again && (result.version != b"TLSv1.3" || self.ticket);
@@ -133,7 +133,7 @@ impl LineReader for Reader {
             return Understood::Evidence;
         }
         let known = line.is_empty()
-            || self.told > 0
+            || self.reported > 0
             || is_base64(line)
             || begins_with_digit(line)
             || IGNORABLE.iter().any(|start| line.starts_with(start.as_bytes()));

@@ -262,14 +262,15 @@ fn listed(stream: &mut (impl Read + Seek)) -> std::io::Result<u64> {
     let field = |mark: &[u8], from: usize, width: usize| {
         let places = memchr::memmem::find_iter(&end, mark);
         let found = places.filter_map(|place| end.get(place + from..place + from + width));
-        found.map(|bytes| {
-            bytes
-                .iter()
-                .rev()
-                .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-        })
-        .max()
-        .unwrap_or(0)
+        found
+            .map(|bytes| {
+                bytes
+                    .iter()
+                    .rev()
+                    .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+            })
+            .max()
+            .unwrap_or(0)
     };
     Ok(field(b"PK\x05\x06", 10, 2).max(field(b"PK\x06\x06", 32, 8)))
 }

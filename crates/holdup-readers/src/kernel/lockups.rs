@@ -7,7 +7,7 @@ use super::text::{after, number, owned, until};
 const LINES: u32 = 120;
 
 /// Functions that are told.
-const TOLD: usize = 8;
+const MAX_LOCKUPS: usize = 8;
 
 /// What was told so far.
 #[derive(Debug, Default)]
@@ -136,7 +136,7 @@ impl Lockup {
                 .map(String::as_str)
                 .filter(|frame| Some(*frame) != self.at.as_deref()),
         );
-        functions.truncate(TOLD);
+        functions.truncate(MAX_LOCKUPS);
         if !functions.is_empty() {
             listed.push(format!("in {}", functions.join(" < ")));
         }

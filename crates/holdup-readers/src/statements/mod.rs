@@ -234,7 +234,7 @@ impl Statements {
             }
         };
         let length_at = length.map(|length| length.at.saturating_sub(from));
-        let mut text = structured::told(line)
+        let mut text = structured::message_of(line)
             .unwrap_or_else(|| shape::sentence_with(message, focus.saturating_sub(from), length_at));
         if let Some((title, column)) = table {
             text = format!("{title}: {text} ({column})");

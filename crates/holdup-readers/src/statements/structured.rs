@@ -7,7 +7,7 @@ use super::durations;
 use crate::gather::text_of;
 
 /// Bytes of a sentence, of one value, and pairs that are looked at.
-const TOLD: usize = 340;
+const MAX_MESSAGE_BYTES: usize = 340;
 const VALUE: usize = 120;
 const PAIRS: usize = 64;
 
@@ -69,7 +69,7 @@ struct Pair<'a> {
 }
 
 /// The line as a sentence; `None` where it is no structured one.
-pub(super) fn told(line: &[u8]) -> Option<String> {
+pub(super) fn message_of(line: &[u8]) -> Option<String> {
     let begin = memchr::memmem::find(line, b"{\"")?;
     let pairs = pairs(line.get(begin..)?);
     let is = |pair: &Pair<'_>, keys: &[&str]| {
@@ -101,7 +101,7 @@ pub(super) fn told(line: &[u8]) -> Option<String> {
     let mut text = String::new();
     for (rank, at) in order {
         let Some(pair) = pairs.get(at) else { continue };
-        if text.len() > TOLD {
+        if text.len() > MAX_MESSAGE_BYTES {
             break;
         }
         let value = text_of(pair.value.get(..VALUE).unwrap_or(pair.value));
@@ -201,13 +201,13 @@ fn string(text: &[u8], from: usize) -> (&[u8], usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::told;
+    use super::message_of;
 
     #[test]
     fn message_error_and_length_come_first_and_values_within_are_told() {
         let line = br#"app-1 | {"ts":"2025-01-02T03:04:05Z","level":"warn","msg":"slow call","req":{"path":"/a","bytes":12},"steps":["read (duration: 2s)"],"took":"2.5s","error":"none left"}"#;
         assert_eq!(
-            told(line).as_deref(),
+            message_of(line).as_deref(),
             Some("slow call: error none left, steps read (duration: 2s), took 2.5s, path /a, bytes 12")
         );
     }
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn a_line_that_is_cut_is_told_as_far_as_it_goes_and_rubbish_is_none() {
         assert_eq!(
-            told(br#"{"msg":"half","a":{"path":"xy"#).as_deref(),
+            message_of(br#"{"msg":"half","a":{"path":"xy"#).as_deref(),
             Some("half: path xy")
         );
         for line in [
@@ -226,7 +226,7 @@ mod tests {
             b"{\"\\",
             b"no json",
         ] {
-            assert_eq!(told(line), None, "{}", String::from_utf8_lossy(line));
+            assert_eq!(message_of(line), None, "{}", String::from_utf8_lossy(line));
         }
     }
 }

@@ -14,7 +14,7 @@ pub(super) const COLUMNS: usize = 24;
 const LINE: usize = 1_000;
 
 /// Bytes of a row as it is told, and of one cell.
-const TOLD: usize = 260;
+const MAX_SENTENCE_BYTES: usize = 260;
 const CELL: usize = 60;
 
 /// A share that is smaller is not told before the sizes and rates beside it, per cent.
@@ -417,12 +417,12 @@ impl Table {
                 share: None,
                 ns: None,
                 line: row.line,
-                text: format!("{}{like}", self.told(row, *at)),
+                text: format!("{}{like}", self.sentence(row, *at)),
             });
         }
         let of = |row: &Row, at: usize| match self.rows {
-            1 => self.told(row, at),
-            rows => format!("{}; the largest of {rows} rows", self.told(row, at)),
+            1 => self.sentence(row, at),
+            rows => format!("{}; the largest of {rows} rows", self.sentence(row, at)),
         };
         if let Some((share, at, row)) = self.share.as_ref().filter(|(share, _, _)| *share >= MIN_SHARE) {
             facts.push(Fact {
@@ -505,7 +505,7 @@ impl Table {
     }
 
     /// A row with the names of its columns, the column that matters first.
-    fn told(&self, row: &Row, first: usize) -> String {
+    fn sentence(&self, row: &Row, first: usize) -> String {
         let name = row.cells.first().map_or("", String::as_str);
         let mut found = name.to_owned();
         let pairs = self.columns.iter().zip(&row.cells).enumerate();
@@ -515,7 +515,7 @@ impl Table {
             .chain(pairs.filter(|(at, _)| *at != first));
         let mut between = ": ";
         for (at, (column, cell)) in order {
-            if at == 0 || cell.is_empty() || found.len() > TOLD {
+            if at == 0 || cell.is_empty() || found.len() > MAX_SENTENCE_BYTES {
                 continue;
             }
             found.push_str(&format!("{between}{} {cell}", column.name));

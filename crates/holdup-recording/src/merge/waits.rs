@@ -52,7 +52,8 @@ impl Waits {
     /// Adds those of the next; `shift` brings its instants to the first one's clock.
     pub(super) fn add(&mut self, next: Vec<AttributedWait>, shift: i64, threads: &Threads) {
         // A process whose threads all stood as a segment ended, and which does something in the next, did not stand for good.
-        let stands = |wait: &AttributedWait| wait.orphaned.as_ref().is_some_and(|orphaned| orphaned.all_of > 0);
+        let stands =
+            |wait: &AttributedWait| wait.orphaned.as_ref().is_some_and(|orphaned| orphaned.all_of > 0);
         let seen: HashSet<u32> = next.iter().map(|wait| wait.asker.name.pid).collect();
         let standing: HashSet<u32> = next
             .iter()
@@ -198,7 +199,7 @@ pub(crate) fn add(whole: &mut AttributedWait, next: AttributedWait) {
     }
     whole.open = next.open;
     if whole.pace != next.pace {
-        whole.pace = Pace::NotTold;
+        whole.pace = Pace::Unknown;
     }
     whole.orphaned = whole.orphaned.take().or(next.orphaned);
     holders(&mut whole.holders, next.holders);
@@ -246,7 +247,7 @@ fn queue(one: Queue, other: Queue) -> Queue {
         cpus
     };
     Queue {
-        told: one.told.saturating_add(other.told),
+        known: one.known.saturating_add(other.known),
         real_time: one.real_time.saturating_add(other.real_time),
         outranked: one.outranked.saturating_add(other.outranked),
         nice: other.nice,
@@ -284,7 +285,8 @@ mod tests {
     use holdup_model::attributed::{AttributedWait, Orphaned};
 
     fn wait(pid: u32, all_of: u64) -> AttributedWait {
-        let all_else_has_defaults = serde_json::json!({"cause": Cause::LockFutex, "count": 1, "ns": 1_000_000_000});
+        let all_else_has_defaults =
+            serde_json::json!({"cause": Cause::LockFutex, "count": 1, "ns": 1_000_000_000});
         let mut wait: AttributedWait = serde_json::from_value(all_else_has_defaults).unwrap();
         wait.asker.name.pid = pid;
         wait.asker.name.tid = pid;

@@ -161,7 +161,7 @@ impl Dice {
             open: self.yes(),
             held_open_ns: self.number(),
             pace: self.of(&[
-                Pace::NotTold,
+                Pace::Unknown,
                 Pace::Until,
                 Pace::OneAfterTheOther,
                 Pace::FixedTimes,
@@ -200,7 +200,7 @@ impl Dice {
             }),
             ran_instead: self.list(2, |dice| (dice.text(), dice.number())),
             queue: self.some(|dice| Queue {
-                told: dice.number(),
+                known: dice.number(),
                 nice: dice.some(|_| 0),
                 allowed: vec![0, 63],
                 ..Queue::default()

@@ -4,7 +4,7 @@
 use super::{Address, FRAMES_MAX, RawStack};
 use crate::maps::Space;
 use crate::modules::{ModuleId, Modules};
-use crate::runtime::{Told, Walked};
+use crate::runtime::{RuntimeFrames, Walked};
 use crate::unwind::{Registers, StackBytes, caller_by_frame_pointer, caller_of_leaf};
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
@@ -16,7 +16,7 @@ const FREE_WALK: Duration = Duration::from_millis(5);
 /// charged.
 fn walk(
     modules: &mut Modules,
-    result: &mut Told,
+    result: &mut RuntimeFrames,
     raw: &RawStack<'_>,
     registers: Registers,
     interrupted: bool,
@@ -40,7 +40,7 @@ fn thread_cpu_time() -> Duration {
 /// where the runtime knows nothing of it.
 fn by_runtime(
     modules: &mut Modules,
-    result: &mut Told,
+    result: &mut RuntimeFrames,
     raw: &RawStack<'_>,
     registers: Registers,
     caller: bool,
@@ -68,7 +68,7 @@ fn by_runtime(
 pub(super) fn unwind(
     space: &Space,
     modules: &mut Modules,
-    result: &mut Told,
+    result: &mut RuntimeFrames,
     raw: &RawStack<'_>,
 ) -> Vec<Address> {
     let stack = StackBytes {
@@ -86,8 +86,8 @@ pub(super) fn unwind(
         // it code since.
         let in_files = result.has_code_in_files(raw.process);
         let Some(region) = space.find(pc) else {
-            let next =
-                in_files.then(|| by_runtime(modules, result, raw, registers, caller, &mut frames, &mut walks));
+            let next = in_files
+                .then(|| by_runtime(modules, result, raw, registers, caller, &mut frames, &mut walks));
             match next.flatten().flatten() {
                 Some(next) => (registers, caller) = (next, true),
                 None => break,

@@ -22,7 +22,9 @@ const MARK: f64 = 5.0;
 
 /// The figure: the plot where there is one, and the table.
 pub(super) fn figure(scaling: &Scaling) -> String {
-    let svg = Plot::new(scaling).map(|plot| svg(&plot, scaling)).unwrap_or_default();
+    let svg = Plot::new(scaling)
+        .map(|plot| svg(&plot, scaling))
+        .unwrap_or_default();
     format!(
         "<figure class=\"plot\" id=\"plot\">{svg}{}</figure>\n",
         table(scaling)

@@ -5,7 +5,7 @@
 use crate::markdown;
 use crate::sheet::{Paint, Said};
 use crate::terminal::margins::nothing_found_mood;
-use crate::terminal::told::{Told, ToldEntry, findings_count, headline, told};
+use crate::terminal::words::{TerminalWords, TileWords, findings_count, headline, terminal_words};
 use crate::text::printable;
 use holdup_evidence::Cause;
 use holdup_model::report::Report;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 /// All words of a page.
 pub(super) fn words(report: &Report) -> Value {
-    let listed = told(report);
+    let listed = terminal_words(report);
     let headline = printable(&headline(report, &listed), true);
     let (level, nothing) = nothing_found_mood(report);
     let causes: Map<String, Value> = Cause::ALL
@@ -46,15 +46,16 @@ pub(super) fn words(report: &Report) -> Value {
     })
 }
 
-fn rest(result: &Told) -> Value {
-    result.rest
+fn rest(result: &TerminalWords) -> Value {
+    result
+        .rest
         .iter()
         .map(|(cause, ns)| json!({"cause": cause, "ns": ns}))
         .collect()
 }
 
-fn entries(entries: &[ToldEntry]) -> Value {
-    let one = |one: &ToldEntry| {
+fn entries(entries: &[TileWords]) -> Value {
+    let one = |one: &TileWords| {
         json!({"cause": one.cause, "ns": one.ns, "open": one.open, "share": one.share, "time": one.time,
             "waits": one.waits, "rows": rows(&one.rows)})
     };

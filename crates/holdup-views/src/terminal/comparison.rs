@@ -64,8 +64,18 @@ pub(super) fn write(sheet: &mut Sheet, comparison: &Comparison) {
 /// ` holdup   BEFORE  a.json  4 runs, 500 requests each`, and the same of AFTER below it.
 fn header(sheet: &mut Sheet, comparison: &Comparison) {
     for (at, (side, name, runs, units)) in [
-        ("BEFORE", &comparison.before, comparison.before_n, comparison.before_units),
-        ("AFTER", &comparison.after, comparison.after_n, comparison.after_units),
+        (
+            "BEFORE",
+            &comparison.before,
+            comparison.before_n,
+            comparison.before_units,
+        ),
+        (
+            "AFTER",
+            &comparison.after,
+            comparison.after_n,
+            comparison.after_units,
+        ),
     ]
     .into_iter()
     .enumerate()
@@ -157,14 +167,23 @@ fn causes(sheet: &mut Sheet, comparison: &Comparison) {
     if !comparison.causes.iter().any(|one| verbose || one.change_ns != 0) {
         return;
     }
-    let largest = comparison.causes.iter().map(|one| one.change_ns.unsigned_abs()).max();
+    let largest = comparison
+        .causes
+        .iter()
+        .map(|one| one.change_ns.unsigned_abs())
+        .max();
     let least = largest.unwrap_or(0) / SMALL;
     heading(
         sheet,
         &format!("Time by cause, {}, largest change first:", each(&comparison.unit)),
     );
     let large = |one: &&CauseChange| verbose || one.change_ns.unsigned_abs() > least;
-    let shown: Vec<&CauseChange> = comparison.causes.iter().filter(large).take(limit(verbose)).collect();
+    let shown: Vec<&CauseChange> = comparison
+        .causes
+        .iter()
+        .filter(large)
+        .take(limit(verbose))
+        .collect();
     for one in &shown {
         let name = vec![
             sheet.words(one.cause.phrase()),
@@ -208,8 +227,12 @@ fn amounts(sheet: &mut Sheet, comparison: &Comparison) {
         .filter(own)
         .take(limit(verbose))
         .collect();
-    let mut by_within: Vec<&AmountChange> =
-        comparison.amounts.iter().filter(news).filter(|one| !own(one)).collect();
+    let mut by_within: Vec<&AmountChange> = comparison
+        .amounts
+        .iter()
+        .filter(news)
+        .filter(|one| !own(one))
+        .collect();
     by_within.sort_by(|a, b| within(b).total_cmp(&within(a)));
     by_within.truncate(limit(verbose) / 2);
     let shown = by_own.len() + by_within.len();

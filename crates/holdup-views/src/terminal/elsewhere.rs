@@ -6,12 +6,12 @@ use crate::units::counted;
 use holdup_model::report::{Elsewhere, Report};
 
 /// Processes told of singly; more are counted.
-const TOLD: usize = 3;
+const MAX_PROCESSES: usize = 3;
 
 /// Writes them below the header.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     let all = &report.subject.elsewhere;
-    let first = all.iter().take(TOLD).map(line);
+    let first = all.iter().take(MAX_PROCESSES).map(line);
     margins::lines(sheet, first, all.len(), |more| {
         format!(
             "{} in other namespaces: the JSON report lists them",

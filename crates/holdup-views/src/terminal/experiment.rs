@@ -169,9 +169,15 @@ pub(crate) fn facts_of(experiment: &Experiment) -> Vec<(Fact, String)> {
 fn facts(sheet: &mut Sheet, experiment: &Experiment) {
     let mut facts = facts_of(experiment);
     if sheet.style().verbose {
-        facts.extend(experiment.contained.iter().map(|one| (Fact::Contained, one.clone())));
         facts.extend(
-            experiment.not_contained
+            experiment
+                .contained
+                .iter()
+                .map(|one| (Fact::Contained, one.clone())),
+        );
+        facts.extend(
+            experiment
+                .not_contained
                 .iter()
                 .map(|one| (Fact::NotContained, one.clone())),
         );
@@ -199,8 +205,12 @@ fn facts(sheet: &mut Sheet, experiment: &Experiment) {
 
 /// Those that matter either way.
 pub(crate) fn causes_that_matter(experiment: &Experiment) -> impl Iterator<Item = &ExperimentCause> {
-    let least = experiment.baseline_ns.max(experiment.measured_ns.unwrap_or_default()) / SMALL;
-    experiment.causes
+    let least = experiment
+        .baseline_ns
+        .max(experiment.measured_ns.unwrap_or_default())
+        / SMALL;
+    experiment
+        .causes
         .iter()
         .filter(move |one| one.baseline_ns.max(one.measured_ns) > least)
 }

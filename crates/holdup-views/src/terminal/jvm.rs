@@ -6,13 +6,13 @@ use crate::units::{counted, duration};
 use holdup_model::report::{Jvm, Report};
 
 /// Machines told of singly; more are counted.
-const TOLD: usize = 4;
+const MAX_JVMS: usize = 4;
 
 /// Writes them below the header.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     let all = &report.jvms;
     let alone = all.len() == 1;
-    let first = all.iter().take(TOLD).map(|jvm| line(jvm, alone));
+    let first = all.iter().take(MAX_JVMS).map(|jvm| line(jvm, alone));
     margins::lines(sheet, first, all.len(), |more| {
         format!(
             "{}; the JSON report lists them",

@@ -58,7 +58,7 @@ pub(super) fn wait(who: &ThreadName, cause: Cause, ns: Ns) -> AttributedWait {
         open: false,
         timed_out: 0,
         held_open_ns: 0,
-        pace: Pace::NotTold,
+        pace: Pace::Unknown,
         call: None,
         bytes: None,
         resource: Resource::default(),

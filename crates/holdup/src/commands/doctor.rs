@@ -32,7 +32,7 @@ enum State {
     /// It is not, and why.
     No(String),
     /// It could not be found out, and why.
-    NotTold(String),
+    Unknown(String),
 }
 
 /// A line of the table.
@@ -125,7 +125,7 @@ pub(crate) fn lacking() -> Option<String> {
         .filter(|row| row.essential)
         .find_map(|row| match row.state {
             State::No(why) => Some(why),
-            State::Yes(_) | State::NotTold(_) => None,
+            State::Yes(_) | State::Unknown(_) => None,
         })
 }
 

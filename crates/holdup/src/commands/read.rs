@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ReadArgs, color: Color) -> anyhow::Result<u8> {
     let mut unread = 0;
     for file in &args.files {
         let done = if file == Path::new("-") {
-            let mut stdin = Told {
+            let mut stdin = WithProgress {
                 progress: Rc::clone(&progress),
             };
             readers.read("stdin", &mut stdin);
@@ -130,12 +130,12 @@ fn read_so_far(done: u64, whole: Option<u64>) -> String {
     }
 }
 
-/// stdin, with what is read of it told.
-struct Told {
+/// stdin; the progress line hears what is read of it.
+struct WithProgress {
     progress: Rc<RefCell<Reader>>,
 }
 
-impl Read for Told {
+impl Read for WithProgress {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = std::io::stdin().lock().read(buffer)?;
         self.progress.borrow_mut().read(read as u64);

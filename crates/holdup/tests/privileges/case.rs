@@ -17,7 +17,7 @@ pub(crate) const STATUS: i32 = 3;
 pub(crate) const NOBODY: &str = "65534";
 
 /// What holdup told.
-pub(crate) struct Told {
+pub(crate) struct Verdict {
     pub(crate) backend: String,
     pub(crate) cause: String,
     /// Whether the sleep itself is among the waits.
@@ -81,9 +81,9 @@ impl Case {
     }
 
     /// Runs the command that sleeps, prints the line, and holds it to what must always be told.
-    pub(crate) fn told(&self, name: &str, command: Command) -> Told {
+    pub(crate) fn observe(&self, name: &str, command: Command) -> Verdict {
         let report = self.reported(name, command, &COMMAND);
-        let result = Told::of(&report);
+        let result = Verdict::of(&report);
         println!(
             "{name:<44} {:<5} {:<12} {:<9} {}",
             result.backend,
@@ -105,8 +105,8 @@ impl Case {
     }
 }
 
-impl Told {
-    pub(crate) fn of(report: &serde_json::Value) -> Told {
+impl Verdict {
+    pub(crate) fn of(report: &serde_json::Value) -> Verdict {
         let list = |of: &serde_json::Value| of.as_array().unwrap().clone();
         let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         let causes = list(&report["causes"]);
@@ -115,7 +115,7 @@ impl Told {
         let waits = list(&report["waits"]);
         let wait = waits.iter().find(|wait| wait["cause"] == main["cause"]);
         let unseen = list(&report["coverage"]["not_measured"]);
-        Told {
+        Verdict {
             backend: word(&report["coverage"]["backend"]),
             cause: word(&main["cause"]),
             sleeps: waits.iter().any(|wait| wait["cause"] == "timer.sleep"),

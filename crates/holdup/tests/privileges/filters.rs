@@ -1,6 +1,6 @@
 //! Filters on system calls, as containers and services have them: what they refuse, and what they kill for.
 
-use crate::case::{COMPUTES, Case, Told, alone};
+use crate::case::{COMPUTES, Case, Verdict, alone};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -118,7 +118,7 @@ fn a_container() {
         ("Docker's filter and capabilities, root", root),
         ("Docker's filter, an ordinary user", case.nobody("")),
     ] {
-        let found = case.told(name, with_filter(command, REFUSED, refused));
+        let found = case.observe(name, with_filter(command, REFUSED, refused));
         assert_eq!(found.backend, "proc");
         assert!(found.function);
     }
@@ -133,7 +133,7 @@ fn a_filter_on_looking_into_others() {
         ("no ptrace-like calls: EPERM", refused),
         ("no ptrace-like calls: killed", libc::SECCOMP_RET_KILL_PROCESS),
     ] {
-        let found = case.told(name, with_filter(case.nobody(""), LOOKS_IN, answer));
+        let found = case.observe(name, with_filter(case.nobody(""), LOOKS_IN, answer));
         assert_eq!(found.backend, "proc");
         // Its memory can't be read, so nobody knows which function asked; the call is known all the same.
         assert!(!found.function, "{name}");
@@ -166,7 +166,7 @@ fn a_filter_that_kills_costs_what_the_call_would_have_told_and_not_holdup() {
     for (name, call, first, lost) in KILLED_FOR {
         for (who, command) in [("an ordinary user", case.nobody("")), ("root", case.with(&[]))] {
             let name = format!("killed for {name}, {who}");
-            let found = case.told(
+            let found = case.observe(
                 &name,
                 under(command, filter(&[call], first, libc::SECCOMP_RET_KILL_PROCESS)),
             );
@@ -189,7 +189,7 @@ fn without_descriptors_of_processes() {
         for (who, command) in [("an ordinary user", case.nobody("")), ("root", case.with(&[]))] {
             let name = format!("pidfd_open: {name}, {who}");
             assert!(
-                case.told(&name, with_filter(command, &[libc::SYS_pidfd_open], answer))
+                case.observe(&name, with_filter(command, &[libc::SYS_pidfd_open], answer))
                     .function
             );
         }
@@ -209,7 +209,7 @@ fn functions_on_a_cpu_where_the_kernel_lets_users_see_their_own_programs() {
         ),
     ] {
         let report = case.reported(name, with_filter(case.nobody(""), filter, refused), &COMPUTES);
-        let result = Told::of(&report);
+        let result = Verdict::of(&report);
         assert_eq!(
             (result.backend.as_str(), result.cause.as_str()),
             ("proc", "cpu.user"),

@@ -41,23 +41,26 @@ impl Drop for Setting {
 fn capabilities() {
     let _alone = alone();
     let case = Case::new();
-    let whole = case.told("root", case.with(&[]));
+    let whole = case.observe("root", case.with(&[]));
     assert_eq!((whole.backend.as_str(), whole.not_measured.len()), ("bpf", 0));
     assert!(whole.function);
     let sampled = |name: &str, command: Command| {
-        let found = case.told(name, command);
+        let found = case.observe(name, command);
         assert_eq!(found.backend, "proc", "{name}");
-        assert!(found.function && found.lacks("wakers (the critical path"), "{name}");
+        assert!(
+            found.function && found.lacks("wakers (the critical path"),
+            "{name}"
+        );
     };
     sampled("an ordinary user", case.nobody(""));
     sampled("CAP_PERFMON alone", case.nobody("+perfmon"));
     sampled("CAP_BPF alone", case.nobody("+bpf"));
     // Whatever it comes to, it is told.
-    case.told(
+    case.observe(
         "CAP_BPF and CAP_PERFMON, no CAP_SYS_PTRACE",
         case.nobody("+bpf,+perfmon"),
     );
-    case.told(
+    case.observe(
         "root without CAP_SYS_PTRACE",
         case.with(&["--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"]),
     );
@@ -77,7 +80,7 @@ fn capabilities_of_the_file() {
         .status()
         .unwrap();
     assert!(given.success());
-    case.told("file capabilities: bpf, perfmon, sys_ptrace", case.nobody(""));
+    case.observe("file capabilities: bpf, perfmon, sys_ptrace", case.nobody(""));
 }
 
 #[test]
@@ -88,7 +91,7 @@ fn settings_of_the_kernel() {
     let case = Case::new();
     for value in ["1", "2", "3", "4"] {
         let _setting = Setting::of(PARANOID, value);
-        let found = case.told(
+        let found = case.observe(
             &format!("perf_event_paranoid = {value}, an ordinary user"),
             case.nobody(""),
         );
@@ -96,7 +99,7 @@ fn settings_of_the_kernel() {
     }
     for value in ["0", "1"] {
         let _setting = Setting::of(POINTERS, value);
-        let found = case.told(
+        let found = case.observe(
             &format!("kptr_restrict = {value}, an ordinary user"),
             case.nobody(""),
         );
@@ -126,11 +129,11 @@ fn hidden_addresses() {
         command
     };
     // As kptr_restrict = 2 does, for this test alone: tracing loses the kernel's functions and says so, sampling loses nothing.
-    let found = case.told("kptr_restrict = 2, root", with(&[]));
+    let found = case.observe("kptr_restrict = 2, root", with(&[]));
     assert_eq!(found.backend, "bpf");
     assert_eq!(found.not_measured, ["which kernel function a thread slept in"]);
     let user = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"];
-    let found = case.told("kptr_restrict = 2, an ordinary user", with(&user));
+    let found = case.observe("kptr_restrict = 2, an ordinary user", with(&user));
     assert_eq!(found.backend, "proc");
     assert!(found.function && !found.lacks("which kernel function"));
 }

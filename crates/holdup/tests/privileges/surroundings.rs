@@ -1,6 +1,6 @@
 //! A `/proc` and `/sys` that lack something, namespaces, and limits on what holdup itself may use.
 
-use crate::case::{COMMAND, COMPUTES, Case, NOBODY, STATUS, Told, alone, unshared};
+use crate::case::{COMMAND, COMPUTES, Case, NOBODY, STATUS, Verdict, alone, unshared};
 use crate::support::lossy;
 use std::process::{Command, Stdio};
 
@@ -13,7 +13,7 @@ fn a_proc_that_hides_others() {
     command.args(["--mount", "sh", "-ec", script, "setpriv"]);
     command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
     command.arg(case.holdup());
-    let found = case.told("hidepid=2, an ordinary user", command);
+    let found = case.observe("hidepid=2, an ordinary user", command);
     assert!(found.function);
 }
 
@@ -40,7 +40,7 @@ fn a_proc_with_holes() {
         command.args(["--mount", "sh", "-ec", &script, "setpriv"]);
         command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
         command.arg(case.holdup());
-        let found = case.told(&format!("nothing in /proc/{hole}, an ordinary user"), command);
+        let found = case.observe(&format!("nothing in /proc/{hole}, an ordinary user"), command);
         assert_eq!(found.backend, "proc", "{hole}");
         assert!(found.function, "{hole}");
     }
@@ -52,7 +52,7 @@ fn a_pid_namespace() {
     let case = Case::new();
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
-    let found = case.told("a PID namespace of its own, root", {
+    let found = case.observe("a PID namespace of its own, root", {
         command.arg(case.holdup());
         command
     });
@@ -66,7 +66,7 @@ fn without_sys_threads_on_a_cpu_are_still_seen() {
     let case = Case::new();
     let command = unshared(&case, &["--mount"], "mount -t tmpfs -o ro none /sys");
     let report = case.reported("nothing in /sys", command, &COMPUTES);
-    let result = Told::of(&report);
+    let result = Verdict::of(&report);
     assert_eq!(result.cause, "cpu.user");
     assert!(result.function, "{report:#}");
 }
@@ -76,7 +76,10 @@ fn without_devices() {
     let _alone = alone();
     let case = Case::new();
     let command = unshared(&case, &["--mount"], "mount -t tmpfs -o ro none /dev");
-    assert!(case.told("nothing in /dev, an ordinary user", command).function);
+    assert!(
+        case.observe("nothing in /dev, an ordinary user", command)
+            .function
+    );
 }
 
 #[test]
@@ -128,7 +131,7 @@ fn limits_of_holdups_own() {
         command
     };
     let report = case.reported("64 open files", limited("--nofile=64:64"), &MANY);
-    let result = Told::of(&report);
+    let result = Verdict::of(&report);
     assert!(result.sleeps, "who is followed is told in full: {report:#}");
     assert!(
         result.lacks("threads beyond") && result.fixed_by("ulimit -n"),
@@ -137,14 +140,14 @@ fn limits_of_holdups_own() {
     assert!(!result.lacks("the system call in"), "{report:#}");
     // So few that not one further thread is followed: the channels to readers and the folder of the report take some.
     let report = case.reported("16 open files", limited("--nofile=16:16"), &COMMAND);
-    assert!(Told::of(&report).fixed_by("ulimit -n"), "{report:#}");
+    assert!(Verdict::of(&report).fixed_by("ulimit -n"), "{report:#}");
     // Another user than that of the other tests, of whom nobody else runs anything. CMD is one process from its start to its end:
     // would it fork, it and holdup's reader would race for the last place, and CMD could fail where it does not without holdup.
     let mut command = Command::new("prlimit");
     command.args(["--nproc=2:2", "setpriv", "--reuid", "64123", "--regid", "64123"]);
     command.args(["--clear-groups"]).arg(case.holdup());
     let report = case.reported("2 processes", command, &ONE_PROCESS);
-    let result = Told::of(&report);
+    let result = Verdict::of(&report);
     assert!(
         result.lacks("the call of each wait") && result.fixed_by("ulimit -u"),
         "{report:#}"

@@ -101,16 +101,16 @@ pub(crate) fn json(path: &std::path::Path) -> serde_json::Value {
 }
 
 /// A report in which time is conserved.
-pub(crate) struct Told {
+pub(crate) struct Outcome {
     /// What holdup left behind.
     pub(crate) output: Output,
     /// Its JSON.
     pub(crate) report: serde_json::Value,
 }
 
-impl Told {
+impl Outcome {
     /// Runs `holdup run OPTIONS --json FILE -- …` to its end; `complete` adds the command.
-    pub(crate) fn of(options: &[&str], complete: impl FnOnce(&mut Command)) -> Told {
+    pub(crate) fn of(options: &[&str], complete: impl FnOnce(&mut Command)) -> Outcome {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("report.json");
         let mut command = holdup(&[options, &["--json", file.to_str().unwrap()]].concat());
@@ -119,7 +119,7 @@ impl Told {
         assert!(file.exists(), "{}", lossy(&output.stderr));
         let report = json(&file);
         conserved(&report);
-        Told { output, report }
+        Outcome { output, report }
     }
 
     /// The exit status, which is also in the report.

@@ -154,7 +154,7 @@ mod tests {
     use crate::handshake::Handshake;
     use holdup_evidence::churn::Turned;
 
-    fn told(tls_1_3: bool, resumed: bool) -> Shaking {
+    fn shaking_of(tls_1_3: bool, resumed: bool) -> Shaking {
         Shaking {
             tls: Tls::Known(Handshake {
                 tls_1_3,
@@ -184,7 +184,7 @@ mod tests {
             (false, true, false, 15),
             (false, false, true, 30),
         ] {
-            let mut shaking = told(tls_1_3, resumed);
+            let mut shaking = shaking_of(tls_1_3, resumed);
             let place = format!("{tls_1_3} {resumed}");
             assert!(
                 !shaking.lasts_at(9) && shaking.lasts_at(10) && shaking.lasts_at(19),
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_change_of_the_cipher_by_itself_is_no_last_word() {
-        let mut shaking = told(true, false);
+        let mut shaking = shaking_of(true, false);
         assert_eq!(shaking.turned(&turned(20, 2, 6), 5), None);
         assert!(shaking.lasts_at(30));
         assert_eq!(shaking.turned(&turned(40, 3, 6), 5), Some(35));
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn nor_is_it_one_until_more_follows() {
-        let mut shaking = told(true, false);
+        let mut shaking = shaking_of(true, false);
         assert_eq!(shaking.turned(&turned(20, 2, 6), 5), None);
         assert_eq!(shaking.turned(&turned(21, 2, 80), 5), Some(16));
         assert!(!shaking.lasts_at(30));

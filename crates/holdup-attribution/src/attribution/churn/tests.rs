@@ -73,7 +73,7 @@ fn ended(run: &mut Attribution, thread: u32, pid: u32, name: &str, born: Ns, at:
     })));
 }
 
-fn told(run: Attribution) -> Churn {
+fn churn_of(run: Attribution) -> Churn {
     let frame = |symbol: &str| Frame {
         symbol: Some(symbol.to_owned()),
         module: Some("shop".to_owned()),
@@ -109,7 +109,7 @@ fn births_are_told_by_who_made_them_and_where() {
     }
     born(&mut run, 500, 777, 1_000 * MS);
     ended(&mut run, 500, 777, "convert", 1_000 * MS, 1_003 * MS);
-    let churn = told(run);
+    let churn = churn_of(run);
     assert_eq!(churn.made.len(), 2);
     let threads = &churn.made[0];
     assert_eq!(
@@ -148,7 +148,7 @@ fn what_a_neighbour_makes_is_not_told() {
         adopted: None,
     }));
     born(&mut run, 2, SERVER, MS);
-    assert_eq!(told(run).made, []);
+    assert_eq!(churn_of(run).made, []);
 }
 
 /// A connection that was asked for at 1 ms and made at 2 ms, with so many turns, the second of which began at 10 ms with so many
@@ -196,7 +196,7 @@ fn talk(run: &mut Attribution, connection: u64, hellos: &[(bool, &[u8])], turns:
 }
 
 fn connections(run: Attribution) -> Conversations {
-    let mut all = told(run).connections;
+    let mut all = churn_of(run).connections;
     assert_eq!(all.len(), 1);
     all.remove(0)
 }
@@ -313,7 +313,7 @@ fn memory_is_bounded_by_what_is_told_apart() {
     }
     assert_eq!(run.churning.talks.len(), super::MAX_ENTRIES);
     assert!(run.churning.open.len() <= super::MAX_OPEN);
-    assert_eq!(told(run).connections.len(), super::LISTED);
+    assert_eq!(churn_of(run).connections.len(), super::LISTED);
 }
 
 const SOCKET: u32 = 70;

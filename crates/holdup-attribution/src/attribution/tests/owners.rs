@@ -37,7 +37,7 @@ const PRIVATE: u64 = 128;
 const SHARED: u64 = 0;
 const WITH_BITSET: u64 = 9 | PRIVATE;
 const WAITERS: u32 = 0x8000_0000;
-const NOT_TOLD: (u32, u32, HowKnown) = (100, 101, HowKnown::Waker);
+const BY_WAKER: (u32, u32, HowKnown) = (100, 101, HowKnown::Waker);
 
 #[test]
 fn the_word_the_value_awaited_the_kind_and_the_owner_must_fit() {
@@ -58,11 +58,11 @@ fn the_word_the_value_awaited_the_kind_and_the_owner_must_fit() {
         [2, 0, 101, 1, 0x1000],
         [2, 0, 101, 1, 64],
     ] {
-        assert_eq!(look_up(&no_mutex), NOT_TOLD, "{no_mutex:?}");
+        assert_eq!(look_up(&no_mutex), BY_WAKER, "{no_mutex:?}");
     }
     let lock = || words(&[2, 0, 101, 1]);
-    assert_eq!(holder(1, PRIVATE, lock()), NOT_TOLD, "it waits for another value");
-    assert_eq!(holder(2, WITH_BITSET, lock()), NOT_TOLD, "as Rust waits");
+    assert_eq!(holder(1, PRIVATE, lock()), BY_WAKER, "it waits for another value");
+    assert_eq!(holder(2, WITH_BITSET, lock()), BY_WAKER, "as Rust waits");
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn a_robust_mutex_names_its_owner_in_the_word_itself() {
         look_up(&[101 | WAITERS, 0, 101, 1, 16]),
         (100, 101, HowKnown::RobustList)
     );
-    assert_eq!(look_up(&[101 | WAITERS, 0, 101, 1, 0]), NOT_TOLD, "not robust");
-    assert_eq!(look_up(&[102 | WAITERS, 0, 101, 1, 16]), NOT_TOLD);
+    assert_eq!(look_up(&[101 | WAITERS, 0, 101, 1, 0]), BY_WAKER, "not robust");
+    assert_eq!(look_up(&[102 | WAITERS, 0, 101, 1, 16]), BY_WAKER);
 }
 
 #[test]
@@ -82,9 +82,9 @@ fn only_a_lock_that_processes_share_names_another_process() {
     let lock = |owner| words(&[2, 0, owner, 1, 128]);
     assert_eq!(holder(2, SHARED, lock(102)), (102, 102, HowKnown::MutexOwner));
     assert_eq!(holder(2, SHARED, lock(900)), (899, 900, HowKnown::MutexOwner));
-    assert_eq!(holder(2, SHARED, lock(901)), NOT_TOLD, "nobody lives there");
-    assert_eq!(holder(2, PRIVATE, lock(102)), NOT_TOLD);
-    assert_eq!(holder(2, PRIVATE, lock(900)), NOT_TOLD);
+    assert_eq!(holder(2, SHARED, lock(901)), BY_WAKER, "nobody lives there");
+    assert_eq!(holder(2, PRIVATE, lock(102)), BY_WAKER);
+    assert_eq!(holder(2, PRIVATE, lock(900)), BY_WAKER);
 }
 
 /// Memory of a reader-writer lock, seen from the futex that is its word number `at`.
@@ -110,13 +110,13 @@ fn a_writer_of_a_reader_writer_lock_is_named_to_readers_and_writers() {
     assert_eq!(look_up(3, [3, 1, 1, 3, 0, 0, 101, 0]), writer);
     assert_eq!(
         look_up(2, [1 << 3, 0, 3, 1, 0, 0, 101, 0]),
-        NOT_TOLD,
+        BY_WAKER,
         "readers have it"
     );
-    assert_eq!(look_up(2, [one_reader, 0, 3, 1, 0, 0, 0, 0]), NOT_TOLD);
+    assert_eq!(look_up(2, [one_reader, 0, 3, 1, 0, 0, 0, 0]), BY_WAKER);
     assert_eq!(
         look_up(2, [one_reader, 0, 3, 1, 0, 0, 102, 0]),
-        NOT_TOLD,
+        BY_WAKER,
         "of another process"
     );
 }

@@ -1,6 +1,6 @@
 //! Stacks as JDK 17 and 25 have them.
 
-use super::told;
+use super::of_stack;
 use holdup_evidence::{Cause, Frame, Language};
 use holdup_model::attributed::{Awaits, JavaLock, SleepsBy};
 
@@ -46,7 +46,7 @@ fn of(java: &[&str]) -> Option<(Cause, String, String)> {
 }
 
 fn from(cause: Cause, java: &[&str]) -> Option<(Cause, String, String)> {
-    let (cause, resource) = told(cause, Some("futex"), &stack(CONDITION, java))?;
+    let (cause, resource) = of_stack(cause, Some("futex"), &stack(CONDITION, java))?;
     let kind = resource
         .detail
         .java_lock
@@ -289,7 +289,7 @@ fn what_the_machine_waits_for_in_java_code_needs_a_name() {
         ("libc.so.6", "pthread_cond_wait"),
         ("libjvm.so", "ObjectMonitor::enter(JavaThread*)"),
     ];
-    let (cause, resource) = told(Cause::LockFutex, Some("futex"), &stack(&enter, &[CART, RUN])).unwrap();
+    let (cause, resource) = of_stack(Cause::LockFutex, Some("futex"), &stack(&enter, &[CART, RUN])).unwrap();
     assert_eq!(
         (cause, resource.name.as_str()),
         (Cause::LockMonitor, "the monitor in com.shop.Cart.checkout")
@@ -300,15 +300,15 @@ fn what_the_machine_waits_for_in_java_code_needs_a_name() {
         ("libjvm.so", "ObjectMonitor::wait(long, bool, JavaThread*)"),
     ];
     let wait = ["java.lang.Object.wait0", "java.lang.Object.wait", CART, RUN];
-    let (cause, resource) = told(Cause::LockFutex, Some("futex"), &stack(&notified, &wait)).unwrap();
+    let (cause, resource) = of_stack(Cause::LockFutex, Some("futex"), &stack(&notified, &wait)).unwrap();
     assert_eq!(
         (cause, resource.name.as_str()),
         (Cause::LockMonitor, "the monitor in com.shop.Cart.checkout")
     );
-    let (cause, _) = told(Cause::LockFutex, Some("futex"), &stack(&notified[1..], &wait)).unwrap();
+    let (cause, _) = of_stack(Cause::LockFutex, Some("futex"), &stack(&notified[1..], &wait)).unwrap();
     assert_eq!(cause, Cause::LockFutex, "a notification");
     let class = [("libjvm.so", "InstanceKlass::initialize_impl(JavaThread*)")];
-    let (_, resource) = told(
+    let (_, resource) = of_stack(
         Cause::LockFutex,
         Some("futex"),
         &stack(&class, &["com.shop.Prices.<clinit>"]),
@@ -328,11 +328,11 @@ fn the_machines_own_threads_wait_for_work() {
     .map(native)
     .collect();
     for cause in [Cause::LockFutex, Cause::TimerSleep] {
-        assert_eq!(told(cause, Some("futex"), &collector).unwrap().0, Cause::Idle);
+        assert_eq!(of_stack(cause, Some("futex"), &collector).unwrap().0, Cause::Idle);
     }
-    assert_eq!(told(Cause::MemPagefault, None, &collector), None);
+    assert_eq!(of_stack(Cause::MemPagefault, None, &collector), None);
     assert_eq!(
-        told(Cause::LockFutex, Some("futex"), &collector[..2]),
+        of_stack(Cause::LockFutex, Some("futex"), &collector[..2]),
         None,
         "cut off"
     );
@@ -345,7 +345,7 @@ fn the_machines_own_threads_wait_for_work() {
     .iter()
     .map(native)
     .collect();
-    assert_eq!(told(Cause::LockFutex, Some("futex"), &mutex), None, "a lock");
+    assert_eq!(of_stack(Cause::LockFutex, Some("futex"), &mutex), None, "a lock");
     let agent: Vec<Frame> = [
         ("libc.so.6", "pthread_cond_wait"),
         ("libagent.so", ""),
@@ -354,7 +354,7 @@ fn the_machines_own_threads_wait_for_work() {
     .iter()
     .map(native)
     .collect();
-    assert_eq!(told(Cause::LockFutex, Some("futex"), &agent), None);
+    assert_eq!(of_stack(Cause::LockFutex, Some("futex"), &agent), None);
     let launcher: Vec<Frame> = [
         ("libc.so.6", "pthread_join"),
         ("libjli.so", "JLI_Launch"),
@@ -364,7 +364,7 @@ fn the_machines_own_threads_wait_for_work() {
     .map(native)
     .collect();
     assert_eq!(
-        told(Cause::LockFutex, Some("futex"), &launcher).unwrap().0,
+        of_stack(Cause::LockFutex, Some("futex"), &launcher).unwrap().0,
         Cause::Idle
     );
     let starts = [
@@ -375,7 +375,7 @@ fn the_machines_own_threads_wait_for_work() {
     ];
     let starts: Vec<Frame> = starts.iter().map(native).collect();
     assert_eq!(
-        told(Cause::LockFutex, Some("futex"), &starts),
+        of_stack(Cause::LockFutex, Some("futex"), &starts),
         None,
         "the machine is started"
     );
@@ -394,7 +394,7 @@ fn a_thread_whose_java_frames_could_not_be_read_is_none_of_the_machines() {
             ),
             ("libjvm.so", "JavaThread::run()"),
         ];
-        told(Cause::TimerSleep, Some("futex"), &stack(&natives, &[]))
+        of_stack(Cause::TimerSleep, Some("futex"), &stack(&natives, &[]))
     };
     let (cause, resource) = asks("JVM_Sleep").unwrap();
     assert_eq!(cause, Cause::TimerSleep);
@@ -413,16 +413,16 @@ fn other_calls_stay_what_they_are() {
         &[("libnet.so", "")],
         &["java.net.SocketInputStream.socketRead0", CART],
     );
-    assert_eq!(told(Cause::NetReceive, Some("recvfrom"), &reads), None);
+    assert_eq!(of_stack(Cause::NetReceive, Some("recvfrom"), &reads), None);
     let poller = stack(
         &[("libnio.so", "")],
         &["sun.nio.ch.EPoll.wait", "sun.nio.ch.Poller.pollerLoop", RUN],
     );
     assert_eq!(
-        told(Cause::PollWait, Some("epoll_wait"), &poller).unwrap().0,
+        of_stack(Cause::PollWait, Some("epoll_wait"), &poller).unwrap().0,
         Cause::Idle
     );
-    assert_eq!(told(Cause::DiskSync, Some("fsync"), &poller), None);
+    assert_eq!(of_stack(Cause::DiskSync, Some("fsync"), &poller), None);
 }
 
 #[test]
@@ -505,7 +505,7 @@ fn the_thread_that_ends_the_machine_rests_until_the_others_have_ended() {
         ("libc.so.6", "start_thread"),
     ];
     let stack: Vec<Frame> = ends.iter().map(native).collect();
-    let cause = |stack: &[Frame]| told(Cause::LockFutex, Some("futex"), stack).map(|(cause, _)| cause);
+    let cause = |stack: &[Frame]| of_stack(Cause::LockFutex, Some("futex"), stack).map(|(cause, _)| cause);
     assert_eq!(cause(&stack), Some(Cause::Idle));
     // A function of a program that is called so is none of the machine's.
     let mut other = stack.clone();

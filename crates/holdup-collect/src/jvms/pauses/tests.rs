@@ -46,8 +46,8 @@ fn stopped(pauses: &mut Pauses, thread: u32, start: Ns, end: Ns) {
     pauses.wait(&wait(thread, FUTEX, BARRIER, start, end), Kind::Java, VM);
 }
 
-fn told(seen: ObservedPause) -> (Ns, Option<Ns>, Ns, Option<u32>) {
-    let pause = seen.told(PauseWork::Other);
+fn figures(seen: ObservedPause) -> (Ns, Option<Ns>, Ns, Option<u32>) {
+    let pause = seen.into_pause(PauseWork::Other);
     (
         pause.from / MS,
         pause.reached.map(|at| at / MS),
@@ -64,7 +64,7 @@ fn all_that_are_let_go_at_once_were_in_one_pause() {
     stopped(&mut pauses, 3, 11, 22);
     // The next one begins after the first of them was let go.
     stopped(&mut pauses, 1, 30, 40);
-    let all: Vec<_> = pauses.take().into_iter().map(told).collect();
+    let all: Vec<_> = pauses.take().into_iter().map(figures).collect();
     assert_eq!(all, [(10, None, 20, None), (30, None, 40, None)]);
     assert!(pauses.take().is_empty());
 }
@@ -89,7 +89,7 @@ fn the_last_to_come_before_the_vm_thread_goes_on_is_late() {
     stopped(&mut pauses, 3, 55, 60);
     stopped(&mut pauses, 1, 11, 60);
     stopped(&mut pauses, 2, 49, 60);
-    let all: Vec<_> = pauses.take().into_iter().map(told).collect();
+    let all: Vec<_> = pauses.take().into_iter().map(figures).collect();
     assert_eq!(all, [(10, Some(50), 60, Some(2))]);
 }
 
@@ -102,7 +102,7 @@ fn nobody_is_late_if_the_last_to_come_came_long_before() {
     }
     stopped(&mut pauses, 1, 11, 60);
     stopped(&mut pauses, 2, 12, 60);
-    let all: Vec<_> = pauses.take().into_iter().map(told).collect();
+    let all: Vec<_> = pauses.take().into_iter().map(figures).collect();
     assert_eq!(
         all,
         [(10, Some(50), 60, None)],
@@ -115,7 +115,7 @@ fn naps_of_another_time_say_nothing() {
     let mut pauses = Pauses::new(7);
     pauses.wait(&wait(100, CLOCK_NANOSLEEP, 0, 1, 2), Kind::VmThread, None);
     stopped(&mut pauses, 1, 10, 20);
-    let all: Vec<_> = pauses.take().into_iter().map(told).collect();
+    let all: Vec<_> = pauses.take().into_iter().map(figures).collect();
     assert_eq!(all, [(10, None, 20, None)]);
 }
 
@@ -125,7 +125,7 @@ fn who_asked_is_part_of_it_and_the_machines_own_threads_are_not() {
     pauses.wait(&wait(9, FUTEX, CONDITION, 1, 5), Kind::Own, VM);
     pauses.wait(&wait(1, FUTEX, CONDITION, 10, 20), Kind::Java, VM);
     pauses.wait(&wait(2, FUTEX, CONDITION, 12, 19), Kind::Java, None);
-    let all: Vec<_> = pauses.take().into_iter().map(told).collect();
+    let all: Vec<_> = pauses.take().into_iter().map(figures).collect();
     assert_eq!(all, [(10, None, 20, None)]);
 }
 

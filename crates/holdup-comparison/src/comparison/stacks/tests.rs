@@ -19,7 +19,7 @@ fn source(stacks: &[(&str, u64)]) -> Source {
 }
 
 /// All of a tree as lines, with what is below each added up.
-fn told(tree: &StackTree) -> Vec<(String, f64, f64)> {
+fn weights(tree: &StackTree) -> Vec<(String, f64, f64)> {
     let mut lines: Vec<(String, f64, f64)> = Vec::new();
     for node in &tree.nodes {
         let name = &tree.frames[node.frame as usize].name;
@@ -46,7 +46,7 @@ fn both_sides_are_for_each_unit_of_work_and_what_is_gone_is_there() {
     let tree = tree([&before, &after], [10.0, 4.0], Measure::Ns).unwrap();
     let line = |path: &str, before: f64, after: f64| (path.to_owned(), before, after);
     assert_eq!(
-        told(&tree),
+        weights(&tree),
         [
             line("everything", 40.0, 110.0),
             line("everything;main", 40.0, 110.0),
@@ -82,7 +82,7 @@ fn what_is_too_small_counts_in_its_caller_and_nothing_is_missing() {
     let tree = tree([&sides, &sides], [1.0, 1.0], Measure::Ns).unwrap();
     assert_eq!(tree.nodes.len(), SHOWN);
     assert!(tree.left_out > SHOWN as u64);
-    let lines = told(&tree);
+    let lines = weights(&tree);
     assert_eq!(
         (lines[0].1, lines[0].2),
         (1_000_000.0 + 2.0 * SHOWN as f64, lines[0].1)
@@ -99,7 +99,7 @@ fn segments_of_one_run_are_added_up() {
         ..source(&[])
     }];
     let tree = tree([&sides, &sides], [1.0, 1.0], Measure::Ns).unwrap();
-    let read = told(&tree)
+    let read = weights(&tree)
         .into_iter()
         .find(|line| line.0.ends_with(";read"))
         .unwrap();
@@ -120,7 +120,7 @@ fn a_profile_is_drawn_as_it_is_read() {
     }
     let sides = [Source::of_profile("p".to_owned(), &frames, Weight::Us)];
     let tree = tree([&sides, &sides], [1.0, 1.0], Measure::Ns).unwrap();
-    let rows: Vec<(String, f64)> = told(&tree)
+    let rows: Vec<(String, f64)> = weights(&tree)
         .into_iter()
         .map(|(path, before, _)| (path, before))
         .collect();
@@ -147,7 +147,7 @@ proptest! {
         let sides = [source(&stacks)];
         let tree = tree([&sides, &sides], [1.0, 2.0], Measure::Samples).unwrap();
         let sum: f64 = stacks.iter().map(|(_, weight)| *weight as f64).sum();
-        let lines = told(&tree);
+        let lines = weights(&tree);
         prop_assert!((lines[0].1 - sum).abs() < 1e-9 && (lines[0].2 - sum / 2.0).abs() < 1e-9);
     }
 }

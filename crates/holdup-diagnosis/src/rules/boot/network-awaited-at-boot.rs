@@ -113,7 +113,7 @@ fn finding(run: &Run<'_>, observed: &Observed, waits: &[NetworkWait], longest: &
     ));
     finding.ns = run.boot.then_some(longest.ns);
     finding.asker.name.process = longest.unit.clone();
-    for (one, interface) in logs::told(observed, |event| match event {
+    for (one, interface) in logs::happenings(observed, |event| match event {
         KernelEvent::Step(BootStep::LinkUp { interface }) => Some(interface),
         _ => None,
     })

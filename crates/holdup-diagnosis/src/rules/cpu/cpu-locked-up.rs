@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let lines = logs::told(observed, |event| match event {
+    let lines = logs::happenings(observed, |event| match event {
         KernelEvent::SoftLockup { cpu, process, ns } => Some(Some((*cpu, process.as_str(), *ns))),
         KernelEvent::RcuStall | KernelEvent::HardLockup { .. } => Some(None),
         _ => None,
@@ -21,7 +21,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let Some((first, _)) = lines.first() else {
         return logs::kernel_silent(observed, "a CPU that does not switch tasks");
     };
-    let hard = logs::told(observed, |event| match event {
+    let hard = logs::happenings(observed, |event| match event {
         KernelEvent::HardLockup { cpu } => Some(*cpu),
         _ => None,
     });

@@ -1,7 +1,7 @@
 //! The load average is high, and it is tasks that wait and not CPUs that are short.
 
 use crate::rules::blocked::Series;
-use crate::rules::figures::{Intervals, mean, median, told};
+use crate::rules::figures::{Intervals, mean, median, span};
 use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say};
 use holdup_evidence::observed::{Metric, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
@@ -176,13 +176,13 @@ fn finding(found: &LoadFigures<'_>, cpus: Option<f64>) -> Finding {
     } else if let Some(counted) = found.counted.filter(|counted| counted.most() >= 1.0) {
         parts.push(format!(
             "{} tasks are blocked",
-            figures::told(&counted.values(), 0)
+            span(&counted.values(), 0)
         ));
     }
     if let Some((spare, idle)) = &found.spare {
         // Time in wait for disks is the CPU's to spare, and some tools count it apart.
         parts.push(match *spare - mean(&idle.values()) < MIN_IOWAIT_PERCENT {
-            true => format!("the CPU is {} % idle", figures::told(&idle.values(), 0)),
+            true => format!("the CPU is {} % idle", span(&idle.values(), 0)),
             false => format!("the CPU is {spare:.0} % idle or waiting for disks"),
         });
     }
@@ -238,7 +238,7 @@ fn first(told_: &LoadFigures<'_>, cpus: Option<f64>) -> Evidence {
     let machine = cpus.map(|cpus| format!(" on {}", say::several(cpus as u64, "CPU")));
     told_.load.evidence(format!(
         "the load average is {}{}; it counts running, runnable and uninterruptible (D) tasks",
-        told(&told_.load.values(), 1),
+        span(&told_.load.values(), 1),
         machine.unwrap_or_default()
     ))
 }
@@ -254,6 +254,6 @@ fn counted(found: &LoadFigures<'_>) -> Option<Evidence> {
     let counted = found.counted.filter(|counted| counted.most() >= 1.0)?;
     Some(counted.evidence(format!(
         "{} tasks are blocked for I/O at a time",
-        figures::told(&counted.values(), 0)
+        span(&counted.values(), 0)
     )))
 }

@@ -33,11 +33,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             });
         }
     };
-    if queue.outranked.saturating_mul(MIN_SHARE_ONE_IN) < queue.told {
+    if queue.outranked.saturating_mul(MIN_SHARE_ONE_IN) < queue.known {
         return Verdict::Clear(format!(
             "it runs at {rank}, but only {} of {} in the run queue were behind tasks of a higher priority",
             duration(queue.outranked),
-            duration(queue.told)
+            duration(queue.known)
         ));
     }
     let (who, pid) = queueing::who(waits);
@@ -48,7 +48,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let text = format!(
         "{} of {} in the run queue it was behind tasks of a higher priority",
         duration(queue.outranked),
-        duration(queue.told)
+        duration(queue.known)
     );
     fires(
         RULE.finding(Severity::Warning, title, waits)

@@ -26,11 +26,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         ));
     };
     let behind_better = queue.real_time.saturating_add(queue.outranked);
-    if behind_better.saturating_mul(2) >= queue.told {
+    if behind_better.saturating_mul(2) >= queue.known {
         return Verdict::Clear(format!(
             "{} of {} in the run queue were behind tasks of a higher priority",
             duration(behind_better),
-            duration(queue.told)
+            duration(queue.known)
         ));
     }
     let Some(others) = queueing::forbidden(run, queue) else {

@@ -23,10 +23,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             duration(waits.cost())
         ));
     };
-    if queue.real_time.saturating_mul(MIN_SHARE_ONE_IN) < queue.told {
+    if queue.real_time.saturating_mul(MIN_SHARE_ONE_IN) < queue.known {
         return Verdict::Clear(format!(
             "of {} that it queued, {} were behind real-time tasks",
-            duration(queue.told),
+            duration(queue.known),
             duration(queue.real_time)
         ));
     }
@@ -43,7 +43,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         "{} of {} in the run queue {who} was behind a task of a real-time policy (SCHED_FIFO, SCHED_RR or \
          SCHED_DEADLINE)",
         duration(queue.real_time),
-        duration(queue.told)
+        duration(queue.known)
     );
     let finding = RULE
         .finding(Severity::Warning, title, waits)

@@ -54,7 +54,7 @@ fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
 
 /// What logs show: that the kernel gave up a clock source. What it took in its place is slower nearly always.
 fn seen(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let lines = logs::told(observed, |event| match event {
+    let lines = logs::happenings(observed, |event| match event {
         KernelEvent::ClockUnstable { from } => Some(from.as_str()),
         _ => None,
     });

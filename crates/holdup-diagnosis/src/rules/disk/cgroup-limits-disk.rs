@@ -218,7 +218,7 @@ fn finding(
         .and_if(busy.map(|busy| {
             busy.evidence(format!(
                 "{disk} has a request in flight {} % of the time: throttled requests do not reach it",
-                figures::told(&busy.values(), 0)
+                figures::span(&busy.values(), 0)
             ))
         }))
         .and(waits)

@@ -1,6 +1,6 @@
 //! The CPU has hardly anything to do but to wait for disks, and no disk is busy all the time.
 
-use crate::rules::figures::{Intervals, mean, often, told};
+use crate::rules::figures::{Intervals, mean, often, span};
 use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, figures, fires, paging, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
@@ -77,7 +77,7 @@ fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
         "" => "The CPU".to_owned(),
         of => figures::cpu_name(of),
     };
-    let (waits, busy) = (told(&cpu.values(), 0), disks(cpu));
+    let (waits, busy) = (span(&cpu.values(), 0), disks(cpu));
     let names: Vec<&str> = busy.iter().map(Intervals::of).collect();
     let title = match names.as_slice() {
         [] => format!("{who} waits for disks {waits} % of its time"),
@@ -158,7 +158,7 @@ fn several(cpu: &Intervals<'_>) -> Option<Evidence> {
 
 fn others(cpu: &Intervals<'_>, metric: Metric, what: &str) -> Option<Evidence> {
     let other = cpu.other(metric, cpu.of())?;
-    Some(other.evidence(format!("the CPU is {} % {what}", told(&other.values(), 0))))
+    Some(other.evidence(format!("the CPU is {} % {what}", span(&other.values(), 0))))
 }
 
 fn blocked(cpu: &Intervals<'_>) -> Option<Evidence> {
@@ -167,6 +167,6 @@ fn blocked(cpu: &Intervals<'_>) -> Option<Evidence> {
         .filter(|blocked| blocked.most() >= 1.0)?;
     Some(blocked.evidence(format!(
         "{} tasks are blocked for a disk at a time",
-        told(&blocked.values(), 0)
+        span(&blocked.values(), 0)
     )))
 }

@@ -25,7 +25,7 @@ enum Kind {
 }
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let lines = logs::told(observed, |event| match event {
+    let lines = logs::happenings(observed, |event| match event {
         KernelEvent::IoError { device } => Some((device.as_str(), Kind::Error)),
         KernelEvent::DeviceReset { device } => Some((device.as_str(), Kind::Reset)),
         _ => None,

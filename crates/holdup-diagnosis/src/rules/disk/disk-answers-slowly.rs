@@ -1,6 +1,6 @@
 //! A disk takes long for a request although it is not busy.
 
-use crate::rules::figures::{Intervals, mean, often, told};
+use crate::rules::figures::{Intervals, mean, often, span};
 use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, figures, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
@@ -82,15 +82,15 @@ fn finding(disk: &Intervals<'_>, reports: &[u32]) -> Finding {
     let util = beside(Metric::DiskUtilPercent);
     let title = format!(
         "{name} takes {} ms for a read although it is only {} % busy",
-        told(&waits, 0),
-        told(&util, 0)
+        span(&waits, 0),
+        span(&util, 0)
     );
     let first = disk.evidence(format!(
         "{name}: {} ms a request in {} of {}, {} reads/s, {:.1} in flight at a time",
-        told(&waits, 1),
+        span(&waits, 1),
         reports.len(),
         say::several(disk.count() as u64, "interval"),
-        told(&beside(Metric::DiskReadsPerSecond), 0),
+        span(&beside(Metric::DiskReadsPerSecond), 0),
         mean(&beside(Metric::DiskQueueLength))
     ));
     let resource = Resource {

@@ -1,6 +1,6 @@
 //! A disk has requests in flight nearly all the time, while the CPU has time to spare.
 
-use crate::rules::figures::{Intervals, mean, often, told};
+use crate::rules::figures::{Intervals, mean, often, span};
 use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, figures, fires, say, waiters};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
@@ -177,7 +177,7 @@ fn finding(disk: &Intervals<'_>, disks: &[Intervals<'_>]) -> Finding {
         (false, true) => Cause::DiskWrite,
         (false, false) => Cause::DiskRead,
     };
-    let (name, shares) = (disk.of(), told(&disk.values(), 0));
+    let (name, shares) = (disk.of(), span(&disk.values(), 0));
     let cpu = |metric| {
         disk.other(metric, "")
             .map(|cpu| cpu.in_reports(&reports))
@@ -189,17 +189,17 @@ fn finding(disk: &Intervals<'_>, disks: &[Intervals<'_>]) -> Finding {
         Some(free) if free < MIN_IDLE_CPU_PERCENT => format!("{name} is {shares} % busy"),
         Some(_) if mean(&idle) >= mean(&iowait) => format!(
             "{name} is {shares} % busy while the CPU is {} % idle: the disk is short, not the CPU",
-            told(&idle, 0)
+            span(&idle, 0)
         ),
         Some(_) => format!(
             "{name} is {shares} % busy while the CPU waits for disks {} % of its time: the disk is short, not the CPU",
-            told(&iowait, 0)
+            span(&iowait, 0)
         ),
         None => format!("{name} is {shares} % busy"),
     };
     let first = disk.evidence(format!(
         "{name}: {} % busy; above {BUSY:.0} % in {} of {}",
-        told(&disk.values(), 1),
+        span(&disk.values(), 1),
         busy.len(),
         say::several(disk.count() as u64, "interval")
     ));
@@ -216,7 +216,7 @@ fn finding(disk: &Intervals<'_>, disks: &[Intervals<'_>]) -> Finding {
         .about(resource, asker)
         .and_if(waiters.as_ref().map(|waiters| {
             Evidence::new(
-                format!("{name} is waited for by {}", waiters.told()),
+                format!("{name} is waited for by {}", waiters.sentence()),
                 "the lists of tasks",
             )
         }))
@@ -237,32 +237,32 @@ fn of_cpu(disk: &Intervals<'_>, idle: &[f64], iowait: &[f64]) -> Option<Evidence
         [] => String::new(),
         _ => format!(
             ", and {} % idle with a request to a disk open (iowait)",
-            told(iowait, 0)
+            span(iowait, 0)
         ),
     };
-    Some(cpu.evidence(format!("the CPU is {} % idle{waits}", told(idle, 0))))
+    Some(cpu.evidence(format!("the CPU is {} % idle{waits}", span(idle, 0))))
 }
 
 fn of_work(disk: &Intervals<'_>, work: &Work) -> Option<Evidence> {
     let name = disk.of();
     let mut parts = Vec::new();
     if mean(&work.reads) >= 1.0 {
-        parts.push(format!("{} reads/s", told(&work.reads, 0)));
+        parts.push(format!("{} reads/s", span(&work.reads, 0)));
     }
     if mean(&work.writes) >= 1.0 {
         let merged = match mean(&work.merged) >= 1.0 {
-            true => format!(" after merging ({} merged)", told(&work.merged, 0)),
+            true => format!(" after merging ({} merged)", span(&work.merged, 0)),
             false => String::new(),
         };
         let each = work.asked_kib.filter(|_| !work.merged.is_empty());
         let each = each
             .map(|kib| format!(", {kib:.1} KiB each before it"))
             .unwrap_or_default();
-        parts.push(format!("{} writes/s{merged}{each}", told(&work.writes, 0)));
+        parts.push(format!("{} writes/s{merged}{each}", span(&work.writes, 0)));
     }
     if parts.is_empty() {
         let transfers = disk.beside(Metric::DiskTransfersPerSecond)?;
-        parts.push(format!("{} requests/s", told(&transfers.values(), 0)));
+        parts.push(format!("{} requests/s", span(&transfers.values(), 0)));
     }
     Some(disk.evidence(format!("{name}: {}", parts.join("; "))))
 }
@@ -306,7 +306,7 @@ fn layers(disk: &Intervals<'_>, disks: &[Intervals<'_>], reports: &[u32]) -> Opt
         "the same data is {verb} {} through {}: {} {what}{each} there",
         disk.of(),
         layer.of(),
-        told(rates, 0)
+        span(rates, 0)
     )))
 }
 

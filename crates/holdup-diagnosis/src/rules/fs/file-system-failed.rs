@@ -14,7 +14,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let found = logs::told(observed, |event| match event {
+    let found = logs::happenings(observed, |event| match event {
         KernelEvent::FileSystemError { on, read_only } => Some((on.as_str(), *read_only)),
         _ => None,
     });

@@ -15,7 +15,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let lines = logs::told(observed, |event| match event {
+    let lines = logs::happenings(observed, |event| match event {
         KernelEvent::NfsServer { server, ok } => Some((server.as_str(), *ok)),
         _ => None,
     });

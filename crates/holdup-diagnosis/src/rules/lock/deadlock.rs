@@ -174,7 +174,7 @@ fn all_asleep(run: &Run<'_>, dump: &Dump<'_>) -> Option<Finding> {
         Cause::LockFutex,
         Evidence::new(said, dumped::place(run, first)),
     )
-    .and(told(run, first))
+    .and(evidence_of(run, first))
     .about(
         first
             .thread
@@ -186,7 +186,7 @@ fn all_asleep(run: &Run<'_>, dump: &Dump<'_>) -> Option<Finding> {
     )
     .confidence(Confidence::Proved);
     for seen in waiting.take(MAX_GOROUTINES - 1) {
-        finding = finding.and(told(run, seen));
+        finding = finding.and(evidence_of(run, seen));
     }
     Some(finding.remedy(Remedy::safe(
         "break the circle: another goroutine must send, receive, close or unlock what these wait for, \
@@ -198,7 +198,7 @@ fn all_asleep(run: &Run<'_>, dump: &Dump<'_>) -> Option<Finding> {
 const MAX_GOROUTINES: usize = 4;
 
 /// What a goroutine waits for, in its runtime's words, and where.
-fn told(run: &Run<'_>, seen: &DumpThread<'_>) -> Evidence {
+fn evidence_of(run: &Run<'_>, seen: &DumpThread<'_>) -> Evidence {
     let at = seen
         .asker()
         .or(seen.frames.first().copied())

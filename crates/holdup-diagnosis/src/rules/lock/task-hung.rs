@@ -36,7 +36,7 @@ struct Hung<'a> {
 }
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let lines = logs::told(observed, |event| match event {
+    let lines = logs::happenings(observed, |event| match event {
         KernelEvent::HungTask {
             process,
             pid,

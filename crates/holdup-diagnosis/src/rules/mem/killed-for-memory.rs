@@ -25,7 +25,7 @@ struct Kill<'a> {
 }
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let kills = logs::told(observed, |event| match event {
+    let kills = logs::happenings(observed, |event| match event {
         KernelEvent::OomKill {
             process,
             pid,

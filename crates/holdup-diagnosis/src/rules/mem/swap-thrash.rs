@@ -1,7 +1,7 @@
 //! Memory comes back from swap, again and again.
 
 use crate::rules::figures;
-use crate::rules::figures::{Intervals, mean, often, told};
+use crate::rules::figures::{Intervals, mean, often, span};
 use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, memory, paging, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
@@ -108,7 +108,7 @@ fn unit(metric: Metric) -> &'static str {
 
 /// The finding from a rate at which pages come back, of the machine or of its swap disk.
 fn seen_in(run: &Run<'_>, rate: &Intervals<'_>, swap: Option<&str>) -> Finding {
-    let (unit, rates) = (unit(rate.series.metric), told(&rate.values(), 0));
+    let (unit, rates) = (unit(rate.series.metric), span(&rate.values(), 0));
     let from = match swap {
         Some(_) => format!("{rates} {unit} from swap disk {}", rate.of()),
         None => format!("{rates} {unit} come back from swap"),
@@ -128,7 +128,7 @@ fn seen_in(run: &Run<'_>, rate: &Intervals<'_>, swap: Option<&str>) -> Finding {
             };
             let out = rate
                 .other(out, "")
-                .map(|out| format!(", {} go out", told(&out.values(), 0)));
+                .map(|out| format!(", {} go out", span(&out.values(), 0)));
             rate.evidence(format!("{rates} {unit} come in{}", out.unwrap_or_default()))
         }
     };
@@ -156,7 +156,7 @@ fn seen_in(run: &Run<'_>, rate: &Intervals<'_>, swap: Option<&str>) -> Finding {
         let text = format!(
             "{} waits for the most pages: {} major faults/s",
             faults.of(),
-            told(&faults.values(), 0)
+            span(&faults.values(), 0)
         );
         finding = finding.and(faults.evidence(text));
     }
@@ -196,5 +196,5 @@ fn state(run: &Run<'_>, rate: &Intervals<'_>) -> Option<Evidence> {
 
 fn iowait(rate: &Intervals<'_>) -> Option<Evidence> {
     let waits = rate.other(Metric::CpuIowaitPercent, "")?;
-    Some(waits.evidence(format!("the CPU is {} % in iowait", told(&waits.values(), 0))))
+    Some(waits.evidence(format!("the CPU is {} % in iowait", span(&waits.values(), 0))))
 }

@@ -16,7 +16,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let lines = logs::told(observed, |event| {
+    let lines = logs::happenings(observed, |event| {
         matches!(event, KernelEvent::ConntrackFull).then_some(())
     });
     let Some((first, ())) = lines.first() else {

@@ -1,6 +1,6 @@
 //! A network interface carries as much as its link can.
 
-use crate::rules::figures::{Intervals, mean, often, told};
+use crate::rules::figures::{Intervals, mean, often, span};
 use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, figures, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
@@ -39,7 +39,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
 }
 
 fn finding(link: &Intervals<'_>) -> Finding {
-    let (name, used) = (link.of(), told(&link.values(), 0));
+    let (name, used) = (link.of(), span(&link.values(), 0));
     let rate = |metric| {
         link.beside(metric)
             .map(|rate| mean(&rate.values()))
@@ -59,7 +59,7 @@ fn finding(link: &Intervals<'_>) -> Finding {
     let drops = drops.map(|drops| {
         drops.evidence(format!(
             "{name} drops {} received packets/s",
-            told(&drops.values(), 0)
+            span(&drops.values(), 0)
         ))
     });
     let resource = Resource {

@@ -1,6 +1,6 @@
 //! Much of what TCP sends has to be sent again.
 
-use crate::rules::figures::{Intervals, often, told};
+use crate::rules::figures::{Intervals, often, span};
 use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, figures, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
@@ -84,21 +84,21 @@ fn shares(again: &Intervals<'_>, sent: &Intervals<'_>, some: f64) -> Vec<f64> {
 
 fn finding(again: &Intervals<'_>, shares: &[f64]) -> Finding {
     let percent: Vec<f64> = shares.iter().map(|share| share * 100.0).collect();
-    let percent = told(&percent, 1);
+    let percent = span(&percent, 1);
     let drops = figures::leader(again.observed, Metric::NetworkReceiveDropsPerSecond)
         .filter(|drops| drops.most() > 0.0);
     let drops = drops.map(|drops| {
         drops.evidence(format!(
             "{} drops {} received packets/s",
             drops.of(),
-            told(&drops.values(), 0)
+            span(&drops.values(), 0)
         ))
     });
     let unit = match again.series.metric {
         Metric::TcpSegmentsSentAgain => "segments",
         _ => "segments/s",
     };
-    let first = again.evidence(format!("{} {unit} are sent again", told(&again.values(), 0)));
+    let first = again.evidence(format!("{} {unit} are sent again", span(&again.values(), 0)));
     let title = format!("TCP retransmits {percent} % of its segments: packets are lost");
     Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::NetSend, first)
         .about(Default::default(), Asker::default())

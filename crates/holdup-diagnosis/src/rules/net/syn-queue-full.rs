@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let lines = logs::told(observed, |event| match event {
+    let lines = logs::happenings(observed, |event| match event {
         KernelEvent::SynFlood { port } => Some(*port),
         _ => None,
     });

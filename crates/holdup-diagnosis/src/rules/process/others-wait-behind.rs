@@ -132,7 +132,7 @@ fn programs<'a>(names: &Names<'a>, waiters: impl Iterator<Item = &'a Waiter<'a>>
 }
 
 /// `nginx, 4 threads of python3 and 2 other programs`.
-fn told<'a>(known: &Names<'a>, waiters: impl Iterator<Item = &'a Waiter<'a>>) -> String {
+fn name_list<'a>(known: &Names<'a>, waiters: impl Iterator<Item = &'a Waiter<'a>>) -> String {
     let programs = programs(known, waiters);
     let mut names: Vec<String> = programs
         .iter()
@@ -188,9 +188,9 @@ fn lock(root: &Root<'_>) -> String {
 fn title<'a>(root: &'a Root<'a>, names: &Names<'a>) -> String {
     let who = names.who(root.name);
     let up_to = duration(root.longest());
-    let behind = told(names, root.behind.iter());
-    let own = told(names, root.own.iter());
-    let all = told(names, root.own.iter().chain(&root.behind));
+    let behind = name_list(names, root.behind.iter());
+    let own = name_list(names, root.own.iter());
+    let all = name_list(names, root.own.iter().chain(&root.behind));
     let has = match root.lock {
         Some(_) => format!(" and has {}", lock(root)),
         None => String::new(),

@@ -2,7 +2,7 @@
 
 use crate::rules::blocked;
 use crate::rules::blocked::{Group, Series};
-use crate::rules::figures::told;
+use crate::rules::figures::span;
 use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::SeenThread;
 use holdup_evidence::{Cause, Observed};
@@ -58,7 +58,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     }
     Verdict::Clear(format!(
         "{} tasks are blocked in the kernel (D) in {}",
-        told(&series.blocked(), 0),
+        span(&series.blocked(), 0),
         say::several(lists as u64, "list")
     ))
 }

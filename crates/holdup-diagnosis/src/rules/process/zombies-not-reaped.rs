@@ -155,7 +155,7 @@ fn growth(lists: &[&Snapshot]) -> Option<(usize, usize)> {
 fn by_number(counted: &figures::Intervals<'_>) -> Finding {
     let most = counted.most();
     let title = format!("{most:.0} processes are zombies: their parents do not wait for them");
-    let first = counted.evidence(format!("{} zombies", figures::told(&counted.values(), 0)));
+    let first = counted.evidence(format!("{} zombies", figures::span(&counted.values(), 0)));
     // A number alone does not say whether it grows, and zombies that only stand there hold nothing up.
     let finding = Finding::without_duration(RULE.id.id(), Severity::Note, title, Cause::ProcessChild, first);
     remedies(finding, None).confidence(Confidence::Suspect)

@@ -54,7 +54,7 @@ fn with_logs(run: &Run<'_>, waits: &Waits<'_>, observed: &Observed, title: Strin
             .is_some_and(|after| after + MAX_ROUNDING_NS >= longest)
         {
             can_be += 1;
-            finding = told(observed, &clock, &starts, &seeding)
+            finding = evidence_of(observed, &clock, &starts, &seeding)
                 .into_iter()
                 .fold(finding, Finding::and);
         }
@@ -92,7 +92,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
             soonest = soonest.max(seeding.after);
             continue;
         }
-        let mut evidence = told(observed, &clock, &starts, seeding).into_iter();
+        let mut evidence = evidence_of(observed, &clock, &starts, seeding).into_iter();
         let Some(first) = evidence.next() else { continue };
         let title = match seeding.after {
             Some(after) => format!(
@@ -147,7 +147,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
 }
 
 /// What logs tell of one seeding: when it was, who read before it, and who was up in the same instant.
-fn told(
+fn evidence_of(
     observed: &Observed,
     clock: &Clock<'_>,
     starts: &[Start<'_>],

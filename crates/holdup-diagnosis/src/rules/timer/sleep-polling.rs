@@ -224,7 +224,7 @@ fn is_paced(group: &Waits<'_>) -> bool {
     match group.main().pace {
         Pace::FixedTimes | Pace::Until => true,
         Pace::OneAfterTheOther => false,
-        Pace::NotTold => by_timer(group.main()),
+        Pace::Unknown => by_timer(group.main()),
     }
 }
 

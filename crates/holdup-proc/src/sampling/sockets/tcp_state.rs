@@ -116,7 +116,7 @@ impl Watched {
 
     /// In the words of tracing.
     #[must_use]
-    pub fn told(&self, thread: ThreadId, seq: Seq) -> TcpState {
+    pub fn state_of(&self, thread: ThreadId, seq: Seq) -> TcpState {
         let Watched { first, last, .. } = self;
         let short = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         TcpState {
@@ -268,8 +268,11 @@ mod tests {
             ..idle()
         };
         let watched = Watched::new(later, None).since(&Watched::new(idle(), None));
-        let found = watched.told(ThreadId(3), 7);
-        assert_eq!((found.ticks, found.window_ticks, found.acked), (2_000, 1_500, 2_000));
+        let found = watched.state_of(ThreadId(3), 7);
+        assert_eq!(
+            (found.ticks, found.window_ticks, found.acked),
+            (2_000, 1_500, 2_000)
+        );
         assert_eq!((found.retransmitted, found.unanswered), (3, 3));
         assert!(!found.no_delay && !found.throttled);
         assert!(!watched.is_due(2_400_000_000) && watched.is_due(2_700_000_000));
@@ -288,7 +291,7 @@ mod tests {
                 name: "lo".to_owned(),
                 paces: false,
             };
-            let describe = Watched::new(figures, Some(device)).told(ThreadId(0), 1);
+            let describe = Watched::new(figures, Some(device)).state_of(ThreadId(0), 1);
             (describe.throttled, !describe.no_delay)
         };
         assert_eq!(describe(idle()), (false, true), "collected");

@@ -1,7 +1,7 @@
 //! PostgreSQL's own list of its sessions: any choice of columns of `pg_stat_activity`, and what people compute beside them.
 
 use super::table::Row;
-use super::{ids, seconds, told};
+use super::{ids, printable, seconds};
 use crate::numbers::{decimal, whole};
 use crate::stamp;
 use holdup_evidence::Ns;
@@ -57,16 +57,16 @@ pub(super) fn session(row: &Row, made: Option<i64>) -> Option<SeenSession> {
         .map(|(_, cell)| ids(cell));
     Some(SeenSession {
         server: DatabaseServer::Postgresql,
-        id: told(id),
-        client: client.map(told).unwrap_or_default(),
+        id: printable(id),
+        client: client.map(printable).unwrap_or_default(),
         doing,
         doing_ns: since.or_else(|| length_of(row)),
         lock: match doing {
-            SessionDoing::Waits => told(row.cell("wait_event")),
+            SessionDoing::Waits => printable(row.cell("wait_event")),
             _ => String::new(),
         },
         held_by: held_by.unwrap_or_default(),
-        statement: told(row.cell("query")),
+        statement: printable(row.cell("query")),
     })
 }
 

@@ -134,7 +134,7 @@ impl Step {
     }
 
     /// How often, how many rows, and what was noted below it.
-    fn told(&self) -> String {
+    fn sentence(&self) -> String {
         let mut text = String::new();
         if let Some((_, rows, loops)) = self.took {
             if loops > 1.0 {
@@ -254,7 +254,7 @@ impl LineReader for Reader {
                 step.notes.push_str(", ");
             }
             step.notes
-                .extend(super::told(text.as_bytes()).chars().take(NOTES));
+                .extend(super::printable(text.as_bytes()).chars().take(NOTES));
         }
         match text.contains(':') {
             true => Understood::Evidence,
@@ -275,7 +275,7 @@ impl LineReader for Reader {
         let mut parts: Vec<(f64, String, String, &Quote)> = plan
             .steps
             .iter()
-            .map(|step| (step.own(), step.name.clone(), step.told(), &step.quote))
+            .map(|step| (step.own(), step.name.clone(), step.sentence(), &step.quote))
             .chain(plan.triggers.iter().map(|(name, ms, calls, quote)| {
                 (*ms, format!("trigger {name}"), format!(", {calls} calls"), quote)
             }))
@@ -348,7 +348,7 @@ impl Reader {
         let text = format!(
             "{} is expected to take most, {share:.0} % of the plan's cost {whole}{}; the query was not run, so nothing is measured",
             step.name,
-            step.told()
+            step.sentence()
         );
         out.statement(statements::one(
             StatementKind::Took,

@@ -5,7 +5,7 @@
 //! threads that wait for a semaphore inside the server: a statement about the one that has waited longest, with its holder.
 
 use super::semaphores::Semaphores;
-use super::{put, seconds, told};
+use super::{printable, put, seconds};
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{decimal, words};
@@ -125,7 +125,7 @@ impl Transaction {
             && !line.starts_with(b"-")
             && !line.starts_with(b"Trx ")
         {
-            self.session.statement = told(line);
+            self.session.statement = printable(line);
             return Understood::Evidence;
         }
         if let Some(time) = waited(line) {
@@ -138,8 +138,8 @@ impl Transaction {
             return Understood::Evidence;
         }
         if let Some((id, user)) = thread(line) {
-            self.session.id = told(id);
-            self.session.client = told(user);
+            self.session.id = printable(id);
+            self.session.client = printable(user);
             self.statement_follows = true;
             return Understood::Evidence;
         }
@@ -147,7 +147,7 @@ impl Transaction {
             && self.session.lock.is_empty()
             && let Some(table) = table(line)
         {
-            self.session.lock = format!("a lock on {}", told(table));
+            self.session.lock = format!("a lock on {}", printable(table));
             return Understood::Evidence;
         }
         Understood::Ignorable

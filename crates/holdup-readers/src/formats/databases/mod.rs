@@ -27,7 +27,7 @@ const STATEMENT: usize = 200;
 const HOLDERS: usize = 64;
 
 /// Text that the server has from its clients, in one line and cut to a bearable length.
-fn told(text: &[u8]) -> String {
+fn printable(text: &[u8]) -> String {
     let text = text.get(..text.len().min(STATEMENT)).unwrap_or(text);
     let words: Vec<String> = crate::numbers::words(text).map(text_of).collect();
     words.join(" ")

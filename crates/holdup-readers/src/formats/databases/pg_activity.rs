@@ -3,7 +3,7 @@
 //! In: a heading, a row for each session: number, names, figures, time, what it waits for, state, statement. Out: sessions. Those of the part
 //! about blocking ones hold what the others wait for.
 
-use super::{put, told};
+use super::{printable, put};
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::decimal;
@@ -95,12 +95,15 @@ fn row(line: &str) -> Option<SeenSession> {
     Some(SeenSession {
         server: DatabaseServer::Postgresql,
         id: (*id).to_owned(),
-        client: words.get(1).map(|name| told(name.as_bytes())).unwrap_or_default(),
+        client: words
+            .get(1)
+            .map(|name| printable(name.as_bytes()))
+            .unwrap_or_default(),
         doing,
         doing_ns: words.get(at).and_then(|word| time(word)),
         lock: if lock { waiting.to_owned() } else { String::new() },
         held_by: Vec::new(),
-        statement: told(statement.as_bytes()),
+        statement: printable(statement.as_bytes()),
     })
 }
 

@@ -4,7 +4,7 @@
 //! `STATEMENT:  `), written by the server in one piece. Out: sessions that waited for a lock (`log_lock_waits`), that gave up,
 //! or that were refused. The words are those of an English `lc_messages`.
 
-use super::{HOLDERS, ids, put, seconds, told};
+use super::{HOLDERS, ids, printable, put, seconds};
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::formats::Stamps;
 use crate::gather::Out;
@@ -134,7 +134,7 @@ impl LineReader for Reader {
             Some((_, 0, detail)) => open.detail(detail),
             Some((_, 1, statement)) => {
                 open.circle = false;
-                open.session.statement = told(statement);
+                open.session.statement = printable(statement);
             }
             Some((_, 2, context)) => {
                 open.circle = false;
@@ -191,7 +191,7 @@ impl Open {
             let at = find(rest, b" waits for ")?;
             let (id, rest) = (rest.get(..at)?, rest.get(at + b" waits for ".len()..)?);
             let end = find(rest, b"; blocked by process ")?;
-            Some((told(id), told(rest.get(..end)?), ids(rest.get(end..)?)))
+            Some((printable(id), printable(rest.get(..end)?), ids(rest.get(end..)?)))
         };
         let Some((id, lock, held_by)) = inner().filter(|_| self.circle) else {
             return;
@@ -215,7 +215,7 @@ impl Open {
             .and_then(|at| context.get(at + 1..))
             .filter(|_| self.session.lock.contains("transaction"));
         if let Some(relation) = relation {
-            self.session.lock = format!("{} {}", self.session.lock, told(relation));
+            self.session.lock = format!("{} {}", self.session.lock, printable(relation));
         }
     }
 }
@@ -224,7 +224,7 @@ impl Open {
 fn session(prefix: &[u8], message: &[u8]) -> Option<SeenSession> {
     let of_prefix = |doing| SeenSession {
         server: DatabaseServer::Postgresql,
-        id: own(prefix).map(told).unwrap_or_default(),
+        id: own(prefix).map(printable).unwrap_or_default(),
         doing,
         ..SeenSession::default()
     };
@@ -271,10 +271,10 @@ fn waited(rest: &[u8]) -> Option<SeenSession> {
     let digits = !id.is_empty() && id.iter().all(u8::is_ascii_digit);
     digits.then(|| SeenSession {
         server: DatabaseServer::Postgresql,
-        id: told(id),
+        id: printable(id),
         doing,
         doing_ns: seconds(ms / 1e3),
-        lock: told(lock),
+        lock: printable(lock),
         ..SeenSession::default()
     })
 }

@@ -1,7 +1,7 @@
 //! MySQL's and MariaDB's own list of their connections: `SHOW [FULL] PROCESSLIST`, in any of its forms.
 
 use super::table::Row;
-use super::{seconds, told};
+use super::{printable, seconds};
 use crate::numbers::{decimal, whole};
 use holdup_evidence::observed::{DatabaseServer, SeenSession, SessionDoing};
 
@@ -34,18 +34,18 @@ pub(super) fn session(row: &Row) -> Option<SeenSession> {
         (false, false) => SessionDoing::Works,
     };
     let client = match row.cell("host") {
-        b"" => told(row.cell("user")),
-        host => format!("{}@{}", told(row.cell("user")), told(host)),
+        b"" => printable(row.cell("user")),
+        host => format!("{}@{}", printable(row.cell("user")), printable(host)),
     };
     Some(SeenSession {
         server: DatabaseServer::Mysql,
-        id: told(id),
+        id: printable(id),
         client,
         doing,
         doing_ns: decimal(row.cell("time")).and_then(seconds),
-        lock: lock.map(told).unwrap_or_default(),
+        lock: lock.map(printable).unwrap_or_default(),
         held_by: Vec::new(),
-        statement: told(row.cell("info")),
+        statement: printable(row.cell("info")),
     })
 }
 

@@ -3,7 +3,7 @@
 //! In: `postgres: shop-user shop 10.0.0.7(51234) UPDATE waiting`. Out: which sessions wait for a lock, and which are idle in
 //! their transactions. Who has the lock, and since when, titles do not tell.
 
-use super::told;
+use super::printable;
 use crate::numbers::words;
 use holdup_evidence::observed::{DatabaseServer, SeenSession, SessionDoing};
 
@@ -26,9 +26,9 @@ pub(crate) fn session(pid: u32, title: &[u8]) -> Option<SeenSession> {
     Some(SeenSession {
         server: DatabaseServer::Postgresql,
         id: pid.to_string(),
-        client: format!("{}@{}", told(user), told(database)),
+        client: format!("{}@{}", printable(user), printable(database)),
         doing,
-        statement: told(&statement),
+        statement: printable(&statement),
         ..SeenSession::default()
     })
 }

@@ -52,7 +52,7 @@ struct Reader {
     /// Whether the heap's figures are those after a collection.
     after: bool,
     /// Whether the threads that stand still do so for a collection that has been told.
-    told: bool,
+    reported: bool,
 }
 
 impl LineReader for Reader {
@@ -86,11 +86,11 @@ impl LineReader for Reader {
                 let kind = String::from_utf8_lossy(kind).into_owned();
                 self.pause(&kind, attribute(text, b"durationms"), line, out);
                 self.after = true;
-                self.told = true;
+                self.reported = true;
             }
-            b"exclusive-start" => self.told = false,
+            b"exclusive-start" => self.reported = false,
             // A concurrent collection stops the threads for a moment, and tells no collection then.
-            b"exclusive-end" if !self.told => {
+            b"exclusive-end" if !self.reported => {
                 self.pause("stop without", attribute(text, b"durationms"), line, out);
             }
             b"mem-info" if self.after => {

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 const ALIVE: usize = 65_536;
 
 /// Beginnings and ends that are told one by one; all are counted.
-const TOLD: u64 = 200;
+const MAX_EVENTS: u64 = 200;
 
 /// Lines of ends that are remembered, to see what they fell into.
 const ENDS: usize = 256;
@@ -20,7 +20,7 @@ const ENDS: usize = 256;
 pub(super) struct Threads {
     /// When each began, by the kernel's id.
     alive: HashMap<u64, Ns>,
-    told: u64,
+    reported: u64,
     ends: std::collections::VecDeque<u64>,
 }
 
@@ -62,8 +62,8 @@ impl Threads {
     }
 
     fn tell(&mut self, event: JvmEvent, line: &Line<'_>, out: &mut Out<'_>) {
-        self.told += 1;
-        if self.told <= TOLD {
+        self.reported += 1;
+        if self.reported <= MAX_EVENTS {
             out.happened(What::Jvm(event), line.at, None, line.whole);
         }
     }

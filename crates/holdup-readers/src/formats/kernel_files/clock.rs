@@ -26,7 +26,7 @@ pub(super) struct Clock {
 impl Clock {
     /// Whether a line tells the time and nothing else; the clock then shows it.
     pub(super) fn line(&mut self, line: &[u8]) -> bool {
-        let listed = told(line);
+        let listed = clock_reading(line);
         if listed.is_some() {
             self.now = listed;
         }
@@ -48,7 +48,7 @@ impl Clock {
 }
 
 /// The time that a whole line is.
-fn told(line: &[u8]) -> Option<When> {
+fn clock_reading(line: &[u8]) -> Option<When> {
     let line = line.trim_ascii();
     let first = line.first()?;
     if first.is_ascii_digit() {
@@ -78,19 +78,25 @@ fn told(line: &[u8]) -> Option<When> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Clock, told};
+    use super::{Clock, clock_reading};
     use holdup_evidence::observed::When;
 
     #[test]
     fn lines_that_are_times() {
-        assert_eq!(told(b"37.50 70.10"), Some(When::SinceBoot(37_500_000_000)));
-        assert_eq!(told(b"1700000000.5"), Some(When::Unix(1_700_000_000_500_000_000)));
         assert_eq!(
-            told(b"Sun Nov 22 07:04:14 UTC 2026"),
+            clock_reading(b"37.50 70.10"),
+            Some(When::SinceBoot(37_500_000_000))
+        );
+        assert_eq!(
+            clock_reading(b"1700000000.5"),
+            Some(When::Unix(1_700_000_000_500_000_000))
+        );
+        assert_eq!(
+            clock_reading(b"Sun Nov 22 07:04:14 UTC 2026"),
             Some(When::Unix(1_795_331_054_000_000_000))
         );
         assert!(matches!(
-            told(b"Sun Nov 22 07:04:14 CET 2026"),
+            clock_reading(b"Sun Nov 22 07:04:14 CET 2026"),
             Some(When::Civil(_))
         ));
         for no in [
@@ -102,7 +108,7 @@ mod tests {
             b"1e300 1.0",
             b"0.00 0.00 0.00 1/2 3",
         ] {
-            assert_eq!(told(no), None, "{}", String::from_utf8_lossy(no));
+            assert_eq!(clock_reading(no), None, "{}", String::from_utf8_lossy(no));
         }
     }
 

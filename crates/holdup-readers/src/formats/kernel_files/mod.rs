@@ -107,7 +107,7 @@ struct File {
     path: Box<[u8]>,
     reader: Box<dyn LineReader>,
     /// Whether it was told the last time that there was.
-    told: bool,
+    dated: bool,
     /// Whether it has seen a line: on the first one it asks for its name.
     named: bool,
 }
@@ -172,7 +172,7 @@ impl Reader {
     fn now(&mut self, line: &[u8]) {
         self.time = line.get(..PATH).unwrap_or(line).to_vec();
         for file in &mut self.files {
-            file.told = false;
+            file.dated = false;
         }
     }
 
@@ -202,7 +202,7 @@ impl Reader {
                 self.files.push(File {
                     path: path.into(),
                     reader: reader(),
-                    told: false,
+                    dated: false,
                     named: false,
                 });
                 self.files.len() - 1
@@ -213,7 +213,7 @@ impl Reader {
         };
         // A setting is a number or two, and so is the time.
         let timed = format.id != settings::FORMAT.id;
-        if !std::mem::replace(&mut file.told, true) && !self.time.is_empty() && timed {
+        if !std::mem::replace(&mut file.dated, true) && !self.time.is_empty() && timed {
             file.reader.line(&self.time, out);
         }
         if std::mem::replace(&mut file.named, true) {

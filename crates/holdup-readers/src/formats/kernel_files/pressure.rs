@@ -89,7 +89,7 @@ fn of_path(path: &str) -> Option<(Resource, &str)> {
 struct Reader {
     /// What the next lines are of, once that was looked for.
     of: Option<Option<(Resource, String)>>,
-    told: bool,
+    dated: bool,
 }
 
 impl Reader {
@@ -127,7 +127,7 @@ impl LineReader for Reader {
             };
         };
         let Some((resource, cgroup)) = self.of.get_or_insert_with(|| Reader::find(out)) else {
-            if !std::mem::replace(&mut self.told, true) {
+            if !std::mem::replace(&mut self.dated, true) {
                 out.problem(
                     "of CPU, memory or I/O? The lines of a pressure file do not say, its name does (`grep -H . /proc/pressure/*`)",
                 );

@@ -125,7 +125,7 @@ impl LineReader for Reader {
 mod tests {
     use crate::read_text;
 
-    fn told(rows: &str) -> String {
+    fn statement_of(rows: &str) -> String {
         let text = format!("HOST: here   Loss%   Snt   Last   Avg  Best  Wrst StDev\n{rows}");
         let reading = read_text("m", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "mtr");
@@ -138,16 +138,16 @@ mod tests {
         let rows = "  1.|-- 192.0.2.1   0.0%    10    0.3   0.6   0.3   1.2   0.3\n  2.|-- ???   100.0    10    0.0   0.0   0.0   0.0   0.0\n";
         let end = "  3.|-- 198.51.100.9   0.0%    10    9.3   9.6   9.3   9.9   0.3\n";
         assert_eq!(
-            told(&format!("{rows}{end}")),
+            statement_of(&format!("{rows}{end}")),
             "the round trip to 198.51.100.9 takes 9.6 ms at the mean, over 3 hops without loss at the end"
         );
         let lost = rows.replace("100.0", "30.0%") + &end.replace("0.0%", "20.0%");
         assert_eq!(
-            told(&lost),
+            statement_of(&lost),
             "20 % of the packets to 198.51.100.9 are lost, from hop 2 on (???, 30 %)"
         );
         assert_eq!(
-            told(&(rows.replace("100.0", "0.0%") + &end.replace("0.0%", "100.0"))),
+            statement_of(&(rows.replace("100.0", "0.0%") + &end.replace("0.0%", "100.0"))),
             "100 % of the packets to 198.51.100.9 are lost, and none on the way"
         );
     }

@@ -151,7 +151,7 @@ mod tests {
     use crate::read_text;
     use holdup_evidence::observed::StatementKind::{self, Failed, Took, Unreachable};
 
-    fn told(text: &str) -> Vec<(StatementKind, String)> {
+    fn statements_of(text: &str) -> Vec<(StatementKind, String)> {
         let reading = read_text("p", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "ping");
         assert_eq!(reading.accounts[0].not_understood, 0);
@@ -168,15 +168,15 @@ mod tests {
         let text = "PING 192.0.2.7 (192.0.2.7) 56(84) bytes of data.\n64 bytes from 192.0.2.7: icmp_seq=1 ttl=60 time=90.0 ms\n\
             64 bytes from 192.0.2.7: icmp_seq=2 ttl=60 time=110 ms\n";
         let words = "the round trip to 192.0.2.7 takes 100.0 ms at the mean and 110.0 ms at most";
-        assert_eq!(told(text), [(Took, words.to_owned())]);
+        assert_eq!(statements_of(text), [(Took, words.to_owned())]);
         let some = format!(
             "{text}\n--- 192.0.2.7 ping statistics ---\n4 packets transmitted, 2 received, 50% packet loss, time 3004ms\n\
              rtt min/avg/max/mdev = 90.0/100.0/110.0/10.0 ms\n"
         );
         let expected = format!("192.0.2.7 does not answer 50 % of 4 packets (loss); {words}");
-        assert_eq!(told(&some), [(Failed, expected)]);
+        assert_eq!(statements_of(&some), [(Failed, expected)]);
         let none = "--- db.example ping statistics ---\n3 packets transmitted, 0 received, +3 errors, 100% packet loss, time 2041ms\n";
         let expected = "db.example does not answer: 100 % of 3 packets are lost".to_owned();
-        assert_eq!(told(none), [(Unreachable, expected)]);
+        assert_eq!(statements_of(none), [(Unreachable, expected)]);
     }
 }

@@ -282,7 +282,10 @@ mod tests {
             .iter()
             .map(|(stack, share)| (stacks.frames(*stack).next_back(), *share))
             .collect();
-        assert_eq!(listed, [(Some("copy_page"), 3150), (Some("clear_page_erms"), 925)]);
+        assert_eq!(
+            listed,
+            [(Some("copy_page"), 3150), (Some("clear_page_erms"), 925)]
+        );
         assert_eq!(profile.total, 10_000);
         let text = "  Children      Self  Command  Shared Object  Symbol\n+   80.00%     2.50%  store  libc.so.6  [.] read\n";
         assert_eq!(

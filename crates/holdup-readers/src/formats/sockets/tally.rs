@@ -11,7 +11,7 @@ use std::collections::HashMap;
 const NAMES: usize = 20_000;
 
 /// Of those that are told for each state, most first.
-const TOLD: usize = 8;
+const MAX_CONNECTIONS: usize = 8;
 
 /// Listeners and connections that are told.
 const QUEUES: usize = 200;
@@ -280,7 +280,7 @@ fn most(into: &mut Vec<SocketCount>, by: SocketKey, names: &HashMap<Box<[u8]>, B
         all.sort_by(|a, b| (b.1, a.0).cmp(&(a.1, b.0)));
         into.extend(
             all.into_iter()
-                .take(TOLD)
+                .take(MAX_CONNECTIONS)
                 .map(|(name, count, quote)| SocketCount {
                     state: *state,
                     by,

@@ -30,7 +30,7 @@ pub(crate) static FORMAT: Format = Format {
 const LOOKED_AT: usize = 100;
 
 /// Jumps back that are told one by one.
-const TOLD: u64 = 50;
+const MAX_EVENTS: u64 = 50;
 
 /// Of so many lines one may be out of order; with more, gaps between lines that follow each other mean nothing.
 const IN_ORDER: u64 = 20;
@@ -173,7 +173,7 @@ impl Reader {
 
     fn back(&mut self, ns: i64, differs: bool, stamp: &Stamp, line: &[u8], out: &mut Out<'_>) {
         self.backwards += 1;
-        if self.backwards > TOLD {
+        if self.backwards > MAX_EVENTS {
             return;
         }
         let ns = ns.unsigned_abs();
@@ -189,7 +189,7 @@ impl Reader {
         let Some((first, quote)) = self.first.take() else {
             return;
         };
-        if let Some(times) = self.backwards.checked_sub(TOLD).filter(|more| *more > 0) {
+        if let Some(times) = self.backwards.checked_sub(MAX_EVENTS).filter(|more| *more > 0) {
             out.happening(Happening {
                 what: What::Log(LogEvent::MoreBackwards { times }),
                 at: None,

@@ -26,7 +26,7 @@ pub(crate) static FORMAT: Format = Format {
 const THREADS: usize = 4096;
 
 /// Events that are told one by one.
-const TOLD: u64 = 5_000;
+const MAX_EVENTS: u64 = 5_000;
 
 /// How events begin that say why a session is not taken up.
 const NOT_RESUMED: [&[u8]; 5] = [
@@ -67,7 +67,7 @@ struct Reader {
     at: Option<When>,
     stamps: timed_log::Stamps,
     block: Block,
-    told: u64,
+    reported: u64,
 }
 
 impl LineReader for Reader {
@@ -260,8 +260,8 @@ impl Reader {
             }
             Hello::Fatal { why, raised_by } => TlsEvent::Fatal { why, raised_by },
         };
-        self.told += 1;
-        if self.told > TOLD {
+        self.reported += 1;
+        if self.reported > MAX_EVENTS {
             out.account().left_out += 1;
             return;
         }
@@ -275,8 +275,8 @@ impl Reader {
     }
 
     fn tell(&mut self, event: TlsEvent, at: Option<When>, out: &mut Out<'_>, line: &[u8]) {
-        self.told += 1;
-        if self.told > TOLD {
+        self.reported += 1;
+        if self.reported > MAX_EVENTS {
             out.account().left_out += 1;
             return;
         }

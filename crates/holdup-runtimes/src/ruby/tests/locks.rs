@@ -56,7 +56,7 @@ fn waiting(shape: Shape, locking: u64) -> Written {
     image
 }
 
-fn told(image: Written) -> Result<Option<AwaitedLock>, Unread> {
+fn awaited(image: Written) -> Result<Option<AwaitedLock>, Unread> {
     let found = Interpreter::find(image, PLACE);
     found
         .map_err(|_| Unread::Torn)?
@@ -75,23 +75,27 @@ fn owned_by(owner: Option<u32>) -> Result<Option<AwaitedLock>, Unread> {
 fn whoever_has_the_lock_in_its_list_owns_it() {
     for (shape, locking) in SHAPES.into_iter().zip(LOCKING) {
         assert_eq!(
-            told(waiting(shape, locking)),
+            awaited(waiting(shape, locking)),
             owned_by(Some(KEEPER_TID)),
             "{}",
             shape.number
         );
         let mut none = waiting(shape, locking);
         none.word(THREAD + locking, 0);
-        assert_eq!(told(none), Ok(None));
+        assert_eq!(awaited(none), Ok(None));
         let mut let_go = waiting(shape, locking);
         let_go.word(LOCK, 0);
-        assert_eq!(told(let_go), owned_by(None));
+        assert_eq!(awaited(let_go), owned_by(None));
         let mut of_two = waiting(shape, locking);
         of_two.word(THREAD + locking + 8, LOCK);
-        assert_eq!(told(of_two), owned_by(None), "only one of them can have it");
+        assert_eq!(awaited(of_two), owned_by(None), "only one of them can have it");
         let mut gone = waiting(shape, locking);
         gone.put(KEEPER_PTHREAD + 720, &1_u32.to_le_bytes());
-        assert_eq!(told(gone), owned_by(None), "another thread has its state by now");
+        assert_eq!(
+            awaited(gone),
+            owned_by(None),
+            "another thread has its state by now"
+        );
     }
 }
 
@@ -101,7 +105,7 @@ fn what_is_no_lock_is_not_told_as_one() {
     let damaged = |at: u64, word: u64| {
         let mut image = waiting(shape, locking);
         image.word(at, word);
-        told(image)
+        awaited(image)
     };
     // A number, an object of another kind, one without a type, one of another type, and a structure that is not there.
     for (at, word) in [

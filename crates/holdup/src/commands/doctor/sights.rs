@@ -137,19 +137,19 @@ impl Sight {
                 Some(Lockdown::None) => yes(""),
                 None => not_told("no file reports it"),
             },
-            Sight::KernelSymbols => told(
+            Sight::KernelSymbols => state_of(
                 machine.kernel_symbols,
                 "/proc/kallsyms",
                 "/proc/kallsyms hides the addresses",
                 "no /proc/kallsyms",
             ),
-            Sight::OthersLibraries => told(
+            Sight::OthersLibraries => state_of(
                 machine.status.has(Capability::SysPtrace),
                 "CAP_SYS_PTRACE",
                 "no CAP_SYS_PTRACE",
                 "no /proc/self/status",
             ),
-            Sight::KernelLog => told(
+            Sight::KernelLog => state_of(
                 machine.kernel_log,
                 "/dev/kmsg",
                 "/dev/kmsg cannot be read",
@@ -309,7 +309,7 @@ fn tried(trial: Option<&Trial>, blind: bool) -> State {
     }
 }
 
-fn told(fact: Option<bool>, is: &str, is_not: &str, unknown: &str) -> State {
+fn state_of(fact: Option<bool>, is: &str, is_not: &str, unknown: &str) -> State {
     match fact {
         Some(true) => yes(is),
         Some(false) => no(is_not),
@@ -326,5 +326,5 @@ fn no(why: &str) -> State {
 }
 
 fn not_told(why: &str) -> State {
-    State::NotTold(why.to_owned())
+    State::Unknown(why.to_owned())
 }

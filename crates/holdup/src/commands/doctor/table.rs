@@ -21,7 +21,7 @@ pub(super) fn text(checkup: &Checkup, machine: &Machine) -> String {
         let (word, note) = match &row.state {
             State::Yes(note) => ("yes", note),
             State::No(why) => ("NO", why),
-            State::NotTold(why) => ("unknown", why),
+            State::Unknown(why) => ("unknown", why),
         };
         wrap(&mut text, &head(&ascii(&row.what), word), &ascii(note), NOTE);
         if matches!(row.state, State::No(_)) {

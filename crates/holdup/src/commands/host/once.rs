@@ -369,7 +369,8 @@ pub(super) fn is_root(root: &Root) -> bool {
 fn on_device(root: &Root, mounts: &[Line], device: &BlockDevice) -> Option<String> {
     let mounted = mounts.iter().find(|mount| mount.device == device.number);
     let found = mounted.map(|mount| mount.file_system.clone());
-    found.or_else(|| swap_areas::noted(root, device.number))
+    found
+        .or_else(|| swap_areas::noted(root, device.number))
         .or_else(|| {
             if !swap_areas::is_worth_reading(&device.name) {
                 return None;

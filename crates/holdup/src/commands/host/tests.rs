@@ -112,7 +112,7 @@ impl Machine {
             self.tick(turn);
             host.turn();
         }
-        told(host)
+        report_of(host)
     }
 }
 
@@ -127,7 +127,7 @@ fn asked(room: super::once::Ask) -> Ask {
 }
 
 /// What is said of a look that is over.
-fn told(host: Host) -> Report {
+fn report_of(host: Host) -> Report {
     let (look, facts) = host.finish();
     let evidence = Evidence {
         attributed: attribute(&look.observed),
@@ -358,7 +358,7 @@ fn nothing_at_all_is_said_to_be_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut host = Host::new(&Root::below(folder.path()), u32::MAX, asked(roomy));
     host.turn();
-    let report = told(host);
+    let report = report_of(host);
     assert_eq!(report.findings, []);
     assert!(
         verdict(&report).starts_with("The load average is not known"),
@@ -428,7 +428,7 @@ fn who_has_let_go_of_the_lock_keeps_nobody() {
         machine.write("proc/locks", if turn + 1 < TURNS { waits } else { "" });
         host.turn();
     }
-    assert_eq!(trouble(&told(host)), Vec::<&str>::new());
+    assert_eq!(trouble(&report_of(host)), Vec::<&str>::new());
 }
 
 #[test]

@@ -72,7 +72,8 @@ mod tests {
 
     fn lost(classes: &[(LossClass, u64)]) -> Vec<(String, u64, u64)> {
         let found = classes.iter();
-        found.map(|(class, count)| (class.phrase().to_owned(), *count, 7))
+        found
+            .map(|(class, count)| (class.phrase().to_owned(), *count, 7))
             .collect()
     }
 

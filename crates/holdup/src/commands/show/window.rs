@@ -104,7 +104,8 @@ fn local(civil: DateTime, zone: &TimeZone) -> anyhow::Result<Timestamp> {
             as_told(after)
         )));
     }
-    found.compatible()
+    found
+        .compatible()
         .map_err(|_| Usage::Wrong(format!("--at {civil}: {TIMES}")).into())
 }
 

@@ -186,7 +186,7 @@ pub(super) fn recording(
         recorded_by: head.holdup.clone(),
         redacted: head.redacted,
         only,
-        breaks: head.breaks.iter().map(told).collect(),
+        breaks: head.breaks.iter().map(recording_break).collect(),
         approximate: head.approximate.clone(),
         problems,
         unlike,
@@ -288,7 +288,7 @@ fn said(one: &Break, beside: i64, zone: &TimeZone) -> String {
 }
 
 /// The same for a program.
-fn told(one: &Break) -> RecordingBreak {
+fn recording_break(one: &Break) -> RecordingBreak {
     let (kind, at, ns) = match one {
         Break::Boot { at } => ("boot", at, None),
         Break::Host { at, .. } => ("host", at, None),

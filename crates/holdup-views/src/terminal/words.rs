@@ -19,7 +19,7 @@ use std::collections::HashMap;
 
 /// Everything that the terminal says, apart from findings: those stand in the report in plain words.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct TerminalWords {
     /// Command and figures.
     pub(crate) header: Vec<Said>,
     /// What it is: what was recorded of it, processes elsewhere, machines, requests, what is made anew.
@@ -27,9 +27,9 @@ pub(crate) struct Told {
     /// The sentences of the verdict that are no findings.
     pub(crate) verdict: Vec<Said>,
     /// Where the time went.
-    pub(crate) tiles: Vec<ToldEntry>,
+    pub(crate) tiles: Vec<TileWords>,
     /// Who waited for that.
-    pub(crate) handed_on: Vec<ToldEntry>,
+    pub(crate) handed_on: Vec<TileWords>,
     /// What has no entry: cause and time.
     pub(crate) rest: Vec<(Cause, Ns)>,
     /// Further parts, with what each is called.
@@ -46,7 +46,7 @@ pub(crate) struct Told {
 
 /// An entry of where the time went.
 #[derive(Debug)]
-pub(crate) struct ToldEntry {
+pub(crate) struct TileWords {
     pub(crate) cause: Cause,
     pub(crate) ns: Ns,
     pub(crate) open: bool,
@@ -68,13 +68,13 @@ pub(crate) fn findings_count(report: &Report) -> bool {
 }
 
 /// Takes the report's words.
-pub(crate) fn told(report: &Report) -> Told {
+pub(crate) fn terminal_words(report: &Report) -> TerminalWords {
     let style = Style {
         width: usize::MAX,
         ..Style::default()
     };
     let mut sheet = Sheet::new(&style);
-    let mut result = Told::default();
+    let mut result = TerminalWords::default();
     if let Some(one) = &report.host {
         of_host(&mut sheet, report, one, &mut result);
     } else if let Some(one) = &report.boot {
@@ -106,7 +106,7 @@ pub(crate) fn told(report: &Report) -> Told {
     result
 }
 
-fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Host, result: &mut Told) {
+fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Host, result: &mut TerminalWords) {
     host::header(sheet, report, one);
     result.header = sheet.take_said();
     recorded::write(sheet, report);
@@ -131,7 +131,7 @@ fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Host,
     result.accounting = sheet.take_said();
 }
 
-fn of_boot(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Boot, result: &mut Told) {
+fn of_boot(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Boot, result: &mut TerminalWords) {
     boot::header(sheet, report, one);
     result.header = sheet.take_said();
     boot::verdict(sheet, one);
@@ -153,7 +153,7 @@ fn of_boot(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Boot,
     result.parts.push(("What was read", sheet.take_said()));
 }
 
-fn of_scaling(sheet: &mut Sheet, one: &holdup_model::report::Scaling, result: &mut Told) {
+fn of_scaling(sheet: &mut Sheet, one: &holdup_model::report::Scaling, result: &mut TerminalWords) {
     scale::header(sheet, one);
     result.header = sheet.take_said();
     scale::verdict(sheet, one);
@@ -162,7 +162,7 @@ fn of_scaling(sheet: &mut Sheet, one: &holdup_model::report::Scaling, result: &m
     result.parts.push(("How it was measured", sheet.take_said()));
 }
 
-fn of_watched(sheet: &mut Sheet, report: &Report, result: &mut Told) {
+fn of_watched(sheet: &mut Sheet, report: &Report, result: &mut TerminalWords) {
     if let Some(one) = &report.experiment {
         experiment::write(sheet, report, one);
         result.parts.push(("The experiment", sheet.take_said()));
@@ -190,7 +190,7 @@ fn of_watched(sheet: &mut Sheet, report: &Report, result: &mut Told) {
     result.accounting = sheet.take_said();
 }
 
-fn entries(sheet: &mut Sheet, report: &Report, result: &mut Told) {
+fn entries(sheet: &mut Sheet, report: &Report, result: &mut TerminalWords) {
     let whole = report.whole_ns();
     let numbers: HashMap<*const Wait, usize> = report
         .waits
@@ -200,7 +200,7 @@ fn entries(sheet: &mut Sheet, report: &Report, result: &mut Told) {
         .collect();
     let mut tell = |one: &Entry, elsewhere: bool| {
         entry::write(sheet, report, one, Depth::Full, elsewhere);
-        ToldEntry {
+        TileWords {
             cause: one.cause,
             ns: one.ns,
             open: one.open(),
@@ -228,7 +228,7 @@ fn entries(sheet: &mut Sheet, report: &Report, result: &mut Told) {
 }
 
 /// The verdict in one line, for a message to somebody: what it was, what is wrong, and where most of the time went.
-pub(crate) fn headline(report: &Report, result: &Told) -> String {
+pub(crate) fn headline(report: &Report, result: &TerminalWords) -> String {
     let of: Vec<String> = result.header.iter().map(|said| plain(said).0).collect();
     let subject = of.first().map_or("holdup", String::as_str);
     if let Some(answer) = report.experiment.as_ref().and_then(|one| one.verdict.first()) {
