@@ -29,7 +29,11 @@ const EMERGENCY: [&str; 2] = ["emergency.target", "Emergency Mode"];
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DeviceWait],
-    ..Rule::new(RuleId::DeviceNeverAppeared, "the boot waited for a device that did not appear", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::DeviceNeverAppeared,
+        "the boot waited for a device that did not appear",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -37,7 +37,11 @@ const TIME_OUTS: [(Ns, &str); 5] = [
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    ..Rule::new(RuleId::HoleInCriticalChain, "the critical chain of the boot has a gap that no unit explains", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::HoleInCriticalChain,
+        "the critical chain of the boot has a gap that no unit explains",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

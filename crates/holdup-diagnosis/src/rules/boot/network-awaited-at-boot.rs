@@ -22,7 +22,11 @@ const LATE: Ns = 50;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
-    ..Rule::new(RuleId::NetworkAwaitedAtBoot, "the boot waited for the network to be online", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::NetworkAwaitedAtBoot,
+        "the boot waited for the network to be online",
+        Check::Artefacts(check),
+    )
 };
 
 /// One telling of it.

@@ -23,7 +23,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::RandomUnseeded],
     generality: Generality::Describes,
     place: Place::Way,
-    ..Rule::new(RuleId::UnitStartTimedOut, "the start of a unit timed out", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::UnitStartTimedOut,
+        "the start of a unit timed out",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,6 +1,8 @@
 //! It is on a CPU and waits: a spin lock, a yield or a poll without a limit, again and again.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say};
+use crate::rules::{
+    Check, Extend, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::attributed::{Spin, SpinningLibrary};
@@ -13,7 +15,11 @@ pub(crate) const RULE: Rule = Rule {
     // Half of what matters: what spins may be half in user mode and half in the kernel.
     from: WORTH_A_NOTE / 2.0,
     explains: &[RuleId::CpuBound, RuleId::KernelTimeDominates],
-    ..Rule::new(RuleId::BusyWaits, "it polls in a busy loop on a CPU", Check::Waits(check))
+    ..Rule::new(
+        RuleId::BusyWaits,
+        "it polls in a busy loop on a CPU",
+        Check::Waits(check),
+    )
 };
 
 fn spin(wait: &AttributedWait) -> Option<&Spin> {

@@ -1,6 +1,8 @@
 //! It does not wait: the time goes into its own code.
 
-use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say};
+use crate::rules::{
+    Check, Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say,
+};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
@@ -18,7 +20,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::CpuUser],
     from: WORTH_A_NOTE,
     generality: Generality::Describes,
-    ..Rule::new(RuleId::CpuBound, "the program computes: it runs its own code and does not wait", Check::Waits(check))
+    ..Rule::new(
+        RuleId::CpuBound,
+        "the program computes: it runs its own code and does not wait",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {

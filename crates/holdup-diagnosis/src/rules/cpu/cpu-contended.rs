@@ -1,6 +1,9 @@
 //! Ready to run, but others had the CPU.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, queueing, saturated, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, queueing, saturated,
+    say,
+};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -19,7 +22,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::SchedRunqueue, Cause::SchedSteal],
     generality: Generality::Describes,
     explains: &[RuleId::SomeRequestsSlow],
-    ..Rule::new(RuleId::CpuContended, "threads are runnable, but other threads have the CPU", Check::Both(check, saturated::seen))
+    ..Rule::new(
+        RuleId::CpuContended,
+        "threads are runnable, but other threads have the CPU",
+        Check::Both(check, saturated::seen),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -9,7 +9,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::CpuKernel],
-    ..Rule::new(RuleId::CpuLockedUp, "one task occupied a CPU for many seconds", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::CpuLockedUp,
+        "one task occupied a CPU for many seconds",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

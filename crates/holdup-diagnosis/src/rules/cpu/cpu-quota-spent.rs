@@ -24,7 +24,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedThrottled, Cause::SchedRunqueue],
     explains: &[RuleId::CpuContended],
-    ..Rule::new(RuleId::CpuQuotaSpent, "the cgroup spends its CPU quota before the period ends", Check::Both(check, counted))
+    ..Rule::new(
+        RuleId::CpuQuotaSpent,
+        "the cgroup spends its CPU quota before the period ends",
+        Check::Both(check, counted),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -9,7 +9,11 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuInterrupt],
-    ..Rule::new(RuleId::InterruptsTakeTheCpu, "interrupts use the CPU time of the program", Check::Waits(check))
+    ..Rule::new(
+        RuleId::InterruptsTakeTheCpu,
+        "interrupts use the CPU time of the program",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

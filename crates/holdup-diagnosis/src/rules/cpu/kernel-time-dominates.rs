@@ -1,6 +1,8 @@
 //! The kernel works for it: which call, and on what.
 
-use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say,
+};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -10,7 +12,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::CpuKernel],
     from: WORTH_A_NOTE,
     generality: Generality::Describes,
-    ..Rule::new(RuleId::KernelTimeDominates, "much of the CPU time is spent in the kernel", Check::Waits(check))
+    ..Rule::new(
+        RuleId::KernelTimeDominates,
+        "much of the CPU time is spent in the kernel",
+        Check::Waits(check),
+    )
 };
 
 /// Askers that are named at most.

@@ -36,7 +36,11 @@ pub(crate) const RULE: Rule = Rule {
     generality: Generality::Describes,
     explains: &[RuleId::TasksPileUp],
     place: Place::Way,
-    ..Rule::new(RuleId::LoadIsNotCpu, "the load average is high, but the CPUs are partly idle", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::LoadIsNotCpu,
+        "the load average is high, but the CPUs are partly idle",
+        Check::Artefacts(check),
+    )
 };
 
 /// What the artefacts tell of the load.
@@ -174,10 +178,7 @@ fn finding(found: &LoadFigures<'_>, cpus: Option<f64>) -> Finding {
             blocked::most_named(&group.tasks)
         ));
     } else if let Some(counted) = found.counted.filter(|counted| counted.most() >= 1.0) {
-        parts.push(format!(
-            "{} tasks are blocked",
-            span(&counted.values(), 0)
-        ));
+        parts.push(format!("{} tasks are blocked", span(&counted.values(), 0)));
     }
     if let Some((spare, idle)) = &found.spare {
         // Time in wait for disks is the CPU's to spare, and some tools count it apart.

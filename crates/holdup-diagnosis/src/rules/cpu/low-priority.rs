@@ -12,7 +12,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue],
     explains: &[RuleId::CpuContended],
-    ..Rule::new(RuleId::LowPriority, "its low priority gives the CPU to other tasks", Check::Waits(check))
+    ..Rule::new(
+        RuleId::LowPriority,
+        "its low priority gives the CPU to other tasks",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -14,7 +14,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue],
     explains: &[RuleId::CpuContended],
-    ..Rule::new(RuleId::PinnedToBusyCpu, "it is bound to busy CPUs while other CPUs are idle", Check::Waits(check))
+    ..Rule::new(
+        RuleId::PinnedToBusyCpu,
+        "it is bound to busy CPUs while other CPUs are idle",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -13,7 +13,11 @@ const SLOW: [&str; 5] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"]
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
-    ..Rule::new(RuleId::SlowClocksource, "each read of the clock is a slow system call", Check::Both(check, seen))
+    ..Rule::new(
+        RuleId::SlowClocksource,
+        "each read of the clock is a slow system call",
+        Check::Both(check, seen),
+    )
 };
 
 fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {

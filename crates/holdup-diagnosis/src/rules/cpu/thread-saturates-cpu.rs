@@ -27,7 +27,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::CpuUser, Cause::CpuKernel],
     from: 0.0,
     explains: &[RuleId::BusyWaits],
-    ..Rule::new(RuleId::ThreadSaturatesCpu, "one thread among several uses one CPU fully", Check::Attached(check))
+    ..Rule::new(
+        RuleId::ThreadSaturatesCpu,
+        "one thread among several uses one CPU fully",
+        Check::Attached(check),
+    )
 };
 
 /// A thread's time.
@@ -56,7 +60,8 @@ fn busy<'a>(run: &Run<'a>, thread: &'a ThreadLedger) -> Busy<'a> {
             .iter()
             .filter(|(cause, _)| which(**cause))
             .map(|(_, tally)| tally.ns);
-        found.fold(0, Ns::saturating_add)
+        found
+            .fold(0, Ns::saturating_add)
             .max(ledger.fold(0, Ns::saturating_add))
     };
     let cpu = sum(&|cause| cause.on_cpu());

@@ -14,7 +14,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskRead],
     explains: &[RuleId::LoadIsNotCpu],
-    ..Rule::new(RuleId::CgroupLimitsDisk, "a cgroup limit throttles tasks at a disk that could do more", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::CgroupLimitsDisk,
+        "a cgroup limit throttles tasks at a disk that could do more",
+        Check::Artefacts(check),
+    )
 };
 
 /// Percent of the time from which a disk is busy itself, as the rule about that has it.

@@ -21,7 +21,11 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::ReadsWaitForDisk,
         RuleId::SmallSynchronousWrites,
     ],
-    ..Rule::new(RuleId::CopyUp, "the first change of a file in an overlay copies the whole file", Check::Waits(check))
+    ..Rule::new(
+        RuleId::CopyUp,
+        "the first change of a file in an overlay copies the whole file",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -24,7 +24,11 @@ pub(crate) const RULE: Rule = Rule {
     generality: Generality::Describes,
     explains: &[RuleId::TasksStallForIo],
     place: Place::Way,
-    ..Rule::new(RuleId::CpuWaitsForDisk, "the CPU mostly waits for disks", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::CpuWaitsForDisk,
+        "the CPU mostly waits for disks",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

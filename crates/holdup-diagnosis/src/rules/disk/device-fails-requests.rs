@@ -9,7 +9,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead],
-    ..Rule::new(RuleId::DeviceFailsRequests, "a device fails requests or needs resets", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::DeviceFailsRequests,
+        "a device fails requests or needs resets",
+        Check::Artefacts(check),
+    )
 };
 
 /// Seconds that a request to a disk may take before it is given up: the default of the SCSI layer and of nvme.

@@ -10,7 +10,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskWriteback],
     generality: Generality::General,
-    ..Rule::new(RuleId::DirtyThrottled, "too many dirty pages: the writer has to wait for write-back", Check::Waits(check))
+    ..Rule::new(
+        RuleId::DirtyThrottled,
+        "too many dirty pages: the writer has to wait for write-back",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

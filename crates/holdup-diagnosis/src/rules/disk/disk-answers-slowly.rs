@@ -22,7 +22,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::DiskRead],
     generality: Generality::General,
     explains: &[RuleId::TasksStallForIo],
-    ..Rule::new(RuleId::DiskAnswersSlowly, "a disk is slow to answer although it is not busy", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::DiskAnswersSlowly,
+        "a disk is slow to answer although it is not busy",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -35,7 +35,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskRead, Cause::DiskWrite, Cause::DiskSync],
     explains: &[RuleId::CpuWaitsForDisk, RuleId::DiskAnswersSlowly],
-    ..Rule::new(RuleId::DiskBusy, "a disk is always busy, while the CPU is partly idle", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::DiskBusy,
+        "a disk is always busy, while the CPU is partly idle",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

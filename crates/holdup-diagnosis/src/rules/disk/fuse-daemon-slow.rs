@@ -8,7 +8,11 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::FsFuse],
-    ..Rule::new(RuleId::FuseDaemonSlow, "the daemon of a FUSE mount is slow to answer", Check::Waits(check))
+    ..Rule::new(
+        RuleId::FuseDaemonSlow,
+        "the daemon of a FUSE mount is slow to answer",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

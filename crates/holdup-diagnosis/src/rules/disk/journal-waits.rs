@@ -11,7 +11,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskJournal],
     generality: Generality::Describes,
-    ..Rule::new(RuleId::JournalWaits, "changes wait for the file system's journal", Check::Waits(check))
+    ..Rule::new(
+        RuleId::JournalWaits,
+        "changes wait for the file system's journal",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

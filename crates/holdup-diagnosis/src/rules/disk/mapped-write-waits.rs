@@ -10,7 +10,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskWrite, Cause::DiskJournal],
     explains: &[RuleId::JournalWaits, RuleId::SmallSynchronousWrites],
-    ..Rule::new(RuleId::MappedWriteWaits, "a store into a mapped file waits for the disk", Check::Waits(check))
+    ..Rule::new(
+        RuleId::MappedWriteWaits,
+        "a store into a mapped file waits for the disk",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

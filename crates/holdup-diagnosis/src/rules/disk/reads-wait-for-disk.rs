@@ -13,7 +13,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskRead, Cause::MemPagefault],
     generality: Generality::Describes,
-    ..Rule::new(RuleId::ReadsWaitForDisk, "reads wait for a disk, or for a limit on it", Check::Waits(check))
+    ..Rule::new(
+        RuleId::ReadsWaitForDisk,
+        "reads wait for a disk, or for a limit on it",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

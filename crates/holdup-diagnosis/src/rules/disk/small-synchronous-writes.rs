@@ -18,7 +18,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::DiskSync, Cause::DiskWrite],
     generality: Generality::General,
     explains: &[RuleId::WritesWaitForDisk],
-    ..Rule::new(RuleId::SmallSynchronousWrites, "many small synchronous writes, one after the other", Check::Waits(check))
+    ..Rule::new(
+        RuleId::SmallSynchronousWrites,
+        "many small synchronous writes, one after the other",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -9,7 +9,11 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync],
-    ..Rule::new(RuleId::SyncWaitsForAll, "sync waits for all file systems of the machine", Check::Waits(check))
+    ..Rule::new(
+        RuleId::SyncWaitsForAll,
+        "sync waits for all file systems of the machine",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

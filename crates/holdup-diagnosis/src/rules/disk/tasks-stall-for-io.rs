@@ -18,7 +18,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::DiskRead],
     generality: Generality::Describes,
     place: Place::Way,
-    ..Rule::new(RuleId::TasksStallForIo, "tasks stall for disks", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::TasksStallForIo,
+        "tasks stall for disks",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

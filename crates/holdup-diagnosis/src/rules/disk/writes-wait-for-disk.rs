@@ -10,7 +10,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskDiscard],
     generality: Generality::Describes,
-    ..Rule::new(RuleId::WritesWaitForDisk, "writes wait for a disk, or for a limit on it", Check::Waits(check))
+    ..Rule::new(
+        RuleId::WritesWaitForDisk,
+        "writes wait for a disk, or for a limit on it",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -10,7 +10,11 @@ use std::collections::HashSet;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskWrite],
-    ..Rule::new(RuleId::FileSystemFailed, "a file system has an error, or is read-only because of one", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::FileSystemFailed,
+        "a file system has an error, or is read-only because of one",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -8,7 +8,11 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::FsFrozen],
-    ..Rule::new(RuleId::FileSystemFrozen, "the file system is frozen: writers have to wait", Check::Waits(check))
+    ..Rule::new(
+        RuleId::FileSystemFrozen,
+        "the file system is frozen: writers have to wait",
+        Check::Waits(check),
+    )
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -34,7 +34,11 @@ const MAX_FINDINGS: usize = 3;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::DiskWrite],
-    ..Rule::new(RuleId::FileSystemFull, "a file system has no space or no inodes left", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::FileSystemFull,
+        "a file system has no space or no inodes left",
+        Check::Artefacts(check),
+    )
 };
 
 /// What there is too little of.

@@ -13,7 +13,11 @@ pub(crate) const MIN_USED_SHARE: f64 = 0.90;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
-    ..Rule::new(RuleId::FileTableFull, "the number of open files is near the limit of the machine", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::FileTableFull,
+        "the number of open files is near the limit of the machine",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -11,7 +11,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::FsNetwork],
     explains: &[RuleId::LoadIsNotCpu],
-    ..Rule::new(RuleId::NetworkServerSilent, "the server of a network file system does not answer", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::NetworkServerSilent,
+        "the server of a network file system does not answer",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

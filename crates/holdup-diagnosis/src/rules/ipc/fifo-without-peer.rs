@@ -12,7 +12,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcPipe],
     place: Place::Way,
-    ..Rule::new(RuleId::FifoWithoutPeer, "a FIFO has no peer: no process opens the other end", Check::Waits(check))
+    ..Rule::new(
+        RuleId::FifoWithoutPeer,
+        "a FIFO has no peer: no process opens the other end",
+        Check::Waits(check),
+    )
 };
 
 fn opens(wait: &AttributedWait) -> bool {

@@ -11,7 +11,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcUnix],
-    ..Rule::new(RuleId::LogSocketFull, "the log daemon does not read", Check::Waits(check))
+    ..Rule::new(
+        RuleId::LogSocketFull,
+        "the log daemon does not read",
+        Check::Waits(check),
+    )
 };
 
 /// Sockets that log daemons read: the one of syslog(3), and systemd's.

@@ -12,7 +12,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcQueue],
     place: Place::Way,
-    ..Rule::new(RuleId::MessageQueueFull, "a message queue is full", Check::Waits(check))
+    ..Rule::new(
+        RuleId::MessageQueueFull,
+        "a message queue is full",
+        Check::Waits(check),
+    )
 };
 
 /// POSIX's and System V's calls that wait for room in a queue.

@@ -8,7 +8,11 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcPipe],
-    ..Rule::new(RuleId::PipeHeldOpen, "an orphaned background process keeps a pipe open", Check::Waits(check))
+    ..Rule::new(
+        RuleId::PipeHeldOpen,
+        "an orphaned background process keeps a pipe open",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

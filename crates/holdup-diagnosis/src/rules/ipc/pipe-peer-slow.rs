@@ -13,7 +13,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::IpcPipe],
     generality: Generality::Describes,
     place: Place::Way,
-    ..Rule::new(RuleId::PipePeerSlow, "the peer of a pipe is slower", Check::Waits(check))
+    ..Rule::new(
+        RuleId::PipePeerSlow,
+        "the peer of a pipe is slower",
+        Check::Waits(check),
+    )
 };
 
 /// Whether it waits for room, so that the reader is the one in the way.
@@ -24,12 +28,7 @@ fn writes(wait: &AttributedWait) -> bool {
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let key = |wait: &AttributedWait| (wait.asker.name.pid, writes(wait));
     let groups = run.worth(waits, waits.split(key), MATTERS);
-    Verdict::Fires(
-        groups
-            .iter()
-            .map(|group| finding(run, group))
-            .collect(),
-    )
+    Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
 }
 
 /// Of processes that run already: whether who would write is a server that waits for work itself. It has no word for its reader.

@@ -10,7 +10,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::IpcUnix],
     place: Place::Way,
-    ..Rule::new(RuleId::UnixQueueFull, "the listener of a Unix socket does not accept its queued clients", Check::Both(check, listeners::seen_unix))
+    ..Rule::new(
+        RuleId::UnixQueueFull,
+        "the listener of a Unix socket does not accept its queued clients",
+        Check::Both(check, listeners::seen_unix),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -10,7 +10,11 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::IpcTty],
-    ..Rule::new(RuleId::WaitsForTerminal, "the program waits for a terminal", Check::Waits(check))
+    ..Rule::new(
+        RuleId::WaitsForTerminal,
+        "the program waits for a terminal",
+        Check::Waits(check),
+    )
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

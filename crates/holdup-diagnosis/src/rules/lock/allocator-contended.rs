@@ -12,7 +12,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::LockFutex],
     from: 0.0,
     explains: &[RuleId::CpuBound],
-    ..Rule::new(RuleId::AllocatorContended, "threads contend for the allocator's lock", Check::Waits(check))
+    ..Rule::new(
+        RuleId::AllocatorContended,
+        "threads contend for the allocator's lock",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

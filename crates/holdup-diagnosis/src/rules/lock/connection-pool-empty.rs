@@ -11,7 +11,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::LockFutex],
     place: Place::Way,
-    ..Rule::new(RuleId::ConnectionPoolEmpty, "a log says that no connection was free, in a pool or at a server", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::ConnectionPoolEmpty,
+        "a log says that no connection was free, in a pool or at a server",
+        Check::Artefacts(check),
+    )
 };
 
 /// Pools that are told; those with most who gave up first.

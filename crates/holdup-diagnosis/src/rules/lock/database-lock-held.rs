@@ -1,6 +1,9 @@
 //! A database's session waits for a row, a table or another thing that another session has locked.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, database_sessions, live_sessions, percent, say, thread_sessions};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, database_sessions, live_sessions, percent, say,
+    thread_sessions,
+};
 use holdup_evidence::facts::DatabaseSession;
 use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::user_code::{self, mysql};
@@ -15,7 +18,11 @@ const MAX_SESSIONS: usize = 8;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
-    ..Rule::new(RuleId::DatabaseLockHeld, "a database session waits for a lock of another session", Check::Both(check, check_artefacts))
+    ..Rule::new(
+        RuleId::DatabaseLockHeld,
+        "a database session waits for a lock of another session",
+        Check::Both(check, check_artefacts),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -53,8 +60,10 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
             ),
         };
     // Where a thread is a session, they are counted by threads.
-    let threads: BTreeSet<(u32, u32)> =
-        waits.iter().map(|wait| (wait.asker.name.pid, wait.asker.name.tid)).collect();
+    let threads: BTreeSet<(u32, u32)> = waits
+        .iter()
+        .map(|wait| (wait.asker.name.pid, wait.asker.name.tid))
+        .collect();
     let of_threads = main.resource.detail.database_lock == Some(DatabaseServer::Mysql);
     let count = if of_threads { threads.len() } else { sessions.len() };
     let title = match count {
@@ -108,7 +117,12 @@ fn thing(run: &Run<'_>, waits: &Waits<'_>) -> String {
 /// The table that all their statements name, where it is one.
 fn table<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a str> {
     let waiting = |session: &&DatabaseSession| waits.iter().any(|wait| wait.asker.name.pid == session.pid);
-    let mut known = run.facts.database_sessions.iter().filter(waiting).filter(|one| !one.tables.is_empty());
+    let mut known = run
+        .facts
+        .database_sessions
+        .iter()
+        .filter(waiting)
+        .filter(|one| !one.tables.is_empty());
     let mut common: Vec<&str> = known.next()?.tables.iter().map(String::as_str).collect();
     for session in known {
         common.retain(|table| session.tables.iter().any(|other| other == table));
@@ -129,7 +143,10 @@ fn statements(run: &Run<'_>, sessions: &[u32]) -> Option<Evidence> {
     }
     let mut counts: Vec<(&str, u64)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let parts: Vec<String> = counts.iter().map(|(command, count)| format!("{count} {command}")).collect();
+    let parts: Vec<String> = counts
+        .iter()
+        .map(|(command, count)| format!("{count} {command}"))
+        .collect();
     (!parts.is_empty()).then(|| {
         Evidence::new(
             format!("their statements: {}", parts.join(", ")),

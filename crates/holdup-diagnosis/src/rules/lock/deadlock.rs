@@ -23,7 +23,11 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::ThreadStandsStill,
         RuleId::WaitUncategorised,
     ],
-    ..Rule::new(RuleId::Deadlock, "threads wait for each other's locks, and none can continue", Check::Both(check, seen))
+    ..Rule::new(
+        RuleId::Deadlock,
+        "threads wait for each other's locks, and none can continue",
+        Check::Both(check, seen),
+    )
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

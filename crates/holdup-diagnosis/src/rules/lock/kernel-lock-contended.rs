@@ -9,7 +9,11 @@ use holdup_model::finding::{Confidence, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemMmaplock, Cause::LockKernel],
-    ..Rule::new(RuleId::KernelLockContended, "threads contend for a lock inside the kernel", Check::Waits(check))
+    ..Rule::new(
+        RuleId::KernelLockContended,
+        "threads contend for a lock inside the kernel",
+        Check::Waits(check),
+    )
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

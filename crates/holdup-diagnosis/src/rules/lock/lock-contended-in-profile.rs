@@ -15,7 +15,11 @@ pub(crate) const RULE: Rule = Rule {
         Cause::LockKernel,
         Cause::CpuKernel,
     ],
-    ..Rule::new(RuleId::LockContendedInProfile, "a profile shows much time in contended locks", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::LockContendedInProfile,
+        "a profile shows much time in contended locks",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

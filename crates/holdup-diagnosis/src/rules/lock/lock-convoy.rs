@@ -1,6 +1,9 @@
 //! Threads of one process queue for one lock.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java,
+    percent, say,
+};
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_evidence::observed::{LockRef, SnapshotKind};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -40,7 +43,11 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::ThreadStandsStill,
         RuleId::WaitUncategorised,
     ],
-    ..Rule::new(RuleId::LockConvoy, "threads queue for one lock", Check::Both(check, seen))
+    ..Rule::new(
+        RuleId::LockConvoy,
+        "threads queue for one lock",
+        Check::Both(check, seen),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

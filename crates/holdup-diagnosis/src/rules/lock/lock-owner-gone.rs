@@ -19,7 +19,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: MIN_SHARE,
-    ..Rule::new(RuleId::LockOwnerGone, "no thread is left that could release the lock", Check::Waits(check))
+    ..Rule::new(
+        RuleId::LockOwnerGone,
+        "no thread is left that could release the lock",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -11,7 +11,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFile, Cause::TimerSleep],
     explains: &[RuleId::SleepPolling, RuleId::WaitsForLockHolder],
-    ..Rule::new(RuleId::PackageManagerLocked, "another package manager is running", Check::Waits(check))
+    ..Rule::new(
+        RuleId::PackageManagerLocked,
+        "another package manager is running",
+        Check::Waits(check),
+    )
 };
 
 /// What is known of package managers that share their locks.

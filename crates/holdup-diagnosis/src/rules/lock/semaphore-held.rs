@@ -8,7 +8,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockSysv],
-    ..Rule::new(RuleId::SemaphoreHeld, "a System V semaphore is not released", Check::Waits(check))
+    ..Rule::new(
+        RuleId::SemaphoreHeld,
+        "a System V semaphore is not released",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

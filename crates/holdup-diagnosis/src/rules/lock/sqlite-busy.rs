@@ -10,7 +10,11 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
-    ..Rule::new(RuleId::SqliteBusy, "an SQLite database is locked by another connection", Check::Waits(check))
+    ..Rule::new(
+        RuleId::SqliteBusy,
+        "an SQLite database is locked by another connection",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

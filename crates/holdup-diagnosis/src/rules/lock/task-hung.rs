@@ -12,7 +12,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::LockKernel, Cause::DiskSync, Cause::Unknown],
     explains: &[RuleId::LoadIsNotCpu],
     place: Place::Way,
-    ..Rule::new(RuleId::TaskHung, "a task was blocked in the kernel for minutes", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::TaskHung,
+        "a task was blocked in the kernel for minutes",
+        Check::Artefacts(check),
+    )
 };
 
 /// Frames of a stack that are quoted: enough to see what it waits for and through which file system.

@@ -13,7 +13,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex, Cause::LockMonitor],
     from: 0.0,
-    ..Rule::new(RuleId::TasksWaitForLock, "tasks of a runtime wait for a lock, at a first look and at a last", Check::Attached(check))
+    ..Rule::new(
+        RuleId::TasksWaitForLock,
+        "tasks of a runtime wait for a lock, at a first look and at a last",
+        Check::Attached(check),
+    )
 };
 
 /// What the tasks wait for, as it follows "wait".

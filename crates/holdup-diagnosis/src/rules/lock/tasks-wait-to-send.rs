@@ -17,7 +17,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockFutex],
     from: 0.0,
-    ..Rule::new(RuleId::TasksWaitToSend, "tasks of a runtime wait to send on a channel, at a first look and at a last", Check::Attached(check))
+    ..Rule::new(
+        RuleId::TasksWaitToSend,
+        "tasks of a runtime wait to send on a channel, at a first look and at a last",
+        Check::Attached(check),
+    )
 };
 
 fn check(run: &Run<'_>) -> Verdict {

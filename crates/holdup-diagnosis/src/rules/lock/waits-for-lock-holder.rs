@@ -10,7 +10,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::LockHolders],
     causes: &[Cause::LockFile],
     generality: Generality::Describes,
-    ..Rule::new(RuleId::WaitsForLockHolder, "another process holds a file lock", Check::Waits(check))
+    ..Rule::new(
+        RuleId::WaitsForLockHolder,
+        "another process holds a file lock",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

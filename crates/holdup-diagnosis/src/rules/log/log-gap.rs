@@ -10,7 +10,11 @@ use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    ..Rule::new(RuleId::LogGap, "a log is silent for long after an operation began", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::LogGap,
+        "a log is silent for long after an operation began",
+        Check::Artefacts(check),
+    )
 };
 
 /// A gap of which nothing usual is known must be this long, in nanoseconds: ten seconds are what people sit through before

@@ -11,7 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    ..Rule::new(RuleId::LogSteps, "how long a step that recurs in a log takes", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::LogSteps,
+        "how long a step that recurs in a log takes",
+        Check::Artefacts(check),
+    )
 };
 
 /// Times from which a step recurs.

@@ -10,7 +10,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    ..Rule::new(RuleId::LogTimeRunsBackwards, "time runs backwards in a log", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::LogTimeRunsBackwards,
+        "time runs backwards in a log",
+        Check::Artefacts(check),
+    )
 };
 
 /// Jumps that are shown.

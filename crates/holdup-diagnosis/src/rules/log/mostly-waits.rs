@@ -10,7 +10,11 @@ use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    ..Rule::new(RuleId::MostlyWaits, "a command used a CPU for little of the time that it took", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::MostlyWaits,
+        "a command used a CPU for little of the time that it took",
+        Check::Artefacts(check),
+    )
 };
 
 /// Share of the elapsed time on a CPU below which the rest is worth a look: with half of it, either could be shortened.

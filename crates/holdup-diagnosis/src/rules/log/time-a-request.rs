@@ -10,7 +10,11 @@ use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::Unknown],
-    ..Rule::new(RuleId::TimeARequest, "how long each of many equal pieces of work took", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::TimeARequest,
+        "how long each of many equal pieces of work took",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -12,7 +12,11 @@ const MIN_PAGES: u64 = 1024;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemPagefault, Cause::DiskRead],
-    ..Rule::new(RuleId::CachePushedOut, "files are read again because its memory limit evicts them from the cache", Check::Waits(check))
+    ..Rule::new(
+        RuleId::CachePushedOut,
+        "files are read again because its memory limit evicts them from the cache",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

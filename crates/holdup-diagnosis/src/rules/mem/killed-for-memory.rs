@@ -9,7 +9,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::MemReclaim, Cause::MemLimit],
-    ..Rule::new(RuleId::KilledForMemory, "a process was killed because memory was used up", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::KilledForMemory,
+        "a process was killed because memory was used up",
+        Check::Artefacts(check),
+    )
 };
 
 /// Below this part of the swap that there is, it is called used up: the kernel keeps some pages back.

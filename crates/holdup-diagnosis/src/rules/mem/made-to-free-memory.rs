@@ -10,7 +10,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemReclaim],
     generality: Generality::General,
-    ..Rule::new(RuleId::MadeToFreeMemory, "it must reclaim memory before each allocation", Check::Waits(check))
+    ..Rule::new(
+        RuleId::MadeToFreeMemory,
+        "it must reclaim memory before each allocation",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

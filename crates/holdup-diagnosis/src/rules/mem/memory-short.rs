@@ -13,7 +13,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::MemSwapin, Cause::MemReclaim],
     generality: Generality::General,
     explains: &[RuleId::LoadIsNotCpu, RuleId::TasksStallForMemory],
-    ..Rule::new(RuleId::MemoryShort, "little memory is available", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::MemoryShort,
+        "little memory is available",
+        Check::Artefacts(check),
+    )
 };
 
 /// Share of memory (0..1) that is available, below which every further wish is granted by taking from others: the kernel

@@ -11,7 +11,11 @@ const PAUSED: &str = "mem_cgroup_oom_synchronize";
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemReclaim],
-    ..Rule::new(RuleId::OutOfMemoryPaused, "its cgroup is out of memory, and the OOM killer is disabled", Check::Waits(check))
+    ..Rule::new(
+        RuleId::OutOfMemoryPaused,
+        "its cgroup is out of memory, and the OOM killer is disabled",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

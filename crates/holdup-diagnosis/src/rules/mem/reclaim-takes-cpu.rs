@@ -8,7 +8,11 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
-    ..Rule::new(RuleId::ReclaimTakesCpu, "the CPU is spent on memory reclaim and swap", Check::Waits(check))
+    ..Rule::new(
+        RuleId::ReclaimTakesCpu,
+        "the CPU is spent on memory reclaim and swap",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -9,7 +9,11 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemLimit],
-    ..Rule::new(RuleId::SlowedByMemoryHigh, "memory.high of its cgroup throttles it", Check::Waits(check))
+    ..Rule::new(
+        RuleId::SlowedByMemoryHigh,
+        "memory.high of its cgroup throttles it",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -11,7 +11,11 @@ use std::collections::BTreeMap;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::MemReclaim],
-    ..Rule::new(RuleId::SwapNotSwitchedOn, "a swap area exists but is not enabled", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::SwapNotSwitchedOn,
+        "a swap area exists but is not enabled",
+        Check::Artefacts(check),
+    )
 };
 
 /// Bytes from which an empty disk is worth a word beside a swap area that is not used: less than that is no swap for

@@ -22,7 +22,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemSwapin],
     explains: &[RuleId::DiskBusy, RuleId::MemoryShort],
-    ..Rule::new(RuleId::SwapThrash, "its memory must be read back from swap", Check::Both(check, seen))
+    ..Rule::new(
+        RuleId::SwapThrash,
+        "its memory must be read back from swap",
+        Check::Both(check, seen),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -17,7 +17,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::MemReclaim],
     generality: Generality::Describes,
     explains: &[RuleId::TasksStallForIo],
-    ..Rule::new(RuleId::TasksStallForMemory, "tasks stall because memory is short", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::TasksStallForMemory,
+        "tasks stall because memory is short",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -8,7 +8,11 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::MemUserfault],
-    ..Rule::new(RuleId::UserfaultHandlerSlow, "the handler that fills its memory on demand is slow", Check::Waits(check))
+    ..Rule::new(
+        RuleId::UserfaultHandlerSlow,
+        "the handler that fills its memory on demand is slow",
+        Check::Waits(check),
+    )
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

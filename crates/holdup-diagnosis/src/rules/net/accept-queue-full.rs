@@ -1,7 +1,9 @@
 //! A listener of this machine whose queue of clients is full.
 
 use super::connection_unanswered::came_to_nothing;
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, connected, listeners, live_sessions, say};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, connected, listeners, live_sessions, say,
+};
 use holdup_evidence::facts::Listener;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
@@ -17,7 +19,11 @@ const MIN_REPEATED_NS: Ns = 1_000_000_000;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect],
-    ..Rule::new(RuleId::AcceptQueueFull, "a listener on this machine does not accept its queued clients", Check::Both(check, listeners::seen))
+    ..Rule::new(
+        RuleId::AcceptQueueFull,
+        "a listener on this machine does not accept its queued clients",
+        Check::Both(check, listeners::seen),
+    )
 };
 
 fn address(wait: &AttributedWait) -> Option<SocketAddr> {
@@ -66,7 +72,9 @@ fn is_set_aside(listener: &Listener) -> bool {
 fn title(listener: Option<&Listener>, address: &str) -> String {
     let known = listener.and_then(|one| Some((one, connected::acceptors(&one.processes)?)));
     let Some((listener, who)) = known else {
-        return format!("The listener at {address} on this machine accepts no clients, and its queue is full");
+        return format!(
+            "The listener at {address} on this machine accepts no clients, and its queue is full"
+        );
     };
     let most = connected::most(&listener.clients);
     let most = most.map_or_else(String::new, |most| format!(": {most}"));
@@ -121,14 +129,18 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .finding(Severity::Warning, title, group)
         .and(Evidence::new(text, "/proc/net/tcp"))
         .and_if(listener.filter(|one| is_set_aside(one)).map(|_| {
-            let text = "none of its processes has the listener in a set that it polls: it has stopped accepting";
+            let text =
+                "none of its processes has the listener in a set that it polls: it has stopped accepting";
             Evidence::new(text, "/proc/PID/fdinfo")
         }))
         .and_if(listener.and_then(|one| connected::evidence(&one.clients)))
         .and_if(say::clock(run, group))
         .and_if(limit)
         .confidence(Confidence::Strong);
-    let finding = listener.and_then(remedy).into_iter().fold(finding, Finding::remedy);
+    let finding = listener
+        .and_then(remedy)
+        .into_iter()
+        .fold(finding, Finding::remedy);
     finding
         .remedy(
             Remedy::safe(

@@ -18,7 +18,11 @@ const MIN_STUCK_NS: Ns = 1_000_000_000;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::WaitMemory],
     causes: &[Cause::IpcUnix],
-    ..Rule::new(RuleId::BusCallUnanswered, "a call over D-Bus gets no answer", Check::Waits(check))
+    ..Rule::new(
+        RuleId::BusCallUnanswered,
+        "a call over D-Bus gets no answer",
+        Check::Waits(check),
+    )
 };
 
 /// Whether a Unix socket's path is that of a message bus: the system's, or a session's.

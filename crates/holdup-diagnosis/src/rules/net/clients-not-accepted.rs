@@ -14,7 +14,11 @@ pub(crate) const RULE: Rule = Rule {
     from: 0.0,
     generality: Generality::Consequence,
     explains: &[RuleId::SleepsOnPurpose],
-    ..Rule::new(RuleId::ClientsNotAccepted, "clients wait for an observed server to accept them", Check::Attached(check))
+    ..Rule::new(
+        RuleId::ClientsNotAccepted,
+        "clients wait for an observed server to accept them",
+        Check::Attached(check),
+    )
 };
 
 fn check(run: &Run<'_>) -> Verdict {
@@ -281,8 +285,10 @@ fn held_by_silent(run: &Run<'_>, queue: &Unaccepted, held: &Waits<'_>, own: Ns) 
     .and_if(connected::evidence(&queue.clients))
     .confidence(Confidence::Strong)
     .remedy(
-        Remedy::safe("see which clients are connected and send nothing, or send slowly, and end or mend those")
-            .with_command(format!("ss -tnpo state established sport = :{port}")),
+        Remedy::safe(
+            "see which clients are connected and send nothing, or send slowly, and end or mend those",
+        )
+        .with_command(format!("ss -tnpo state established sport = :{port}")),
     )
     .remedy(Remedy::safe(
         "limit how long the server waits for a request on a connection, or put a proxy before it that \

@@ -15,7 +15,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: Cause::ALL,
     from: 0.0,
     generality: Generality::Consequence,
-    ..Rule::new(RuleId::ClientsSetAside, "an idle event loop keeps clients waiting", Check::Attached(check))
+    ..Rule::new(
+        RuleId::ClientsSetAside,
+        "an idle event loop keeps clients waiting",
+        Check::Attached(check),
+    )
 };
 
 /// Time in which threads of the process did something else than wait for work, as a part of the time in which its event loops did: with more it

@@ -9,7 +9,11 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetReceive, Cause::NetSend, Cause::NetTls],
-    ..Rule::new(RuleId::ConnectionCut, "data on a connection is no longer acknowledged", Check::Both(check, connections::cut))
+    ..Rule::new(
+        RuleId::ConnectionCut,
+        "data on a connection is no longer acknowledged",
+        Check::Both(check, connections::cut),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

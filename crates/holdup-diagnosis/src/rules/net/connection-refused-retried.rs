@@ -13,7 +13,11 @@ const MIN_REFUSALS: u64 = 3;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
-    ..Rule::new(RuleId::ConnectionRefusedRetried, "it retries a closed port, and sleeps between attempts", Check::Waits(check))
+    ..Rule::new(
+        RuleId::ConnectionRefusedRetried,
+        "it retries a closed port, and sleeps between attempts",
+        Check::Waits(check),
+    )
 };
 
 /// The peer between whose refusals the most sleep was, if that is worth a finding.

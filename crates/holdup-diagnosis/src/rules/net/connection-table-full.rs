@@ -12,7 +12,11 @@ pub(crate) const MIN_USED_SHARE: f64 = 0.90;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
-    ..Rule::new(RuleId::ConnectionTableFull, "the kernel's table of connections is full", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::ConnectionTableFull,
+        "the kernel's table of connections is full",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

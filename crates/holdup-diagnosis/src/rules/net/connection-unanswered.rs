@@ -17,7 +17,11 @@ const MIN_REPEATED_NS: Ns = 1_000_000_000;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect],
-    ..Rule::new(RuleId::ConnectionUnanswered, "a connection request gets no answer", Check::Both(check, connections::unanswered))
+    ..Rule::new(
+        RuleId::ConnectionUnanswered,
+        "a connection request gets no answer",
+        Check::Both(check, connections::unanswered),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

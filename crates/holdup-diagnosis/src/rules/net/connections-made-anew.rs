@@ -20,7 +20,11 @@ const TIMES: u64 = 3;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect, Cause::NetTls],
-    ..Rule::new(RuleId::ConnectionsMadeAnew, "a new connection is opened for each request", Check::Live(made_anew::connections, check))
+    ..Rule::new(
+        RuleId::ConnectionsMadeAnew,
+        "a new connection is opened for each request",
+        Check::Live(made_anew::connections, check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -14,7 +14,11 @@ const MIN_CONNECTIONS: u64 = 20;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
-    ..Rule::new(RuleId::ConnectionsNotClosed, "a program does not close connections that its peers have closed", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::ConnectionsNotClosed,
+        "a program does not close connections that its peers have closed",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -9,7 +9,11 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetSend],
-    ..Rule::new(RuleId::DeviceQueueFull, "data waits in the queue of a network device of this machine", Check::Waits(check))
+    ..Rule::new(
+        RuleId::DeviceQueueFull,
+        "data waits in the queue of a network device of this machine",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,6 +1,8 @@
 //! A name server that does not answer.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, live_sessions, percent, say};
+use crate::rules::{
+    Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, live_sessions, percent, say,
+};
 use holdup_evidence::facts::NameServer;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, Peer};
@@ -23,7 +25,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::WaitMemory],
     causes: &[Cause::NetDns],
     explains: &[RuleId::SleepPolling],
-    ..Rule::new(RuleId::DnsServerSilent, "a name server does not answer", Check::Waits(check))
+    ..Rule::new(
+        RuleId::DnsServerSilent,
+        "a name server does not answer",
+        Check::Waits(check),
+    )
 };
 
 fn server(wait: &AttributedWait) -> String {
@@ -43,9 +49,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let known = waits.iter().filter(|wait| is_server(wait) && unanswered(wait));
     let known: BTreeSet<String> = known.map(server).collect();
     // One that goes on for a server which has not answered others is for the same thing.
-    let silent = waits.only(|wait| {
-        is_server(wait) && (unanswered(wait) || wait.open && known.contains(&server(wait)))
-    });
+    let silent = waits
+        .only(|wait| is_server(wait) && (unanswered(wait) || wait.open && known.contains(&server(wait))));
     let cost = silent.as_ref().map_or(0, Waits::cost);
     let Some(silent) = silent.filter(|silent| run.matters(silent.cost(), MATTERS)) else {
         let (all, longest) = (say::several(waits.count(), "wait"), duration(waits.longest().max));
@@ -123,7 +128,8 @@ impl<'a> Chain<'a> {
         while let Some(at) = next {
             let known = run.facts.name_servers.iter().find(|one| one.address == at);
             // Two that ask each other are told once.
-            let Some(server) = known.filter(|one| chain.iter().all(|before| before.address != one.address)) else {
+            let Some(server) = known.filter(|one| chain.iter().all(|before| before.address != one.address))
+            else {
                 break;
             };
             next = server.asks;
@@ -172,7 +178,10 @@ impl<'a> Chain<'a> {
         let asks = self.0.last().and_then(|last| last.asks);
         let asks = asks.map_or_else(String::new, |asks| format!(", which asks {asks}"));
         (!all.is_empty()).then(|| {
-            Evidence::new(format!("{}{asks}", all.join("; ")), "/proc/net/udp and /proc/PID/fd")
+            Evidence::new(
+                format!("{}{asks}", all.join("; ")),
+                "/proc/net/udp and /proc/PID/fd",
+            )
         })
     }
 
@@ -188,8 +197,11 @@ impl<'a> Chain<'a> {
                 process(last)?
             ))),
             (None, Some(pid)) => Some(
-                Remedy::safe(format!("find out what {} does instead of answering", process(last)?))
-                    .with_command(format!("holdup attach -p {pid}")),
+                Remedy::safe(format!(
+                    "find out what {} does instead of answering",
+                    process(last)?
+                ))
+                .with_command(format!("holdup attach -p {pid}")),
             ),
             (None, None) => None,
         }

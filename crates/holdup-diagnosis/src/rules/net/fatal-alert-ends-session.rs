@@ -11,7 +11,11 @@ use std::collections::BTreeMap;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetTls],
-    ..Rule::new(RuleId::FatalAlertEndsSession, "a fatal alert ends TLS sessions, which then cannot be resumed", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::FatalAlertEndsSession,
+        "a fatal alert ends TLS sessions, which then cannot be resumed",
+        Check::Artefacts(check),
+    )
 };
 
 /// Functions by which a program closes its input: an alert from there is the closing side's own.

@@ -13,7 +13,11 @@ use std::net::SocketAddr;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect],
-    ..Rule::new(RuleId::Ipv6FailsFirst, "IPv6 is tried first and fails, IPv4 works", Check::Waits(check))
+    ..Rule::new(
+        RuleId::Ipv6FailsFirst,
+        "IPv6 is tried first and fails, IPv4 works",
+        Check::Waits(check),
+    )
 };
 
 fn socket(peer: &Connections) -> Option<SocketAddr> {

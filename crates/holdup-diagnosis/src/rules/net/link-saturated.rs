@@ -14,7 +14,11 @@ pub(crate) const MIN_USED_PERCENT: f64 = 80.0;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetSend, Cause::NetReceive],
-    ..Rule::new(RuleId::LinkSaturated, "a network interface carries as much as its link can", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::LinkSaturated,
+        "a network interface carries as much as its link can",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

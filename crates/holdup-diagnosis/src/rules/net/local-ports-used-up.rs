@@ -30,7 +30,11 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::PeerSlow,
         RuleId::SleepsOnPurpose,
     ],
-    ..Rule::new(RuleId::LocalPortsUsedUp, "no ports are left for connections to one peer", Check::Both(by_waits, by_artefacts))
+    ..Rule::new(
+        RuleId::LocalPortsUsedUp,
+        "no ports are left for connections to one peer",
+        Check::Both(by_waits, by_artefacts),
+    )
 };
 
 /// The peer for want of a port to which the most sleep was, if that is worth a finding.

@@ -21,7 +21,11 @@ const METADATA: [IpAddr; 3] = [
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetConnect, Cause::NetReceive],
-    ..Rule::new(RuleId::MetadataServiceUnanswered, "the program asks for a cloud metadata service that does not exist", Check::Waits(check))
+    ..Rule::new(
+        RuleId::MetadataServiceUnanswered,
+        "the program asks for a cloud metadata service that does not exist",
+        Check::Waits(check),
+    )
 };
 
 /// The address of a wait's peer.

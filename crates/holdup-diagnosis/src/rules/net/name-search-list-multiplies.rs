@@ -13,7 +13,11 @@ const MAX_LISTED: usize = 3;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetDns],
-    ..Rule::new(RuleId::NameSearchListMultiplies, "the search list multiplies lookups", Check::Waits(check))
+    ..Rule::new(
+        RuleId::NameSearchListMultiplies,
+        "the search list multiplies lookups",
+        Check::Waits(check),
+    )
 };
 
 fn name(wait: &AttributedWait) -> Option<&str> {

@@ -1,6 +1,8 @@
 //! A name service of this machine (a cache, a directory's daemon) that is slow or silent.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{
+    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
+};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -15,7 +17,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::NetDns],
     generality: Generality::General,
     place: Place::Way,
-    ..Rule::new(RuleId::NameServiceSlow, "a name service on this machine is slow or silent", Check::Waits(check))
+    ..Rule::new(
+        RuleId::NameServiceSlow,
+        "a name service on this machine is slow or silent",
+        Check::Waits(check),
+    )
 };
 
 /// What can be done about a service that is slow.

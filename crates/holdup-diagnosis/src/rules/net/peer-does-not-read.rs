@@ -10,7 +10,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetSend],
     place: Place::Way,
-    ..Rule::new(RuleId::PeerDoesNotRead, "the peer of a connection does not read", Check::Both(check, connections::unread))
+    ..Rule::new(
+        RuleId::PeerDoesNotRead,
+        "the peer of a connection does not read",
+        Check::Both(check, connections::unread),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

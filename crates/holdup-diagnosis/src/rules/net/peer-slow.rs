@@ -1,7 +1,10 @@
 //! Waiting for the other end of a socket: TCP, UDP or Unix.
 
 use super::bus_call_unanswered::listens;
-use crate::rules::{Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, live_sessions, root, say};
+use crate::rules::{
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration,
+    live_sessions, root, say,
+};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::Common;
 use holdup_model::attributed::{AttributedWait, Holder};
@@ -24,7 +27,11 @@ pub(crate) const RULE: Rule = Rule {
     ],
     generality: Generality::Describes,
     place: Place::Way,
-    ..Rule::new(RuleId::PeerSlow, "the peer of a socket is slow", Check::Waits(check))
+    ..Rule::new(
+        RuleId::PeerSlow,
+        "the peer of a socket is slow",
+        Check::Waits(check),
+    )
 };
 
 fn peer(wait: &AttributedWait) -> String {
@@ -83,14 +90,22 @@ const NO_CLIENTS: Ns = 50;
 /// what a server sends at a pace of its own, as a stream of events, waits for it all the time, and so does one that keeps idle connections.
 /// Waits from before observation may be for a request that was read then.
 fn for_no_client(run: &Run<'_>, group: &Waits<'_>) -> bool {
-    let Some(requests) = run.attributed.requests.as_ref().filter(|one| one.count > 0 && one.open == 0) else {
+    let Some(requests) = run
+        .attributed
+        .requests
+        .as_ref()
+        .filter(|one| one.count > 0 && one.open == 0)
+    else {
         return false;
     };
     let here = |wait: &AttributedWait| {
         let began_here = wait.max_started >= run.attributed.began;
         began_here || !wait.open && wait.max < run.attributed.wall / 2
     };
-    let in_requests = requests.causes.get(&group.main().cause).map_or(0, |tally| tally.ns);
+    let in_requests = requests
+        .causes
+        .get(&group.main().cause)
+        .map_or(0, |tally| tally.ns);
     let none = in_requests.saturating_mul(NO_CLIENTS) <= group.own();
     run.attributed.of_threads && run.attributed.began > 0 && none && group.iter().all(here)
 }

@@ -18,7 +18,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetSend],
     place: Place::Way,
-    ..Rule::new(RuleId::ReceivedNotRead, "a program does not read its received data", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::ReceivedNotRead,
+        "a program does not read its received data",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -13,7 +13,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep, Cause::PollWait, Cause::Idle],
     from: 0.0,
-    ..Rule::new(RuleId::RequestsHeldByTimer, "a server delays requests with a timer", Check::Requests(check))
+    ..Rule::new(
+        RuleId::RequestsHeldByTimer,
+        "a server delays requests with a timer",
+        Check::Requests(check),
+    )
 };
 
 fn check(run: &Run<'_>, requests: &Requests) -> Verdict {

@@ -20,7 +20,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::NetReceive, Cause::IpcUnix],
     from: 0.0,
     explains: &[RuleId::PeerSlow],
-    ..Rule::new(RuleId::RequestsWaitTheirTurn, "requests queue before they are sent on", Check::Requests(check))
+    ..Rule::new(
+        RuleId::RequestsWaitTheirTurn,
+        "requests queue before they are sent on",
+        Check::Requests(check),
+    )
 };
 
 /// Where the limit of a program is set that is known by its name.

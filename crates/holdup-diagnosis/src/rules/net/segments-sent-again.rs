@@ -26,7 +26,11 @@ const PAIRS: [(Metric, Metric, f64); 2] = [
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetSend],
-    ..Rule::new(RuleId::SegmentsSentAgain, "TCP retransmits much of its data", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::SegmentsSentAgain,
+        "TCP retransmits much of its data",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -16,7 +16,11 @@ const DELAYED: std::ops::RangeInclusive<Ns> = 30_000_000..=250_000_000;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetReceive],
-    ..Rule::new(RuleId::SmallWritesHeldBack, "small pieces of a request are delayed until the first is acknowledged", Check::Waits(check))
+    ..Rule::new(
+        RuleId::SmallWritesHeldBack,
+        "small pieces of a request are delayed until the first is acknowledged",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -25,7 +25,11 @@ pub(crate) const RULE: Rule = Rule {
     from: 0.0,
     generality: Generality::Consequence,
     place: Place::Way,
-    ..Rule::new(RuleId::SomeRequestsSlow, "some requests take many times as long as the others", Check::Requests(check))
+    ..Rule::new(
+        RuleId::SomeRequestsSlow,
+        "some requests take many times as long as the others",
+        Check::Requests(check),
+    )
 };
 
 /// Whether those who were waited for in waits of a cause mostly had no CPU: then that is what the time went into.

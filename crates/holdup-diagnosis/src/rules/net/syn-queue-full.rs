@@ -9,7 +9,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect],
-    ..Rule::new(RuleId::SynQueueFull, "connection requests overflow the queue of a listener", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::SynQueueFull,
+        "connection requests overflow the queue of a listener",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

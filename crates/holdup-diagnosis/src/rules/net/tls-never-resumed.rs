@@ -11,7 +11,11 @@ use std::collections::BTreeMap;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetTls],
-    ..Rule::new(RuleId::TlsNeverResumed, "every TLS handshake is a full one: no session is resumed", Check::Live(made_anew::handshakes_of, check))
+    ..Rule::new(
+        RuleId::TlsNeverResumed,
+        "every TLS handshake is a full one: no session is resumed",
+        Check::Live(made_anew::handshakes_of, check),
+    )
 };
 
 /// Full handshakes with one peer from which "none was resumed" is no beginning any more: the first has nothing to resume,

@@ -11,7 +11,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::NetConnect, Cause::NetReceive],
     place: Place::Way,
-    ..Rule::new(RuleId::UpstreamTimesOut, "a proxy logs that its upstream server did not answer in time", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::UpstreamTimesOut,
+        "a proxy logs that its upstream server did not answer in time",
+        Check::Artefacts(check),
+    )
 };
 
 /// Servers that are told; those that were given up most often first.

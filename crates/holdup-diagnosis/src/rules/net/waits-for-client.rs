@@ -8,7 +8,11 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::NetAccept],
-    ..Rule::new(RuleId::WaitsForClient, "a server waits for a client to connect", Check::Waits(check))
+    ..Rule::new(
+        RuleId::WaitsForClient,
+        "a server waits for a client to connect",
+        Check::Waits(check),
+    )
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

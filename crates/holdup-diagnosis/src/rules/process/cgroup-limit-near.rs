@@ -19,7 +19,11 @@ pub(crate) const MEMORY_SHORT: f64 = 0.97;
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::KernelWork, Cause::MemReclaim],
-    ..Rule::new(RuleId::CgroupLimitNear, "a cgroup is near its limit of processes or memory", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::CgroupLimitNear,
+        "a cgroup is near its limit of processes or memory",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -12,7 +12,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessChild],
     explains: &[RuleId::PipePeerSlow],
-    ..Rule::new(RuleId::ChildCannotWrite, "a process waits for a child whose output it does not read", Check::Waits(check))
+    ..Rule::new(
+        RuleId::ChildCannotWrite,
+        "a process waits for a child whose output it does not read",
+        Check::Waits(check),
+    )
 };
 
 /// A parent's wait and the wait of the child that it is for, which only the parent could end.

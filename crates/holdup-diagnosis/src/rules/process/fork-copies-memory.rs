@@ -14,7 +14,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::CpuKernel],
     from: 0.0,
     explains: &[RuleId::CpuBound],
-    ..Rule::new(RuleId::ForkCopiesMemory, "fork copies a large process", Check::Waits(check))
+    ..Rule::new(
+        RuleId::ForkCopiesMemory,
+        "fork copies a large process",
+        Check::Waits(check),
+    )
 };
 
 /// Where no kernel stack is to be had, by its flags alone: what else such a call does is little beside the copying.

@@ -1,6 +1,8 @@
 //! Starting and ending programs costs more than what they do.
 
-use crate::rules::{Check, Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{
+    Check, Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -25,7 +27,11 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::KernelTimeDominates,
         RuleId::ProgramLoadSlow,
     ],
-    ..Rule::new(RuleId::ManyShortPrograms, "many short-lived programs are started", Check::Waits(check))
+    ..Rule::new(
+        RuleId::ManyShortPrograms,
+        "many short-lived programs are started",
+        Check::Waits(check),
+    )
 };
 
 /// Starts from which they are many.

@@ -17,7 +17,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::CpuKernel],
     from: 0.0,
     explains: &[RuleId::CpuBound],
-    ..Rule::new(RuleId::ManyShortThreads, "many short-lived threads are started", Check::Both(check, seen))
+    ..Rule::new(
+        RuleId::ManyShortThreads,
+        "many short-lived threads are started",
+        Check::Both(check, seen),
+    )
 };
 
 /// Threads of one process from which they are many.

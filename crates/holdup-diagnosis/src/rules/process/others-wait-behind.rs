@@ -2,7 +2,9 @@
 
 use crate::machine::ends::Key;
 use crate::machine::roots::{self, Root, Titled, Waiter};
-use crate::rules::{Check, Generality, Need, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent, say};
+use crate::rules::{
+    Check, Generality, Need, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent, say,
+};
 use holdup_evidence::units::bytes as size;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
@@ -36,7 +38,11 @@ pub(crate) const RULE: Rule = Rule {
     ],
     from: 0.0,
     generality: Generality::Consequence,
-    ..Rule::new(RuleId::OthersWaitBehind, "threads of a machine wait behind one process, lock, disk or limit", Check::Machine(check, awaited::seen))
+    ..Rule::new(
+        RuleId::OthersWaitBehind,
+        "threads of a machine wait behind one process, lock, disk or limit",
+        Check::Machine(check, awaited::seen),
+    )
 };
 
 fn check(run: &Run<'_>) -> Verdict {
@@ -345,9 +351,9 @@ fn used(root: &Root<'_>) -> Option<Evidence> {
         Some((call, None)) => format!(", mostly in {call}"),
         None => String::new(),
     };
-    let busy = crowd
-        .busy
-        .map_or_else(String::new, |busy| format!("; the disk was busy for {} of the time", percent(busy)));
+    let busy = crowd.busy.map_or_else(String::new, |busy| {
+        format!("; the disk was busy for {} of the time", percent(busy))
+    });
     Some(Evidence::new(
         format!(
             "{} waited for its own use of the disk: {}, {} in all{call}{busy}",

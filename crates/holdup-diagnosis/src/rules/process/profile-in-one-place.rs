@@ -13,7 +13,11 @@ pub(crate) const RULE: Rule = Rule {
     from: WORTH_A_NOTE,
     generality: Generality::Describes,
     place: Place::Way,
-    ..Rule::new(RuleId::ProfileInOnePlace, "much of a profile is in one function under one piece of code", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::ProfileInOnePlace,
+        "much of a profile is in one function under one piece of code",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

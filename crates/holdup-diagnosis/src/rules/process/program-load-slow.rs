@@ -10,7 +10,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::ProcessExec],
     from: WORTH_A_NOTE,
     generality: Generality::Describes,
-    ..Rule::new(RuleId::ProgramLoadSlow, "the start of programs takes the time", Check::Waits(check))
+    ..Rule::new(
+        RuleId::ProgramLoadSlow,
+        "the start of programs takes the time",
+        Check::Waits(check),
+    )
 };
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

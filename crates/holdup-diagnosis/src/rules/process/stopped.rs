@@ -10,7 +10,11 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::ProcessStopped, Cause::ProcessFrozen],
-    ..Rule::new(RuleId::Stopped, "it was stopped by a signal, a tracer or the freezer", Check::Both(check, halted::seen))
+    ..Rule::new(
+        RuleId::Stopped,
+        "it was stopped by a signal, a tracer or the freezer",
+        Check::Both(check, halted::seen),
+    )
 };
 
 /// What to do where the terminal stopped it: to let it go on does not help, it is stopped again by the next try.

@@ -24,7 +24,11 @@ pub(crate) const RULE: Rule = Rule {
     generality: Generality::Describes,
     explains: &[RuleId::CpuWaitsForDisk],
     place: Place::Way,
-    ..Rule::new(RuleId::TasksPileUp, "tasks pile up at one place in the kernel", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::TasksPileUp,
+        "tasks pile up at one place in the kernel",
+        Check::Artefacts(check),
+    )
 };
 
 /// What is missing where no list tells states.

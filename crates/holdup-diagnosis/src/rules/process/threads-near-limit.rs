@@ -20,7 +20,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::KernelWork],
     place: Place::Way,
-    ..Rule::new(RuleId::ThreadsNearLimit, "the number of threads is near the limit of the kernel", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::ThreadsNearLimit,
+        "the number of threads is near the limit of the kernel",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,6 +1,9 @@
 //! Waits for which there is no rule of their own yet: says in plain words what they are.
 
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, fires, java_waits, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, fires,
+    java_waits, percent, say,
+};
 use holdup_evidence::Cause;
 use holdup_model::attributed::Common;
 use holdup_model::attributed::HowKnown;
@@ -30,7 +33,11 @@ pub(crate) const RULE: Rule = Rule {
     from: WORTH_A_NOTE,
     generality: Generality::Describes,
     place: Place::Way,
-    ..Rule::new(RuleId::WaitUncategorised, "a wait of a rarer kind takes much of the time", Check::Waits(check))
+    ..Rule::new(
+        RuleId::WaitUncategorised,
+        "a wait of a rarer kind takes much of the time",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

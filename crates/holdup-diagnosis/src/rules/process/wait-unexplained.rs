@@ -1,6 +1,8 @@
 //! Time that no cause could be given to, or that went into waiting for any of several things.
 
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
+use crate::rules::{
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say,
+};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
@@ -11,7 +13,11 @@ pub(crate) const RULE: Rule = Rule {
     from: WORTH_A_NOTE,
     generality: Generality::Describes,
     place: Place::Way,
-    ..Rule::new(RuleId::WaitUnexplained, "the cause of much of the time is unknown", Check::Waits(check))
+    ..Rule::new(
+        RuleId::WaitUnexplained,
+        "the cause of much of the time is unknown",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -12,7 +12,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::ProcessChild],
     generality: Generality::Describes,
     place: Place::Way,
-    ..Rule::new(RuleId::WaitsForChild, "a process waits for its child", Check::Waits(check))
+    ..Rule::new(
+        RuleId::WaitsForChild,
+        "a process waits for its child",
+        Check::Waits(check),
+    )
 };
 
 /// How much longer than its parent's a wait for a grandchild may be to be the same time: the two begin and end a fork

@@ -22,7 +22,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::ProcessChild],
     place: Place::Way,
-    ..Rule::new(RuleId::ZombiesNotReaped, "zombie processes pile up because their parent does not wait for them", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::ZombiesNotReaped,
+        "zombie processes pile up because their parent does not wait for them",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
@@ -62,7 +66,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
 /// The share of time for which the CPUs wait for disks, where it is so large that parents may be among what waits.
 fn parents_wait(observed: &Observed) -> Option<f64> {
     let shares = figures::of(observed, Metric::CpuIowaitPercent).map(|iowait| iowait.most());
-    shares.max_by(f64::total_cmp).filter(|most| *most >= cpu_waits_for_disk::WAITS)
+    shares
+        .max_by(f64::total_cmp)
+        .filter(|most| *most >= cpu_waits_for_disk::WAITS)
 }
 
 fn zombies(snapshot: &Snapshot) -> impl Iterator<Item = &SeenThread> {

@@ -1,7 +1,9 @@
 //! Waiting on `/dev/random`, `/dev/hwrng` or whatever stands in their place.
 
 use crate::rules::java_seeds::{STRONG_CLASS, STRONG_INSTANCE, SWITCH_IS_OF_NO_USE, Seeds};
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, dumps as dumped, fires, java_waits as java, say};
+use crate::rules::{
+    Check, Extend, Need, Rule, RuleId, Run, Waits, dumps as dumped, fires, java_waits as java, say,
+};
 use holdup_artefacts::dumps::{Doing, Graph, dumps};
 use holdup_evidence::observed::State;
 use holdup_evidence::{Cause, Observed};
@@ -14,7 +16,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RandomDevice],
     explains: &[RuleId::LockConvoy],
-    ..Rule::new(RuleId::BlockingEntropyDevice, "random bytes are read from a source that blocks its readers", Check::Both(check, seen))
+    ..Rule::new(
+        RuleId::BlockingEntropyDevice,
+        "random bytes are read from a source that blocks its readers",
+        Check::Both(check, seen),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

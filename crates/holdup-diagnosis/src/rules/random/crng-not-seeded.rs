@@ -24,7 +24,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks, Need::KernelLog],
     causes: &[Cause::RandomUnseeded],
     explains: &[RuleId::UnitStartTimedOut],
-    ..Rule::new(RuleId::CrngNotSeeded, "the kernel's random generator had not been seeded yet", Check::Both(check, seen))
+    ..Rule::new(
+        RuleId::CrngNotSeeded,
+        "the kernel's random generator had not been seeded yet",
+        Check::Both(check, seen),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

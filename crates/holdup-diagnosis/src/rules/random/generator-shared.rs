@@ -12,7 +12,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::LockMonitor],
     from: 0.0,
     explains: &[RuleId::LockConvoy],
-    ..Rule::new(RuleId::GeneratorShared, "threads queue for the lock of one random number generator", Check::Waits(check))
+    ..Rule::new(
+        RuleId::GeneratorShared,
+        "threads queue for the lock of one random number generator",
+        Check::Waits(check),
+    )
 };
 
 /// Threads from which it is a queue.

@@ -13,7 +13,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::CpuSamples],
     causes: &[Cause::CpuKernel],
     from: WORTH_A_NOTE,
-    ..Rule::new(RuleId::RandomReadsDominate, "the time is spent on generating random bytes", Check::Waits(check))
+    ..Rule::new(
+        RuleId::RandomReadsDominate,
+        "the time is spent on generating random bytes",
+        Check::Waits(check),
+    )
 };
 
 fn is_random(wait: &AttributedWait) -> bool {

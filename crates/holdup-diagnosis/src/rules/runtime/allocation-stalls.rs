@@ -1,7 +1,9 @@
 //! Threads wait for memory because the collector, which works beside them, does not keep up.
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
-use crate::rules::{Check, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{
+    Check, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::observed::{Metric, SpanKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -10,7 +12,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeGc],
-    ..Rule::new(RuleId::AllocationStalls, "threads wait for memory that a concurrent garbage collector has not freed yet", Check::Both(stalled, check))
+    ..Rule::new(
+        RuleId::AllocationStalls,
+        "threads wait for memory that a concurrent garbage collector has not freed yet",
+        Check::Both(stalled, check),
+    )
 };
 
 /// By the threads that waited for the collector.

@@ -27,7 +27,11 @@ pub(crate) const RULE: Rule = Rule {
         Cause::DiskSync,
     ],
     explains: &[RuleId::SleepPolling],
-    ..Rule::new(RuleId::BlockingCallInEventLoop, "a blocking call keeps an event loop from its other tasks", Check::Waits(check))
+    ..Rule::new(
+        RuleId::BlockingCallInEventLoop,
+        "a blocking call keeps an event loop from its other tasks",
+        Check::Waits(check),
+    )
 };
 
 /// Whose loop it is.
@@ -57,7 +61,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let kept = kept(wait);
         // Workers of one runtime take over each other's tasks.
         let tid = (kept != Some(Loop::Tokio)).then_some(name.tid);
-        (kept, name.pid, tid, asker(wait).and_then(|frame| frame.symbol.clone()))
+        (
+            kept,
+            name.pid,
+            tid,
+            asker(wait).and_then(|frame| frame.symbol.clone()),
+        )
     });
     let mut longest = 0;
     let mut findings = Vec::new();
@@ -162,7 +171,9 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
             .remedy(Remedy::safe(
                 "move the call to a thread that may block: tokio::task::spawn_blocking",
             ))
-            .remedy(Remedy::safe("await instead of blocking: tokio::fs, tokio::net, tokio::time::sleep"))
+            .remedy(Remedy::safe(
+                "await instead of blocking: tokio::fs, tokio::net, tokio::time::sleep",
+            ))
             .remedy(Remedy::pointless(
                 "more worker threads: each blocks as soon as it runs such a task",
             )),

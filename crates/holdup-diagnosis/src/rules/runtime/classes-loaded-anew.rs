@@ -8,7 +8,11 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuUser],
-    ..Rule::new(RuleId::ClassesLoadedAnew, "a JVM loads, verifies and links thousands of classes at each start", Check::Waits(check))
+    ..Rule::new(
+        RuleId::ClassesLoadedAnew,
+        "a JVM loads, verifies and links thousands of classes at each start",
+        Check::Waits(check),
+    )
 };
 
 /// Part of the machine's life, or of the time in which it was watched, that loading takes from which it is what its start

@@ -11,7 +11,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedThrottled],
     explains: &[RuleId::CpuQuotaSpent],
-    ..Rule::new(RuleId::CollectingThreadsThrottled, "garbage collection has more threads than the CPU quota allows, and is throttled", Check::Waits(check))
+    ..Rule::new(
+        RuleId::CollectingThreadsThrottled,
+        "garbage collection has more threads than the CPU quota allows, and is throttled",
+        Check::Waits(check),
+    )
 };
 
 /// Part of the throttled time, one in so many, that must be of threads that collect: they are a few of many.

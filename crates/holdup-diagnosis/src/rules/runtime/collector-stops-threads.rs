@@ -1,7 +1,9 @@
 //! Garbage collection stops all threads for much of the time.
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
-use crate::rules::{Check, Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{
+    Check, Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
 use holdup_attribution::attribution::collects;
 use holdup_evidence::observed::{Metric, Series, SpanKind};
 use holdup_evidence::{Cause, Collector, Jvm, Ns, Observed};
@@ -11,7 +13,11 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeGc],
-    ..Rule::new(RuleId::CollectorStopsThreads, "garbage collection stops all threads for much of the time", Check::Both(stopped, check))
+    ..Rule::new(
+        RuleId::CollectorStopsThreads,
+        "garbage collection stops all threads for much of the time",
+        Check::Both(stopped, check),
+    )
 };
 
 /// A pause that people notice even if it is the only one: the second from which a pause breaks the flow of thought.

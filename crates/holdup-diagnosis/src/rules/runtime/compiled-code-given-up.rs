@@ -10,7 +10,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::Artefacts],
     causes: &[Cause::CpuUser],
-    ..Rule::new(RuleId::CompiledCodeGivenUp, "a JVM discarded the compiled code of many methods at once", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::CompiledCodeGivenUp,
+        "a JVM discarded the compiled code of many methods at once",
+        Check::Artefacts(check),
+    )
 };
 
 /// Methods at once from which something brought it about that is not theirs: one by one they fall all the time.

@@ -10,7 +10,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::SchedRunqueue, Cause::SchedThrottled],
     explains: &[RuleId::CpuQuotaSpent],
-    ..Rule::new(RuleId::CompilingTakesTheCpu, "the JIT compiler uses the CPU that the program needs", Check::Waits(check))
+    ..Rule::new(
+        RuleId::CompilingTakesTheCpu,
+        "the JIT compiler uses the CPU that the program needs",
+        Check::Waits(check),
+    )
 };
 
 /// Part of the CPU time of all of the machine's threads that compiling takes, from which it is in the way. A program that has

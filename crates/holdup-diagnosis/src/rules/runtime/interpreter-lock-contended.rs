@@ -13,7 +13,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::RuntimeInterpreter],
     from: 0.0,
     explains: &[RuleId::CpuBound],
-    ..Rule::new(RuleId::InterpreterLockContended, "threads contend for the global lock of an interpreter", Check::Waits(check))
+    ..Rule::new(
+        RuleId::InterpreterLockContended,
+        "threads contend for the global lock of an interpreter",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -17,7 +17,11 @@ pub(crate) const RULE: Rule = Rule {
     ],
     from: 0.0,
     explains: &[RuleId::MappedWriteWaits],
-    ..Rule::new(RuleId::JvmFiguresOnSlowDisk, "a JVM waits for a disk to write its performance data", Check::Waits(check))
+    ..Rule::new(
+        RuleId::JvmFiguresOnSlowDisk,
+        "a JVM waits for a disk to write its performance data",
+        Check::Waits(check),
+    )
 };
 
 /// In the path of the file.

@@ -10,7 +10,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::LockMonitor],
     explains: &[RuleId::LockConvoy],
-    ..Rule::new(RuleId::LogHoldsUp, "threads queue to write to a slow log", Check::Waits(check))
+    ..Rule::new(
+        RuleId::LogHoldsUp,
+        "threads queue to write to a slow log",
+        Check::Waits(check),
+    )
 };
 
 /// Beginnings of the classes of loggers, and of the streams that the console is.

@@ -23,7 +23,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::NetReceive, Cause::LockFutex],
     generality: Generality::Describes,
     place: Place::Way,
-    ..Rule::new(RuleId::ManyWaitInOnePlace, "many threads of a dump wait in the same line of code", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::ManyWaitInOnePlace,
+        "many threads of a dump wait in the same line of code",
+        Check::Artefacts(check),
+    )
 };
 
 /// Pools of a JVM's threads have names and are another rule's.
@@ -60,7 +64,8 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         ));
     }
     Verdict::Fires(
-        gathereds.into_iter()
+        gathereds
+            .into_iter()
             .take(MAX_PLACES)
             .filter_map(|one| finding(run, one))
             .collect(),

@@ -27,7 +27,11 @@ pub(crate) const RULE: Rule = Rule {
     generality: Generality::Consequence,
     explains: &[RuleId::NobodyCompletes, RuleId::WorkerPoolExhausted],
     place: Place::Way,
-    ..Rule::new(RuleId::NoWorkerLeft, "all workers of a pool wait, and tasks stand in its queue", Check::Attached(check))
+    ..Rule::new(
+        RuleId::NoWorkerLeft,
+        "all workers of a pool wait, and tasks stand in its queue",
+        Check::Attached(check),
+    )
 };
 
 const MEMORY: &str = "the program's own structures, read from its memory";

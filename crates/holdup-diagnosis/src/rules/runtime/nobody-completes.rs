@@ -20,7 +20,11 @@ pub(crate) const RULE: Rule = Rule {
     from: 0.0,
     explains: &[RuleId::WaitUncategorised],
     place: Place::Way,
-    ..Rule::new(RuleId::NobodyCompletes, "threads wait for what another thread of the process does not do", Check::Attached(check))
+    ..Rule::new(
+        RuleId::NobodyCompletes,
+        "threads wait for what another thread of the process does not do",
+        Check::Attached(check),
+    )
 };
 
 fn check(run: &Run<'_>) -> Verdict {

@@ -2,7 +2,9 @@
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
 use super::stopped_by_jvm_operation::counted as operations_of;
-use crate::rules::{Check, Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{
+    Check, Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say,
+};
 use holdup_evidence::observed::{Metric, SpanKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::Common;
@@ -13,7 +15,11 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeSafepoint],
-    ..Rule::new(RuleId::SafepointSlowToReach, "the threads of a JVM are slow to reach a safepoint", Check::Both(late, check))
+    ..Rule::new(
+        RuleId::SafepointSlowToReach,
+        "the threads of a JVM are slow to reach a safepoint",
+        Check::Both(late, check),
+    )
 };
 
 /// By the threads that stood and waited.

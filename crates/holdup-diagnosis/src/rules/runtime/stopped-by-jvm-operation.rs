@@ -10,7 +10,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::RuntimeSafepoint],
     generality: Generality::General,
-    ..Rule::new(RuleId::StoppedByJvmOperation, "a JVM stops all its threads for an operation other than garbage collection", Check::Waits(check))
+    ..Rule::new(
+        RuleId::StoppedByJvmOperation,
+        "a JVM stops all its threads for an operation other than garbage collection",
+        Check::Waits(check),
+    )
 };
 
 /// Operations by the machine's names, what they do in plain words, and what to look for.

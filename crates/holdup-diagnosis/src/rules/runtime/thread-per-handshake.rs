@@ -12,7 +12,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::CpuKernel],
     from: 0.0,
-    ..Rule::new(RuleId::ThreadPerHandshake, "a JVM starts a thread after each TLS handshake", Check::Live(live, seen))
+    ..Rule::new(
+        RuleId::ThreadPerHandshake,
+        "a JVM starts a thread after each TLS handshake",
+        Check::Live(live, seen),
+    )
 };
 
 /// What the JDK calls that thread,

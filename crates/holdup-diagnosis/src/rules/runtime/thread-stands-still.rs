@@ -1,6 +1,8 @@
 //! A thread stands in the same wait in every dump of a series.
 
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, dumps as dumped, duration, say};
+use crate::rules::{
+    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, dumps as dumped, duration, say,
+};
 use holdup_artefacts::dumps::{Doing, Still, dumps, still};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -19,7 +21,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::LockMonitor, Cause::NetReceive],
     generality: Generality::Describes,
     place: Place::Way,
-    ..Rule::new(RuleId::ThreadStandsStill, "threads are in the same wait in every dump of a series", Check::Artefacts(check))
+    ..Rule::new(
+        RuleId::ThreadStandsStill,
+        "threads are in the same wait in every dump of a series",
+        Check::Artefacts(check),
+    )
 };
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

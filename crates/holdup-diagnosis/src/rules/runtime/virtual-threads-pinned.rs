@@ -18,7 +18,11 @@ pub(crate) const RULE: Rule = Rule {
     ],
     generality: Generality::Consequence,
     explains: &[RuleId::WaitUncategorised],
-    ..Rule::new(RuleId::VirtualThreadsPinned, "virtual threads wait without releasing their carriers", Check::Waits(check))
+    ..Rule::new(
+        RuleId::VirtualThreadsPinned,
+        "virtual threads wait without releasing their carriers",
+        Check::Waits(check),
+    )
 };
 
 /// The method in which a virtual thread parks together with its carrier, because it can't be taken off.

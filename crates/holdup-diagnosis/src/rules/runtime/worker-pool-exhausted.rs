@@ -1,7 +1,10 @@
 //! All workers of a pool stand in the same wait, so that nobody is left for new work.
 
 use crate::rules::libuv_pool::Full;
-use crate::rules::{Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, dumps as dumped, duration, java_waits as java, libuv_pool, say};
+use crate::rules::{
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, dumps as dumped,
+    duration, java_waits as java, libuv_pool, say,
+};
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Observed};
@@ -38,7 +41,11 @@ pub(crate) const RULE: Rule = Rule {
         RuleId::ThreadStandsStill,
         RuleId::WaitUncategorised,
     ],
-    ..Rule::new(RuleId::WorkerPoolExhausted, "all workers of a pool are in the same wait", Check::Both(check, seen))
+    ..Rule::new(
+        RuleId::WorkerPoolExhausted,
+        "all workers of a pool are in the same wait",
+        Check::Both(check, seen),
+    )
 };
 
 /// Part of their time that the workers of a pool spend in one wait, from which the pool is exhausted.

@@ -11,7 +11,11 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::SecurityDecision],
-    ..Rule::new(RuleId::PermissionScannerSlow, "a file scanner is slow to allow each open", Check::Waits(check))
+    ..Rule::new(
+        RuleId::PermissionScannerSlow,
+        "a file scanner is slow to allow each open",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -9,7 +9,11 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents, Need::KernelStacks],
     causes: &[Cause::SecurityDecision],
-    ..Rule::new(RuleId::SyscallSupervisorSlow, "the supervisor of a sandbox is slow to allow a system call", Check::Waits(check))
+    ..Rule::new(
+        RuleId::SyscallSupervisorSlow,
+        "the supervisor of a sandbox is slow to allow a system call",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

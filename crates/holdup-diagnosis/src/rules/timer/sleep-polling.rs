@@ -2,7 +2,9 @@
 
 use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
-use crate::rules::{Check, Generality, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{
+    Check, Generality, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, percent, say,
+};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -30,7 +32,11 @@ pub(crate) const RULE: Rule = Rule {
     causes: &[Cause::TimerSleep],
     generality: Generality::General,
     explains: &[RuleId::SleepsOnPurpose],
-    ..Rule::new(RuleId::SleepPolling, "it polls with sleeps of a fixed length", Check::Waits(check))
+    ..Rule::new(
+        RuleId::SleepPolling,
+        "it polls with sleeps of a fixed length",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

@@ -1,6 +1,8 @@
 //! Sleeping because the program was told to.
 
-use crate::rules::{Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{
+    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say,
+};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -15,7 +17,11 @@ pub(crate) const RULE: Rule = Rule {
     needs: &[Need::SchedulerEvents],
     causes: &[Cause::TimerSleep],
     generality: Generality::Describes,
-    ..Rule::new(RuleId::SleepsOnPurpose, "it sleeps on purpose", Check::Waits(check))
+    ..Rule::new(
+        RuleId::SleepsOnPurpose,
+        "it sleeps on purpose",
+        Check::Waits(check),
+    )
 };
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -59,7 +65,11 @@ fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<(&'a Attributed
         };
         run.waits(polls).is_some_and(|polls| polls.count() >= MIN_POLLS)
     };
-    let longest = waits.iter().filter(sleeps).filter(|one| loops(one)).max_by_key(|wait| wait.max)?;
+    let longest = waits
+        .iter()
+        .filter(sleeps)
+        .filter(|one| loops(one))
+        .max_by_key(|wait| wait.max)?;
     Some((longest, delayed(run, longest)?))
 }
 
@@ -71,12 +81,19 @@ fn delayed(run: &Run<'_>, sleep: &AttributedWait) -> Option<Delayed> {
     if slept.is_some_and(|slept| slept.max >= HARM_FLOOR) {
         return Some(Delayed::Requests);
     }
-    let aside = run.facts.set_aside.iter().flatten().find(|one| one.pid == name.pid);
+    let aside = run
+        .facts
+        .set_aside
+        .iter()
+        .flatten()
+        .find(|one| one.pid == name.pid);
     if let Some(aside) = aside {
         return Some(Delayed::Clients(aside.clients));
     }
     let queues = run.facts.unaccepted.iter().flatten();
-    let queue = queues.filter(|queue| queue.processes.contains(&name.pid)).max_by_key(|queue| queue.after);
+    let queue = queues
+        .filter(|queue| queue.processes.contains(&name.pid))
+        .max_by_key(|queue| queue.after);
     if let Some(queue) = queue {
         return Some(Delayed::Queued(queue.after));
     }
@@ -89,17 +106,29 @@ fn delayed(run: &Run<'_>, sleep: &AttributedWait) -> Option<Delayed> {
 impl Delayed {
     fn evidence(self) -> Evidence {
         let (text, source) = match self {
-            Delayed::Requests => ("a thread slept with a request to answer".to_owned(), say::SCHEDULER),
+            Delayed::Requests => (
+                "a thread slept with a request to answer".to_owned(),
+                say::SCHEDULER,
+            ),
             Delayed::Clients(count) => (
-                format!("{} had sent data that it did not read", say::several(count.into(), "client")),
+                format!(
+                    "{} had sent data that it did not read",
+                    say::several(count.into(), "client")
+                ),
                 "/proc/net/tcp",
             ),
             Delayed::Queued(count) => (
-                format!("{} waited for it to accept them", say::several(count.into(), "client")),
+                format!(
+                    "{} waited for it to accept them",
+                    say::several(count.into(), "client")
+                ),
                 "/proc/net/tcp",
             ),
             Delayed::Tasks(count) => (
-                format!("{} of the loop could not run meanwhile", say::several(count, "other task")),
+                format!(
+                    "{} of the loop could not run meanwhile",
+                    say::several(count, "other task")
+                ),
                 "the program's own structures, read from its memory",
             ),
         };
