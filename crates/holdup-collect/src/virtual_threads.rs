@@ -31,13 +31,16 @@ const TRIES_MAX: u32 = 4;
 const PINNED: &str = "pinned";
 const MONITOR: &str = "monitor";
 
+/// What a virtual thread does, and where it stands, innermost first.
+type Stand = (Does, Vec<Arc<Frame>>);
+
 /// The first look at virtual threads that wait.
 #[derive(Debug, Default)]
 pub(super) struct FirstLook {
     /// When each process was looked at, and how often that was tried.
     looked: BTreeMap<u32, (Option<Ns>, u32)>,
     /// By process and number.
-    stands: BTreeMap<(u32, u64), (Does, Vec<Arc<Frame>>)>,
+    stands: BTreeMap<(u32, u64), Stand>,
 }
 
 impl FirstLook {
