@@ -113,7 +113,7 @@ mod tests {
     fn templates_are_filled() {
         let rule = parse("disk/slow-disk").unwrap();
         let code = fill(CODE, &rule);
-        assert!(code.contains("Rule::new(RuleId::SlowDisk,"), "{code}");
+        assert!(code.contains("RuleId::SlowDisk,"), "{code}");
         assert!(!fill(PAGE, &rule).contains("ID"));
     }
 }

@@ -37,6 +37,10 @@ const ALLOWED: &[(&str, &str)] = &[
         "functions of the C library, in which threads start",
     ),
     (
+        "formats/benchmarks/fio.rs",
+        "directions of fio's jobs, which are called like calls",
+    ),
+    (
         "rules/libuv_pool.rs",
         "functions of the C library, in which threads start",
     ),

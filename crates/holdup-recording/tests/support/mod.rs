@@ -1,21 +1,15 @@
 //! Segments made of dice: every part of a segment in some value or other, hostile text included.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+mod looks;
 mod pools;
 
 use holdup_evidence::facts::{
     Acceptor, ConnectedClients, CpuTime, DatabaseSession, Listener, Mount, NameServer, Program, QueuedBytes,
     SessionClient, SessionState, SetAside, StoppedChild, ThreadSession,
 };
-use holdup_evidence::host::{HostLook, HostSight, Use};
-use holdup_evidence::observed::{
-    Awaited, Doing, Limited, Metric, Point, Quote, SeenCgroup, SeenClient, SeenLoad, SeenProcess, SeenThread,
-    SeenWait, Series, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
-};
-use holdup_evidence::randomness::Randomness;
-use holdup_evidence::{
-    Cause, EventLoop, Frame, Jvm, Language, Observed, SystemFacts, TaskChannels, TaskRuntime,
-};
+use holdup_evidence::observed::{Limited, Quote, SeenCgroup, SeenProcess};
+use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
 use holdup_model::attributed::{
     Asker, Attributed, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace,
     Queue, Requests, Resource, ResourceKind, SlowRequest, Tally, TaskState, ThreadLedger, ThreadName,
@@ -538,105 +532,6 @@ impl Dice {
             attributed: self.attributed(),
             facts: self.facts(),
             look: self.some(Dice::look),
-        }
-    }
-
-    /// Values that are no whole numbers, of every size.
-    fn real(&mut self) -> f64 {
-        self.number() as f64 / (1 + self.below(997)) as f64
-    }
-
-    fn look(&mut self) -> HostLook {
-        let mut stacks = Stacks::default();
-        let stack = stacks.intern(["folio_wait_bit", "ext4_sync_file"]);
-        let observed = Observed {
-            series: self.list(4, Dice::series),
-            sources: self.list(2, |dice| Source {
-                name: dice.text(),
-                ..Source::default()
-            }),
-            snapshots: self.list(2, |dice| dice.snapshot(stack)),
-            stacks,
-            waits: self.some(|dice| {
-                dice.list(2, |dice| SeenWait {
-                    waiter: SeenProcess {
-                        pid: dice.below(1 << 22) as u32,
-                        name: dice.text(),
-                        doing: Doing::Stopped,
-                        client: dice.some(|dice| SeenClient {
-                            pid: 9,
-                            name: dice.text(),
-                        }),
-                        load: dice.some(|_| SeenLoad::default()),
-                    },
-                    on: Awaited::FileLock,
-                    name: dice.text(),
-                    ns: dice.number(),
-                    ..SeenWait::default()
-                })
-            }),
-            ..Observed::default()
-        };
-        HostLook {
-            observed,
-            sight: HostSight {
-                watched: self.number(),
-                frozen: self.list(2, Dice::text),
-                cpu: self.list(2, |dice| Use {
-                    process: dice.text(),
-                    pid: 7,
-                    amount: dice.real(),
-                    processes: 3,
-                    nice: -4,
-                    run_by: dice.text(),
-                }),
-                ..HostSight::default()
-            },
-            randomness: Randomness {
-                quality: self.some(|_| 900),
-                ..Randomness::default()
-            },
-        }
-    }
-
-    fn series(&mut self) -> Series {
-        Series {
-            metric: self.of(&[
-                Metric::DiskUtilPercent,
-                Metric::LoadAverage1,
-                Metric::MemoryFreeKib,
-            ]),
-            of: self.text(),
-            source: 0,
-            points: self.list(3, |dice| Point {
-                value: dice.real(),
-                at: dice.some(|dice| When::SinceBoot(dice.number())),
-                since_boot: dice.yes(),
-                ..Point::default()
-            }),
-            count: self.number(),
-            sum: self.real(),
-        }
-    }
-
-    fn snapshot(&mut self, stack: StackId) -> Snapshot {
-        Snapshot {
-            kind: SnapshotKind::Kernel,
-            at: self.some(|dice| When::SinceBoot(dice.number())),
-            program: None,
-            threads: self.list(3, |dice| SeenThread {
-                name: dice.text(),
-                tid: dice.some(|dice| dice.below(1 << 22) as u32),
-                state: dice.of(&[State::Runnable, State::Uninterruptible]),
-                kernel_stack: dice.some(|_| stack),
-                cpu_percent: dice.some(Dice::real),
-                ..SeenThread::default()
-            }),
-            deadlocks: vec![],
-            total: self.some(Dice::number),
-            of_threads: Some(true),
-            states: true,
-            quote: Quote::default(),
         }
     }
 }

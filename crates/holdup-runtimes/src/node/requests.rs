@@ -217,7 +217,9 @@ fn request_of<S: Source>(memory: &mut Memory<S>, work: u64) -> Option<u64> {
         .filter_map(|before| request.checked_sub(before))
         .find(|data| {
             let place = memory.word(data.saturating_add(OBJECT)).unwrap_or_default();
-            place != 0 && place.is_multiple_of(8) && memory.word(place).is_some_and(|word| Object::of(word).is_some())
+            place != 0
+                && place.is_multiple_of(8)
+                && memory.word(place).is_some_and(|word| Object::of(word).is_some())
         })
 }
 

@@ -45,8 +45,8 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         (Some(worst), _) if zombies(worst).count() >= MIN_ZOMBIES => fires(listed(observed, &lists, worst)),
         (_, Some(counted)) if counted.most() >= MIN_ZOMBIES as f64 => match parents_wait(observed) {
             Some(iowait) => Verdict::CannotTell(format!(
-                "whose {:.0} zombies there are: the CPUs wait for disks {iowait:.0} % of the time, and parents that do cannot \
-                 see to their children",
+                "whose {:.0} zombies there are: the CPUs wait for disks {iowait:.0} % of the time, and a parent that waits for \
+                 one cannot wait for its children",
                 counted.most()
             )),
             None => fires(by_number(&counted)),

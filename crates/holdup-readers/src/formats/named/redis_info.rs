@@ -69,7 +69,7 @@ fn judge(names: &Names) -> Vec<Statement> {
     if let Some(fork) = fork.filter(|fork| *fork >= FORK_S) {
         let ns = super::seconds(fork);
         let text = format!(
-            "the server stood still for {} when it last copied itself (fork), to save its data or for a replica",
+            "the server was blocked for {} when it last copied itself (fork), to save its data or for a replica",
             duration(ns)
         );
         said.push(Statement {

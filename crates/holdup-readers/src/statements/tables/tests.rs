@@ -1,0 +1,60 @@
+//! Tables with a heading, and texts that only look like some.
+
+use crate::read_text;
+use holdup_evidence::observed::{Statement, StatementKind};
+
+fn said(text: &str) -> Vec<Statement> {
+    read_text("t", text.as_bytes()).observed.statements
+}
+
+#[test]
+fn the_largest_share_with_its_row() {
+    let text = "BOX          LOAD %   RAM USED / LIMIT    RAM %    NET OUT\n\
+        db-1         12.5%    700 MiB / 2 GiB     34.2%    1.1 MB / 3 kB\n\
+        web-7        96.1%    100 MiB / 2 GiB     4.9%     8.0 MB / 1 kB\n";
+    let [one] = &said(text)[..] else {
+        panic!("{:?}", said(text))
+    };
+    assert_eq!(
+        one.text,
+        "web-7: LOAD % 96.1%, RAM USED / LIMIT 100 MiB / 2 GiB, RAM % 4.9%, NET OUT 8.0 MB / 1 kB; the largest of 2 rows"
+    );
+    assert_eq!(one.share, Some(0.961));
+    assert_eq!((one.kind, one.quote.line), (StatementKind::Took, 3));
+}
+
+#[test]
+fn rates_where_shares_are_small_and_a_text_of_several_words_at_the_end() {
+    let text = "  TASK  OWNER     TAPE OUT  TAPE IN  WAIT>    JOB\n\
+        \x20    7  root      0.00 B/s  0.00 B/s  0.10 %  logger -f x\n\
+        \x20    9  root      7.50 M/s  0.00 B/s  0.00 %  cp -r big dir\n";
+    assert!(
+        said(text)[0].text.starts_with(
+            "9: TAPE OUT 7.50 M/s, OWNER root, TAPE IN 0.00 B/s, WAIT> 0.00 %, JOB cp -r big dir"
+        ),
+        "{:?}",
+        said(text)
+    );
+}
+
+#[test]
+fn a_bad_state_between_signs_and_with_empty_cells() {
+    let text = "| node | role | lag | state |\n|------|------|-----|-------|\n| n1 | leader | | running |\n| n2 | replica | 70 | start failed |\n";
+    let all = said(text);
+    let one = all.iter().find(|one| one.text.starts_with("n2: state")).unwrap();
+    assert_eq!(one.kind, StatementKind::Failed);
+    assert!(one.text.contains("lag 70"), "{one:?}");
+}
+
+#[test]
+fn prose_and_rubbish_are_no_tables() {
+    for text in [
+        "This is a line of prose\nand 12 more of 7\n",
+        "| | |\n| 1 |\n||||||\n9 % %\n",
+        "A B C\n% / %\n1 / /\n\u{0}\t\t9\n",
+        "A  B  C\n",
+        "\u{301}A  \u{301}B  C\n1\u{301}  2  3 /\n",
+    ] {
+        assert!(said(text).len() <= 1, "{text}: {:?}", said(text));
+    }
+}
