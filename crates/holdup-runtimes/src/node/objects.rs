@@ -138,15 +138,8 @@ impl<S: Source> Objects<'_, S> {
         Some(Function { name, script, begins })
     }
 
-    /// The name of the function that has this scope, if it has one.
-    pub(super) fn name_of_scope(&mut self, scope: Object) -> Option<String> {
-        self.scope(scope)
-            .map(|(name, _)| name)
-            .filter(|name| !name.is_empty())
-    }
-
     /// A function's name and where it begins, by its scope: its own name, or else the one that it was assigned to.
-    fn scope(&mut self, scope: Object) -> Option<(String, Option<u64>)> {
+    pub(super) fn scope(&mut self, scope: Object) -> Option<(String, Option<u64>)> {
         let constants = self.constants;
         // The fields are behind the map.
         let place = |index: u64| index.checked_add(1)?.checked_mul(WORD);

@@ -248,21 +248,29 @@ impl<S: Source> Search<'_, '_, S> {
         None
     }
 
-    /// The name of a function; of one without a name, that of the function in which it is written.
+    /// The name of a function; of one without a name, that of the function in which it is written, where V8 keeps its scope: it
+    /// leaves out those of which no variable is used further in.
     fn name(&mut self, shared: Object, own: String) -> String {
         if own != UNNAMED {
             return own;
         }
         let mut around = self.around_of_function(shared);
+        // Whatever is written around something begins before it: a word of a neighbour in memory is no scope around this one.
+        let mut inside = u64::MAX;
         for _ in 0..NESTED_MAX {
             let Some(scope) = around else { break };
+            let Some((name, Some(begins))) = self.objects.scope(scope).filter(|(_, at)| at.is_some()) else {
+                break;
+            };
             around = self.around(scope, DESCRIBED_WORDS);
-            // The outermost is a whole module.
-            if around.is_some()
-                && let Some(name) = self.objects.name_of_scope(scope)
-            {
+            // The outermost is a whole module, and begins where its file does.
+            if begins >= inside || begins == 0 {
+                break;
+            }
+            if !name.is_empty() {
                 return name;
             }
+            inside = begins;
         }
         own
     }

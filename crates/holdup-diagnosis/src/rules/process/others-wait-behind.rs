@@ -256,7 +256,11 @@ fn title<'a>(root: &'a Root<'a>, names: &Names<'a>) -> String {
         ),
         Key::Memory(of) => format!(
             "{} was short: {all} waited for it, {} in all",
-            if of.is_empty() { "Memory".to_owned() } else { what(of, "Memory of cgroup") },
+            if of.is_empty() {
+                "Memory".to_owned()
+            } else {
+                what(of, "Memory of cgroup")
+            },
             duration(root.held())
         ),
         Key::Cpus => {
