@@ -37,6 +37,9 @@ const TRIES_MAX: u8 = 3;
 /// So many of the processes that use a file are known: the work of naming it is charged to them.
 const USERS_MAX: usize = 8;
 
+/// Searches of symbols whose result is kept: a file of each interpreter that there is, some times over.
+const SEARCHED_MAX: usize = 64;
+
 /// A module of this run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ModuleId(pub(crate) u32);
@@ -101,6 +104,16 @@ pub(crate) struct Modules {
     pub(crate) budget: Budget,
     /// Files whose frame information is larger than what may be kept, or had to make room too often.
     pub(crate) without_frames: u64,
+    /// Tables of symbols that were searched: of a large program that takes a tenth of a second, and several ask for the same.
+    searched: Vec<Searched>,
+}
+
+/// What a search of a module's symbols found.
+#[derive(Debug)]
+struct Searched {
+    module: ModuleId,
+    wanted: Vec<String>,
+    found: Vec<Option<u64>>,
 }
 
 impl Modules {
@@ -122,6 +135,7 @@ impl Modules {
             frames: 0,
             budget: Budget::default(),
             without_frames: 0,
+            searched: Vec::new(),
         }
     }
 
@@ -235,10 +249,23 @@ impl Modules {
         id: ModuleId,
         wanted: &[&str],
     ) -> Option<Vec<Option<u64>>> {
+        let same = |one: &&Searched| one.module == id && one.wanted.iter().eq(wanted.iter());
+        if let Some(known) = self.searched.iter().find(same) {
+            return Some(known.found.clone());
+        }
         let module = &self.list[id.0 as usize];
         let place = module.place.as_ref()?.as_fd();
-        self.reader
-            .symbols(asker, &module.about, place, wanted, &mut self.budget)
+        let found = self
+            .reader
+            .symbols(asker, &module.about, place, wanted, &mut self.budget)?;
+        if self.searched.len() < SEARCHED_MAX {
+            self.searched.push(Searched {
+                module: id,
+                wanted: wanted.iter().map(|name| (*name).to_owned()).collect(),
+                found: found.clone(),
+            });
+        }
+        Some(found)
     }
 
     /// What frame information is made of: the bytes of a module's file.
