@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(kinds, [K::Exhausted, K::Warned, K::Stalled]);
         assert_eq!(
             said(&full)[2].1,
-            "the server stood still for 2.50 s when it last copied itself (fork), to save its data or for a replica"
+            "the server was blocked for 2.50 s when it last copied itself (fork), to save its data or for a replica"
         );
     }
 
