@@ -142,10 +142,12 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
         );
         Evidence::new(text, "the program's own structures, read from its memory")
     });
+    let holders = waits.holders();
     let finding = RULE
         .finding(Severity::Warning, title, waits)
         .about_if_unnamed(Some(longest.resource.clone()))
         .and_if(call)
+        .and_if(holders.first().map(say::meanwhile))
         .and_if(delayed)
         .confidence(Confidence::Strong);
     match of {

@@ -17,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
         Cause::NetConnect,
     ],
     generality: Generality::Consequence,
-    explains: &[RuleId::WaitUncategorised],
+    explains: &[RuleId::NobodyCompletes],
     ..Rule::new(
         RuleId::VirtualThreadsPinned,
         "virtual threads wait without releasing their carriers",
