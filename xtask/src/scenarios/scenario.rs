@@ -326,21 +326,16 @@ mod tests {
 
     /// Rules that neither a scenario nor a sample tests: what nothing explains can't be made on purpose; which cause loading a program
     /// has depends on where it lies; and scenarios observe programs, not the whole machine that they share with others.
-    const ELSEWHERE: [&str; 6] = [
+    const ELSEWHERE: [&str; 5] = [
         "nobody-completes",
         "wait-unexplained",
         "program-load-slow",
         "tasks-wait-for-lock",
         "tasks-wait-to-send",
-        "blocking-call-in-event-loop",
     ];
 
     /// Of those, what a test with a real program of its own observes: a scenario's figures are of threads.
-    const OWN_TEST: [&str; 3] = [
-        "tasks-wait-for-lock",
-        "tasks-wait-to-send",
-        "blocking-call-in-event-loop",
-    ];
+    const OWN_TEST: [&str; 2] = ["tasks-wait-for-lock", "tasks-wait-to-send"];
 
     /// What a rule's page says where no scenario must find the rule.
     const IN_GUESTS: &str = "Observed live by the tests in virtual machines only.";
