@@ -447,10 +447,18 @@ fn finding<'a>(root: &'a Root<'a>, names: &Names<'a>) -> Finding {
         Some(resource) => resource.clone(),
         None => Resource::named(ResourceKind::Process, root.name.process.clone()),
     };
-    let asker = Asker {
-        name: root.name.clone(),
-        frame: root.function.map(str::to_owned),
-        ..Asker::default()
+    // Of a disk that somebody keeps busy, who waits for that one asked, and not who waits for its own use.
+    let crowded = root.own.iter().filter(|_| root.crowd.is_some());
+    let asker = match crowded.max_by_key(|waiter| waiter.ns) {
+        Some(waiter) => Asker {
+            name: waiter.name.clone(),
+            ..Asker::default()
+        },
+        None => Asker {
+            name: root.name.clone(),
+            frame: root.function.map(str::to_owned),
+            ..Asker::default()
+        },
     };
     finding
         .about(resource, asker)
