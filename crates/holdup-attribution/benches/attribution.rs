@@ -7,7 +7,7 @@
 
 use holdup_attribution::attribution::Attribution;
 use holdup_evidence::{
-    Call, Clock, Event, Finish, Ns, ObjectId, Start, SystemFacts, TaskName, TaskState, ThreadId, Wait, Waker,
+    Call, Clock, Event, Finish, Ns, ObjectId, Start, SystemFacts, TaskName, ThreadId, Wait, Waker,
 };
 use std::time::Duration;
 
@@ -77,26 +77,16 @@ impl Machine {
             random: 1,
             next: 0,
             wait: Event::Wait(Box::new(Wait {
-                thread: ThreadId(0),
-                seq: 0,
-                start: 0,
-                end: 0,
-                clock: Clock::default(),
-                state: TaskState::Interruptible,
-                iowait: false,
-                call: Call {
-                    number: 202,
-                    args: [0; 4],
-                },
                 object: Some(ObjectId(1)),
-                ready: None,
-                waker: Waker::Unknown,
-                holder: None,
-                kernel_stack: None,
-                serves: false,
-                unanswered: None,
-                memory_follows: false,
-                asked: None,
+                ..Wait::new(
+                    ThreadId(0),
+                    0,
+                    (0, 0),
+                    Call {
+                        number: 202,
+                        args: [0; 4],
+                    },
+                )
             })),
         }
     }

@@ -226,7 +226,7 @@ fn lock(sighting: Sighting, seen: (Ns, Ns)) -> RuntimeLock {
 #[cfg(test)]
 mod tests {
     use super::{RuntimeLocks, STANDS_FOR};
-    use holdup_evidence::{Call, Ns, TaskState, ThreadId, Wait, Waker};
+    use holdup_evidence::{Call, Ns, ThreadId, Wait};
     use holdup_jvm::{How, Kind, Look, Sighting};
     use holdup_model::attributed::Source;
     use holdup_symbols::ProcessKey;
@@ -259,28 +259,11 @@ mod tests {
     const SLEEP: u64 = 0x7f00_0000_1028;
 
     fn wait(number: i32, word: u64, start: Ns, end: Ns) -> Wait {
-        Wait {
-            thread: THREAD,
-            seq: 1,
-            start,
-            end,
-            clock: Default::default(),
-            state: TaskState::Interruptible,
-            iowait: false,
-            call: Call {
-                number,
-                args: [word, 0x189, 0, 0],
-            },
-            object: None,
-            ready: None,
-            waker: Waker::Unknown,
-            holder: None,
-            kernel_stack: None,
-            memory_follows: false,
-            serves: false,
-            unanswered: None,
-            asked: None,
-        }
+        let call = Call {
+            number,
+            args: [word, 0x189, 0, 0],
+        };
+        Wait::new(THREAD, 1, (start, end), call)
     }
 
     fn seen(looks: Vec<Look>) -> RuntimeLocks {

@@ -26,6 +26,7 @@ pub mod randomness;
 mod runtime_lock;
 mod runtime_task;
 pub mod units;
+mod wait;
 mod worker_pool;
 
 pub use attached::{

@@ -176,36 +176,22 @@ mod tests {
     use super::{ANEW, Earlier, EarlierRequests, POLLIN};
     use crate::attribution::idle::Work;
     use holdup_evidence::{
-        Call, DeviceNumber, GoesOn, Object, ObjectId, ObjectKind, PolledFd, TaskState, ThreadId, Wait,
-        WaitMemory, Waker,
+        Call, DeviceNumber, GoesOn, Object, ObjectId, ObjectKind, PolledFd, ThreadId, Wait, WaitMemory,
     };
 
     const SECOND: u64 = 1_000_000_000;
     const POLL: i32 = 7;
 
     fn parked(start: u64) -> Wait {
-        Wait {
-            thread: ThreadId(1),
-            seq: 1,
-            start,
-            end: 20 * SECOND,
-            clock: Default::default(),
-            state: TaskState::Interruptible,
-            iowait: false,
-            call: Call {
+        Wait::new(
+            ThreadId(1),
+            1,
+            (start, 20 * SECOND),
+            Call {
                 number: 202,
                 args: [0; 4],
             },
-            object: None,
-            ready: None,
-            waker: Waker::Unknown,
-            holder: None,
-            kernel_stack: None,
-            serves: false,
-            unanswered: None,
-            memory_follows: false,
-            asked: None,
-        }
+        )
     }
 
     fn takes(pid: u32, after: Option<u64>, start: u64, work: &Work) -> bool {

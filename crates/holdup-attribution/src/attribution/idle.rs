@@ -312,29 +312,14 @@ fn rests<'a>(
 mod tests {
     use super::{Served, Who, Work, parked};
     use holdup_evidence::{
-        Call, Cause, Object, ObjectId, ObjectKind, PolledFd, Serving, SocketAddress, TaskState, ThreadId,
-        Wait, WaitMemory, Waker,
+        Call, Cause, Object, ObjectId, ObjectKind, PolledFd, Serving, SocketAddress, ThreadId, Wait,
+        WaitMemory, Waker,
     };
 
     fn wait(number: i32, args: [u64; 4], object: Option<u32>) -> Wait {
         Wait {
-            thread: ThreadId(1),
-            seq: 1,
-            start: 0,
-            end: 10,
-            clock: Default::default(),
-            state: TaskState::Interruptible,
-            iowait: false,
-            call: Call { number, args },
             object: object.map(ObjectId),
-            ready: None,
-            waker: Waker::Unknown,
-            holder: None,
-            kernel_stack: None,
-            memory_follows: false,
-            serves: false,
-            unanswered: None,
-            asked: None,
+            ..Wait::new(ThreadId(1), 1, (0, 10), Call { number, args })
         }
     }
 

@@ -4,8 +4,8 @@ use super::{Doubt, Predictions, Question};
 use crate::attribution::{Attribution, Classifier};
 use crate::classify::Classified;
 use holdup_evidence::{
-    Allowed, Call, Cause, Clock, End, Event, Finish, Ns, RanInstead, Start, SystemFacts, TaskName, TaskState,
-    ThreadId, Wait, Waker,
+    Allowed, Call, Cause, Clock, End, Event, Finish, Ns, RanInstead, Start, SystemFacts, TaskName, ThreadId,
+    Wait, Waker,
 };
 
 /// A hundredth of a second: what the runs below are told in.
@@ -120,23 +120,9 @@ impl Script {
         clock.blocked += end - start;
         (*at, *seq) = (end, *seq + 1);
         self.events.push(Event::Wait(Box::new(Wait {
-            thread: Script::id(thread),
-            seq: *seq,
-            start,
-            end,
             clock: *clock,
-            state: TaskState::Interruptible,
-            iowait: false,
-            call: call(cause),
-            object: None,
-            ready: None,
             waker,
-            holder: None,
-            kernel_stack: None,
-            serves: false,
-            unanswered: None,
-            memory_follows: false,
-            asked: None,
+            ..Wait::new(Script::id(thread), *seq, (start, end), call(cause))
         })));
     }
 

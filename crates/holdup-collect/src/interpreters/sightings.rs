@@ -173,7 +173,7 @@ fn bytes(frames: &[Interpreted]) -> usize {
 #[cfg(test)]
 pub(super) mod tests {
     use super::{BYTES_MAX, Sighting, Sightings};
-    use holdup_evidence::{Call, Clock, Frame, Ns, Seq, TaskState, ThreadId, UserStackId, Wait, Waker};
+    use holdup_evidence::{Call, Frame, Ns, Seq, ThreadId, UserStackId, Wait};
     use holdup_symbols::Interpreted;
     use std::sync::Arc;
 
@@ -198,25 +198,7 @@ pub(super) mod tests {
     }
 
     pub(crate) fn wait(thread: ThreadId, seq: Seq, start: Ns, end: Ns) -> Wait {
-        Wait {
-            thread,
-            seq,
-            start,
-            end,
-            clock: Clock::default(),
-            state: TaskState::Interruptible,
-            iowait: false,
-            call: Call::named("futex"),
-            object: None,
-            ready: None,
-            waker: Waker::Unknown,
-            holder: None,
-            kernel_stack: None,
-            serves: false,
-            unanswered: None,
-            memory_follows: false,
-            asked: None,
-        }
+        Wait::new(thread, seq, (start, end), Call::named("futex"))
     }
 
     fn met(sightings: &mut Sightings, thread: ThreadId, seq: Seq, start: Ns, end: Ns) -> Option<String> {

@@ -125,35 +125,18 @@ fn work(operation: &str) -> PauseWork {
 #[cfg(test)]
 mod tests {
     use super::Account;
-    use holdup_evidence::{Call, Collector, JvmStop, Ns, PauseWork, TaskState, ThreadId, Wait, Waker};
+    use holdup_evidence::{Call, Collector, JvmStop, Ns, PauseWork, ThreadId, Wait};
     use holdup_jvm::Operations;
 
     const BARRIER: u64 = 0x7000;
     const ASKED: u64 = 0x8000;
 
     fn wait(word: u64, start: Ns, end: Ns) -> Wait {
-        Wait {
-            thread: ThreadId(1),
-            seq: 1,
-            start,
-            end,
-            clock: Default::default(),
-            state: TaskState::Interruptible,
-            iowait: false,
-            call: Call {
-                args: [word, 0x80, 0, 0],
-                ..Call::named("futex")
-            },
-            object: None,
-            ready: None,
-            waker: Waker::Unknown,
-            holder: None,
-            kernel_stack: None,
-            serves: false,
-            unanswered: None,
-            memory_follows: false,
-            asked: None,
-        }
+        let call = Call {
+            args: [word, 0x80, 0, 0],
+            ..Call::named("futex")
+        };
+        Wait::new(ThreadId(1), 1, (start, end), call)
     }
 
     fn account(counted: &[(&str, u64)], last: (&str, Ns, Ns), reached: Option<Ns>) -> Operations {

@@ -405,15 +405,8 @@ fn thread_dumps_of_a_series_are_one_run() {
         };
         observed.snapshots = vec![
             Snapshot {
-                kind: SnapshotKind::Jvm,
-                at: None,
-                program: None,
                 threads: vec![thread; readers],
-                deadlocks: vec![],
-                total: None,
-                of_threads: None,
-                states: true,
-                quote: Default::default(),
+                ..Snapshot::new(SnapshotKind::Jvm, Default::default())
             };
             count
         ];

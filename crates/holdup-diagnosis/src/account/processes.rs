@@ -483,20 +483,14 @@ mod tests {
             .stacks
             .intern(["md_super_wait", "md_bitmap_unplug", "raid1_unplug"]);
         observed.snapshots.push(Snapshot {
-            kind: SnapshotKind::Kernel,
-            at: None,
-            program: None,
             threads: vec![SeenThread {
                 name: "ar".to_owned(),
                 tid: Some(29_594),
                 kernel_stack: Some(stack),
                 ..SeenThread::default()
             }],
-            deadlocks: Vec::new(),
-            total: None,
-            of_threads: None,
             states: false,
-            quote: Quote::default(),
+            ..Snapshot::new(SnapshotKind::Kernel, Quote::default())
         });
         let first = account(&observed)[0].text.clone();
         assert!(first.starts_with("ar (pid 29594) is blocked"), "{first}");

@@ -367,15 +367,9 @@ mod tests {
         let mut observed = Observed::default();
         let threads = threads(&mut observed);
         observed.snapshots.push(Snapshot {
-            kind,
-            at: None,
-            program: None,
             threads,
-            deadlocks: Vec::new(),
-            total: None,
-            of_threads: None,
             states: false,
-            quote: Quote::default(),
+            ..Snapshot::new(kind, Quote::default())
         });
         observed
     }

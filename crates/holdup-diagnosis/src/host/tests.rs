@@ -30,15 +30,10 @@ fn list(tasks: &[(&str, State, &str)]) -> Snapshot {
         ..SeenThread::default()
     });
     Snapshot {
-        kind: SnapshotKind::Kernel,
-        at: None,
-        program: None,
         threads: threads.collect(),
-        deadlocks: Vec::new(),
         total: Some(100),
         of_threads: Some(true),
-        states: true,
-        quote: Default::default(),
+        ..Snapshot::new(SnapshotKind::Kernel, Default::default())
     }
 }
 

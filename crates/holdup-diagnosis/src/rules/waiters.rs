@@ -160,15 +160,10 @@ mod tests {
 
     fn list(threads: Vec<SeenThread>) -> Snapshot {
         Snapshot {
-            kind: SnapshotKind::Kernel,
-            at: None,
-            program: None,
             threads,
-            deadlocks: Vec::new(),
             total: Some(100),
             of_threads: Some(true),
-            states: true,
-            quote: Default::default(),
+            ..Snapshot::new(SnapshotKind::Kernel, Default::default())
         }
     }
 

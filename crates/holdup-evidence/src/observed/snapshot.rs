@@ -35,6 +35,24 @@ pub struct Snapshot {
     pub quote: Quote,
 }
 
+impl Snapshot {
+    /// With no threads so far, of which each will have a state.
+    #[must_use]
+    pub fn new(kind: SnapshotKind, quote: Quote) -> Self {
+        Self {
+            kind,
+            at: None,
+            program: None,
+            threads: Vec::new(),
+            deadlocks: Vec::new(),
+            total: None,
+            of_threads: None,
+            states: true,
+            quote,
+        }
+    }
+}
+
 /// What was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -47,9 +47,7 @@ pub(crate) fn look(number: u32) -> Segment {
     });
     let stack = observed.stacks.intern(["folio_wait_bit", "ext4_sync_file"]);
     observed.snapshots.push(Snapshot {
-        kind: SnapshotKind::Kernel,
         at: Some(When::SinceBoot(UP)),
-        program: None,
         threads: vec![SeenThread {
             name: "qmgr".to_owned(),
             tid: Some(701),
@@ -63,11 +61,9 @@ pub(crate) fn look(number: u32) -> Segment {
             }),
             ..SeenThread::default()
         }],
-        deadlocks: vec![],
         total: Some(180),
         of_threads: Some(true),
-        states: true,
-        quote: Quote { source: 1, line: 0 },
+        ..Snapshot::new(SnapshotKind::Kernel, Quote { source: 1, line: 0 })
     });
     let sight = HostSight {
         watched,

@@ -90,9 +90,7 @@ impl Dice {
 
     pub(super) fn snapshot(&mut self, stack: StackId) -> Snapshot {
         Snapshot {
-            kind: SnapshotKind::Kernel,
             at: self.some(|dice| When::SinceBoot(dice.number())),
-            program: None,
             threads: self.list(3, |dice| SeenThread {
                 name: dice.text(),
                 tid: dice.some(|dice| dice.below(1 << 22) as u32),
@@ -101,11 +99,9 @@ impl Dice {
                 cpu_percent: dice.some(Dice::real),
                 ..SeenThread::default()
             }),
-            deadlocks: vec![],
             total: self.some(Dice::number),
             of_threads: Some(true),
-            states: true,
-            quote: Quote::default(),
+            ..Snapshot::new(SnapshotKind::Kernel, Quote::default())
         }
     }
 }

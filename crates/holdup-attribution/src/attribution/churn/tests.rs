@@ -4,7 +4,7 @@ use crate::attribution::Attribution;
 use holdup_evidence::churn::{Closed, Closer, Conversation, Hello, Made, MadeBy, Turned};
 use holdup_evidence::{
     Adopted, Call, Cause, Clock, End, Event, Finish, Frame, Ns, Object, ObjectId, ObjectKind, Role,
-    SocketAddress, Start, SystemFacts, TaskName, TaskState, ThreadId, UserStackId, Wait, Waker,
+    SocketAddress, Start, SystemFacts, TaskName, ThreadId, UserStackId, Wait, Waker,
 };
 use holdup_model::churn::{Born, Churn, Conversations};
 
@@ -343,33 +343,25 @@ fn socket() -> Event {
 /// The thread waited for something to be sent on the socket.
 fn received(run: &mut Attribution, seq: u32, start: Ns, end: Ns, blocked: Ns) {
     run.push(&Event::Wait(Box::new(Wait {
-        thread: ThreadId(1),
-        seq,
-        start,
-        end,
         clock: Clock {
             cpu: end - blocked,
             blocked,
             ..Clock::default()
         },
-        state: TaskState::Interruptible,
-        iowait: false,
-        call: Call {
-            number: 45,
-            args: [5, 0, 0, 0],
-        },
         object: Some(ObjectId(SOCKET)),
-        ready: None,
         waker: Waker::Interrupt {
             soft: true,
             socket: None,
         },
-        holder: None,
-        kernel_stack: None,
-        serves: false,
-        unanswered: None,
-        memory_follows: false,
-        asked: None,
+        ..Wait::new(
+            ThreadId(1),
+            seq,
+            (start, end),
+            Call {
+                number: 45,
+                args: [5, 0, 0, 0],
+            },
+        )
     })));
 }
 

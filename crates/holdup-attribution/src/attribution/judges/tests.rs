@@ -9,8 +9,8 @@ use super::{idle, jvm, kernel, runtime_lock, server_timer, spent_on, tls};
 use holdup_evidence::churn::{Conversation, Hello};
 use holdup_evidence::{
     Adopted, Call, Cause, Event, JvmStop, LockHolder, Ns, Object, ObjectId, ObjectKind, PauseWork, PolledFd,
-    RuntimeLock, RuntimeLockKind, RuntimeLockSource, Serving, SocketAddress, Start, TaskName, TaskState,
-    ThreadId, Wait, WaitMemory, Waker,
+    RuntimeLock, RuntimeLockKind, RuntimeLockSource, Serving, SocketAddress, Start, TaskName, ThreadId, Wait,
+    WaitMemory,
 };
 use holdup_model::attributed::{Certainty, Judge, Reason};
 
@@ -103,25 +103,7 @@ fn shakes_hands(run: &mut Attribution) {
 }
 
 fn wait(number: i32, args: [u64; 4]) -> Wait {
-    Wait {
-        thread: THREAD,
-        seq: 1,
-        start: 4 * MS,
-        end: 9 * MS,
-        clock: Default::default(),
-        state: TaskState::Interruptible,
-        iowait: false,
-        call: Call { number, args },
-        object: None,
-        ready: None,
-        waker: Waker::Unknown,
-        holder: None,
-        kernel_stack: None,
-        memory_follows: false,
-        serves: false,
-        unanswered: None,
-        asked: None,
-    }
+    Wait::new(THREAD, 1, (4 * MS, 9 * MS), Call { number, args })
 }
 
 fn receive() -> Wait {

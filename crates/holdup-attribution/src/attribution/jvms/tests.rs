@@ -1,7 +1,7 @@
 //! Waits of a machine of threads, pauses and rests, as the kernel shows them.
 
 use super::{Jvms, OfJvm, Waiter, collects, is_own_thread};
-use holdup_evidence::{Call, Cause, Collector, JvmPause, PauseWork, TaskState, ThreadId, Wait, Waker};
+use holdup_evidence::{Call, Cause, Collector, JvmPause, PauseWork, ThreadId, Wait};
 
 /// `futex(word, FUTEX_WAIT_PRIVATE)`, as the word that stops all threads is waited on; `FUTEX_WAIT_BITSET_PRIVATE` with the clock
 /// of the day, as the C library's conditions are; the same on memory that may be shared, as the end of a thread is.
@@ -10,28 +10,11 @@ const CONDITION: u64 = 0x189;
 const JOIN: u64 = 0x109;
 
 fn wait(operation: u64, start: u64, end: u64) -> Wait {
-    Wait {
-        thread: ThreadId(1),
-        seq: 1,
-        start,
-        end,
-        clock: Default::default(),
-        state: TaskState::Interruptible,
-        iowait: false,
-        call: Call {
-            number: 202,
-            args: [0x1000, operation, 3, 0],
-        },
-        object: None,
-        ready: None,
-        waker: Waker::Unknown,
-        holder: None,
-        kernel_stack: None,
-        memory_follows: false,
-        serves: false,
-        unanswered: None,
-        asked: None,
-    }
+    let call = Call {
+        number: 202,
+        args: [0x1000, operation, 3, 0],
+    };
+    Wait::new(ThreadId(1), 1, (start, end), call)
 }
 
 fn pause(work: PauseWork) -> JvmPause {

@@ -3,8 +3,8 @@
 use super::{attribute, call_for};
 use holdup_evidence::{
     AskerSample, Call, Cause, Clock, CpuSample, End, Event, FUTEX_AT, FUTEX_WORDS, Finish, Frame,
-    KernelStackId, LockHolder, Ns, OpenState, Start, SystemFacts, TaskName, TaskState, ThreadId, UserStackId,
-    Wait, Waker,
+    KernelStackId, LockHolder, Ns, OpenState, Start, SystemFacts, TaskName, ThreadId, UserStackId, Wait,
+    Waker,
 };
 use holdup_model::attributed::{Attributed, AttributedWait};
 use std::collections::BTreeMap;
@@ -192,23 +192,9 @@ impl Scene {
         actor.seq += 1;
         actor.clock.blocked += until.checked_sub(start).expect("a wait ends after it began");
         Wait {
-            thread: ThreadId(id),
-            seq: actor.seq,
-            start,
-            end: until,
             clock: actor.clock,
-            state: TaskState::Interruptible,
-            iowait: false,
-            call: call_for(cause, 0),
-            object: None,
-            ready: None,
             waker,
-            holder: None,
-            kernel_stack: None,
-            memory_follows: false,
-            serves: false,
-            unanswered: None,
-            asked: None,
+            ..Wait::new(ThreadId(id), actor.seq, (start, until), call_for(cause, 0))
         }
     }
 

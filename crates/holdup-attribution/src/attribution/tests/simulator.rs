@@ -6,7 +6,7 @@
 use super::call_for;
 use holdup_evidence::{
     Account, AskerSample, Cause, Clock, CpuSample, End, Event, Finish, Frame, Ns, OpenState, Start, TaskName,
-    TaskState, ThreadId, UserStackId, Wait, WaitMemory, Waker,
+    ThreadId, UserStackId, Wait, WaitMemory, Waker,
 };
 use std::collections::BTreeMap;
 
@@ -293,23 +293,15 @@ impl Machine {
     fn record(&self, index: usize, since: Ns, cause: Cause, waker: Waker, memory_follows: bool) -> Wait {
         let thread = &self.threads[index];
         Wait {
-            thread: Machine::id(index),
-            seq: thread.waits,
-            start: since,
-            end: self.now,
             clock: thread.clock,
-            state: TaskState::Interruptible,
-            iowait: false,
-            call: call_for(cause, u64::from(thread.waits % 3)),
-            object: None,
-            ready: None,
             waker,
-            holder: None,
-            kernel_stack: None,
             memory_follows,
-            serves: false,
-            unanswered: None,
-            asked: None,
+            ..Wait::new(
+                Machine::id(index),
+                thread.waits,
+                (since, self.now),
+                call_for(cause, u64::from(thread.waits % 3)),
+            )
         }
     }
 

@@ -1,7 +1,7 @@
 //! Pauses from waits in the order in which the kernel tells them.
 
 use super::{Kind, ObservedPause, Pauses, of_collections};
-use holdup_evidence::{Call, Ns, PauseWork, TaskState, ThreadId, Wait, Waker};
+use holdup_evidence::{Call, Ns, PauseWork, ThreadId, Wait};
 
 const FUTEX: i32 = 202;
 const CLOCK_NANOSLEEP: i32 = 230;
@@ -11,28 +11,11 @@ const MS: Ns = 1_000_000;
 const VM: Option<ThreadId> = Some(ThreadId(100));
 
 fn wait(thread: u32, number: i32, operation: u64, start: Ns, end: Ns) -> Wait {
-    Wait {
-        thread: ThreadId(thread),
-        seq: 1,
-        start: start * MS,
-        end: end * MS,
-        clock: Default::default(),
-        state: TaskState::Interruptible,
-        iowait: false,
-        call: Call {
-            number,
-            args: [0x1000, operation, 3, 0],
-        },
-        object: None,
-        ready: None,
-        waker: Waker::Unknown,
-        holder: None,
-        kernel_stack: None,
-        memory_follows: false,
-        serves: false,
-        unanswered: None,
-        asked: None,
-    }
+    let call = Call {
+        number,
+        args: [0x1000, operation, 3, 0],
+    };
+    Wait::new(ThreadId(thread), 1, (start * MS, end * MS), call)
 }
 
 /// A pause, milliseconds.

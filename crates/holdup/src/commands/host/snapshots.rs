@@ -104,15 +104,11 @@ impl Snapshots {
         parents(&mut threads, &list.processes);
         self.read_places(root, &threads);
         self.lists.push(Snapshot {
-            kind: SnapshotKind::Kernel,
             at: now.map(|seconds| When::SinceBoot((seconds * SECOND) as Ns)),
-            program: None,
             threads,
-            deadlocks: Vec::new(),
             total: Some(list.threads),
             of_threads: Some(true),
-            states: true,
-            quote: Quote::default(),
+            ..Snapshot::new(SnapshotKind::Kernel, Quote::default())
         });
         self.last = list;
     }
