@@ -6,7 +6,7 @@
 //! A rule is three siblings: `<area>/<rule>.rs` (what it needs, as data, and one check), `<area>/<rule>.md` (the page
 //! that `holdup explain` prints; its examples are the rule's tests) and a scenario that makes the trouble for real. The list of
 //! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`. It says itself which more general rules
-//! have nothing to add where it fires ([`Generality`], [`Rule::explains`]), so that no other rule changes.
+//! have nothing to add where it fires ([`Generality`], [`explains`](field@Rule::explains)), so that no other rule changes.
 
 mod awaited;
 mod awaited_disks;
@@ -25,6 +25,7 @@ mod dumps;
 mod examples;
 pub(crate) mod figures;
 mod halted;
+mod head;
 mod java_seeds;
 mod java_waits;
 mod levels;
@@ -132,10 +133,10 @@ impl Need {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// Where the time really went.
-    End,
+    RootCause,
     /// On the way there: waiting for another thread or process whose own time is judged by other rules. Printed after
     /// the ends of the same severity that cost at least half as much.
-    Way,
+    Intermediate,
 }
 
 /// How much a rule says about the waits that it judges. Of two findings about the same cause, the one that says more is
@@ -171,14 +172,14 @@ pub struct Rule {
     /// More general rules that have nothing to add where this one fires, and whose yielding does not follow from
     /// `generality`: they judge other causes, or artefacts. What those explain is explained, too.
     pub explains: &'static [RuleId],
-    /// End or way.
+    /// The root cause, or on the way to it.
     pub place: Place,
     /// How it judges.
     check: Check,
 }
 
 impl Rule {
-    /// What each rule has to say, with what holds for most of them. A rule's file names only what is different in it.
+    /// What holds for most rules. The head of a rule's file (`head`) names only what is different in it.
     const fn new(id: RuleId, about: &'static str, check: Check) -> Self {
         Self {
             id,
@@ -188,7 +189,7 @@ impl Rule {
             from: MATTERS,
             generality: Generality::Specific,
             explains: &[],
-            place: Place::End,
+            place: Place::RootCause,
             check,
         }
     }
@@ -242,14 +243,14 @@ impl Rule {
         let of_waits = !self.of_artefacts_only() && !general.of_artefacts_only();
         let more = general.generality < self.generality && self.generality <= Generality::Specific;
         (same && of_waits && more)
-            || (self.explains(general.id) && (same || !general.causes.contains(&cause)))
+            || (self.explains_at_last(general.id) && (same || !general.causes.contains(&cause)))
     }
 
     /// Whether it explains a rule, itself or through one that it explains. There is no circle: a test.
-    fn explains(&self, id: RuleId) -> bool {
+    fn explains_at_last(&self, id: RuleId) -> bool {
         self.explains
             .iter()
-            .any(|explained| *explained == id || explained.rule().explains(id))
+            .any(|explained| *explained == id || explained.rule().explains_at_last(id))
     }
 
     /// This rule's verdict: it fires, it is clear with the number that says so, or it can't tell. `None` where it is not
@@ -472,8 +473,8 @@ pub fn judge(run: &Run<'_>) -> Judgement {
 /// it is not.
 fn rank(place: Place, ns: Option<Ns>) -> Option<Ns> {
     ns.map(|ns| match place {
-        Place::End => ns,
-        Place::Way => ns / 2,
+        Place::RootCause => ns,
+        Place::Intermediate => ns / 2,
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::boot;
 use crate::boot::units::{Start, between, starts};
 use crate::boot::waits::{device_path, is_device};
-use crate::rules::{Check, Need, Rule, RuleId, Run, logs, say};
+use crate::rules::{Rule, RuleId, Run, logs, say};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Happening, UnitEvent, What};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -26,15 +26,9 @@ const MAX_DEVICES: usize = 50;
 const EMERGENCY: [&str; 2] = ["emergency.target", "Emergency Mode"];
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::DeviceWait],
-    ..Rule::new(
-        RuleId::DeviceNeverAppeared,
-        "the boot waited for a device that did not appear",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::DeviceNeverAppeared, check)
+    .about("the boot waited for a device that did not appear")
+    .causes(&[Cause::DeviceWait]);
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     let clock = Clock::of(observed);

@@ -1,7 +1,7 @@
 //! Between what a unit waited for and its own start nothing is told, for long.
 
 use crate::boot::units::{behind, starts};
-use crate::rules::{Check, Need, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Rule, RuleId, Run, fires, logs};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Span, SpanKind, When};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -34,15 +34,9 @@ const TIME_OUTS: [(Ns, &str); 5] = [
 ];
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::Unknown],
-    ..Rule::new(
-        RuleId::HoleInCriticalChain,
-        "the critical chain of the boot has a gap that no unit explains",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::HoleInCriticalChain, check)
+    .about("the critical chain of the boot has a gap that no unit explains")
+    .causes(&[Cause::Unknown]);
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     let clock = Clock::of(observed);

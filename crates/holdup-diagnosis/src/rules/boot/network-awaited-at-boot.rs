@@ -3,7 +3,7 @@
 use crate::boot;
 use crate::boot::units::{Start, starts};
 use crate::boot::waits::is_network;
-use crate::rules::{Check, Need, Rule, RuleId, Run, logs, say};
+use crate::rules::{Rule, RuleId, Run, logs, say};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{BootStep, KernelEvent, Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -19,15 +19,9 @@ const TIMEOUT_NS: Ns = 120 * SECOND;
 const LATE: Ns = 50;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::NetConnect],
-    ..Rule::new(
-        RuleId::NetworkAwaitedAtBoot,
-        "the boot waited for the network to be online",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::NetworkAwaitedAtBoot, check)
+    .about("the boot waited for the network to be online")
+    .causes(&[Cause::NetConnect]);
 
 /// One telling of it.
 struct NetworkWait {

@@ -3,7 +3,7 @@
 use crate::boot::seeding::{self, Seeding};
 use crate::boot::units::{Start, between, starts};
 use crate::boot::{chain, waits};
-use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, logs};
+use crate::rules::{Generality, Rule, RuleId, Run, logs};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Happening, UnitEvent, What};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -18,17 +18,11 @@ const MAX_UNITS: usize = 1_000;
 const DEFAULT_LIMIT_SECONDS: Ns = 90;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::RandomUnseeded],
-    generality: Generality::Describes,
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::UnitStartTimedOut,
-        "the start of a unit timed out",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::UnitStartTimedOut, check)
+    .about("the start of a unit timed out")
+    .causes(&[Cause::RandomUnseeded])
+    .generality(Generality::Describes)
+    .intermediate();
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     let clock = Clock::of(observed);

@@ -1,26 +1,19 @@
 //! It is on a CPU and waits: a spin lock, a yield or a poll without a limit, again and again.
 
-use crate::rules::{
-    Check, Extend, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Extend, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::attributed::{Spin, SpinningLibrary};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::CpuSamples],
-    causes: &[Cause::CpuUser, Cause::CpuKernel],
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::BusyWaits, check)
+    .about("it polls in a busy loop on a CPU")
+    .needs(&[Need::SchedulerEvents, Need::CpuSamples])
+    .causes(&[Cause::CpuUser, Cause::CpuKernel])
     // Half of what matters: what spins may be half in user mode and half in the kernel.
-    from: WORTH_A_NOTE / 2.0,
-    explains: &[RuleId::CpuBound, RuleId::KernelTimeDominates],
-    ..Rule::new(
-        RuleId::BusyWaits,
-        "it polls in a busy loop on a CPU",
-        Check::Waits(check),
-    )
-};
+    .from(WORTH_A_NOTE / 2.0)
+    .explains(&[RuleId::CpuBound, RuleId::KernelTimeDominates]);
 
 fn spin(wait: &AttributedWait) -> Option<&Spin> {
     wait.resource.detail.spins.as_ref()

@@ -1,7 +1,7 @@
 //! It does not wait: the time goes into its own code.
 
 use crate::rules::{
-    Check, Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say,
+    Extend, Generality, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say,
 };
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
@@ -15,17 +15,11 @@ const MIN_CPU_SHARE: f64 = 0.80;
 const MAX_FUNCTIONS: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::CpuUser],
-    from: WORTH_A_NOTE,
-    generality: Generality::Describes,
-    ..Rule::new(
-        RuleId::CpuBound,
-        "the program computes: it runs its own code and does not wait",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::CpuBound, check)
+    .about("the program computes: it runs its own code and does not wait")
+    .causes(&[Cause::CpuUser])
+    .from(WORTH_A_NOTE)
+    .generality(Generality::Describes);
 
 fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {
     let kernel = run.path(Cause::CpuKernel);

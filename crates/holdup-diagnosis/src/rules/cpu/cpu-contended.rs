@@ -1,8 +1,7 @@
 //! Ready to run, but others had the CPU.
 
 use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, queueing, saturated,
-    say,
+    Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, duration, fires, queueing, saturated, say,
 };
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Resource, ResourceKind};
@@ -17,17 +16,11 @@ const MIN_QUEUED_NS: Ns = 30_000_000;
 const MAX_WAKEUP_NS: Ns = 100_000;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::SchedRunqueue, Cause::SchedSteal],
-    generality: Generality::Describes,
-    explains: &[RuleId::SomeRequestsSlow],
-    ..Rule::new(
-        RuleId::CpuContended,
-        "threads are runnable, but other threads have the CPU",
-        Check::Both(check, saturated::seen),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::CpuContended, check, saturated::seen)
+    .about("threads are runnable, but other threads have the CPU")
+    .causes(&[Cause::SchedRunqueue, Cause::SchedSteal])
+    .generality(Generality::Describes)
+    .explains(&[RuleId::SomeRequestsSlow]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if waits.cause() == Cause::SchedSteal {

@@ -1,20 +1,14 @@
 //! A CPU did not switch tasks for so long that the kernel complains.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Rule, RuleId, Run, fires, logs};
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::CpuKernel],
-    ..Rule::new(
-        RuleId::CpuLockedUp,
-        "one task occupied a CPU for many seconds",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::CpuLockedUp, check)
+    .about("one task occupied a CPU for many seconds")
+    .causes(&[Cause::CpuKernel]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let lines = logs::happenings(observed, |event| match event {

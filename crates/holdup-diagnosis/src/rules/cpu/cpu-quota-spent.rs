@@ -1,6 +1,6 @@
 //! The CPU quota of its cgroup is spent before the period is over.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::observed::{Limited, SeenCgroup};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -20,16 +20,10 @@ pub(crate) const SPENT: f64 = 0.25;
 pub(crate) const MIN_PERIODS: f64 = 10.0;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::SchedThrottled, Cause::SchedRunqueue],
-    explains: &[RuleId::CpuContended],
-    ..Rule::new(
-        RuleId::CpuQuotaSpent,
-        "the cgroup spends its CPU quota before the period ends",
-        Check::Both(check, counted),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::CpuQuotaSpent, check, counted)
+    .about("the cgroup spends its CPU quota before the period ends")
+    .causes(&[Cause::SchedThrottled, Cause::SchedRunqueue])
+    .explains(&[RuleId::CpuContended]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let cgroup = &run.facts.cgroup;

@@ -1,20 +1,14 @@
 //! Interrupts run on its CPU while it is on it.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::Interrupt;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::CpuInterrupt],
-    ..Rule::new(
-        RuleId::InterruptsTakeTheCpu,
-        "interrupts use the CPU time of the program",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::InterruptsTakeTheCpu, check)
+    .about("interrupts use the CPU time of the program")
+    .causes(&[Cause::CpuInterrupt]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();

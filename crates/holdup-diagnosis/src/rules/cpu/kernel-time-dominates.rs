@@ -1,23 +1,16 @@
 //! The kernel works for it: which call, and on what.
 
-use crate::rules::{
-    Check, Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say,
-};
+use crate::rules::{Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::CpuSamples],
-    causes: &[Cause::CpuKernel],
-    from: WORTH_A_NOTE,
-    generality: Generality::Describes,
-    ..Rule::new(
-        RuleId::KernelTimeDominates,
-        "much of the CPU time is spent in the kernel",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::KernelTimeDominates, check)
+    .about("much of the CPU time is spent in the kernel")
+    .needs(&[Need::SchedulerEvents, Need::CpuSamples])
+    .causes(&[Cause::CpuKernel])
+    .from(WORTH_A_NOTE)
+    .generality(Generality::Describes);
 
 /// Askers that are named at most.
 const ASKERS: usize = 3;

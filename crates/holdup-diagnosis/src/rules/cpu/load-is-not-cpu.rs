@@ -2,7 +2,7 @@
 
 use crate::rules::blocked::Series;
 use crate::rules::figures::{Intervals, mean, median, span};
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, blocked, figures, fires, say};
 use holdup_evidence::observed::{Metric, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -30,18 +30,12 @@ const MIN_LISTS: usize = 2;
 const MAX_IDLE_PERCENT: f64 = 10.0;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::Unknown],
-    generality: Generality::Describes,
-    explains: &[RuleId::TasksPileUp],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::LoadIsNotCpu,
-        "the load average is high, but the CPUs are partly idle",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::LoadIsNotCpu, check)
+    .about("the load average is high, but the CPUs are partly idle")
+    .causes(&[Cause::Unknown])
+    .generality(Generality::Describes)
+    .explains(&[RuleId::TasksPileUp])
+    .intermediate();
 
 /// What the artefacts tell of the load.
 struct LoadFigures<'a> {

@@ -1,6 +1,6 @@
 //! It has a low priority, and others use the CPU.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, percent, queueing};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, queueing};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
@@ -8,16 +8,10 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 const MIN_SHARE_ONE_IN: Ns = 2;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::SchedRunqueue],
-    explains: &[RuleId::CpuContended],
-    ..Rule::new(
-        RuleId::LowPriority,
-        "its low priority gives the CPU to other tasks",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::LowPriority, check)
+    .about("its low priority gives the CPU to other tasks")
+    .causes(&[Cause::SchedRunqueue])
+    .explains(&[RuleId::CpuContended]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(queue) = queueing::known(waits) else {

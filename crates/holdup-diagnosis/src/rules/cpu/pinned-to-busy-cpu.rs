@@ -1,6 +1,6 @@
 //! It may run on some CPUs only, which are busy while others are idle.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, percent, queueing, say};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, queueing, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
@@ -10,16 +10,10 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 const IDLE_PART: Ns = 2;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::SchedRunqueue],
-    explains: &[RuleId::CpuContended],
-    ..Rule::new(
-        RuleId::PinnedToBusyCpu,
-        "it is bound to busy CPUs while other CPUs are idle",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::PinnedToBusyCpu, check)
+    .about("it is bound to busy CPUs while other CPUs are idle")
+    .causes(&[Cause::SchedRunqueue])
+    .explains(&[RuleId::CpuContended]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let cost = duration(waits.cost());

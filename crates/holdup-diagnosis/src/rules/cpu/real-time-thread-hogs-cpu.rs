@@ -1,6 +1,6 @@
 //! A real-time task has its CPU.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, percent, queueing};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, queueing};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
@@ -8,16 +8,10 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 const MIN_SHARE_ONE_IN: Ns = 2;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::SchedRunqueue],
-    explains: &[RuleId::CpuContended],
-    ..Rule::new(
-        RuleId::RealTimeThreadHogsCpu,
-        "a real-time task occupies the CPU",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::RealTimeThreadHogsCpu, check)
+    .about("a real-time task occupies the CPU")
+    .causes(&[Cause::SchedRunqueue])
+    .explains(&[RuleId::CpuContended]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(queue) = queueing::known(waits) else {

@@ -1,6 +1,6 @@
 //! Each look at the clock is a system call, because the kernel reads it from a device.
 
-use crate::rules::{Check, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, logs, percent};
+use crate::rules::{MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, logs, percent};
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::system_calls::{self, Kind};
@@ -10,15 +10,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 const SLOW: [&str; 5] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::CpuSamples],
-    causes: &[Cause::CpuKernel],
-    ..Rule::new(
-        RuleId::SlowClocksource,
-        "each read of the clock is a slow system call",
-        Check::Both(check, seen),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::SlowClocksource, check, seen)
+    .about("each read of the clock is a slow system call")
+    .needs(&[Need::SchedulerEvents, Need::CpuSamples])
+    .causes(&[Cause::CpuKernel]);
 
 fn check(run: &Run<'_>, kernel: &Waits<'_>) -> Verdict {
     let clock = kernel.only(|wait| system_calls::is_named(wait.call.as_deref(), Kind::ReadsClock));

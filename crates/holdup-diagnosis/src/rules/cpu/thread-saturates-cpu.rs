@@ -1,7 +1,7 @@
 //! One thread of several uses a CPU fully: its share of all threads' time is small, and the work of that thread is at its limit.
 
 use super::busy_waits;
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind, ThreadLedger, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -22,17 +22,11 @@ const MIN_OBSERVED_NS: Ns = 1_000_000_000;
 const MAX_FUNCTIONS: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::CpuUser, Cause::CpuKernel],
-    from: 0.0,
-    explains: &[RuleId::BusyWaits],
-    ..Rule::new(
-        RuleId::ThreadSaturatesCpu,
-        "one thread among several uses one CPU fully",
-        Check::Attached(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_attached(RuleId::ThreadSaturatesCpu, check)
+    .about("one thread among several uses one CPU fully")
+    .causes(&[Cause::CpuUser, Cause::CpuKernel])
+    .from(0.0)
+    .explains(&[RuleId::BusyWaits]);
 
 /// A thread's time.
 struct Busy<'a> {

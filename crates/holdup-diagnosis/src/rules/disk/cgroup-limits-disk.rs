@@ -1,7 +1,7 @@
 //! Tasks wait for a disk that could do more: a limit of their cgroup holds them back.
 
 use crate::rules::figures::{Intervals, mean};
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, blocked, figures, fires, say, waiters};
+use crate::rules::{Extend, Rule, RuleId, Run, blocked, figures, fires, say, waiters};
 use holdup_evidence::facts::IoLimit;
 use holdup_evidence::observed::{Metric, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
@@ -10,16 +10,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeMap;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskRead],
-    explains: &[RuleId::LoadIsNotCpu],
-    ..Rule::new(
-        RuleId::CgroupLimitsDisk,
-        "a cgroup limit throttles tasks at a disk that could do more",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::CgroupLimitsDisk, check)
+    .about("a cgroup limit throttles tasks at a disk that could do more")
+    .causes(&[Cause::DiskSync, Cause::DiskWrite, Cause::DiskRead])
+    .explains(&[RuleId::LoadIsNotCpu]);
 
 /// Percent of the time from which a disk is busy itself, as the rule about that has it.
 const MIN_BUSY_PERCENT: f64 = 80.0;

@@ -1,32 +1,27 @@
 //! The first change of a file in an overlay copies all of it.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::CopyUp, check)
+    .about("the first change of a file in an overlay copies the whole file")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[
         Cause::DiskRead,
         Cause::DiskWrite,
         Cause::DiskWriteback,
         Cause::DiskSync,
         Cause::CpuKernel,
-    ],
-    explains: &[
+    ])
+    .explains(&[
         RuleId::DirtyThrottled,
         RuleId::KernelTimeDominates,
         RuleId::ReadsWaitForDisk,
         RuleId::SmallSynchronousWrites,
-    ],
-    ..Rule::new(
-        RuleId::CopyUp,
-        "the first change of a file in an overlay copies the whole file",
-        Check::Waits(check),
-    )
-};
+    ]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let copies = |wait: &holdup_model::attributed::AttributedWait| {

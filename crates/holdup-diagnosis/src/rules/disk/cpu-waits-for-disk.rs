@@ -1,7 +1,7 @@
 //! The CPU has hardly anything to do but to wait for disks, and no disk is busy all the time.
 
 use crate::rules::figures::{Intervals, mean, often, span};
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, figures, fires, paging, say};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, figures, fires, paging, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -18,18 +18,12 @@ const MIN_BUSY_PERCENT: f64 = 10.0;
 const MAX_DISKS: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::DiskRead],
-    generality: Generality::Describes,
-    explains: &[RuleId::TasksStallForIo],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::CpuWaitsForDisk,
-        "the CPU mostly waits for disks",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::CpuWaitsForDisk, check)
+    .about("the CPU mostly waits for disks")
+    .causes(&[Cause::DiskRead])
+    .generality(Generality::Describes)
+    .explains(&[RuleId::TasksStallForIo])
+    .intermediate();
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     let Some(cpu) = worst(observed, true).or_else(|| worst(observed, false)) else {

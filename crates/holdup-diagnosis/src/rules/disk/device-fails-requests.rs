@@ -1,20 +1,14 @@
 //! A device fails requests, or is reset because it does not answer.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Rule, RuleId, Run, fires, logs};
 use holdup_evidence::observed::{Happening, KernelEvent};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::DiskRead],
-    ..Rule::new(
-        RuleId::DeviceFailsRequests,
-        "a device fails requests or needs resets",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::DeviceFailsRequests, check)
+    .about("a device fails requests or needs resets")
+    .causes(&[Cause::DiskRead]);
 
 /// Seconds that a request to a disk may take before it is given up: the default of the SCSI layer and of nvme.
 const COMMAND_SECONDS: u32 = 30;

@@ -1,21 +1,16 @@
 //! Writing into memory waits, because too much is on its way to the disk already.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::DiskWriteback],
-    generality: Generality::General,
-    ..Rule::new(
-        RuleId::DirtyThrottled,
-        "too many dirty pages: the writer has to wait for write-back",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::DirtyThrottled, check)
+    .about("too many dirty pages: the writer has to wait for write-back")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::DiskWriteback])
+    .generality(Generality::General);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);

@@ -1,7 +1,7 @@
 //! A disk takes long for a request although it is not busy.
 
 use crate::rules::figures::{Intervals, mean, often, span};
-use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, figures, fires, say};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, figures, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -17,17 +17,11 @@ const MAX_BUSY_PERCENT: f64 = 80.0;
 pub(crate) const MIN_REQUESTS_PER_SECOND: f64 = 2.0;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::DiskRead],
-    generality: Generality::General,
-    explains: &[RuleId::TasksStallForIo],
-    ..Rule::new(
-        RuleId::DiskAnswersSlowly,
-        "a disk is slow to answer although it is not busy",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::DiskAnswersSlowly, check)
+    .about("a disk is slow to answer although it is not busy")
+    .causes(&[Cause::DiskRead])
+    .generality(Generality::General)
+    .explains(&[RuleId::TasksStallForIo]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     // What is written is written back by the kernel in bursts that nobody waits for; reads are waited for.

@@ -1,7 +1,7 @@
 //! A disk has requests in flight nearly all the time, while the CPU has time to spare.
 
 use crate::rules::figures::{Intervals, mean, often, span};
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, figures, fires, say, waiters};
+use crate::rules::{Extend, Rule, RuleId, Run, figures, fires, say, waiters};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -31,16 +31,10 @@ const MAX_RATE_SPREAD: f64 = 0.03;
 const MIN_EQUAL_INTERVALS: usize = 4;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::DiskRead, Cause::DiskWrite, Cause::DiskSync],
-    explains: &[RuleId::CpuWaitsForDisk, RuleId::DiskAnswersSlowly],
-    ..Rule::new(
-        RuleId::DiskBusy,
-        "a disk is always busy, while the CPU is partly idle",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::DiskBusy, check)
+    .about("a disk is always busy, while the CPU is partly idle")
+    .causes(&[Cause::DiskRead, Cause::DiskWrite, Cause::DiskSync])
+    .explains(&[RuleId::CpuWaitsForDisk, RuleId::DiskAnswersSlowly]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let disks: Vec<Intervals<'_>> = figures::of(observed, Metric::DiskUtilPercent).collect();

@@ -1,19 +1,14 @@
 //! Waiting for the daemon behind a FUSE file system.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, root, say};
+use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, root, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::FsFuse],
-    ..Rule::new(
-        RuleId::FuseDaemonSlow,
-        "the daemon of a FUSE mount is slow to answer",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::FuseDaemonSlow, check)
+    .about("the daemon of a FUSE mount is slow to answer")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::FsFuse]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let mount = |wait: &holdup_model::attributed::AttributedWait| {

@@ -1,22 +1,17 @@
 //! A change of a file system has to wait for the transaction that is being written.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families::journal_is_full;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::DiskJournal],
-    generality: Generality::Describes,
-    ..Rule::new(
-        RuleId::JournalWaits,
-        "changes wait for the file system's journal",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::JournalWaits, check)
+    .about("changes wait for the file system's journal")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::DiskJournal])
+    .generality(Generality::Describes);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);

@@ -1,21 +1,16 @@
 //! A store into a mapped file waits for the disk.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::DiskWrite, Cause::DiskJournal],
-    explains: &[RuleId::JournalWaits, RuleId::SmallSynchronousWrites],
-    ..Rule::new(
-        RuleId::MappedWriteWaits,
-        "a store into a mapped file waits for the disk",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::MappedWriteWaits, check)
+    .about("a store into a mapped file waits for the disk")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::DiskWrite, Cause::DiskJournal])
+    .explains(&[RuleId::JournalWaits, RuleId::SmallSynchronousWrites]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(stores) = waits

@@ -1,7 +1,7 @@
 //! Reading waits for a disk: files, metadata, pages of mapped files.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -9,16 +9,11 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 const MIN_SEEK_NS: Ns = 4_000_000;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::DiskRead, Cause::MemPagefault],
-    generality: Generality::Describes,
-    ..Rule::new(
-        RuleId::ReadsWaitForDisk,
-        "reads wait for a disk, or for a limit on it",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ReadsWaitForDisk, check)
+    .about("reads wait for a disk, or for a limit on it")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::DiskRead, Cause::MemPagefault])
+    .generality(Generality::Describes);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);

@@ -1,7 +1,7 @@
 //! Many writes, each made safe on disk before the next one begins.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -13,17 +13,12 @@ const MIN_WAITS: u64 = 10;
 const MAX_SMALL_WRITE_BYTES: u64 = 1 << 20;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::DiskSync, Cause::DiskWrite],
-    generality: Generality::General,
-    explains: &[RuleId::WritesWaitForDisk],
-    ..Rule::new(
-        RuleId::SmallSynchronousWrites,
-        "many small synchronous writes, one after the other",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::SmallSynchronousWrites, check)
+    .about("many small synchronous writes, one after the other")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::DiskSync, Cause::DiskWrite])
+    .generality(Generality::General)
+    .explains(&[RuleId::WritesWaitForDisk]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);

@@ -1,20 +1,15 @@
 //! sync(2) waits for every file system of the machine.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::DiskSync],
-    ..Rule::new(
-        RuleId::SyncWaitsForAll,
-        "sync waits for all file systems of the machine",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::SyncWaitsForAll, check)
+    .about("sync waits for all file systems of the machine")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::DiskSync]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let all = waits.only(|wait| wait.call.as_deref() == Some("sync"));

@@ -1,6 +1,6 @@
 //! Tasks stand still for disks, by the kernel's own account.
 
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, fires, pressures};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, fires, pressures};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -13,17 +13,11 @@ pub(crate) const MIN_SOME_PERCENT: f64 = 50.0;
 pub(crate) const MIN_FULL_PERCENT: f64 = 25.0;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::DiskRead],
-    generality: Generality::Describes,
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::TasksStallForIo,
-        "tasks stall for disks",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::TasksStallForIo, check)
+    .about("tasks stall for disks")
+    .causes(&[Cause::DiskRead])
+    .generality(Generality::Describes)
+    .intermediate();
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let full = pressures::high(observed, Metric::PressureIoFullPercent, MIN_FULL_PERCENT);

@@ -1,21 +1,16 @@
 //! Writing waits for a disk: syncing, direct writes, discards.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::DiskSync, Cause::DiskWrite, Cause::DiskDiscard],
-    generality: Generality::Describes,
-    ..Rule::new(
-        RuleId::WritesWaitForDisk,
-        "writes wait for a disk, or for a limit on it",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::WritesWaitForDisk, check)
+    .about("writes wait for a disk, or for a limit on it")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::DiskSync, Cause::DiskWrite, Cause::DiskDiscard])
+    .generality(Generality::Describes);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);

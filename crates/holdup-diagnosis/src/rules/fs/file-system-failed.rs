@@ -1,21 +1,15 @@
 //! A file system found an error in itself, or is read-only for one.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, logs, say};
+use crate::rules::{Rule, RuleId, Run, logs, say};
 use holdup_evidence::observed::{KernelEvent, SeenFileSystem};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::HashSet;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::DiskWrite],
-    ..Rule::new(
-        RuleId::FileSystemFailed,
-        "a file system has an error, or is read-only because of one",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::FileSystemFailed, check)
+    .about("a file system has an error, or is read-only because of one")
+    .causes(&[Cause::DiskWrite]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let found = logs::happenings(observed, |event| match event {

@@ -1,19 +1,14 @@
 //! A frozen file system: writers wait, readers do not.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Extend, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::FsFrozen],
-    ..Rule::new(
-        RuleId::FileSystemFrozen,
-        "the file system is frozen: writers have to wait",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::FileSystemFrozen, check)
+    .about("the file system is frozen: writers have to wait")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::FsFrozen]);
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();

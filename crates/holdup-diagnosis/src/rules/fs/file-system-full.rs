@@ -1,6 +1,6 @@
 //! A file system without room, or without inodes.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, say};
+use crate::rules::{Rule, RuleId, Run, say};
 use holdup_evidence::observed::SeenFileSystem;
 use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::file_systems;
@@ -31,15 +31,9 @@ const IMAGE_MOUNTS: &[&str] = &[
 const MAX_FINDINGS: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::DiskWrite],
-    ..Rule::new(
-        RuleId::FileSystemFull,
-        "a file system has no space or no inodes left",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::FileSystemFull, check)
+    .about("a file system has no space or no inodes left")
+    .causes(&[Cause::DiskWrite]);
 
 /// What there is too little of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! The kernel's table of open files is nearly full.
 
 use crate::rules::levels;
-use crate::rules::{Check, Need, Rule, RuleId, Run, fires};
+use crate::rules::{Rule, RuleId, Run, fires};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -10,15 +10,9 @@ use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 pub(crate) const MIN_USED_SHARE: f64 = 0.90;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::NetConnect],
-    ..Rule::new(
-        RuleId::FileTableFull,
-        "the number of open files is near the limit of the machine",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::FileTableFull, check)
+    .about("the number of open files is near the limit of the machine")
+    .causes(&[Cause::NetConnect]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let shares = levels::with(observed, Metric::OpenFiles).filter_map(|level| {

@@ -1,22 +1,16 @@
 //! The server of a network file system does not answer.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, logs};
+use crate::rules::{Rule, RuleId, Run, logs};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::observed::{Happening, KernelEvent};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::FsNetwork],
-    explains: &[RuleId::LoadIsNotCpu],
-    ..Rule::new(
-        RuleId::NetworkServerSilent,
-        "the server of a network file system does not answer",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::NetworkServerSilent, check)
+    .about("the server of a network file system does not answer")
+    .causes(&[Cause::FsNetwork])
+    .explains(&[RuleId::LoadIsNotCpu]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let lines = logs::happenings(observed, |event| match event {

@@ -1,6 +1,6 @@
 //! Opening a FIFO that nobody has open at the other end.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -8,16 +8,10 @@ use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::IpcPipe],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::FifoWithoutPeer,
-        "a FIFO has no peer: no process opens the other end",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::FifoWithoutPeer, check)
+    .about("a FIFO has no peer: no process opens the other end")
+    .causes(&[Cause::IpcPipe])
+    .intermediate();
 
 fn opens(wait: &AttributedWait) -> bool {
     system_calls::is_named(wait.call.as_deref(), Kind::Opens)

@@ -1,6 +1,6 @@
 //! Logging to a daemon that does not read.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -8,15 +8,9 @@ use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::IpcUnix],
-    ..Rule::new(
-        RuleId::LogSocketFull,
-        "the log daemon does not read",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::LogSocketFull, check)
+    .about("the log daemon does not read")
+    .causes(&[Cause::IpcUnix]);
 
 /// Sockets that log daemons read: the one of syslog(3), and systemd's.
 const LOG_SOCKETS: &[&str] = &[

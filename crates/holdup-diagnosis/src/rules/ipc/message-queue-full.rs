@@ -1,6 +1,6 @@
 //! Sending to a message queue that is full.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -8,16 +8,10 @@ use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::IpcQueue],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::MessageQueueFull,
-        "a message queue is full",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::MessageQueueFull, check)
+    .about("a message queue is full")
+    .causes(&[Cause::IpcQueue])
+    .intermediate();
 
 /// POSIX's and System V's calls that wait for room in a queue.
 fn sends(wait: &AttributedWait) -> bool {

@@ -1,19 +1,13 @@
 //! A pipe does not end because a process that was left behind still has it open.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::IpcPipe],
-    ..Rule::new(
-        RuleId::PipeHeldOpen,
-        "an orphaned background process keeps a pipe open",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::PipeHeldOpen, check)
+    .about("an orphaned background process keeps a pipe open")
+    .causes(&[Cause::IpcPipe]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let held = waits.only(|wait| wait.held_open_ns > 0);

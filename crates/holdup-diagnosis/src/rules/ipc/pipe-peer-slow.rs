@@ -1,6 +1,6 @@
 //! Waiting for whoever has the other end of a pipe or FIFO.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, root, say};
+use crate::rules::{Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, root, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -8,17 +8,11 @@ use holdup_model::attributed::{AttributedWait, Holder};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::IpcPipe],
-    generality: Generality::Describes,
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::PipePeerSlow,
-        "the peer of a pipe is slower",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::PipePeerSlow, check)
+    .about("the peer of a pipe is slower")
+    .causes(&[Cause::IpcPipe])
+    .generality(Generality::Describes)
+    .intermediate();
 
 /// Whether it waits for room, so that the reader is the one in the way.
 fn writes(wait: &AttributedWait) -> bool {

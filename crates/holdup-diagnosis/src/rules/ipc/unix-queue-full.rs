@@ -1,21 +1,15 @@
 //! A Unix socket's listener whose queue of clients is full.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, listeners, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, duration, listeners, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::IpcUnix],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::UnixQueueFull,
-        "the listener of a Unix socket does not accept its queued clients",
-        Check::Both(check, listeners::seen_unix),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::UnixQueueFull, check, listeners::seen_unix)
+    .about("the listener of a Unix socket does not accept its queued clients")
+    .causes(&[Cause::IpcUnix])
+    .intermediate();
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // A connect to a Unix socket is done at once unless the listener's queue has no room for it.

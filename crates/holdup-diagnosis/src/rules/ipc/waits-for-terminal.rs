@@ -1,21 +1,16 @@
 //! Waiting for a terminal: someone has to type, or the output does not go out.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::IpcTty],
-    ..Rule::new(
-        RuleId::WaitsForTerminal,
-        "the program waits for a terminal",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::WaitsForTerminal, check)
+    .about("the program waits for a terminal")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::IpcTty]);
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();

@@ -1,23 +1,17 @@
 //! Threads wait in turn for a lock of the C library's allocator.
 
-use crate::rules::{Check, MATTERS, Need, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{MATTERS, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::user_code;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::LockFutex],
-    from: 0.0,
-    explains: &[RuleId::CpuBound],
-    ..Rule::new(
-        RuleId::AllocatorContended,
-        "threads contend for the allocator's lock",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::AllocatorContended, check)
+    .about("threads contend for the allocator's lock")
+    .causes(&[Cause::LockFutex])
+    .from(0.0)
+    .explains(&[RuleId::CpuBound]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let inside = waits.only(|wait| user_code::allocator(&wait.asker.stack).is_some());

@@ -1,22 +1,16 @@
 //! A log says that somebody gave up waiting for a connection, or was refused one.
 
-use crate::rules::{Check, Need, Place, Rule, RuleId, Run, duration, logs};
+use crate::rules::{Rule, RuleId, Run, duration, logs};
 use holdup_evidence::observed::{Happening, LogEvent, SeenSession, SessionDoing, What};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeMap;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::LockFutex],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::ConnectionPoolEmpty,
-        "a log says that no connection was free, in a pool or at a server",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::ConnectionPoolEmpty, check)
+    .about("a log says that no connection was free, in a pool or at a server")
+    .causes(&[Cause::LockFutex])
+    .intermediate();
 
 /// Pools that are told; those with most who gave up first.
 const MAX_POOLS: usize = 3;

@@ -1,7 +1,7 @@
 //! A database's session waits for a row, a table or another thing that another session has locked.
 
 use crate::rules::{
-    Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, database_sessions, live_sessions, percent, say,
+    Extend, MATTERS, Rule, RuleId, Run, Waits, database_sessions, live_sessions, percent, say,
     thread_sessions,
 };
 use holdup_evidence::facts::DatabaseSession;
@@ -15,15 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_SESSIONS: usize = 8;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::LockFutex],
-    ..Rule::new(
-        RuleId::DatabaseLockHeld,
-        "a database session waits for a lock of another session",
-        Check::Both(check, check_artefacts),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::DatabaseLockHeld, check, check_artefacts)
+    .about("a database session waits for a lock of another session")
+    .causes(&[Cause::LockFutex]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let locked = waits.only(|wait| wait.resource.detail.database_lock.is_some());

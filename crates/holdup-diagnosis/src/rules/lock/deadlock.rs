@@ -1,6 +1,6 @@
 //! Threads that wait for each other's locks, so that none can go on.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say};
+use crate::rules::{Need, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say};
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_evidence::observed::{LockWait, SnapshotKind};
 use holdup_evidence::{Cause, Observed};
@@ -14,21 +14,16 @@ use std::collections::BTreeSet;
 const MIN_SHARE: f64 = 0.01;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::LockHolders],
-    causes: &[Cause::LockFutex, Cause::LockMonitor, Cause::LockFile],
-    from: MIN_SHARE,
-    explains: &[
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::Deadlock, check, seen)
+    .about("threads wait for each other's locks, and none can continue")
+    .needs(&[Need::SchedulerEvents, Need::LockHolders])
+    .causes(&[Cause::LockFutex, Cause::LockMonitor, Cause::LockFile])
+    .from(MIN_SHARE)
+    .explains(&[
         RuleId::ManyWaitInOnePlace,
         RuleId::ThreadStandsStill,
         RuleId::WaitUncategorised,
-    ],
-    ..Rule::new(
-        RuleId::Deadlock,
-        "threads wait for each other's locks, and none can continue",
-        Check::Both(check, seen),
-    )
-};
+    ]);
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // Where their owners could not be read.

@@ -1,20 +1,15 @@
 //! Waiting for a lock inside the kernel: of the address space, or another.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Extend, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::HowKnown;
 use holdup_model::finding::{Confidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::MemMmaplock, Cause::LockKernel],
-    ..Rule::new(
-        RuleId::KernelLockContended,
-        "threads contend for a lock inside the kernel",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::KernelLockContended, check)
+    .about("threads contend for a lock inside the kernel")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::MemMmaplock, Cause::LockKernel]);
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();

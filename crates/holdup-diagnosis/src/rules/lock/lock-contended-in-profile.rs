@@ -1,26 +1,20 @@
 //! A profile in which much of the time goes to taking locks that others hold.
 
-use crate::rules::{Check, MATTERS, Need, Rule, RuleId, Run, percent};
+use crate::rules::{MATTERS, Rule, RuleId, Run, percent};
 use holdup_artefacts::profile::{Does, Part, amount, parts, whole};
 use holdup_evidence::observed::{Samples, Weight};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::LockContendedInProfile, check)
+    .about("a profile shows much time in contended locks")
+    .causes(&[
         Cause::LockFutex,
         Cause::LockMonitor,
         Cause::LockKernel,
         Cause::CpuKernel,
-    ],
-    ..Rule::new(
-        RuleId::LockContendedInProfile,
-        "a profile shows much time in contended locks",
-        Check::Artefacts(check),
-    )
-};
+    ]);
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     if observed.samples.is_empty() {

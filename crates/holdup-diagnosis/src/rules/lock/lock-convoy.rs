@@ -1,7 +1,7 @@
 //! Threads of one process queue for one lock.
 
 use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java,
+    Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java,
     percent, say,
 };
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
@@ -33,22 +33,17 @@ const NOT_A_LOCK: [&str; 6] = [
 ];
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::LockHolders],
-    causes: &[Cause::LockFutex, Cause::LockMonitor],
-    generality: Generality::General,
-    explains: &[
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::LockConvoy, check, seen)
+    .about("threads queue for one lock")
+    .needs(&[Need::SchedulerEvents, Need::LockHolders])
+    .causes(&[Cause::LockFutex, Cause::LockMonitor])
+    .generality(Generality::General)
+    .explains(&[
         RuleId::CpuBound,
         RuleId::ManyWaitInOnePlace,
         RuleId::ThreadStandsStill,
         RuleId::WaitUncategorised,
-    ],
-    ..Rule::new(
-        RuleId::LockConvoy,
-        "threads queue for one lock",
-        Check::Both(check, seen),
-    )
-};
+    ]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if waits.cause() == Cause::LockMonitor {

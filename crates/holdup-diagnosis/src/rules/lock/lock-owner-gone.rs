@@ -1,6 +1,6 @@
 //! A wait for a lock or condition that no thread which there is can end: copied by fork, or left behind by a thread.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::user_code::{Primitive, primitive};
 use holdup_model::attributed::{Orphaned, ThreadName};
@@ -15,16 +15,10 @@ const MIN_SHARE: f64 = 0.01;
 const MIN_WAIT_NS: Ns = 50_000_000;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::LockFutex],
-    from: MIN_SHARE,
-    ..Rule::new(
-        RuleId::LockOwnerGone,
-        "no thread is left that could release the lock",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::LockOwnerGone, check)
+    .about("no thread is left that could release the lock")
+    .causes(&[Cause::LockFutex])
+    .from(MIN_SHARE);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let orphaned = waits.only(|wait| wait.orphaned.is_some() && !wait.deadlock && wait.max >= MIN_WAIT_NS);

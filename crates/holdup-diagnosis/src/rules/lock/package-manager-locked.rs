@@ -1,22 +1,17 @@
 //! A package manager waits because another one is at work.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, percent, say};
+use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, percent, say};
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::user_code;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::LockHolders],
-    causes: &[Cause::LockFile, Cause::TimerSleep],
-    explains: &[RuleId::SleepPolling, RuleId::WaitsForLockHolder],
-    ..Rule::new(
-        RuleId::PackageManagerLocked,
-        "another package manager is running",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::PackageManagerLocked, check)
+    .about("another package manager is running")
+    .needs(&[Need::SchedulerEvents, Need::LockHolders])
+    .causes(&[Cause::LockFile, Cause::TimerSleep])
+    .explains(&[RuleId::SleepPolling, RuleId::WaitsForLockHolder]);
 
 /// What is known of package managers that share their locks.
 struct Manager {

@@ -1,19 +1,13 @@
 //! Waiting for a System V semaphore.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::LockSysv],
-    ..Rule::new(
-        RuleId::SemaphoreHeld,
-        "a System V semaphore is not released",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::SemaphoreHeld, check)
+    .about("a System V semaphore is not released")
+    .causes(&[Cause::LockSysv]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let sets = run.worth(waits, waits.split(|wait| wait.resource.name.clone()), MATTERS);

@@ -1,21 +1,15 @@
 //! SQLite waits for another connection's lock by sleeping and looking again.
 
-use crate::rules::{Check, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::user_code;
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::TimerSleep],
-    ..Rule::new(
-        RuleId::SqliteBusy,
-        "an SQLite database is locked by another connection",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::SqliteBusy, check)
+    .about("an SQLite database is locked by another connection")
+    .causes(&[Cause::TimerSleep]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let busy = waits.only(|wait| user_code::sqlite_waits(&wait.asker.stack));

@@ -1,23 +1,17 @@
 //! A task is blocked in the kernel for so long that the kernel complains.
 
-use crate::rules::{Check, Need, Place, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Rule, RuleId, Run, fires, logs};
 use holdup_attribution::classify;
 use holdup_evidence::observed::{Happening, KernelEvent};
 use holdup_evidence::{Cause, Ns, Observed, TaskState};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::LockKernel, Cause::DiskSync, Cause::Unknown],
-    explains: &[RuleId::LoadIsNotCpu],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::TaskHung,
-        "a task was blocked in the kernel for minutes",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::TaskHung, check)
+    .about("a task was blocked in the kernel for minutes")
+    .causes(&[Cause::LockKernel, Cause::DiskSync, Cause::Unknown])
+    .explains(&[RuleId::LoadIsNotCpu])
+    .intermediate();
 
 /// Frames of a stack that are quoted: enough to see what it waits for and through which file system.
 const MAX_FRAMES: usize = 6;

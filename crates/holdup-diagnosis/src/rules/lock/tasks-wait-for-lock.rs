@@ -1,6 +1,6 @@
 //! Tasks of a language runtime wait for a lock of the program, at a first look and at a last. No thread waits for it.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, say, tasks};
+use crate::rules::{Rule, RuleId, Run, say, tasks};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame, TaskRuntime};
 use holdup_knowledge::{go, java};
@@ -9,16 +9,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::LockFutex, Cause::LockMonitor],
-    from: 0.0,
-    ..Rule::new(
-        RuleId::TasksWaitForLock,
-        "tasks of a runtime wait for a lock, at a first look and at a last",
-        Check::Attached(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_attached(RuleId::TasksWaitForLock, check)
+    .about("tasks of a runtime wait for a lock, at a first look and at a last")
+    .causes(&[Cause::LockFutex, Cause::LockMonitor])
+    .from(0.0);
 
 /// What the tasks wait for, as it follows "wait".
 const WHAT: &str = "for a lock";

@@ -1,6 +1,6 @@
 //! Tasks of a language runtime wait to send on a channel, at a first look and at a last: nobody received meanwhile.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, tasks};
+use crate::rules::{Rule, RuleId, Run, tasks};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Task, TaskState};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -13,16 +13,10 @@ const RUNS_SHARE: f64 = 0.01;
 const WHAT: &str = "to send";
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::LockFutex],
-    from: 0.0,
-    ..Rule::new(
-        RuleId::TasksWaitToSend,
-        "tasks of a runtime wait to send on a channel, at a first look and at a last",
-        Check::Attached(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_attached(RuleId::TasksWaitToSend, check)
+    .about("tasks of a runtime wait to send on a channel, at a first look and at a last")
+    .causes(&[Cause::LockFutex])
+    .from(0.0);
 
 fn check(run: &Run<'_>) -> Verdict {
     tasks::judge(run, WHAT, |task| task.sends, finding)

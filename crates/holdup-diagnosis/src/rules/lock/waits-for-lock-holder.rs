@@ -1,21 +1,16 @@
 //! Waiting for a file lock that someone else holds.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::Holder;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::LockHolders],
-    causes: &[Cause::LockFile],
-    generality: Generality::Describes,
-    ..Rule::new(
-        RuleId::WaitsForLockHolder,
-        "another process holds a file lock",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::WaitsForLockHolder, check)
+    .about("another process holds a file lock")
+    .needs(&[Need::SchedulerEvents, Need::LockHolders])
+    .causes(&[Cause::LockFile])
+    .generality(Generality::Describes);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let groups = run.worth(waits, waits.split(|wait| wait.resource.name.clone()), MATTERS);

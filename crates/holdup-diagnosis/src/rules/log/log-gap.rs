@@ -1,21 +1,15 @@
 //! Nothing was logged for long, after a line that says that something begins.
 
 use super::super::log_times::{of_source, quote};
-use crate::rules::{Check, Need, Rule, RuleId, Run, duration};
+use crate::rules::{Rule, RuleId, Run, duration};
 use holdup_evidence::observed::{Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::Unknown],
-    ..Rule::new(
-        RuleId::LogGap,
-        "a log is silent for long after an operation began",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::LogGap, check)
+    .about("a log is silent for long after an operation began")
+    .causes(&[Cause::Unknown]);
 
 /// A gap of which nothing usual is known must be this long, in nanoseconds: ten seconds are what people sit through before
 /// they look for something else to do.

@@ -1,22 +1,16 @@
 //! How long the steps of requests take, by the lines of their threads.
 
 use super::super::log_times::{of_source, quote};
-use crate::rules::{Check, Need, Rule, RuleId, Run, duration, fires};
+use crate::rules::{Rule, RuleId, Run, duration, fires};
 use holdup_evidence::observed::{Span, SpanKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::Unknown],
-    ..Rule::new(
-        RuleId::LogSteps,
-        "how long a step that recurs in a log takes",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::LogSteps, check)
+    .about("how long a step that recurs in a log takes")
+    .causes(&[Cause::Unknown]);
 
 /// Times from which a step recurs.
 const MIN_RECURRENCES: usize = 3;

@@ -1,21 +1,15 @@
 //! Time runs backwards in a log: a clock that was set, or two logs in one file.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, Need, Rule, RuleId, Run, duration, fires, say};
+use crate::rules::{Rule, RuleId, Run, duration, fires, say};
 use holdup_evidence::observed::{Happening, LogEvent, SpanKind, What};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::Unknown],
-    ..Rule::new(
-        RuleId::LogTimeRunsBackwards,
-        "time runs backwards in a log",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::LogTimeRunsBackwards, check)
+    .about("time runs backwards in a log")
+    .causes(&[Cause::Unknown]);
 
 /// Jumps that are shown.
 const SHOWN: usize = 3;

@@ -1,21 +1,15 @@
 //! A command's time went by off the CPU.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, Need, Rule, RuleId, Run, duration, fires, percent};
+use crate::rules::{Rule, RuleId, Run, duration, fires, percent};
 use holdup_evidence::observed::{Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::Unknown],
-    ..Rule::new(
-        RuleId::MostlyWaits,
-        "a command used a CPU for little of the time that it took",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::MostlyWaits, check)
+    .about("a command used a CPU for little of the time that it took")
+    .causes(&[Cause::Unknown]);
 
 /// Share of the elapsed time on a CPU below which the rest is worth a look: with half of it, either could be shortened.
 const MAX_CPU_SHARE: f64 = 0.5;

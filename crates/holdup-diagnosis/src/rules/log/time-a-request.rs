@@ -1,21 +1,15 @@
 //! How long one of many equal pieces of work took, and how that differs between artefacts.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, Need, Rule, RuleId, Run, duration, fires};
+use crate::rules::{Rule, RuleId, Run, duration, fires};
 use holdup_evidence::observed::{Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::Unknown],
-    ..Rule::new(
-        RuleId::TimeARequest,
-        "how long each of many equal pieces of work took",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::TimeARequest, check)
+    .about("how long each of many equal pieces of work took")
+    .causes(&[Cause::Unknown]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let all: Vec<(&Span, u64)> = observed

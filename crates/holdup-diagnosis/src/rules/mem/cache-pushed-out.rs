@@ -1,7 +1,7 @@
 //! Files are read again and again, because a memory limit pushes them out of the cache.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, memory, say};
+use crate::rules::{Extend, Need, Rule, RuleId, Run, Waits, fires, memory, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
@@ -9,15 +9,10 @@ use holdup_model::finding::{Remedy, Severity, Verdict};
 const MIN_PAGES: u64 = 1024;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::MemPagefault, Cause::DiskRead],
-    ..Rule::new(
-        RuleId::CachePushedOut,
-        "files are read again because its memory limit evicts them from the cache",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::CachePushedOut, check)
+    .about("files are read again because its memory limit evicts them from the cache")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::MemPagefault, Cause::DiskRead]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(limit) = memory::limit(run) else {

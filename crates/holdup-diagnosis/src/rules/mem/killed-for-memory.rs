@@ -1,20 +1,14 @@
 //! The kernel ended a process because there was no memory left.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, duration, logs};
+use crate::rules::{Rule, RuleId, Run, duration, logs};
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::MemReclaim, Cause::MemLimit],
-    ..Rule::new(
-        RuleId::KilledForMemory,
-        "a process was killed because memory was used up",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::KilledForMemory, check)
+    .about("a process was killed because memory was used up")
+    .causes(&[Cause::MemReclaim, Cause::MemLimit]);
 
 /// Below this part of the swap that there is, it is called used up: the kernel keeps some pages back.
 const LEFT: u64 = 50;

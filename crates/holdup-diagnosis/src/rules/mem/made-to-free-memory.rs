@@ -1,21 +1,16 @@
 //! Whoever asks for memory has to free some first.
 
-use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, Waits, fires, memory, say};
+use crate::rules::{Extend, Generality, Need, Rule, RuleId, Run, Waits, fires, memory, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::MemReclaim],
-    generality: Generality::General,
-    ..Rule::new(
-        RuleId::MadeToFreeMemory,
-        "it must reclaim memory before each allocation",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::MadeToFreeMemory, check)
+    .about("it must reclaim memory before each allocation")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::MemReclaim])
+    .generality(Generality::General);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();

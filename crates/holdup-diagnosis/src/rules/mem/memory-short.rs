@@ -1,24 +1,18 @@
 //! Memory is used up: little is available, and what is used is partly in swap.
 
 use crate::rules::levels::Level;
-use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, fires, levels, say};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, fires, levels, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::MemSwapin, Cause::MemReclaim],
-    generality: Generality::General,
-    explains: &[RuleId::LoadIsNotCpu, RuleId::TasksStallForMemory],
-    ..Rule::new(
-        RuleId::MemoryShort,
-        "little memory is available",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::MemoryShort, check)
+    .about("little memory is available")
+    .causes(&[Cause::MemSwapin, Cause::MemReclaim])
+    .generality(Generality::General)
+    .explains(&[RuleId::LoadIsNotCpu, RuleId::TasksStallForMemory]);
 
 /// Share of memory (0..1) that is available, below which every further wish is granted by taking from others: the kernel
 /// itself wants one or two hundredths free, and the rest is program code that is in use.

@@ -1,6 +1,6 @@
 //! Its cgroup is out of memory, and the kernel may not end anybody there: all wait.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, memory, say};
+use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, memory, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -8,15 +8,10 @@ use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 const PAUSED: &str = "mem_cgroup_oom_synchronize";
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::MemReclaim],
-    ..Rule::new(
-        RuleId::OutOfMemoryPaused,
-        "its cgroup is out of memory, and the OOM killer is disabled",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::OutOfMemoryPaused, check)
+    .about("its cgroup is out of memory, and the OOM killer is disabled")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::MemReclaim]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let paused = |wait: &holdup_model::attributed::AttributedWait| {

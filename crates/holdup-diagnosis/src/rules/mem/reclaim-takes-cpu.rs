@@ -1,19 +1,14 @@
 //! The CPU is spent on freeing memory and fetching it back: swap that is compressed in memory shows no disk at all.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, memory, percent, say};
+use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, fires, memory, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::CpuSamples],
-    causes: &[Cause::CpuKernel],
-    ..Rule::new(
-        RuleId::ReclaimTakesCpu,
-        "the CPU is spent on memory reclaim and swap",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ReclaimTakesCpu, check)
+    .about("the CPU is spent on memory reclaim and swap")
+    .needs(&[Need::SchedulerEvents, Need::CpuSamples])
+    .causes(&[Cause::CpuKernel]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let for_memory =

@@ -1,20 +1,15 @@
 //! Slowed on purpose by its cgroup's memory.high.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Extend, Need, Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::ResourceKind;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::MemLimit],
-    ..Rule::new(
-        RuleId::SlowedByMemoryHigh,
-        "memory.high of its cgroup throttles it",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::SlowedByMemoryHigh, check)
+    .about("memory.high of its cgroup throttles it")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::MemLimit]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let facts = &run.facts.cgroup;

@@ -1,6 +1,6 @@
 //! A swap area is there, and the kernel does not use it.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, say};
+use crate::rules::{Extend, Rule, RuleId, Run, say};
 use holdup_evidence::observed::SeenDevice;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -8,15 +8,9 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeMap;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::MemReclaim],
-    ..Rule::new(
-        RuleId::SwapNotSwitchedOn,
-        "a swap area exists but is not enabled",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::SwapNotSwitchedOn, check)
+    .about("a swap area exists but is not enabled")
+    .causes(&[Cause::MemReclaim]);
 
 /// Bytes from which an empty disk is worth a word beside a swap area that is not used: less than that is no swap for
 /// anything that runs today.

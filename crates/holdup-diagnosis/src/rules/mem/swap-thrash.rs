@@ -2,7 +2,7 @@
 
 use crate::rules::figures;
 use crate::rules::figures::{Intervals, mean, often, span};
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, memory, paging, say};
+use crate::rules::{Extend, Need, Rule, RuleId, Run, Waits, fires, memory, paging, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -18,16 +18,11 @@ pub(crate) const KIB: f64 = 4.0 * PAGES;
 const MIN_BUSY_PERCENT: f64 = 30.0;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::MemSwapin],
-    explains: &[RuleId::DiskBusy, RuleId::MemoryShort],
-    ..Rule::new(
-        RuleId::SwapThrash,
-        "its memory must be read back from swap",
-        Check::Both(check, seen),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::SwapThrash, check, seen)
+    .about("its memory must be read back from swap")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::MemSwapin])
+    .explains(&[RuleId::DiskBusy, RuleId::MemoryShort]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();

@@ -1,6 +1,6 @@
 //! Tasks stand still because memory is short, by the kernel's own account.
 
-use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, fires, pressures};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, fires, pressures};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -12,17 +12,11 @@ pub(crate) const MIN_SOME_PERCENT: f64 = 20.0;
 pub(crate) const MIN_FULL_PERCENT: f64 = 10.0;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::MemReclaim],
-    generality: Generality::Describes,
-    explains: &[RuleId::TasksStallForIo],
-    ..Rule::new(
-        RuleId::TasksStallForMemory,
-        "tasks stall because memory is short",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::TasksStallForMemory, check)
+    .about("tasks stall because memory is short")
+    .causes(&[Cause::MemReclaim])
+    .generality(Generality::Describes)
+    .explains(&[RuleId::TasksStallForIo]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let full = pressures::high(observed, Metric::PressureMemoryFullPercent, MIN_FULL_PERCENT);

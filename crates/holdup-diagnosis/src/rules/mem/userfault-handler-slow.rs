@@ -1,19 +1,14 @@
 //! Plain memory that another process fills on demand.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, root, say};
+use crate::rules::{Extend, Need, Rule, RuleId, Run, Waits, fires, root, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::MemUserfault],
-    ..Rule::new(
-        RuleId::UserfaultHandlerSlow,
-        "the handler that fills its memory on demand is slow",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::UserfaultHandlerSlow, check)
+    .about("the handler that fills its memory on demand is slow")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::MemUserfault]);
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let who = say::who(&waits.main().asker.name);

@@ -1,9 +1,7 @@
 //! A listener of this machine whose queue of clients is full.
 
 use super::connection_unanswered::came_to_nothing;
-use crate::rules::{
-    Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, connected, listeners, live_sessions, say,
-};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, connected, listeners, live_sessions, say};
 use holdup_evidence::facts::Listener;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
@@ -16,15 +14,9 @@ use std::net::SocketAddr;
 const MIN_REPEATED_NS: Ns = 1_000_000_000;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetConnect],
-    ..Rule::new(
-        RuleId::AcceptQueueFull,
-        "a listener on this machine does not accept its queued clients",
-        Check::Both(check, listeners::seen),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::AcceptQueueFull, check, listeners::seen)
+    .about("a listener on this machine does not accept its queued clients")
+    .causes(&[Cause::NetConnect]);
 
 fn address(wait: &AttributedWait) -> Option<SocketAddr> {
     match &wait.resource.detail.peer {

@@ -1,6 +1,6 @@
 //! A call over D-Bus that nobody answers.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::user_code;
 use holdup_model::attributed::AttributedWait;
@@ -15,15 +15,10 @@ const MIN_GIVEN_UP_NS: Ns = 24_500_000_000;
 const MIN_STUCK_NS: Ns = 1_000_000_000;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::WaitMemory],
-    causes: &[Cause::IpcUnix],
-    ..Rule::new(
-        RuleId::BusCallUnanswered,
-        "a call over D-Bus gets no answer",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::BusCallUnanswered, check)
+    .about("a call over D-Bus gets no answer")
+    .needs(&[Need::SchedulerEvents, Need::WaitMemory])
+    .causes(&[Cause::IpcUnix]);
 
 /// Whether a Unix socket's path is that of a message bus: the system's, or a session's.
 fn is_bus(path: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Clients stand in the queue of an observed listener, and it does not accept them.
 
-use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, Waits, connected, duration, say};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, Waits, connected, duration, say};
 use holdup_evidence::facts::Unaccepted;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, AwaitedClients, Resource, ResourceKind};
@@ -8,18 +8,12 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeSet;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: Cause::ALL,
-    from: 0.0,
-    generality: Generality::Consequence,
-    explains: &[RuleId::SleepsOnPurpose],
-    ..Rule::new(
-        RuleId::ClientsNotAccepted,
-        "clients wait for an observed server to accept them",
-        Check::Attached(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_attached(RuleId::ClientsNotAccepted, check)
+    .about("clients wait for an observed server to accept them")
+    .causes(Cause::ALL)
+    .from(0.0)
+    .generality(Generality::Consequence)
+    .explains(&[RuleId::SleepsOnPurpose]);
 
 fn check(run: &Run<'_>) -> Verdict {
     let Some(queues) = &run.facts.unaccepted else {

@@ -1,7 +1,7 @@
 //! An event loop has accepted clients, does not listen to them, and is idle itself: something else has to end first.
 
 use super::requests_wait_their_turn::limit_of;
-use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, Waits, live_sessions, say};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, Waits, live_sessions, say};
 use holdup_evidence::Cause;
 use holdup_evidence::facts::{DatabaseSession, SessionState, SetAside};
 use holdup_knowledge::system_calls::{self, Kind};
@@ -10,17 +10,11 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeSet;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: Cause::ALL,
-    from: 0.0,
-    generality: Generality::Consequence,
-    ..Rule::new(
-        RuleId::ClientsSetAside,
-        "an idle event loop keeps clients waiting",
-        Check::Attached(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_attached(RuleId::ClientsSetAside, check)
+    .about("an idle event loop keeps clients waiting")
+    .causes(Cause::ALL)
+    .from(0.0)
+    .generality(Generality::Consequence);
 
 /// Time in which threads of the process did something else than wait for work, as a part of the time in which its event loops did: with more it
 /// is not idle. It waits for an answer itself, or another thread listens to the clients, as of a server with a thread for each.

@@ -1,20 +1,14 @@
 //! A connection through which nothing comes any more.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, connections, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, connections, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetReceive, Cause::NetSend, Cause::NetTls],
-    ..Rule::new(
-        RuleId::ConnectionCut,
-        "data on a connection is no longer acknowledged",
-        Check::Both(check, connections::cut),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::ConnectionCut, check, connections::cut)
+    .about("data on a connection is no longer acknowledged")
+    .causes(&[Cause::NetReceive, Cause::NetSend, Cause::NetTls]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let cut = waits.mostly(|tcp| tcp.unanswered_ns);

@@ -1,6 +1,6 @@
 //! Asking a closed port again and again, with sleeps in between.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::connections::Connections;
@@ -10,15 +10,9 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 const MIN_REFUSALS: u64 = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::TimerSleep],
-    ..Rule::new(
-        RuleId::ConnectionRefusedRetried,
-        "it retries a closed port, and sleeps between attempts",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ConnectionRefusedRetried, check)
+    .about("it retries a closed port, and sleeps between attempts")
+    .causes(&[Cause::TimerSleep]);
 
 /// The peer between whose refusals the most sleep was, if that is worth a finding.
 pub(in crate::rules) fn refused<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a Connections> {

@@ -1,6 +1,6 @@
 //! The kernel's table of connections is full, and packets of new ones are dropped.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, fires, levels, logs};
+use crate::rules::{Rule, RuleId, Run, fires, levels, logs};
 use holdup_evidence::observed::{KernelEvent, Metric};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -9,15 +9,9 @@ use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 pub(crate) const MIN_USED_SHARE: f64 = 0.90;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::NetConnect],
-    ..Rule::new(
-        RuleId::ConnectionTableFull,
-        "the kernel's table of connections is full",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::ConnectionTableFull, check)
+    .about("the kernel's table of connections is full")
+    .causes(&[Cause::NetConnect]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let lines = logs::happenings(observed, |event| {

@@ -3,7 +3,7 @@
 use super::accept_queue_full::is_queue;
 use super::ipv6_fails_first::in_vain;
 use super::metadata_service_unanswered::is_metadata;
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, connections, duration, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, connections, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, Common};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -14,15 +14,9 @@ use std::net::SocketAddr;
 const MIN_REPEATED_NS: Ns = 1_000_000_000;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetConnect],
-    ..Rule::new(
-        RuleId::ConnectionUnanswered,
-        "a connection request gets no answer",
-        Check::Both(check, connections::unanswered),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::ConnectionUnanswered, check, connections::unanswered)
+    .about("a connection request gets no answer")
+    .causes(&[Cause::NetConnect]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let Some(unanswered) = waits

@@ -1,6 +1,6 @@
 //! Connections that end as fast as they are made: one for each request. Here by lists of sockets; live, by `made_anew`.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, fires, say};
+use crate::rules::{Extend, Rule, RuleId, Run, fires, say};
 use crate::rules::{made_anew, sockets};
 use holdup_evidence::observed::{SocketCount, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
@@ -17,15 +17,9 @@ const TIME_WAIT_SECONDS: f64 = 60.0;
 const TIMES: u64 = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetConnect, Cause::NetTls],
-    ..Rule::new(
-        RuleId::ConnectionsMadeAnew,
-        "a new connection is opened for each request",
-        Check::Live(made_anew::connections, check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_churn(RuleId::ConnectionsMadeAnew, made_anew::connections, check)
+    .about("a new connection is opened for each request")
+    .causes(&[Cause::NetConnect, Cause::NetTls]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let of = |table: &SocketTable| sockets::of_state(table, TcpState::TimeWait);

@@ -1,7 +1,7 @@
 //! A program keeps connections open that its peers have closed.
 
 use crate::rules::sockets::EACH;
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, say, sockets};
+use crate::rules::{Extend, Rule, RuleId, Run, say, sockets};
 use holdup_evidence::observed::{SocketCount, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -11,15 +11,9 @@ use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 const MIN_CONNECTIONS: u64 = 20;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::NetConnect],
-    ..Rule::new(
-        RuleId::ConnectionsNotClosed,
-        "a program does not close connections that its peers have closed",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::ConnectionsNotClosed, check)
+    .about("a program does not close connections that its peers have closed")
+    .causes(&[Cause::NetConnect]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let of = |table: &SocketTable| sockets::of_state(table, TcpState::CloseWait);

@@ -1,20 +1,14 @@
 //! Sending that waits for this machine's own device, mostly because it is shaped.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetSend],
-    ..Rule::new(
-        RuleId::DeviceQueueFull,
-        "data waits in the queue of a network device of this machine",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::DeviceQueueFull, check)
+    .about("data waits in the queue of a network device of this machine")
+    .causes(&[Cause::NetSend]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let queued = waits.mostly(|tcp| tcp.throttled_ns);

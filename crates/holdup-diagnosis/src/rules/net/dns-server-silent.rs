@@ -1,8 +1,6 @@
 //! A name server that does not answer.
 
-use crate::rules::{
-    Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, live_sessions, percent, say,
-};
+use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, live_sessions, percent, say};
 use holdup_evidence::facts::NameServer;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, Peer};
@@ -21,16 +19,11 @@ const MIN_NONE_ANSWERED_NS: Ns = 1_000_000_000;
 const RESOLVED: &str = "127.0.0.53";
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::WaitMemory],
-    causes: &[Cause::NetDns],
-    explains: &[RuleId::SleepPolling],
-    ..Rule::new(
-        RuleId::DnsServerSilent,
-        "a name server does not answer",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::DnsServerSilent, check)
+    .about("a name server does not answer")
+    .needs(&[Need::SchedulerEvents, Need::WaitMemory])
+    .causes(&[Cause::NetDns])
+    .explains(&[RuleId::SleepPolling]);
 
 fn server(wait: &AttributedWait) -> String {
     let server = match &wait.resource.detail.server {

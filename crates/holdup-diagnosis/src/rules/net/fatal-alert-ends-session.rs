@@ -1,22 +1,16 @@
 //! A fatal alert ends TLS sessions, so that they can't be resumed.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, Need, Rule, RuleId, Run, fires};
+use crate::rules::{Rule, RuleId, Run, fires};
 use holdup_evidence::observed::{Happening, TlsEvent, What};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeMap;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::NetTls],
-    ..Rule::new(
-        RuleId::FatalAlertEndsSession,
-        "a fatal alert ends TLS sessions, which then cannot be resumed",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::FatalAlertEndsSession, check)
+    .about("a fatal alert ends TLS sessions, which then cannot be resumed")
+    .causes(&[Cause::NetTls]);
 
 /// Functions by which a program closes its input: an alert from there is the closing side's own.
 const CLOSING: &str = "shutdownInput";

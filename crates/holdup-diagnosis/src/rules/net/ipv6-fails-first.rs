@@ -2,7 +2,7 @@
 
 use super::connection_unanswered::came_to_nothing;
 use super::metadata_service_unanswered::address;
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::connections::Connections;
@@ -10,15 +10,9 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use std::net::SocketAddr;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetConnect],
-    ..Rule::new(
-        RuleId::Ipv6FailsFirst,
-        "IPv6 is tried first and fails, IPv4 works",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::Ipv6FailsFirst, check)
+    .about("IPv6 is tried first and fails, IPv4 works")
+    .causes(&[Cause::NetConnect]);
 
 fn socket(peer: &Connections) -> Option<SocketAddr> {
     peer.peer.parse().ok()

@@ -1,7 +1,7 @@
 //! A network interface carries as much as its link can.
 
 use crate::rules::figures::{Intervals, mean, often, span};
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, figures, fires, say};
+use crate::rules::{Extend, Rule, RuleId, Run, figures, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -11,15 +11,9 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 pub(crate) const MIN_USED_PERCENT: f64 = 80.0;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::NetSend, Cause::NetReceive],
-    ..Rule::new(
-        RuleId::LinkSaturated,
-        "a network interface carries as much as its link can",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::LinkSaturated, check)
+    .about("a network interface carries as much as its link can")
+    .causes(&[Cause::NetSend, Cause::NetReceive]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let mut links: Vec<Intervals<'_>> = figures::of(observed, Metric::NetworkUtilPercent).collect();

@@ -1,7 +1,7 @@
 //! No ports are left for connections to one peer.
 
 use crate::rules::sockets;
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, duration, fires, say};
 use holdup_evidence::observed::{Quote, SocketKey, SocketTable, TcpState};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Resource, ResourceKind};
@@ -22,20 +22,14 @@ const USUAL: u64 = 28_232;
 const MIN_FAILURES: u64 = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::TimerSleep, Cause::NetConnect],
-    explains: &[
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::LocalPortsUsedUp, by_waits, by_artefacts)
+    .about("no ports are left for connections to one peer")
+    .causes(&[Cause::TimerSleep, Cause::NetConnect])
+    .explains(&[
         RuleId::ConnectionsMadeAnew,
         RuleId::PeerSlow,
         RuleId::SleepsOnPurpose,
-    ],
-    ..Rule::new(
-        RuleId::LocalPortsUsedUp,
-        "no ports are left for connections to one peer",
-        Check::Both(by_waits, by_artefacts),
-    )
-};
+    ]);
 
 /// The peer for want of a port to which the most sleep was, if that is worth a finding.
 pub(in crate::rules) fn without_port<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a Connections> {

@@ -1,6 +1,6 @@
 //! A program that looks for a cloud it is not in.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -18,15 +18,9 @@ const METADATA: [IpAddr; 3] = [
 ];
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetConnect, Cause::NetReceive],
-    ..Rule::new(
-        RuleId::MetadataServiceUnanswered,
-        "the program asks for a cloud metadata service that does not exist",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::MetadataServiceUnanswered, check)
+    .about("the program asks for a cloud metadata service that does not exist")
+    .causes(&[Cause::NetConnect, Cause::NetReceive]);
 
 /// The address of a wait's peer.
 pub(super) fn address(wait: &AttributedWait) -> Option<IpAddr> {

@@ -1,6 +1,6 @@
 //! Names that are looked up under every domain of the search list before they are looked up as they are.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -10,15 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_LISTED: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetDns],
-    ..Rule::new(
-        RuleId::NameSearchListMultiplies,
-        "the search list multiplies lookups",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::NameSearchListMultiplies, check)
+    .about("the search list multiplies lookups")
+    .causes(&[Cause::NetDns]);
 
 fn name(wait: &AttributedWait) -> Option<&str> {
     wait.resource.detail.name.as_deref()

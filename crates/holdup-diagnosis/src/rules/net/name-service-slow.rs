@@ -1,8 +1,6 @@
 //! A name service of this machine (a cache, a directory's daemon) that is slow or silent.
 
-use crate::rules::{
-    Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration, say,
-};
+use crate::rules::{Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -12,17 +10,11 @@ use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 const MIN_SILENCE_NS: Ns = 4_500_000_000;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetDns],
-    generality: Generality::General,
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::NameServiceSlow,
-        "a name service on this machine is slow or silent",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::NameServiceSlow, check)
+    .about("a name service on this machine is slow or silent")
+    .causes(&[Cause::NetDns])
+    .generality(Generality::General)
+    .intermediate();
 
 /// What can be done about a service that is slow.
 enum Ask {

@@ -1,21 +1,15 @@
 //! A peer that does not take what it is sent.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Place, Rule, RuleId, Run, Waits, connections, root, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, connections, root, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetSend],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::PeerDoesNotRead,
-        "the peer of a connection does not read",
-        Check::Both(check, connections::unread),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::PeerDoesNotRead, check, connections::unread)
+    .about("the peer of a connection does not read")
+    .causes(&[Cause::NetSend])
+    .intermediate();
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let full = waits.mostly(|tcp| tcp.no_room_ns);

@@ -2,8 +2,7 @@
 
 use super::bus_call_unanswered::listens;
 use crate::rules::{
-    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration,
-    live_sessions, root, say,
+    Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, live_sessions, root, say,
 };
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::Common;
@@ -15,24 +14,18 @@ use std::net::SocketAddr;
 const MIN_REQUESTS: u64 = 100;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::PeerSlow, check)
+    .about("the peer of a socket is slow")
+    .causes(&[
         Cause::NetReceive,
         Cause::NetSend,
         Cause::IpcUnix,
         Cause::NetTls,
         Cause::NetConnect,
         Cause::NetDns,
-    ],
-    generality: Generality::Describes,
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::PeerSlow,
-        "the peer of a socket is slow",
-        Check::Waits(check),
-    )
-};
+    ])
+    .generality(Generality::Describes)
+    .intermediate();
 
 fn peer(wait: &AttributedWait) -> String {
     match (&wait.resource.detail.peer, &wait.resource.detail.server) {

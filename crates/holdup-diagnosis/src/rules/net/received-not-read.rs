@@ -2,7 +2,7 @@
 
 use crate::rules::connections::other_end;
 use crate::rules::sockets::EACH;
-use crate::rules::{Check, Need, Place, Rule, RuleId, Run, duration, say, sockets};
+use crate::rules::{Rule, RuleId, Run, duration, say, sockets};
 use holdup_evidence::observed::{SeenConnection, TcpState};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
@@ -14,16 +14,10 @@ const MIN_UNREAD_BYTES: u64 = 65_536;
 const MIN_NS: Ns = 1_000_000_000;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::NetSend],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::ReceivedNotRead,
-        "a program does not read its received data",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::ReceivedNotRead, check)
+    .about("a program does not read its received data")
+    .causes(&[Cause::NetSend])
+    .intermediate();
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     // Where the sender is in the same list it is the one that waits, and is spoken of.

@@ -1,6 +1,6 @@
 //! A server lets requests wait until a timer of its own has run out.
 
-use crate::rules::{Check, HARM_FLOOR, Need, Rule, RuleId, Run, duration, fires, percent, say};
+use crate::rules::{HARM_FLOOR, Rule, RuleId, Run, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Requests};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -9,16 +9,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 const MIN_SHARE: f64 = 0.1;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::TimerSleep, Cause::PollWait, Cause::Idle],
-    from: 0.0,
-    ..Rule::new(
-        RuleId::RequestsHeldByTimer,
-        "a server delays requests with a timer",
-        Check::Requests(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_requests(RuleId::RequestsHeldByTimer, check)
+    .about("a server delays requests with a timer")
+    .causes(&[Cause::TimerSleep, Cause::PollWait, Cause::Idle])
+    .from(0.0);
 
 fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let held = &requests.held;

@@ -1,6 +1,6 @@
 //! Requests wait inside the service before it asks the server behind it: it asks only so many questions at a time.
 
-use crate::rules::{Check, HARM_FLOOR, Need, Rule, RuleId, Run, duration, fires, percent, say};
+use crate::rules::{HARM_FLOOR, Rule, RuleId, Run, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Requests, Resource, ResourceKind, Upstream};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -15,17 +15,11 @@ const MIN_USE: f64 = 0.8;
 const MIN_SHARE: f64 = 0.25;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetReceive, Cause::IpcUnix],
-    from: 0.0,
-    explains: &[RuleId::PeerSlow],
-    ..Rule::new(
-        RuleId::RequestsWaitTheirTurn,
-        "requests queue before they are sent on",
-        Check::Requests(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_requests(RuleId::RequestsWaitTheirTurn, check)
+    .about("requests queue before they are sent on")
+    .causes(&[Cause::NetReceive, Cause::IpcUnix])
+    .from(0.0)
+    .explains(&[RuleId::PeerSlow]);
 
 /// Where the limit of a program is set that is known by its name.
 const LIMITS: [(&str, &str); 7] = [

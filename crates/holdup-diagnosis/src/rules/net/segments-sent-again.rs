@@ -1,7 +1,7 @@
 //! Much of what TCP sends has to be sent again.
 
 use crate::rules::figures::{Intervals, often, span};
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, figures, fires, say};
+use crate::rules::{Extend, Rule, RuleId, Run, figures, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::Asker;
@@ -23,15 +23,9 @@ const PAIRS: [(Metric, Metric, f64); 2] = [
 ];
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::NetSend],
-    ..Rule::new(
-        RuleId::SegmentsSentAgain,
-        "TCP retransmits much of its data",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::SegmentsSentAgain, check)
+    .about("TCP retransmits much of its data")
+    .causes(&[Cause::NetSend]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let mut most: Option<(f64, usize)> = None;

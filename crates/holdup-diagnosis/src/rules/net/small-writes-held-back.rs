@@ -1,6 +1,6 @@
 //! Small writes that wait for the acknowledgement of the one before (Nagle's algorithm and delayed acknowledgements).
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -13,15 +13,9 @@ const MIN_WAITS: u64 = 5;
 const DELAYED: std::ops::RangeInclusive<Ns> = 30_000_000..=250_000_000;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetReceive],
-    ..Rule::new(
-        RuleId::SmallWritesHeldBack,
-        "small pieces of a request are delayed until the first is acknowledged",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::SmallWritesHeldBack, check)
+    .about("small pieces of a request are delayed until the first is acknowledged")
+    .causes(&[Cause::NetReceive]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let held = waits

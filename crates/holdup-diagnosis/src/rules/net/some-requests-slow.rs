@@ -1,6 +1,6 @@
 //! Most requests are answered quickly, and some take many times as long.
 
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, duration, fires};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, duration, fires};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, Requests, SlowRequest};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -19,18 +19,12 @@ const MIN_EXCESS_NS: Ns = 30_000_000;
 const MIN_EXPLAINED_SHARE: f64 = 0.5;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: Cause::ALL,
-    from: 0.0,
-    generality: Generality::Consequence,
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::SomeRequestsSlow,
-        "some requests take many times as long as the others",
-        Check::Requests(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_requests(RuleId::SomeRequestsSlow, check)
+    .about("some requests take many times as long as the others")
+    .causes(Cause::ALL)
+    .from(0.0)
+    .generality(Generality::Consequence)
+    .intermediate();
 
 /// Whether those who were waited for in waits of a cause mostly had no CPU: then that is what the time went into.
 fn ends_in_queue(run: &Run<'_>, cause: Cause) -> bool {

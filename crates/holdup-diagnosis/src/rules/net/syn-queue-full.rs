@@ -1,20 +1,14 @@
 //! Requests for connections come faster than a listener's queue takes them.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, fires, logs};
+use crate::rules::{Rule, RuleId, Run, fires, logs};
 use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::NetConnect],
-    ..Rule::new(
-        RuleId::SynQueueFull,
-        "connection requests overflow the queue of a listener",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::SynQueueFull, check)
+    .about("connection requests overflow the queue of a listener")
+    .causes(&[Cause::NetConnect]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let lines = logs::happenings(observed, |event| match event {

@@ -1,22 +1,16 @@
 //! Every TLS handshake is a full one. Here by artefacts; live, by `made_anew`.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, Need, Rule, RuleId, Run, fires, made_anew, say};
+use crate::rules::{Rule, RuleId, Run, fires, made_anew, say};
 use holdup_evidence::observed::{Happening, TlsEvent, What};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeMap;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetTls],
-    ..Rule::new(
-        RuleId::TlsNeverResumed,
-        "every TLS handshake is a full one: no session is resumed",
-        Check::Live(made_anew::handshakes_of, check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_churn(RuleId::TlsNeverResumed, made_anew::handshakes_of, check)
+    .about("every TLS handshake is a full one: no session is resumed")
+    .causes(&[Cause::NetTls]);
 
 /// Full handshakes with one peer from which "none was resumed" is no beginning any more: the first has nothing to resume,
 /// and a second at the same time has not either.

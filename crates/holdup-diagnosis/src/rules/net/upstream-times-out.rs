@@ -1,22 +1,16 @@
 //! A proxy's log says that it waited for the server behind it until it gave up.
 
-use crate::rules::{Check, Need, Place, Rule, RuleId, Run, logs};
+use crate::rules::{Rule, RuleId, Run, logs};
 use holdup_evidence::observed::{Happening, LogEvent, What};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeMap;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::NetConnect, Cause::NetReceive],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::UpstreamTimesOut,
-        "a proxy logs that its upstream server did not answer in time",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::UpstreamTimesOut, check)
+    .about("a proxy logs that its upstream server did not answer in time")
+    .causes(&[Cause::NetConnect, Cause::NetReceive])
+    .intermediate();
 
 /// Servers that are told; those that were given up most often first.
 const MAX_SERVERS: usize = 3;

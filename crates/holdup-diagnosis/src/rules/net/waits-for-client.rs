@@ -1,19 +1,13 @@
 //! A server without a client.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, Waits, fires, say};
+use crate::rules::{Rule, RuleId, Run, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::NetAccept],
-    ..Rule::new(
-        RuleId::WaitsForClient,
-        "a server waits for a client to connect",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::WaitsForClient, check)
+    .about("a server waits for a client to connect")
+    .causes(&[Cause::NetAccept]);
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();

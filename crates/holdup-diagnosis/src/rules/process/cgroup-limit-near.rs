@@ -1,6 +1,6 @@
 //! A cgroup has nearly all that it may have of processes or memory.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, say};
+use crate::rules::{Rule, RuleId, Run, say};
 use holdup_evidence::observed::{Limited, SeenCgroup};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -16,15 +16,9 @@ const MEMORY: f64 = 0.9;
 pub(crate) const MEMORY_SHORT: f64 = 0.97;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::KernelWork, Cause::MemReclaim],
-    ..Rule::new(
-        RuleId::CgroupLimitNear,
-        "a cgroup is near its limit of processes or memory",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::CgroupLimitNear, check)
+    .about("a cgroup is near its limit of processes or memory")
+    .causes(&[Cause::KernelWork, Cause::MemReclaim]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let limited: Vec<&SeenCgroup> = observed

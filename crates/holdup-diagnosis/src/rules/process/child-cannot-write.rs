@@ -1,6 +1,6 @@
 //! A process waits for its child to end, and the child waits for that process to read its output.
 
-use crate::rules::{Check, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -8,16 +8,10 @@ use holdup_model::attributed::{AttributedWait, Link};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::ProcessChild],
-    explains: &[RuleId::PipePeerSlow],
-    ..Rule::new(
-        RuleId::ChildCannotWrite,
-        "a process waits for a child whose output it does not read",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ChildCannotWrite, check)
+    .about("a process waits for a child whose output it does not read")
+    .causes(&[Cause::ProcessChild])
+    .explains(&[RuleId::PipePeerSlow]);
 
 /// A parent's wait and the wait of the child that it is for, which only the parent could end.
 struct Deadlock<'a> {

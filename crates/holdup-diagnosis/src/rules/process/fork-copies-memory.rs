@@ -1,6 +1,6 @@
 //! fork copies the page tables of a large process.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families;
 use holdup_knowledge::system_calls;
@@ -9,17 +9,12 @@ use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::CpuSamples],
-    causes: &[Cause::CpuKernel],
-    from: 0.0,
-    explains: &[RuleId::CpuBound],
-    ..Rule::new(
-        RuleId::ForkCopiesMemory,
-        "fork copies a large process",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ForkCopiesMemory, check)
+    .about("fork copies a large process")
+    .needs(&[Need::SchedulerEvents, Need::CpuSamples])
+    .causes(&[Cause::CpuKernel])
+    .from(0.0)
+    .explains(&[RuleId::CpuBound]);
 
 /// Where no kernel stack is to be had, by its flags alone: what else such a call does is little beside the copying.
 fn copies(run: &Run<'_>, wait: &AttributedWait) -> bool {

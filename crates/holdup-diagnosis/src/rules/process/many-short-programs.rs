@@ -1,8 +1,6 @@
 //! Starting and ending programs costs more than what they do.
 
-use crate::rules::{
-    Check, Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Extend, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -12,27 +10,21 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ManyShortPrograms, check)
+    .about("many short-lived programs are started")
+    .causes(&[
         Cause::CpuUser,
         Cause::CpuKernel,
         Cause::MemPagefault,
         Cause::ProcessExec,
         Cause::ProcessExit,
-    ],
-    from: 0.0,
-    explains: &[
+    ])
+    .from(0.0)
+    .explains(&[
         RuleId::CpuBound,
         RuleId::KernelTimeDominates,
         RuleId::ProgramLoadSlow,
-    ],
-    ..Rule::new(
-        RuleId::ManyShortPrograms,
-        "many short-lived programs are started",
-        Check::Waits(check),
-    )
-};
+    ]);
 
 /// Starts from which they are many.
 const MIN_STARTS: u64 = 50;

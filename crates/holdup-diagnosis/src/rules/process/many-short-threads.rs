@@ -1,7 +1,7 @@
 //! Starting and ending threads costs more than what they do.
 
 use super::super::log_times::{covered, of_source, quote};
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::observed::{Metric, Series, Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_knowledge::system_calls;
@@ -12,17 +12,12 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeMap;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::CpuSamples],
-    causes: &[Cause::CpuKernel],
-    from: 0.0,
-    explains: &[RuleId::CpuBound],
-    ..Rule::new(
-        RuleId::ManyShortThreads,
-        "many short-lived threads are started",
-        Check::Both(check, seen),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::ManyShortThreads, check, seen)
+    .about("many short-lived threads are started")
+    .needs(&[Need::SchedulerEvents, Need::CpuSamples])
+    .causes(&[Cause::CpuKernel])
+    .from(0.0)
+    .explains(&[RuleId::CpuBound]);
 
 /// Threads of one process from which they are many.
 const MIN_THREADS: u64 = 200;

@@ -3,7 +3,7 @@
 use crate::machine::ends::Key;
 use crate::machine::roots::{self, Root, Titled, Waiter};
 use crate::rules::{
-    Check, Generality, Need, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent, say,
+    Generality, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent, say,
 };
 use holdup_evidence::units::bytes as size;
 use holdup_evidence::{Cause, Ns};
@@ -21,9 +21,9 @@ const MAX_UNKNOWN_SHARE: f64 = 0.05;
 const MAX_NAMES: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[
+pub(crate) const RULE: Rule = Rule::of_machine(RuleId::OthersWaitBehind, check, awaited::seen)
+    .about("threads of a machine wait behind one process, lock, disk or limit")
+    .causes(&[
         Cause::SchedRunqueue,
         Cause::SchedThrottled,
         Cause::DiskSync,
@@ -35,15 +35,9 @@ pub(crate) const RULE: Rule = Rule {
         Cause::NetDns,
         Cause::ProcessStopped,
         Cause::ProcessFrozen,
-    ],
-    from: 0.0,
-    generality: Generality::Consequence,
-    ..Rule::new(
-        RuleId::OthersWaitBehind,
-        "threads of a machine wait behind one process, lock, disk or limit",
-        Check::Machine(check, awaited::seen),
-    )
-};
+    ])
+    .from(0.0)
+    .generality(Generality::Consequence);
 
 fn check(run: &Run<'_>) -> Verdict {
     let titled = titled(run);

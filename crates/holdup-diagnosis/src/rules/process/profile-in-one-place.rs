@@ -1,24 +1,18 @@
 //! A profile most of whose time goes to one thing: says what it is and under which code.
 
-use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, percent};
+use crate::rules::{Generality, Rule, RuleId, Run, WORTH_A_NOTE, percent};
 use holdup_artefacts::profile::{Does, Part, amount, parts, whole};
 use holdup_evidence::observed::{Samples, Weight};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::CpuUser, Cause::CpuKernel, Cause::NetReceive],
-    from: WORTH_A_NOTE,
-    generality: Generality::Describes,
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::ProfileInOnePlace,
-        "much of a profile is in one function under one piece of code",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::ProfileInOnePlace, check)
+    .about("much of a profile is in one function under one piece of code")
+    .causes(&[Cause::CpuUser, Cause::CpuKernel, Cause::NetReceive])
+    .from(WORTH_A_NOTE)
+    .generality(Generality::Describes)
+    .intermediate();
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     if observed.samples.is_empty() {

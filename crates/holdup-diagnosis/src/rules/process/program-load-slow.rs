@@ -1,21 +1,15 @@
 //! Starting programs takes the time.
 
-use crate::rules::{Check, Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, say};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::ProcessExec],
-    from: WORTH_A_NOTE,
-    generality: Generality::Describes,
-    ..Rule::new(
-        RuleId::ProgramLoadSlow,
-        "the start of programs takes the time",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ProgramLoadSlow, check)
+    .about("the start of programs takes the time")
+    .causes(&[Cause::ProcessExec])
+    .from(WORTH_A_NOTE)
+    .generality(Generality::Describes);
 
 fn check(_run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();

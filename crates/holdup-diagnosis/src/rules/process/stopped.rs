@@ -1,21 +1,15 @@
 //! Stopped by a signal, a tracer or the freezer.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, halted, say};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, fires, halted, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::StopSignal;
 use holdup_model::attributed::{AttributedWait, HowKnown};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::ProcessStopped, Cause::ProcessFrozen],
-    ..Rule::new(
-        RuleId::Stopped,
-        "it was stopped by a signal, a tracer or the freezer",
-        Check::Both(check, halted::seen),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::Stopped, check, halted::seen)
+    .about("it was stopped by a signal, a tracer or the freezer")
+    .causes(&[Cause::ProcessStopped, Cause::ProcessFrozen]);
 
 /// What to do where the terminal stopped it: to let it go on does not help, it is stopped again by the next try.
 fn at_terminal(wait: &AttributedWait) -> Option<Vec<Remedy>> {

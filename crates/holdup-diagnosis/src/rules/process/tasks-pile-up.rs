@@ -3,7 +3,7 @@
 use crate::rules::blocked;
 use crate::rules::blocked::{Group, Series};
 use crate::rules::figures::span;
-use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, fires, say};
+use crate::rules::{Generality, Rule, RuleId, Run, fires, say};
 use holdup_evidence::observed::SeenThread;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Severity, Verdict};
@@ -18,18 +18,12 @@ const MIN_TASKS_IN_ONE_LIST: usize = 6;
 const MIN_LISTS: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::Unknown],
-    generality: Generality::Describes,
-    explains: &[RuleId::CpuWaitsForDisk],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::TasksPileUp,
-        "tasks pile up at one place in the kernel",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::TasksPileUp, check)
+    .about("tasks pile up at one place in the kernel")
+    .causes(&[Cause::Unknown])
+    .generality(Generality::Describes)
+    .explains(&[RuleId::CpuWaitsForDisk])
+    .intermediate();
 
 /// What is missing where no list tells states.
 const MISSING: &str =

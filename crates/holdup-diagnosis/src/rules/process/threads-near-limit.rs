@@ -1,6 +1,6 @@
 //! There are so many threads that the kernel soon gives no more.
 
-use crate::rules::{Check, Extend, Need, Place, Rule, RuleId, Run, figures, fires, say};
+use crate::rules::{Extend, Rule, RuleId, Run, figures, fires, say};
 use holdup_evidence::observed::Metric;
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -16,16 +16,10 @@ const MIN_THREADS: f64 = 10_000.0;
 const LIMITS: [&str; 2] = ["kernel/pid_max", "kernel/threads-max"];
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::KernelWork],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::ThreadsNearLimit,
-        "the number of threads is near the limit of the kernel",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::ThreadsNearLimit, check)
+    .about("the number of threads is near the limit of the kernel")
+    .causes(&[Cause::KernelWork])
+    .intermediate();
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     let all = figures::of(observed, Metric::ThreadsTotal);

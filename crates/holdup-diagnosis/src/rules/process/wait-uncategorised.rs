@@ -1,8 +1,8 @@
 //! Waits for which there is no rule of their own yet: says in plain words what they are.
 
 use crate::rules::{
-    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, fires,
-    java_waits, percent, say,
+    Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, fires, java_waits,
+    percent, say,
 };
 use holdup_evidence::Cause;
 use holdup_model::attributed::Common;
@@ -10,9 +10,10 @@ use holdup_model::attributed::HowKnown;
 use holdup_model::finding::{Confidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::WaitUncategorised, check)
+    .about("a wait of a rarer kind takes much of the time")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[
         Cause::FsNetwork,
         Cause::LockFutex,
         Cause::LockMonitor,
@@ -29,16 +30,10 @@ pub(crate) const RULE: Rule = Rule {
         Cause::DeviceWait,
         Cause::SecurityDecision,
         Cause::Idle,
-    ],
-    from: WORTH_A_NOTE,
-    generality: Generality::Describes,
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::WaitUncategorised,
-        "a wait of a rarer kind takes much of the time",
-        Check::Waits(check),
-    )
-};
+    ])
+    .from(WORTH_A_NOTE)
+    .generality(Generality::Describes)
+    .intermediate();
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // What was handed on to another thread of the run is judged there; a join is no news, nor is what a Java thread has another of

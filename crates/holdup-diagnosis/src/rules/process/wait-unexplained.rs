@@ -1,24 +1,16 @@
 //! Time that no cause could be given to, or that went into waiting for any of several things.
 
-use crate::rules::{
-    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say,
-};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::PollWait, Cause::Unknown],
-    from: WORTH_A_NOTE,
-    generality: Generality::Describes,
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::WaitUnexplained,
-        "the cause of much of the time is unknown",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::WaitUnexplained, check)
+    .about("the cause of much of the time is unknown")
+    .causes(&[Cause::PollWait, Cause::Unknown])
+    .from(WORTH_A_NOTE)
+    .generality(Generality::Describes)
+    .intermediate();
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();

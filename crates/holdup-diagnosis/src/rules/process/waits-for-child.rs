@@ -1,23 +1,17 @@
 //! Waiting for a child process, whose own time is what matters.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Place, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::Holder;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::ProcessChild],
-    generality: Generality::Describes,
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::WaitsForChild,
-        "a process waits for its child",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::WaitsForChild, check)
+    .about("a process waits for its child")
+    .causes(&[Cause::ProcessChild])
+    .generality(Generality::Describes)
+    .intermediate();
 
 /// How much longer than its parent's a wait for a grandchild may be to be the same time: the two begin and end a fork
 /// and an exit apart, which a busy machine draws out.

@@ -1,7 +1,7 @@
 //! Processes are over, and their parent does not take note of it.
 
 use crate::rules::list::cpu_waits_for_disk;
-use crate::rules::{Check, Need, Place, Rule, RuleId, Run, blocked, figures, fires, say};
+use crate::rules::{Rule, RuleId, Run, blocked, figures, fires, say};
 use holdup_evidence::observed::{Metric, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -18,16 +18,10 @@ const MIN_ZOMBIES_OF_WARNING: usize = 50;
 const MIN_GROWTH: usize = 10;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::ProcessChild],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::ZombiesNotReaped,
-        "zombie processes pile up because their parent does not wait for them",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::ZombiesNotReaped, check)
+    .about("zombie processes pile up because their parent does not wait for them")
+    .causes(&[Cause::ProcessChild])
+    .intermediate();
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let lists: Vec<&Snapshot> = observed

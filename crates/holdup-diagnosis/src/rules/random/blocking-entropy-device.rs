@@ -1,9 +1,7 @@
 //! Waiting on `/dev/random`, `/dev/hwrng` or whatever stands in their place.
 
 use crate::rules::java_seeds::{STRONG_CLASS, STRONG_INSTANCE, SWITCH_IS_OF_NO_USE, Seeds};
-use crate::rules::{
-    Check, Extend, Need, Rule, RuleId, Run, Waits, dumps as dumped, fires, java_waits as java, say,
-};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, dumps as dumped, fires, java_waits as java, say};
 use holdup_artefacts::dumps::{Doing, Graph, dumps};
 use holdup_evidence::observed::State;
 use holdup_evidence::{Cause, Observed};
@@ -12,16 +10,10 @@ use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::RandomDevice],
-    explains: &[RuleId::LockConvoy],
-    ..Rule::new(
-        RuleId::BlockingEntropyDevice,
-        "random bytes are read from a source that blocks its readers",
-        Check::Both(check, seen),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::BlockingEntropyDevice, check, seen)
+    .about("random bytes are read from a source that blocks its readers")
+    .causes(&[Cause::RandomDevice])
+    .explains(&[RuleId::LockConvoy]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let main = waits.main();

@@ -3,7 +3,7 @@
 use crate::boot::seeding::{self, Seeding};
 use crate::boot::units::{Start, starts};
 use crate::boot::waits::{self, For, Waited};
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, logs, say};
+use crate::rules::{Extend, Need, Rule, RuleId, Run, Waits, duration, fires, logs, say};
 use holdup_artefacts::clock::Clock;
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -20,16 +20,11 @@ const MIN_LATE_NS: Ns = 30_000_000_000;
 const MAX_ROUNDING_NS: Ns = 1_000_000_000;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks, Need::KernelLog],
-    causes: &[Cause::RandomUnseeded],
-    explains: &[RuleId::UnitStartTimedOut],
-    ..Rule::new(
-        RuleId::CrngNotSeeded,
-        "the kernel's random generator had not been seeded yet",
-        Check::Both(check, seen),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::CrngNotSeeded, check, seen)
+    .about("the kernel's random generator had not been seeded yet")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks, Need::KernelLog])
+    .causes(&[Cause::RandomUnseeded])
+    .explains(&[RuleId::UnitStartTimedOut]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let title = "The kernel had no randomness to give yet".to_owned();

@@ -1,23 +1,17 @@
 //! Threads of a JVM take turns at one generator of random numbers.
 
 use crate::rules::java_waits as java;
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, percent, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::java::is_generator;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::LockMonitor],
-    from: 0.0,
-    explains: &[RuleId::LockConvoy],
-    ..Rule::new(
-        RuleId::GeneratorShared,
-        "threads queue for the lock of one random number generator",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::GeneratorShared, check)
+    .about("threads queue for the lock of one random number generator")
+    .causes(&[Cause::LockMonitor])
+    .from(0.0)
+    .explains(&[RuleId::LockConvoy]);
 
 /// Threads from which it is a queue.
 const MIN_QUEUED_THREADS: usize = 2;

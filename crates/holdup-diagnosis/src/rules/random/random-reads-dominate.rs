@@ -1,6 +1,6 @@
 //! Making random bytes takes the time: many readers of `/dev/urandom`, or far too many bytes.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say};
+use crate::rules::{Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
@@ -9,16 +9,11 @@ use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 const OLD_POOL: u32 = 4096;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::CpuSamples],
-    causes: &[Cause::CpuKernel],
-    from: WORTH_A_NOTE,
-    ..Rule::new(
-        RuleId::RandomReadsDominate,
-        "the time is spent on generating random bytes",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::RandomReadsDominate, check)
+    .about("the time is spent on generating random bytes")
+    .needs(&[Need::SchedulerEvents, Need::CpuSamples])
+    .causes(&[Cause::CpuKernel])
+    .from(WORTH_A_NOTE);
 
 fn is_random(wait: &AttributedWait) -> bool {
     wait.call.as_deref() == Some("getrandom")

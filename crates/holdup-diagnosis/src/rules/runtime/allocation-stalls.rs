@@ -1,23 +1,15 @@
 //! Threads wait for memory because the collector, which works beside them, does not keep up.
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
-use crate::rules::{
-    Check, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say,
-};
+use crate::rules::{HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::observed::{Metric, SpanKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::RuntimeGc],
-    ..Rule::new(
-        RuleId::AllocationStalls,
-        "threads wait for memory that a concurrent garbage collector has not freed yet",
-        Check::Both(stalled, check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::AllocationStalls, stalled, check)
+    .about("threads wait for memory that a concurrent garbage collector has not freed yet")
+    .causes(&[Cause::RuntimeGc]);
 
 /// By the threads that waited for the collector.
 fn stalled(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

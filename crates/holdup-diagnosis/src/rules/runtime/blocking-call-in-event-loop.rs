@@ -1,6 +1,6 @@
 //! A function that an event loop calls blocks its thread: no other task of the loop runs meanwhile.
 
-use crate::rules::{Check, Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::{javascript, python, rust};
 use holdup_model::attributed::AttributedWait;
@@ -8,9 +8,10 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeSet;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::WaitMemory],
-    causes: &[
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::BlockingCallInEventLoop, check)
+    .about("a blocking call keeps an event loop from its other tasks")
+    .needs(&[Need::SchedulerEvents, Need::WaitMemory])
+    .causes(&[
         Cause::TimerSleep,
         Cause::NetReceive,
         Cause::NetSend,
@@ -25,14 +26,8 @@ pub(crate) const RULE: Rule = Rule {
         Cause::LockFile,
         Cause::DiskRead,
         Cause::DiskSync,
-    ],
-    explains: &[RuleId::SleepPolling],
-    ..Rule::new(
-        RuleId::BlockingCallInEventLoop,
-        "a blocking call keeps an event loop from its other tasks",
-        Check::Waits(check),
-    )
-};
+    ])
+    .explains(&[RuleId::SleepPolling]);
 
 /// Whose loop it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

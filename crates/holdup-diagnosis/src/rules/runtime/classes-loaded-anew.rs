@@ -1,19 +1,13 @@
 //! A JVM spends its start on loading classes, most of them from files, where an archive has them ready.
 
-use crate::rules::{Check, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::{Cause, Jvm, Ns};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::CpuUser],
-    ..Rule::new(
-        RuleId::ClassesLoadedAnew,
-        "a JVM loads, verifies and links thousands of classes at each start",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ClassesLoadedAnew, check)
+    .about("a JVM loads, verifies and links thousands of classes at each start")
+    .causes(&[Cause::CpuUser]);
 
 /// Part of the machine's life, or of the time in which it was watched, that loading takes from which it is what its start
 /// consists of: a program that prints one line spends 7 of its 40 ms so on JDK 17 and 25 (`sun.cls.time`), from the archive that comes with them.

@@ -1,22 +1,16 @@
 //! A JVM's collecting threads use up the CPU quota of its cgroup, and all stand still until the next period.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, fires, percent, say};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, fires, percent, say};
 use holdup_attribution::attribution::{VM_THREAD, collects};
 use holdup_evidence::{Cause, Jvm};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::SchedThrottled],
-    explains: &[RuleId::CpuQuotaSpent],
-    ..Rule::new(
-        RuleId::CollectingThreadsThrottled,
-        "garbage collection has more threads than the CPU quota allows, and is throttled",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::CollectingThreadsThrottled, check)
+    .about("garbage collection has more threads than the CPU quota allows, and is throttled")
+    .causes(&[Cause::SchedThrottled])
+    .explains(&[RuleId::CpuQuotaSpent]);
 
 /// Part of the throttled time, one in so many, that must be of threads that collect: they are a few of many.
 const MIN_SHARE_ONE_IN: u64 = 4;

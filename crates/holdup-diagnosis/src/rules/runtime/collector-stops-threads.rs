@@ -1,24 +1,16 @@
 //! Garbage collection stops all threads for much of the time.
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
-use crate::rules::{
-    Check, Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Extend, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_attribution::attribution::collects;
 use holdup_evidence::observed::{Metric, Series, SpanKind};
 use holdup_evidence::{Cause, Collector, Jvm, Ns, Observed};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::RuntimeGc],
-    ..Rule::new(
-        RuleId::CollectorStopsThreads,
-        "garbage collection stops all threads for much of the time",
-        Check::Both(stopped, check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::CollectorStopsThreads, stopped, check)
+    .about("garbage collection stops all threads for much of the time")
+    .causes(&[Cause::RuntimeGc]);
 
 /// A pause that people notice even if it is the only one: the second from which a pause breaks the flow of thought.
 pub(crate) const MIN_NS: Ns = 1_000_000_000;

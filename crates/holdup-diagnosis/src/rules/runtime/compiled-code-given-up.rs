@@ -1,21 +1,15 @@
 //! Much compiled code was given up at once.
 
 use super::super::log_times::quote;
-use crate::rules::{Check, Need, Rule, RuleId, Run, fires};
+use crate::rules::{Rule, RuleId, Run, fires};
 use holdup_evidence::observed::{Happening, JvmEvent, What};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::CpuUser],
-    ..Rule::new(
-        RuleId::CompiledCodeGivenUp,
-        "a JVM discarded the compiled code of many methods at once",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::CompiledCodeGivenUp, check)
+    .about("a JVM discarded the compiled code of many methods at once")
+    .causes(&[Cause::CpuUser]);
 
 /// Methods at once from which something brought it about that is not theirs: one by one they fall all the time.
 const MIN_METHODS: usize = 5;

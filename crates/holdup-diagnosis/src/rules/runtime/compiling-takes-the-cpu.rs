@@ -1,21 +1,15 @@
 //! A JVM compiles its own code on the CPU that the program needs, and the program stands ready meanwhile.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, duration, fires, percent, queueing, say};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, queueing, say};
 use holdup_attribution::attribution::compiles;
 use holdup_evidence::{Cause, Jvm, Ns};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::SchedRunqueue, Cause::SchedThrottled],
-    explains: &[RuleId::CpuQuotaSpent],
-    ..Rule::new(
-        RuleId::CompilingTakesTheCpu,
-        "the JIT compiler uses the CPU that the program needs",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::CompilingTakesTheCpu, check)
+    .about("the JIT compiler uses the CPU that the program needs")
+    .causes(&[Cause::SchedRunqueue, Cause::SchedThrottled])
+    .explains(&[RuleId::CpuQuotaSpent]);
 
 /// Part of the CPU time of all of the machine's threads that compiling takes, from which it is in the way. A program that has
 /// warmed up spends a few per cent so.

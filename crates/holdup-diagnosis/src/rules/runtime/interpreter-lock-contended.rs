@@ -1,6 +1,6 @@
 //! Threads of an interpreter take turns, because only one of them may run the language at a time.
 
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::{Cause, Language, Ns};
 use holdup_knowledge::interpreters;
 use holdup_model::attributed::{AttributedWait, HowKnown};
@@ -8,17 +8,11 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::RuntimeInterpreter],
-    from: 0.0,
-    explains: &[RuleId::CpuBound],
-    ..Rule::new(
-        RuleId::InterpreterLockContended,
-        "threads contend for the global lock of an interpreter",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::InterpreterLockContended, check)
+    .about("threads contend for the global lock of an interpreter")
+    .causes(&[Cause::RuntimeInterpreter])
+    .from(0.0)
+    .explains(&[RuleId::CpuBound]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let processes = waits.split(|wait| wait.asker.name.pid);

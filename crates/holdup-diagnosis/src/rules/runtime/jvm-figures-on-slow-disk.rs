@@ -1,28 +1,23 @@
 //! A JVM stands still while it writes a figure of its own into a mapped file on a slow disk.
 
 use crate::rules::devices::device;
-use crate::rules::{Check, MATTERS, Need, Rule, RuleId, Run, Waits, fires, percent, say};
+use crate::rules::{MATTERS, Need, Rule, RuleId, Run, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::JvmFiguresOnSlowDisk, check)
+    .about("a JVM waits for a disk to write its performance data")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[
         Cause::DiskWrite,
         Cause::DiskJournal,
         Cause::DiskWriteback,
         Cause::MemPagefault,
-    ],
-    from: 0.0,
-    explains: &[RuleId::MappedWriteWaits],
-    ..Rule::new(
-        RuleId::JvmFiguresOnSlowDisk,
-        "a JVM waits for a disk to write its performance data",
-        Check::Waits(check),
-    )
-};
+    ])
+    .from(0.0)
+    .explains(&[RuleId::MappedWriteWaits]);
 
 /// In the path of the file.
 const FILE: &str = "/hsperfdata_";

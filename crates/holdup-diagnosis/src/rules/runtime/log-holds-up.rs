@@ -1,21 +1,15 @@
 //! Threads of a JVM queue to write their log, whose lock is held by one that waits for the log's disk, pipe or reader.
 
 use crate::rules::java_waits as java;
-use crate::rules::{Check, Extend, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::LockMonitor],
-    explains: &[RuleId::LockConvoy],
-    ..Rule::new(
-        RuleId::LogHoldsUp,
-        "threads queue to write to a slow log",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::LogHoldsUp, check)
+    .about("threads queue to write to a slow log")
+    .causes(&[Cause::LockMonitor])
+    .explains(&[RuleId::LockConvoy]);
 
 /// Beginnings of the classes of loggers, and of the streams that the console is.
 const LOGGERS: &[&str] = &[

@@ -1,6 +1,6 @@
 //! Many threads of a dump wait in the same line of the program.
 
-use crate::rules::{Check, Extend, Generality, Need, Place, Rule, RuleId, Run, dumps as dumped, duration};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, dumps as dumped, duration};
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, dumps};
 use holdup_evidence::observed::SnapshotKind;
 use holdup_evidence::{Cause, Observed};
@@ -18,17 +18,11 @@ const MIN_SHARE: f64 = 0.5;
 const MAX_PLACES: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::NetReceive, Cause::LockFutex],
-    generality: Generality::Describes,
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::ManyWaitInOnePlace,
-        "many threads of a dump wait in the same line of code",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::ManyWaitInOnePlace, check)
+    .about("many threads of a dump wait in the same line of code")
+    .causes(&[Cause::NetReceive, Cause::LockFutex])
+    .generality(Generality::Describes)
+    .intermediate();
 
 /// Pools of a JVM's threads have names and are another rule's.
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {

@@ -1,6 +1,6 @@
 //! All workers of a pool wait, and tasks stand in its queue: nobody is left to begin them.
 
-use crate::rules::{Check, Generality, Need, Place, Rule, RuleId, Run, Waits, java_waits as java, say};
+use crate::rules::{Generality, Rule, RuleId, Run, Waits, java_waits as java, say};
 use holdup_evidence::{Cause, Ns, WorkerPool};
 use holdup_model::attributed::{AttributedWait, Awaits};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -13,26 +13,20 @@ const MIN_WAIT_SHARE: f64 = 0.9;
 const MAX_PLACES: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[
+pub(crate) const RULE: Rule = Rule::of_attached(RuleId::NoWorkerLeft, check)
+    .about("all workers of a pool wait, and tasks stand in its queue")
+    .causes(&[
         Cause::LockFutex,
         Cause::LockMonitor,
         Cause::NetReceive,
         Cause::NetConnect,
         Cause::NetSend,
         Cause::TimerSleep,
-    ],
-    from: 0.0,
-    generality: Generality::Consequence,
-    explains: &[RuleId::NobodyCompletes, RuleId::WorkerPoolExhausted],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::NoWorkerLeft,
-        "all workers of a pool wait, and tasks stand in its queue",
-        Check::Attached(check),
-    )
-};
+    ])
+    .from(0.0)
+    .generality(Generality::Consequence)
+    .explains(&[RuleId::NobodyCompletes, RuleId::WorkerPoolExhausted])
+    .intermediate();
 
 const MEMORY: &str = "the program's own structures, read from its memory";
 

@@ -1,6 +1,6 @@
 //! Threads stand where they need another thread of the process: one that finishes a task, opens a latch, or takes from a full queue.
 
-use crate::rules::{Check, Need, Place, Rule, RuleId, Run, Waits, duration, java_waits as java, say};
+use crate::rules::{Rule, RuleId, Run, Waits, duration, java_waits as java, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Awaits};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -14,18 +14,12 @@ const MIN_THREADS: usize = 2;
 const MAX_OTHERS: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::LockFutex],
-    from: 0.0,
-    explains: &[RuleId::WaitUncategorised],
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::NobodyCompletes,
-        "threads wait for what another thread of the process does not do",
-        Check::Attached(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_attached(RuleId::NobodyCompletes, check)
+    .about("threads wait for what another thread of the process does not do")
+    .causes(&[Cause::LockFutex])
+    .from(0.0)
+    .explains(&[RuleId::WaitUncategorised])
+    .intermediate();
 
 fn check(run: &Run<'_>) -> Verdict {
     let needs_other = |wait: &AttributedWait| matches!(java::awaits(wait), Some(Awaits::Task | Awaits::Room));

@@ -2,9 +2,7 @@
 
 use super::super::log_times::{covered, longest, most, quote, share, sum};
 use super::stopped_by_jvm_operation::counted as operations_of;
-use crate::rules::{
-    Check, Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say,
-};
+use crate::rules::{Extend, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::observed::{Metric, SpanKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::Common;
@@ -12,15 +10,9 @@ use holdup_model::attributed::HowKnown;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::RuntimeSafepoint],
-    ..Rule::new(
-        RuleId::SafepointSlowToReach,
-        "the threads of a JVM are slow to reach a safepoint",
-        Check::Both(late, check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::SafepointSlowToReach, late, check)
+    .about("the threads of a JVM are slow to reach a safepoint")
+    .causes(&[Cause::RuntimeSafepoint]);
 
 /// By the threads that stood and waited.
 fn late(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {

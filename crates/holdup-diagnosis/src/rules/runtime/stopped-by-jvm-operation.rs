@@ -1,21 +1,15 @@
 //! A JVM stops all its threads for something else than collecting garbage.
 
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, fires, percent, say};
+use crate::rules::{Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, fires, percent, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::Common;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::RuntimeSafepoint],
-    generality: Generality::General,
-    ..Rule::new(
-        RuleId::StoppedByJvmOperation,
-        "a JVM stops all its threads for an operation other than garbage collection",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::StoppedByJvmOperation, check)
+    .about("a JVM stops all its threads for an operation other than garbage collection")
+    .causes(&[Cause::RuntimeSafepoint])
+    .generality(Generality::General);
 
 /// Operations by the machine's names, what they do in plain words, and what to look for.
 const KNOWN: [(&[&str], &str, &str); 5] = [

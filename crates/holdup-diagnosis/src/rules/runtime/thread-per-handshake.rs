@@ -1,6 +1,6 @@
 //! A JVM starts a thread after each TLS handshake, to tell those who asked that it is over.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, duration, fires, percent, say};
+use crate::rules::{Extend, Rule, RuleId, Run, duration, fires, percent, say};
 use holdup_evidence::observed::{Samples, Snapshot, SnapshotKind};
 use holdup_evidence::{Cause, Frame, Language, Observed};
 use holdup_model::attributed::AttributedWait;
@@ -8,16 +8,10 @@ use holdup_model::churn::{Births, Born, Churn, Conversations};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::CpuKernel],
-    from: 0.0,
-    ..Rule::new(
-        RuleId::ThreadPerHandshake,
-        "a JVM starts a thread after each TLS handshake",
-        Check::Live(live, seen),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_churn(RuleId::ThreadPerHandshake, live, seen)
+    .about("a JVM starts a thread after each TLS handshake")
+    .causes(&[Cause::CpuKernel])
+    .from(0.0);
 
 /// What the JDK calls that thread,
 const NAME: &str = "HandshakeCompletedNotify-Thread";

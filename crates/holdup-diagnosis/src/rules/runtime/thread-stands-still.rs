@@ -1,8 +1,6 @@
 //! A thread stands in the same wait in every dump of a series.
 
-use crate::rules::{
-    Check, Extend, Generality, Need, Place, Rule, RuleId, Run, dumps as dumped, duration, say,
-};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, dumps as dumped, duration, say};
 use holdup_artefacts::dumps::{Doing, Still, dumps, still};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -16,17 +14,11 @@ const MIN_NS: Ns = 1_000_000_000;
 const MAX_KINDS: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::Artefacts],
-    causes: &[Cause::LockMonitor, Cause::NetReceive],
-    generality: Generality::Describes,
-    place: Place::Way,
-    ..Rule::new(
-        RuleId::ThreadStandsStill,
-        "threads are in the same wait in every dump of a series",
-        Check::Artefacts(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::ThreadStandsStill, check)
+    .about("threads are in the same wait in every dump of a series")
+    .causes(&[Cause::LockMonitor, Cause::NetReceive])
+    .generality(Generality::Describes)
+    .intermediate();
 
 fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
     let dumps = dumps(observed);

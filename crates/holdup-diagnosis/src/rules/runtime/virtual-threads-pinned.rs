@@ -1,29 +1,23 @@
 //! Virtual threads wait without letting go of the threads that carry them.
 
 use crate::rules::java_waits as java;
-use crate::rules::{Check, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::VirtualThreadsPinned, check)
+    .about("virtual threads wait without releasing their carriers")
+    .causes(&[
         Cause::LockFutex,
         Cause::LockMonitor,
         Cause::TimerSleep,
         Cause::NetReceive,
         Cause::NetConnect,
-    ],
-    generality: Generality::Consequence,
-    explains: &[RuleId::NobodyCompletes],
-    ..Rule::new(
-        RuleId::VirtualThreadsPinned,
-        "virtual threads wait without releasing their carriers",
-        Check::Waits(check),
-    )
-};
+    ])
+    .generality(Generality::Consequence)
+    .explains(&[RuleId::NobodyCompletes]);
 
 /// The method in which a virtual thread parks together with its carrier, because it can't be taken off.
 const PARKS_CARRIER: &str = "java.lang.VirtualThread.parkOnCarrierThread";

@@ -2,8 +2,8 @@
 
 use crate::rules::libuv_pool::Full;
 use crate::rules::{
-    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, dumps as dumped,
-    duration, java_waits as java, libuv_pool, say,
+    Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, dumps as dumped, duration,
+    java_waits as java, libuv_pool, say,
 };
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_attribution::attribution::chosen_frame;
@@ -22,9 +22,9 @@ const MIN_WORKERS: usize = 3;
 const MAX_ASKERS: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[
+pub(crate) const RULE: Rule = Rule::of_either(RuleId::WorkerPoolExhausted, check, seen)
+    .about("all workers of a pool are in the same wait")
+    .causes(&[
         Cause::LockMonitor,
         Cause::LockFutex,
         Cause::NetReceive,
@@ -34,19 +34,13 @@ pub(crate) const RULE: Rule = Rule {
         Cause::DiskSync,
         Cause::FsFuse,
         Cause::FsNetwork,
-    ],
-    generality: Generality::Consequence,
-    explains: &[
+    ])
+    .generality(Generality::Consequence)
+    .explains(&[
         RuleId::ManyWaitInOnePlace,
         RuleId::ThreadStandsStill,
         RuleId::WaitUncategorised,
-    ],
-    ..Rule::new(
-        RuleId::WorkerPoolExhausted,
-        "all workers of a pool are in the same wait",
-        Check::Both(check, seen),
-    )
-};
+    ]);
 
 /// Part of their time that the workers of a pool spend in one wait, from which the pool is exhausted.
 const MIN_BUSY_SHARE: f64 = 0.9;

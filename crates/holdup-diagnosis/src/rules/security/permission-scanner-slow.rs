@@ -1,6 +1,6 @@
 //! Files that a scanner looks at before they may be opened.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, decisions, duration, fires, say};
+use crate::rules::{Extend, Need, Rule, RuleId, Run, Waits, decisions, duration, fires, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families;
 use holdup_knowledge::system_calls;
@@ -8,15 +8,10 @@ use holdup_knowledge::system_calls::Kind;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::SecurityDecision],
-    ..Rule::new(
-        RuleId::PermissionScannerSlow,
-        "a file scanner is slow to allow each open",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::PermissionScannerSlow, check)
+    .about("a file scanner is slow to allow each open")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::SecurityDecision]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let waits = match decisions::asked(run, waits, "fanotify", families::of_fanotify) {

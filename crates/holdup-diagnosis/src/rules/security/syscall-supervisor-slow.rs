@@ -1,20 +1,15 @@
 //! System calls that a supervisor decides about, outside the sandbox.
 
-use crate::rules::{Check, Extend, Need, Rule, RuleId, Run, Waits, decisions, duration, fires, root, say};
+use crate::rules::{Extend, Need, Rule, RuleId, Run, Waits, decisions, duration, fires, root, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents, Need::KernelStacks],
-    causes: &[Cause::SecurityDecision],
-    ..Rule::new(
-        RuleId::SyscallSupervisorSlow,
-        "the supervisor of a sandbox is slow to allow a system call",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::SyscallSupervisorSlow, check)
+    .about("the supervisor of a sandbox is slow to allow a system call")
+    .needs(&[Need::SchedulerEvents, Need::KernelStacks])
+    .causes(&[Cause::SecurityDecision]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let waits = match decisions::asked(run, waits, "seccomp notifications", families::of_seccomp) {

@@ -2,9 +2,7 @@
 
 use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
-use crate::rules::{
-    Check, Generality, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, percent, say,
-};
+use crate::rules::{Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -27,17 +25,11 @@ const UNEVEN: u64 = 4;
 const HANDS_ON: u64 = 2;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::TimerSleep],
-    generality: Generality::General,
-    explains: &[RuleId::SleepsOnPurpose],
-    ..Rule::new(
-        RuleId::SleepPolling,
-        "it polls with sleeps of a fixed length",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::SleepPolling, check)
+    .about("it polls with sleeps of a fixed length")
+    .causes(&[Cause::TimerSleep])
+    .generality(Generality::General)
+    .explains(&[RuleId::SleepsOnPurpose]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // What it looks for is then known, and told by a rule of its own.

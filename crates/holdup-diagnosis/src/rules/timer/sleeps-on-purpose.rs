@@ -1,8 +1,6 @@
 //! Sleeping because the program was told to.
 
-use crate::rules::{
-    Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say,
-};
+use crate::rules::{Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -13,16 +11,10 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 const MIN_POLLS: u64 = 2;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule {
-    needs: &[Need::SchedulerEvents],
-    causes: &[Cause::TimerSleep],
-    generality: Generality::Describes,
-    ..Rule::new(
-        RuleId::SleepsOnPurpose,
-        "it sleeps on purpose",
-        Check::Waits(check),
-    )
-};
+pub(crate) const RULE: Rule = Rule::of_waits(RuleId::SleepsOnPurpose, check)
+    .about("it sleeps on purpose")
+    .causes(&[Cause::TimerSleep])
+    .generality(Generality::Describes);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // Of the one there may be much and of the other nothing that anybody waited for.
