@@ -8,9 +8,5 @@ setup() {
         start_sleeper
     fi
 }
-stall() {
-    look_at_stuck 1
-}
-healthy() {
-    look_at_stuck 0
-}
+stall() { look_at_stuck 1; }
+healthy() { look_at_stuck 0; }

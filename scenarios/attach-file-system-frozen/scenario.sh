@@ -11,13 +11,7 @@ setup() {
         until grep -q sleep "/proc/$stuck/comm" && grep -q '^State:.S' "/proc/$stuck/status"; do :; done
     fi
 }
-stall() {
-    attach --pid "$stuck" --duration 1
-    truth '"waited_ns": 1, "elapsed_ns": 1'
-}
-healthy() {
-    attach --pid "$stuck" --duration 1
-    truth '"waited_ns": 0, "elapsed_ns": 1'
-}
+stall() { look_at "$stuck" 1; }
+healthy() { look_at "$stuck" 0; }
 # However the run ended, the file system can be unmounted.
 teardown() { fsfreeze --unfreeze "$STAGE/mnt" 2>/dev/null || true; }

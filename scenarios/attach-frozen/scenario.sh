@@ -7,13 +7,7 @@ setup() {
     until grep -q sleep "/proc/$stuck/comm" && grep -q '^State:.S' "/proc/$stuck/status"; do :; done
     if [ "$1" = stall ]; then freeze; fi
 }
-stall() {
-    attach --pid "$stuck" --duration 1
-    truth '"waited_ns": 1, "elapsed_ns": 1'
-}
-healthy() {
-    attach --pid "$stuck" --duration 1
-    truth '"waited_ns": 0, "elapsed_ns": 1'
-}
+stall() { look_at "$stuck" 1; }
+healthy() { look_at "$stuck" 0; }
 # Frozen, it would not end when it is told to.
 teardown() { thaw; }

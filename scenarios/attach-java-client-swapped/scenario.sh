@@ -5,9 +5,5 @@ setup() {
     precedence 100
     start_shop "ssl_protocols TLSv1.2 TLSv1.3; ssl_session_cache shared:shop:1m; $keep" OtherClient "$how"
 }
-stall() {
-    attach --pid "$shop" --duration 5
-    kill -TERM "$shop"
-    wait "$shop" || true
-}
+stall() { attach_and_end "$shop" 5; }
 healthy() { stall; }

@@ -5,9 +5,5 @@ setup() {
     helper python3 "$scenario/server.py" "$how" "$HOLDUP_TRUTH"
     server=$helper_pid
 }
-stall() {
-    attach --pid "$server" --duration 3
-    kill -TERM "$server"
-    wait "$server" || true
-}
+stall() { attach_and_end "$server" 3; }
 healthy() { stall; }

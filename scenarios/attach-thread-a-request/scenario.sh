@@ -7,9 +7,5 @@ setup() {
     server=$helper_pid
     helper "$PROGRAMS/ask"
 }
-stall() {
-    attach --pid "$server" --duration 3
-    kill -TERM "$server"
-    wait "$server" || true
-}
+stall() { attach_and_end "$server" 3; }
 healthy() { stall; }

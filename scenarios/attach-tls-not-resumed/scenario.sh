@@ -7,9 +7,5 @@ setup() {
     helper python3 "$scenario/client.py" "$how" "$STAGE/tls/client" "$HOLDUP_TRUTH"
     client=$helper_pid
 }
-stall() {
-    attach --pid "$client" --duration 5
-    kill -TERM "$client"
-    wait "$client" || true
-}
+stall() { attach_and_end "$client" 5; }
 healthy() { stall; }

@@ -14,14 +14,8 @@ setup() {
         until [ "$(grep -c -- '-> FLOCK' /proc/locks)" -ge 3 ]; do sleep 0.1; done
     fi
 }
-stall() {
-    record_machine 6
-    truth '"waited_ns": 1, "elapsed_ns": 1'
-}
-healthy() {
-    record_machine 6
-    truth '"waited_ns": 0, "elapsed_ns": 1'
-}
+stall() { look_at_machine 1; }
+healthy() { look_at_machine 0; }
 teardown() {
     pkill -KILL -x sleep --parent "$(IFS=,; echo "${helpers[*]}")" || true
 }

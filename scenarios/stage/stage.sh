@@ -132,10 +132,35 @@ start_sleeper() {
     until grep -q sleep "/proc/$stuck/comm" && grep -q '^State:.S' "/proc/$stuck/status"; do :; done
 }
 
+# Something that gets stuck for the stall, in one of the ways of stuck.c, until its file in /proc says so: `start_stuck "$1" selects syscall '^270 '`.
+# For the twin, something that has nothing but a clock to wait for.
+start_stuck() {
+    if [ "$1" = healthy ]; then
+        start_sleeper
+        return
+    fi
+    helper "$PROGRAMS/stuck" "$2"
+    stuck=$helper_pid
+    until grep -q "$4" "/proc/$stuck/$3"; do :; done
+}
+
 # Looks for half a second at what $stuck is in since before; what is below it counts as somebody else. $1: which part of that time something holds it up, 0 or 1.
 look_at_stuck() {
     attach --pid "$stuck" --only --duration 0.5
     truth "\"waited_ns\": $1, \"elapsed_ns\": 1"
+}
+
+# Looks for a second at a process that runs already, and tells whether something holds it up all that time: `look_at PID 1`, or 0.
+look_at() {
+    attach --pid "$1" --duration 1
+    truth "\"waited_ns\": $2, \"elapsed_ns\": 1"
+}
+
+# Looks for so many seconds at a program of the set-up, which tells the truth as it ends: `attach_and_end PID SECONDS`.
+attach_and_end() {
+    attach --pid "$1" --duration "$2"
+    kill -TERM "$1"
+    wait "$1" || true
 }
 
 # Looks with holdup at the whole machine, as `holdup host ARG…`, while what a helper or the set-up has started goes on.

@@ -141,6 +141,9 @@ enum OfCommand {
     Other(&'static str),
 }
 
+/// The stage's functions that look at what runs already.
+const ATTACH: [&str; 4] = ["attach ", "attach_and_end ", "look_at ", "look_at_stuck "];
+
 fn of_command(scenario: &Scenario) -> anyhow::Result<OfCommand> {
     let script = scenario.folder.join("scenario.sh");
     let text = std::fs::read_to_string(&script).with_context(|| format!("read {}", script.display()))?;
@@ -149,7 +152,7 @@ fn of_command(scenario: &Scenario) -> anyhow::Result<OfCommand> {
         OfCommand::Other("of `holdup try`")
     } else if text.contains("observe ") {
         OfCommand::Run
-    } else if text.contains("attach ") || text.contains("look_at_stuck ") {
+    } else if ATTACH.iter().any(|function| text.contains(function)) {
         OfCommand::Attach
     } else if text.contains("host") {
         OfCommand::Other("of `holdup host`")
