@@ -85,7 +85,8 @@ pub(super) fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyho
         .filter_map(|one| Some((one.name.clone(), one.outvoted.clone()?)))
         .collect();
     let lines: Vec<(String, Line)> = judged.into_iter().map(|one| (one.name, one.line)).collect();
-    print!("{}", table::render(&lines));
+    let kernel = workspace::kernel()?;
+    print!("{}", table::printed(&lines, &kernel));
     list("Right in two of three runs only:", &outvoted);
     let not_beside: Vec<(String, String)> = again
         .into_iter()
@@ -93,7 +94,7 @@ pub(super) fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyho
         .collect();
     list("Not right beside others, and so made again alone:", &not_beside);
     if let Some(file) = &args.table {
-        std::fs::write(file, table::page(&lines, &workspace::kernel()?))
+        std::fs::write(file, table::page(&lines, &kernel))
             .with_context(|| format!("write {}", file.display()))?;
     }
     let wrong = lines.iter().filter(|(_, line)| !line.right()).count();

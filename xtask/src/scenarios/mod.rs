@@ -49,6 +49,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "unobserved")]
     table: Option<PathBuf>,
 
+    /// Run nothing, and make that page of what an earlier run printed, which may be all that `cargo xtask test` said
+    #[arg(long, value_name = "FILE", requires = "table")]
+    printed: Option<PathBuf>,
+
     /// List the scenarios with what they show
     #[arg(long)]
     list: bool,
@@ -74,6 +78,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             println!("{:<32} {}", scenario.name, scenario.about.shows);
         }
         return Ok(());
+    }
+    if let (Some(printed), Some(page)) = (&args.printed, &args.table) {
+        let text = std::fs::read_to_string(printed).with_context(|| format!("read {}", printed.display()))?;
+        let made = table::page_of_printed(&text)
+            .with_context(|| format!("{} has no whole table of scenarios", printed.display()))?;
+        return std::fs::write(page, made).with_context(|| format!("write {}", page.display()));
     }
     if !nix::unistd::geteuid().is_root() {
         bail!("scenarios make loop devices, namespaces and cgroups: run them as root");

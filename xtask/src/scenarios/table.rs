@@ -94,8 +94,24 @@ pub(crate) fn render(lines: &[(String, Line)]) -> String {
     text
 }
 
-/// The same as a page to keep, with the kernel that it was made on.
+/// What stands before the kernel in what is printed.
+const KERNEL: &str = "scenarios: on Linux ";
+
+/// What is printed: the kernel and the table.
+pub(crate) fn printed(lines: &[(String, Line)], kernel: &str) -> String {
+    format!("{KERNEL}{kernel}\n{}", render(lines))
+}
+
+/// The table as a page to keep, with the kernel that it was made on.
 pub(crate) fn page(lines: &[(String, Line)], kernel: &str) -> String {
+    let rows = lines.iter().map(|(name, line)| match line {
+        Line::Judged(judged) => cells(name, judged),
+        Line::Failed(_) => vec![name.clone(), "failed".to_owned()],
+    });
+    page_of(rows, &sums(lines), kernel)
+}
+
+fn page_of(rows: impl Iterator<Item = Vec<String>>, sums: &str, kernel: &str) -> String {
     let mut text = format!(
         "# Accuracy\n\nWhat holdup says of stalls made for real, each beside a healthy twin, against what the stalled \
          program measured itself.\nMade by `cargo xtask scenarios --table docs/accuracy.md` on Linux {kernel}. A cause \
@@ -109,14 +125,47 @@ pub(crate) fn page(lines: &[(String, Line)], kernel: &str) -> String {
     };
     row(&HEADINGS.map(str::to_owned));
     row(&HEADINGS.map(|_| "---".to_owned()));
-    for (name, line) in lines {
-        match line {
-            Line::Judged(judged) => row(&cells(name, judged)),
-            Line::Failed(_) => row(&[name.clone(), "failed".to_owned()]),
-        }
+    for cells in rows {
+        row(&cells);
     }
-    let _ = writeln!(text, "\n{}", sums(lines));
+    let _ = writeln!(text, "\n{sums}");
     text
+}
+
+/// The page of a table that was printed, by `cargo xtask scenarios` or among all that `cargo xtask test` prints; `None` without a whole one.
+pub(crate) fn page_of_printed(text: &str) -> Option<String> {
+    let mut lines = text.lines();
+    let kernel = lines.find_map(|line| line.split_once(KERNEL))?.1;
+    let (quoted, headings) = lines.find_map(|line| {
+        let at = line.find(HEADINGS[0])?;
+        let (quoted, line) = line.split_at(at);
+        line.contains(HEADINGS[9]).then_some((quoted, line))
+    })?;
+    let begin = |heading: &str| headings.find(heading);
+    let columns: Vec<usize> = HEADINGS
+        .iter()
+        .map(|heading| begin(heading))
+        .collect::<Option<_>>()?;
+    let mut lines = lines.map(|line| line.strip_prefix(quoted).unwrap_or(line));
+    let rows: Vec<Vec<String>> = lines
+        .by_ref()
+        .take_while(|line| !line.trim().is_empty())
+        .map(|line| at_columns(line, &columns))
+        .collect();
+    let right = lines.find(|line| line.contains(" right, of them "))?;
+    let sums = format!("{right}\n{}", lines.next()?);
+    Some(page_of(rows.into_iter(), &sums, kernel.trim()))
+}
+
+/// The cells of a row that begin at these characters; one that ended before has fewer.
+fn at_columns(line: &str, columns: &[usize]) -> Vec<String> {
+    let letters: Vec<char> = line.chars().collect();
+    let ends = columns.iter().skip(1).copied().chain([letters.len()]);
+    let cells = columns.iter().zip(ends).filter_map(|(begin, end)| {
+        let cell = letters.get(*begin..end.max(*begin).min(letters.len()))?;
+        Some(cell.iter().collect::<String>().trim().to_owned())
+    });
+    cells.filter(|cell| !cell.is_empty()).collect()
 }
 
 /// The tolerance, and the allowed findings with a mark at those that are there.
@@ -295,6 +344,25 @@ mod tests {
             !text.lines().take(3).any(|line| line.contains('\u{1b}')),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_page_is_made_of_what_was_printed() {
+        let lines = [
+            ("good".to_owned(), row(check(true, "waits-for-lock-holder"))),
+            (
+                "arrow-in-its-cells".to_owned(),
+                row(check(true, "lock.file → cpu.user")),
+            ),
+            ("failed-to-run".to_owned(), Line::Failed("no".to_owned())),
+        ];
+        let printed = super::printed(&lines, "6.18");
+        let among = format!("ring 4\n{printed}ring 5: 3 passed, 0 failed\n");
+        assert_eq!(super::page_of_printed(&among), Some(page(&lines, "6.18")));
+        let quoted: String = among.lines().map(|line| format!("> {line}\n")).collect();
+        assert_eq!(super::page_of_printed(&quoted), Some(page(&lines, "6.18")));
+        let cut: String = printed.lines().take(3).map(|line| format!("{line}\n")).collect();
+        assert_eq!(super::page_of_printed(&cut), None);
     }
 
     #[test]
