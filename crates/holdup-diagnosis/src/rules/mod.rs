@@ -34,6 +34,7 @@ mod listed;
 pub(crate) mod list;
 mod listeners;
 mod live_sessions;
+mod lock_sessions;
 mod log_times;
 pub(crate) mod logs;
 mod made_anew;
