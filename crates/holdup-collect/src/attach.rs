@@ -11,8 +11,8 @@ use super::programs;
 use super::queues::Queues;
 use super::set_aside::Loops;
 use super::{
-    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, clients, connected,
-    database_memory, name_servers, own_cpu_time, resolvers, serving,
+    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, awaited_peers, clients, connected,
+    database_locks, database_memory, name_servers, own_cpu_time, resolvers, serving,
 };
 use crate::haste::Haste;
 use crate::line::{Line, watching};
@@ -199,7 +199,10 @@ pub fn attach(
     progress.tell(&|| "watched; putting it together".to_owned());
     match how.follow {
         true => attached.following.follow(&mut observation)?,
-        false => observation.sessions.look(attached.following.subjects.iter()),
+        false => {
+            observation.sessions.look(attached.following.subjects.iter());
+            database_locks::look(&mut observation, &attached.following.subjects);
+        }
     }
     let mut moment = Moment::now();
     let mut unaccepted = Queues::look(&attached.following.subjects, &mut moment).since(&queues, &moment.root);
@@ -216,7 +219,9 @@ pub fn attach(
     drop(moment);
     let thread_sessions = database_memory::look(&mut observation, &attached.following.subjects);
     let cgroups_at_limit = memory.finish();
-    let programs = programs::look(attached.following.subjects.iter());
+    let clients = observation.locks.clients();
+    let awaited_peers = awaited_peers::look(attached.following.neighbours());
+    let programs = programs::look(attached.following.subjects.iter().chain(&clients));
     let stopped_children = programs::stopped(attached.following.subjects.iter());
     let figures = figures.finish();
     let haste = match how.tracing.pace {
@@ -232,6 +237,7 @@ pub fn attach(
     collected.facts.set_aside = Some(set_aside);
     collected.facts.other_clients = other_clients;
     collected.facts.thread_sessions = thread_sessions;
+    collected.facts.awaited_peers = awaited_peers;
     resolver.tell(&mut collected.facts.resolver);
     if elsewhere {
         // Settings of the network are each namespace's own, and the kernel shows them to who is in it.

@@ -53,7 +53,7 @@ const NAME_BYTES: usize = 64;
 
 /// What is asked of a thread.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-enum Question {
+pub(super) enum Question {
     /// The text to which a pointer at this address leads.
     Text(u32, u64),
     /// What a thread sleeps in; with the table of stages.
@@ -62,7 +62,7 @@ enum Question {
 
 /// What was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-enum Answer {
+pub(super) enum Answer {
     Text(String),
     /// The stage that it waits in.
     Stage(String),
@@ -160,13 +160,13 @@ fn threads(observation: &mut Observation, pid: u32, memory: &mut Memory, found: 
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy)]
-struct OtherEnd {
-    address: Option<SocketAddr>,
-    inode: Option<u64>,
+pub(super) struct OtherEnd {
+    pub(super) address: Option<SocketAddr>,
+    pub(super) inode: Option<u64>,
 }
 
 /// The connections that a process has accepted at listeners of its own, by inode.
-fn accepted(pid: u32, moment: &mut Moment) -> HashMap<u64, OtherEnd> {
+pub(super) fn accepted(pid: u32, moment: &mut Moment) -> HashMap<u64, OtherEnd> {
     let Some(ends) = moment.ends(pid) else {
         return HashMap::new();
     };
@@ -202,7 +202,7 @@ fn accepted(pid: u32, moment: &mut Moment) -> HashMap<u64, OtherEnd> {
 }
 
 /// What a child does with a question.
-fn answer(question: Question) -> Option<Answer> {
+pub(super) fn answer(question: Question) -> Option<Answer> {
     match question {
         Question::Text(pid, at) => {
             let text = text(pid, word(pid, at)?, STATEMENT_BYTES)?;

@@ -5,7 +5,7 @@
 //! answers nobody's question, and is not counted.
 
 use super::look::{self, Sight};
-use super::{Observation, elsewhere};
+use super::{Observation, database_locks, elsewhere};
 use holdup_evidence::{Event, NotMeasured, Ns, Role, Wait};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -45,6 +45,11 @@ pub(super) struct Following {
 }
 
 impl Following {
+    /// Processes that are watched because others wait for them.
+    pub(super) fn neighbours(&self) -> &BTreeSet<u32> {
+        &self.neighbours
+    }
+
     /// Watches these processes from now on; looking at them takes no longer than `limit`.
     ///
     /// # Errors
@@ -95,6 +100,11 @@ impl Following {
     /// # Errors
     /// When the kernel refuses.
     pub(super) fn follow(&mut self, observation: &mut Observation) -> anyhow::Result<()> {
+        observation
+            .sessions
+            .look(self.subjects.iter().chain(&self.neighbours));
+        let watched = &self.subjects | &self.neighbours;
+        let mut at_the_ends = database_locks::look(observation, &watched);
         for _ in 0..MAX_ROUNDS {
             let mut lasting = waits_that_last(observation);
             // A path counts if its thread is found in the same wait after it was read.
@@ -116,7 +126,8 @@ impl Following {
                     || self.neighbours.contains(pid)
                     || observation.naming.watches(*pid)
             };
-            let new: BTreeSet<u32> = found.processes.into_iter().chain(awaited).collect();
+            let ends = std::mem::take(&mut at_the_ends);
+            let new: BTreeSet<u32> = found.processes.into_iter().chain(awaited).chain(ends).collect();
             let room = MAX_NEIGHBOURS.saturating_sub(self.neighbours.len());
             let new: Vec<u32> = new.into_iter().filter(|pid| !known(pid)).take(room).collect();
             if new.is_empty() {
@@ -124,9 +135,11 @@ impl Following {
             }
             self.adopt(observation, &new, Role::Neighbour, NEXT_LOOK)?;
         }
-        observation
-            .sessions
-            .look(self.subjects.iter().chain(&self.neighbours));
+        if watched != &self.subjects | &self.neighbours {
+            observation
+                .sessions
+                .look(self.subjects.iter().chain(&self.neighbours));
+        }
         Ok(())
     }
 }

@@ -12,9 +12,11 @@ mod asleep;
 mod asyncio;
 mod attach;
 mod attributing;
+mod awaited_peers;
 mod behind;
 mod clients;
 mod connected;
+mod database_locks;
 mod database_memory;
 mod dumps;
 mod elsewhere;
@@ -82,6 +84,7 @@ use holdup_symbols::Bounds;
 use jvms::Jvms;
 use naming::Naming;
 use nix::sys::resource::{UsageWho, getrusage};
+use database_locks::Locks;
 use sessions::Sessions;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -175,6 +178,7 @@ struct Observation {
     elsewhere: Vec<Elsewhere>,
     not_measured: Vec<NotMeasured>,
     sessions: Sessions,
+    locks: Locks,
 }
 
 impl Observation {
@@ -228,6 +232,7 @@ impl Observation {
             elsewhere: Vec::new(),
             not_measured,
             sessions: Sessions::default(),
+            locks: Locks::default(),
         })
     }
 
@@ -314,6 +319,7 @@ impl Observation {
         let mut facts = facts::collect(&Root::system(), &question, &mut problems);
         facts.stopped = known.stopped;
         facts.database_sessions = self.sessions.finish();
+        facts.lock_sessions = self.locks.finish();
         facts.jvms = self.jvms.finish();
         for jvm in &mut facts.jvms {
             jvm.dumps = self.dumps.made(jvm.pid);

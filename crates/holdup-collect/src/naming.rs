@@ -11,6 +11,7 @@ pub(super) use unread::not_measured as unread_not_measured;
 
 use super::asleep;
 use super::asyncio;
+use super::database_locks::Awaited;
 use super::dumps::Dumped;
 use super::goroutines::{FirstLook, GoLooks};
 use super::interpreters::{self, Interpreters};
@@ -80,6 +81,8 @@ pub(crate) struct Naming {
     /// Waits that go on, of the subject and of neighbours.
     peeked: Vec<(u32, Wait)>,
     outsiders: Outsiders,
+    /// Who must act before sessions of databases get their locks.
+    in_databases: Awaited,
 }
 
 /// Where the kernel cannot read memory after a waking, a thread's memory is copied at some of the times it
@@ -131,6 +134,7 @@ impl Naming {
             mapped_before: HashMap::new(),
             peeked: Vec::new(),
             outsiders: Outsiders::default(),
+            in_databases: Awaited::default(),
         }
     }
 
@@ -523,6 +527,10 @@ impl Naming {
             (&wait.holder, &wait.waker, self.threads.get(&wait.thread))
         {
             wait.holder = last_user(*pid, wait).map(|pid| LockHolder::Semaphore { pid });
+        }
+        let of_database = self.tids.get(&wait.thread).and_then(|tid| self.in_databases.by(*tid, wait.start));
+        if let (None | Some(LockHolder::FutexWords(_)), Some(owner)) = (&wait.holder, of_database) {
+            wait.holder = Some(LockHolder::Session(owner));
         }
         let processes = &self.processes;
         self.outsiders

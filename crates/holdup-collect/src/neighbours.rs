@@ -155,7 +155,9 @@ impl Neighbours {
     fn by_lock(&self, pid: u32, wait: &Wait, found: &mut Found) {
         let owner = match &wait.holder {
             Some(LockHolder::FileLock { pid } | LockHolder::Semaphore { pid }) => Some(*pid),
-            Some(LockHolder::PiFutex(owner) | LockHolder::Tracer(owner)) => Some(owner.pid),
+            Some(LockHolder::PiFutex(owner) | LockHolder::Tracer(owner) | LockHolder::Session(owner)) => {
+                Some(owner.pid)
+            }
             Some(LockHolder::KernelLock(lock)) => lock.owner.map(|owner| owner.pid),
             Some(LockHolder::FutexWords(_)) => {
                 shared_lock_owner(wait).and_then(|tid| names::process_of(&Root::system(), tid))

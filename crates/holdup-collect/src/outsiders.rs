@@ -62,7 +62,9 @@ impl Outsiders {
         }
         let owner = match &wait.holder {
             Some(LockHolder::FileLock { pid } | LockHolder::Semaphore { pid }) => Some(*pid),
-            Some(LockHolder::PiFutex(owner) | LockHolder::Tracer(owner)) => Some(owner.pid),
+            Some(LockHolder::PiFutex(owner) | LockHolder::Tracer(owner) | LockHolder::Session(owner)) => {
+                Some(owner.pid)
+            }
             Some(LockHolder::KernelLock(lock)) => lock.owner.map(|owner| owner.pid),
             Some(LockHolder::FutexWords(_)) => {
                 self.meet_sharer(wait, of_run, out);

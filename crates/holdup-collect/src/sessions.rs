@@ -12,7 +12,7 @@ use holdup_knowledge::sql::Outline;
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::{Root, names, tasks, titles};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 
 /// Processes among which servers are looked for.
@@ -77,6 +77,18 @@ impl Sessions {
         waits.map(|one| one.pid).collect()
     }
 
+    /// Servers of which a session waited for a lock.
+    pub(super) fn servers_with_waiting(&self) -> BTreeSet<u32> {
+        let waits = self.known.iter().filter(|one| one.state == SessionState::Waiting);
+        waits.map(|one| one.server).collect()
+    }
+
+    /// What the title of a session says that it does.
+    pub(super) fn state(&self, pid: u32) -> Option<SessionState> {
+        let session = self.known.iter().find(|one| one.pid == pid)?;
+        Some(session.state)
+    }
+
     /// What the statement of a session is about.
     pub(super) fn executes(&mut self, pid: u32, about: Outline) {
         if let Some(session) = self.known.iter_mut().find(|one| one.pid == pid) {
@@ -117,34 +129,39 @@ fn is_awaited(session: &DatabaseSession) -> bool {
 
 /// Finds who is at the other ends.
 fn find_clients(sessions: &mut [DatabaseSession]) {
+    let awaited: Vec<u32> = sessions.iter().filter(|one| is_awaited(one)).map(|one| one.pid).collect();
+    let mut found = clients(&awaited);
+    for session in sessions {
+        session.client = found.remove(&session.pid);
+    }
+}
+
+/// Who is at the other ends of the connections of these processes, each of which serves one session.
+pub(super) fn clients(pids: &[u32]) -> HashMap<u32, SessionClient> {
     let mut moment = Moment::now();
     let own_namespace = moment.namespace(std::process::id());
-    let mut wanted: Vec<(usize, Option<SocketAddr>, Option<u64>)> = Vec::new();
-    for (at, session) in sessions
-        .iter()
-        .enumerate()
-        .filter(|(_, session)| is_awaited(session))
-    {
-        let Some(ends) = moment.ends(session.pid) else {
+    let mut wanted: Vec<(u32, Option<SocketAddr>, Option<u64>)> = Vec::new();
+    for pid in pids.iter().copied() {
+        let Some(ends) = moment.ends(pid) else {
             continue;
         };
-        let sockets = moment.sockets(session.pid);
+        let sockets = moment.sockets(pid);
         let tcp = sockets
             .tcp
             .iter()
             .find(|one| !one.listens && one.peer.port() != 0 && ends.sockets.contains(&one.inode));
         if let Some(tcp) = tcp {
-            wanted.push((at, Some(tcp.peer), sockets.other_end(tcp.local, tcp.peer)));
+            wanted.push((pid, Some(tcp.peer), sockets.other_end(tcp.local, tcp.peer)));
             continue;
         }
         // The kernel lists the ends of Unix sockets for the namespace of whoever asks.
-        if moment.namespace(session.pid) == own_namespace {
+        if moment.namespace(pid) == own_namespace {
             let unix = sockets.unix.iter().filter(|(_, one)| !one.listens);
             let accepted = unix
                 .map(|(inode, _)| *inode)
                 .find(|inode| ends.sockets.contains(inode));
             if let Some(peer) = accepted.and_then(unix_peers::of) {
-                wanted.push((at, None, Some(peer)));
+                wanted.push((pid, None, Some(peer)));
             }
         }
     }
@@ -153,20 +170,23 @@ fn find_clients(sessions: &mut [DatabaseSession]) {
         .filter_map(|(_, _, inode)| Some(Open::Socket((*inode)?)))
         .collect();
     let holders = match opens.is_empty() {
-        true => Default::default(),
+        true => HashMap::default(),
         false => descriptors::holders(&moment.root, &opens, std::process::id()),
     };
-    for (at, address, inode) in wanted {
+    let client = |(session, address, inode): (u32, Option<SocketAddr>, Option<u64>)| {
         let holders = inode.and_then(|inode| holders.get(&Open::Socket(inode)));
-        let session = &mut sessions[at];
-        let pid = holders.and_then(|pids| pids.iter().copied().find(|pid| *pid != session.pid));
-        session.client = Some(SessionClient {
-            address,
-            pid,
-            process: pid
-                .and_then(|pid| names::comm(&moment.root, pid))
-                .unwrap_or_default(),
-            stopped: pid.is_some_and(|pid| is_stopped(&moment.root, pid)),
-        });
+        let pid = holders.and_then(|pids| pids.iter().copied().find(|pid| *pid != session));
+        (session, client(&moment.root, address, pid))
+    };
+    wanted.into_iter().map(client).collect()
+}
+
+/// Who that is.
+pub(super) fn client(root: &Root, address: Option<SocketAddr>, pid: Option<u32>) -> SessionClient {
+    SessionClient {
+        address,
+        pid,
+        process: pid.and_then(|pid| names::comm(root, pid)).unwrap_or_default(),
+        stopped: pid.is_some_and(|pid| is_stopped(root, pid)),
     }
 }

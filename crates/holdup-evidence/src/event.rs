@@ -217,6 +217,8 @@ pub enum LockHolder {
     Tracer(LockOwner),
     /// A lock that a runtime keeps, seen while the wait went on.
     Runtime(RuntimeLock),
+    /// Who must act before a database's session gets its lock, by the server's own table of locks: a session, or the client of one.
+    Session(LockOwner),
     /// A Java virtual machine stopped the thread, or worked for it: it waits on a word that is for nothing else.
     Stopped(JvmStop),
     /// io_uring: every request that had been made on the ring had completed as the wait began. It is for one that is still to be made.

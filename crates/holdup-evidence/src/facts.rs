@@ -3,10 +3,14 @@
 //! `None` always means "not measured", never "no". One struct per kernel area; `holdup-proc` fills them.
 
 mod connected;
+mod awaited;
+mod database_locks;
 mod database_sessions;
 mod programs;
 
 pub use connected::{Acceptor, ConnectedClients, Listener, NameServer, QueuedBytes};
+pub use awaited::AwaitedPeer;
+pub use database_locks::{LockKind, LockSession, LockWait};
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState, ThreadSession};
 pub use programs::{Program, StoppedChild};
 
@@ -58,6 +62,10 @@ pub struct SystemFacts {
     pub database_sessions: Vec<DatabaseSession>,
     /// Threads of observed database servers that wait for a lock of their server or for their clients, when that was over.
     pub thread_sessions: Vec<ThreadSession>,
+    /// Sessions of observed database servers that waited for each other's locks, at the last look at which some did.
+    pub lock_sessions: Vec<LockSession>,
+    /// For whom processes waited, when that was over, that were watched because others wait for them.
+    pub awaited_peers: Vec<AwaitedPeer>,
     /// Observed interpreters with what they interpreted, when that was over.
     pub programs: Vec<Program>,
     /// Processes that were stopped at the end, and that their parents use.

@@ -14,6 +14,7 @@ pub mod javascript;
 pub mod perl;
 pub mod php;
 pub mod pools;
+pub mod postgres_locks;
 pub mod postgres_titles;
 pub mod programs;
 pub mod python;

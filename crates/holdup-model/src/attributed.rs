@@ -240,6 +240,8 @@ pub enum HowKnown {
     FileLock,
     /// The kernel's note of who used a System V semaphore last.
     Semaphore,
+    /// The database server's own table of locks: it has what the session waits for, or is the client of the session that has it.
+    SessionLock,
     /// It used the other end of the pipe.
     PipePeer,
     /// It is the peer of the socket.
@@ -278,6 +280,7 @@ impl HowKnown {
                 | HowKnown::PiFutex
                 | HowKnown::FileLock
                 | HowKnown::Semaphore
+                | HowKnown::SessionLock
                 | HowKnown::KernelLock
                 | HowKnown::RobustList
                 | HowKnown::Vmstructs

@@ -66,6 +66,8 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         other_clients: Vec::new(),
         database_sessions: Vec::new(),
         thread_sessions: Vec::new(),
+        lock_sessions: Vec::new(),
+        awaited_peers: Vec::new(),
         programs: Vec::new(),
         stopped_children: Vec::new(),
         cgroups_at_limit: Vec::new(),

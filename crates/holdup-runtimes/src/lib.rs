@@ -1,5 +1,7 @@
 //! Language runtimes, read from a process's memory.
 //!
+//! Beside them the locks of database servers ([`databases`]), read in the same way.
+//!
 //! One folder per runtime: how it is recognised, its versions, its structures, its frames, its tests. In: memory behind
 //! [`memory::Source`], and addresses of exported symbols. Out: frames. Nothing here does I/O, so a made-up image of memory
 //! tests all of it.
@@ -9,6 +11,7 @@
 
 #[cfg(test)]
 mod damage;
+pub mod databases;
 pub mod go;
 pub mod interpreted;
 pub mod memory;

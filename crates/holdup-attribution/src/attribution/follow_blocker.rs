@@ -147,7 +147,11 @@ fn followed(threads: &Threads, waiter: ThreadId, found: Blocker) -> Option<Threa
         | HowKnown::Monitor
         | HowKnown::Interpreter
         | HowKnown::Vmstructs => true,
-        HowKnown::FileLock | HowKnown::Semaphore | HowKnown::PipePeer | HowKnown::SocketPeer => {
+        HowKnown::FileLock
+        | HowKnown::Semaphore
+        | HowKnown::SessionLock
+        | HowKnown::PipePeer
+        | HowKnown::SocketPeer => {
             deadlock::alone(threads, other)
         }
         _ => false,

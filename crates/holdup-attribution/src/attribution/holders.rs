@@ -155,6 +155,7 @@ fn owner(
             how: HowKnown::Semaphore,
         }),
         LockHolder::PiFutex(owner) => task(owner, HowKnown::PiFutex),
+        LockHolder::Session(owner) => task(owner, HowKnown::SessionLock),
         LockHolder::KernelLock(lock) if guarded_by_kernel(cause) => {
             task(lock.owner.as_ref()?, HowKnown::KernelLock)
         }

@@ -4,6 +4,7 @@
 
 use super::Naming;
 use crate::asyncio;
+use crate::database_locks::Awaited;
 use crate::goroutines::{self, Parked};
 use crate::virtual_threads;
 use holdup_evidence::{EventLoop, InterpreterLock, NotMeasured};
@@ -22,6 +23,22 @@ impl Naming {
         let process = *self.processes.get(&pid)?;
         let found = self.user_stacks.find(process, pid, wanted, &[symbol])?;
         found.addresses.first().copied().flatten()
+    }
+
+    /// The same of several symbols; each is `None` where it is not exported.
+    pub(crate) fn addresses_of(
+        &mut self,
+        pid: u32,
+        wanted: fn(&str) -> bool,
+        symbols: &[&'static str],
+    ) -> Option<Vec<Option<u64>>> {
+        let process = *self.processes.get(&pid)?;
+        Some(self.user_stacks.find(process, pid, wanted, symbols)?.addresses)
+    }
+
+    /// Who must act before sessions of databases get their locks, as it was seen last.
+    pub(crate) fn awaits_in_databases(&mut self, awaited: Awaited) {
+        self.in_databases = awaited;
     }
 
     /// Event loops that were kept from their events.

@@ -35,6 +35,7 @@ mod listed;
 pub(crate) mod list;
 mod listeners;
 mod live_sessions;
+mod lock_sessions;
 mod log_times;
 pub(crate) mod logs;
 mod made_anew;

@@ -6,6 +6,7 @@
 
 use super::{bare, split, within};
 use holdup_evidence::Frame;
+use holdup_evidence::facts::LockKind;
 use holdup_model::attributed::Common;
 
 /// Files of the servers.
@@ -82,6 +83,35 @@ const BY_STAGE: &[(&str, &str)] = &[
     ),
     ("User lock", "a user lock (GET_LOCK)"),
 ];
+
+/// What of MariaDB's memory is read of sessions and their locks, all of it exported to plugins: the list of sessions; the tables of functions
+/// of sessions and of claims on definitions; functions that hand out a session's number, its part for such locks, its data of a storage
+/// engine, its command, and whether it is connected; the table of stages.
+pub const SYMBOLS: &[&str] = &[
+    "server_threads",
+    "_ZTV3THD",
+    "_ZTV10MDL_ticket",
+    "thd_get_thread_id",
+    "thd_mdl_context",
+    "thd_get_ha_data",
+    "thd_current_command",
+    "thd_is_connected",
+    STAGES,
+];
+
+/// What a lock is on for which a session waits in that stage.
+#[must_use]
+pub fn lock_of_stage(stage: &str) -> LockKind {
+    match stage {
+        "Waiting for backup lock" | "Waiting for global read lock" | "Waiting for commit lock" => {
+            LockKind::Server
+        }
+        "Waiting for schema metadata lock" => LockKind::Schema,
+        "Waiting for table metadata lock" => LockKind::Definition,
+        "User lock" => LockKind::User,
+        _ => LockKind::Other,
+    }
+}
 
 /// The same lock, by a stage that the server names; `None` of others.
 pub fn by_stage(stage: &str) -> Option<&'static str> {

@@ -5,7 +5,7 @@ mod looks;
 mod pools;
 
 use holdup_evidence::facts::{
-    Acceptor, ConnectedClients, CpuTime, DatabaseSession, Listener, Mount, NameServer, Program, QueuedBytes,
+    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, Listener, LockKind, LockSession, LockWait, Mount, NameServer, Program, QueuedBytes,
     SessionClient, SessionState, SetAside, StoppedChild, ThreadSession,
 };
 use holdup_evidence::observed::{Limited, Quote, SeenCgroup, SeenProcess};
@@ -417,6 +417,29 @@ impl Dice {
                 pid: dice.below(1 << 22) as u32,
                 tid: dice.below(1 << 22) as u32,
                 stage: dice.some(Dice::text),
+                client: dice.some(|dice| SessionClient {
+                    process: dice.text(),
+                    ..SessionClient::default()
+                }),
+            }),
+            awaited_peers: self.list(1, |dice| AwaitedPeer {
+                pid: dice.below(1 << 22) as u32,
+                address: dice.text(),
+            }),
+            lock_sessions: self.list(2, |dice| LockSession {
+                server: dice.below(1 << 22) as u32,
+                pid: dice.below(1 << 22) as u32,
+                tid: dice.below(1 << 22) as u32,
+                process: dice.text(),
+                id: dice.number(),
+                application: dice.text(),
+                state: dice.some(|dice| dice.of(&[SessionState::Waiting, SessionState::Idle])),
+                open_ns: dice.some(Dice::number),
+                waits: dice.some(|dice| LockWait {
+                    kind: dice.of(&[LockKind::Row, LockKind::Advisory]),
+                    name: dice.text(),
+                    behind: dice.list(2, Dice::number),
+                }),
                 client: dice.some(|dice| SessionClient {
                     process: dice.text(),
                     ..SessionClient::default()

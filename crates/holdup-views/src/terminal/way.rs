@@ -106,6 +106,7 @@ fn relation(holder: &Holder) -> (&'static str, Option<&'static str>) {
         HowKnown::PiFutex => ("held by", Some("lock owner")),
         HowKnown::FileLock => ("held by", Some("file lock")),
         HowKnown::Semaphore => ("held by", Some("last user of the semaphore")),
+        HowKnown::SessionLock => ("behind", Some("the database's table of locks")),
         HowKnown::KernelLock => ("held by", Some("kernel lock owner")),
         HowKnown::RobustList => ("held by", Some("lock owner, robust list")),
         HowKnown::Vmstructs => ("held by", Some("lock owner, JVM")),

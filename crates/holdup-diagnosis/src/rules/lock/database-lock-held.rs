@@ -1,7 +1,7 @@
 //! A database's session waits for a row, a table or another thing that another session has locked.
 
 use crate::rules::{
-    Extend, MATTERS, Rule, RuleId, Run, Waits, database_sessions, live_sessions, percent, say,
+    Extend, MATTERS, Rule, RuleId, Run, Waits, database_sessions, live_sessions, lock_sessions, percent, say,
     thread_sessions,
 };
 use holdup_evidence::facts::DatabaseSession;
@@ -42,11 +42,17 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     let mut sessions: Vec<u32> = waits.iter().map(|wait| wait.asker.name.pid).collect();
     sessions.sort_unstable();
     sessions.dedup();
-    let what = thing(run, waits);
-    let in_the_way = live_sessions::in_the_way(run, &sessions);
-    let clients = thread_sessions::of(run, main.asker.name.pid);
+    let ends = lock_sessions::of(run, waits);
+    let what = ends
+        .as_ref()
+        .and_then(|ends| ends.thing(table(run, waits)))
+        .unwrap_or_else(|| thing(run, waits));
+    // Who has it needs no guess where the server's memory tells.
+    let unknown = ends.is_none();
+    let in_the_way = live_sessions::in_the_way(run, &sessions).filter(|_| unknown);
+    let clients = thread_sessions::of(run, main.asker.name.pid).filter(|_| unknown);
     let (held, held_by_others) =
-        match main.resource.common() == Some(Common::LockedRow) || in_the_way.is_some() {
+        match main.resource.common() == Some(Common::LockedRow) || in_the_way.is_some() || ends.is_some() {
             true => ("", ""),
             false => (
                 ", which another session of the database has locked",
@@ -67,18 +73,23 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
             say::who(&main.asker.name)
         ),
     };
-    let clause = match (&in_the_way, &clients) {
-        (Some(them), _) => them.clause(),
-        (None, Some(clients)) => clients.clause(),
-        (None, None) => String::new(),
+    let clause = match (&ends, &in_the_way, &clients) {
+        (Some(ends), ..) => ends.clause(),
+        (None, Some(them), _) => them.clause(),
+        (None, None, Some(clients)) => clients.clause(),
+        (None, None, None) => String::new(),
     };
     let title = title + &clause;
     let mut finding = RULE
         .finding(Severity::Warning, title, waits)
+        .and_if(ends.as_ref().map(|ends| ends.evidence()))
         .and_if(clients.as_ref().map(|them| them.evidence()))
         .and_if(statements(run, &sessions))
         .and_if(in_the_way.as_ref().map(|them| them.evidence()))
         .confidence(Confidence::Strong);
+    for remedy in ends.iter().flat_map(|ends| ends.remedies()) {
+        finding = finding.remedy(remedy);
+    }
     for remedy in in_the_way.iter().flat_map(|them| them.remedies()) {
         finding = finding.remedy(remedy);
     }
@@ -86,8 +97,8 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         finding = finding.remedy(remedy);
     }
     let finding = match main.resource.detail.database_lock {
-        Some(DatabaseServer::Mysql) => of_mysql(finding),
-        _ => of_postgresql(finding, &sessions),
+        Some(DatabaseServer::Mysql) => of_mysql(finding, unknown),
+        _ => of_postgresql(finding, &sessions, unknown),
     };
     finding.remedy(Remedy::pointless(
         "a faster disk or more CPUs: the session waits for a commit of another session",
@@ -149,12 +160,26 @@ fn statements(run: &Run<'_>, sessions: &[u32]) -> Option<Evidence> {
     })
 }
 
-fn of_postgresql(finding: Finding, sessions: &[u32]) -> Finding {
+/// `unknown`: whether who has the lock is still to be found out.
+fn of_postgresql(finding: Finding, sessions: &[u32], unknown: bool) -> Finding {
     let ids: Vec<String> = sessions.iter().take(MAX_SESSIONS).map(u32::to_string).collect();
     let blocked = format!(
         "psql -c \"select pid, pg_blocking_pids(pid), query from pg_stat_activity where pid in ({})\"",
         ids.join(", ")
     );
+    let limits = Remedy::changing(
+        "set idle_in_transaction_session_timeout to end unused transactions, and lock_timeout to let \
+         waiters give up",
+        "the program must repeat the transaction that is ended",
+    );
+    if !unknown {
+        return finding
+            .and(Evidence::new(
+                "it sleeps where the server waits for its lock table (ProcSleep)",
+                "user stacks",
+            ))
+            .remedy(limits);
+    }
     finding
         .and(Evidence::new(
             "it sleeps where the server waits for its lock table (ProcSleep); the lock holder is in the \
@@ -165,18 +190,23 @@ fn of_postgresql(finding: Finding, sessions: &[u32]) -> Finding {
         .remedy(Remedy::safe(
             "look at that session: if it is idle in a transaction, it waits for its client to commit",
         ).with_command("psql -c \"select pid, state, now() - xact_start as since, query from pg_stat_activity where xact_start is not null order by since desc\""))
-        .remedy(Remedy::changing(
-            "set idle_in_transaction_session_timeout to end unused transactions, and lock_timeout to let \
-             waiters give up",
-            "the program must repeat the transaction that is ended",
-        ))
+        .remedy(limits)
 }
 
-fn of_mysql(finding: Finding) -> Finding {
+fn of_mysql(finding: Finding, unknown: bool) -> Finding {
+    let limits = Remedy::changing(
+        "end the blocking connection (KILL ID), and let waiters give up sooner: innodb_lock_wait_timeout \
+         for rows, lock_wait_timeout for definitions",
+        "the program must repeat the transaction that is ended",
+    );
+    let sleeps = "its thread executes a statement of a client, and sleeps where the server waits for a lock with \
+                  a time limit";
+    if !unknown {
+        return finding.and(Evidence::new(sleeps, "user stacks")).remedy(limits);
+    }
     finding
         .and(Evidence::new(
-            "its thread executes a statement of a client, and sleeps where the server waits for a lock with \
-             a time limit; the lock holder is in the memory of the server",
+            format!("{sleeps}; the lock holder is in the memory of the server"),
             "user stacks",
         ))
         .remedy(
@@ -189,9 +219,5 @@ fn of_mysql(finding: Finding) -> Finding {
         .remedy(Remedy::safe("list the connections: see which wait for a table definition, and which sleep").with_command(
             "mysql -e \"show full processlist\"",
         ))
-        .remedy(Remedy::changing(
-            "end the blocking connection (KILL ID), and let waiters give up sooner: innodb_lock_wait_timeout \
-             for rows, lock_wait_timeout for definitions",
-            "the program must repeat the transaction that is ended",
-        ))
+        .remedy(limits)
 }
