@@ -1,6 +1,6 @@
 //! What a format is: how it is recognised, and how it is read.
 
-use crate::gather::Out;
+use crate::gather::{Out, text_of};
 
 /// One format of artefacts.
 pub struct Format {
@@ -17,6 +17,44 @@ pub struct Format {
     pub(crate) openings: &'static [&'static str],
     /// How it is read.
     pub(crate) shape: Shape,
+}
+
+impl Format {
+    /// Read line by line, each artefact by a new reader.
+    pub(crate) const fn lines<R: LineReader + Default + 'static>(
+        id: &'static str,
+        family: Family,
+        recognise: fn(&[u8]) -> Sureness,
+    ) -> Self {
+        Self::new(id, family, recognise, Shape::Lines(|| Box::<R>::default()))
+    }
+
+    /// With no openings.
+    pub(crate) const fn new(
+        id: &'static str,
+        family: Family,
+        recognise: fn(&[u8]) -> Sureness,
+        shape: Shape,
+    ) -> Self {
+        Self {
+            id,
+            about: id,
+            family,
+            recognise,
+            openings: &[],
+            shape,
+        }
+    }
+
+    /// What it is, in a few words.
+    pub(crate) const fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
+    }
+
+    /// What a line begins with that can only be the beginning of this format.
+    pub(crate) const fn openings(self, openings: &'static [&'static str]) -> Self {
+        Self { openings, ..self }
+    }
 }
 
 impl std::fmt::Debug for Format {
@@ -76,6 +114,16 @@ pub(crate) enum Sureness {
     Certain,
 }
 
+impl Sureness {
+    /// Of what no other format has, or not at all.
+    pub(crate) fn certain_if(holds: bool) -> Self {
+        match holds {
+            true => Sureness::Certain,
+            false => Sureness::No,
+        }
+    }
+}
+
 /// How a format is read.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
@@ -102,6 +150,28 @@ pub(crate) trait LineReader {
 
     /// The artefact, or this part of it, has ended.
     fn end(&mut self, _out: &mut Out<'_>) {}
+}
+
+/// Reads lines of a format in which neither indentation nor empty lines mean anything.
+pub(crate) trait TextReader {
+    /// Takes what stands on one line; it is never empty.
+    fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood;
+
+    /// The artefact, or this part of it, has ended.
+    fn end(&mut self, _out: &mut Out<'_>) {}
+}
+
+impl<T: TextReader> LineReader for T {
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        match text_of(line).trim() {
+            "" => Understood::Ignorable,
+            text => self.text(text, out),
+        }
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        TextReader::end(self, out);
+    }
 }
 
 /// What became of a line.

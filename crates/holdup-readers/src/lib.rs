@@ -54,6 +54,28 @@ pub struct Reading {
     pub accounts: Vec<Account>,
 }
 
+#[cfg(test)]
+impl Reading {
+    /// What the statements say.
+    fn texts(&self) -> Vec<&str> {
+        let statements = self.observed.statements.iter();
+        statements.map(|one| one.text.as_str()).collect()
+    }
+
+    /// Spans with their names, milliseconds.
+    fn spans_ms(&self) -> Vec<(&str, u64)> {
+        let spans = self.observed.spans.iter();
+        spans
+            .map(|span| (span.name.as_str(), span.ns / 1_000_000))
+            .collect()
+    }
+
+    /// The greatest value of the first series.
+    fn greatest(&self, metric: holdup_evidence::observed::Metric) -> Option<f64> {
+        Some(self.observed.of(metric).next()?.greatest()?.value)
+    }
+}
+
 /// Reads artefacts one after another into one reading.
 #[derive(Debug, Default)]
 pub struct Readers {

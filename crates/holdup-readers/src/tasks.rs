@@ -123,15 +123,12 @@ impl Tasks {
             return;
         }
         out.snapshot(Snapshot {
-            kind: SnapshotKind::Kernel,
             at: self.at.take(),
-            program: None,
             threads,
-            deadlocks: Vec::new(),
             total: Some(total),
             of_threads: self.listed.of_threads,
             states: self.listed.states,
-            quote: begun.unwrap_or_default(),
+            ..Snapshot::new(SnapshotKind::Kernel, begun.unwrap_or_default())
         });
     }
 

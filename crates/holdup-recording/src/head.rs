@@ -95,6 +95,42 @@ fn one() -> u32 {
 }
 
 impl Head {
+    /// Of an observation by `kind` and `backend` that began at an instant and at a date: CMD was not named, nothing is known of the machine,
+    /// and nothing was taken out.
+    #[must_use]
+    pub fn new(
+        (kind, backend): (SubjectKind, Backend),
+        (started, started_unix): (Ns, i64),
+        length: Ns,
+    ) -> Self {
+        Self {
+            holdup: String::new(),
+            kind,
+            backend,
+            command: vec![],
+            pids: vec![],
+            started,
+            started_unix,
+            length,
+            ended_boot: None,
+            exit: None,
+            elsewhere: vec![],
+            host: None,
+            boot_id: None,
+            kernel: None,
+            zone: Zone::default(),
+            unit: None,
+            cgroup: None,
+            build_ids: BTreeMap::new(),
+            redacted: false,
+            detail: vec![],
+            coarse: false,
+            segments: one(),
+            approximate: vec![],
+            breaks: vec![],
+        }
+    }
+
     /// Whether both are of one boot of one machine, so that their instants are of one clock that nobody sets.
     pub(crate) fn is_of_boot_of(&self, other: &Head) -> bool {
         self.boot_id.is_some() && self.boot_id == other.boot_id && self.host == other.host

@@ -13,7 +13,7 @@ use ruzstd::decoding::StreamingDecoder;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{Read, Write};
 
 /// The largest whole, unpacked, bytes: an hour of a thousand busy threads comes to a tenth of it.
 pub(crate) const MOST_UNPACKED: u64 = 64 << 20;
@@ -63,7 +63,7 @@ pub(crate) fn pack_pieces(timeline: &Timeline) -> std::io::Result<Vec<u8>> {
 fn packed(value: &impl Serialize) -> std::io::Result<Vec<u8>> {
     let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
     encoder.include_checksum(true)?;
-    serde_json::to_writer(&mut encoder, value).map_err(std::io::Error::from)?;
+    encoder.write_all(&serde_json::to_vec(value)?)?;
     encoder.finish()
 }
 

@@ -18,7 +18,10 @@ pub fn mask_value<T: Serialize + DeserializeOwned>(of: &mut T) {
 /// # Panics
 /// When the value can't be written as JSON, or not be read from what was written.
 pub fn each_text<T: Serialize + DeserializeOwned>(of: &mut T, clean: &dyn Fn(&str) -> String) {
-    let value = serde_json::to_value(&*of).expect("a report's parts are JSON");
+    // By way of text, which reports and recordings are written as and read from anyway: to and from JSON's values each of their types would
+    // be compiled once more.
+    let text = serde_json::to_vec(&*of).expect("a report's parts are JSON");
+    let value: Value = serde_json::from_slice(&text).expect("it was written as JSON");
     let mut changes = BTreeMap::new();
     let mut seen = HashSet::new();
     texts(&value, &mut |text| {
@@ -32,7 +35,9 @@ pub fn each_text<T: Serialize + DeserializeOwned>(of: &mut T, clean: &dyn Fn(&st
     if changes.is_empty() {
         return;
     }
-    let with = |changes: &BTreeMap<String, String>| serde_json::from_value(changed(&value, changes));
+    let with = |changes: &BTreeMap<String, String>| {
+        serde_json::from_slice(changed(&value, changes).to_string().as_bytes())
+    };
     *of = with(&changes).unwrap_or_else(|_: serde_json::Error| {
         changes.retain(|text, cleaned| {
             let alone = BTreeMap::from([(text.clone(), cleaned.clone())]);

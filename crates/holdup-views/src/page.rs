@@ -65,12 +65,7 @@ pub fn list<'a>(
     for (name, about) in rows {
         let lead = vec![sheet.name(&format!("{:PROSE$}{name}", ""))];
         let body = vec![sheet.words(about)];
-        sheet.row(Row {
-            lead,
-            indent: PROSE + names + 2,
-            body,
-            ..Row::default()
-        });
+        sheet.led(lead, PROSE + names + 2, body);
     }
     sheet.blank();
     out.write_all(sheet.into_text().as_bytes())
@@ -248,12 +243,7 @@ impl Page {
             indent = indent.max(before + bullet.len() + 1);
             self.sheet.name(&format!("{:before$}{bullet}", ""))
         });
-        self.sheet.row(Row {
-            lead: lead.into_iter().collect(),
-            indent,
-            body,
-            ..Row::default()
-        });
+        self.sheet.led(lead.into_iter().collect(), indent, body);
         self.apart |= paragraph;
     }
 
@@ -287,11 +277,7 @@ impl Page {
             self.sheet.blank();
             let body = body.into_iter().map(|piece| piece.paint(Paint::Bold)).collect();
             let indent = if level <= HeadingLevel::H2 { 0 } else { PROSE };
-            self.sheet.row(Row {
-                indent,
-                body,
-                ..Row::default()
-            });
+            self.sheet.line(indent, body);
             self.apart = level == HeadingLevel::H1;
         }
         if self.apart {

@@ -160,6 +160,21 @@ impl Sheet {
         }
     }
 
+    /// A row with nothing in front.
+    pub(crate) fn line(&mut self, indent: usize, body: Vec<Piece>) {
+        self.led(Vec::new(), indent, body);
+    }
+
+    /// A row with something in front of its body.
+    pub(crate) fn led(&mut self, lead: Vec<Piece>, indent: usize, body: Vec<Piece>) {
+        self.row(Row {
+            lead,
+            indent,
+            body,
+            ..Row::default()
+        });
+    }
+
     /// Breaks a row into lines and adds them.
     pub(crate) fn row(&mut self, row: Row) {
         self.said.push(Said::from(&row));

@@ -28,7 +28,7 @@ mod who;
 pub(crate) mod words;
 
 use crate::headline::headline;
-use crate::sheet::{Paint, Row, Sheet};
+use crate::sheet::{Paint, Sheet};
 use crate::style::Style;
 use entry::Depth;
 use finding::Title;
@@ -93,12 +93,7 @@ fn whole(sheet: &mut Sheet, report: &Report) {
         margins::headline(sheet, headline);
     }
     margins::header(sheet, report, headline.is_some());
-    recorded::write(sheet, report);
-    elsewhere::write(sheet, report);
-    jvm::write(sheet, report);
-    tasks::write(sheet, report);
-    requests::write(sheet, report);
-    churn::write(sheet, report);
+    about(sheet, report);
     sheet.blank();
     match &headline {
         Some(_) if blind => margins::beside_no_verdict(sheet),
@@ -144,6 +139,16 @@ fn whole(sheet: &mut Sheet, report: &Report) {
     margins::accounting(sheet, report, page.filter(|_| !healthy));
 }
 
+/// What is known of the observed program beside its waits.
+fn about(sheet: &mut Sheet, report: &Report) {
+    recorded::write(sheet, report);
+    elsewhere::write(sheet, report);
+    jvm::write(sheet, report);
+    tasks::write(sheet, report);
+    requests::write(sheet, report);
+    churn::write(sheet, report);
+}
+
 /// Where the time went, and who waited for that.
 fn entries(sheet: &mut Sheet, report: &Report, picture: &Picture, depth: Depth) {
     for one in &picture.tiles {
@@ -155,11 +160,7 @@ fn entries(sheet: &mut Sheet, report: &Report, picture: &Picture, depth: Depth) 
     }
     sheet.blank();
     let body = vec![sheet.words("Threads blocked by the above:").paint(Paint::Dim)];
-    sheet.row(Row {
-        indent: 2,
-        body,
-        ..Row::default()
-    });
+    sheet.line(2, body);
     for one in &picture.handed_on {
         entry::write(sheet, report, one, depth, true);
     }

@@ -152,13 +152,8 @@ fn segment(observed: Observed, evidence: Evidence, scope: Scope) -> Segment {
     let ended = observed.started.saturating_add(length);
     let head = Head {
         holdup: env!("CARGO_PKG_VERSION").to_owned(),
-        kind: observed.kind,
-        backend: observed.backend,
         command: observed.command,
         pids: observed.pids,
-        started: observed.started,
-        started_unix,
-        length,
         ended_boot: facts
             .boot_minus_monotonic
             .map(|slept| ended.saturating_add(slept)),
@@ -171,12 +166,11 @@ fn segment(observed: Observed, evidence: Evidence, scope: Scope) -> Segment {
         unit: scope.unit,
         cgroup: scope.cgroup,
         build_ids,
-        redacted: false,
-        detail: vec![],
-        coarse: false,
-        segments: 1,
-        approximate: vec![],
-        breaks: vec![],
+        ..Head::new(
+            (observed.kind, observed.backend),
+            (observed.started, started_unix),
+            length,
+        )
     };
     Segment {
         head,

@@ -3,19 +3,14 @@
 //! In: `CPU | sys 20% | …`, `DSK | sda | busy 98% | …`. Out: series, a report for each heading. Figures of `CPU` are of one CPU each: all
 //! of them together are as many hundreds as there are.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::decimal;
 use holdup_evidence::observed::Metric;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "atop",
-    about: "atop",
-    family: Family::Host,
-    recognise,
-    openings: &["ATOP - "],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("atop", Family::Host, recognise)
+    .about("atop")
+    .openings(&["ATOP - "]);
 
 /// Figures of a line.
 const FIGURES: usize = 24;
@@ -23,10 +18,7 @@ const FIGURES: usize = 24;
 fn recognise(head: &[u8]) -> Sureness {
     let text = text_of(head);
     let kinds = text.lines().filter(|line| line_of(line).is_some()).count();
-    match kinds >= 2 || text.lines().any(|line| line.trim_start().starts_with("ATOP - ")) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(kinds >= 2 || text.lines().any(|line| line.trim_start().starts_with("ATOP - ")))
 }
 
 /// The kind of a line and its figures.
@@ -169,13 +161,7 @@ mod tests {
             DSK |          sda | busy     98% | read    1221 | write   4122 | avio 1.83 ms |\n";
         let reading = read_text("a", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "atop");
-        let most = |metric| {
-            reading
-                .observed
-                .of(metric)
-                .next()
-                .and_then(|series| Some(series.greatest()?.value))
-        };
+        let most = |metric| reading.greatest(metric);
         assert_eq!(most(Metric::CpuIowaitPercent), Some(87.25));
         assert_eq!(most(Metric::DiskUtilPercent), Some(98.0));
         assert_eq!(most(Metric::DiskWaitMs), Some(1.83));

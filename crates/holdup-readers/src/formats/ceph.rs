@@ -3,20 +3,14 @@
 //! In: the health, its checks with their details, and what the status says of placement groups and of the recovery. Out: one statement
 //! with all of that, of the gravest kind that its checks have; nothing of a cluster that is well.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::prompt::{self, Prompt};
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "ceph-health",
-    about: "ceph health detail and ceph status",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("ceph-health", Family::Host, recognise)
+    .about("ceph health detail and ceph status");
 
 /// Parts that are told, and bytes of each.
 const PARTS: usize = 10;

@@ -5,19 +5,14 @@
 //! Which counter that is its name tells: packets of the same queue and direction, or the line that has the first words of it. Drivers
 //! name counters as they like, so that none of them is known by heart here.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "counters",
-    about: "ethtool -S, and other lists of counters",
-    family: Family::Host,
-    recognise,
-    openings: &["NIC statistics:"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("counters", Family::Host, recognise)
+    .about("ethtool -S, and other lists of counters")
+    .openings(&["NIC statistics:"]);
 
 /// A part of all packets from which on a loss is no longer within what a network does: TCP's rate falls with the root of the loss
 /// (Mathis et al., 1997); at one in a thousand, a connection over 50 ms has less than 10 Mbit/s.

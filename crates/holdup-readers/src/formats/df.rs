@@ -3,18 +3,15 @@
 //! In: its heading and a row for each file system; old versions put a long name of a device on a line of its own. Out:
 //! [`SeenFileSystem`]s. The columns are told by the percent sign in front of the mount point.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::{decimal, words};
 use crate::sizes;
 use holdup_evidence::observed::SeenFileSystem;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "df",
-    about: "df",
-    family: Family::Host,
-    recognise,
-    openings: &[
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("df", Family::Host, recognise)
+    .about("df")
+    .openings(&[
         "Filesystem 1K-blocks",
         "Filesystem 1024-blocks",
         "Filesystem Size",
@@ -23,9 +20,7 @@ pub(crate) static FORMAT: Format = Format {
         "Filesystem 1B-blocks",
         "Filesystem 1M-blocks",
         "Filesystem 512-blocks",
-    ],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+    ]);
 
 /// Words of a row at most: names may have blanks in them.
 const WORDS: usize = 64;

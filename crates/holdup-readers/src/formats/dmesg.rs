@@ -3,24 +3,19 @@
 //! In: lines with a time and a message, with or without facility and level. Out: what the kernel tells, and how many lines
 //! it wrote. Lines without a time are the rest of a message of several lines.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::kernel::{Kernel, Message};
 use crate::manager::Manager;
 use crate::stamp::{self, Stamp};
 use holdup_evidence::observed::When;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "dmesg",
-    about: "dmesg",
-    family: Family::Logs,
-    recognise,
-    openings: &[
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("dmesg", Family::Logs, recognise)
+    .about("dmesg")
+    .openings(&[
         "[    0.000000] Linux version ",
         "[    0.000000] Booting Linux on ",
-    ],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+    ]);
 
 /// Lines that are looked at to recognise it.
 const LOOKED_AT: usize = 60;

@@ -12,14 +12,8 @@ use holdup_evidence::observed::When;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "dmesg-json",
-    about: "dmesg --json",
-    family: Family::Logs,
-    recognise,
-    openings: &[],
-    shape: Shape::Document(read),
-};
+pub(crate) static FORMAT: Format =
+    Format::new("dmesg-json", Family::Logs, recognise, Shape::Document(read)).about("dmesg --json");
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut rest = head.trim_ascii_start();

@@ -3,23 +3,18 @@
 //! In: a line of groups, a line of columns, rows; signs stand between groups. Out: series. The first row below a first heading is the
 //! average since boot. Numbers have a unit behind them, and what is nothing is 0.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::decimal;
 use holdup_evidence::observed::Metric;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "dstat",
-    about: "dstat",
-    family: Family::Host,
-    recognise,
-    openings: &[
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("dstat", Family::Host, recognise)
+    .about("dstat")
+    .openings(&[
         "----total-cpu-usage----",
         "--total-cpu-usage--",
         "-----total-usage----",
-    ],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+    ]);
 
 /// Columns that are read.
 const COLUMNS: usize = 200;
@@ -29,10 +24,7 @@ fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.lines();
     let found =
         lines.any(|line| is_groups(line) && (line.contains("cpu-usage") || line.contains("total-usage")));
-    match found || head.lines().any(|line| line.contains("usr sys idl wai")) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(found || head.lines().any(|line| line.contains("usr sys idl wai")))
 }
 
 /// `----total-cpu-usage---- -dsk/total- ---paging--`.
@@ -177,13 +169,7 @@ mod tests {
         let reading = read_text("d", TEXT.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "dstat");
         assert_eq!(reading.accounts[0].not_understood, 0);
-        let most = |metric| {
-            reading
-                .observed
-                .of(metric)
-                .next()
-                .and_then(|series| Some(series.greatest()?.value))
-        };
+        let most = |metric| reading.greatest(metric);
         assert_eq!(most(Metric::CpuIowaitPercent), Some(91.0));
         assert_eq!(most(Metric::SwapOutKibPerSecond), Some(2048.0));
         assert_eq!(most(Metric::BlocksInPerSecond), Some(12_288.0));

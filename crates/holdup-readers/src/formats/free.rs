@@ -4,20 +4,15 @@
 //! a letter the unit is not told (`-m` and `-k` print the same table): amounts of memory in KiB are all multiples of a
 //! page's 4 KiB, and that tells them from MiB.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use crate::sizes;
 use holdup_evidence::observed::Metric;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "free",
-    about: "free",
-    family: Family::Host,
-    recognise,
-    openings: &["total used free shared"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("free", Family::Host, recognise)
+    .about("free")
+    .openings(&["total used free shared"]);
 
 /// KiB of a page, of which all amounts are multiples.
 const PAGE: u64 = 4;

@@ -4,30 +4,19 @@
 //! of `show stat`. Out: a statement about the slowest request, with the phase that took most of it; for each way in which sessions
 //! ended badly how many did; for each server that is down, and each queue, what the table says of it.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, TextReader, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static LOG: Format = Format {
-    id: "haproxy-log",
-    about: "HAProxy's log",
-    family: Family::Logs,
-    recognise: is_log,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<LogReader>::default()),
-};
+pub(crate) static LOG: Format =
+    Format::lines::<LogReader>("haproxy-log", Family::Logs, is_log).about("HAProxy's log");
 
-pub(crate) static STATS: Format = Format {
-    id: "haproxy-stat",
-    about: "HAProxy's show stat",
-    family: Family::Host,
-    recognise: is_table,
-    openings: &["# pxname,svname,"],
-    shape: Shape::Lines(|| Box::<StatReader>::default()),
-};
+pub(crate) static STATS: Format = Format::lines::<StatReader>("haproxy-stat", Family::Host, is_table)
+    .about("HAProxy's show stat")
+    .openings(&["# pxname,svname,"]);
 
 const MS: Ns = 1_000_000;
 
@@ -293,13 +282,8 @@ struct StatReader {
     nearest: Option<(f64, String, Quote)>,
 }
 
-impl LineReader for StatReader {
-    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
-        let text = text_of(line);
-        let text = text.trim();
-        if text.is_empty() {
-            return Understood::Ignorable;
-        }
+impl TextReader for StatReader {
+    fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
         if let Some(heading) = text
             .strip_prefix("# ")
             .filter(|heading| heading.starts_with("pxname,"))

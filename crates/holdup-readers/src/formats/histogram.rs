@@ -3,20 +3,14 @@
 //! In: a heading and rows, as bcc (`usecs : count distribution`, `4 -> 7 : 12 |***|`) and bpftrace (`@usecs:`, `[4, 8) 12 |@@|`)
 //! have them. Out: a statement for each histogram: how far it reaches, how many are there, and where most are.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::sizes;
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "histogram",
-    about: "histograms of BPF tools",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("histogram", Family::Host, recognise).about("histograms of BPF tools");
 
 /// Rows from which it is no chance.
 const ROWS: usize = 3;
@@ -40,10 +34,7 @@ fn recognise(head: &[u8]) -> Sureness {
     let head = text_of(head);
     let lines = || head.lines().map(str::trim);
     let rows = lines().filter(|line| Row::of(line).is_some()).count();
-    match lines().any(|line| heading(line).is_some()) && rows >= ROWS {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(lines().any(|line| heading(line).is_some()) && rows >= ROWS)
 }
 
 /// The name of what is counted: `usecs : count distribution`, `@usecs:`, `@usecs[md0]:`.

@@ -4,20 +4,15 @@
 //! kernel and the service manager tell, and services that say that they listen. Messages of other programs are read and
 //! say nothing to us here.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::kernel::{Kernel, Message};
 use crate::manager::{self, Manager};
 use crate::stamp::{self, Stamp};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "journal",
-    about: "journalctl or syslog",
-    family: Family::Logs,
-    recognise,
-    openings: &["-- Logs begin at ", "-- Journal begins at ", "-- Boot "],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("journal", Family::Logs, recognise)
+    .about("journalctl or syslog")
+    .openings(&["-- Logs begin at ", "-- Journal begins at ", "-- Boot "]);
 
 /// Lines that are looked at to recognise it.
 const LOOKED_AT: usize = 200;

@@ -4,7 +4,7 @@
 //! id, which no other form of a log has together.
 
 use super::journal::Writer;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::kernel::{Kernel, Message};
 use crate::manager::Manager;
@@ -13,14 +13,8 @@ use holdup_evidence::observed::When;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "journal-json",
-    about: "journalctl -o json",
-    family: Family::Logs,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("journal-json", Family::Logs, recognise).about("journalctl -o json");
 
 const NS_PER_US: u64 = 1_000;
 

@@ -3,19 +3,13 @@
 //! In: names and values, indented, one block for each container; and its events, whose lines are read like any log. Out: a statement for
 //! each container that waits, was ended, or was started again: why, how often, and its limit of memory.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "kubectl-describe",
-    about: "kubectl describe pod",
-    family: Family::Logs,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("kubectl-describe", Family::Logs, recognise).about("kubectl describe pod");
 
 /// Bytes of a name or value.
 const VALUE: usize = 80;
@@ -24,10 +18,7 @@ fn recognise(head: &[u8]) -> Sureness {
     let head = text_of(head);
     let has = |key: &str| head.lines().any(|line| line.trim_start().starts_with(key));
     let container = has("Container ID:") || has("Restart Count:") || has("Last State:");
-    match container && has("State:") && (has("Image:") || has("Ready:")) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(container && has("State:") && (has("Image:") || has("Ready:")))
 }
 
 /// Whose reason and exit code the next lines tell.

@@ -10,12 +10,9 @@ use crate::numbers::{whole, words};
 use crate::sizes;
 use holdup_evidence::observed::{Quote, SeenDevice};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "lsblk",
-    about: "lsblk",
-    family: Family::Host,
-    recognise,
-    openings: &[
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("lsblk", Family::Host, recognise)
+    .about("lsblk")
+    .openings(&[
         "NAME MAJ:MIN",
         "NAME FSTYPE",
         "NAME TYPE SIZE FSTYPE",
@@ -29,9 +26,7 @@ pub(crate) static FORMAT: Format = Format {
         "NAME UUID",
         "NAME ROTA",
         "NAME RM",
-    ],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+    ]);
 
 /// Columns of which at least one must be in a head, for it to be one of lsblk.
 const COLUMNS: &[&[u8]] = &[
@@ -237,18 +232,17 @@ fn without_tree(line: &[u8]) -> (usize, &[u8]) {
 }
 
 /// `lsblk -J`.
-pub(crate) static JSON: Format = Format {
-    id: "lsblk-json",
-    about: "lsblk -J",
-    family: Family::Host,
-    recognise: |head| {
+pub(crate) static JSON: Format = Format::new(
+    "lsblk-json",
+    Family::Host,
+    |head| {
         let head = head.trim_ascii_start();
         let begins = head.starts_with(b"{") && memchr::memmem::find(head, b"\"blockdevices\"").is_some();
         if begins { Sureness::Certain } else { Sureness::No }
     },
-    openings: &[],
-    shape: Shape::Document(document),
-};
+    Shape::Document(document),
+)
+.about("lsblk -J");
 
 /// How deep devices can be in each other; the kernel's stacking ends before.
 const DEEPEST: usize = 32;

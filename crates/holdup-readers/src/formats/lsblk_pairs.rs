@@ -9,17 +9,17 @@ use crate::sizes;
 use holdup_evidence::observed::SeenDevice;
 use std::borrow::Cow;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "lsblk-pairs",
-    about: "lsblk -P",
-    family: Family::Host,
-    recognise: |head| match head.split(|byte| *byte == b'\n').find_map(device) {
+pub(crate) static FORMAT: Format = Format::new(
+    "lsblk-pairs",
+    Family::Host,
+    |head| match head.split(|byte| *byte == b'\n').find_map(device) {
         Some(_) => Sureness::Certain,
         None => Sureness::No,
     },
-    openings: &["NAME=\"", "KNAME=\""],
-    shape: Shape::Lines(|| Box::new(Reader)),
-};
+    Shape::Lines(|| Box::new(Reader)),
+)
+.about("lsblk -P")
+.openings(&["NAME=\"", "KNAME=\""]);
 
 struct Reader;
 

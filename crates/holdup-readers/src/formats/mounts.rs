@@ -6,14 +6,13 @@ use crate::numbers::{whole, words};
 use holdup_evidence::observed::SeenFileSystem;
 use memchr::memmem;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "mounts",
-    about: "mount, /proc/mounts",
-    family: Family::Host,
+pub(crate) static FORMAT: Format = Format::new(
+    "mounts",
+    Family::Host,
     recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::new(Reader)),
-};
+    Shape::Lines(|| Box::new(Reader)),
+)
+.about("mount, /proc/mounts");
 
 /// Lines that are looked at, and mounts among them from which it is no chance.
 const LOOKED_AT: usize = 20;
@@ -34,10 +33,7 @@ fn recognise(head: &[u8]) -> Sureness {
         all += 1;
         mounts += usize::from(mount(line).is_some());
     }
-    match mounts >= ENOUGH || (mounts > 0 && mounts == all) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(mounts >= ENOUGH || (mounts > 0 && mounts == all))
 }
 
 /// Parts of a line.

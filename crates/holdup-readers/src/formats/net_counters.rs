@@ -10,41 +10,25 @@ use crate::numbers::{decimal, whole, words};
 use holdup_evidence::observed::Metric;
 use memchr::memmem;
 
-pub(crate) static STATISTICS: Format = Format {
-    id: "netstat-statistics",
-    about: "netstat -s",
-    family: Family::Host,
-    recognise: is_statistics,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Statistics>::default()),
-};
+pub(crate) static STATISTICS: Format =
+    Format::lines::<Statistics>("netstat-statistics", Family::Host, is_statistics).about("netstat -s");
 
-pub(crate) static NSTAT: Format = Format {
-    id: "nstat",
-    about: "nstat",
-    family: Family::Host,
-    recognise: is_nstat,
-    openings: &["#kernel"],
-    shape: Shape::Lines(|| Box::<Nstat>::default()),
-};
+pub(crate) static NSTAT: Format = Format::lines::<Nstat>("nstat", Family::Host, is_nstat)
+    .about("nstat")
+    .openings(&["#kernel"]);
 
-pub(crate) static FILES: Format = Format {
-    id: "net-counters",
-    about: "/proc/net/netstat and snmp",
-    family: Family::Host,
-    recognise: is_files,
-    openings: &["TcpExt: Syncookies", "Ip: Forwarding "],
-    shape: Shape::Lines(|| Box::<Files>::default()),
-};
+pub(crate) static FILES: Format = Format::lines::<Files>("net-counters", Family::Host, is_files)
+    .about("/proc/net/netstat and snmp")
+    .openings(&["TcpExt: Syncookies", "Ip: Forwarding "]);
 
-pub(crate) static SOCKSTAT: Format = Format {
-    id: "sockstat",
-    about: "/proc/net/sockstat",
-    family: Family::Host,
-    recognise: is_sockstat,
-    openings: &["sockets: used "],
-    shape: Shape::Lines(|| Box::new(Sockstat)),
-};
+pub(crate) static SOCKSTAT: Format = Format::new(
+    "sockstat",
+    Family::Host,
+    is_sockstat,
+    Shape::Lines(|| Box::new(Sockstat)),
+)
+.about("/proc/net/sockstat")
+.openings(&["sockets: used "]);
 
 /// What is looked at: the kernel's group and name, the metric, and which part of it is meant.
 const COUNTERS: [(&[u8], &[u8], Metric, &str); 5] = [

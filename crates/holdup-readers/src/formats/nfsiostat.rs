@@ -3,20 +3,14 @@
 //! In: for each mount a heading, and for reads and writes names of columns and their values, which some versions put on lines of
 //! their own. Out: a statement about the slowest kind of request: how long the server took, and how long it took in all.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
-use crate::gather::{Out, text_of};
+use crate::format::{Family, Format, Sureness, TextReader, Understood};
+use crate::gather::Out;
 use crate::statements;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "nfsiostat",
-    about: "nfsiostat",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("nfsiostat", Family::Host, recognise).about("nfsiostat");
 
 /// What a heading says between the server's path and the place.
 const MOUNTED: &str = " mounted on ";
@@ -32,10 +26,7 @@ const VALUES: usize = 10;
 
 fn recognise(head: &[u8]) -> Sureness {
     let has = |text: &[u8]| memchr::memmem::find(head, text).is_some();
-    match has(b"rpc bklog") && has(b"kB/op") && has(b"avg exe") {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(has(b"rpc bklog") && has(b"kB/op") && has(b"avg exe"))
 }
 
 #[derive(Debug, Default)]
@@ -83,13 +74,8 @@ impl Reader {
     }
 }
 
-impl LineReader for Reader {
-    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
-        let text = text_of(line);
-        let text = text.trim();
-        if text.is_empty() {
-            return Understood::Ignorable;
-        }
+impl TextReader for Reader {
+    fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
         if let Some((from, on)) = text.split_once(MOUNTED) {
             self.close();
             let mount = format!("{} on {}", from.trim(), on.trim().trim_end_matches(':'));

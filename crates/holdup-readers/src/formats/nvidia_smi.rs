@@ -3,19 +3,14 @@
 //! In: of each processor a line with its number and name, and one with temperature, memory and use. Out: a statement about the busiest one,
 //! and about one whose memory is full.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "nvidia-smi",
-    about: "nvidia-smi",
-    family: Family::Host,
-    recognise,
-    openings: &["| NVIDIA-SMI"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("nvidia-smi", Family::Host, recognise)
+    .about("nvidia-smi")
+    .openings(&["| NVIDIA-SMI"]);
 
 const NAME: usize = 60;
 /// Processors that are kept.
@@ -27,10 +22,9 @@ const FULL: f64 = 0.95;
 
 fn recognise(head: &[u8]) -> Sureness {
     let text = text_of(head);
-    match text.contains("NVIDIA-SMI") || text.contains("GPU-Util") && text.contains("Memory-Usage") {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(
+        text.contains("NVIDIA-SMI") || text.contains("GPU-Util") && text.contains("Memory-Usage"),
+    )
 }
 
 #[derive(Debug, Default, Clone)]

@@ -3,21 +3,15 @@
 //! In: tables of either, told by their headings. Out: a statement for the task that waited longest for a CPU, with its average where the
 //! table has one, and how long it ran.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "perf-sched",
-    about: "perf sched latency and timehist",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("perf-sched", Family::Host, recognise).about("perf sched latency and timehist");
 
 /// Nanoseconds of a millisecond, in which all columns are.
 const MS: f64 = 1e6;
@@ -44,10 +38,7 @@ fn heading(line: &str) -> Option<Table> {
 }
 
 fn recognise(head: &[u8]) -> Sureness {
-    match text_of(head).lines().any(|line| heading(line).is_some()) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(text_of(head).lines().any(|line| heading(line).is_some()))
 }
 
 /// What a row says of a task.

@@ -2,21 +2,16 @@
 //!
 //! In: totals, a heading, rows. Out: a statement about the largest cache. How much of it can be given back is not told.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::decimal;
 use crate::statements;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use holdup_evidence::units::bytes;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "slabtop",
-    about: "slabtop, /proc/slabinfo",
-    family: Family::Host,
-    recognise,
-    openings: &["Active / Total Objects", "slabinfo - version"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("slabtop", Family::Host, recognise)
+    .about("slabtop, /proc/slabinfo")
+    .openings(&["Active / Total Objects", "slabinfo - version"]);
 
 const NAME: usize = 60;
 
@@ -27,10 +22,7 @@ fn recognise(head: &[u8]) -> Sureness {
             || line.starts_with("slabinfo - version")
             || is_heading(line)
     };
-    match text.lines().any(|line| known(line.trim_start())) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(text.lines().any(|line| known(line.trim_start())))
 }
 
 fn is_heading(line: &str) -> bool {

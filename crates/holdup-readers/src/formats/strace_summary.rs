@@ -4,20 +4,15 @@
 //! seconds are of the wall clock, without they are CPU time in the kernel, and the table does not say which. A call that
 //! took a second each cannot have been that long on a CPU: so much of it was waiting.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{decimal, whole, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{CallTime, Calls};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "strace-summary",
-    about: "strace -c",
-    family: Family::Calls,
-    recognise,
-    openings: &["% time     seconds", "syscall          % time"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("strace-summary", Family::Calls, recognise)
+    .about("strace -c")
+    .openings(&["% time     seconds", "syscall          % time"]);
 
 /// Microseconds a call from which it can't be CPU time: the kernel is preemptible, and no call computes for a tenth of a
 /// second at a stretch but for calls that read or write hundreds of megabytes.

@@ -3,7 +3,7 @@
 //! In: a head and a line for each area; or nothing but the head or the command, which is a fact, too: none is switched on.
 //! Out: a [`SwapList`], and the areas as facts of the machine.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use crate::prompt::{self, Prompt};
@@ -11,14 +11,9 @@ use crate::sizes;
 use holdup_evidence::facts::SwapArea;
 use holdup_evidence::observed::{Metric, Quote, SeenSwap, SwapList};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "swaps",
-    about: "swapon, /proc/swaps",
-    family: Family::Host,
-    recognise,
-    openings: &["Filename Type Size Used Priority", "NAME TYPE SIZE USED PRIO"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("swaps", Family::Host, recognise)
+    .about("swapon, /proc/swaps")
+    .openings(&["Filename Type Size Used Priority", "NAME TYPE SIZE USED PRIO"]);
 
 /// Areas of one list: the kernel has room for 32.
 const MOST: usize = 32;

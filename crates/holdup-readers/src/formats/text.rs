@@ -9,14 +9,8 @@ use crate::statements::Statements;
 /// The format's name.
 pub const ID: &str = "text";
 
-pub(crate) static FORMAT: Format = Format {
-    id: ID,
-    about: "any other text",
-    family: Family::Times,
-    recognise: |_| Sureness::No,
-    openings: &[],
-    shape: Shape::Lines(reader),
-};
+pub(crate) static FORMAT: Format =
+    Format::new(ID, Family::Times, |_| Sureness::No, Shape::Lines(reader)).about("any other text");
 
 /// A reader of any text.
 pub(crate) fn reader() -> Box<dyn LineReader> {

@@ -3,20 +3,15 @@
 //! In: the figures, and the command line before them where it was pasted along. Out: elapsed, user and system time as spans,
 //! and how many pieces of work the time was for, where a loop on the command line says so.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, quoted};
 use crate::numbers::{decimal, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Span, SpanKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "time",
-    about: "time",
-    family: Family::Times,
-    recognise,
-    openings: &["Command being timed:"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("time", Family::Times, recognise)
+    .about("time")
+    .openings(&["Command being timed:"]);
 
 /// Names of lines of `time -v` that say nothing to us.
 const IGNORABLE: &[&[u8]] = &[

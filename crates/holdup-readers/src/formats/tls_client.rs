@@ -4,20 +4,15 @@
 //! took up an earlier session, and alerts that ended one. A connection that comes back offers the session of before, but not
 //! of TLS 1.3 as long as no ticket has come: `-reconnect` does not wait for one, and such a connection proves nothing.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use holdup_evidence::observed::{TlsEvent, What};
 use memchr::memmem::find;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "tls-client",
-    about: "openssl s_client",
-    family: Family::Runtime,
-    recognise,
-    openings: &[CONNECTED],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("tls-client", Family::Runtime, recognise)
+    .about("openssl s_client")
+    .openings(&[CONNECTED]);
 
 /// What a connection begins with, on stdout.
 const CONNECTED: &str = "CONNECTED(0";

@@ -2,19 +2,14 @@
 //!
 //! In: a line for each queue, and below it what was sent, what was dropped and what waits. Out: the queue that dropped the largest part.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "tc-queues",
-    about: "tc -s qdisc",
-    family: Family::Host,
-    recognise,
-    openings: &["qdisc "],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("tc-queues", Family::Host, recognise)
+    .about("tc -s qdisc")
+    .openings(&["qdisc "]);
 
 /// A part of all packets from which a loss is much, as in lists of counters.
 const MUCH: f64 = 0.001;

@@ -4,29 +4,18 @@
 //! instant, and the number of threads.
 
 use crate::day_time::date_line;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::load;
 use crate::numbers::words;
 use holdup_evidence::observed::When;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "uptime",
-    about: "uptime, w",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("uptime", Family::Host, recognise).about("uptime, w");
 
-pub(crate) static LOADAVG: Format = Format {
-    id: "loadavg",
-    about: "/proc/loadavg",
-    family: Family::Host,
-    recognise: recognise_file,
-    openings: &["/proc/loadavg:"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static LOADAVG: Format = Format::lines::<Reader>("loadavg", Family::Host, recognise_file)
+    .about("/proc/loadavg")
+    .openings(&["/proc/loadavg:"]);
 
 /// Lines of the beginning in which the first of them must be.
 const LOOKED_AT: usize = 20;

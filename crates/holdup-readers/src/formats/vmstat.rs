@@ -5,21 +5,16 @@
 //! it can be KiB, and what is swapped in and out is then at least that many KiB, whatever the unit.
 //! Of `-d` the differences between two reports are taken: counters since boot say nothing of now.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, SeriesAt};
 use crate::numbers::{decimal, whole, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Civil, Metric, When};
 use std::collections::HashMap;
 
-pub(super) static FORMAT: Format = Format {
-    id: "vmstat",
-    about: "vmstat",
-    family: Family::Host,
-    recognise,
-    openings: &["procs -", "procs  ", "--procs--", "disk- -"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(super) static FORMAT: Format = Format::lines::<Reader>("vmstat", Family::Host, recognise)
+    .about("vmstat")
+    .openings(&["procs -", "procs  ", "--procs--", "disk- -"]);
 
 /// KiB of memory below which a machine of today can't be: less than that is another unit than KiB.
 const LEAST_MEMORY_KIB: f64 = 131_072.0;

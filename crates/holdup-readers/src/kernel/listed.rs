@@ -97,15 +97,10 @@ impl Listed {
             threads.push(task);
         }
         out.snapshot(Snapshot {
-            kind: SnapshotKind::Kernel,
             at: list.at,
-            program: None,
             threads,
-            deadlocks: Vec::new(),
-            total: None,
             of_threads: Some(true),
-            states: true,
-            quote: list.quote,
+            ..Snapshot::new(SnapshotKind::Kernel, list.quote)
         });
     }
 }

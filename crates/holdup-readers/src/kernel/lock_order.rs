@@ -241,12 +241,7 @@ mod tests {
             (&io->lock){+.+...}, at: [<ffffffffa051fac8>] io_add+0x88/0x150 [fs]\n\nbut task is already holding lock:\n \
             (&io->lock){+.+...}, at: [<ffffffffa051faa2>] io_parent+0x62/0x150 [fs]\n\nstack backtrace:\n";
         let reading = read_text("log", text.as_bytes());
-        let parts: Vec<&str> = reading
-            .observed
-            .statements
-            .iter()
-            .map(|one| one.text.as_str())
-            .collect();
+        let parts = reading.texts();
         assert_eq!(
             parts,
             [

@@ -135,16 +135,8 @@ pub(crate) fn minute(number: u32, servers: u32) -> Segment {
     Segment {
         head: Head {
             holdup: "0.1.0".to_owned(),
-            kind: SubjectKind::Attach,
-            backend: Backend::Bpf,
             command: vec!["unit postfix.service".to_owned()],
             pids: threads.keys().copied().collect(),
-            started,
-            started_unix: unix,
-            length: MINUTE,
-            ended_boot: None,
-            exit: None,
-            elsewhere: vec![],
             host: Some("mail1".to_owned()),
             boot_id: Some("6c1f7ad4-94a8-4d5e-8b3a-0d2f6f0f9c11".to_owned()),
             kernel: Some("6.1.0-13-amd64".to_owned()),
@@ -153,14 +145,7 @@ pub(crate) fn minute(number: u32, servers: u32) -> Segment {
                 offset: 3_600,
             },
             unit: Some("postfix.service".to_owned()),
-            cgroup: None,
-            build_ids: BTreeMap::new(),
-            redacted: false,
-            detail: vec![],
-            coarse: false,
-            segments: 1,
-            approximate: vec![],
-            breaks: vec![],
+            ..Head::new((SubjectKind::Attach, Backend::Bpf), (started, unix), MINUTE)
         },
         attributed: Attributed {
             elapsed,

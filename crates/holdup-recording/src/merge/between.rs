@@ -147,7 +147,7 @@ fn passed(before: &Head, after: &Head) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::{Break, Clocks, breaks};
-    use crate::{Head, Zone};
+    use crate::Head;
     use holdup_model::report::{Backend, SubjectKind};
 
     const SECOND: i64 = 1_000_000_000;
@@ -159,30 +159,13 @@ mod tests {
         let unix_minus_monotonic = BEGIN + (ahead + slept) * SECOND;
         let started = started * SECOND;
         let head = Head {
-            holdup: String::new(),
-            kind: SubjectKind::Attach,
-            backend: Backend::Bpf,
-            command: vec![],
-            pids: vec![],
-            started: started.cast_unsigned(),
-            started_unix: started + unix_minus_monotonic,
-            length: (60 * SECOND).cast_unsigned(),
-            ended_boot: None,
-            exit: None,
-            elsewhere: vec![],
             host: Some("host".to_owned()),
             boot_id: Some("boot".to_owned()),
-            kernel: None,
-            zone: Zone::default(),
-            unit: None,
-            cgroup: None,
-            build_ids: [].into(),
-            redacted: false,
-            detail: vec![],
-            coarse: false,
-            segments: 1,
-            approximate: vec![],
-            breaks: vec![],
+            ..Head::new(
+                (SubjectKind::Attach, Backend::Bpf),
+                (started.cast_unsigned(), started + unix_minus_monotonic),
+                (60 * SECOND).cast_unsigned(),
+            )
         };
         let clocks = Clocks {
             unix_minus_monotonic: Some(unix_minus_monotonic),

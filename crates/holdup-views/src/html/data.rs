@@ -265,8 +265,8 @@ fn columns(list: &Value) -> Option<Value> {
     (!columns.is_empty()).then(|| json!(columns))
 }
 
-/// The report out of such JSON.
-pub(super) fn unpack(json: &str) -> Result<Report, PageError> {
+/// The JSON of the report out of such JSON.
+pub(super) fn unpack(json: &str) -> Result<String, PageError> {
     let mut packed: Value =
         serde_json::from_str(json).map_err(|error| PageError::Unreadable(error.to_string()))?;
     if packed.is_null() {
@@ -287,7 +287,7 @@ pub(super) fn unpack(json: &str) -> Result<Report, PageError> {
     within(&mut report, Value::is_object, records);
     let mut room = MOST_FRAMES;
     unshare(&mut report, items, &lists, &mut room).ok_or_else(strange)?;
-    serde_json::from_value(report).map_err(|error| PageError::Unreadable(error.to_string()))
+    Ok(report.to_string())
 }
 
 fn records(columns: &Value) -> Option<Value> {
@@ -331,9 +331,14 @@ fn unshare(value: &mut Value, items: &[Value], lists: &[Vec<usize>], room: &mut 
 
 #[cfg(test)]
 mod tests {
-    use super::{columns, pack_within, records, unpack};
-    use crate::html::{PageError, tests::report};
+    use super::{Report, columns, pack_within, records};
+    use crate::html::tests::report;
+    use crate::html::{PageError, tests};
     use serde_json::json;
+
+    fn unpack(json: &str) -> Result<Report, PageError> {
+        tests::read(super::unpack(json))
+    }
 
     #[test]
     fn records_and_columns_are_the_same() {

@@ -141,11 +141,12 @@ fn html(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// The report in a page that [`write()`] wrote. The page is anybody's.
+/// The JSON of the report in a page that [`write()`] wrote. The page is anybody's. Who asks reads reports elsewhere, too: what reads one is
+/// a large part of a program, and is not made here once more.
 ///
 /// # Errors
 /// [`PageError`].
-pub fn report_of(page: &[u8]) -> Result<Report, PageError> {
+pub fn report_of(page: &[u8]) -> Result<String, PageError> {
     if page.len() > MOST_READ {
         return Err(PageError::TooLarge);
     }

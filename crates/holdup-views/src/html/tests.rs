@@ -1,8 +1,6 @@
 //! The page as text: its policy, its data, its size, and what hostile names do to it.
 
-use super::{
-    DATA, MARKS, PAGE, PageError, html, is_page, next_mark, policy, report_of, script, style, write,
-};
+use super::{DATA, MARKS, PAGE, PageError, html, is_page, next_mark, policy, script, style, write};
 use holdup_model::report::Report;
 
 /// The report of a run of `sshd -t`.
@@ -50,6 +48,15 @@ fn the_policy_allows_what_stands_in_the_page_and_nothing_else() {
         let ours = PAGE.to_owned() + &style() + &script();
         assert!(!ours.contains(word), "{word}");
     }
+}
+
+/// The report that such JSON is.
+pub(crate) fn read(json: Result<String, PageError>) -> Result<Report, PageError> {
+    serde_json::from_str(&json?).map_err(|error| PageError::Unreadable(error.to_string()))
+}
+
+fn report_of(page: &[u8]) -> Result<Report, PageError> {
+    read(super::report_of(page))
 }
 
 #[test]

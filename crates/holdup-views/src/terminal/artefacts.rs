@@ -7,7 +7,7 @@ use super::entry::{self, Depth};
 use super::picture::picture;
 use super::{finding, margins};
 use crate::headline::Headline;
-use crate::sheet::{Paint, Row, Sheet};
+use crate::sheet::{Paint, Sheet};
 use crate::units::counted;
 use holdup_model::finding::Severity;
 use holdup_model::report::{AccountBasis, AccountLine, AccountOutcome, Artefact, FilesWithin, Report};
@@ -74,12 +74,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
         margins::other_rules(sheet, report);
     }
     sheet.blank();
-    if let Some(first) = report.findings.first() {
-        let page = sheet
-            .name(&format!("holdup explain {}", first.rule))
-            .paint(Paint::Dim);
-        row(sheet, 2, vec![page]);
-    }
+    finding::page_of_first(sheet, report);
 }
 
 /// ` holdup   iostat.log   dump.txt`; without the tool's name where a headline is before it.
@@ -92,12 +87,7 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report, below_headline: bool) {
         true => vec![],
         false => vec![sheet.name(" holdup").paint(Paint::Dim)],
     };
-    sheet.row(Row {
-        lead,
-        indent: HEADER,
-        body,
-        ..Row::default()
-    });
+    sheet.led(lead, HEADER, body);
 }
 
 /// Says what there is where no artefact shows trouble: the largest thing, of which nothing tells whether it is too much; or
@@ -108,11 +98,11 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
     match account {
         [] => {
             let words = nothing_judged(report);
-            row(sheet, 2, vec![sheet.words(&words).paint(Paint::Bold)]);
+            sheet.line(2, vec![sheet.words(&words).paint(Paint::Bold)]);
         }
         rest if healthy => {
             let words = "Healthy by these figures:";
-            row(sheet, 2, vec![sheet.words(words).paint(Paint::Bold)]);
+            sheet.line(2, vec![sheet.words(words).paint(Paint::Bold)]);
             for line in rest.iter().take(FURTHER + 1) {
                 account_line(sheet, line);
             }
@@ -133,13 +123,8 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
                 ),
             };
             let lead = sheet.words(lead).paint(Paint::Bold);
-            row(
-                sheet,
-                2,
-                vec![lead, sheet.words(&largest.text).paint(Paint::Bold)],
-            );
-            row(
-                sheet,
+            sheet.line(2, vec![lead, sheet.words(&largest.text).paint(Paint::Bold)]);
+            sheet.line(
                 2,
                 vec![
                     sheet.words(words),
@@ -155,7 +140,7 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
     if silent > 0 && !sheet.style().quiet {
         let rules = counted(silent, "rule", "rules");
         let words = format!("{rules} cannot tell from these artefacts. -v lists what is missing.");
-        row(sheet, 2, vec![sheet.words(&words).paint(Paint::Dim)]);
+        sheet.line(2, vec![sheet.words(&words).paint(Paint::Dim)]);
     }
 }
 
@@ -198,7 +183,7 @@ fn nothing_judged(report: &Report) -> String {
 /// A line of the account, with its place.
 fn account_line(sheet: &mut Sheet, line: &AccountLine) {
     let source = sheet.name(&line.source).paint(Paint::Dim).after(2);
-    row(sheet, 4, vec![sheet.words(&line.text), source]);
+    sheet.line(4, vec![sheet.words(&line.text), source]);
 }
 
 /// What was read as what, and what of it was understood.
@@ -304,18 +289,5 @@ const WORDS: usize = 13;
 
 fn labelled(sheet: &mut Sheet, label: &str, body: Vec<crate::sheet::Piece>) {
     let lead = sheet.name(&format!("  {label}")).paint(Paint::Dim);
-    sheet.row(Row {
-        lead: vec![lead],
-        indent: WORDS,
-        body,
-        ..Row::default()
-    });
-}
-
-fn row(sheet: &mut Sheet, indent: usize, body: Vec<crate::sheet::Piece>) {
-    sheet.row(Row {
-        indent,
-        body,
-        ..Row::default()
-    });
+    sheet.led(vec![lead], WORDS, body);
 }

@@ -5,7 +5,7 @@
 //! as for `holdup read`.
 
 use super::{artefacts, finding, margins, randomness};
-use crate::sheet::{Paint, Piece, Row, Sheet};
+use crate::sheet::{Paint, Piece, Sheet};
 use crate::units::{duration, percent};
 use holdup_evidence::Ns;
 use holdup_model::finding::Severity;
@@ -62,12 +62,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, boot: &Boot) {
         margins::other_rules(sheet, report);
     }
     sheet.blank();
-    if let Some(first) = report.findings.first() {
-        let page = sheet
-            .name(&format!("holdup explain {}", first.rule))
-            .paint(Paint::Dim);
-        row(sheet, 2, vec![page]);
-    }
+    finding::page_of_first(sheet, report);
 }
 
 /// ` holdup   boot of host1   Linux 6.1.0-56-amd64   kernel 2.1 s + userspace 9.8 s`.
@@ -89,17 +84,12 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report, boot: &Boot) {
         body.push(sheet.name(&phases.join(" + ")).after(3));
     }
     let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
-    sheet.row(Row {
-        lead,
-        indent: HEADER,
-        body,
-        ..Row::default()
-    });
+    sheet.led(lead, HEADER, body);
 }
 
 /// The sentence.
 pub(super) fn verdict(sheet: &mut Sheet, boot: &Boot) {
-    row(sheet, 2, vec![sheet.words(&boot.verdict).paint(Paint::Bold)]);
+    sheet.line(2, vec![sheet.words(&boot.verdict).paint(Paint::Bold)]);
 }
 
 /// What of the boot could not be seen, and artefacts that are of another.
@@ -128,7 +118,7 @@ pub(super) fn silent(sheet: &mut Sheet, report: &Report) {
             "{} cannot tell from these artefacts. -v lists what is missing.",
             crate::units::counted(open, "rule", "rules")
         );
-        row(sheet, 2, vec![sheet.words(&words).paint(Paint::Dim)]);
+        sheet.line(2, vec![sheet.words(&words).paint(Paint::Dim)]);
     }
 }
 
@@ -242,7 +232,7 @@ fn heading(sheet: &mut Sheet, title: &str, aside: &str) {
         sheet.words(title).paint(Paint::Bold),
         sheet.words(aside).paint(Paint::Dim).after(2),
     ];
-    row(sheet, 2, body);
+    sheet.line(2, body);
 }
 
 /// A time, to the millisecond as the kernel's log has it, and words.
@@ -253,28 +243,10 @@ fn at(sheet: &mut Sheet, ns: Ns, body: Vec<Piece>) {
 
 fn led(sheet: &mut Sheet, lead: &str, body: Vec<Piece>) {
     let lead = vec![sheet.name(lead)];
-    sheet.row(Row {
-        lead,
-        indent: WORDS,
-        body,
-        ..Row::default()
-    });
+    sheet.led(lead, WORDS, body);
 }
 
 fn labelled(sheet: &mut Sheet, label: &str, body: Vec<Piece>) {
     let lead = sheet.name(&format!("  {label}")).paint(Paint::Dim);
-    sheet.row(Row {
-        lead: vec![lead],
-        indent: 13,
-        body,
-        ..Row::default()
-    });
-}
-
-fn row(sheet: &mut Sheet, indent: usize, body: Vec<Piece>) {
-    sheet.row(Row {
-        indent,
-        body,
-        ..Row::default()
-    });
+    sheet.led(vec![lead], 13, body);
 }

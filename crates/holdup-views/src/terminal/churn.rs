@@ -1,7 +1,7 @@
 //! The lines about what was made anew: threads, processes and connections, where their rate is worth telling.
 
 use super::margins::HEADER;
-use crate::sheet::{Row, Sheet};
+use crate::sheet::Sheet;
 use crate::units::duration;
 use holdup_model::churn::Born;
 use holdup_model::report::{Births, Churn, Conversations, Report, SubjectKind};
@@ -30,11 +30,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     };
     for words in lines(churn, least) {
         let body = vec![sheet.words(&words)];
-        sheet.row(Row {
-            indent: HEADER,
-            body,
-            ..Row::default()
-        });
+        sheet.line(HEADER, body);
     }
 }
 

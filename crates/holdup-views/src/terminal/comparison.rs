@@ -90,12 +90,7 @@ fn header(sheet: &mut Sheet, comparison: &Comparison) {
             sheet.name(name).after(2).paint(Paint::Bold),
             sheet.name(&work(comparison, runs, units)).after(3),
         ];
-        sheet.row(Row {
-            lead,
-            indent: WORDS - 1,
-            body,
-            ..Row::default()
-        });
+        sheet.led(lead, WORDS - 1, body);
     }
 }
 
@@ -125,32 +120,19 @@ pub(super) fn sentences(sheet: &mut Sheet, comparison: &Comparison) {
             _ => Paint::Plain,
         };
         let body = vec![sheet.words(sentence).paint(paint)];
-        sheet.row(Row {
-            indent: 2,
-            body,
-            ..Row::default()
-        });
+        sheet.line(2, body);
     }
 }
 
 fn labelled(sheet: &mut Sheet, label: &str, words: &str, paint: Paint) {
     let lead = vec![sheet.name(&format!("  {label}")).paint(Paint::Dim)];
     let body = vec![sheet.words(words).paint(paint)];
-    sheet.row(Row {
-        lead,
-        indent: WORDS,
-        body,
-        ..Row::default()
-    });
+    sheet.led(lead, WORDS, body);
 }
 
 fn heading(sheet: &mut Sheet, words: &str) {
     let body = vec![sheet.words(words).paint(Paint::Dim)];
-    sheet.row(Row {
-        indent: 2,
-        body,
-        ..Row::default()
-    });
+    sheet.line(2, body);
 }
 
 /// `a request`.
@@ -311,11 +293,7 @@ fn line(sheet: &mut Sheet, change: &str, before: &str, after: &str, name: Vec<Pi
     // Names that do not fit beside the figures stand below them.
     let width: usize = name.iter().chain(&edge).map(|piece| piece.width() + 2).sum();
     if sheet.columns() < NAMES + width {
-        sheet.row(Row {
-            indent: 0,
-            body: figures,
-            ..Row::default()
-        });
+        sheet.line(0, figures);
         sheet.row(Row {
             indent: CHANGE + 2,
             body: name,
@@ -341,11 +319,7 @@ fn rest(sheet: &mut Sheet, count: usize, one: &str, many: &str) {
                 .words(&format!("and {count} {what}: -v lists them"))
                 .paint(Paint::Dim),
         ];
-        sheet.row(Row {
-            indent: CHANGE + 2,
-            body,
-            ..Row::default()
-        });
+        sheet.line(CHANGE + 2, body);
     }
 }
 

@@ -39,11 +39,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, experiment: &Experiment)
         _ => "The median of the unchanged runs:",
     };
     let body = vec![sheet.words(words).paint(Paint::Dim)];
-    sheet.row(Row {
-        indent: 2,
-        body,
-        ..Row::default()
-    });
+    sheet.line(2, body);
     sheet.blank();
 }
 
@@ -63,12 +59,7 @@ fn header(sheet: &mut Sheet, report: &Report, experiment: &Experiment) {
             .paint(Paint::Bold),
         sheet.name(&runs).after(3),
     ];
-    sheet.row(Row {
-        lead,
-        indent: super::margins::HEADER,
-        body,
-        ..Row::default()
-    });
+    sheet.led(lead, super::margins::HEADER, body);
 }
 
 /// The sentences; the first stands out.
@@ -85,11 +76,7 @@ fn answer(sheet: &mut Sheet, experiment: &Experiment) {
             _ => Paint::Plain,
         };
         let body = vec![sheet.words(sentence).paint(paint)];
-        sheet.row(Row {
-            indent: 2,
-            body,
-            ..Row::default()
-        });
+        sheet.line(2, body);
     }
 }
 
@@ -194,12 +181,7 @@ fn facts(sheet: &mut Sheet, experiment: &Experiment) {
             _ => Paint::Plain,
         };
         let body = vec![sheet.words(words).paint(paint)];
-        sheet.row(Row {
-            lead,
-            indent: WORDS,
-            body,
-            ..Row::default()
-        });
+        sheet.led(lead, WORDS, body);
     }
 }
 
@@ -232,12 +214,7 @@ fn causes(sheet: &mut Sheet, experiment: &Experiment) {
             .paint(Paint::Dim),
     ];
     let indent = 2 + 2 * AMOUNT + 3 + 3;
-    sheet.row(Row {
-        lead,
-        indent,
-        body,
-        ..Row::default()
-    });
+    sheet.led(lead, indent, body);
     for one in shown {
         let figures = format!(
             "{:>AMOUNT$}   {:>AMOUNT$}",

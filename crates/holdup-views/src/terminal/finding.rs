@@ -4,7 +4,7 @@ use crate::prediction::gain;
 use crate::sheet::{Paint, Row, Sheet};
 use holdup_evidence::Ns;
 use holdup_model::finding::{Confidence, Severity};
-use holdup_model::report::{Finding, Remedy};
+use holdup_model::report::{Finding, Remedy, Report};
 
 /// Column at which the words of evidence and remedies begin.
 const WORDS: usize = 13;
@@ -103,12 +103,17 @@ fn remedy_rows(sheet: &mut Sheet, label: &str, remedy: &Remedy) {
     }
 }
 
+/// The page to read about the first finding.
+pub(super) fn page_of_first(sheet: &mut Sheet, report: &Report) {
+    if let Some(first) = report.findings.first() {
+        let page = sheet
+            .name(&format!("holdup explain {}", first.rule))
+            .paint(Paint::Dim);
+        sheet.line(2, vec![page]);
+    }
+}
+
 fn labelled(sheet: &mut Sheet, label: &str, body: Vec<crate::sheet::Piece>) {
     let lead = sheet.name(&format!("    {label}")).paint(Paint::Dim);
-    sheet.row(Row {
-        lead: vec![lead],
-        indent: WORDS,
-        body,
-        ..Row::default()
-    });
+    sheet.led(vec![lead], WORDS, body);
 }

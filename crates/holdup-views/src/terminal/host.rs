@@ -94,23 +94,18 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report, host: &Host) {
         body.push(sheet.name(&counted(host.threads, "thread", "threads")).after(3));
     }
     let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
-    sheet.row(Row {
-        lead,
-        indent: HEADER,
-        body,
-        ..Row::default()
-    });
+    sheet.led(lead, HEADER, body);
 }
 
 /// The sentence.
 pub(super) fn verdict(sheet: &mut Sheet, host: &Host) {
-    row(sheet, 2, vec![sheet.words(&host.verdict).paint(Paint::Bold)]);
+    sheet.line(2, vec![sheet.words(&host.verdict).paint(Paint::Bold)]);
 }
 
 /// Facts that wait to hurt.
 pub(super) fn facts(sheet: &mut Sheet, host: &Host) {
     for fact in &host.facts {
-        row(sheet, 4, vec![sheet.words(&fact.text)]);
+        sheet.line(4, vec![sheet.words(&fact.text)]);
     }
 }
 
@@ -122,12 +117,11 @@ pub(super) fn resources(sheet: &mut Sheet, host: &Host) {
         // Without colours, too, it is to be seen which is short.
         let mark = if one.short { "! " } else { "  " };
         let lead = sheet.name(&format!("{mark}{}", one.name));
-        sheet.row(Row {
-            lead: vec![lead.paint(if one.short { Paint::Yellow } else { Paint::Dim })],
-            indent: WORDS,
+        sheet.led(
+            vec![lead.paint(if one.short { Paint::Yellow } else { Paint::Dim })],
+            WORDS,
             body,
-            ..Row::default()
-        });
+        );
         if !one.users.is_empty() {
             let users = vec![sheet.words(&one.users.join(", ")).paint(Paint::Dim)];
             labelled(sheet, "", users);
@@ -179,7 +173,7 @@ pub(super) fn blocked(sheet: &mut Sheet, host: &Host, verbose: bool) {
     }
     if let Some(more) = blockeds.len().checked_sub(shown).filter(|more| *more > 0) {
         let words = format!("and {}", counted(more as u64, "other", "others"));
-        row(sheet, 12, vec![sheet.words(&words).paint(Paint::Dim)]);
+        sheet.line(12, vec![sheet.words(&words).paint(Paint::Dim)]);
     }
 }
 
@@ -193,33 +187,15 @@ pub(super) fn foot(sheet: &mut Sheet, report: &Report, host: &Host) {
         cost as f64 * 100.0 / wall as f64,
         counted(u64::from(host.lists), "list", "lists")
     );
-    row(sheet, 2, vec![sheet.words(&words).paint(Paint::Dim)]);
-    if let Some(first) = report.findings.first() {
-        let page = sheet
-            .name(&format!("holdup explain {}", first.rule))
-            .paint(Paint::Dim);
-        row(sheet, 2, vec![page]);
-    }
+    sheet.line(2, vec![sheet.words(&words).paint(Paint::Dim)]);
+    finding::page_of_first(sheet, report);
 }
 
 fn heading(sheet: &mut Sheet, words: &str) {
-    row(sheet, 2, vec![sheet.words(words).paint(Paint::Bold)]);
+    sheet.line(2, vec![sheet.words(words).paint(Paint::Bold)]);
 }
 
 fn labelled(sheet: &mut Sheet, label: &str, body: Vec<Piece>) {
     let lead = sheet.name(&format!("  {label}")).paint(Paint::Dim);
-    sheet.row(Row {
-        lead: vec![lead],
-        indent: WORDS,
-        body,
-        ..Row::default()
-    });
-}
-
-fn row(sheet: &mut Sheet, indent: usize, body: Vec<Piece>) {
-    sheet.row(Row {
-        indent,
-        body,
-        ..Row::default()
-    });
+    sheet.led(vec![lead], WORDS, body);
 }

@@ -38,12 +38,7 @@ pub(super) fn headline(sheet: &mut Sheet, headline: &Headline) {
     if let Some(size) = &headline.size {
         body.push(sheet.words(&format!("({size})")));
     }
-    sheet.row(Row {
-        lead: vec![sheet.name(TOOL).paint(Paint::Dim)],
-        indent: HEADER,
-        body,
-        ..Row::default()
-    });
+    sheet.led(vec![sheet.name(TOOL).paint(Paint::Dim)], HEADER, body);
 }
 
 /// ` holdup   sshd -t   1.04 s elapsed   0.02 s on a CPU`; without the tool's name where a headline is before it.
@@ -92,12 +87,7 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report, below_headline: bool) {
     };
     for (lead, body) in [(lead, first), (vec![], second)] {
         if !body.is_empty() {
-            sheet.row(Row {
-                lead,
-                indent,
-                body,
-                ..Row::default()
-            });
+            sheet.led(lead, indent, body);
         }
     }
 }
@@ -149,11 +139,7 @@ pub(super) fn lines(
     let last = (left > 0).then(|| more(left));
     for words in first.chain(last) {
         let body = vec![sheet.words(&words)];
-        sheet.row(Row {
-            indent: HEADER,
-            body,
-            ..Row::default()
-        });
+        sheet.line(HEADER, body);
     }
 }
 
@@ -330,11 +316,7 @@ fn mostly_for(report: &Report) -> String {
 
 fn statement(sheet: &mut Sheet, words: &str, paint: Paint) {
     let body = vec![sheet.words(words).paint(paint)];
-    sheet.row(Row {
-        indent: 2,
-        body,
-        ..Row::default()
-    });
+    sheet.line(2, body);
 }
 
 /// Descendants that were alive when CMD had ended, by process.
@@ -522,11 +504,7 @@ pub(super) fn accounting(sheet: &mut Sheet, report: &Report, explain: Option<&st
                 .paint(Paint::Dim),
         );
     }
-    sheet.row(Row {
-        indent: 2,
-        body,
-        ..Row::default()
-    });
+    sheet.line(2, body);
 }
 
 /// The page to read next: that of the first finding, else that of the largest cause.
@@ -545,10 +523,5 @@ pub(super) fn page_to_read(report: &Report) -> Option<&str> {
 
 fn labelled(sheet: &mut Sheet, label: &str, body: Vec<Piece>) {
     let lead = sheet.name(&format!("  {label}")).paint(Paint::Dim);
-    sheet.row(Row {
-        lead: vec![lead],
-        indent: WORDS,
-        body,
-        ..Row::default()
-    });
+    sheet.led(vec![lead], WORDS, body);
 }

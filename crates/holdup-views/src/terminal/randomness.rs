@@ -2,7 +2,7 @@
 //!
 //! In: what it means ([`Aspect`]), and a [`Style`]. Out: text. Names in it come from the machine and are made printable.
 
-use crate::sheet::{Paint, Row, Sheet};
+use crate::sheet::{Paint, Sheet};
 use crate::style::Style;
 use holdup_model::randomness::{Aspect, State};
 
@@ -20,11 +20,7 @@ pub fn text(aspects: &[Aspect], style: &Style) -> String {
 /// The section within a report.
 pub(crate) fn section(sheet: &mut Sheet, aspects: &[Aspect]) {
     let body = vec![sheet.words("Randomness of this machine").paint(Paint::Bold)];
-    sheet.row(Row {
-        indent: 2,
-        body,
-        ..Row::default()
-    });
+    sheet.line(2, body);
     for aspect in aspects {
         let paint = match aspect.state {
             State::Good | State::Plain | State::Pointless => Paint::Plain,
@@ -37,12 +33,7 @@ pub(crate) fn section(sheet: &mut Sheet, aspects: &[Aspect]) {
         };
         let lead = vec![sheet.name(&format!("    {}", aspect.about)).paint(Paint::Dim)];
         let body = vec![sheet.words(&words).paint(paint)];
-        sheet.row(Row {
-            lead,
-            indent: WORDS,
-            body,
-            ..Row::default()
-        });
+        sheet.led(lead, WORDS, body);
     }
 }
 

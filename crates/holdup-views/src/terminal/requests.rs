@@ -1,7 +1,7 @@
 //! The line about requests: how many, how long, and what the slow ones had more of.
 
 use super::margins::{HEADER, of_machine};
-use crate::sheet::{Row, Sheet};
+use crate::sheet::Sheet;
 use crate::units::{counted, duration};
 use holdup_evidence::Cause;
 use holdup_model::report::{ListenerRequests, Report, Requests};
@@ -28,11 +28,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
         .flatten(),
     ) {
         let body = vec![sheet.words(&words)];
-        sheet.row(Row {
-            indent: HEADER,
-            body,
-            ..Row::default()
-        });
+        sheet.line(HEADER, body);
     }
 }
 

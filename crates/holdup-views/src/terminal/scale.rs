@@ -75,12 +75,7 @@ pub(super) fn header(sheet: &mut Sheet, scaling: &Scaling) {
             .name(&format!("each point {}", count(scaling.repeats, "time")))
             .after(3),
     ];
-    sheet.row(Row {
-        lead,
-        indent: margins::HEADER,
-        body,
-        ..Row::default()
-    });
+    sheet.led(lead, margins::HEADER, body);
 }
 
 /// The sentences; the first stands out.
@@ -201,12 +196,7 @@ fn line(sheet: &mut Sheet, lead: String, body: Vec<Piece>) {
         true => vec![],
         false => vec![sheet.name(&lead).paint(Paint::Dim)],
     };
-    sheet.row(Row {
-        lead,
-        indent: AXIS + 1,
-        body,
-        ..Row::default()
-    });
+    sheet.led(lead, AXIS + 1, body);
 }
 
 fn across(plot: &Plot, workers: u32, columns: usize) -> usize {
@@ -318,11 +308,7 @@ fn table(sheet: &mut Sheet, scaling: &Scaling) {
     );
     let mut row = |text: &str, paint: Paint| {
         let body = vec![sheet.name(text).paint(paint)];
-        sheet.row(Row {
-            indent: 0,
-            body,
-            ..Row::default()
-        });
+        sheet.line(0, body);
     };
     row(&head, Paint::Dim);
     for point in &scaling.points {
@@ -352,12 +338,7 @@ pub(super) fn remarks(sheet: &mut Sheet, scaling: &Scaling) {
     let mut labelled = |label: &str, words: &str| {
         let lead = vec![sheet.name(&format!("  {label}")).paint(Paint::Dim)];
         let body = vec![sheet.words(words)];
-        sheet.row(Row {
-            lead,
-            indent: 11,
-            body,
-            ..Row::default()
-        });
+        sheet.led(lead, 11, body);
     };
     if let Some(words) = law(scaling) {
         labelled("law", &words);

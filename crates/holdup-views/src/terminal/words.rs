@@ -6,8 +6,8 @@
 use super::entry::Depth;
 use super::picture::{Entry, picture, too_little_seen};
 use super::{
-    artefacts, boot, churn, comparison, elsewhere, entry, experiment, host, jvm, margins, prediction,
-    randomness, recorded, requests, scale, tasks,
+    artefacts, boot, comparison, entry, experiment, host, jvm, margins, prediction, randomness, recorded,
+    scale,
 };
 use crate::sheet::{Said, Sheet};
 use crate::style::Style;
@@ -169,12 +169,7 @@ fn of_watched(sheet: &mut Sheet, report: &Report, result: &mut TerminalWords) {
     }
     margins::header(sheet, report, false);
     result.header = sheet.take_said();
-    recorded::write(sheet, report);
-    elsewhere::write(sheet, report);
-    jvm::write(sheet, report);
-    tasks::write(sheet, report);
-    requests::write(sheet, report);
-    churn::write(sheet, report);
+    super::about(sheet, report);
     result.about = sheet.take_said();
     if too_little_seen(report) {
         margins::no_verdict(sheet, report);

@@ -4,25 +4,17 @@
 //! takes.
 
 use super::{cut, single};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "drbd",
-    about: "/proc/drbd",
-    family: Family::Host,
-    recognise,
-    openings: &["version: 8.4", "version: 8.3"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("drbd", Family::Host, recognise)
+    .about("/proc/drbd")
+    .openings(&["version: 8.4", "version: 8.3"]);
 
 fn recognise(head: &[u8]) -> Sureness {
-    match text_of(head).lines().any(|line| device(line).is_some()) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(text_of(head).lines().any(|line| device(line).is_some()))
 }
 
 /// ` 0: cs:SyncTarget ro:Secondary/Primary ds:Inconsistent/UpToDate C r-----`: number, connection, disks.

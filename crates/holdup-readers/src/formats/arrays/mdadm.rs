@@ -4,19 +4,13 @@
 //! is degraded or at a repair.
 
 use super::{NAME, WORDS, cut, name, single};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, Sureness, TextReader, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "mdadm",
-    about: "mdadm --detail",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("mdadm", Family::Host, recognise).about("mdadm --detail");
 
 fn recognise(head: &[u8]) -> Sureness {
     let head = text_of(head);
@@ -24,10 +18,7 @@ fn recognise(head: &[u8]) -> Sureness {
         head.lines()
             .any(|line| value(line).is_some_and(|(known, _)| known == key))
     };
-    match has("Raid Level") && has("State") && has("Total Devices") {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(has("Raid Level") && has("State") && has("Total Devices"))
 }
 
 /// `Raid Level : raid5`.
@@ -55,13 +46,8 @@ struct Reader {
     members: Vec<String>,
 }
 
-impl LineReader for Reader {
-    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
-        let text = text_of(line);
-        let text = text.trim();
-        if text.is_empty() {
-            return Understood::Ignorable;
-        }
+impl TextReader for Reader {
+    fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
         if let Some(path) = heading(text) {
             self.end(out);
             self.name = cut(path, NAME);

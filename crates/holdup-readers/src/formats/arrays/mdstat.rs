@@ -4,19 +4,14 @@
 //! is. Out: a statement for each array that lacks a member, is not running, or is at a repair.
 
 use super::{NAME, WORDS, cut, name, single};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "mdstat",
-    about: "/proc/mdstat",
-    family: Family::Host,
-    recognise,
-    openings: &["Personalities : ["],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("mdstat", Family::Host, recognise)
+    .about("/proc/mdstat")
+    .openings(&["Personalities : ["]);
 
 /// Works that an array does beside its own: the first four make it whole, the last only looks.
 const WORKS: [&str; 5] = ["resync", "recovery", "reshape", "rebuild", "check"];

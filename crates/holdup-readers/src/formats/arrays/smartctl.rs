@@ -4,19 +4,14 @@
 //! statement if the disk has sectors that it could not read or had to replace, errors in its log, or failed tests.
 
 use super::{NAME, cut, name, single};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, Sureness, TextReader, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "smartctl",
-    about: "smartctl",
-    family: Family::Host,
-    recognise,
-    openings: &["smartctl 7.", "smartctl 6.", "smartctl 5."],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("smartctl", Family::Host, recognise)
+    .about("smartctl")
+    .openings(&["smartctl 7.", "smartctl 6.", "smartctl 5."]);
 
 /// Attributes that count what a sound disk does not have, by number: sectors replaced, starts of the motor tried again, errors
 /// not corrected, sectors that wait to be read, sectors that cannot be.
@@ -126,13 +121,8 @@ struct Reader {
     fails: bool,
 }
 
-impl LineReader for Reader {
-    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
-        let text = text_of(line);
-        let text = text.trim();
-        if text.is_empty() {
-            return Understood::Ignorable;
-        }
+impl TextReader for Reader {
+    fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
         if let Some((number, attribute)) = self.wrapped.take()
             && let Some(count) = count(text.split_whitespace())
         {

@@ -4,19 +4,13 @@
 //! and a table of its devices. Out: a statement for each pool that is not whole, has errors, or is at a repair.
 
 use super::{NAME, WORDS, cut, name, single};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, Sureness, TextReader, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "zpool-status",
-    about: "zpool status",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("zpool-status", Family::Host, recognise).about("zpool status");
 
 /// States of a device that is in use.
 const IN_ORDER: [&str; 3] = ["ONLINE", "AVAIL", "INUSE"];
@@ -50,10 +44,7 @@ const GROUPS: [&str; 9] = [
 fn recognise(head: &[u8]) -> Sureness {
     let head = text_of(head);
     let has = |key: &str| head.lines().any(|line| line.trim_start().starts_with(key));
-    match has("pool: ") && has("state: ") && has("config:") {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(has("pool: ") && has("state: ") && has("config:"))
 }
 
 #[derive(Debug, Default)]
@@ -82,13 +73,8 @@ enum Part {
     Other,
 }
 
-impl LineReader for Reader {
-    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
-        let text = text_of(line);
-        let text = text.trim();
-        if text.is_empty() {
-            return Understood::Ignorable;
-        }
+impl TextReader for Reader {
+    fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
         let keyed = text
             .split_once(':')
             .filter(|(_, value)| value.is_empty() || value.starts_with(' '));

@@ -3,7 +3,7 @@
 //! In: for each job and direction a line of rates, lines of latencies with their unit, percentiles; lines of disks. Out: the direction with
 //! the longest completion: its rate, its mean, the slowest hundredth and the longest; and how busy the disk was.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::decimal;
 use crate::statements;
@@ -11,14 +11,7 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "fio",
-    about: "fio",
-    family: Family::Times,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("fio", Family::Times, recognise).about("fio");
 
 const NAME: usize = 80;
 const RATES: usize = 120;
@@ -28,10 +21,7 @@ fn recognise(head: &[u8]) -> Sureness {
     let found = |name: &str| text.lines().any(|line| line.trim_start().starts_with(name));
     let job = text.contains(": (groupid=") && text.contains("jobs=");
     let latency = found("clat (") || found("lat (") || found("slat (");
-    match (job || text.contains("IOPS=")) && latency {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if((job || text.contains("IOPS=")) && latency)
 }
 
 /// One direction of a job.

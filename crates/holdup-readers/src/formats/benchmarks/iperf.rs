@@ -3,20 +3,13 @@
 //! In: a line of the host, a row for each interval, rows of the whole with `sender`. Out: the rate of the whole, and how much of it was
 //! sent again.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::decimal;
 use crate::statements;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "iperf",
-    about: "iperf3",
-    family: Family::Times,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("iperf", Family::Times, recognise).about("iperf3");
 
 const NAME: usize = 80;
 
@@ -33,10 +26,7 @@ fn recognise(head: &[u8]) -> Sureness {
             && line.contains("Transfer")
             && (line.contains("Bitrate") || line.contains("Bandwidth"))
     };
-    match text.lines().any(heading) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(text.lines().any(heading))
 }
 
 /// `1.48 MBytes` as bytes.

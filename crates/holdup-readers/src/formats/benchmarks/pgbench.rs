@@ -2,21 +2,15 @@
 //!
 //! Out: how long a transaction took at the mean, how many there were a second, and with how many clients.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::decimal;
 use crate::statements;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "pgbench",
-    about: "pgbench",
-    family: Family::Times,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("pgbench", Family::Times, recognise).about("pgbench");
 
 fn recognise(head: &[u8]) -> Sureness {
     let text = text_of(head);
@@ -94,12 +88,7 @@ mod tests {
             latency average = 812.441 ms\ntps = 39.388 (including connections establishing)\n";
         let reading = read_text("p", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "pgbench");
-        let texts: Vec<&str> = reading
-            .observed
-            .statements
-            .iter()
-            .map(|one| one.text.as_str())
-            .collect();
+        let texts = reading.texts();
         assert_eq!(
             texts,
             ["a transaction took 812 ms at the mean (latency average), 39.388 a second with 32 clients"]

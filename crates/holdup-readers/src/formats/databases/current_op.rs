@@ -3,21 +3,15 @@
 //! In: documents as its shells print them, with names in quotation marks or without, on many lines or on one. Out: the operation that has
 //! run longest, and how many wait for a lock. Names and values are taken as they come: `opid` begins another operation.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "current-op",
-    about: "db.currentOp() of MongoDB",
-    family: Family::Databases,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("current-op", Family::Databases, recognise).about("db.currentOp() of MongoDB");
 
 /// Bytes of a value that are kept, and pairs of one line.
 const VALUE: usize = 100;
@@ -31,10 +25,7 @@ const LONG: Ns = SECOND;
 fn recognise(head: &[u8]) -> Sureness {
     let has = |name: &[u8]| memchr::memmem::find(head, name).is_some();
     let runs = has(b"secs_running") || has(b"microsecs_running") || has(b"waitingForLock");
-    match runs && has(b"opid") {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(runs && has(b"opid"))
 }
 
 /// One operation.

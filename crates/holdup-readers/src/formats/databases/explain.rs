@@ -4,21 +4,15 @@
 //! about the step that took longest without the steps below it, or the trigger that did; of a plan that was not run, the step
 //! of which the planner expects most.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "query-plan",
-    about: "EXPLAIN ANALYZE",
-    family: Family::Databases,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("query-plan", Family::Databases, recognise).about("EXPLAIN ANALYZE");
 
 /// Steps of one plan that are kept.
 const STEPS: usize = 2_000;

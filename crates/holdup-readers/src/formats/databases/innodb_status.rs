@@ -6,21 +6,15 @@
 
 use super::semaphores::Semaphores;
 use super::{printable, put, seconds};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{decimal, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{DatabaseServer, SeenSession, SessionDoing};
 use memchr::memmem::find;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "innodb-status",
-    about: "SHOW ENGINE INNODB STATUS",
-    family: Family::Databases,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("innodb-status", Family::Databases, recognise).about("SHOW ENGINE INNODB STATUS");
 
 /// The head of the report.
 const HEAD: &[u8] = b" INNODB MONITOR OUTPUT";

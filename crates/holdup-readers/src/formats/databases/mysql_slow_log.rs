@@ -4,7 +4,7 @@
 //! longest took, how often it is there, for how long it waited for locks, and how many rows it looked at. Values are data and stay as they
 //! stand in the first one.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::decimal;
 use crate::statements;
@@ -13,14 +13,9 @@ use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use holdup_evidence::units::duration;
 use std::collections::BTreeMap;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "mysql-slow-log",
-    about: "the slow log of MySQL",
-    family: Family::Databases,
-    recognise,
-    openings: &["# User@Host:"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("mysql-slow-log", Family::Databases, recognise)
+    .about("the slow log of MySQL")
+    .openings(&["# User@Host:"]);
 
 /// Kinds of statements that are kept, and bytes of one.
 const KINDS: usize = 1_000;

@@ -4,20 +4,14 @@
 //! about blocking ones hold what the others wait for.
 
 use super::{printable, put};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::decimal;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{DatabaseServer, SeenSession, SessionDoing};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "pg-activity",
-    about: "pg_activity",
-    family: Family::Databases,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("pg-activity", Family::Databases, recognise).about("pg_activity");
 
 /// Sessions of one screen that are kept.
 const SESSIONS: usize = 2_000;
@@ -37,10 +31,7 @@ const LOCKS: [&str; 10] = [
 ];
 
 fn recognise(head: &[u8]) -> Sureness {
-    match text_of(head).lines().any(is_heading) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(text_of(head).lines().any(is_heading))
 }
 
 fn is_heading(line: &str) -> bool {

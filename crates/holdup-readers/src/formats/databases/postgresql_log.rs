@@ -5,21 +5,15 @@
 //! or that were refused. The words are those of an English `lc_messages`.
 
 use super::{HOLDERS, ids, printable, put, seconds};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::formats::Stamps;
 use crate::gather::Out;
 use crate::numbers::{decimal, words};
 use holdup_evidence::observed::{DatabaseServer, SeenSession, SessionDoing, When};
 use memchr::memmem::find;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "postgresql-log",
-    about: "the log of a PostgreSQL server",
-    family: Family::Databases,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("postgresql-log", Family::Databases, recognise)
+    .about("the log of a PostgreSQL server");
 
 /// Levels, with what stands behind each: two blanks, which hardly anybody else has there.
 const LEVELS: [&[u8]; 8] = [

@@ -3,21 +3,15 @@
 //! In: numbered lists within a numbered list: of each entry its number, the time, microseconds, the command, the client. Out: one
 //! statement for each command, with the longest time and how often; arguments are data and stay out, but for the first, the key.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use std::collections::BTreeMap;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "redis-slowlog",
-    about: "the slow log of Redis",
-    family: Family::Databases,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("redis-slowlog", Family::Databases, recognise).about("the slow log of Redis");
 
 /// Commands that are kept apart, and bytes of a word.
 const COMMANDS: usize = 200;
@@ -39,10 +33,9 @@ fn recognise(head: &[u8]) -> Sureness {
             && of(second, 2)
             && of(third, 3)
     };
-    match lines.windows(3).any(entry) || lines.iter().any(|line| Field::of(line) == Some(Field::Id)) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(
+        lines.windows(3).any(entry) || lines.iter().any(|line| Field::of(line) == Some(Field::Id)),
+    )
 }
 
 /// A line of an entry as other clients print it: a name and a value.

@@ -5,17 +5,11 @@
 
 use super::table::{self, Row, Table, Taken};
 use super::{activity, processlist, put};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "database-sessions",
-    about: "sessions of PostgreSQL or MySQL",
-    family: Family::Databases,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("database-sessions", Family::Databases, recognise)
+    .about("sessions of PostgreSQL or MySQL");
 
 /// Lines of the beginning in which the head must be.
 const LOOKED_AT: usize = 40;
@@ -36,10 +30,7 @@ fn recognise(head: &[u8]) -> Sureness {
             return Sureness::Certain;
         }
     }
-    match records.end().is_some_and(|row| is_session(&row)) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(records.end().is_some_and(|row| is_session(&row)))
 }
 
 /// Whether the record of a client's expanded form is of a session.

@@ -3,7 +3,7 @@
 //! In: a heading and rows of numbers. Out: between the first row and the last one: full collections and the time that they took, beside
 //! how full the old generation is. Of one row alone, what all of them took since the start.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{decimal, words};
 use crate::statements;
@@ -11,14 +11,8 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "jstat",
-    about: "jstat -gcutil, jstat -gc",
-    family: Family::Runtime,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("jstat", Family::Runtime, recognise).about("jstat -gcutil, jstat -gc");
 
 /// Per cent of the old generation from which a full collection that has just ended has freed next to nothing.
 const FULL_PERCENT: f64 = 95.0;

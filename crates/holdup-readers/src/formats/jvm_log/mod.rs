@@ -13,7 +13,7 @@ mod safepoints;
 mod threads;
 
 use super::timed_log;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use collector::Collector;
 use decorations::{Decorations, decorations};
@@ -22,14 +22,8 @@ use holdup_evidence::observed::{JvmEvent, Metric, Quote, Span, SpanKind, What, W
 use safepoints::Safepoints;
 use threads::Threads;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "jvm-log",
-    about: "JVM logs (-Xlog, GC logs of JDK 8)",
-    family: Family::Runtime,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("jvm-log", Family::Runtime, recognise)
+    .about("JVM logs (-Xlog, GC logs of JDK 8)");
 
 /// Lines of the beginning that are looked at.
 const LOOKED_AT: usize = 400;

@@ -4,19 +4,14 @@
 //! and how full the heap was after it.
 
 use super::{Line, Longest, figure, ns};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::decimal;
 use holdup_evidence::observed::{Metric, SpanKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "openj9-gc",
-    about: "-verbose:gc of OpenJ9",
-    family: Family::Runtime,
-    recognise,
-    openings: &["<verbosegc "],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("openj9-gc", Family::Runtime, recognise)
+    .about("-verbose:gc of OpenJ9")
+    .openings(&["<verbosegc "]);
 
 /// Lines of the beginning that are looked at.
 const LOOKED_AT: usize = 60;

@@ -5,21 +5,15 @@
 
 use super::clock::Clock;
 use super::vmstat_counters::SINCE_BOOT;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::Metric;
 use std::collections::HashMap;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "diskstats",
-    about: "/proc/diskstats",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("diskstats", Family::Host, recognise).about("/proc/diskstats");
 
 /// Fields of a line, numbers and name of the device included: since Linux 2.6, 4.18 and 5.5; before 2.6.25 a partition had
 /// only seven.

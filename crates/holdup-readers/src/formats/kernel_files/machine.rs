@@ -5,41 +5,25 @@ use crate::gather::{Out, text_of};
 use crate::numbers::{whole, words};
 use memchr::memmem;
 
-pub(crate) static CPUINFO: Format = Format {
-    id: "cpuinfo",
-    about: "/proc/cpuinfo",
-    family: Family::Host,
-    recognise: is_cpuinfo,
-    openings: &["processor\t:"],
-    shape: Shape::Lines(|| Box::<CpuInfo>::default()),
-};
+pub(crate) static CPUINFO: Format = Format::lines::<CpuInfo>("cpuinfo", Family::Host, is_cpuinfo)
+    .about("/proc/cpuinfo")
+    .openings(&["processor\t:"]);
 
-pub(crate) static LSCPU: Format = Format {
-    id: "lscpu",
-    about: "lscpu",
-    family: Family::Host,
-    recognise: is_lscpu,
-    openings: &["Architecture:  "],
-    shape: Shape::Lines(|| Box::<Lscpu>::default()),
-};
+pub(crate) static LSCPU: Format = Format::lines::<Lscpu>("lscpu", Family::Host, is_lscpu)
+    .about("lscpu")
+    .openings(&["Architecture:  "]);
 
-pub(crate) static UNAME: Format = Format {
-    id: "uname",
-    about: "uname -a",
-    family: Family::Host,
-    recognise: is_uname,
-    openings: &[],
-    shape: Shape::Lines(|| Box::new(Uname)),
-};
+pub(crate) static UNAME: Format =
+    Format::new("uname", Family::Host, is_uname, Shape::Lines(|| Box::new(Uname))).about("uname -a");
 
-pub(crate) static CMDLINE: Format = Format {
-    id: "kernel-command-line",
-    about: "/proc/cmdline",
-    family: Family::Host,
-    recognise: is_command_line,
-    openings: &["BOOT_IMAGE="],
-    shape: Shape::Lines(|| Box::new(CommandLine)),
-};
+pub(crate) static CMDLINE: Format = Format::new(
+    "kernel-command-line",
+    Family::Host,
+    is_command_line,
+    Shape::Lines(|| Box::new(CommandLine)),
+)
+.about("/proc/cmdline")
+.openings(&["BOOT_IMAGE="]);
 
 /// CPUs that a kernel has at most.
 const CPUS: u64 = 8192;

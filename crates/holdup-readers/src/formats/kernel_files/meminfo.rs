@@ -1,19 +1,14 @@
 //! `/proc/meminfo`.
 
 use super::clock::Clock;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use holdup_evidence::observed::Metric;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "meminfo",
-    about: "/proc/meminfo",
-    family: Family::Host,
-    recognise,
-    openings: &["MemTotal: "],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("meminfo", Family::Host, recognise)
+    .about("/proc/meminfo")
+    .openings(&["MemTotal: "]);
 
 /// KiB that a machine can have at most: a figure above it is none.
 const MOST_KIB: u64 = 1 << 42;

@@ -19,12 +19,9 @@ use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::prompt;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "kernel-files",
-    about: "several files of /proc and /sys",
-    family: Family::Host,
-    recognise,
-    openings: &[
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("kernel-files", Family::Host, recognise)
+    .about("several files of /proc and /sys")
+    .openings(&[
         // Not of `/proc/PID`, which is another format's.
         "==> /proc/cmdline",
         "==> /proc/cpuinfo",
@@ -50,9 +47,7 @@ pub(crate) static FORMAT: Format = Format {
         "/proc/uptime:",
         "/proc/vmstat:",
         "/sys/fs/cgroup/",
-    ],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+    ]);
 
 /// Lines that are looked at.
 const LOOKED_AT: usize = 40;
@@ -73,10 +68,7 @@ fn recognise(head: &[u8]) -> Sureness {
         path == UPTIME || prompt::file(path).is_some_and(|format| format.id != super::proc_task::FORMAT.id)
     };
     let path = |line| heading(line).or_else(|| Some(prefixed(line)?.0));
-    match lines.any(|line| path(line).is_some_and(is_it)) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(lines.any(|line| path(line).is_some_and(is_it)))
 }
 
 /// `==> /proc/meminfo <==`.

@@ -4,20 +4,15 @@
 //! seconds, as three intervals. The lines themselves do not say of what they are: that is in the file's name, as the heading,
 //! the command or the artefact's name has it, or it is not known.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::{decimal, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::Metric;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "pressure",
-    about: "/proc/pressure",
-    family: Family::Host,
-    recognise,
-    openings: &["some avg10="],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("pressure", Family::Host, recognise)
+    .about("/proc/pressure")
+    .openings(&["some avg10="]);
 
 const SECOND: Ns = 1_000_000_000;
 

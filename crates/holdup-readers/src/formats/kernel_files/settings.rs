@@ -3,19 +3,12 @@
 //! In: `net.core.somaxconn = 4096`, or one value where a heading or a prefix names the file. Out: facts of the machine, and
 //! how full the tables are that have a limit.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::{decimal, words};
 use holdup_evidence::observed::Metric;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "sysctl",
-    about: "sysctl",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("sysctl", Family::Host, recognise).about("sysctl");
 
 /// Settings that rules look at.
 const KEPT: &[&str] = &[
@@ -60,10 +53,7 @@ fn recognise(head: &[u8]) -> Sureness {
         all += 1;
         settings += usize::from(setting(line).is_some());
     }
-    match settings >= ENOUGH || (settings > 0 && settings == all) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(settings >= ENOUGH || (settings > 0 && settings == all))
 }
 
 /// Name and value.

@@ -2,20 +2,14 @@
 //! the CPUs' own time.
 
 use super::clock::Clock;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::Metric;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "proc-stat",
-    about: "/proc/stat",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("proc-stat", Family::Host, recognise).about("/proc/stat");
 
 /// The columns that are of time on the machine itself: guests' time is in the first two already.
 const COLUMNS: [Metric; 8] = [

@@ -1,20 +1,15 @@
 //! `/proc/vmstat`: counters since boot. Of several readings with times the differences a second are taken.
 
 use super::clock::Clock;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::Metric;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "vmstat-counters",
-    about: "/proc/vmstat",
-    family: Family::Host,
-    recognise,
-    openings: &["nr_free_pages "],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("vmstat-counters", Family::Host, recognise)
+    .about("/proc/vmstat")
+    .openings(&["nr_free_pages "]);
 
 /// What is looked at: the counter and what it is a second.
 const COUNTERS: [(&[u8], Metric); 5] = [
@@ -27,10 +22,7 @@ const COUNTERS: [(&[u8], Metric); 5] = [
 
 fn recognise(head: &[u8]) -> Sureness {
     let has = |name: &[u8]| memchr::memmem::find(head, name).is_some();
-    match has(b"nr_free_pages ") && (has(b"nr_zone_inactive_anon ") || has(b"pgpgin ")) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(has(b"nr_free_pages ") && (has(b"nr_zone_inactive_anon ") || has(b"pgpgin ")))
 }
 
 #[derive(Debug, Default)]

@@ -7,14 +7,14 @@ use crate::format::{Family, Format, Shape};
 use holdup_evidence::observed::{Statement, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "cpu-stat",
-    about: "cpu.stat of a cgroup",
-    family: Family::Host,
-    recognise: |head| has(head, &["nr_periods", "nr_throttled"], 2),
-    openings: &["nr_periods "],
-    shape: Shape::Lines(|| Reader::boxed(judge)),
-};
+pub(crate) static FORMAT: Format = Format::new(
+    "cpu-stat",
+    Family::Host,
+    |head| has(head, &["nr_periods", "nr_throttled"], 2),
+    Shape::Lines(|| Reader::boxed(judge)),
+)
+.about("cpu.stat of a cgroup")
+.openings(&["nr_periods "]);
 
 /// The part of its periods from which a quota is what holds a group up: in one of twenty it hits the slowest requests, which
 /// people measure.

@@ -7,14 +7,13 @@ use crate::format::{Family, Format, Shape};
 use holdup_evidence::observed::{Statement, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "curl-times",
-    about: "times of curl -w",
-    family: Family::Times,
-    recognise: |head| has(head, NAMES, 3),
-    openings: &[],
-    shape: Shape::Lines(|| Reader::boxed(judge)),
-};
+pub(crate) static FORMAT: Format = Format::new(
+    "curl-times",
+    Family::Times,
+    |head| has(head, NAMES, 3),
+    Shape::Lines(|| Reader::boxed(judge)),
+)
+.about("times of curl -w");
 
 const NAMES: &[&str] = &[
     "time_namelookup",

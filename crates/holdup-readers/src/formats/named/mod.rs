@@ -39,10 +39,7 @@ fn has(head: &[u8], names: &[&str], most: usize) -> Sureness {
             seen.push(known);
         }
     }
-    match seen.len() >= most {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(seen.len() >= most)
 }
 
 /// A line's name and value.

@@ -6,14 +6,13 @@ use super::{Names, Reader, has};
 use crate::format::{Family, Format, Shape};
 use holdup_evidence::observed::{Statement, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "php-fpm-status",
-    about: "status page of PHP-FPM",
-    family: Family::Runtime,
-    recognise: |head| has(head, NAMES, 3),
-    openings: &[],
-    shape: Shape::Lines(|| Reader::boxed(judge)),
-};
+pub(crate) static FORMAT: Format = Format::new(
+    "php-fpm-status",
+    Family::Runtime,
+    |head| has(head, NAMES, 3),
+    Shape::Lines(|| Reader::boxed(judge)),
+)
+.about("status page of PHP-FPM");
 
 const NAMES: &[&str] = &[
     "process manager",

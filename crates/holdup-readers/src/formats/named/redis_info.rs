@@ -8,14 +8,13 @@ use crate::format::{Family, Format, Shape};
 use holdup_evidence::observed::{Statement, StatementKind};
 use holdup_evidence::units::{bytes, duration};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "redis-info",
-    about: "INFO of Redis",
-    family: Family::Databases,
-    recognise: |head| has(head, NAMES, 3),
-    openings: &[],
-    shape: Shape::Lines(|| Reader::boxed(judge)),
-};
+pub(crate) static FORMAT: Format = Format::new(
+    "redis-info",
+    Family::Databases,
+    |head| has(head, NAMES, 3),
+    Shape::Lines(|| Reader::boxed(judge)),
+)
+.about("INFO of Redis");
 
 const NAMES: &[&str] = &[
     "redis_version",

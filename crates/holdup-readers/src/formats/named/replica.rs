@@ -7,14 +7,13 @@ use crate::format::{Family, Format, Shape};
 use holdup_evidence::observed::{Statement, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "replica-status",
-    about: "SHOW REPLICA STATUS of MySQL",
-    family: Family::Databases,
-    recognise: |head| has(head, NAMES, 2),
-    openings: &[],
-    shape: Shape::Lines(|| Reader::boxed(judge)),
-};
+pub(crate) static FORMAT: Format = Format::new(
+    "replica-status",
+    Family::Databases,
+    |head| has(head, NAMES, 2),
+    Shape::Lines(|| Reader::boxed(judge)),
+)
+.about("SHOW REPLICA STATUS of MySQL");
 
 const NAMES: &[&str] = &[
     "Slave_IO_Running",

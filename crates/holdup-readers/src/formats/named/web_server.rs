@@ -7,14 +7,13 @@ use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use holdup_evidence::observed::{Statement, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "server-status",
-    about: "status page of Apache or nginx",
-    family: Family::Runtime,
+pub(crate) static FORMAT: Format = Format::new(
+    "server-status",
+    Family::Runtime,
     recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::new(Pages(Reader::boxed(judge)))),
-};
+    Shape::Lines(|| Box::new(Pages(Reader::boxed(judge)))),
+)
+.about("status page of Apache or nginx");
 
 /// What Apache's page has in a sentence, as its short form names it.
 const SENTENCE: &str = " requests currently being processed, ";

@@ -3,20 +3,15 @@
 //! In: comments with `;` and records. Out: how long the answer took, from which server, or that there was none.
 
 use super::{cut, ms};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, Sureness, TextReader, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "dig",
-    about: "dig",
-    family: Family::Host,
-    recognise,
-    openings: &["; <<>> DiG "],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("dig", Family::Host, recognise)
+    .about("dig")
+    .openings(&["; <<>> DiG "]);
 
 /// Milliseconds from which an answer is late: a server across an ocean is some 200 ms away, and what it does not know it asks others.
 const LATE_MS: f64 = 500.0;
@@ -28,10 +23,7 @@ fn recognise(head: &[u8]) -> Sureness {
             || line.starts_with(";; ->>HEADER<<-")
             || line.starts_with(";; Query time:")
     };
-    match head.lines().any(|line| is_its(line.trim_start())) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(head.lines().any(|line| is_its(line.trim_start())))
 }
 
 #[derive(Debug, Default)]
@@ -45,13 +37,8 @@ struct Reader {
     begun: Quote,
 }
 
-impl LineReader for Reader {
-    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
-        let text = text_of(line);
-        let text = text.trim();
-        if text.is_empty() {
-            return Understood::Ignorable;
-        }
+impl TextReader for Reader {
+    fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
         if let Some(rest) = text.strip_prefix("; <<>> DiG ") {
             self.close(out);
             self.begun = out.here();

@@ -4,29 +4,20 @@
 //! round trip is. A hop that does not answer while the hops behind it do is how many routers are set up, and loses nothing.
 
 use super::{cut, ms, percent};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::decimal;
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "mtr",
-    about: "mtr --report",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("mtr", Family::Host, recognise).about("mtr --report");
 
 /// Hops of one way: a packet has no more lives.
 const MOST: usize = 255;
 
 fn recognise(head: &[u8]) -> Sureness {
-    match text_of(head).lines().any(is_heading) {
-        true => Sureness::Certain,
-        false => Sureness::No,
-    }
+    Sureness::certain_if(text_of(head).lines().any(is_heading))
 }
 
 fn is_heading(line: &str) -> bool {

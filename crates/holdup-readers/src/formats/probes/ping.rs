@@ -4,20 +4,13 @@
 //! packets are lost, or how long the round trip is.
 
 use super::{cut, ms, percent};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, Sureness, TextReader, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::decimal;
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "ping",
-    about: "ping",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("ping", Family::Host, recognise).about("ping");
 
 /// Lines in which it is looked for.
 const LOOKED_AT: usize = 60;
@@ -81,13 +74,8 @@ struct Reader {
     round_trips: Option<(f64, f64)>,
 }
 
-impl LineReader for Reader {
-    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
-        let text = text_of(line);
-        let text = text.trim();
-        if text.is_empty() {
-            return Understood::Ignorable;
-        }
+impl TextReader for Reader {
+    fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
         if let Some(host) = heading(text) {
             self.end(out);
             self.host = cut(host);

@@ -7,7 +7,7 @@
 
 mod path;
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::{whole, words};
 use crate::tasks::{self, Listed, Tasks};
@@ -16,15 +16,10 @@ use holdup_evidence::observed::{Metric, SeenThread, State};
 use path::{File, Task};
 use std::collections::HashMap;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "proc-task",
-    about: "/proc/PID/{status,stat,stack,wchan,syscall}",
-    family: Family::Host,
-    recognise,
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("proc-task", Family::Host, recognise)
+    .about("/proc/PID/{status,stat,stack,wchan,syscall}")
     // The old form, `[<ffffffff8106a54f>] do_wait`, stands in the middle of kernel logs, too.
-    openings: &["==> /proc/", "[<0>] "],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+    .openings(&["==> /proc/", "[<0>] "]);
 
 /// Lines of the beginning that are looked at.
 const LOOKED_AT: usize = 100;

@@ -7,20 +7,14 @@
 //! [`Samples`]: holdup_evidence::observed::Samples
 
 use super::Folded;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use holdup_evidence::observed::{Quote, Weight};
 use memchr::{memchr, memmem, memrchr};
 use std::io::{ErrorKind, Read};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "collapsed",
-    about: "collapsed stacks",
-    family: Family::Profiles,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("collapsed", Family::Profiles, recognise).about("collapsed stacks");
 
 /// Lines that are looked at to recognise it.
 const LOOKED_AT: usize = 200;

@@ -7,20 +7,19 @@
 use crate::format::{Family, Format, Shape, Sureness};
 use crate::gather::Out;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "jfr",
-    about: "a JFR recording (as `jfr print` shows it)",
-    family: Family::Profiles,
-    recognise: |head| {
+pub(crate) static FORMAT: Format = Format::new(
+    "jfr",
+    Family::Profiles,
+    |head| {
         if head.starts_with(MAGIC) {
             Sureness::Certain
         } else {
             Sureness::No
         }
     },
-    openings: &[],
-    shape: Shape::Document(read),
-};
+    Shape::Document(read),
+)
+.about("a JFR recording (as `jfr print` shows it)");
 
 /// What a chunk begins with.
 const MAGIC: &[u8] = b"FLR\0";

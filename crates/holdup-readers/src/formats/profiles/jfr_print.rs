@@ -8,19 +8,16 @@
 //! [`Samples`]: holdup_evidence::observed::Samples
 
 use super::Folded;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{decimal, whole, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Metric, Quote, Span, SpanKind, Weight};
 use memchr::{memchr, memmem};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "jfr-print",
-    about: "jfr print",
-    family: Family::Profiles,
-    recognise,
-    openings: &[
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("jfr-print", Family::Profiles, recognise)
+    .about("jfr print")
+    .openings(&[
         "jdk.ExecutionSample {",
         "jdk.NativeMethodSample {",
         "jdk.JavaMonitorEnter {",
@@ -34,9 +31,7 @@ pub(crate) static FORMAT: Format = Format {
         "jdk.FileForce {",
         "jdk.SafepointBegin {",
         "profiler.WallClockSample {",
-    ],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+    ]);
 
 /// Bytes of one event's stack that are kept.
 const STACK: usize = 64 << 10;

@@ -3,19 +3,14 @@
 //! In: frames, innermost first, the program's name behind a `-`, and below it microseconds. Out: a profile of waiting time.
 
 use super::Folded;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use holdup_evidence::observed::{Quote, Weight};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "off-cpu-stacks",
-    about: "stacks of offcputime",
-    family: Family::Profiles,
-    recognise,
-    openings: &["Tracing off-CPU time (us)"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("off-cpu-stacks", Family::Profiles, recognise)
+    .about("stacks of offcputime")
+    .openings(&["Tracing off-CPU time (us)"]);
 
 /// Frames of a stack that are kept.
 const MAX_FRAMES: usize = 256;

@@ -4,19 +4,13 @@
 //! an object and a function; long rows are wrapped. Out: [`Samples`] with a weight in hundredths of a percent, and a statement
 //! about the command that has most of them, with the function below which most of that falls.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, Samples, Statement, StatementKind, Weight};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "perf-report",
-    about: "perf report, perf top",
-    family: Family::Profiles,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("perf-report", Family::Profiles, recognise).about("perf report, perf top");
 
 /// Rows that are kept: of a share that is smaller nobody asks.
 const ROWS: usize = 500;

@@ -12,14 +12,8 @@ use crate::gather::Out;
 use holdup_evidence::observed::Weight;
 use std::collections::HashMap;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "pprof",
-    about: "pprof",
-    family: Family::Profiles,
-    recognise,
-    openings: &[],
-    shape: Shape::Document(read),
-};
+pub(crate) static FORMAT: Format =
+    Format::new("pprof", Family::Profiles, recognise, Shape::Document(read)).about("pprof");
 
 /// Entries of one of the message's tables that are remembered.
 const ENTRIES: usize = 2_000_000;

@@ -9,7 +9,7 @@ mod columns;
 
 use super::databases::titles;
 use crate::day_time::{date_line, length};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::load;
 use crate::numbers::{decimal, whole};
@@ -17,12 +17,9 @@ use crate::tasks::{self, Listed, Tasks};
 use columns::{Columns, Row};
 use holdup_evidence::observed::{Metric, SeenThread, State, What, When};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "ps",
-    about: "ps",
-    family: Family::Host,
-    recognise,
-    openings: &[
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("ps", Family::Host, recognise)
+    .about("ps")
+    .openings(&[
         "USER PID %CPU %MEM",
         "UID PID PPID",
         "F S UID PID",
@@ -37,9 +34,7 @@ pub(crate) static FORMAT: Format = Format {
         "STAT PID",
         "PID USER TIME COMMAND",
         "PID USER VSZ STAT COMMAND",
-    ],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+    ]);
 
 /// Lines of the beginning in which the head must be.
 const LOOKED_AT: usize = 60;

@@ -5,23 +5,18 @@
 
 use super::tally::{ConnectionDetails, Tally};
 use super::{Row, is_address, state};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use holdup_evidence::observed::TcpState;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "netstat",
-    about: "netstat",
-    family: Family::Host,
-    recognise,
-    openings: &[
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("netstat", Family::Host, recognise)
+    .about("netstat")
+    .openings(&[
         "Active Internet connections",
         "Proto Recv-Q Send-Q",
         "Active UNIX domain sockets",
-    ],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+    ]);
 
 /// Rows without a heading from which it is no chance: nothing else begins with a protocol, two numbers and two addresses.
 const ROWS: usize = 1;

@@ -5,25 +5,20 @@
 
 use super::tally::{ConnectionDetails, Tally};
 use super::{Row, is_address, state};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{decimal, whole, words};
 use holdup_evidence::observed::{Metric, TcpState};
 use memchr::memmem;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "ss",
-    about: "ss",
-    family: Family::Host,
-    recognise,
-    openings: &[
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("ss", Family::Host, recognise)
+    .about("ss")
+    .openings(&[
         "State Recv-Q Send-Q",
         "Netid State Recv-Q",
         "Netid Recv-Q Send-Q",
         "Recv-Q Send-Q Local",
-    ],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+    ]);
 
 /// Rows without a heading from which it is no chance.
 const ROWS: usize = 2;

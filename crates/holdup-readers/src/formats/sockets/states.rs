@@ -3,19 +3,13 @@
 //! In: lines of a state and a number, in either order. Out: a list of sockets of which only the counts are known.
 
 use super::state;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use holdup_evidence::observed::{Quote, SocketCount, SocketKey, SocketTable, TcpState};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "socket-states",
-    about: "counts of sockets by state",
-    family: Family::Host,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("socket-states", Family::Host, recognise).about("counts of sockets by state");
 
 /// Lines from which it is no chance, and in which they are looked for.
 const LINES: usize = 2;

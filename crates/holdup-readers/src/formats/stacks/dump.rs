@@ -34,17 +34,8 @@ impl Dump {
     /// The dump, begun if need be.
     pub(super) fn snapshot(&mut self, out: &Out<'_>) -> &mut Snapshot {
         let kind = self.kind;
-        self.snapshot.get_or_insert_with(|| Snapshot {
-            kind,
-            at: None,
-            program: None,
-            threads: Vec::new(),
-            deadlocks: Vec::new(),
-            total: None,
-            of_threads: None,
-            states: true,
-            quote: out.here(),
-        })
+        self.snapshot
+            .get_or_insert_with(|| Snapshot::new(kind, out.here()))
     }
 
     /// Another thread. One that the dump has already begins the next dump.

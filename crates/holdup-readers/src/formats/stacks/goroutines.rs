@@ -4,20 +4,15 @@
 //! `package.function(file:line)`. A goroutine that waits for a mutex has the address of its semaphore in its frames.
 
 use super::dump::{Dump, call, number, owned};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{LockRef, LockWait, SeenThread, SnapshotKind, State};
 use memchr::memmem::{find, rfind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "goroutines",
-    about: "a Go program's goroutines",
-    family: Family::Threads,
-    recognise,
-    openings: &["SIGQUIT: quit", "goroutine "],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("goroutines", Family::Threads, recognise)
+    .about("a Go program's goroutines")
+    .openings(&["SIGQUIT: quit", "goroutine "]);
 
 /// What a profile of goroutines begins with.
 const PROFILE: &[u8] = b"goroutine profile: total ";

@@ -6,19 +6,14 @@
 //! for that; who has it no stack tells.
 
 use super::dump::{Dump, call, number, owned};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use holdup_evidence::observed::{LockRef, LockWait, SeenThread, SnapshotKind};
 use memchr::memmem::{find, rfind};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "native-stacks",
-    about: "a debugger's stacks of all threads",
-    family: Family::Threads,
-    recognise,
-    openings: &["[Thread debugging using "],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("native-stacks", Family::Threads, recognise)
+    .about("a debugger's stacks of all threads")
+    .openings(&["[Thread debugging using "]);
 
 /// What lines begin with that a debugger prints around the stacks.
 const IGNORABLE: &[&str] = &[

@@ -3,21 +3,16 @@
 //! In: headers of threads, frames with file and line, innermost first, of `pystack` last. Out: a snapshot; a frame is `function(file:line)`.
 
 use super::dump::{Dump, call, number, owned};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use holdup_evidence::observed::{SeenThread, SnapshotKind, State};
 use holdup_evidence::units::duration;
 use memchr::memmem::{find, rfind};
 use std::collections::VecDeque;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "python-stacks",
-    about: "the threads of a Python program",
-    family: Family::Threads,
-    recognise,
-    openings: &["Current thread 0x", "Fatal Python error: "],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("python-stacks", Family::Threads, recognise)
+    .about("the threads of a Python program")
+    .openings(&["Current thread 0x", "Fatal Python error: "]);
 
 /// What lines begin with that say nothing of a thread.
 const IGNORABLE: &[&str] = &[

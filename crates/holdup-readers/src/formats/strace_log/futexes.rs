@@ -117,12 +117,7 @@ mod tests {
             [pid    42] futex(0x55f89ac83c58, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>\n\
             [pid    41] futex(0x7f6483d009d0, FUTEX_WAIT, 43, NULL <unfinished ...>\n";
         let reading = read_text("s", text.as_bytes());
-        let texts: Vec<&str> = reading
-            .observed
-            .statements
-            .iter()
-            .map(|one| one.text.as_str())
-            .collect();
+        let texts = reading.texts();
         assert_eq!(
             texts,
             [

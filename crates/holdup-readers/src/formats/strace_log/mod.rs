@@ -23,23 +23,22 @@ use crate::gather::Out;
 use line::{Body, Stamp};
 use trace::{At, Trace, Zero};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "strace-log",
-    about: "strace",
-    family: Family::Calls,
-    recognise: |head| recognise(head, Tracer::Strace),
-    openings: &["execve(\""],
-    shape: Shape::Lines(|| Box::new(Reader::new(Tracer::Strace))),
-};
+pub(crate) static FORMAT: Format = Format::new(
+    "strace-log",
+    Family::Calls,
+    |head| recognise(head, Tracer::Strace),
+    Shape::Lines(|| Box::new(Reader::new(Tracer::Strace))),
+)
+.about("strace")
+.openings(&["execve(\""]);
 
-pub(crate) static LTRACE: Format = Format {
-    id: "ltrace-log",
-    about: "ltrace -S",
-    family: Family::Calls,
-    recognise: |head| recognise(head, Tracer::Ltrace),
-    openings: &[],
-    shape: Shape::Lines(|| Box::new(Reader::new(Tracer::Ltrace))),
-};
+pub(crate) static LTRACE: Format = Format::new(
+    "ltrace-log",
+    Family::Calls,
+    |head| recognise(head, Tracer::Ltrace),
+    Shape::Lines(|| Box::new(Reader::new(Tracer::Ltrace))),
+)
+.about("ltrace -S");
 
 /// Frames of a stack that are kept.
 const FRAMES: usize = 64;

@@ -5,18 +5,12 @@
 
 use super::line::{Call, number};
 use super::trace::{At, Trace, Zero};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use memchr::{memchr, memmem, memrchr};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "perf-trace",
-    about: "perf trace",
-    family: Family::Calls,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("perf-trace", Family::Calls, recognise).about("perf trace");
 
 /// Lines that are looked at to recognise it.
 const LOOKED_AT: usize = 100;

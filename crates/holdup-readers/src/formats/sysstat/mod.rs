@@ -21,51 +21,29 @@ const BANNERS: &[&str] = &[
     "Linux 2.", "Linux 3.", "Linux 4.", "Linux 5.", "Linux 6.", "Linux 7.", "avg-cpu:",
 ];
 
-pub(super) static IOSTAT: Format = Format {
-    id: "iostat",
-    about: "iostat",
-    family: Family::Host,
-    recognise: |head| sure(head, Tool::Iostat),
-    // The banner does not say whose it is: its table does, and the source is named by that.
-    openings: BANNERS,
-    shape: Shape::Lines(|| Box::<tables::Reader>::default()),
-};
+pub(super) static IOSTAT: Format =
+    Format::lines::<tables::Reader>("iostat", Family::Host, |head| sure(head, Tool::Iostat))
+        .about("iostat")
+        // The banner does not say whose it is: its table does, and the source is named by that.
+        .openings(BANNERS);
 
-pub(super) static MPSTAT: Format = Format {
-    id: "mpstat",
-    about: "mpstat",
-    family: Family::Host,
-    recognise: |head| sure(head, Tool::Mpstat),
-    openings: &[],
-    shape: Shape::Lines(|| Box::<tables::Reader>::default()),
-};
+pub(super) static MPSTAT: Format =
+    Format::lines::<tables::Reader>("mpstat", Family::Host, |head| sure(head, Tool::Mpstat)).about("mpstat");
 
-pub(super) static PIDSTAT: Format = Format {
-    id: "pidstat",
-    about: "pidstat",
-    family: Family::Host,
-    recognise: |head| sure(head, Tool::Pidstat),
-    openings: &[],
-    shape: Shape::Lines(|| Box::<tables::Reader>::default()),
-};
+pub(super) static PIDSTAT: Format =
+    Format::lines::<tables::Reader>("pidstat", Family::Host, |head| sure(head, Tool::Pidstat))
+        .about("pidstat");
 
-pub(super) static SAR: Format = Format {
-    id: "sar",
-    about: "sar",
-    family: Family::Host,
-    recognise: |head| sure(head, Tool::Sar),
-    openings: &[],
-    shape: Shape::Lines(|| Box::<tables::Reader>::default()),
-};
+pub(super) static SAR: Format =
+    Format::lines::<tables::Reader>("sar", Family::Host, |head| sure(head, Tool::Sar)).about("sar");
 
-pub(super) static JSON: Format = Format {
-    id: "sysstat-json",
-    about: "JSON of iostat, mpstat and sadf",
-    family: Family::Host,
-    recognise: json::recognise,
-    openings: &[],
-    shape: Shape::Document(json::read),
-};
+pub(super) static JSON: Format = Format::new(
+    "sysstat-json",
+    Family::Host,
+    json::recognise,
+    Shape::Document(json::read),
+)
+.about("JSON of iostat, mpstat and sadf");
 
 fn sure(head: &[u8], tool: Tool) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n');

@@ -11,14 +11,13 @@ use crate::timespan;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::SpanKind;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "systemd-blame",
-    about: "systemd-analyze blame",
-    family: Family::Logs,
+pub(crate) static FORMAT: Format = Format::new(
+    "systemd-blame",
+    Family::Logs,
     recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::new(Reader)),
-};
+    Shape::Lines(|| Box::new(Reader)),
+)
+.about("systemd-analyze blame");
 
 /// Bytes of a length without blanks.
 const CROWDED: usize = 40;
@@ -116,12 +115,7 @@ mod tests {
         assert!(spans.is_empty(), "half of its beginning is rubbish: {spans:?}");
         let text = "     1min 30.123s dev-sdb1.device\n           2.5s x.service\n 300ms y.mount\n 1";
         let reading = read_text("b", text.as_bytes());
-        let read: Vec<(&str, u64)> = reading
-            .observed
-            .spans
-            .iter()
-            .map(|span| (span.name.as_str(), span.ns / 1_000_000))
-            .collect();
+        let read = reading.spans_ms();
         assert_eq!(
             read,
             [

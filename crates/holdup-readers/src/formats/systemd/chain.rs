@@ -6,7 +6,7 @@
 //! is what the one before it waited for, as in a chain it is.
 
 use super::length;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, quoted};
 use crate::manager::is_unit;
 use crate::timespan;
@@ -21,17 +21,12 @@ const HEADERS: [&[u8]; 4] = [
     b"The time the unit took to start is printed after the",
 ];
 
-pub(crate) static FORMAT: Format = Format {
-    id: "systemd-chain",
-    about: "systemd-analyze critical-chain",
-    family: Family::Logs,
-    recognise,
-    openings: &[
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("systemd-chain", Family::Logs, recognise)
+    .about("systemd-analyze critical-chain")
+    .openings(&[
         "The time after the unit is active or started is printed after the",
         "The time when unit became active or started is printed after the",
-    ],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+    ]);
 
 /// A chain is some ten units long; with `--fuzz` some hundred.
 const UNITS: usize = 10_000;

@@ -3,19 +3,14 @@
 //! In: blocks of `-> Unit NAME:` with a property a line. Out: how long each unit that is up took, from leaving *inactive* to
 //! entering *active*. The other properties say nothing to us. Times are of one second in old versions.
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, quoted};
 use crate::stamp;
 use holdup_evidence::observed::{Quote, Span, SpanKind, When};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "systemd-dump",
-    about: "systemd-analyze dump",
-    family: Family::Logs,
-    recognise,
-    openings: &["Manager: systemd "],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("systemd-dump", Family::Logs, recognise)
+    .about("systemd-analyze dump")
+    .openings(&["Manager: systemd "]);
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n');
@@ -124,13 +119,7 @@ mod tests {
 \tActive Enter Timestamp: x
 x";
         let reading = read_text("d", text.as_bytes());
-        let read: Vec<(&str, u64)> = reading
-            .observed
-            .spans
-            .iter()
-            .map(|span| (span.name.as_str(), span.ns / 1_000_000_000))
-            .collect();
-        assert_eq!(read, [("ssh.service", 11)]);
+        assert_eq!(reading.spans_ms(), [("ssh.service", 11_000)]);
         assert_eq!(reading.accounts[0].not_understood, 2);
         let newer = read_text("d", text.replace("-> ", "→ ").as_bytes());
         assert_eq!(newer.observed.spans, reading.observed.spans);

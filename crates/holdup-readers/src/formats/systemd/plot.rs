@@ -12,14 +12,13 @@ use crate::timespan;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::SpanKind;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "systemd-plot",
-    about: "systemd-analyze plot",
-    family: Family::Logs,
+pub(crate) static FORMAT: Format = Format::new(
+    "systemd-plot",
+    Family::Logs,
     recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::new(Reader)),
-};
+    Shape::Lines(|| Box::new(Reader)),
+)
+.about("systemd-analyze plot");
 
 fn recognise(head: &[u8]) -> Sureness {
     let has = |part: &[u8]| memchr::memmem::find(head, part).is_some();
@@ -84,12 +83,7 @@ mod tests {
   <text class=\"left\" x=\"1\">ssh.service (</text>
 \0\n";
         let reading = read_text("p", text.as_bytes());
-        let read: Vec<(&str, u64)> = reading
-            .observed
-            .spans
-            .iter()
-            .map(|span| (span.name.as_str(), span.ns / 1_000_000))
-            .collect();
+        let read = reading.spans_ms();
         assert_eq!(
             read,
             [("kernel", 2_100), ("userspace", 9_900), ("ssh.service", 10_857)]

@@ -11,14 +11,14 @@ use holdup_evidence::observed::SpanKind;
 
 const FINISHED: &[u8] = b"Startup finished in ";
 
-pub(crate) static FORMAT: Format = Format {
-    id: "systemd-time",
-    about: "systemd-analyze time",
-    family: Family::Logs,
+pub(crate) static FORMAT: Format = Format::new(
+    "systemd-time",
+    Family::Logs,
     recognise,
-    openings: &["Startup finished in "],
-    shape: Shape::Lines(|| Box::new(Reader)),
-};
+    Shape::Lines(|| Box::new(Reader)),
+)
+.about("systemd-analyze time")
+.openings(&["Startup finished in "]);
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n');
@@ -91,12 +91,7 @@ Startup finished in (kernel) + x
 graphical.target reached after in userspace
 x\n";
         let reading = read_text("t", text.as_bytes());
-        let read: Vec<(&str, u64)> = reading
-            .observed
-            .spans
-            .iter()
-            .map(|span| (span.name.as_str(), span.ns / 1_000_000))
-            .collect();
+        let read = reading.spans_ms();
         assert_eq!(
             read,
             [

@@ -5,20 +5,15 @@
 
 use super::frames::Frames;
 use super::{name_owners, settle};
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::{decimal, words};
 use holdup_evidence::observed::{LockRef, LockWait, SeenThread, Snapshot, SnapshotKind, State, When};
 use memchr::memmem::find;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "javacore",
-    about: "a javacore of OpenJ9",
-    family: Family::Threads,
-    recognise,
-    openings: &["0SECTION       TITLE"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("javacore", Family::Threads, recognise)
+    .about("a javacore of OpenJ9")
+    .openings(&["0SECTION       TITLE"]);
 
 /// Threads of one artefact that are kept.
 const THREADS: usize = super::THREADS;
@@ -240,15 +235,8 @@ impl Reader {
         self.kept += 1;
         let at = &mut self.at;
         let dump = self.dump.get_or_insert_with(|| Snapshot {
-            kind: SnapshotKind::Jvm,
             at: at.take(),
-            program: None,
-            threads: Vec::new(),
-            deadlocks: Vec::new(),
-            total: None,
-            of_threads: None,
-            states: true,
-            quote: out.here(),
+            ..Snapshot::new(SnapshotKind::Jvm, out.here())
         });
         dump.threads.push(thread);
     }

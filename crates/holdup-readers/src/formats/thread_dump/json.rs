@@ -10,14 +10,13 @@ use holdup_evidence::observed::{LockRef, LockWait, SeenThread, Snapshot, Snapsho
 use memchr::memmem::find;
 use serde_json::Value;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "thread-dump-json",
-    about: "a JVM's thread dump as JSON",
-    family: Family::Threads,
+pub(crate) static FORMAT: Format = Format::new(
+    "thread-dump-json",
+    Family::Threads,
     recognise,
-    openings: &[],
-    shape: Shape::Document(read),
-};
+    Shape::Document(read),
+)
+.about("a JVM's thread dump as JSON");
 
 fn recognise(head: &[u8]) -> Sureness {
     let opens = head.trim_ascii_start().starts_with(b"{");
@@ -84,17 +83,12 @@ fn read(document: &[u8], out: &mut Out<'_>) {
         return;
     }
     let mut snapshot = Snapshot {
-        kind: SnapshotKind::Jvm,
         at: moment::parse(text(&dump["time"]).as_bytes()),
         program: dump["runtimeVersion"]
             .as_str()
             .map(|version| format!("JVM {version}")),
         threads,
-        deadlocks: Vec::new(),
-        total: None,
-        of_threads: None,
-        states: true,
-        quote: out.here(),
+        ..Snapshot::new(SnapshotKind::Jvm, out.here())
     };
     name_owners(&mut snapshot);
     out.snapshot(snapshot);

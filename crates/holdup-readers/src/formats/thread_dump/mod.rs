@@ -13,21 +13,16 @@ mod moment;
 #[cfg(test)]
 mod tests;
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 pub(super) use frames::Frames;
 use header::Header;
 use holdup_evidence::observed::{LockRef, LockWait, SeenThread, Snapshot, SnapshotKind, State, When};
 use memchr::memmem::find;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "thread-dump",
-    about: "a JVM's thread dump",
-    family: Family::Threads,
-    recognise,
-    openings: &[FULL],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("thread-dump", Family::Threads, recognise)
+    .about("a JVM's thread dump")
+    .openings(&[FULL]);
 
 /// What a dump begins with.
 const FULL: &str = "Full thread dump ";
@@ -353,15 +348,8 @@ impl Reader {
     fn begin_dump(&mut self, out: &Out<'_>) -> &mut Snapshot {
         let at = &mut self.at;
         self.dump.get_or_insert_with(|| Snapshot {
-            kind: SnapshotKind::Jvm,
             at: at.take(),
-            program: None,
-            threads: Vec::new(),
-            deadlocks: Vec::new(),
-            total: None,
-            of_threads: None,
-            states: true,
-            quote: out.here(),
+            ..Snapshot::new(SnapshotKind::Jvm, out.here())
         })
     }
 

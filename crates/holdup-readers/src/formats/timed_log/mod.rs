@@ -11,20 +11,14 @@ mod stamp;
 
 pub(crate) use stamp::{Stamp, Stamps};
 
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, quoted};
 use gaps::{Entry, Gap, Gaps, Order};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Happening, LogEvent, Quote, Span, SpanKind, What, When};
 
-pub(crate) static FORMAT: Format = Format {
-    id: "log",
-    about: "any log with times",
-    family: Family::Times,
-    recognise,
-    openings: &[],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("log", Family::Times, recognise).about("any log with times");
 
 /// Lines of the beginning that are looked at.
 const LOOKED_AT: usize = 100;

@@ -7,20 +7,15 @@
 mod blocks;
 
 use super::timed_log;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, quoted};
 use blocks::{Block, Hello};
 use holdup_evidence::observed::{Happening, TlsEvent, What, When};
 use std::collections::HashMap;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "tls-debug",
-    about: "javax.net.debug",
-    family: Family::Runtime,
-    recognise,
-    openings: &["javax.net.ssl|"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("tls-debug", Family::Runtime, recognise)
+    .about("javax.net.debug")
+    .openings(&["javax.net.ssl|"]);
 
 /// Threads whose handshakes are followed at once.
 const THREADS: usize = 4096;

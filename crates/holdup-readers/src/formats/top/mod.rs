@@ -8,7 +8,7 @@ mod summary;
 mod table;
 
 use crate::day_time::time_of_day;
-use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::words;
 use crate::tasks::{Listed, Tasks};
@@ -16,14 +16,9 @@ use holdup_evidence::observed::Metric;
 use memchr::memmem;
 use table::Columns;
 
-pub(crate) static FORMAT: Format = Format {
-    id: "top",
-    about: "top -b",
-    family: Family::Host,
-    recognise,
-    openings: &["top - ", "%Cpu(s):", "Cpu(s):"],
-    shape: Shape::Lines(|| Box::<Reader>::default()),
-};
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("top", Family::Host, recognise)
+    .about("top -b")
+    .openings(&["top - ", "%Cpu(s):", "Cpu(s):"]);
 
 /// Figures of an interval, which the first report does not have.
 const OF_INTERVALS: &[Metric] = &[

@@ -236,7 +236,7 @@ pub(super) mod tests {
     use holdup_evidence::{Ns, SystemFacts};
     use holdup_model::attributed::Attributed;
     use holdup_model::report::{Backend, SubjectKind};
-    use holdup_recording::{Head, Segment, Zone};
+    use holdup_recording::{Head, Segment};
     use std::path::{Path, PathBuf};
     use std::time::Duration;
 
@@ -262,29 +262,14 @@ pub(super) mod tests {
     pub(in super::super) fn head(boot_id: &str, host: &str, ended_boot: Option<Ns>) -> Head {
         Head {
             holdup: "0.1.0".to_owned(),
-            kind: SubjectKind::Attach,
-            backend: Backend::Bpf,
-            command: vec![],
-            pids: vec![],
-            started: 3_600 * SECOND,
-            started_unix: 1_772_452_800_000_000_000,
-            length: 60 * SECOND,
             ended_boot,
-            exit: None,
-            elsewhere: vec![],
             host: Some(host.to_owned()),
             boot_id: Some(boot_id.to_owned()),
-            kernel: None,
-            zone: Zone::default(),
-            unit: None,
-            cgroup: None,
-            build_ids: std::collections::BTreeMap::new(),
-            redacted: false,
-            detail: vec![],
-            coarse: false,
-            segments: 1,
-            approximate: vec![],
-            breaks: vec![],
+            ..Head::new(
+                (SubjectKind::Attach, Backend::Bpf),
+                (3_600 * SECOND, 1_772_452_800_000_000_000),
+                60 * SECOND,
+            )
         }
     }
 

@@ -35,7 +35,9 @@ pub(super) fn report(path: &Path) -> anyhow::Result<Option<Report>> {
     file.take(html::MOST_READ as u64 + 1 - page.len() as u64)
         .read_to_end(&mut page)
         .with_context(failed)?;
-    html::report_of(&page).map(Some).with_context(failed)
+    let json = html::report_of(&page).with_context(failed)?;
+    let report = serde_json::from_slice(json.as_bytes());
+    report.map(Some).with_context(failed)
 }
 
 /// A file that is one: a FIFO without a writer would be waited for.
