@@ -300,6 +300,7 @@ impl Naming {
                     thread: wait.thread,
                     start: wait.start,
                     call: wait.call,
+                    set: wait.object.zip(wait.asked.clone()),
                 }));
                 if let Some((pid, _)) = self.threads.get(&wait.thread) {
                     self.peeked.push((*pid, *wait));

@@ -3,7 +3,7 @@
 use super::bus_call_unanswered::listens;
 use crate::rules::{
     Check, Extend, Generality, HARM_FLOOR, MATTERS, Need, Place, Rule, RuleId, Run, Waits, duration,
-    live_sessions, root, say,
+    live_sessions, mutual, root, say,
 };
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::Common;
@@ -146,6 +146,9 @@ fn others(run: &Run<'_>, group: &Waits<'_>) -> Option<Evidence> {
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
+    if let Some(mutual) = mutual::of(run, main) {
+        return mutual.finding(&RULE, group);
+    }
     let who = say::who(&main.asker.name);
     let holders = group.holders();
     let address = peer(main);
