@@ -119,16 +119,12 @@ fn postgres_servers(
     servers
 }
 
-fn of_postgres(
-    observation: &mut Observation,
-    root: &Root,
-    server: u32,
-    watched: &[u32],
-) -> Vec<LockSession> {
+fn of_postgres(observation: &mut Observation, root: &Root, server: u32, watched: &[u32]) -> Vec<LockSession> {
     let symbols = watched.iter().find_map(|pid| {
-        let at = observation
-            .naming
-            .addresses_of(*pid, postgres_titles::is_server, postgres_locks::SYMBOLS)?;
+        let at =
+            observation
+                .naming
+                .addresses_of(*pid, postgres_titles::is_server, postgres_locks::SYMBOLS)?;
         let [entry, kinds, status, application] = at.try_into().ok()?;
         Some((entry?, kinds?, status, application))
     });
@@ -205,7 +201,17 @@ fn of_mariadb(observation: &mut Observation, server: u32, moment: &mut Moment) -
     let Some(Ok(at)) = symbols.map(<[u64; 9]>::try_from) else {
         return Vec::new();
     };
-    let [sessions, session, ticket, id, context, engine, command, connection, stages] = at;
+    let [
+        sessions,
+        session,
+        ticket,
+        id,
+        context,
+        engine,
+        command,
+        connection,
+        stages,
+    ] = at;
     let root = &moment.root;
     let threads = tasks::threads(root, server);
     // In a container the server knows its threads by other numbers.
@@ -284,10 +290,7 @@ fn of_mariadb(observation: &mut Observation, server: u32, moment: &mut Moment) -
 
 fn wait(waits: mariadb::Waits) -> LockWait {
     let (kind, name) = match waits.lock {
-        mariadb::Lock::Row(table) => (
-            LockKind::Row,
-            table.unwrap_or_default().replacen('/', ".", 1),
-        ),
+        mariadb::Lock::Row(table) => (LockKind::Row, table.unwrap_or_default().replacen('/', ".", 1)),
         mariadb::Lock::Definition {
             stage,
             database,
@@ -365,10 +368,7 @@ fn to_act(sessions: &[LockSession]) -> HashMap<u32, LockOwner> {
 }
 
 /// The session at the end of a chain, which waits for none. `None` where they wait for each other: the server ends that itself.
-fn end<'a>(
-    waiter: &'a LockSession,
-    by_id: &HashMap<(u32, u64), &'a LockSession>,
-) -> Option<&'a LockSession> {
+fn end<'a>(waiter: &'a LockSession, by_id: &HashMap<(u32, u64), &'a LockSession>) -> Option<&'a LockSession> {
     let mut at = waiter;
     for _ in 0..MAX_STEPS {
         let Some(waits) = &at.waits else { return Some(at) };

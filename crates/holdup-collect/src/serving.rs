@@ -4,13 +4,17 @@
 
 use super::moment::Moment;
 use holdup_evidence::{NotMeasured, Serving, SocketAddress};
-use holdup_proc::sockets::Sockets;
+use holdup_proc::sampling::sockets::unix_peers;
+use holdup_proc::sockets::{Sockets, Unix};
 use holdup_proc::{names, tasks};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 
 /// Processes beyond which nobody's children are looked at: who observes so many has asked for the workers, too.
 const FEW: usize = 64;
+
+/// Sockets for datagrams whose peers are asked for in a network namespace, one question to the kernel each.
+const PEERS_ASKED_MAX: usize = 64;
 
 /// What of a network namespace matters here.
 #[derive(Debug, Default)]
@@ -84,8 +88,18 @@ fn namespace(sockets: &Sockets, addresses: &mut Vec<SocketAddress>) -> Namespace
     let listening = sockets.tcp.iter().filter(|socket| socket.listens);
     let listening: Vec<SocketAddr> = listening.map(|socket| socket.local).collect();
     let ports: HashSet<u16> = listening.iter().map(SocketAddr::port).collect();
+    // Who connects to a socket for datagrams makes it look connected, too, also when it has gone again. A client's has a peer.
+    let asked: HashSet<u64> = sockets
+        .unix
+        .iter()
+        .filter(|(_, socket)| socket.may_take)
+        .map(|(inode, _)| *inode)
+        .take(PEERS_ASKED_MAX)
+        .filter(|inode| unix_peers::of(*inode).is_none())
+        .collect();
+    let takes = |(inode, socket): &(&u64, &Unix)| socket.listens || asked.contains(*inode);
+    let listening_paths = sockets.unix.iter().filter(takes).map(|(_, socket)| socket);
     // Where a tool may ask a Java virtual machine, nobody is served.
-    let listening_paths = sockets.unix.values().filter(|socket| socket.listens);
     let listening_paths = listening_paths.filter(|socket| !holdup_jvm::attach::is_for_tools(&socket.path));
     let paths: HashSet<&str> = listening_paths.map(|socket| socket.path.as_str()).collect();
     let tcp = sockets
@@ -109,6 +123,7 @@ mod tests {
     use super::look;
     use holdup_evidence::SocketAddress;
     use std::net::TcpListener;
+    use std::os::unix::net::UnixDatagram;
 
     #[test]
     fn a_listener_serves() {
@@ -118,5 +133,27 @@ mod tests {
         let found = look(&[own], &mut super::Moment::now());
         assert_eq!(found.processes, [own]);
         assert!(found.addresses.contains(&address));
+    }
+
+    #[test]
+    fn who_takes_datagrams_serves_also_when_his_client_has_gone_and_the_client_does_not() {
+        let folder = std::env::temp_dir().join(format!("holdup-datagrams-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = |name: &str| folder.join(name);
+        let server = UnixDatagram::bind(path("server")).unwrap();
+        let client = UnixDatagram::bind(path("client")).unwrap();
+        client.connect(path("server")).unwrap();
+        let passing = UnixDatagram::unbound().unwrap();
+        passing.connect(path("server")).unwrap();
+        drop(passing);
+        let found = look(&[std::process::id()], &mut super::Moment::now());
+        let serves = |name: &str| {
+            let path = path(name).to_string_lossy().into_owned();
+            found.addresses.contains(&SocketAddress::Unix(path))
+        };
+        let found = (serves("server"), serves("client"));
+        drop(server);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found, (true, false));
     }
 }

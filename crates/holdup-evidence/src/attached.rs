@@ -1,6 +1,6 @@
 //! What is told only of threads that ran already: what they were, whom they serve, who is at the other end.
 
-use crate::{Call, Clock, Ns, ObjectId, SocketAddress, ThreadId};
+use crate::{Call, Clock, Ns, ObjectId, SocketAddress, ThreadId, WaitMemory};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -134,7 +134,7 @@ pub struct SaidSince {
 }
 
 /// A wait that went on as observation had begun; it is told again when it is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoesOn {
     /// Who waits.
     pub thread: ThreadId,
@@ -142,6 +142,9 @@ pub struct GoesOn {
     pub start: Ns,
     /// In which call.
     pub call: Call,
+    /// On which epoll set, and what was in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<(ObjectId, Box<WaitMemory>)>,
 }
 
 /// Processes that serve others, and where: they listen, or have connections that were accepted there.

@@ -20,7 +20,7 @@ pub use fact::{
     Spin, SpinningLibrary, StopSignal,
 };
 pub use judged::{Certainty, Judge, JudgedBy, Reason};
-pub use requests::{HeldByTimer, OfListener, Requests, SlowRequest, Upstream};
+pub use requests::{AnsweredAtLast, HeldByTimer, OfListener, Requests, SlowRequest, Unanswered, Upstream};
 pub use source::Source;
 pub use task::{Task, TaskState};
 pub use uncertainty::{Uncertainty, error_together};
@@ -64,6 +64,8 @@ pub struct Attributed {
     pub churn: Option<Churn>,
     /// Requests that were answered; `None` where they could not be told.
     pub requests: Option<Requests>,
+    /// Clients that have had no answer since before observation, and that no thread is known to work for.
+    pub unanswered: Unanswered,
     /// When observation began, `CLOCK_MONOTONIC`: windows and the time line count from here.
     pub began: Ns,
     /// When the time passed. Empty where nothing was watched live.

@@ -17,6 +17,7 @@ rule_pages! {
     "runtime" "classes-loaded-anew"
     "net" "clients-not-accepted"
     "net" "clients-set-aside"
+    "net" "clients-without-answer"
     "runtime" "collecting-threads-throttled"
     "runtime" "collector-stops-threads"
     "runtime" "compiled-code-given-up"

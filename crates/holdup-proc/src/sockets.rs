@@ -56,6 +56,9 @@ pub struct Unix {
     pub path: String,
     /// Whether it listens, or takes datagrams from whoever knows its path; else it was accepted there.
     pub listens: bool,
+    /// Whether it is for datagrams, has a path of its own, and looks connected: a client's is, and so is that of a server whose clients have
+    /// gone. Only who asks for its peer knows.
+    pub may_take: bool,
 }
 
 /// The sockets of a network namespace.
@@ -203,6 +206,7 @@ fn unix(line: &str) -> Option<(u64, Unix)> {
     let (kind, state) = (words.next()?, words.next()?);
     // Whoever connects a socket for datagrams makes both ends look connected.
     let takes_from_any = kind == DATAGRAM && (state == UNCONNECTED || uses >= USED_BY_OTHERS);
+    let may_take = kind == DATAGRAM && !takes_from_any;
     // The inode is padded with blanks.
     let rest = line.splitn(7, ' ').nth(6)?.trim_start();
     let (inode, path) = rest.split_once(' ')?;
@@ -212,6 +216,7 @@ fn unix(line: &str) -> Option<(u64, Unix)> {
             path: path.to_owned(),
             // Clients of datagrams connect theirs, or have a name that the kernel chose, which is abstract.
             listens: flags & ACCEPTS != 0 || takes_from_any && !path.starts_with('@'),
+            may_take: may_take && !path.starts_with('@'),
         },
     ))
 }
@@ -273,10 +278,17 @@ mod tests {
             sockets.unix[&201],
             Unix {
                 path: path.clone(),
-                listens: true
+                listens: true,
+                may_take: false,
             }
         );
-        assert_eq!(sockets.unix[&202], Unix { path, listens: false });
+        let accepted = Unix {
+            path,
+            listens: false,
+            may_take: false,
+        };
+        assert_eq!(sockets.unix[&202], accepted);
+        assert!(sockets.unix[&206].may_take && !sockets.unix[&207].may_take);
         assert!(
             sockets.unix[&204].listens && sockets.unix[&207].listens,
             "take datagrams"

@@ -126,6 +126,8 @@ fn requests(requests: &attributed::Requests) -> Requests {
         oldest_open_ns: requests.oldest_open,
         resting: requests.resting,
         earlier_told: requests.earlier_told,
+        at_last: requests.at_last.count,
+        at_last_max_ns: requests.at_last.longest,
         causes: causes(&requests.causes, whole),
         slow: requests.slow.as_ref().map(|slow| SlowRequests {
             count: slow.number,

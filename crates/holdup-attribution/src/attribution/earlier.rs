@@ -9,7 +9,7 @@ use super::idle::Work;
 use super::owners;
 use holdup_evidence::{Earlier, GoesOn, Ns, Object, ObjectId, ThreadId, Wait, WaitMemory};
 use holdup_knowledge::system_calls::{self, Kind as Does};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Within this time of a request's coming in, whoever takes it up has done what comes before its wait, nanoseconds: it
 /// parses it, or hands it to a worker.
@@ -18,6 +18,10 @@ const TAKEN_UP: Ns = 100_000_000;
 /// So long after the server's last word a client's is more than a word about that: what an HTTP/2 client says of its
 /// windows follows in a round trip, nanoseconds.
 const ANEW: Ns = 1_000_000_000;
+
+/// A client that speaks so long after the server did speaks for itself, and does not only acknowledge, nanoseconds. It is more than a round
+/// trip between hosts of one place.
+const PAUSE: Ns = 100_000_000;
 
 /// `POLLIN`, and `EPOLLIN`.
 const POLLIN: u16 = 1;
@@ -78,6 +82,29 @@ impl EarlierRequests {
     /// How many there are that nobody is known to have.
     pub(super) fn untaken(&self) -> u64 {
         (self.open.len() - self.taken.len()) as u64
+    }
+
+    /// Clients that were answered on the same connection before, and whose last word, from before `began`, nobody has answered or works on until
+    /// `end`: of the process with most of them, how many, and how long the one that waits longest does. A word that follows the server's own at
+    /// once is one about that, and what is said where the server never spoke needs no answer.
+    pub(super) fn unanswered(&self, began: Ns, end: Ns) -> Option<(u32, u64, Ns)> {
+        let mut by_process: BTreeMap<u32, (u64, Ns)> = BTreeMap::new();
+        let free = self
+            .open
+            .values()
+            .filter(|one| !self.taken.contains(&one.connection));
+        let asks = |one: &&Earlier| {
+            let anew = one.after.is_some_and(|after| after >= PAUSE);
+            anew && one.said_at.saturating_add(one.tick) <= began
+        };
+        for one in free.filter(asks) {
+            let (clients, longest) = by_process.entry(one.pid).or_default();
+            *clients += 1;
+            *longest = end.saturating_sub(one.said_at).max(*longest);
+        }
+        let most = by_process.into_iter().max_by_key(|(_, found)| *found)?;
+        let (pid, (clients, longest)) = most;
+        Some((pid, clients, longest))
     }
 
     /// Which of them a thread of the process `pid` has, that waits so: those that came in as it began to.
@@ -173,7 +200,7 @@ fn take(open: &HashMap<u64, Earlier>, taken: &HashSet<u64>, has: impl Fn(&Earlie
 
 #[cfg(test)]
 mod tests {
-    use super::{ANEW, Earlier, EarlierRequests, POLLIN};
+    use super::{ANEW, Earlier, EarlierRequests, PAUSE, POLLIN};
     use crate::attribution::idle::Work;
     use holdup_evidence::{
         Call, DeviceNumber, GoesOn, Object, ObjectId, ObjectKind, PolledFd, ThreadId, Wait, WaitMemory,
@@ -221,6 +248,7 @@ mod tests {
                 thread: ThreadId(thread),
                 start,
                 call: Call { number, args: [0; 4] },
+                set: None,
             };
             earlier.still_waits(pid, &wait);
         };
@@ -313,6 +341,7 @@ mod tests {
                 thread,
                 start: since,
                 call,
+                set: None,
             },
         );
         if let Some(set) = set {
@@ -342,6 +371,39 @@ mod tests {
             ..polled(POLLIN)
         };
         assert!(!parked_worker_takes(Some(more), 6));
+    }
+
+    #[test]
+    fn a_client_that_was_answered_before_and_spoke_for_itself_has_no_answer() {
+        const BEGAN: u64 = 12 * SECOND;
+        let unanswered = |after: Option<u64>, said_at: u64| {
+            let mut earlier = EarlierRequests::default();
+            earlier.add(&Earlier {
+                pid: 7,
+                connection: 1,
+                inode: 5,
+                said_at,
+                tick: 4_000_000,
+                by_client: true,
+                after,
+            });
+            let found = earlier.unanswered(BEGAN, 15 * SECOND);
+            earlier.over(1);
+            assert_eq!(earlier.unanswered(BEGAN, 15 * SECOND), None, "it has its answer");
+            found
+        };
+        assert_eq!(unanswered(Some(2 * PAUSE), 10 * SECOND), Some((7, 1, 5 * SECOND)));
+        assert_eq!(
+            unanswered(Some(PAUSE / 2), 10 * SECOND),
+            None,
+            "an acknowledgement"
+        );
+        assert_eq!(
+            unanswered(None, 10 * SECOND),
+            None,
+            "where the server never spoke"
+        );
+        assert_eq!(unanswered(Some(2 * PAUSE), 13 * SECOND), None, "met on the way");
     }
 
     #[test]

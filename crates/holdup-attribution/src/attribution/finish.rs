@@ -4,6 +4,7 @@
 //! may see that end some nanoseconds earlier or later; [`Finish::ended`] counts only where no end was seen.
 
 use super::crowd::{Crowd, complete_chains};
+use super::earlier::EarlierRequests;
 use super::fold::fold;
 use super::ledger::{Ledger, Owner};
 use super::life::process_name;
@@ -19,7 +20,7 @@ use super::what::{self, WhatId, Whats};
 use super::{Attribution, Faults, keys};
 use holdup_evidence::{Cause, Clock, Finish, LossClass, Ns, Role, SystemFacts, ThreadId};
 use holdup_model::attributed::{
-    Attributed, AttributedWait, Coverage, How, Tally, ThreadLedger, ThreadName, Upstream,
+    Attributed, AttributedWait, Coverage, How, Tally, ThreadLedger, ThreadName, Unanswered, Upstream,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -143,6 +144,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
             requests.earlier_told = run.requests.served.by_tcp_only();
             requests.upstreams = upstreams(finish, &run.tasks);
             whole.requests = finish.requests_told.then_some(requests);
+            whole.unanswered = unanswered(&run.requests.earlier, finish, &run.tasks);
         }
     }
     whole.churn = Some(std::mem::take(&mut run.churning).finish(&run.tasks, finish));
@@ -209,6 +211,20 @@ fn of_threads(whole: &mut Attributed, finish: &Finish) {
     }
     // Who rests but for milliseconds has lost nothing: what counts is a part of the time watched at least.
     whole.elapsed = whole.elapsed.max(whole.wall);
+}
+
+/// Clients without an answer since before observation, of the process that has most of them.
+fn unanswered(earlier: &EarlierRequests, finish: &Finish, tasks: &TaskTable) -> Unanswered {
+    let found = earlier.unanswered(finish.started, finish.ended);
+    found.map_or_else(Unanswered::default, |(pid, clients, longest)| Unanswered {
+        clients,
+        longest,
+        by: ThreadName {
+            pid,
+            process: tasks.name_of(pid).unwrap_or_default().to_owned(),
+            ..ThreadName::default()
+        },
+    })
 }
 
 /// Threads whose end was lost: what they did since their last record is not known.

@@ -130,6 +130,11 @@ impl Served {
         object.is_some_and(|object| self.end(object).is_some())
     }
 
+    /// What is awaited of a client's connection, in words.
+    pub(super) fn awaits(&self, object: &Object) -> Option<String> {
+        self.end(object).map(|(end, at)| phrase(end, at))
+    }
+
     /// What work a wait was for, if it was for any.
     pub(super) fn idle<'a>(
         &self,

@@ -44,6 +44,7 @@ mod named_requests;
 mod network;
 mod numbers;
 mod object_cache;
+mod orders;
 mod orphans;
 mod other_side;
 mod outstanding;
@@ -284,6 +285,7 @@ impl Attribution {
             Event::OtherEnd(end) => self.tasks.has_other_end(end),
             Event::Serving(serving) => self.requests.served.add(serving),
             Event::GoesOn(wait) => {
+                self.requests.sets.learn(wait);
                 if let Some(thread) = self.threads.get(&wait.thread) {
                     self.requests
                         .earlier

@@ -52,7 +52,9 @@ impl Scene<'_> {
             .filter_map(|fd| fd.object);
         let ends = wait.object.into_iter().chain(wait.ready).chain(polled);
         let mut found: Vec<u32> = Vec::new();
-        for pid in ends.filter_map(|object| self.tasks.other_end(object)) {
+        let own = self.threads.get(&wait.thread);
+        let own = own.map(|thread| self.tasks.pid(thread.identity.process));
+        for pid in ends.filter_map(|object| self.tasks.other_end(object, own)) {
             if found.len() < MAX_SIDES && !found.contains(&pid) {
                 found.push(pid);
             }

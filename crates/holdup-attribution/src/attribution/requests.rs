@@ -13,16 +13,20 @@ use super::idle::Served;
 use super::life::process_name;
 use super::listeners::Listeners;
 use super::named_requests::named;
+use super::orders::Sets;
 use super::slow_requests::slow;
 use super::thread::{Thread, Threads};
 use super::turns::Turns;
 use super::windows::{AnsweredIn, Axis};
 use holdup_evidence::{Cause, Earlier, Ns, Request, RequestStep, SaidSince, ThreadId, UntoldRequests};
-use holdup_model::attributed::{HeldByTimer, Requests, Tally};
+use holdup_model::attributed::{AnsweredAtLast, HeldByTimer, Requests, Tally};
 use std::collections::{BTreeMap, HashMap};
 
 /// Requests kept, some 200 bytes each: the 99th percentile of so many is told by the slowest forty.
 const KEPT: usize = 4096;
+
+/// A request for which nothing was done for so long waits for something else to come, nanoseconds: in less a client sends the rest of it.
+const LONG_REST: Ns = 1_000_000;
 
 /// Requests that are open at once.
 const MAX_OPEN: usize = 65_536;
@@ -73,6 +77,12 @@ impl Open {
         let rested = of(now).saturating_sub(of(&self.before));
         rested > at.saturating_sub(self.read_at) / 2
     }
+
+    /// Whether it was answered at `at` when something else came: nothing had been done for it until then, for so long that it was no chance.
+    fn rested(&self, now: &[(Cause, Ns)], at: Ns, by_timer: bool) -> bool {
+        let long = at.saturating_sub(self.read_at) >= LONG_REST;
+        long && !self.earlier && !by_timer && self.rests(now, at)
+    }
 }
 
 /// A request that was answered.
@@ -108,6 +118,7 @@ pub(super) struct Answering {
     spent: BTreeMap<Cause, Tally>,
     listeners: Listeners,
     held: HeldByTimer,
+    at_last: AnsweredAtLast,
     /// When they were answered: how many that is, and how long they took.
     pub(super) answered_in: AnsweredIn,
 }
@@ -119,6 +130,7 @@ pub(super) struct RequestState {
     pub(super) earlier: EarlierRequests,
     pub(super) answering: Answering,
     pub(super) turns: Turns,
+    pub(super) sets: Sets,
 }
 
 impl Attribution {
@@ -165,6 +177,13 @@ impl RequestState {
                         }
                     }
                     let ns = request.at.saturating_sub(open.read_at);
+                    let by_timer = threads
+                        .get(&open.reader)
+                        .is_some_and(|reader| reader.answers_by_timer);
+                    if open.rested(&after, request.at, by_timer) {
+                        self.answering.answered_at_last(&open, ns);
+                        return;
+                    }
                     let answered_in = &mut self.answering.answered_in;
                     answered_in.add(axis, request.at, ns, open.weight);
                     self.answering.answered(request.at, open, after);
@@ -268,6 +287,18 @@ impl Answering {
             open.read_at = request.at;
             open.before = now;
         }
+    }
+
+    /// Whether one of these readers has had a request since then that is not answered.
+    pub(super) fn has_since(&self, at: Ns, of: impl Fn(ThreadId) -> bool) -> bool {
+        let mut open = self.open.values();
+        open.any(|open| open.read_at <= at && !open.left && of(open.reader))
+    }
+
+    /// It was answered as something else had come, for which it had waited by itself: it says nothing of how quickly others are answered.
+    fn answered_at_last(&mut self, open: &Open, ns: Ns) {
+        self.at_last.count += u64::from(open.weight);
+        self.at_last.longest = self.at_last.longest.max(ns);
     }
 
     /// It was answered as a timer had run out.
@@ -389,6 +420,7 @@ impl Answering {
             slow: slow(&self.kept),
             listeners: self.listeners.finish(&self.kept, &ports),
             held: self.held,
+            at_last: self.at_last,
             total,
             upstreams: Vec::new(),
         }

@@ -78,6 +78,9 @@ pub(super) struct TaskTable {
     parents: HashMap<u32, u32>,
 }
 
+/// How far up ancestors are looked for: ids that are used again can make a circle.
+const MAX_ANCESTORS: usize = 16;
+
 /// Pipes and sockets whose other ends are kept.
 const MAX_OTHER_ENDS: usize = 4096;
 
@@ -156,12 +159,23 @@ impl TaskTable {
         self.other_ends.insert(end.object, end.processes.clone());
     }
 
-    /// The one process that has the other end; `None` where none is known, or several are.
-    pub(super) fn other_end(&self, object: ObjectId) -> Option<u32> {
-        match self.other_ends.get(&object)?.as_slice() {
-            [pid] => Some(*pid),
-            _ => None,
-        }
+    /// The one process beside `own` that has the other end; `None` where none is known, or several are. Nobody waits for himself: many a
+    /// reader of a pipe was left the end to write to as well.
+    pub(super) fn other_end(&self, object: ObjectId, own: Option<u32>) -> Option<u32> {
+        let mut others = self.other_ends(object).iter().filter(|pid| Some(**pid) != own);
+        let first = others.next()?;
+        others.next().is_none().then_some(*first)
+    }
+
+    /// All processes that are known to have the other end.
+    pub(super) fn other_ends(&self, object: ObjectId) -> &[u32] {
+        self.other_ends.get(&object).map_or(&[], Vec::as_slice)
+    }
+
+    /// The parent of a process that observation found, that one's parent, and so on.
+    pub(super) fn ancestors(&self, pid: u32) -> impl Iterator<Item = u32> + '_ {
+        let parent = |pid: &u32| self.parents.get(pid).copied().filter(|parent| parent != pid);
+        std::iter::successors(parent(&pid), parent).take(MAX_ANCESTORS)
     }
 
     /// The only child of a process among those that observation found.

@@ -11,12 +11,12 @@
 use super::Attribution;
 use super::idle::{Served, Work};
 use super::judges::Knowledge;
-use super::owners;
 use super::requests::RequestState;
 use super::task_table::TaskTable;
+use super::{orders, owners};
 use holdup_evidence::{
     Cause, DeviceNumber, End, LockHolder, Object, ObjectKind, OpenState, Serving, SocketAddress, ThreadId,
-    Wait,
+    Wait, WaitMemory,
 };
 use holdup_knowledge::system_calls::{self, Kind as Does};
 use std::collections::HashSet;
@@ -94,13 +94,13 @@ impl Attribution {
 }
 
 /// For what work this wait was, if it was for some of these. A wait with a request to answer never is.
-pub(super) fn work_aside(known: &Knowledge<'_>, wait: &Wait) -> Option<Work> {
+pub(super) fn work_aside(known: &Knowledge<'_>, wait: &Wait, memory: Option<&WaitMemory>) -> Option<Work> {
     let phrase = if turn(known, wait).is_some() {
         TURN
     } else if heard_from_worker(known, wait) {
         WORD
     } else {
-        return None;
+        return orders::awaited(known, wait, memory);
     };
     Some(Work::Other(phrase.to_owned()))
 }

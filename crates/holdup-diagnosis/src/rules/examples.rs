@@ -53,6 +53,8 @@ struct Wanted {
     churn: Option<Table>,
     /// The requests that those answered.
     requests: Option<Table>,
+    /// Clients without an answer since before observation.
+    unanswered: Option<Table>,
     /// What artefacts show, instead of a run: `observed.series`, `observed.happenings` and so on.
     observed: Option<Table>,
     expect: Vec<String>,
@@ -297,6 +299,9 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
     attributed.source = wanted.source;
     attributed.churn = wanted.churn.as_ref().map(|table| typed(table.clone(), place));
     attributed.requests = wanted.requests.as_ref().map(|table| typed(table.clone(), place));
+    if let Some(table) = &wanted.unanswered {
+        attributed.unanswered = typed(table.clone(), place);
+    }
     attributed.tasks = wanted
         .task
         .iter()

@@ -17,6 +17,7 @@ rules! {
     "runtime/classes-loaded-anew.rs" classes_loaded_anew ClassesLoadedAnew
     "net/clients-not-accepted.rs" clients_not_accepted ClientsNotAccepted
     "net/clients-set-aside.rs" clients_set_aside ClientsSetAside
+    "net/clients-without-answer.rs" clients_without_answer ClientsWithoutAnswer
     "runtime/collecting-threads-throttled.rs" collecting_threads_throttled CollectingThreadsThrottled
     "runtime/collector-stops-threads.rs" collector_stops_threads CollectorStopsThreads
     "runtime/compiled-code-given-up.rs" compiled_code_given_up CompiledCodeGivenUp

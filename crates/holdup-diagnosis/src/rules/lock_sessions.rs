@@ -43,7 +43,8 @@ pub(super) fn of<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<Ends<'a>> {
         .map(|wait| (wait.asker.name.pid, wait.asker.name.tid))
         .collect();
     let all = &run.facts.lock_sessions;
-    let by_id: HashMap<(u32, u64), &LockSession> = all.iter().map(|one| ((one.server, one.id), one)).collect();
+    let by_id: HashMap<(u32, u64), &LockSession> =
+        all.iter().map(|one| ((one.server, one.id), one)).collect();
     let waiting: Vec<&LockSession> = all
         .iter()
         .filter(|one| one.waits.is_some() && lasting.contains(&(one.pid, one.tid)))
@@ -135,7 +136,11 @@ fn doing(run: &Run<'_>, waits: &Waits<'_>, session: &LockSession) -> String {
         .map_or_else(String::new, |place| format!(" in {}", say::place(place)));
     let peers = &run.facts.awaited_peers;
     let awaited = |pid: u32| peers.iter().find(|one| one.pid == pid);
-    let who = if holder.name.tid == session.tid { "that session" } else { "that client" };
+    let who = if holder.name.tid == session.tid {
+        "that session"
+    } else {
+        "that client"
+    };
     let own = match holder.doing {
         None | Some(Cause::Idle | Cause::NetAccept | Cause::PollWait | Cause::Unknown) => String::new(),
         Some(Cause::NetReceive) if awaited(holder.name.pid).is_some() => {
@@ -201,13 +206,19 @@ impl Ends<'_> {
         let first = self.first();
         let others = match self.ends.len() - 1 {
             0 => String::new(),
-            more => format!(" and {} of the server", say::several(more as u64, "other session")),
+            more => format!(
+                " and {} of the server",
+                say::several(more as u64, "other session")
+            ),
         };
         let has = if self.ends.len() == 1 { "has" } else { "have" };
         if first.pid == 0 {
             return format!(", which a prepared transaction{others} {has} locked: it belongs to no session");
         }
-        let of = self.client.as_ref().map_or_else(String::new, |client| format!(" of {client}"));
+        let of = self
+            .client
+            .as_ref()
+            .map_or_else(String::new, |client| format!(" of {client}"));
         let since = first.open_ns.map(duration);
         let state = match (first.state, since) {
             (Some(SessionState::Idle | SessionState::IdleInTransaction), Some(since)) => {
@@ -249,7 +260,10 @@ impl Ends<'_> {
         let between = match self.between.as_slice() {
             [] => String::new(),
             [one] => format!("; {} waits itself, and others wait behind it", self.session(one)),
-            many => format!("; {} wait themselves, and others wait behind them", say::several(many.len() as u64, "session")),
+            many => format!(
+                "; {} wait themselves, and others wait behind them",
+                say::several(many.len() as u64, "session")
+            ),
         };
         Evidence::new(
             format!("the server's table of locks: {}{more}{between}", parts.join("; ")),
@@ -282,8 +296,10 @@ impl Ends<'_> {
         {
             remedies.push(match found.stopped {
                 true => go_on(who, pid),
-                false => Remedy::safe(format!("find out what {who} does instead of ending its use of the lock"))
-                    .with_command(format!("holdup attach -p {pid}")),
+                false => Remedy::safe(format!(
+                    "find out what {who} does instead of ending its use of the lock"
+                ))
+                .with_command(format!("holdup attach -p {pid}")),
             });
         }
         if self.lock.kind == LockKind::Advisory && first.open_ns.is_none() {

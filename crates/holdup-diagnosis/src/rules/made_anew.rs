@@ -21,6 +21,12 @@ const MIN_SHARE: f64 = 0.90;
 /// them.
 const MIN_PER_SECOND: f64 = 500.0 / 60.0;
 
+/// Connections a second without TLS that any server accepts without noticing.
+const MANY_PER_SECOND: f64 = 100.0;
+
+/// Making a connection is free where it takes one part of this many of the time for which it is open.
+const CHEAP: Ns = 20;
+
 /// Handshakes from which "none was resumed" is the way it is done. What begins at once finds nothing to take up, and a
 /// client's pool has some ten connections.
 const MIN_HANDSHAKES: u64 = 20;
@@ -61,7 +67,8 @@ pub(super) fn connections(run: &Run<'_>, churn: &Churn) -> Verdict {
         return Verdict::CannotTell(NEEDS_TRAFFIC.to_owned());
     }
     let worth = |one: &&Conversations| {
-        once_each(one) && (churn.per_second(one.closed) >= MIN_PER_SECOND || is_costly(run, one))
+        let often = churn.per_second(one.closed) >= MIN_PER_SECOND && !is_cheap(churn, one);
+        once_each(one) && (often || is_costly(run, one))
     };
     let found: Vec<&Conversations> = churn.connections.iter().filter(worth).collect();
     if found.is_empty() {
@@ -81,6 +88,16 @@ pub(super) fn connections(run: &Run<'_>, churn: &Churn) -> Verdict {
             .map(|one| made_anew(run, churn, one))
             .collect(),
     )
+}
+
+/// Whether making them is as good as free: without a TLS handshake, and in next to none of the time for which they are open; of those that were
+/// accepted the client knows that time, so they are only many or few.
+fn is_cheap(churn: &Churn, one: &Conversations) -> bool {
+    let little = match one.accepted {
+        true => churn.per_second(one.closed) < MANY_PER_SECOND,
+        false => one.setup_ns.saturating_mul(CHEAP) <= one.open_ns,
+    };
+    one.tls.all() == 0 && little
 }
 
 /// Whether making them takes so much that it is trouble. Of those that were accepted the time is the client's.

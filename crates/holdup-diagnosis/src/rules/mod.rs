@@ -24,6 +24,7 @@ mod dumps;
 #[cfg(test)]
 mod examples;
 pub(crate) mod figures;
+mod for_nobody;
 mod halted;
 mod head;
 mod java_seeds;
@@ -40,6 +41,7 @@ mod log_times;
 pub(crate) mod logs;
 mod made_anew;
 mod memory;
+mod mutual;
 mod paging;
 pub(crate) mod pressures;
 mod queueing;
@@ -323,6 +325,13 @@ impl Rule {
             let Some(waits) = run.of(cause).filter(|waits| run.matters(waits.cost(), self.from)) else {
                 continue;
             };
+            let waits = match self.without_idle(run, waits) {
+                Ok(waits) => waits,
+                Err(why) => {
+                    clear = clear.or(Some(why));
+                    continue;
+                }
+            };
             match check(run, &waits) {
                 Verdict::Fires(found) => findings.extend(found),
                 Verdict::Clear(why) => clear = clear.or(Some(why)),
@@ -339,6 +348,21 @@ impl Rule {
             return Verdict::CannotTell(missing);
         }
         Verdict::Clear(clear.unwrap_or_else(|| run.little(self.causes)))
+    }
+
+    /// For a general rule, the waits that somebody may wait for, and that are worth a word without the others; otherwise why there are none.
+    fn without_idle<'a>(&self, run: &Run<'a>, waits: Waits<'a>) -> Result<Waits<'a>, String> {
+        if !matches!(self.generality, Generality::Describes | Generality::General) {
+            return Ok(waits);
+        }
+        let waits = for_nobody::without(run, waits)?;
+        if let Some(why) = for_nobody::may_be_chance(run, &waits) {
+            return Err(why);
+        }
+        match run.matters(waits.cost(), self.from) {
+            true => Ok(waits),
+            false => Err(run.little(&[waits.cause()])),
+        }
     }
 
     /// A finding of this rule about some waits: their cost, the costliest one's resource and asker, and how often and

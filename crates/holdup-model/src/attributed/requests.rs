@@ -36,6 +36,9 @@ pub struct Requests {
     /// Those of `count` that a timer of the server's own held up.
     #[serde(default)]
     pub held: HeldByTimer,
+    /// Those beside `count` that were answered only when something else had come.
+    #[serde(default)]
+    pub at_last: AnsweredAtLast,
     /// Time of all that were read under observation, from being read to their answers or to the end, added up.
     #[serde(default)]
     pub total: Ns,
@@ -73,6 +76,29 @@ pub struct HeldByTimer {
     pub ns: Ns,
     /// The longest.
     pub longest: Ns,
+}
+
+/// Requests for which nothing was done until something else came: another client, or an event of the server's own. They are a subscription, a
+/// blocking pop or a long poll, or the acknowledgement of something that the server had sent; or somebody else than their reader worked on them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AnsweredAtLast {
+    /// How many.
+    pub count: u64,
+    /// The longest.
+    pub longest: Ns,
+}
+
+/// Clients that were answered on the same connection before, and have had no answer to their last word since before observation began.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Unanswered {
+    /// How many.
+    pub clients: u64,
+    /// For how long, of the one that waits longest.
+    pub longest: Ns,
+    /// The process that has not answered most of them; the figures are of its clients.
+    pub by: ThreadName,
 }
 
 /// Requests that came in on one listener, as far as the sample tells that is kept of all.

@@ -29,6 +29,12 @@ pub struct Requests {
     /// Whether requests that were read before observation began were looked for on all connections.
     #[serde(default)]
     pub earlier_told: bool,
+    /// Requests beside `count` that were answered only when something else had come, while the threads that had read them were idle.
+    #[serde(default)]
+    pub at_last: u64,
+    /// The longest of those.
+    #[serde(default)]
+    pub at_last_max_ns: Ns,
     /// Where that time went: of threads that had a request to answer.
     pub causes: Vec<CauseShare>,
     /// The slowest hundredth beside the middle half; null of fewer than two.

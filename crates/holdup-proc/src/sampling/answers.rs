@@ -107,6 +107,7 @@ impl Sampler {
                 thread: id,
                 start,
                 call,
+                set: None,
             }));
         }
     }

@@ -5,16 +5,17 @@ mod looks;
 mod pools;
 
 use holdup_evidence::facts::{
-    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, Listener, LockKind, LockSession, LockWait, Mount, NameServer, Program, QueuedBytes,
-    SessionClient, SessionState, SetAside, StoppedChild, ThreadSession,
+    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, Listener, LockKind, LockSession,
+    LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState, SetAside, StoppedChild,
+    ThreadSession,
 };
 use holdup_evidence::observed::{Limited, Quote, SeenCgroup, SeenProcess};
 use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
+use holdup_model::attributed::{AnsweredAtLast, Certainty, Judge, JudgedBy, Reason, Unanswered};
 use holdup_model::attributed::{
     Asker, Attributed, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace,
     Queue, Requests, Resource, ResourceKind, SlowRequest, Tally, TaskState, ThreadLedger, ThreadName,
 };
-use holdup_model::attributed::{Certainty, Judge, JudgedBy, Reason};
 use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
 use holdup_model::connections::{Connections, TcpSeen};
 use holdup_model::host_figures::{HostFigure, HostFigures, HostLine, HostStretch};
@@ -330,6 +331,10 @@ impl Dice {
             requests: self.some(|dice| Requests {
                 count: dice.number(),
                 p50: dice.number(),
+                at_last: AnsweredAtLast {
+                    count: dice.number(),
+                    longest: dice.number(),
+                },
                 causes: dice.tallies(),
                 slow: dice.some(|dice| SlowRequest {
                     ns: dice.number(),
@@ -345,6 +350,11 @@ impl Dice {
                 }),
                 ..Requests::default()
             }),
+            unanswered: Unanswered {
+                clients: self.number(),
+                longest: self.number(),
+                by: self.name(),
+            },
             began: self.number(),
             windows: self.list(2, |dice| Window {
                 from: dice.number(),

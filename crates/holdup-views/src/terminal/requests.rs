@@ -21,6 +21,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     for words in [all(requests)].into_iter().flatten().chain(each).chain(
         [
             slow(requests, of_machine(report)),
+            at_last(requests),
             open(requests),
             resting(requests),
         ]
@@ -108,6 +109,17 @@ fn slow(requests: &Requests, machine: bool) -> Option<String> {
             example.unwrap_or_default(),
             duration(slow.mean_ns),
             more.join(", ")
+        )
+    })
+}
+
+fn at_last(requests: &Requests) -> Option<String> {
+    (requests.at_last > 0).then(|| {
+        format!(
+            "{} answered only when something else came, after {} at most, while the thread that had read it was idle: a \
+             subscription, a blocking pop or a long poll waits so by design",
+            counted(requests.at_last, "more", "more"),
+            duration(requests.at_last_max_ns)
         )
     })
 }

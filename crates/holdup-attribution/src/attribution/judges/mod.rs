@@ -24,10 +24,12 @@ use super::ended_wait::EndedWait;
 use super::idle::{Served, Who, Work};
 use super::jvms::Jvms;
 use super::object_cache::{ObjectCache, Reading};
-use super::owners;
+use super::orders::Sets;
+use super::requests::Answering;
 use super::task_table::TaskTable;
 use super::thread::{Thread, Threads};
 use super::turns::{self, Turns};
+use super::{orders, owners};
 use crate::classify::Classified;
 use holdup_evidence::{Cause, Earlier, ThreadId, Wait, WaitMemory};
 use holdup_model::attributed::{Certainty, Judge, JudgedBy, Reason};
@@ -62,6 +64,8 @@ pub(super) struct Knowledge<'a> {
     pub(super) served: &'a Served,
     pub(super) earlier: &'a EarlierRequests,
     pub(super) turns: &'a Turns,
+    pub(super) sets: &'a Sets,
+    pub(super) answering: &'a Answering,
     pub(super) jvms: &'a Jvms,
     pub(super) churning: &'a Churning,
 }
@@ -208,9 +212,9 @@ impl<'a> Case<'a> {
                 attends: &|| turns::attends(self.pid, served, tasks),
             };
             let object = |id| objects.object(Some(id));
-            let work = served
-                .idle(who, self.reading.cause, self.wait, self.memory, object)
-                .or_else(|| turns::work_aside(&self.known, self.wait));
+            let work = orders::of_session(&self.known, self.pid, self.wait, self.memory)
+                .or_else(|| served.idle(who, self.reading.cause, self.wait, self.memory, object))
+                .or_else(|| turns::work_aside(&self.known, self.wait, self.memory));
             // A thread that waits for the owner of a lock does not wait for a client.
             let taken = match self.wait.serves || owners::of(self.wait).is_some() {
                 true => Vec::new(),
@@ -247,6 +251,8 @@ impl Attribution {
             served: &self.requests.served,
             earlier: &self.requests.earlier,
             turns: &self.requests.turns,
+            sets: &self.requests.sets,
+            answering: &self.requests.answering,
             jvms: &self.jvms,
             churning: &self.churning,
         }

@@ -95,6 +95,45 @@ fn a_thread_that_answers_nobody_else_meanwhile_is_told() {
 }
 
 #[test]
+fn what_is_answered_when_something_else_came_says_nothing_of_the_others() {
+    const LONG: Ns = 10_000_000;
+    let open = |earlier| super::Open {
+        read_at: 0,
+        reader: ThreadId(1),
+        left: false,
+        earlier,
+        resting: false,
+        before: Vec::new(),
+        line: None,
+        port: 80,
+        weight: 4,
+    };
+    let idle = |ns| [(Cause::Idle, ns), (Cause::CpuUser, LONG - ns)];
+    assert!(open(false).rested(&idle(LONG - 1), LONG, false));
+    assert!(
+        !open(false).rested(&idle(LONG / 3), LONG, false),
+        "something was done for it"
+    );
+    assert!(
+        !open(false).rested(&idle(LONG - 1), LONG, true),
+        "a timer held it"
+    );
+    assert!(
+        !open(true).rested(&idle(LONG - 1), LONG, false),
+        "nobody saw what was done"
+    );
+    assert!(
+        !open(false).rested(&[(Cause::Idle, 900)], 1_000, false),
+        "its client sent the rest"
+    );
+    let mut answering = Answering::default();
+    answering.answered_at_last(&open(false), LONG);
+    let requests = answering.finish(LONG, &UntoldRequests::default(), 0);
+    assert_eq!((requests.count, requests.longest, requests.total), (0, 0, 0));
+    assert_eq!((requests.at_last.count, requests.at_last.longest), (4, LONG));
+}
+
+#[test]
 fn what_was_read_and_then_rested_is_no_request() {
     let request = |at, step| Request {
         at,

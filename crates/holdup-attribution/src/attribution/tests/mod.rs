@@ -8,6 +8,7 @@ mod exit;
 mod follow_blocker;
 mod left_behind;
 mod neighbours;
+mod orders;
 mod owners;
 mod prediction;
 mod properties;

@@ -2,7 +2,7 @@
 
 use super::bus_call_unanswered::listens;
 use crate::rules::{
-    Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, live_sessions, root, say,
+    Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, live_sessions, mutual, root, say,
 };
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::Common;
@@ -139,6 +139,9 @@ fn others(run: &Run<'_>, group: &Waits<'_>) -> Option<Evidence> {
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
+    if let Some(mutual) = mutual::of(run, main) {
+        return mutual.finding(&RULE, group);
+    }
     let who = say::who(&main.asker.name);
     let holders = group.holders();
     let address = peer(main);

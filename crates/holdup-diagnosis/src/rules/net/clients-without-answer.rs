@@ -1,0 +1,107 @@
+//! A server has read what its clients sent, is idle, and does not answer.
+
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, duration, fires, percent, say};
+use holdup_evidence::{Cause, Ns};
+use holdup_knowledge::system_calls::{self, Kind};
+use holdup_model::attributed::AttributedWait;
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule::of_attached(RuleId::ClientsWithoutAnswer, check)
+    .about("an idle server has not answered its clients")
+    .causes(&[Cause::Idle])
+    .from(0.0)
+    .generality(Generality::Consequence);
+
+/// The part of the time of a server's threads from which it is idle: what is left may be its housekeeping.
+const IDLE_SHARE: f64 = 0.95;
+
+/// Time without an answer from which it is no matter of a moment, nanoseconds.
+const MIN_NS: Ns = 2_000_000_000;
+
+fn check(run: &Run<'_>) -> Verdict {
+    let found = &run.attributed.unanswered;
+    if found.clients == 0 || found.longest < MIN_NS {
+        return Verdict::Clear(format!(
+            "{} had the last word for {} or more, since before observation, on connections on which they had been answered",
+            say::several(found.clients, "client"),
+            duration(MIN_NS)
+        ));
+    }
+    let of_server = |wait: &&AttributedWait| wait.asker.name.pid == found.by.pid;
+    let all = || run.attributed.waits.iter().filter(of_server);
+    let time = |waits: &mut dyn Iterator<Item = &AttributedWait>| waits.map(|wait| wait.ns).sum::<Ns>();
+    let rests = |wait: &&AttributedWait| matches!(wait.cause, Cause::Idle | Cause::TimerSleep);
+    let whole = time(&mut all()).max(1);
+    let share = time(&mut all().filter(rests)) as f64 / whole as f64;
+    let who = say::name_or(&found.by.process, "the server");
+    if share < IDLE_SHARE {
+        return Verdict::Clear(format!("{who} was idle for {} of its time", percent(share)));
+    }
+    let later = run.attributed.requests.as_ref().map(|one| one.at_last.count);
+    if later.is_some_and(|count| count > 0) {
+        return Verdict::CannotTell(format!(
+            "whether {} of {who} wait by design, as others whose requests were answered when something else came",
+            say::several(found.clients, "client")
+        ));
+    }
+    fires(finding(run, who, share))
+}
+
+fn finding(run: &Run<'_>, who: &str, share: f64) -> Finding {
+    let found = &run.attributed.unanswered;
+    let clients = say::several(found.clients, "client");
+    let has = if found.clients == 1 { "has" } else { "have" };
+    let title = format!(
+        "{clients} of {who} {has} had no answer for up to {}, although {who} is idle: it keeps them waiting itself; \
+         whether by design is not known",
+        duration(found.longest)
+    );
+    let before = Evidence::new(
+        format!(
+            "{who} had answered on the same connections before; their last word was read before observation began"
+        ),
+        "the kernel's times of the last data in each direction",
+    );
+    let idle = Evidence::new(
+        format!("{who} waited for work for {} of its time", percent(share)),
+        say::SCHEDULER,
+    );
+    let others = run.attributed.requests.as_ref().filter(|one| one.count > 0);
+    let others = others.map(|one| {
+        let text = format!(
+            "meanwhile it answered {}, half of them within {}",
+            say::several(one.count, "other request"),
+            duration(one.p50)
+        );
+        Evidence::new(text, "sock_recv_length, sock_send_length")
+    });
+    let main = run
+        .attributed
+        .waits
+        .iter()
+        .filter(|wait| wait.asker.name.pid == found.by.pid && wait.cause == Cause::Idle)
+        .max_by_key(|wait| (polls(wait), wait.ns));
+    let finding = Finding::without_duration(RULE.id.id(), Severity::Note, title, Cause::Idle, before)
+        .and(idle)
+        .and_if(others)
+        .confidence(Confidence::Suspect)
+        .remedy(Remedy::safe(
+            "ask the server which clients it holds back, and why: Redis `CLIENT LIST` (flag b, and `CLIENT UNPAUSE` if writes are \
+             paused), RabbitMQ `rabbitmqctl list_connections` (blocked by an alarm), PostgreSQL pg_stat_activity",
+        ))
+        .remedy(Remedy::safe(
+            "nothing, if these clients wait for events: a subscription, a blocking pop, a long poll",
+        ))
+        .remedy(Remedy::pointless(
+            "more CPUs, workers or a faster disk: the server is idle",
+        ));
+    match main {
+        Some(wait) => finding.about(wait.resource.clone(), wait.asker.clone()),
+        None => finding,
+    }
+}
+
+fn polls(wait: &AttributedWait) -> bool {
+    system_calls::is_named(wait.call.as_deref(), Kind::Polls | Kind::WaitsForEpoll)
+}
