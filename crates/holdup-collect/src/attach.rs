@@ -11,8 +11,8 @@ use super::programs;
 use super::queues::Queues;
 use super::set_aside::Loops;
 use super::{
-    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, awaited_peers, clients, connected,
-    database_locks, database_memory, name_servers, own_cpu_time, resolvers, serving,
+    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, awaited_peers, clients,
+    connected, database_locks, database_memory, name_servers, own_cpu_time, resolvers, serving,
 };
 use crate::haste::Haste;
 use crate::line::{Line, watching};

@@ -68,6 +68,7 @@ pub use sampled::{SampledHow, attach as sample_attached, run as sample, run_for 
 use crate::haste::Haste;
 use crate::privileges::Part;
 use attributing::Attributing;
+use database_locks::Locks;
 use dumps::{Closed, Dumps};
 use holdup_bpf::{Loaded, Options, Pace, RawEvent, Tracer};
 use holdup_evidence::facts::CpuTime;
@@ -84,7 +85,6 @@ use holdup_symbols::Bounds;
 use jvms::Jvms;
 use naming::Naming;
 use nix::sys::resource::{UsageWho, getrusage};
-use database_locks::Locks;
 use sessions::Sessions;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};

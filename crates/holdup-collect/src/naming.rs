@@ -528,7 +528,10 @@ impl Naming {
         {
             wait.holder = last_user(*pid, wait).map(|pid| LockHolder::Semaphore { pid });
         }
-        let of_database = self.tids.get(&wait.thread).and_then(|tid| self.in_databases.by(*tid, wait.start));
+        let of_database = self
+            .tids
+            .get(&wait.thread)
+            .and_then(|tid| self.in_databases.by(*tid, wait.start));
         if let (None | Some(LockHolder::FutexWords(_)), Some(owner)) = (&wait.holder, of_database) {
             wait.holder = Some(LockHolder::Session(owner));
         }

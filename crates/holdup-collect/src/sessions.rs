@@ -129,7 +129,11 @@ fn is_awaited(session: &DatabaseSession) -> bool {
 
 /// Finds who is at the other ends.
 fn find_clients(sessions: &mut [DatabaseSession]) {
-    let awaited: Vec<u32> = sessions.iter().filter(|one| is_awaited(one)).map(|one| one.pid).collect();
+    let awaited: Vec<u32> = sessions
+        .iter()
+        .filter(|one| is_awaited(one))
+        .map(|one| one.pid)
+        .collect();
     let mut found = clients(&awaited);
     for session in sessions {
         session.client = found.remove(&session.pid);

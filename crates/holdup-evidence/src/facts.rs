@@ -2,14 +2,14 @@
 //!
 //! `None` always means "not measured", never "no". One struct per kernel area; `holdup-proc` fills them.
 
-mod connected;
 mod awaited;
+mod connected;
 mod database_locks;
 mod database_sessions;
 mod programs;
 
-pub use connected::{Acceptor, ConnectedClients, Listener, NameServer, QueuedBytes};
 pub use awaited::AwaitedPeer;
+pub use connected::{Acceptor, ConnectedClients, Listener, NameServer, QueuedBytes};
 pub use database_locks::{LockKind, LockSession, LockWait};
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState, ThreadSession};
 pub use programs::{Program, StoppedChild};

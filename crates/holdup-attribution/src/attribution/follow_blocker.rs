@@ -151,9 +151,7 @@ fn followed(threads: &Threads, waiter: ThreadId, found: Blocker) -> Option<Threa
         | HowKnown::Semaphore
         | HowKnown::SessionLock
         | HowKnown::PipePeer
-        | HowKnown::SocketPeer => {
-            deadlock::alone(threads, other)
-        }
+        | HowKnown::SocketPeer => deadlock::alone(threads, other),
         _ => false,
     };
     (listed && other != waiter).then_some(other)

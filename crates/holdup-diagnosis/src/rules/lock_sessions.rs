@@ -39,11 +39,12 @@ pub(super) fn of<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<Ends<'a>> {
     let server = waits.main().resource.detail.database_lock?;
     let lasting: BTreeSet<(u32, u32)> = waits
         .iter()
-        .filter(|wait| wait.max >= LASTING_NS)
+        .filter(|wait| lasts(wait))
         .map(|wait| (wait.asker.name.pid, wait.asker.name.tid))
         .collect();
     let all = &run.facts.lock_sessions;
-    let by_id: HashMap<(u32, u64), &LockSession> = all.iter().map(|one| ((one.server, one.id), one)).collect();
+    let by_id: HashMap<(u32, u64), &LockSession> =
+        all.iter().map(|one| ((one.server, one.id), one)).collect();
     let waiting: Vec<&LockSession> = all
         .iter()
         .filter(|one| one.waits.is_some() && lasting.contains(&(one.pid, one.tid)))
@@ -79,6 +80,33 @@ pub(super) fn of<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<Ends<'a>> {
         doing: doing(run, waits, first),
         ends,
     })
+}
+
+/// Whether threads waited so long for the same thing. MariaDB's look every second whether they were ended meanwhile.
+fn lasts(wait: &AttributedWait) -> bool {
+    let looks = wait.timed_out > 0 && wait.timed_out.saturating_mul(2) >= wait.count;
+    wait.max >= LASTING_NS || looks && wait.ns >= LASTING_NS
+}
+
+/// The session at the end of the chain that a wait begins, and the kind of lock: what is said once. `None` where that is not known.
+pub(super) fn group(run: &Run<'_>, wait: &AttributedWait) -> Option<(u32, u64, LockKind)> {
+    let all = &run.facts.lock_sessions;
+    let (pid, tid) = (wait.asker.name.pid, wait.asker.name.tid);
+    let waiter = all
+        .iter()
+        .find(|one| (one.pid, one.tid) == (pid, tid) && lasts(wait))?;
+    let kind = waiter.waits.as_ref()?.kind;
+    let mut at = waiter;
+    for _ in 0..all.len() {
+        let Some(lock) = &at.waits else {
+            return Some((at.server, at.id, kind));
+        };
+        let first = *lock.behind.first()?;
+        at = all
+            .iter()
+            .find(|one| one.server == at.server && one.id == first)?;
+    }
+    None
 }
 
 /// What most of these wait for.
@@ -135,8 +163,14 @@ fn doing(run: &Run<'_>, waits: &Waits<'_>, session: &LockSession) -> String {
         .map_or_else(String::new, |place| format!(" in {}", say::place(place)));
     let peers = &run.facts.awaited_peers;
     let awaited = |pid: u32| peers.iter().find(|one| one.pid == pid);
-    let who = if holder.name.tid == session.tid { "that session" } else { "that client" };
+    let who = if holder.name.tid == session.tid {
+        "that session"
+    } else {
+        "that client"
+    };
     let own = match holder.doing {
+        // A server's process sleeps so for whatever it waits for.
+        Some(Cause::IpcQueue) if holder.name.tid == session.tid => String::new(),
         None | Some(Cause::Idle | Cause::NetAccept | Cause::PollWait | Cause::Unknown) => String::new(),
         Some(Cause::NetReceive) if awaited(holder.name.pid).is_some() => {
             let peer = awaited(holder.name.pid).map_or("", |one| one.address.as_str());
@@ -201,13 +235,21 @@ impl Ends<'_> {
         let first = self.first();
         let others = match self.ends.len() - 1 {
             0 => String::new(),
-            more => format!(" and {} of the server", say::several(more as u64, "other session")),
+            more => format!(
+                " and {} of the server",
+                say::several(more as u64, "other session")
+            ),
         };
         let has = if self.ends.len() == 1 { "has" } else { "have" };
         if first.pid == 0 {
             return format!(", which a prepared transaction{others} {has} locked: it belongs to no session");
         }
-        let of = self.client.as_ref().map_or_else(String::new, |client| format!(" of {client}"));
+        let of = self
+            .client
+            .as_ref()
+            .map_or_else(String::new, |client| format!(" of {client}"));
+        let through = first.pooler.as_ref().and_then(client);
+        let of = of + &through.map_or_else(String::new, |pooler| format!(" through {pooler}"));
         let since = first.open_ns.map(duration);
         let state = match (first.state, since) {
             (Some(SessionState::Idle | SessionState::IdleInTransaction), Some(since)) => {
@@ -249,7 +291,10 @@ impl Ends<'_> {
         let between = match self.between.as_slice() {
             [] => String::new(),
             [one] => format!("; {} waits itself, and others wait behind it", self.session(one)),
-            many => format!("; {} wait themselves, and others wait behind them", say::several(many.len() as u64, "session")),
+            many => format!(
+                "; {} wait themselves, and others wait behind them",
+                say::several(many.len() as u64, "session")
+            ),
         };
         Evidence::new(
             format!("the server's table of locks: {}{more}{between}", parts.join("; ")),
@@ -282,8 +327,10 @@ impl Ends<'_> {
         {
             remedies.push(match found.stopped {
                 true => go_on(who, pid),
-                false => Remedy::safe(format!("find out what {who} does instead of ending its use of the lock"))
-                    .with_command(format!("holdup attach -p {pid}")),
+                false => Remedy::safe(format!(
+                    "find out what {who} does instead of ending its use of the lock"
+                ))
+                .with_command(format!("holdup attach -p {pid}")),
             });
         }
         if self.lock.kind == LockKind::Advisory && first.open_ns.is_none() {

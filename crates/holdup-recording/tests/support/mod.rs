@@ -5,8 +5,9 @@ mod looks;
 mod pools;
 
 use holdup_evidence::facts::{
-    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, Listener, LockKind, LockSession, LockWait, Mount, NameServer, Program, QueuedBytes,
-    SessionClient, SessionState, SetAside, StoppedChild, ThreadSession,
+    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, Listener, LockKind, LockSession,
+    LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState, SetAside, StoppedChild,
+    ThreadSession,
 };
 use holdup_evidence::observed::{Limited, Quote, SeenCgroup, SeenProcess};
 use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
@@ -440,6 +441,7 @@ impl Dice {
                     name: dice.text(),
                     behind: dice.list(2, Dice::number),
                 }),
+                pooler: None,
                 client: dice.some(|dice| SessionClient {
                     process: dice.text(),
                     ..SessionClient::default()

@@ -91,11 +91,7 @@ pub fn waiters<S: Source>(
     let Some(place) = processes.iter().find_map(|one| place(memory, one.entry)) else {
         return Vec::new();
     };
-    let known = Known {
-        by_entry,
-        place,
-        all,
-    };
+    let known = Known { by_entry, place, all };
     processes
         .iter()
         .take(MAX_SESSIONS)
@@ -114,15 +110,18 @@ pub fn transaction<S: Source>(memory: &mut Memory<S>, status: u64, pid: u32, now
     }
     let now = now.checked_sub(SINCE_2000)?;
     let [started, transaction, ..] = times;
-    let plausible = started > 0 && times.iter().all(|time| *time == 0 || (started..=now).contains(time));
+    let plausible = started > 0
+        && times
+            .iter()
+            .all(|time| *time == 0 || (started..=now).contains(time));
     (plausible && transaction > 0).then(|| now - transaction)
 }
 
 /// Where in a process's entry the lock and the claim are; `None` of one that waits for no lock.
 fn place<S: Source>(memory: &mut Memory<S>, entry: u64) -> Option<u64> {
-    (0..ENTRY_BYTES).step_by(8).find(|place| {
-        pair(memory, entry, *place).is_some_and(|(lock, claim)| lock != claim)
-    })
+    (0..ENTRY_BYTES)
+        .step_by(8)
+        .find(|place| pair(memory, entry, *place).is_some_and(|(lock, claim)| lock != claim))
 }
 
 /// The lock and the claim of an entry, if they are such.
@@ -163,7 +162,9 @@ impl Known {
     /// How strong a lock an entry wants.
     fn strength<S: Source>(&self, memory: &mut Memory<S>, entry: u64) -> Option<u32> {
         let strength = memory.int(entry.checked_add(self.place + 16)?)?;
-        (1..CONFLICTS.len() as u32).contains(&strength).then_some(strength)
+        (1..CONFLICTS.len() as u32)
+            .contains(&strength)
+            .then_some(strength)
     }
 
     /// Those whose claims were given a strength that conflicts.
@@ -283,7 +284,14 @@ mod tests {
         }
 
         /// A lock with claims (entry, what it was given) and a queue of (entry, the strength that it wants).
-        fn lock(&mut self, number: u64, kind: u8, fields: [u32; 3], given: &[(u64, u32)], queue: &[(u64, u32)]) {
+        fn lock(
+            &mut self,
+            number: u64,
+            kind: u8,
+            fields: [u32; 3],
+            given: &[(u64, u32)],
+            queue: &[(u64, u32)],
+        ) {
             let at = 0x30_0000 + 0x400 * number;
             for (place, field) in (0..).zip(fields) {
                 self.written.put(at + 4 * place, &field.to_le_bytes());
@@ -344,7 +352,11 @@ mod tests {
             let found = table(place).waiters(5, true);
             assert_eq!(found.len(), 3, "place {place}");
             assert_eq!(behind(&found, 102), [Some(101)]);
-            assert_eq!(behind(&found, 103), [Some(102)], "a reader does not wait for readers");
+            assert_eq!(
+                behind(&found, 103),
+                [Some(102)],
+                "a reader does not wait for readers"
+            );
             assert_eq!(behind(&found, 104), [Some(102)]);
             let lock = Lock {
                 kind: "relation".into(),
@@ -377,7 +389,10 @@ mod tests {
         let mut server = Server::new(136);
         server.lock(0, 2, [5, 0, 1000], &[(1, 1 << 7)], &[]);
         assert_eq!(server.waiters(3, true), []);
-        assert_eq!(waiters(&mut Memory::new(Written::default()), &[], KINDS, true), []);
+        assert_eq!(
+            waiters(&mut Memory::new(Written::default()), &[], KINDS, true),
+            []
+        );
     }
 
     #[test]

@@ -124,7 +124,9 @@ mod tests {
         assert_eq!(loaded(&mut with(&far), FUNCTION), Some(0x3f18));
         let half = [0x8b, 0x87, 0xd8, 0x27, 0, 0, 0xc3];
         assert_eq!(loaded(&mut with(&half), FUNCTION), Some(0x27d8));
-        let marked = [0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x8b, 0x47, 0x68];
+        let marked = [
+            0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x8b, 0x47, 0x68,
+        ];
         assert_eq!(loaded(&mut with(&marked), FUNCTION), Some(0x68));
         let address = [0x48, 0x8d, 0x87, 0x60, 0x01, 0, 0, 0xc3];
         assert_eq!(address_of(&mut with(&address), FUNCTION), Some(0x160));
@@ -151,7 +153,11 @@ mod tests {
         assert_eq!(pointer_within(&mut nop, FUNCTION), None);
         assert_eq!(slots(&mut nop, FUNCTION), None);
         let of_another = [0x48, 0x8b, 0x86, 0x18, 0x3f, 0, 0];
-        assert_eq!(loaded(&mut with(&of_another), FUNCTION), None, "not of the argument");
+        assert_eq!(
+            loaded(&mut with(&of_another), FUNCTION),
+            None,
+            "not of the argument"
+        );
         let too_far = [0x48, 0x8b, 0x87, 0, 0, 0, 0x10];
         assert_eq!(loaded(&mut with(&too_far), FUNCTION), None);
         assert_eq!(loaded(&mut with(&[]), 8), None);

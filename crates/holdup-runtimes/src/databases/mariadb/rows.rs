@@ -3,8 +3,8 @@
 //! A session's transaction leads back to the session. One that waits has the lock that it waits for, which begins with the transaction
 //! itself, and behind that the transaction that has it. Nothing else of a transaction looks like that pair.
 
-use super::accessors::Slots;
 use super::Lock;
+use super::accessors::Slots;
 use crate::memory::{Memory, Source};
 use std::collections::{HashMap, HashSet};
 
@@ -64,7 +64,9 @@ pub(super) fn transactions<S: Source>(
         let one = engines
             .filter(|engine| place.is_none_or(|(known, _)| known == *engine))
             .find_map(|engine| {
-                let slot = session.checked_add(slots.first)?.checked_add(slots.step * engine)?;
+                let slot = session
+                    .checked_add(slots.first)?
+                    .checked_add(slots.step * engine)?;
                 let at = memory.pointer(slot)?;
                 let back = match place {
                     Some((_, back)) => back,
@@ -146,7 +148,9 @@ fn table<S: Source>(
 /// The name of a table among the texts that an object leads to.
 fn named<S: Source>(memory: &mut Memory<S>, object: u64) -> Option<String> {
     (0..TABLE_WORDS / 2).find_map(|number| {
-        let text = memory.word(object.checked_add(8 * number)?).filter(|text| *text != 0)?;
+        let text = memory
+            .word(object.checked_add(8 * number)?)
+            .filter(|text| *text != 0)?;
         // Most words lead nowhere, and of the others most lead to no text.
         memory.byte(text).filter(u8::is_ascii_graphic)?;
         memory.c_text(text, NAME_BYTES).filter(|text| is_table(text))

@@ -86,7 +86,11 @@ impl Server {
         written.put(SYMBOLS.connection, &code(&[0x48, 0x8b, 0x97], version.connection));
         let shifted = [0x8b, 0x46, 0x04, 0x48, 0xc1, 0xe0, 0x06, 0x48, 0x8b, 0x84, 0x38];
         written.put(SYMBOLS.engine, &code(&shifted, version.engine));
-        let stages = ["Waiting for backup lock", "Waiting for schema metadata lock", "Waiting for table metadata lock"];
+        let stages = [
+            "Waiting for backup lock",
+            "Waiting for schema metadata lock",
+            "Waiting for table metadata lock",
+        ];
         for (number, stage) in (0..).zip(stages) {
             let text = SYMBOLS.stages + 0x800 + 0x40 * number;
             written.put(text, stage.as_bytes());
@@ -190,7 +194,12 @@ impl Server {
 }
 
 fn waits(found: &[Session], number: u64) -> Option<&Waits> {
-    found.iter().find(|one| one.id == number + 4).unwrap().waits.as_ref()
+    found
+        .iter()
+        .find(|one| one.id == number + 4)
+        .unwrap()
+        .waits
+        .as_ref()
 }
 
 const ITEM: u64 = 0x600_0000;
@@ -234,7 +243,10 @@ fn sessions_that_wait_and_those_that_they_wait_for_are_read_in_any_version() {
         assert_eq!(waits(&found, 4), Some(&definition), "a reader is not in its way");
         let holder = &found[0];
         assert_eq!((holder.id, holder.tid, holder.idle), (4, Some(1000), true));
-        assert_eq!((holder.descriptor, holder.began), (Some(20), Some(NOW - 25_000_000)));
+        assert_eq!(
+            (holder.descriptor, holder.began),
+            (Some(20), Some(NOW - 25_000_000))
+        );
         assert!(!found[1].idle && found[3].began.is_none());
     }
 }
@@ -283,14 +295,20 @@ fn where_nobody_waits_nothing_is_told() {
     server.ticket(0, ITEM, 3, true);
     assert_eq!(server.found(), []);
     let none: HashSet<u32> = HashSet::new();
-    assert_eq!(sessions(&mut Memory::new(Written::default()), &SYMBOLS, &none, NOW), []);
+    assert_eq!(
+        sessions(&mut Memory::new(Written::default()), &SYMBOLS, &none, NOW),
+        []
+    );
 }
 
 #[test]
 fn damaged_memory_is_read_to_an_end() {
-    let images: Vec<Written> = VERSIONS.iter().map(|version| rows_and_definitions(*version).written).collect();
+    let images: Vec<Written> = VERSIONS
+        .iter()
+        .map(|version| rows_and_definitions(*version).written)
+        .collect();
     let tids: HashSet<u32> = (990..1100).collect();
-    damage::read_damaged(&images, 400, |written, _| {
+    damage::read_damaged_for(1_000, &images, 400, |written, _| {
         let found = sessions(&mut Memory::new(written), &SYMBOLS, &tids, NOW);
         found.iter().filter(|one| one.waits.is_some()).count() == 3
     });

@@ -101,7 +101,9 @@ pub(super) fn waits<S: Source>(
 fn behind(kind: u8, waiter: &Ticket, tickets: &[Ticket]) -> Vec<u64> {
     let others = |given: bool| {
         let others = tickets.iter().filter(move |one| {
-            one.session != waiter.session && one.given == given && conflicts(kind, waiter.strength, one.strength)
+            one.session != waiter.session
+                && one.given == given
+                && conflicts(kind, waiter.strength, one.strength)
         });
         let sessions: HashSet<u64> = others.map(|one| one.session).collect();
         let mut sessions: Vec<u64> = sessions.into_iter().collect();
@@ -115,7 +117,10 @@ fn behind(kind: u8, waiter: &Ticket, tickets: &[Ticket]) -> Vec<u64> {
             .into_iter()
             .filter(|session| {
                 let own = |one: &&Ticket| one.session == *session && !one.given;
-                tickets.iter().find(own).is_some_and(|one| one.strength > waiter.strength)
+                tickets
+                    .iter()
+                    .find(own)
+                    .is_some_and(|one| one.strength > waiter.strength)
             })
             .collect(),
         _ => given,
