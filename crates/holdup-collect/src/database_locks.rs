@@ -5,6 +5,7 @@
 //! for each waiting thread the one that must act before it can go on: the client of a session that is idle, and else the session itself. That
 //! one is watched too. A child that can be abandoned ([`super::behind`]) reads the memory.
 
+mod poolers;
 mod reading;
 
 use super::behind::Readers;
@@ -88,7 +89,9 @@ pub(super) fn look(observation: &mut Observation, watched: &BTreeSet<u32>) -> BT
     if found.iter().all(|one| one.waits.is_none()) {
         return BTreeSet::new();
     }
-    let owners = to_act(&found);
+    poolers::look(&mut observation.locks.memory, &mut found, &mut moment);
+    let on_clients = waits_for_clients(&mut observation.locks.memory, &found, &mut moment);
+    let owners = to_act(&found, &on_clients);
     let pids = owners.values().map(|owner| owner.pid).collect();
     observation.naming.awaits_in_databases(Awaited { seen, owners });
     observation.locks.known = found;
@@ -188,6 +191,7 @@ fn of_postgres(observation: &mut Observation, root: &Root, server: u32, watched:
             open_ns: session.open_us.map(in_ns),
             waits: waits.remove(&pid),
             client: clients.remove(&pid),
+            pooler: None,
         });
     }
     found
@@ -283,6 +287,7 @@ fn of_mariadb(observation: &mut Observation, server: u32, moment: &mut Moment) -
             open_ns: began.map(|began| in_ns(now.saturating_sub(began))),
             waits: one.waits.map(wait),
             client: clients.remove(&one.id),
+            pooler: None,
         });
     }
     found
@@ -340,8 +345,31 @@ fn clients_of(server: u32, ends: &[(u64, u32)], moment: &mut Moment) -> HashMap<
     connections.iter().map(|(id, end)| (*id, client(end))).collect()
 }
 
+/// Sessions at ends that execute statements, and wait meanwhile for their clients to read what they send, or to send more.
+fn waits_for_clients(
+    memory: &mut Readers<Question, Option<Read>>,
+    sessions: &[LockSession],
+    moment: &mut Moment,
+) -> HashSet<(u32, u64)> {
+    let mut found = HashSet::new();
+    for end in sessions {
+        let threaded = end.tid != 0 && end.tid != end.pid;
+        let works = end.state == Some(SessionState::Works) && end.waits.is_none();
+        if !threaded || !works {
+            continue;
+        }
+        let question = Question::Thread(end.pid, end.tid);
+        if let Some(Read::Sleeps(inode)) = memory.ask(end.pid, question).flatten()
+            && accepted(end.pid, moment).contains_key(&inode)
+        {
+            found.insert((end.server, end.id));
+        }
+    }
+    found
+}
+
 /// Who must act before each waiting thread can go on.
-fn to_act(sessions: &[LockSession]) -> HashMap<u32, LockOwner> {
+fn to_act(sessions: &[LockSession], on_clients: &HashSet<(u32, u64)>) -> HashMap<u32, LockOwner> {
     let by_id: HashMap<(u32, u64), &LockSession> =
         sessions.iter().map(|one| ((one.server, one.id), one)).collect();
     let mut owners = HashMap::new();
@@ -353,6 +381,7 @@ fn to_act(sessions: &[LockSession]) -> HashMap<u32, LockOwner> {
             end.state,
             Some(SessionState::Idle | SessionState::IdleInTransaction)
         );
+        let idle = idle || on_clients.contains(&(end.server, end.id));
         let client = end.client.as_ref().and_then(|client| client.pid);
         let owner = match client.filter(|_| idle) {
             Some(pid) => LockOwner { pid, tid: pid },
@@ -391,6 +420,7 @@ fn in_ns(us: u64) -> Ns {
 mod tests {
     use super::to_act;
     use holdup_evidence::facts::{LockSession, LockWait, SessionClient, SessionState};
+    use std::collections::HashSet;
 
     fn session(id: u64, behind: &[u64], state: SessionState, client: Option<u32>) -> LockSession {
         LockSession {
@@ -414,7 +444,7 @@ mod tests {
     #[test]
     fn the_client_of_an_idle_session_is_to_act_and_else_the_session_itself() {
         use SessionState::{IdleInTransaction, Waiting, Works};
-        let owners = to_act(&[
+        let sessions = [
             session(10, &[], IdleInTransaction, Some(77)),
             session(11, &[10], Waiting, None),
             session(12, &[11, 10], Waiting, None),
@@ -423,11 +453,16 @@ mod tests {
             session(31, &[32], Waiting, None),
             session(32, &[31], Waiting, None),
             session(41, &[40], Waiting, None),
-        ]);
+            session(50, &[], Works, Some(79)),
+            session(51, &[50], Waiting, None),
+        ];
+        let on_clients = HashSet::from([(1, 50)]);
+        let owners = to_act(&sessions, &on_clients);
         let pid = |tid: u32| owners.get(&tid).map(|owner| owner.pid);
         assert_eq!((pid(11), pid(12)), (Some(77), Some(77)), "through the queue");
         assert_eq!(pid(21), Some(20));
         assert_eq!((pid(31), pid(32)), (None, None), "a circle");
         assert_eq!(pid(41), None, "behind one that is not known");
+        assert_eq!(pid(51), Some(79), "it sends, and its client does not read");
     }
 }

@@ -220,7 +220,7 @@ pub(super) fn answer(question: Question) -> Option<Answer> {
                 let stack = memory::read(tid, tasks::stack_pointer(&root, tid)?, STACK_BYTES)?;
                 return stage(tid, &stack, stages?).map(Answer::Stage);
             }
-            let fd = if system_calls::is(&call, Kind::Reads | Kind::Receives) {
+            let fd = if system_calls::is(&call, Kind::Reads | Kind::Receives | Kind::Writes | Kind::Sends) {
                 call.args[0]
             } else if system_calls::is(&call, Kind::Polls) && call.args[1] == 1 {
                 // `struct pollfd` begins with the descriptor.

@@ -171,6 +171,15 @@ fn shown(comm: &str, option: &str, script: &str) -> Option<String> {
     (!plain.is_empty()).then(|| format!("{comm} {option}{plain}"))
 }
 
+/// Programs that hand the connections of a database on from one client to the next, and whose memory is understood.
+const POOLERS: [&str; 1] = ["pgbouncer"];
+
+/// Whether a process of this name is one of those.
+#[must_use]
+pub fn is_pooler(process: &str) -> bool {
+    POOLERS.contains(&process)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{is_interpreter, named};

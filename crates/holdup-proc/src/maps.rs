@@ -62,6 +62,17 @@ pub fn shared(root: &Root, pid: u32) -> Option<Vec<Mapping>> {
     of_kind(root, pid, 3, b's')
 }
 
+/// Where a process has what it allocates in small pieces; `None` where it has none, or is gone, or another's. May block.
+#[must_use]
+pub fn heap(root: &Root, pid: u32) -> Option<std::ops::Range<u64>> {
+    const HEAP: &str = "[heap]";
+    let mappings = of_kind(root, pid, 1, b'w')?;
+    let mut pieces = mappings.iter().filter(|one| one.path == HEAP);
+    let first = pieces.next()?;
+    let end = pieces.last().unwrap_or(first).end;
+    Some(first.start..end)
+}
+
 /// The only file that a process has mapped for its data: none of its code, nor what the C library maps for itself. `None` where there
 /// is none, or more than one. May block.
 #[must_use]

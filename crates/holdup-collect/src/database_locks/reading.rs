@@ -2,8 +2,11 @@
 //!
 //! In: a question, with addresses of symbols. Out: who waits for whom.
 
+use crate::database_memory;
 use holdup_jvm::{Memory, Running};
+use holdup_proc::{Root, maps};
 use holdup_runtimes::databases::mariadb::{self, Symbols};
+use holdup_runtimes::databases::pgbouncer;
 use holdup_runtimes::databases::postgres::{self, Process};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -16,6 +19,9 @@ const APPLICATION_BYTES: usize = 64;
 pub(super) enum Question {
     Postgres(OfPostgres),
     Mariadb(OfMariadb),
+    Pooler(OfPooler),
+    /// What a thread of a process sleeps in.
+    Thread(u32, u32),
 }
 
 /// Of a server of PostgreSQL.
@@ -48,11 +54,25 @@ pub(super) struct OfMariadb {
     pub(super) now: u64,
 }
 
+/// Of PgBouncer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct OfPooler {
+    pub(super) pid: u32,
+    /// Descriptors of connections that it accepted, and of others.
+    pub(super) clients: Vec<u32>,
+    /// See there.
+    pub(super) servers: Vec<u32>,
+}
+
 /// What was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Read {
     Postgres(Postgres),
     Mariadb(Vec<mariadb::Session>),
+    /// Descriptors of servers, with those of the clients that have them.
+    Pooler(Vec<(u32, u32)>),
+    /// A call on the socket with this inode.
+    Sleeps(u64),
 }
 
 /// Who waits, and who they are.
@@ -91,7 +111,29 @@ pub(super) fn answer(question: &Question) -> Option<Read> {
             let found = mariadb::sessions(&mut memory, &of.symbols, &tids, of.now);
             (!found.is_empty()).then_some(Read::Mariadb(found))
         }
+        Question::Thread(pid, tid) => {
+            let question = database_memory::Question::Thread {
+                pid: *pid,
+                tid: *tid,
+                stages: None,
+            };
+            match database_memory::answer(question)? {
+                database_memory::Answer::Socket(inode) => Some(Read::Sleeps(inode)),
+                database_memory::Answer::Text(_) | database_memory::Answer::Stage(_) => None,
+            }
+        }
+        Question::Pooler(of) => of_pooler(of).map(Read::Pooler),
     }
+}
+
+fn of_pooler(of: &OfPooler) -> Option<Vec<(u32, u32)>> {
+    let heap = maps::heap(&Root::system(), of.pid)?;
+    let (clients, servers) = (
+        of.clients.iter().copied().collect(),
+        of.servers.iter().copied().collect(),
+    );
+    let links = pgbouncer::links(&mut Memory::new(Running(of.pid)), heap, &clients, &servers);
+    Some(links.into_iter().collect())
 }
 
 fn of_postgres(of: &OfPostgres) -> Option<Postgres> {

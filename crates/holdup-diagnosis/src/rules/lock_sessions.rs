@@ -39,7 +39,7 @@ pub(super) fn of<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<Ends<'a>> {
     let server = waits.main().resource.detail.database_lock?;
     let lasting: BTreeSet<(u32, u32)> = waits
         .iter()
-        .filter(|wait| wait.max >= LASTING_NS)
+        .filter(|wait| lasts(wait))
         .map(|wait| (wait.asker.name.pid, wait.asker.name.tid))
         .collect();
     let all = &run.facts.lock_sessions;
@@ -80,6 +80,33 @@ pub(super) fn of<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<Ends<'a>> {
         doing: doing(run, waits, first),
         ends,
     })
+}
+
+/// Whether threads waited so long for the same thing. MariaDB's look every second whether they were ended meanwhile.
+fn lasts(wait: &AttributedWait) -> bool {
+    let looks = wait.timed_out > 0 && wait.timed_out.saturating_mul(2) >= wait.count;
+    wait.max >= LASTING_NS || looks && wait.ns >= LASTING_NS
+}
+
+/// The session at the end of the chain that a wait begins, and the kind of lock: what is said once. `None` where that is not known.
+pub(super) fn group(run: &Run<'_>, wait: &AttributedWait) -> Option<(u32, u64, LockKind)> {
+    let all = &run.facts.lock_sessions;
+    let (pid, tid) = (wait.asker.name.pid, wait.asker.name.tid);
+    let waiter = all
+        .iter()
+        .find(|one| (one.pid, one.tid) == (pid, tid) && lasts(wait))?;
+    let kind = waiter.waits.as_ref()?.kind;
+    let mut at = waiter;
+    for _ in 0..all.len() {
+        let Some(lock) = &at.waits else {
+            return Some((at.server, at.id, kind));
+        };
+        let first = *lock.behind.first()?;
+        at = all
+            .iter()
+            .find(|one| one.server == at.server && one.id == first)?;
+    }
+    None
 }
 
 /// What most of these wait for.
@@ -142,6 +169,8 @@ fn doing(run: &Run<'_>, waits: &Waits<'_>, session: &LockSession) -> String {
         "that client"
     };
     let own = match holder.doing {
+        // A server's process sleeps so for whatever it waits for.
+        Some(Cause::IpcQueue) if holder.name.tid == session.tid => String::new(),
         None | Some(Cause::Idle | Cause::NetAccept | Cause::PollWait | Cause::Unknown) => String::new(),
         Some(Cause::NetReceive) if awaited(holder.name.pid).is_some() => {
             let peer = awaited(holder.name.pid).map_or("", |one| one.address.as_str());
@@ -219,6 +248,8 @@ impl Ends<'_> {
             .client
             .as_ref()
             .map_or_else(String::new, |client| format!(" of {client}"));
+        let through = first.pooler.as_ref().and_then(client);
+        let of = of + &through.map_or_else(String::new, |pooler| format!(" through {pooler}"));
         let since = first.open_ns.map(duration);
         let state = match (first.state, since) {
             (Some(SessionState::Idle | SessionState::IdleInTransaction), Some(since)) => {

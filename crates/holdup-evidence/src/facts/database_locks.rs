@@ -28,6 +28,8 @@ pub struct LockSession {
     pub waits: Option<LockWait>,
     /// Who is at the other end of its connection, of one that waits for no lock.
     pub client: Option<SessionClient>,
+    /// The pooler through which that one is connected.
+    pub pooler: Option<SessionClient>,
 }
 
 /// What a session waits for.
@@ -43,7 +45,7 @@ pub struct LockWait {
 }
 
 /// What a lock of a database is on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LockKind {
     /// A row, or the end of the transaction that has changed it.

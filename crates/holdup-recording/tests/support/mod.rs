@@ -450,6 +450,7 @@ impl Dice {
                     name: dice.text(),
                     behind: dice.list(2, Dice::number),
                 }),
+                pooler: None,
                 client: dice.some(|dice| SessionClient {
                     process: dice.text(),
                     ..SessionClient::default()

@@ -5,6 +5,7 @@
 //! that nothing else does, and what does not is not believed.
 
 pub mod mariadb;
+pub mod pgbouncer;
 pub mod postgres;
 
 use std::collections::HashSet;

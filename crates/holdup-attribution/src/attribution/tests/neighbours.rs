@@ -1,7 +1,7 @@
 //! A run beside which those are watched who are in its way: they are named and followed, and the path stays the run's.
 
 use super::scene::{By, Scene, WRITE, path, row};
-use holdup_evidence::{Cause, Event, ObjectId, OtherEnd, Role, ThreadId};
+use holdup_evidence::{Cause, Event, LockHolder, LockOwner, ObjectId, OtherEnd, Role, ThreadId};
 use holdup_model::attributed::HowKnown;
 
 /// CMD is thread 0, and thread 1 is of a server that was there before and is watched beside it.
@@ -67,4 +67,20 @@ fn the_end_of_a_sleep_has_nobody_in_its_way() {
     scene.end(0);
     let run = scene.attributed();
     assert!(row(&run, 0, Cause::TimerSleep).holders.is_empty());
+}
+
+#[test]
+fn a_session_waits_for_the_client_of_the_session_that_has_the_lock() {
+    let mut scene = with_server();
+    scene.left_waiting(1, Cause::TimerSleep, 1000, |_| {});
+    scene.left_waiting(0, Cause::PollWait, 900, |wait| {
+        wait.holder = Some(LockHolder::Session(LockOwner { pid: 101, tid: 101 }));
+    });
+    let run = scene.attributed();
+    let waited = row(&run, 0, Cause::PollWait);
+    let holder = &waited.holders[0];
+    assert_eq!(
+        (holder.name.pid, holder.how_known, holder.doing),
+        (101, HowKnown::SessionLock, Some(Cause::TimerSleep))
+    );
 }

@@ -28,7 +28,10 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             percent(run.share(waits.cost()))
         ));
     };
-    let kinds = locked.split(|wait| wait.resource.name.clone());
+    let kinds = locked.split(|wait| match lock_sessions::group(run, wait) {
+        Some(end) => (Some(end), String::new()),
+        None => (None, wait.resource.name.clone()),
+    });
     let kinds = run.worth(&locked, kinds, MATTERS);
     Verdict::Fires(kinds.iter().map(|kind| finding(run, kind)).collect())
 }
@@ -194,15 +197,15 @@ fn of_postgresql(finding: Finding, sessions: &[u32], unknown: bool) -> Finding {
 }
 
 fn of_mysql(finding: Finding, unknown: bool) -> Finding {
-    let limits = Remedy::changing(
-        "end the blocking connection (KILL ID), and let waiters give up sooner: innodb_lock_wait_timeout \
-         for rows, lock_wait_timeout for definitions",
-        "the program must repeat the transaction that is ended",
-    );
+    let sooner =
+        "let waiters give up sooner: innodb_lock_wait_timeout for rows, lock_wait_timeout for definitions";
+    let again = "the program must repeat the transaction that is ended";
     let sleeps = "its thread executes a statement of a client, and sleeps where the server waits for a lock with \
                   a time limit";
     if !unknown {
-        return finding.and(Evidence::new(sleeps, "user stacks")).remedy(limits);
+        return finding
+            .and(Evidence::new(sleeps, "user stacks"))
+            .remedy(Remedy::changing(sooner, again));
     }
     finding
         .and(Evidence::new(
@@ -219,5 +222,8 @@ fn of_mysql(finding: Finding, unknown: bool) -> Finding {
         .remedy(Remedy::safe("list the connections: see which wait for a table definition, and which sleep").with_command(
             "mysql -e \"show full processlist\"",
         ))
-        .remedy(limits)
+        .remedy(Remedy::changing(
+            format!("end the blocking connection (KILL ID), and {sooner}"),
+            again,
+        ))
 }

@@ -308,7 +308,7 @@ fn damaged_memory_is_read_to_an_end() {
         .map(|version| rows_and_definitions(*version).written)
         .collect();
     let tids: HashSet<u32> = (990..1100).collect();
-    damage::read_damaged(&images, 400, |written, _| {
+    damage::read_damaged_for(1_000, &images, 400, |written, _| {
         let found = sessions(&mut Memory::new(written), &SYMBOLS, &tids, NOW);
         found.iter().filter(|one| one.waits.is_some()).count() == 3
     });
