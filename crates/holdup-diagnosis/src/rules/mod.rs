@@ -39,6 +39,7 @@ pub(crate) mod logs;
 mod made_anew;
 mod memory;
 mod paging;
+mod pools;
 pub(crate) mod pressures;
 mod queueing;
 mod root;
@@ -438,6 +439,11 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         }
         false
     });
+    for (dropped, by) in list::whole_pool_waits::join(run, &mut found) {
+        judgement
+            .ruled_out
+            .push((dropped, format!("1 more specific rule reports it: {}", by.id())));
+    }
     let still = |id: RuleId| found.iter().any(|(rule, _)| rule.id == id);
     judgement.ruled_out.retain(|(id, _)| !still(*id));
     judgement.ruled_out.sort_by_key(|(id, _)| *id);
