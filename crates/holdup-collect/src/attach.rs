@@ -10,6 +10,7 @@ use super::moment::Moment;
 use super::programs;
 use super::queues::Queues;
 use super::set_aside::Loops;
+use super::workers::{self, Standing};
 use super::{
     Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, awaited_peers, clients,
     connected, database_locks, database_memory, name_servers, own_cpu_time, resolvers, serving,
@@ -116,6 +117,7 @@ pub fn attach(
         Pace::Command | Pace::Service => MemoryLimits::default(),
     };
     let queues = Queues::look(&asked, &mut moment);
+    let standing = Standing::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
     tell_loops(&mut observation, &loops);
     drop(moment);
@@ -205,6 +207,7 @@ pub fn attach(
         }
     }
     let mut moment = Moment::now();
+    let workers = workers::look(&attached.following.subjects, &standing, &mut moment);
     let mut unaccepted = Queues::look(&attached.following.subjects, &mut moment).since(&queues, &moment.root);
     connected::of_queues(&mut unaccepted, &mut moment);
     let listeners = connected::look(&attached.following.subjects, &mut moment);
@@ -219,7 +222,8 @@ pub fn attach(
     drop(moment);
     let thread_sessions = database_memory::look(&mut observation, &attached.following.subjects);
     let cgroups_at_limit = memory.finish();
-    let clients = observation.locks.clients();
+    let mut clients = observation.locks.clients();
+    clients.extend(connected::pids(&unaccepted));
     let awaited_peers = awaited_peers::look(attached.following.neighbours());
     let programs = programs::look(attached.following.subjects.iter().chain(&clients));
     let stopped_children = programs::stopped(attached.following.subjects.iter());
@@ -233,6 +237,7 @@ pub fn attach(
     collected.facts.programs = programs;
     collected.facts.stopped_children = stopped_children;
     collected.facts.cgroups_at_limit = cgroups_at_limit;
+    collected.facts.workers = workers;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.other_clients = other_clients;
@@ -252,6 +257,11 @@ pub fn attach(
         None => {}
     }
     collected.facts.name_servers = asked_for_names(&collected.attributed, &attached.following.subjects);
+    if let (Some(pid), Some(churn)) = (pids.first(), &collected.attributed.churn) {
+        let facts = &mut collected.facts;
+        let clients = connected::of_ended(*pid, churn, &mut facts.listeners, &mut Moment::now());
+        facts.programs.extend(programs::look(clients.iter()));
+    }
     Ok(collected)
 }
 

@@ -7,13 +7,15 @@
 use super::behind::Readers;
 use super::moment::Moment;
 use super::sessions::STOPPED;
+use holdup_evidence::Ns;
 use holdup_evidence::facts::{Acceptor, ConnectedClients, Listener, Unaccepted};
+use holdup_model::churn::Churn;
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::event_loops::{self, Listened};
 use holdup_proc::sockets::{Sockets, Tcp};
 use holdup_proc::{Root, listeners, names};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Listeners that are looked at in full.
 const MAX_LISTENERS: usize = 4;
@@ -57,6 +59,41 @@ pub(super) fn of_queues(queues: &mut [Unaccepted], moment: &mut Moment) {
     }
 }
 
+/// The processes that are named as clients of these.
+pub(super) fn pids(queues: &[Unaccepted]) -> BTreeSet<u32> {
+    let clients = queues.iter().flat_map(|queue| &queue.clients);
+    clients.flat_map(|one| &one.pids).copied().collect()
+}
+
+/// Connections to one peer from which they are made again and again.
+const MIN_MADE: u64 = 3;
+
+/// How long such a connection is open at most, at the median, nanoseconds: a server that is over its limit says so and closes.
+const MAX_OPEN_NS: Ns = 1_000_000_000;
+
+/// Looks up who has the connections of listeners that the observed processes connected to again and again, for moments: a server that has
+/// reached its limit ends them. Out: the processes that are named.
+pub(super) fn of_ended(
+    pid: u32,
+    churn: &Churn,
+    listeners: &mut [Listener],
+    moment: &mut Moment,
+) -> BTreeSet<u32> {
+    let ended = churn.connections.iter().filter(|one| {
+        let again = !one.accepted && one.made >= MIN_MADE;
+        again && one.closed.saturating_mul(2) >= one.made && one.p50 <= MAX_OPEN_NS
+    });
+    let ends: Vec<SocketAddr> = ended.filter_map(|one| one.end.parse().ok()).collect();
+    let known = |one: &&mut Listener| ends.iter().any(|end| is_at(one.address, *end));
+    let mut named = BTreeSet::new();
+    for listener in listeners.iter_mut().filter(known).take(MAX_LISTENERS) {
+        listener.processes = acceptors(pid, listener.address, moment);
+        listener.clients = clients(pid, listener.address, moment);
+        named.extend(listener.clients.iter().flat_map(|one| &one.pids));
+    }
+    named
+}
+
 /// An address as both families write it.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
@@ -95,8 +132,8 @@ fn acceptors(pid: u32, at: SocketAddr, moment: &mut Moment) -> Vec<Acceptor> {
     processes.map(acceptor).collect()
 }
 
-/// Connections that were accepted at a listener, with the inode of the other end where that is of the same namespace.
-fn accepted(at: SocketAddr, sockets: &Sockets) -> Vec<Option<u64>> {
+/// Connections that were accepted at a listener: from where, and the inode of the other end where that is of the same namespace.
+fn accepted(at: SocketAddr, sockets: &Sockets) -> Vec<(IpAddr, Option<u64>)> {
     let here = |one: &&Tcp| {
         let connected = !one.listens && !one.knocks && one.peer.port() != 0;
         connected && one.inode != 0 && is_at(at, one.local)
@@ -107,7 +144,10 @@ fn accepted(at: SocketAddr, sockets: &Sockets) -> Vec<Option<u64>> {
         .filter(|one| !one.listens && one.inode != 0)
         .map(|one| ((canonical(one.local), canonical(one.peer)), one.inode))
         .collect();
-    let other = |one: &Tcp| ends.get(&(canonical(one.peer), canonical(one.local))).copied();
+    let other = |one: &Tcp| {
+        let inode = ends.get(&(canonical(one.peer), canonical(one.local))).copied();
+        (canonical(one.peer).ip(), inode)
+    };
     let connections = sockets.tcp.iter().filter(here).take(MAX_CONNECTIONS);
     connections.map(other).collect()
 }
@@ -115,26 +155,31 @@ fn accepted(at: SocketAddr, sockets: &Sockets) -> Vec<Option<u64>> {
 /// Who has the connections that a listener has accepted, most first.
 fn clients(pid: u32, at: SocketAddr, moment: &mut Moment) -> Vec<ConnectedClients> {
     let connections = accepted(at, &moment.sockets(pid));
-    let wanted: HashSet<Open> = connections.iter().flatten().copied().map(Open::Socket).collect();
+    let wanted: HashSet<Open> = connections
+        .iter()
+        .filter_map(|(_, inode)| inode.map(Open::Socket))
+        .collect();
     let holders = match wanted.is_empty() {
         true => HashMap::new(),
         false => descriptors::holders(&moment.root, &wanted, std::process::id()),
     };
-    let mut by_name: BTreeMap<String, (BTreeSet<u32>, u32)> = BTreeMap::new();
-    for inode in connections {
+    let mut by_name: BTreeMap<(String, Option<IpAddr>), (BTreeSet<u32>, u32)> = BTreeMap::new();
+    for (from, inode) in connections {
         // Of one that several have inherited, the first has made it.
         let pid = inode.and_then(|inode| holders.get(&Open::Socket(inode))?.first().copied());
         let name = pid
             .and_then(|pid| names::comm(&moment.root, pid))
             .unwrap_or_default();
-        let entry = by_name.entry(name).or_default();
+        let from = pid.is_none().then_some(from);
+        let entry = by_name.entry((name, from)).or_default();
         entry.0.extend(pid);
         entry.1 += 1;
     }
     let mut all: Vec<ConnectedClients> = by_name
         .into_iter()
-        .map(|(process, (pids, connections))| ConnectedClients {
+        .map(|((process, address), (pids, connections))| ConnectedClients {
             process,
+            address,
             processes: u32::try_from(pids.len()).unwrap_or(u32::MAX),
             pids: pids.into_iter().take(MAX_PIDS).collect(),
             connections,

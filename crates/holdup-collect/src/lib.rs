@@ -54,6 +54,7 @@ mod serving;
 mod sessions;
 mod set_aside;
 mod virtual_threads;
+mod workers;
 
 pub use allowed::to_trace as allowed_to_trace;
 pub use attach::{EndedBefore, Kept, Notice, attach};

@@ -7,12 +7,14 @@ mod connected;
 mod database_locks;
 mod database_sessions;
 mod programs;
+mod workers;
 
 pub use awaited::AwaitedPeer;
 pub use connected::{Acceptor, ConnectedClients, Listener, NameServer, QueuedBytes};
 pub use database_locks::{LockKind, LockSession, LockWait};
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState, ThreadSession};
 pub use programs::{Program, StoppedChild};
+pub use workers::{SharedListener, Workers};
 
 use crate::observed::SeenCgroup;
 use crate::{DeviceNumber, Jvm, Ns};
@@ -55,6 +57,8 @@ pub struct SystemFacts {
     /// Listeners of processes that ran already at which clients stood when observation began and when it ended. `None`: nobody
     /// looked.
     pub unaccepted: Option<Vec<Unaccepted>>,
+    /// Processes among the observed ones that do the same work side by side, when observation ended.
+    pub workers: Vec<Workers>,
     /// Clients of this machine that are connected where observed processes are, and that nobody asked about; of servers with
     /// few of them.
     pub other_clients: Vec<OtherClient>,

@@ -63,6 +63,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         listeners: listeners::read(root),
         name_servers: Vec::new(),
         unaccepted: None,
+        workers: Vec::new(),
         other_clients: Vec::new(),
         database_sessions: Vec::new(),
         thread_sessions: Vec::new(),

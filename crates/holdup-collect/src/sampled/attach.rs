@@ -9,6 +9,7 @@ use super::super::programs;
 use super::super::queues::Queues;
 use super::super::sessions::Sessions;
 use super::super::set_aside::Loops;
+use super::super::workers::{self, Standing};
 use super::super::{Collected, Figures, clients, elsewhere, resolvers, serving};
 use super::conversations::Conversations;
 use super::{Sampling, room, timeout};
@@ -77,6 +78,7 @@ pub fn attach(
     let mut moment = Moment::now();
     let asked: BTreeSet<u32> = pids.iter().copied().collect();
     let queues = Queues::look(&asked, &mut moment);
+    let standing = Standing::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
     let resolver = resolvers::look(&pids);
     let settings = Settings {
@@ -154,6 +156,7 @@ pub fn attach(
     sampling.look_at_the_last();
     let figures = figures.finish();
     let mut moment = Moment::now();
+    let workers = workers::look(&subjects, &standing, &mut moment);
     let unaccepted = Queues::look(&subjects, &mut moment).since(&queues, &moment.root);
     let set_aside = Loops::look(&subjects, &mut moment).since(&loops, &mut moment);
     let other_clients = clients::look(&subjects, &mut moment);
@@ -165,6 +168,7 @@ pub fn attach(
     }
     let mut collected = sampling.finish(None, how.why, Haste::of(signals, None));
     collected.attributed.host_figures = figures;
+    collected.facts.workers = workers;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.other_clients = other_clients;
     resolver.tell(&mut collected.facts.resolver);

@@ -2,7 +2,7 @@
 //!
 //! In: clients of a listener, by the names of their processes. Out: parts of titles, and evidence.
 
-use super::say;
+use super::{Run, say};
 use holdup_evidence::facts::{Acceptor, ConnectedClients};
 use holdup_model::finding::Evidence;
 
@@ -17,9 +17,17 @@ pub(super) fn connections(clients: &[ConnectedClients]) -> u64 {
     clients.iter().map(|one| u64::from(one.connections)).sum()
 }
 
-/// `python3 (pid 7)`, `python3 (pids 7, 8, 9 and 3 more)`, `clients that are not seen on this machine`.
-pub(super) fn who(one: &ConnectedClients) -> String {
-    let name = say::name_or(&one.process, "clients that are no process seen here");
+/// `python3 poller.py (pid 7)`, `nginx (pids 7, 8, 9 and 3 more)`, `192.0.2.7`.
+pub(super) fn who(run: &Run<'_>, one: &ConnectedClients) -> String {
+    let mut scripts: Vec<Option<&str>> = one.pids.iter().map(|pid| say::script(run, *pid)).collect();
+    scripts.dedup();
+    let script = match scripts.as_slice() {
+        [script] => *script,
+        _ => None,
+    };
+    let from = one.address.map(|address| address.to_string());
+    let unseen = from.as_deref().unwrap_or("clients that are no process seen here");
+    let name = script.unwrap_or_else(|| say::name_or(&one.process, unseen));
     let parts: Vec<String> = one.pids.iter().map(u32::to_string).collect();
     let more = (one.processes as usize).saturating_sub(parts.len());
     match (parts.as_slice(), more) {
@@ -30,15 +38,31 @@ pub(super) fn who(one: &ConnectedClients) -> String {
     }
 }
 
+/// Whether it is known who they are.
+fn is_known(one: &ConnectedClients) -> bool {
+    !one.pids.is_empty() || one.address.is_some_and(|address| !address.is_loopback())
+}
+
+/// `5 connections of python3 poller.py (pid 7)`, where all are of the same, and whether that is one connection.
+pub(super) fn all(run: &Run<'_>, clients: &[ConnectedClients]) -> Option<(String, bool)> {
+    match clients {
+        [one] if is_known(one) => {
+            let count = say::several(one.connections.into(), "connection");
+            Some((format!("{count} of {}", who(run, one)), one.connections == 1))
+        }
+        _ => None,
+    }
+}
+
 /// For the end of a title: `60 of its 64 connections are of python3 (pid 7)`; `None` where nobody is known, or nobody has most of them.
-pub(super) fn most(clients: &[ConnectedClients]) -> Option<String> {
+pub(super) fn most(run: &Run<'_>, clients: &[ConnectedClients]) -> Option<String> {
     let all = connections(clients);
-    let first = clients.first().filter(|one| !one.pids.is_empty())?;
+    let first = clients.first().filter(|one| is_known(one))?;
     let theirs = u64::from(first.connections);
     if theirs.saturating_mul(2) <= all {
         return None;
     }
-    let whose = who(first);
+    let whose = who(run, first);
     Some(match (theirs, all) {
         (1, 1) => format!("its only connection is of {whose}"),
         (theirs, all) if theirs == all => format!("all of its {all} connections are of {whose}"),
@@ -47,8 +71,8 @@ pub(super) fn most(clients: &[ConnectedClients]) -> Option<String> {
 }
 
 /// All that is known of them.
-pub(super) fn evidence(clients: &[ConnectedClients]) -> Option<Evidence> {
-    let each = |one: &ConnectedClients| format!("{} of {}", one.connections, who(one));
+pub(super) fn evidence(run: &Run<'_>, clients: &[ConnectedClients]) -> Option<Evidence> {
+    let each = |one: &ConnectedClients| format!("{} of {}", one.connections, who(run, one));
     let listed: Vec<String> = clients.iter().take(MAX_LISTED).map(each).collect();
     let more = clients.len().saturating_sub(listed.len());
     let more = match more {
@@ -71,12 +95,15 @@ pub(super) fn acceptors(all: &[Acceptor]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{most, who};
-    use holdup_evidence::facts::ConnectedClients;
+    use super::{Run, all, most, who};
+    use holdup_evidence::SystemFacts;
+    use holdup_evidence::facts::{ConnectedClients, Program};
+    use holdup_model::attributed::Attributed;
 
     fn clients(process: &str, pids: &[u32], processes: u32, connections: u32) -> ConnectedClients {
         ConnectedClients {
             process: process.to_owned(),
+            address: None,
             pids: pids.to_vec(),
             processes,
             connections,
@@ -85,20 +112,42 @@ mod tests {
 
     #[test]
     fn who_has_most_is_named_and_who_has_not_is_no() {
+        let attributed = Attributed::default();
+        let facts = SystemFacts {
+            programs: vec![Program {
+                pid: 5,
+                name: "python3 poller.py".to_owned(),
+            }],
+            ..SystemFacts::default()
+        };
+        let run = &Run::new(&attributed, &facts);
+        let script = clients("python3", &[5], 1, 5);
+        assert_eq!(
+            all(run, std::slice::from_ref(&script)),
+            Some(("5 connections of python3 poller.py (pid 5)".to_owned(), false))
+        );
+        let far = ConnectedClients {
+            address: Some([192, 0, 2, 7].into()),
+            ..clients("", &[], 0, 1)
+        };
+        assert_eq!(
+            all(run, std::slice::from_ref(&far)),
+            Some(("1 connection of 192.0.2.7".to_owned(), true))
+        );
         let first = clients("indexer", &[7], 1, 60);
         let second = clients("web", &[8, 9], 2, 4);
         assert_eq!(
-            most(&[first.clone(), second.clone()]).as_deref(),
+            most(run, &[first.clone(), second.clone()]).as_deref(),
             Some("60 of its 64 connections are of indexer (pid 7)")
         );
         assert_eq!(
-            most(std::slice::from_ref(&first)).as_deref(),
+            most(run, std::slice::from_ref(&first)).as_deref(),
             Some("all of its 60 connections are of indexer (pid 7)")
         );
-        assert_eq!(most(&[second.clone(), clients("api", &[3], 1, 4)]), None);
-        assert_eq!(most(&[clients("", &[], 0, 9)]), None, "nobody is known");
+        assert_eq!(most(run, &[second.clone(), clients("api", &[3], 1, 4)]), None);
+        assert_eq!(most(run, &[clients("", &[], 0, 9)]), None, "nobody is known");
         assert_eq!(
-            who(&clients("api", &[1, 2, 3], 9, 9)),
+            who(run, &clients("api", &[1, 2, 3], 9, 9)),
             "api (pids 1, 2, 3 and 6 more)"
         );
     }

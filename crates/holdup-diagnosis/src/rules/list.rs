@@ -27,6 +27,7 @@ rules! {
     "net/connection-refused-retried.rs" connection_refused_retried ConnectionRefusedRetried
     "net/connection-table-full.rs" connection_table_full ConnectionTableFull
     "net/connection-unanswered.rs" connection_unanswered ConnectionUnanswered
+    "net/connections-ended-at-once.rs" connections_ended_at_once ConnectionsEndedAtOnce
     "net/connections-made-anew.rs" connections_made_anew ConnectionsMadeAnew
     "net/connections-not-closed.rs" connections_not_closed ConnectionsNotClosed
     "disk/copy-up.rs" copy_up CopyUp
@@ -149,6 +150,7 @@ rules! {
     "net/waits-for-client.rs" waits_for_client WaitsForClient
     "lock/waits-for-lock-holder.rs" waits_for_lock_holder WaitsForLockHolder
     "ipc/waits-for-terminal.rs" waits_for_terminal WaitsForTerminal
+    "net/whole-pool-waits.rs" whole_pool_waits WholePoolWaits
     "runtime/worker-pool-exhausted.rs" worker_pool_exhausted WorkerPoolExhausted
     "disk/writes-wait-for-disk.rs" writes_wait_for_disk WritesWaitForDisk
     "process/zombies-not-reaped.rs" zombies_not_reaped ZombiesNotReaped

@@ -43,6 +43,7 @@ mod made_anew;
 mod memory;
 mod mutual;
 mod paging;
+mod pools;
 pub(crate) mod pressures;
 mod queueing;
 mod root;
@@ -464,6 +465,11 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         }
         false
     });
+    for (dropped, by) in list::whole_pool_waits::join(run, &mut found) {
+        judgement
+            .ruled_out
+            .push((dropped, format!("1 more specific rule reports it: {}", by.id())));
+    }
     let still = |id: RuleId| found.iter().any(|(rule, _)| rule.id == id);
     judgement.ruled_out.retain(|(id, _)| !still(*id));
     judgement.ruled_out.sort_by_key(|(id, _)| *id);

@@ -62,6 +62,12 @@ pub(super) fn who_with_pid(name: &ThreadName) -> String {
     }
 }
 
+/// What an interpreter interprets, with its own name: `python3 app.py`.
+pub(super) fn script<'a>(run: &Run<'a>, pid: u32) -> Option<&'a str> {
+    let mut programs = run.facts.programs.iter();
+    programs.find(|one| one.pid == pid).map(|one| one.name.as_str())
+}
+
 /// A name, or what to say when there is none.
 pub(super) fn name_or<'a>(name: &'a str, otherwise: &'a str) -> &'a str {
     if name.is_empty() { otherwise } else { name }

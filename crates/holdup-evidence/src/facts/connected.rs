@@ -1,7 +1,7 @@
 //! Listeners, who has them open, and who is connected there.
 
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// A TCP listener.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,8 @@ pub struct Acceptor {
 pub struct ConnectedClients {
     /// The name; empty for clients that are no process that can be seen here. Hostile text.
     pub process: String,
+    /// Where those are that cannot be seen: they are counted by this.
+    pub address: Option<IpAddr>,
     /// The first of them, lowest id first.
     pub pids: Vec<u32>,
     /// How many they are.

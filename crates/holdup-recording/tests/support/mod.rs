@@ -6,8 +6,8 @@ mod pools;
 
 use holdup_evidence::facts::{
     Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, Listener, LockKind, LockSession,
-    LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState, SetAside, StoppedChild,
-    ThreadSession,
+    LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState, SetAside, SharedListener,
+    StoppedChild, ThreadSession, Workers,
 };
 use holdup_evidence::observed::{Limited, Quote, SeenCgroup, SeenProcess};
 use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
@@ -409,6 +409,18 @@ impl Dice {
                 ..Jvm::default()
             }),
             unaccepted: self.some(|_| vec![]),
+            workers: self.list(1, |dice| Workers {
+                parent: dice.below(1 << 22) as u32,
+                parent_process: dice.text(),
+                process: dice.text(),
+                pids: dice.list(3, |dice| dice.below(1 << 22) as u32),
+                unobserved: dice.below(9) as u32,
+                at: dice.list(1, |dice| SharedListener {
+                    address: dice.text(),
+                    before: dice.below(9) as u32,
+                    after: dice.below(9) as u32,
+                }),
+            }),
             database_sessions: self.list(2, |dice| DatabaseSession {
                 pid: dice.below(1 << 22) as u32,
                 process: dice.text(),
@@ -466,6 +478,7 @@ impl Dice {
                 }),
                 clients: dice.list(1, |dice| ConnectedClients {
                     process: dice.text(),
+                    address: dice.some(|dice| [10, 0, 0, dice.below(9) as u8].into()),
                     pids: vec![7],
                     processes: 1,
                     connections: dice.below(9) as u32,

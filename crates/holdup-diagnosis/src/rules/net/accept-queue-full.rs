@@ -61,14 +61,14 @@ fn is_set_aside(listener: &Listener) -> bool {
     !listener.processes.is_empty() && listener.processes.iter().all(|one| one.polled == Some(false))
 }
 
-fn title(listener: Option<&Listener>, address: &str) -> String {
+fn title(run: &Run<'_>, listener: Option<&Listener>, address: &str) -> String {
     let known = listener.and_then(|one| Some((one, connected::acceptors(&one.processes)?)));
     let Some((listener, who)) = known else {
         return format!(
             "The listener at {address} on this machine accepts no clients, and its queue is full"
         );
     };
-    let most = connected::most(&listener.clients);
+    let most = connected::most(run, &listener.clients);
     let most = most.map_or_else(String::new, |most| format!(": {most}"));
     match listener.processes.iter().find(|one| one.stopped) {
         Some(stopped) => format!(
@@ -83,19 +83,19 @@ fn title(listener: Option<&Listener>, address: &str) -> String {
 }
 
 /// What to do at the process that is in the way.
-fn remedy(listener: &Listener) -> Option<Remedy> {
+fn remedy(run: &Run<'_>, listener: &Listener) -> Option<Remedy> {
     if let Some(stopped) = listener.processes.iter().find(|one| one.stopped) {
         return Some(live_sessions::go_on(
             &live_sessions::process(&stopped.process, stopped.pid),
             stopped.pid,
         ));
     }
-    connected::most(&listener.clients)?;
+    connected::most(run, &listener.clients)?;
     let first = listener.clients.first()?;
     is_set_aside(listener).then(|| {
         Remedy::safe(format!(
             "close connections in {} that it does not need, or raise the server's limit of connections",
-            connected::who(first)
+            connected::who(run, first)
         ))
     })
 }
@@ -105,7 +105,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let address = address(main).map_or_else(String::new, |address| address.to_string());
     let listener = listener(run, main);
     let waiting = listener.map_or(0, |listener| listener.waiting);
-    let title = title(listener, &address);
+    let title = title(run, listener, &address);
     let text = format!(
         "{} waited there to be accepted at the end of the run",
         say::several(waiting.into(), "client")
@@ -125,12 +125,12 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
                 "none of its processes has the listener in a set that it polls: it has stopped accepting";
             Evidence::new(text, "/proc/PID/fdinfo")
         }))
-        .and_if(listener.and_then(|one| connected::evidence(&one.clients)))
+        .and_if(listener.and_then(|one| connected::evidence(run, &one.clients)))
         .and_if(say::clock(run, group))
         .and_if(limit)
         .confidence(Confidence::Strong);
     let finding = listener
-        .and_then(remedy)
+        .and_then(|one| remedy(run, one))
         .into_iter()
         .fold(finding, Finding::remedy);
     finding

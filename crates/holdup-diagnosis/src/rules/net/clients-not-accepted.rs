@@ -1,6 +1,6 @@
 //! Clients stand in the queue of an observed listener, and it does not accept them.
 
-use crate::rules::{Extend, Generality, Rule, RuleId, Run, Waits, connected, duration, say};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, Waits, connected, duration, pools, say};
 use holdup_evidence::facts::Unaccepted;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, AwaitedClients, Resource, ResourceKind};
@@ -46,7 +46,7 @@ fn check(run: &Run<'_>) -> Verdict {
     if findings.is_empty() {
         let most = queues.iter().map(|queue| queue.after).max();
         return Verdict::Clear(format!(
-            "at most {} were queued at a listener at the start and end of the observation, and none found \
+            "at most {} in the queue of a listener at the start and end of the observation, and none found \
              its queue full",
             say::several(most.unwrap_or(0).into(), "client")
         ));
@@ -125,8 +125,9 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     let theirs = run.waits(|wait| queue.processes.contains(&wait.asker.name.pid))?;
     // A master, which only looks after those that accept, would seem free for ever.
     let processes = theirs.split(|wait| wait.asker.name.pid).into_iter();
+    let masters = pools::masters(run, &queue.address.to_string());
     let accept: Vec<u32> = processes
-        .filter(|process| !attends(process))
+        .filter(|process| !attends(process) && !masters.contains(&process.main().asker.name.pid))
         .map(|process| process.main().asker.name.pid)
         .collect();
     let accepting = theirs.only(|wait| accept.contains(&wait.asker.name.pid))?;
@@ -220,29 +221,23 @@ fn held_by_silent(run: &Run<'_>, queue: &Unaccepted, held: &Waits<'_>, own: Ns) 
     let main = held.main();
     let threads: BTreeSet<u32> = held.iter().map(|wait| wait.asker.name.tid).collect();
     let pieces = pieces(run, held);
-    let clients = match (queue.clients.first(), queue.clients.get(1)) {
-        (Some(one), None) if !one.pids.is_empty() => connected::who(one),
-        _ => "clients".to_owned(),
+    let known = connected::all(run, &queue.clients);
+    let sends = match (pieces, &known) {
+        (Some(_), Some((_, true))) => "sends its request slowly, and keeps",
+        (Some(_), Some((_, false))) => "send their requests slowly, and keep",
+        (Some(_), None) => "that send their requests slowly keep",
+        (None, Some((_, true))) => "sends no whole request, and keeps",
+        (None, Some((_, false))) => "send no whole request, and keep",
+        (None, None) => "that send no whole request keep",
     };
-    let one = queue.clients.len() == 1 && queue.clients[0].processes == 1;
-    let sends = match (pieces, one) {
-        (Some(_), true) => "sends its requests slowly, and keeps",
-        (Some(_), false) => "send their requests slowly, and keep",
-        (None, true) => "sends no request, and keeps",
-        (None, false) => "that send no request keep",
-    };
-    let sends = match (pieces, clients.as_str()) {
-        (None, "clients") => "that send no request keep",
-        (None, _) if !one => "send no request, and keep",
-        _ => sends,
-    };
+    let clients = known.map_or_else(|| "clients".to_owned(), |(clients, _)| clients);
     let title = format!(
         "{} accepts no clients at {}: {clients} {sends} {}, and {}",
         say::who(&main.asker.name),
         queue.address,
         match threads.len() {
-            1 => "its only thread".to_owned(),
-            many => format!("all of its {many} threads"),
+            1 => "its only worker".to_owned(),
+            many => format!("all of its {many} workers"),
         },
         match queue.after {
             1 => "1 more is queued".to_owned(),
@@ -276,7 +271,7 @@ fn held_by_silent(run: &Run<'_>, queue: &Unaccepted, held: &Waits<'_>, own: Ns) 
         );
         Evidence::new(text, say::source(main))
     }))
-    .and_if(connected::evidence(&queue.clients))
+    .and_if(connected::evidence(run, &queue.clients))
     .confidence(Confidence::Strong)
     .remedy(
         Remedy::safe(

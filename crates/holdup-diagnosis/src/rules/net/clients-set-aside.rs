@@ -35,7 +35,7 @@ fn check(run: &Run<'_>) -> Verdict {
     if findings.is_empty() {
         let most = loops.iter().map(|one| one.clients).max();
         return Verdict::Clear(format!(
-            "at most {} were set aside by an event loop at the start and end of the observation, by none that was idle",
+            "no idle event loop kept clients waiting: {} set aside at the start and end of the observation, at most",
             say::several(most.unwrap_or(0).into(), "client")
         ));
     }

@@ -27,7 +27,7 @@ pub(crate) const RULE: Rule = Rule::of_waits(RuleId::PeerSlow, check)
     .generality(Generality::Describes)
     .intermediate();
 
-fn peer(wait: &AttributedWait) -> String {
+pub(in crate::rules) fn peer(wait: &AttributedWait) -> String {
     match (&wait.resource.detail.peer, &wait.resource.detail.server) {
         (None, Some(server)) => server.to_string(),
         _ => say::peer(&wait.resource),
@@ -137,12 +137,36 @@ fn others(run: &Run<'_>, group: &Waits<'_>) -> Option<Evidence> {
     })
 }
 
+/// Of whom a sentence about waits is.
+pub(in crate::rules) struct Subject {
+    /// The words.
+    pub(in crate::rules) who: String,
+    /// Whether several are meant.
+    pub(in crate::rules) plural: bool,
+    /// What follows from it, for the end of the sentence.
+    pub(in crate::rules) so: String,
+}
+
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+    let one = Subject {
+        who: say::who(&group.main().asker.name),
+        plural: false,
+        so: String::new(),
+    };
+    about(run, group, &one)
+}
+
+/// The finding about waits for one peer, with this subject.
+pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subject) -> Finding {
     let main = group.main();
     if let Some(mutual) = mutual::of(run, main) {
         return mutual.finding(&RULE, group);
     }
-    let who = say::who(&main.asker.name);
+    let who = &subject.who;
+    let (waits, its) = match subject.plural {
+        true => ("wait", "their"),
+        false => ("waits", "its"),
+    };
     let holders = group.holders();
     let address = peer(main);
     let address = say::name_or(&address, "the other end");
@@ -158,11 +182,11 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         None => address.to_owned(),
     };
     let title = match main.cause {
-        Cause::NetSend => format!("{who} waits for {peer} to receive its data"),
-        Cause::NetConnect => format!("{who} waits for {peer} to accept its connections"),
-        Cause::NetDns => format!("{who} waits for names from {peer}"),
-        Cause::NetTls => format!("{who} waits for {peer} to finish TLS handshakes"),
-        _ => format!("{who} waits for {peer} to answer"),
+        Cause::NetSend => format!("{who} {waits} for {peer} to receive {its} data"),
+        Cause::NetConnect => format!("{who} {waits} for {peer} to accept {its} connections"),
+        Cause::NetDns => format!("{who} {waits} for names from {peer}"),
+        Cause::NetTls => format!("{who} {waits} for {peer} to finish TLS handshakes"),
+        _ => format!("{who} {waits} for {peer} to answer"),
     };
     let root = root::of(group).filter(|_| session.is_none());
     let behind = root.and_then(|root| live_sessions::behind(run, root.pid()));
@@ -176,7 +200,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         (None, Some(root), None) => root.stands(),
         (None, None, _) => String::new(),
     };
-    let title = title + &stands;
+    let title = title + &subject.so + &stands;
     // What a thread of its own asks for names is never on the way itself.
     let handed_on = group.handed_on() && main.cause != Cause::NetDns;
     let judged_there = handed_on || goes_on(run, group);
