@@ -51,6 +51,7 @@ pub mod selection;
 mod serving;
 mod sessions;
 mod set_aside;
+mod task_peers;
 mod virtual_threads;
 
 pub use allowed::to_trace as allowed_to_trace;
