@@ -57,11 +57,14 @@ const PRIMITIVES: &[(&[&str], Primitive)] = &[
 /// The same of C++'s library: what the name of a function begins with or, of a template, its name with its namespace.
 const IN_CPP: &[(&str, Primitive)] = &[
     ("__cxa_guard_acquire", Primitive::Initialisation),
-    ("std::call_once", Primitive::Initialisation),
-    ("std::__atomic_futex_unsigned", Primitive::Future),
-    ("std::thread::join", Primitive::ThreadEnd),
-    ("std::condition_variable", Primitive::Condition),
+    ("call_once", Primitive::Initialisation),
+    ("__atomic_futex_unsigned", Primitive::Future),
+    ("thread::join", Primitive::ThreadEnd),
+    ("condition_variable", Primitive::Condition),
 ];
+
+/// The namespace of most of them.
+const STANDARD: &str = "std::";
 
 /// The same of Rust's library and of channels that are used in its place, by a part of a function's name.
 const IN_RUST: &[(&str, &[&str], Primitive)] = &[
@@ -76,7 +79,7 @@ const IN_RUST: &[(&str, &[&str], Primitive)] = &[
         &["wait", "wait_optional_timeout"],
         Primitive::Condition,
     ),
-    ("std::thread::", &["park", "park_timeout"], Primitive::Condition),
+    ("::thread::", &["park", "park_timeout"], Primitive::Condition),
     ("::barrier::", &["wait"], Primitive::Barrier),
     (
         "::once::",
@@ -206,6 +209,7 @@ fn in_cpp(stack: &[Frame]) -> Option<Primitive> {
         .take_while(|frame| cpp::of_runtime(frame) || cpp::of_library(frame) || of_c_library(frame));
     let known = |frame: &Frame| {
         let name = cpp::qualified(frame.symbol.as_deref()?);
+        let name = name.strip_prefix(STANDARD).unwrap_or(name);
         let of = |(begin, _): &&(&str, Primitive)| name.starts_with(begin);
         IN_CPP.iter().find(of).map(|(_, primitive)| *primitive)
     };
