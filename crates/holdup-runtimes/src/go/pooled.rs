@@ -133,7 +133,7 @@ impl<S: Source> Program<S> {
 
 /// Whether this may be the address of something that the program has made; `list`: where its list of goroutines is.
 fn is_made(word: u64, list: u64) -> bool {
-    ADDRESSES.contains(&word) && word % 8 == 0 && word.abs_diff(list) > FILE_BYTES_MAX
+    ADDRESSES.contains(&word) && word.is_multiple_of(8) && word.abs_diff(list) > FILE_BYTES_MAX
 }
 
 #[cfg(test)]
