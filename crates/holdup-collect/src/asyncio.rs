@@ -5,6 +5,7 @@
 
 use super::goroutines::Parked;
 use super::interpreters::Interpreters;
+use super::task_peers::Peers;
 use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
 use holdup_proc::{Root, clocks, names};
 use holdup_runtimes::python::{AsyncTask, PythonFrame, TaskStatus};
@@ -76,6 +77,7 @@ pub(super) fn add(
             fix: "observe fewer processes (-p PID --only)".into(),
         });
     }
+    let mut peers = Peers::default();
     for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
         let Some(read) = interpreters.tasks(stacks, process, pid) else {
             continue;
@@ -117,9 +119,13 @@ pub(super) fn add(
                 name: task.name,
                 awaits: task.awaits,
                 descriptor: task.descriptor,
+                peer: task.descriptor.and_then(|number| peers.of(pid, number)),
                 holder: task.holder,
                 holder_thread: None,
-                channels: TaskChannels::default(),
+                channels: TaskChannels {
+                    awaits: task.lock.into_iter().collect(),
+                    refers: task.holds,
+                },
             });
         }
     }

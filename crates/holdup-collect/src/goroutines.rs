@@ -9,6 +9,7 @@ mod looks;
 pub(super) use looks::{GoLooks, inode};
 
 use super::behind::{Answerer, Readers};
+use super::task_peers::Peers;
 use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime, WorkerPool};
 use holdup_jvm::Running;
 use holdup_knowledge::go;
@@ -25,6 +26,9 @@ const PROCESSES_MAX: usize = 64;
 /// Goroutines of all processes that are listed; each has a stack.
 const LISTED_MAX: usize = 1_000;
 
+/// How often one process is asked for an answer that comes in time.
+const TRIES: usize = 3;
+
 /// Reasons that a sentence has.
 const REASONS_MAX: usize = 4;
 
@@ -32,6 +36,8 @@ const REASONS_MAX: usize = 4;
 struct Question {
     pid: u32,
     place: Place,
+    /// Whether it is also asked which of them refer to what others wait for: that takes longer.
+    closely: bool,
 }
 
 /// What goroutines do; nothing where they cannot be read.
@@ -85,7 +91,7 @@ impl FirstLook {
         }
         let mut readers: Readers<Question, Answer> = Readers::new(answerer);
         for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
-            let read = found(stacks, &mut readers, pid, process).and_then(|(_, read)| read);
+            let read = found(stacks, &mut readers, pid, process, false).and_then(|(_, read)| read);
             let room = LISTED_MAX.saturating_sub(self.stands.len());
             let listed = read.map(|read| read.listed).unwrap_or_default().into_iter();
             let waiting = listed.filter(|one| one.status == Status::Waiting).take(room);
@@ -133,11 +139,15 @@ fn found(
     readers: &mut Readers<Question, Answer>,
     pid: u32,
     process: ProcessKey,
+    closely: bool,
 ) -> Option<(String, Answer)> {
     let (file, place) = which(stacks, pid, process)?;
-    let mut ask = |place| readers.ask(pid, Question { pid, place }).flatten();
-    // To find out how a stripped program is laid out may take longer than an answer may, once.
-    let read = place.and_then(|place| ask(place).or_else(|| ask(place)));
+    let mut ask = |place| {
+        let question = Question { pid, place, closely };
+        readers.ask(pid, question).flatten()
+    };
+    // To find out how a stripped program is laid out may take longer than an answer may, once; and on a busy machine any answer may.
+    let read = place.and_then(|place| (0..TRIES).find_map(|_| ask(place)));
     Some((file, read))
 }
 
@@ -149,8 +159,9 @@ pub(super) fn parked(
 ) -> Parked {
     let mut readers: Readers<Question, Answer> = Readers::new(answerer);
     let mut outcome = Parked::default();
+    let mut peers = Peers::default();
     for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
-        let Some((file, read)) = found(stacks, &mut readers, pid, process) else {
+        let Some((file, read)) = found(stacks, &mut readers, pid, process, true) else {
             continue;
         };
         let name = names::comm(&Root::system(), pid).unwrap_or(file);
@@ -184,7 +195,11 @@ pub(super) fn parked(
                 stack,
                 name: None,
                 awaits: None,
-                descriptor: None,
+                descriptor: goroutine.awaited.descriptor,
+                peer: goroutine
+                    .awaited
+                    .descriptor
+                    .and_then(|number| peers.of(pid, number)),
                 holder: None,
                 holder_thread: None,
             });
@@ -251,13 +266,13 @@ fn answerer() -> Answerer<Question, Answer> {
             Some((_, program)) => program,
             None => program(question)?,
         };
-        let read = answer(&mut program);
+        let read = answer(&mut program, question.closely);
         kept = Some((question, program));
         read
     })
 }
 
-fn program(Question { pid, place }: Question) -> Option<Program<Running>> {
+fn program(Question { pid, place, .. }: Question) -> Option<Program<Running>> {
     // Where reading memory would end this process, it is not tried.
     if memory::is_refused(pid, place.some_address()?) {
         return None;
@@ -265,9 +280,17 @@ fn program(Question { pid, place }: Question) -> Option<Program<Running>> {
     Program::find(Running(pid), place).ok()
 }
 
-fn answer(program: &mut Program<Running>) -> Answer {
+fn answer(program: &mut Program<Running>, closely: bool) -> Answer {
     let mut read = program.goroutines().ok()?;
+    if !closely {
+        return Some(listed(read.all, read.left_out));
+    }
     program.refer(&mut read, go::sends);
+    program.pooled(
+        &mut read,
+        |function| go::waits_for_connection(&function.name),
+        |function| go::opens_connections(&function.name),
+    );
     Some(listed(read.all, read.left_out))
 }
 

@@ -53,6 +53,7 @@ pub mod selection;
 mod serving;
 mod sessions;
 mod set_aside;
+mod task_peers;
 mod virtual_threads;
 mod workers;
 

@@ -167,6 +167,7 @@ fn task(one: Virtual, pid: u32, process: &str, stacks: &mut UserStacks) -> Runti
         name: one.name,
         awaits: None,
         descriptor: None,
+        peer: None,
         holder: None,
         holder_thread: None,
     }

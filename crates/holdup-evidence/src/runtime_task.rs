@@ -3,6 +3,7 @@
 use crate::{Ns, UserStackId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 
 /// Whose tasks they are.
 #[derive(
@@ -36,10 +37,11 @@ pub enum TaskDoes {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskChannels {
-    /// Those that it waits for.
+    /// Those that it waits for; pools of connections are among them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<u64>,
-    /// Those that others wait to send to, and that its stack, or a structure that its stack refers to, has the address of.
+    /// Those that others wait to send to, and that its stack, or a structure that its stack refers to, has the address of; and pools of
+    /// which it refers to a connection.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refers: Vec<u64>,
 }
@@ -85,6 +87,9 @@ pub struct RuntimeTask {
     /// The descriptor that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub descriptor: Option<u32>,
+    /// The other end of the TCP connection that this descriptor is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<SocketAddr>,
     /// The task that has the lock that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<u64>,

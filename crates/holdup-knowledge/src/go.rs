@@ -63,6 +63,52 @@ const LOCKING: [&str; 4] = [
     "sync.(*RWMutex).Lock",
 ];
 
+/// Functions in which a goroutine waits for a place among so many, which others have: a part of the name and its end, and what that is.
+const PLACES: [(&str, &str, Place); 9] = [
+    ("database/sql.(*DB)", ").conn", Place::Connection),
+    ("/puddle/v2.(*Pool", ").acquire", Place::Connection),
+    ("/puddle/v2.(*Pool", ").Acquire", Place::Connection),
+    ("/internal/pool.(*ConnPool)", ").waitTurn", Place::Connection),
+    ("/redigo/redis.(*Pool)", ").waitVacantConn", Place::Connection),
+    ("/topology.(*pool)", ").checkOut", Place::Connection),
+    (
+        "golang.org/x/sync/semaphore.(*Weighted)",
+        ").Acquire",
+        Place::Semaphore,
+    ),
+    ("golang.org/x/sync/errgroup.(*Group)", ").Go", Place::Semaphore),
+    (
+        "golang.org/x/net/netutil.(*limitListener)",
+        ").acquire",
+        Place::Semaphore,
+    ),
+];
+
+/// Waits of which one may be for such a place.
+const FOR_PLACES: [&str; 3] = ["select", "chan receive", "chan send"];
+
+/// What goroutines wait for that others have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A connection of a pool.
+    Connection,
+    /// A place of a semaphore.
+    Semaphore,
+}
+
+impl Place {
+    fn what(self) -> &'static str {
+        match self {
+            Place::Connection => "a free connection of a pool",
+            Place::Semaphore => "a place of a semaphore",
+        }
+    }
+}
+
+/// Functions of `database/sql`: in which a goroutine waits for a connection, and in which one opens them for a pool.
+const WAITS_FOR_CONNECTION: &str = "database/sql.(*DB).conn";
+const OPENS_CONNECTIONS: &str = "database/sql.(*DB).connectionOpener";
+
 /// A `select` without cases: nothing can end it, and programs rest their main goroutine so.
 const RESTS: &str = "select (no cases)";
 
@@ -94,6 +140,8 @@ pub struct Wait {
     pub what: Option<&'static str>,
     /// Whether that is a lock, which another goroutine has.
     pub lock: bool,
+    /// Whether it is a place among so many, which others have: a connection of a pool, or a place of a semaphore.
+    pub pool: bool,
 }
 
 /// Whether a goroutine that waits for this is the runtime's own.
@@ -118,6 +166,7 @@ pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {
         lock: reason.is_some_and(|reason| {
             LOCKS.contains(&reason) || reason == OLD_REASON && LOCKING.iter().any(|name| stands_in(name))
         }),
+        pool: false,
     };
     let Some(reason) = reason else {
         return wait(Cause::Unknown, None);
@@ -127,6 +176,14 @@ pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {
     }
     if reason == RESTS || WITHOUT_WORK.iter().any(|name| stands_in(name)) {
         return wait(Cause::Idle, None);
+    }
+    if let Some(place) = place(reason, stack) {
+        return Wait {
+            cause: Cause::LockFutex,
+            what: Some(place.what()),
+            lock: false,
+            pool: true,
+        };
     }
     if FOR_COLLECTOR.contains(&reason) {
         return wait(Cause::RuntimeGc, Some("the collector"));
@@ -141,6 +198,31 @@ pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {
             None => wait(Cause::Unknown, None),
         },
     }
+}
+
+/// The place that a goroutine waits for. What it waits for in functions of its own, or of a driver that connects, is something else.
+fn place(reason: &str, stack: &[Frame]) -> Option<Place> {
+    if !FOR_PLACES.contains(&reason) {
+        return None;
+    }
+    let called = stack
+        .iter()
+        .filter_map(|frame| frame.symbol.as_deref())
+        .find(|symbol| !is_of_the_runtimes_code(symbol))?;
+    let known = |(part, end, _): &&(&str, &str, Place)| called.contains(part) && called.ends_with(end);
+    PLACES.iter().find(known).map(|(.., place)| *place)
+}
+
+/// Whether a goroutine waits in this function for a connection of a pool of `database/sql`.
+#[must_use]
+pub fn waits_for_connection(symbol: &str) -> bool {
+    symbol == WAITS_FOR_CONNECTION
+}
+
+/// Whether a goroutine opens connections for a pool of `database/sql` in this function.
+#[must_use]
+pub fn opens_connections(symbol: &str) -> bool {
+    symbol == OPENS_CONNECTIONS
 }
 
 /// The application's function in which a goroutine stands: the innermost that is neither of Go's own packages nor of a module that
@@ -294,6 +376,34 @@ mod tests {
         assert!(lock("semacquire", "sync.(*Mutex).lockSlow"));
         assert!(!lock("semacquire", "sync.(*WaitGroup).Wait"));
         assert!(!lock("chan receive", "sync.(*Mutex).lockSlow"));
+    }
+
+    #[test]
+    fn a_place_among_so_many_is_one_where_the_pool_itself_waits() {
+        let look_up = |reason: &str, symbols: &[&str]| {
+            let stack: Vec<Frame> = symbols.iter().map(|symbol| frame(symbol, "")).collect();
+            let wait = wait(Some(reason), &stack);
+            (wait.pool, wait.what.unwrap_or_default())
+        };
+        let gopark = ["runtime.gopark", "runtime.selectgo"];
+        let of = |called: &[&'static str]| look_up("select", &[&gopark[..], called].concat());
+        let connection = (true, "a free connection of a pool");
+        assert_eq!(
+            of(&["database/sql.(*DB).conn", "database/sql.(*DB).query"]),
+            connection
+        );
+        assert_eq!(
+            of(&["github.com/jackc/puddle/v2.(*Pool[...]).acquire"]),
+            connection
+        );
+        assert_eq!(
+            of(&["golang.org/x/sync/semaphore.(*Weighted).Acquire", "main.render"]),
+            (true, "a place of a semaphore")
+        );
+        // A driver that connects for the pool waits for its server.
+        assert!(!of(&["net.(*netFD).connect.func1", "database/sql.(*DB).conn"]).0);
+        assert!(!of(&["main.work"]).0);
+        assert!(!look_up("sleep", &["database/sql.(*DB).conn"]).0);
     }
 
     #[test]

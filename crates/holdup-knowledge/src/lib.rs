@@ -5,6 +5,7 @@
 
 pub mod asyncio;
 pub mod calls;
+pub mod cpp;
 pub mod file_systems;
 pub mod functions;
 pub mod go;

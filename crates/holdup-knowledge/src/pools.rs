@@ -2,6 +2,7 @@
 //!
 //! In: a stack. Out: whether its thread waits for a pool, and whether it has what a pool gives out.
 
+use crate::{python, ruby};
 use holdup_evidence::{Frame, Language};
 
 /// A pool's code.
@@ -131,6 +132,16 @@ pub fn has_one(stack: &[Frame], waiter: &[Frame]) -> bool {
         };
         frame.language == pool.language && of
     })
+}
+
+/// Whether a file of such a language is the program's, and no library's.
+#[must_use]
+pub fn is_application(language: Language, file: &str) -> bool {
+    match language {
+        Language::Ruby => !ruby::of_library(file),
+        Language::Python => !python::of_library(file),
+        _ => false,
+    }
 }
 
 /// The program's own function that wants the connection, and what of the library it called for it, innermost first.

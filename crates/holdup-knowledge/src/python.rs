@@ -46,6 +46,21 @@ pub fn application(stack: &[Frame]) -> Option<&Frame> {
     frames.find(|frame| !of_library(frame.file.as_deref().unwrap_or_default()))
 }
 
+/// The functions below which threads of the library's pools work on tasks, and their files.
+const WORKERS: [(&str, &str); 2] = [
+    ("/concurrent/futures/thread.py", "_worker"),
+    ("/multiprocessing/pool.py", "worker"),
+];
+
+/// Whether a frame is that of a pool's thread, of the library.
+#[must_use]
+pub fn is_pools_worker(frame: &Frame) -> bool {
+    let (file, symbol) = (frame.file.as_deref(), frame.symbol.as_deref());
+    let is =
+        |(path, name): &(&str, &str)| file.is_some_and(|file| file.ends_with(path)) && symbol == Some(*name);
+    frame.language == Language::Python && WORKERS.iter().any(is)
+}
+
 /// The function of an event loop that runs what is ready, and its file; and the file of what it waits in.
 const LOOP: (&str, &str) = ("base_events.py", "_run_once");
 const SELECTORS: &str = "selectors.py";

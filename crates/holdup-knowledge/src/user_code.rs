@@ -6,9 +6,10 @@
 //! of its exported functions. Names are compared without the version that the linker adds to them.
 
 pub mod mysql;
+mod primitive;
 
-use crate::ruby::{self, Awaited};
 use holdup_evidence::Frame;
+pub use primitive::{Primitive, in_python, primitive};
 
 /// Beginnings of the names of files that hold a C library, its loader or the kernel's own user code.
 const C_LIBRARY: &[&str] = &[
@@ -52,51 +53,6 @@ const CONDITION: &[&str] = &[
     "pthread_cond_timedwait",
     "pthread_cond_clockwait",
 ];
-
-/// What the C library makes of futexes, by the functions that programs call.
-const PRIMITIVES: &[(&[&str], Primitive)] = &[
-    (CONDITION, Primitive::Condition),
-    (&["cnd_wait", "cnd_timedwait"], Primitive::Condition),
-    (&["pthread_barrier_wait"], Primitive::Barrier),
-    (
-        &["sem_wait", "sem_timedwait", "sem_clockwait"],
-        Primitive::Semaphore,
-    ),
-    (
-        &[
-            "pthread_join",
-            "pthread_timedjoin_np",
-            "pthread_clockjoin_np",
-            "thrd_join",
-        ],
-        Primitive::ThreadEnd,
-    ),
-    (
-        &[
-            "pthread_rwlock_rdlock",
-            "pthread_rwlock_wrlock",
-            "pthread_rwlock_timedrdlock",
-            "pthread_rwlock_timedwrlock",
-            "pthread_rwlock_clockrdlock",
-            "pthread_rwlock_clockwrlock",
-        ],
-        Primitive::ReadWriteLock,
-    ),
-    (
-        &[
-            "pthread_mutex_lock",
-            "pthread_mutex_timedlock",
-            "pthread_mutex_clocklock",
-            "mtx_lock",
-            "mtx_timedlock",
-        ],
-        Primitive::Mutex,
-    ),
-];
-
-/// Files that hold C++'s library, and the functions in which it waits for a future with a system call of its own.
-const CPP_LIBRARY: &[&str] = &["libstdc++.so"];
-const CPP_FUTURE: &str = "__atomic_futex_unsigned";
 
 /// Files that hold the Python interpreter: the program, or the library where it is embedded.
 const PYTHON: &[&str] = &["python3", "libpython3"];
@@ -191,56 +147,6 @@ const POSTGRES_SENDS: &str = "secure_write";
 
 /// The function in which a PostgreSQL session that has committed sleeps until a standby server has its log, too.
 const POSTGRES_STANDBY: &str = "SyncRepWaitForLSN";
-
-/// A way of the C library to wait for another thread. To the kernel each is a futex.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Primitive {
-    /// A condition variable: keeps no note of signals that came before somebody waited.
-    Condition,
-    /// A barrier: opens when as many threads have come as it was made for.
-    Barrier,
-    /// A POSIX semaphore: keeps no note of who took it.
-    Semaphore,
-    /// The end of another thread.
-    ThreadEnd,
-    /// A reader-writer lock.
-    ReadWriteLock,
-    /// A mutex.
-    Mutex,
-    /// A future of C++, which its promise sets.
-    Future,
-    /// A queue that another thread fills or empties.
-    Queue,
-}
-
-/// What a thread waits in: of Ruby what its method says, of the C library the function, and Python's lock objects by what they are made
-/// of; `None` where the stack does not show it, and where the allocator waits for a lock of its own.
-pub fn primitive(stack: &[Frame]) -> Option<Primitive> {
-    if let Some(awaited) = ruby::awaited(stack) {
-        return match awaited {
-            Awaited::Time => None,
-            Awaited::Mutex | Awaited::Monitor => Some(Primitive::Mutex),
-            Awaited::ThreadEnd => Some(Primitive::ThreadEnd),
-            Awaited::Condition | Awaited::Wakeup => Some(Primitive::Condition),
-            Awaited::Item | Awaited::Room => Some(Primitive::Queue),
-        };
-    }
-    let (library, callers) = split(stack);
-    let future = callers.first().filter(|frame| within(frame, CPP_LIBRARY));
-    if future
-        .and_then(bare)
-        .is_some_and(|name| name.contains(CPP_FUTURE))
-    {
-        return Some(Primitive::Future);
-    }
-    let mut outermost = library.iter().rev().filter_map(bare);
-    outermost.find_map(|name| {
-        // With debugging symbols it is the name within the library.
-        let name = name.trim_start_matches('_');
-        let known = PRIMITIVES.iter().find(|(functions, _)| functions.contains(&name));
-        known.map(|(_, primitive)| *primitive)
-    })
-}
 
 /// Whether it is Python that waits for one of its lock objects: what `threading`, `queue` and `concurrent.futures` are made of.
 pub fn python_lock(stack: &[Frame]) -> bool {
@@ -372,8 +278,8 @@ pub fn postgres_latch(stack: &[Frame]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        Primitive, allocator, apt_waits, interpreter_lock, postgres_awaits_standby, postgres_latch,
-        postgres_lock, postgres_sends, primitive, python_lock, sqlite_waits,
+        allocator, apt_waits, interpreter_lock, postgres_awaits_standby, postgres_latch, postgres_lock,
+        postgres_sends, sqlite_waits,
     };
     use holdup_evidence::Frame;
 
@@ -405,44 +311,6 @@ mod tests {
         assert_eq!(allocator(&stack(&hook)), None);
         assert_eq!(allocator(&stack(&[("server", "malloc")])), None);
         assert_eq!(allocator(&[]), None);
-    }
-
-    #[test]
-    fn what_of_the_c_library_is_waited_in_is_told_by_what_the_program_called() {
-        let look_up = |frames: &[(&str, &str)]| primitive(&stack(frames));
-        let condition = [
-            ("libc.so.6", ""),
-            ("libc.so.6", "pthread_cond_wait@@GLIBC_2.3.2"),
-            (
-                "libstdc++.so.6",
-                "std::condition_variable::wait(std::unique_lock<std::mutex>&)",
-            ),
-        ];
-        assert_eq!(look_up(&condition), Some(Primitive::Condition));
-        // With debugging symbols.
-        let semaphore = [
-            ("libc.so.6", "__futex_abstimed_wait_common64"),
-            ("libc.so.6", "__new_sem_wait_slow64.constprop.0"),
-            ("libc.so.6", "___sem_wait"),
-            ("server", "take"),
-        ];
-        assert_eq!(look_up(&semaphore), Some(Primitive::Semaphore));
-        let future = [
-            ("libc.so.6", "syscall"),
-            (
-                "libstdc++.so.6.0.30",
-                "std::__atomic_futex_unsigned_base::_M_futex_wait_until(unsigned int*, unsigned int)",
-            ),
-            ("server", "std::future<int>::get()"),
-        ];
-        assert_eq!(look_up(&future), Some(Primitive::Future));
-        let own = [("server", "pthread_barrier_wait"), ("server", "main")];
-        assert_eq!(look_up(&own), None, "a function of the program's own");
-        let python = [
-            ("libc.so.6", "sem_clockwait"),
-            ("libpython3.11.so.1.0", "PyThread_acquire_lock_timed"),
-        ];
-        assert!(python_lock(&stack(&python)) && !python_lock(&stack(&condition)));
     }
 
     #[test]

@@ -6,11 +6,11 @@
 //! called (`RAND_status`), not what the library does inside. Code without names is named by module and offset.
 //! Where there are Java frames, one of those asked: what is under them is the virtual machine. Where there are Python frames, the
 //! innermost one that is neither of the standard library nor of an installed package; likewise of JavaScript, Ruby, PHP, Perl,
-//! Go and Rust.
+//! Go and Rust. C++'s runtime counts as the C library does where the program has names, and so do its templates within the program.
 
 use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::user_code::of_c_library;
-use holdup_knowledge::{go, java, javascript, perl, php, python, ruby, rust};
+use holdup_knowledge::{cpp, go, java, javascript, perl, php, python, ruby, rust};
 use holdup_model::attributed::{Judge, JudgedBy};
 
 /// Functions that every program or thread starts in.
@@ -27,6 +27,9 @@ const START: &[&str] = &[
     "__clone3",
     "__clone_internal",
 ];
+
+/// What names of shared libraries have.
+const LIBRARY: &str = ".so";
 
 /// The function to look at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -161,6 +164,34 @@ fn in_rust(left: &[&Frame]) -> Option<Asking> {
     own.find(|frame| !rust::of_library(frame)).map(|frame| of(frame))
 }
 
+/// Of compiled code, the C library's frames and start code left out: of the program, the innermost function with a name that is no template of
+/// the standard library; of a library, what the program called.
+fn in_modules(left: &[&Frame]) -> Option<Asking> {
+    let (first, last) = (left.first()?, left.last()?);
+    let named = || {
+        left.iter()
+            .take_while(|frame| frame.module == first.module)
+            .filter(|frame| frame.symbol.is_some())
+    };
+    // A library may have begun the thread in which the program runs.
+    let of_program = first.module == last.module || !is_library(first);
+    let chosen = match of_program {
+        true => named()
+            .find(|frame| !cpp::of_library(frame))
+            .or_else(|| named().next()),
+        false => named().last(),
+    };
+    Some(of(chosen.unwrap_or(first)))
+}
+
+/// Whether code is of a shared library, by the name of its file.
+fn is_library(frame: &Frame) -> bool {
+    frame
+        .module
+        .as_deref()
+        .is_none_or(|module| module.contains(LIBRARY))
+}
+
 /// The frame of the function to look at, where it has a name.
 pub fn frame(stack: &[Frame]) -> Option<&Frame> {
     let chosen = choose(stack);
@@ -202,17 +233,15 @@ pub fn choose(stack: &[Frame]) -> Asking {
     if let Some(asking) = rust.then(|| in_rust(&left)).flatten() {
         return asking;
     }
-    if let (Some(first), Some(last)) = (left.first(), left.last()) {
-        let mut named = left
-            .iter()
-            .take_while(|frame| frame.module == first.module)
-            .filter(|frame| frame.symbol.is_some());
-        let chosen = if first.module == last.module {
-            named.next()
-        } else {
-            named.last()
-        };
-        return of(chosen.unwrap_or(first));
+    let program: Vec<&Frame> = left
+        .iter()
+        .copied()
+        .filter(|frame| !cpp::of_runtime(frame))
+        .collect();
+    // Without names of the program, what it called of the runtime says more.
+    let asking = in_modules(&program).filter(|asking| asking.named);
+    if let Some(asking) = asking.or_else(|| in_modules(&left)) {
+        return asking;
     }
     stack
         .iter()
@@ -241,315 +270,4 @@ pub(super) fn place(stack: &[Frame]) -> Option<Frame> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::choose;
-    use holdup_evidence::{Frame, Language};
-
-    fn stack(frames: &[(&str, Option<&str>, u64)]) -> Vec<Frame> {
-        frames
-            .iter()
-            .map(|(module, symbol, offset)| Frame {
-                module: Some((*module).to_owned()),
-                symbol: symbol.map(str::to_owned),
-                offset: *offset,
-                ..Frame::default()
-            })
-            .collect()
-    }
-
-    fn chosen(frames: &[(&str, Option<&str>, u64)]) -> (Option<String>, Option<String>) {
-        let asking = choose(&stack(frames));
-        (asking.frame, asking.module)
-    }
-
-    fn named_by(frame: &str, module: &str) -> (Option<String>, Option<String>) {
-        (Some(frame.to_owned()), Some(module.to_owned()))
-    }
-
-    #[test]
-    fn the_library_that_asks_is_named_by_its_exported_function() {
-        let asked = chosen(&[
-            ("libc.so.6", Some("getrandom"), 0x20),
-            ("libcrypto.so.3", None, 0x1b_2f31),
-            ("libcrypto.so.3", Some("RAND_status"), 0x31),
-            ("sshd", None, 0x2_f31c),
-            ("libc.so.6", Some("__libc_start_main"), 0x85),
-        ]);
-        assert_eq!(asked, named_by("RAND_status", "libcrypto.so.3"));
-    }
-
-    #[test]
-    fn a_library_is_named_by_what_the_program_called_and_a_program_by_what_it_does() {
-        let asked = chosen(&[
-            ("libcrypto.so.3", Some("EVP_RAND_instantiate"), 0x20),
-            ("libcrypto.so.3", None, 0x1b_2f31),
-            ("libcrypto.so.3", Some("RAND_status"), 0x31),
-            ("sshd", Some("seed_rng"), 0x2c),
-            ("sshd", Some("main"), 0x2c),
-        ]);
-        assert_eq!(asked, named_by("RAND_status", "libcrypto.so.3"));
-        let asked = chosen(&[("sshd", Some("seed_rng"), 0x2c), ("sshd", Some("main"), 0x2c)]);
-        assert_eq!(asked, named_by("seed_rng", "sshd"));
-    }
-
-    #[test]
-    fn code_without_names_is_not_named_by_another_module() {
-        let asked = chosen(&[
-            ("libc.so.6", Some("read"), 0x10),
-            ("server", None, 0x1234),
-            ("libuv.so.1", Some("uv_run"), 0x99),
-        ]);
-        assert_eq!(asked, named_by("server+0x1234", "server"));
-    }
-
-    #[test]
-    fn start_code_is_never_the_asker() {
-        let asked = chosen(&[
-            ("libc.so.6", Some("clock_nanosleep@@GLIBC_2.17"), 0x10),
-            ("libc.so.6", Some("nanosleep"), 0x10),
-            ("libc.so.6", Some("__libc_start_main@@GLIBC_2.34"), 0x80),
-            ("sleep", Some("_start"), 0x2a),
-        ]);
-        assert_eq!(asked, named_by("nanosleep", "libc.so.6"));
-    }
-
-    #[test]
-    fn the_virtual_machine_under_java_code_never_asks() {
-        let java = |symbol: &str| Frame {
-            symbol: Some(symbol.to_owned()),
-            language: Language::Java,
-            ..Frame::default()
-        };
-        let mut frames = stack(&[
-            ("libc.so.6", Some("pthread_cond_wait"), 1),
-            ("libjvm.so", None, 7),
-        ]);
-        frames.extend([
-            java("jdk.internal.misc.Unsafe.park"),
-            java("com.shop.Cart.checkout(Cart.java:7)"),
-        ]);
-        frames.push(java("java.lang.Thread.run"));
-        frames.extend(stack(&[
-            ("libjvm.so", None, 7),
-            ("libc.so.6", Some("start_thread"), 1),
-        ]));
-        let asking = choose(&frames);
-        assert_eq!(
-            (asking.frame.as_deref(), asking.module),
-            (Some("com.shop.Cart.checkout"), None)
-        );
-        let own = [
-            java("java.lang.Object.wait"),
-            java("java.lang.ref.Finalizer$FinalizerThread.run"),
-            java("java.lang.Thread.run"),
-        ];
-        assert_eq!(
-            choose(&own).frame.as_deref(),
-            Some("java.lang.ref.Finalizer$FinalizerThread.run")
-        );
-    }
-
-    #[test]
-    fn the_innermost_function_of_a_python_program_asks() {
-        let python = |symbol: &str, file: &str| Frame {
-            symbol: Some(symbol.to_owned()),
-            module: Some("python3.11".to_owned()),
-            file: Some(file.to_owned()),
-            language: Language::Python,
-            ..Frame::default()
-        };
-        let mut frames = stack(&[
-            ("libc.so.6", Some("recv"), 1),
-            ("python3.11", Some("sock_recv"), 7),
-        ]);
-        frames.extend([
-            python("SocketIO.readinto", "/usr/lib/python3.11/socket.py"),
-            python(
-                "urlopen",
-                "/srv/venv/lib/python3.11/site-packages/urllib3/connectionpool.py",
-            ),
-            python("Shop.prices", "/srv/shop/prices.py"),
-            python("Thread.run", "/usr/lib/python3.11/threading.py"),
-        ]);
-        frames.extend(stack(&[("python3.11", Some("thread_run"), 7)]));
-        let asking = choose(&frames);
-        assert_eq!(
-            (asking.frame.as_deref(), asking.module),
-            (Some("Shop.prices"), None)
-        );
-        let installed = [
-            python("select", "/usr/lib/python3.11/selectors.py"),
-            python("serve", "/usr/lib/python3/dist-packages/waitress/server.py"),
-            python("_run_code", "<frozen runpy>"),
-        ];
-        assert_eq!(choose(&installed).frame.as_deref(), Some("serve"));
-        let thread = [python("Thread._bootstrap", "/usr/lib/python3.11/threading.py")];
-        assert_eq!(choose(&thread).frame.as_deref(), Some("Thread._bootstrap"));
-    }
-
-    #[test]
-    fn the_innermost_function_of_a_javascript_program_asks() {
-        let script = |symbol: &str, file: Option<&str>| Frame {
-            symbol: Some(symbol.to_owned()),
-            file: file.map(str::to_owned),
-            language: Language::JavaScript,
-            ..Frame::default()
-        };
-        let mut frames = stack(&[("libc.so.6", Some("read"), 1), ("node", Some("uv_fs_read"), 7)]);
-        frames.extend([
-            script("readFileSync", Some("node:fs")),
-            script("load", Some("/srv/shop/node_modules/config/index.js")),
-            script("prices", Some("/srv/shop/prices.js")),
-            script("map", None),
-            script("main", Some("/srv/shop/app.js")),
-            script("executeUserEntryPoint", Some("node:internal/modules/run_main")),
-        ]);
-        assert_eq!(choose(&frames).frame.as_deref(), Some("prices"));
-        let installed = [
-            script("readSync", Some("node:fs")),
-            script("load", Some("/srv/node_modules/config/index.js")),
-            script(
-                "processTicksAndRejections",
-                Some("node:internal/process/task_queues"),
-            ),
-        ];
-        assert_eq!(choose(&installed).frame.as_deref(), Some("load"));
-        assert_eq!(
-            choose(&installed[2..]).frame.as_deref(),
-            Some("processTicksAndRejections")
-        );
-    }
-
-    #[test]
-    fn the_innermost_function_of_a_rust_program_asks() {
-        let rust = |symbol: &str, file: Option<&str>| Frame {
-            symbol: Some(symbol.to_owned()),
-            module: Some("ledger".to_owned()),
-            file: file.map(str::to_owned),
-            ..Frame::default()
-        };
-        let std = Some("/rustc/59807616e1fa/library/std/src/net/udp.rs");
-        let registry = Some("/home/me/.cargo/registry/src/index/ureq-2.9.1/src/stream.rs");
-        let mut frames = stack(&[("libc.so.6", Some("recv"), 1)]);
-        frames.extend([
-            rust("<std::net::udp::UdpSocket>::recv", std),
-            rust("ureq::stream::Stream::read", registry),
-            rust("ledger::ask_bank", Some("/srv/ledger/src/main.rs")),
-            rust("ledger::settle", Some("/srv/ledger/src/main.rs")),
-            rust("std::sys::backtrace::__rust_begin_short_backtrace", None),
-        ]);
-        frames.extend(stack(&[("libc.so.6", Some("start_thread"), 1)]));
-        assert_eq!(choose(&frames).frame.as_deref(), Some("ledger::ask_bank"));
-        let release = [
-            rust("std::sys::pal::unix::futex::futex_wait", None),
-            rust("ledger::post", None),
-            rust("std::rt::lang_start", None),
-        ];
-        assert_eq!(choose(&release).frame.as_deref(), Some("ledger::post"));
-        // Nothing of the program's own is there: the innermost of all, as ever.
-        let none = [rust("std::thread::park", std), rust("std::rt::lang_start", None)];
-        assert_eq!(choose(&none).frame.as_deref(), Some("std::thread::park"));
-        let library = [
-            stack(&[("libcrypto.so.3", Some("RAND_status"), 1)]),
-            vec![rust("openssl::rand", registry), rust("ledger::seed", None)],
-        ];
-        assert_eq!(choose(&library.concat()).frame.as_deref(), Some("RAND_status"));
-    }
-
-    #[test]
-    fn the_innermost_function_of_a_ruby_program_asks() {
-        let ruby = |symbol: &str, file: Option<&str>| Frame {
-            symbol: Some(symbol.to_owned()),
-            file: file.map(str::to_owned),
-            language: Language::Ruby,
-            ..Frame::default()
-        };
-        let mut frames = stack(&[("libc.so.6", Some("poll"), 1), ("libruby-3.1.so.3.1", None, 7)]);
-        frames.extend([
-            ruby("wait_readable", None),
-            ruby("rbuf_fill", Some("/usr/lib/ruby/3.1.0/net/protocol.rb")),
-            ruby(
-                "call",
-                Some("/var/lib/gems/3.1.0/gems/faraday-2.7.0/lib/faraday.rb"),
-            ),
-            ruby("block in fetch_prices", Some("/srv/shop/prices.rb")),
-            ruby("<main>", Some("/srv/shop/main.rb")),
-        ]);
-        frames.extend(stack(&[("libruby-3.1.so.3.1", Some("ruby_run_node"), 7)]));
-        let asking = choose(&frames);
-        assert_eq!(
-            (asking.frame.as_deref(), asking.module),
-            (Some("block in fetch_prices"), None)
-        );
-        let installed = [
-            ruby("select", None),
-            ruby(
-                "run_internal",
-                Some("/srv/bundle/gems/puma-6.0.0/lib/puma/reactor.rb"),
-            ),
-        ];
-        assert_eq!(choose(&installed).frame.as_deref(), Some("run_internal"));
-    }
-
-    #[test]
-    fn the_innermost_function_of_a_php_program_asks() {
-        let php = |symbol: &str, file: Option<&str>| Frame {
-            symbol: Some(symbol.to_owned()),
-            file: file.map(str::to_owned),
-            language: Language::Php,
-            ..Frame::default()
-        };
-        let mut frames = stack(&[("libc.so.6", Some("poll"), 1), ("php8.2", None, 7)]);
-        frames.extend([
-            php("curl_exec", None),
-            php(
-                "GuzzleHttp\\Client::request",
-                Some("/srv/vendor/guzzle/Client.php"),
-            ),
-            php("fetch_prices", Some("/srv/shop/prices.php")),
-            php("{main}", Some("/srv/shop/index.php")),
-        ]);
-        frames.extend(stack(&[("php8.2", Some("zend_execute"), 7)]));
-        let asking = choose(&frames);
-        assert_eq!(
-            (asking.frame.as_deref(), asking.module),
-            (Some("fetch_prices"), None)
-        );
-        let installed = [
-            php("sleep", None),
-            php("wait", Some("/usr/share/php/Wait.php")),
-            php("{main}", Some("/srv/shop/vendor/bin/worker.php")),
-        ];
-        assert_eq!(choose(&installed).frame.as_deref(), Some("{main}"));
-    }
-
-    #[test]
-    fn the_innermost_function_of_a_perl_program_asks() {
-        let perl = |symbol: &str, file: &str| Frame {
-            symbol: Some(symbol.to_owned()),
-            file: Some(file.to_owned()),
-            language: Language::Perl,
-            ..Frame::default()
-        };
-        let mut frames = stack(&[("libc.so.6", Some("select"), 1), ("perl", None, 7)]);
-        frames.extend([
-            perl("HTTP::Tiny::Handle::read", "/usr/share/perl/5.36/HTTP/Tiny.pm"),
-            perl("(eval)", "(eval 7)"),
-            perl("fetch_prices", "prices.pl"),
-            perl("(main)", "prices.pl"),
-        ]);
-        frames.extend(stack(&[("perl", Some("perl_run"), 7)]));
-        assert_eq!(choose(&frames).frame.as_deref(), Some("fetch_prices"));
-        let installed = [
-            perl("Starman::Server::run_loop", "/usr/share/perl5/Starman/Server.pm"),
-            perl("(main)", "/usr/share/perl5/Plack/Runner.pm"),
-        ];
-        assert_eq!(choose(&installed).frame.as_deref(), Some("(main)"));
-    }
-
-    #[test]
-    fn a_stack_of_start_code_has_no_asker() {
-        assert_eq!(chosen(&[("libc.so.6", Some("start_thread"), 1)]), (None, None));
-        assert_eq!(chosen(&[]), (None, None));
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@
 use crate::classify::virtual_thread;
 use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime};
 use holdup_knowledge::{asyncio, go, java, python};
-use holdup_model::attributed::{Resource, ResourceKind, Task, TaskState};
+use holdup_model::attributed::{Peer, Resource, ResourceKind, Task, TaskState};
 
 /// All tasks.
 pub(super) fn tasks(finish: &Finish) -> Vec<Task> {
@@ -18,22 +18,28 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         .stack
         .and_then(|stack| finish.user_stacks.get(stack.0 as usize))
         .map_or(&[][..], Vec::as_slice);
-    let (state, cause, what, lock) = match one.does {
+    let (state, wait) = match one.does {
         // A coroutine or a virtual thread may block its thread; what that waits for is told of the thread.
         TaskDoes::Runs if matches!(one.runtime, TaskRuntime::Asyncio | TaskRuntime::Java) => {
-            (TaskState::Running, Cause::Unknown, None, false)
+            (TaskState::Running, Wait::of(Cause::Unknown))
         }
-        TaskDoes::Runs => (TaskState::Running, Cause::CpuUser, None, false),
-        TaskDoes::Ready => (TaskState::Ready, Cause::SchedRunqueue, None, false),
+        TaskDoes::Runs => (TaskState::Running, Wait::of(Cause::CpuUser)),
+        TaskDoes::Ready => (TaskState::Ready, Wait::of(Cause::SchedRunqueue)),
         // What the call is for is told of the thread that makes it.
-        TaskDoes::Calls => (
-            TaskState::Waiting,
-            Cause::Unknown,
-            Some("a system call".to_owned()),
-            false,
-        ),
+        TaskDoes::Calls => {
+            let what = Some("a system call".to_owned());
+            let wait = Wait {
+                what,
+                ..Wait::of(Cause::Unknown)
+            };
+            (TaskState::Waiting, wait)
+        }
         TaskDoes::Waits => waits(one, stack),
     };
+    let cause = wait.cause;
+    let peer = one
+        .peer
+        .filter(|_| state == TaskState::Waiting && is_for_descriptor(cause));
     let since = match state {
         TaskState::Running | TaskState::Ready => None,
         // The runtime's clock is another one in a time namespace.
@@ -54,10 +60,14 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         since,
         ns: since.min(finish.ended.saturating_sub(finish.started)),
         stood,
-        lock,
+        lock: wait.lock,
+        pool: wait.pool,
         sends: state == TaskState::Waiting && sends(one),
         channels: one.channels.clone(),
-        resource: what.map_or_else(Resource::default, |what| Resource::named(kind(cause), what)),
+        resource: wait
+            .what
+            .map_or_else(Resource::default, |what| Resource::named(kind(cause), what))
+            .with(|facts| facts.peer = peer.map(Peer::Address)),
         place: place(one.runtime, stack).cloned(),
         name: one.name.clone(),
         awaits: one.awaits,
@@ -67,11 +77,35 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
     }
 }
 
-fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Cause, Option<String>, bool) {
-    let (cause, what, lock) = match one.runtime {
+/// What a task waits for.
+struct Wait {
+    cause: Cause,
+    what: Option<String>,
+    lock: bool,
+    pool: bool,
+}
+
+impl Wait {
+    fn of(cause: Cause) -> Wait {
+        Wait {
+            cause,
+            what: None,
+            lock: false,
+            pool: false,
+        }
+    }
+}
+
+fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
+    let mut wait = match one.runtime {
         TaskRuntime::Go => {
             let wait = go::wait(one.reason.as_deref(), stack);
-            (wait.cause, wait.what.map(str::to_owned), wait.lock)
+            Wait {
+                what: wait.what.map(str::to_owned),
+                lock: wait.lock,
+                pool: wait.pool,
+                ..Wait::of(wait.cause)
+            }
         }
         TaskRuntime::Asyncio => {
             let wait = asyncio::wait(stack, one.awaits.is_some(), one.descriptor.is_some());
@@ -79,19 +113,35 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Cause, Option<String
                 Some(descriptor) => format!("{what} {descriptor}"),
                 None => what.to_owned(),
             });
-            (wait.cause, what, wait.lock)
+            Wait {
+                what,
+                lock: wait.lock,
+                ..Wait::of(wait.cause)
+            }
         }
         TaskRuntime::Java => {
             let (cause, what) = virtual_thread(one.reason.as_deref(), stack);
-            let lock = cause == Cause::LockMonitor;
-            (cause, Some(what), lock)
+            Wait {
+                what: Some(what),
+                lock: cause == Cause::LockMonitor,
+                ..Wait::of(cause)
+            }
         }
     };
-    let state = match cause {
+    // Which descriptor it is says less than who is at its other end.
+    if let Some(peer) = one.peer.filter(|_| is_for_descriptor(wait.cause)) {
+        wait.what = Some(format!("{peer} (tcp)"));
+    }
+    let state = match wait.cause {
         Cause::Idle => TaskState::Idle,
         _ => TaskState::Waiting,
     };
-    (state, cause, what, lock)
+    (state, wait)
+}
+
+/// Whether a task waits for a descriptor, whatever it is open on.
+fn is_for_descriptor(cause: Cause) -> bool {
+    matches!(cause, Cause::PollWait | Cause::NetConnect)
 }
 
 fn sends(one: &RuntimeTask) -> bool {
@@ -149,6 +199,7 @@ mod tests {
             name: None,
             awaits: None,
             descriptor: None,
+            peer: None,
             holder: None,
             holder_thread: None,
         }
@@ -203,6 +254,49 @@ mod tests {
             (Some("main.pay"), Some(41))
         );
         assert_eq!((found[4].stack.len(), &found[4].place), (0, &None));
+    }
+
+    #[test]
+    fn a_task_that_waits_for_a_descriptor_waits_for_its_other_end() {
+        let peer = "127.0.0.1:5432".parse().unwrap();
+        let with_peer = |id, reason| RuntimeTask {
+            descriptor: Some(7),
+            peer: Some(peer),
+            ..one(id, TaskDoes::Waits, Some(reason), None)
+        };
+        let frame = |symbol: &str| Frame {
+            symbol: Some(symbol.to_owned()),
+            ..Frame::default()
+        };
+        let connects = vec![frame("runtime.gopark"), frame("database/sql.(*DB).conn")];
+        let finish = Finish {
+            user_stacks: vec![connects],
+            tasks: vec![
+                with_peer(1, "IO wait"),
+                with_peer(2, "sleep"),
+                with_peer(3, "select"),
+            ],
+            ..Finish::default()
+        };
+        let found = tasks(&finish);
+        let each: Vec<_> = found
+            .iter()
+            .map(|task| {
+                (
+                    task.resource.name.as_str(),
+                    task.resource.detail.peer.is_some(),
+                    task.pool,
+                )
+            })
+            .collect();
+        assert_eq!(
+            each,
+            [
+                ("127.0.0.1:5432 (tcp)", true, false),
+                ("a timer", false, false),
+                ("a free connection of a pool", false, true)
+            ]
+        );
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! an expert would look for.
 
 use super::{Run, Waits, say};
+use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::Cause;
-use holdup_knowledge::user_code::{Primitive, primitive, python_lock};
+use holdup_knowledge::user_code::{Primitive, in_python, primitive, python_lock};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +40,7 @@ pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Awaited<'a>> {
     let stack = &costliest.main().asker.stack;
     Some(Awaited {
         primitive: primitive(stack)?,
-        python: python_lock(stack),
+        python: python_lock(stack) && in_python(stack).is_none(),
         waits: costliest,
     })
 }
@@ -66,6 +67,8 @@ impl Awaited<'_> {
             Primitive::Future if held => format!("{who} for a future that no thread has set yet"),
             Primitive::Future => format!("{who} for a future that another thread sets"),
             Primitive::Queue => format!("{who} for a queue that another thread fills or empties"),
+            Primitive::Room => format!("{who} for room in a queue that another thread empties"),
+            Primitive::Initialisation => format!("{who} for what another thread initialises"),
             Primitive::ReadWriteLock => format!("{who} for a reader-writer lock"),
             Primitive::Mutex => format!("{who} for a mutex"),
         }
@@ -84,9 +87,10 @@ impl Awaited<'_> {
                 *known = wait;
             }
         }
-        let mut kinds: BTreeMap<(Cause, &str), usize> = BTreeMap::new();
+        let mut kinds: BTreeMap<(Cause, String), usize> = BTreeMap::new();
         for wait in most.values() {
-            let frame = wait.asker.frame.as_deref().unwrap_or_default();
+            let frame = chosen_frame(&wait.asker.stack).map(say::place);
+            let frame = frame.or(wait.asker.frame.clone()).unwrap_or_default();
             *kinds.entry((wait.cause, frame)).or_default() += 1;
         }
         if kinds.is_empty() {
@@ -99,7 +103,7 @@ impl Awaited<'_> {
             .iter()
             .take(MAX_KINDS)
             .map(|((cause, frame), count)| {
-                let place = match *frame {
+                let place = match frame.as_str() {
                     "" => String::new(),
                     frame => format!(" in {frame}"),
                 };
@@ -146,6 +150,7 @@ impl Awaited<'_> {
                 "find the thread that has the promise, and what blocks it: a promise that is kept and never \
                  set is never fulfilled",
             ],
+            Primitive::Room | Primitive::Initialisation => &["find the other thread, and what blocks it"],
             Primitive::Queue => &[
                 "find the thread that should put something in or take something out, and what blocks that thread",
             ],

@@ -80,7 +80,7 @@ fn asker(wait: &AttributedWait) -> Option<String> {
 const STANDS_SHARE: f64 = 0.9;
 
 /// How long such a wait is at least, nanoseconds: less is no standing.
-const STANDS_NS: Ns = 1_000_000_000;
+pub(super) const STANDS_NS: Ns = 1_000_000_000;
 
 /// Whether a thread stood in one wait for as long as it was watched, and stands there still. This is told by its own time: that others of
 /// the process rest says nothing.

@@ -6,6 +6,7 @@ rules! {
     "net/accept-queue-full.rs" accept_queue_full AcceptQueueFull
     "runtime/allocation-stalls.rs" allocation_stalls AllocationStalls
     "lock/allocator-contended.rs" allocator_contended AllocatorContended
+    "lock/awaited-thread-waits.rs" awaited_thread_waits AwaitedThreadWaits
     "runtime/blocking-call-in-event-loop.rs" blocking_call_in_event_loop BlockingCallInEventLoop
     "random/blocking-entropy-device.rs" blocking_entropy_device BlockingEntropyDevice
     "net/bus-call-unanswered.rs" bus_call_unanswered BusCallUnanswered
@@ -132,6 +133,7 @@ rules! {
     "disk/tasks-stall-for-io.rs" tasks_stall_for_io TasksStallForIo
     "mem/tasks-stall-for-memory.rs" tasks_stall_for_memory TasksStallForMemory
     "lock/tasks-wait-for-lock.rs" tasks_wait_for_lock TasksWaitForLock
+    "net/tasks-wait-for-peer.rs" tasks_wait_for_peer TasksWaitForPeer
     "lock/tasks-wait-to-send.rs" tasks_wait_to_send TasksWaitToSend
     "runtime/thread-per-handshake.rs" thread_per_handshake ThreadPerHandshake
     "cpu/thread-saturates-cpu.rs" thread_saturates_cpu ThreadSaturatesCpu

@@ -11,6 +11,7 @@
 mod awaited;
 mod awaited_disks;
 mod awaited_threads;
+mod beside;
 pub(crate) mod blocked;
 mod calls;
 mod clocks;

@@ -1,18 +1,21 @@
 //! Tasks of language runtimes that stood in one place, at a first look and at a last: what the rules about them share.
 
 use crate::rules::{RuleId, Run, duration, say};
-use holdup_evidence::{Cause, Ns, TaskRuntime};
+use holdup_evidence::{Cause, Frame, Ns, TaskRuntime};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, Task, TaskState, ThreadName};
 use holdup_model::finding::{Evidence, Finding, Severity, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Time between the two looks below which a task that stands in one place has merely been met there twice, nanoseconds.
 const MIN_STOOD_NS: Ns = 1_000_000_000;
 
+/// Share of the time that a process's threads run above which what stands may only be slow: a blocked program runs no code but a timer's.
+pub(super) const RUNS_SHARE: f64 = 0.01;
+
 /// Places that a sentence names.
 pub(super) const MAX_PLACES: usize = 3;
 
-/// Judges the waiting tasks that are `of_interest`, each process's together. `what`: what they wait for, as it follows "wait".
+/// Judges the waiting tasks that are `of_interest`, each process's together, those that wait for a pool by themselves. `what`: what they wait for, as it follows "wait".
 pub(super) fn judge(
     run: &Run<'_>,
     what: &str,
@@ -23,14 +26,14 @@ pub(super) fn judge(
     if tasks.is_empty() {
         return Verdict::Clear("0 tasks of language runtimes were observed".to_owned());
     }
-    let mut by_process: BTreeMap<u32, Vec<&Task>> = BTreeMap::new();
+    let mut by_process: BTreeMap<(u32, bool), Vec<&Task>> = BTreeMap::new();
     let mut met_once = 0;
     for task in tasks {
         if task.state != TaskState::Waiting || !of_interest(task) {
             continue;
         }
         match task.stood >= MIN_STOOD_NS {
-            true => by_process.entry(task.pid).or_default().push(task),
+            true => by_process.entry((task.pid, task.pool)).or_default().push(task),
             false => met_once += 1,
         }
     }
@@ -79,12 +82,14 @@ pub(super) fn finding(
         "the program's own structures, read from its memory",
     );
     let lasted = stood.min(run.attributed.elapsed);
-    let cause = match first.cause {
-        Cause::LockMonitor => Cause::LockMonitor,
-        _ => Cause::LockFutex,
+    let peer = first.resource.detail.peer.is_some();
+    let (cause, kind) = match first.cause {
+        _ if peer => (Cause::NetReceive, ResourceKind::Socket),
+        Cause::LockMonitor => (Cause::LockMonitor, ResourceKind::Lock),
+        _ => (Cause::LockFutex, ResourceKind::Lock),
     };
     Finding::new(rule.id(), severity, title, cause, lasted, observed).about(
-        Resource::named(ResourceKind::Lock, first.resource.name.clone()),
+        Resource::named(kind, first.resource.name.clone()),
         Asker {
             name: ThreadName {
                 pid: first.pid,
@@ -96,6 +101,37 @@ pub(super) fn finding(
             ..Default::default()
         },
     )
+}
+
+/// The tasks of a process that are in a function in which others wait, and further in: they are past the place where those stand.
+pub(super) fn further_in<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<(&'a Task, &'a Frame)> {
+    let Some(pid) = waiting.first().map(|task| task.pid) else {
+        return Vec::new();
+    };
+    let ids: BTreeSet<u64> = waiting.iter().map(|task| task.id).collect();
+    let places: Vec<&Frame> = waiting.iter().filter_map(|task| task.place.as_ref()).collect();
+    let same = |frame: &&Frame| {
+        let is = |place: &&Frame| place.symbol == frame.symbol && place.file == frame.file;
+        frame.symbol.is_some() && places.iter().any(is)
+    };
+    let others = all
+        .iter()
+        .filter(|task| task.pid == pid && !ids.contains(&task.id) && !task.lock && !task.pool && !task.sends);
+    let busy = others.filter(|task| task.state != TaskState::Idle);
+    busy.filter_map(|task| Some((task, task.stack.iter().find(same)?)))
+        .collect()
+}
+
+/// Share of the time that threads of a process ran.
+pub(super) fn runs(run: &Run<'_>, pid: u32) -> f64 {
+    let threads = run.attributed.threads.iter();
+    let of_process = threads.filter(|thread| thread.name.pid == pid);
+    let on_cpu = of_process.flat_map(|thread| {
+        let causes = thread.causes.iter().filter(|(cause, _)| cause.on_cpu());
+        causes.map(|(_, tally)| tally.ns)
+    });
+    let ran: Ns = on_cpu.sum();
+    ran as f64 / run.attributed.elapsed.max(1) as f64
 }
 
 /// How its runtime calls such a task.

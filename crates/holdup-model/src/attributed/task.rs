@@ -51,6 +51,9 @@ pub struct Task {
     /// Whether it waited for a lock that another task has.
     #[serde(default)]
     pub lock: bool,
+    /// Whether it waited for a place among so many, which other tasks have: a free connection of a pool, or a place of a semaphore.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pool: bool,
     /// Whether it waited to send on a channel.
     #[serde(default)]
     pub sends: bool,

@@ -276,6 +276,7 @@ impl Dice {
                 ns: dice.number(),
                 stood: dice.number(),
                 lock: dice.below(2) == 0,
+                pool: dice.below(2) == 0,
                 sends: dice.below(2) == 0,
                 channels: TaskChannels {
                     awaits: dice.list(2, Dice::number),

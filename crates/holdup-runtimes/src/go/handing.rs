@@ -19,10 +19,10 @@ const FOLLOWED_MAX: usize = 8;
 const SEARCHED_MAX: usize = 64;
 
 /// The same where all goroutines are asked once whether they refer to a channel.
-const ASKED_MAX: usize = 128;
+pub(super) const ASKED_MAX: usize = 128;
 
 /// Words of a stack that are looked at, from the innermost, and of structures that it refers to, and of those that these refer to.
-const STACK_WORDS: u64 = 512;
+pub(super) const STACK_WORDS: u64 = 512;
 const STRUCTURE_WORDS: [usize; 2] = [64, 16];
 
 /// Structures that one goroutine refers to and that are looked at, directly and by others.
@@ -174,7 +174,7 @@ impl<S: Source> Program<S> {
     }
 
     /// The innermost address at which a goroutine stands in such a function.
-    fn stands_in(
+    pub(super) fn stands_in(
         &mut self,
         one: &Goroutine,
         whose: &impl Fn(&Function) -> Whose,

@@ -11,6 +11,7 @@
 mod awaited;
 mod handing;
 mod layout;
+mod pooled;
 mod stripped;
 mod table;
 

@@ -1,9 +1,11 @@
 //! A wait for a lock or condition that no thread which there is can end: copied by fork, or left behind by a thread.
 
 use crate::rules::{Extend, Rule, RuleId, Run, Waits, say};
+use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Ns};
+use holdup_knowledge::python;
 use holdup_knowledge::user_code::{Primitive, primitive};
-use holdup_model::attributed::{Orphaned, ThreadName};
+use holdup_model::attributed::{AttributedWait, Orphaned, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Share of the elapsed time from which it is spoken of: what nobody can end lasts until the program is ended from outside,
@@ -13,6 +15,9 @@ const MIN_SHARE: f64 = 0.01;
 /// How long such a wait must have lasted, nanoseconds: a thread that has been made and not been heard of yet may end shorter
 /// ones.
 const MIN_WAIT_NS: Ns = 50_000_000;
+
+/// Places that a title names.
+const MAX_PLACES: usize = 2;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::LockOwnerGone, check)
@@ -87,7 +92,7 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
         None => Severity::Warning,
     };
     let finding = RULE
-        .finding(severity, title(&who, orphaned, awaited), waits)
+        .finding(severity, title(&who, orphaned, awaited, &places(waits)), waits)
         .and_if(orphaned.owner.as_ref().map(named))
         .and_if(alone)
         .and_if(all)
@@ -147,12 +152,47 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
     })
 }
 
-fn title(who: &str, orphaned: &Orphaned, awaited: Option<Primitive>) -> String {
+/// Where in the program's code threads wait, who does not wait for the end of another first: that one waits for what nobody does.
+fn places(waits: &Waits<'_>) -> Vec<String> {
+    let mut order: Vec<&AttributedWait> = waits.iter().collect();
+    let rank = |wait: &AttributedWait| match primitive(&wait.asker.stack) {
+        Some(Primitive::ThreadEnd) => 2,
+        _ if is_worker(wait) => 0,
+        _ => 1,
+    };
+    order.sort_by_key(|wait| rank(wait));
+    let mut places: Vec<String> = Vec::new();
+    for wait in order {
+        let frame = chosen_frame(&wait.asker.stack).filter(|frame| frame.line.is_some());
+        let worker = if is_worker(wait) {
+            ", a worker of a pool"
+        } else {
+            ""
+        };
+        let place = frame.map(|frame| format!("{}{worker}", say::place(frame)));
+        places.extend(place.filter(|place| !places.contains(place)));
+    }
+    places.truncate(MAX_PLACES);
+    places
+}
+
+/// Whether a thread of a pool of Python's works on a task.
+fn is_worker(wait: &AttributedWait) -> bool {
+    wait.asker.stack.iter().any(python::is_pools_worker)
+}
+
+fn title(who: &str, orphaned: &Orphaned, awaited: Option<Primitive>, places: &[String]) -> String {
     match &orphaned.owner {
-        None if orphaned.all_of > 0 => format!(
-            "All {} threads of {who} wait for each other: none can continue",
-            orphaned.all_of
-        ),
+        None if orphaned.all_of > 0 => {
+            let places = match places {
+                [] => String::new(),
+                places => format!(", in {}", places.join(" and ")),
+            };
+            format!(
+                "All {} threads of {who} wait for each other{places}: none can continue",
+                orphaned.all_of
+            )
+        }
         Some(owner) if owner.pid != 0 => format!(
             "{who} waits for a lock that {} held when this process was forked: no thread can release the \
              copy",

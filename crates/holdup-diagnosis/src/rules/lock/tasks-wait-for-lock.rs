@@ -18,8 +18,11 @@ pub(crate) const RULE: Rule = Rule::of_attached(RuleId::TasksWaitForLock, check)
 const WHAT: &str = "for a lock";
 
 fn check(run: &Run<'_>) -> Verdict {
-    tasks::judge(run, WHAT, |task| task.lock, finding)
+    tasks::judge(run, WHAT, |task| task.lock || task.pool, finding)
 }
+
+/// What Python puts between a function and what is defined within it.
+const WITHIN_FUNCTION: &str = "<locals>";
 
 /// Who has the lock that most of them want.
 enum Has<'a> {
@@ -61,7 +64,7 @@ impl Has<'_> {
     }
 }
 
-fn has<'a>(run: &Run<'a>, tasks: &[&Task]) -> Option<Has<'a>> {
+fn holder<'a>(run: &Run<'a>, tasks: &[&Task]) -> Option<Has<'a>> {
     let pid = tasks.first()?.pid;
     let mut held: BTreeMap<(Option<u64>, Option<u32>), usize> = BTreeMap::new();
     for task in tasks {
@@ -82,32 +85,131 @@ fn has<'a>(run: &Run<'a>, tasks: &[&Task]) -> Option<Has<'a>> {
     }
 }
 
-/// Who has the lock, where that is known.
-fn has_it(run: &Run<'_>, tasks: &[&Task]) -> Evidence {
-    let source = "the layout of the runtime's locks";
-    match has(run, tasks) {
-        Some(holder) => Evidence::new(format!("held by {}, {}", holder.who(), holder.does()), source),
-        None => {
-            let candidates = candidates(&run.attributed.tasks, tasks);
-            let named: Vec<String> = candidates.iter().take(tasks::MAX_PLACES).map(doing).collect();
-            match named.as_slice() {
-                [] => Evidence::new(
-                    "who has the lock is not known: the runtime does not note it",
-                    source,
-                ),
-                named => Evidence::new(
-                    format!(
-                        "the runtime does not note who has the lock; {}, in a method of the same object's type: {}",
-                        match candidates.len() {
-                            1 => "one task is a candidate".to_owned(),
-                            count => format!("{count} tasks are candidates"),
-                        },
-                        named.join("; ")
-                    ),
-                    "the methods in which tasks stand",
-                ),
+/// By what tasks are known, or taken, to have what others wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Basis {
+    /// The runtime's or the library's own structures.
+    Structures,
+    /// They are in the function in which the others wait, and further in.
+    SameFunction,
+    /// They are in a method of the same type.
+    SameType,
+}
+
+/// Tasks that have what others wait for, or may have it.
+struct Candidates<'a> {
+    basis: Basis,
+    all: Vec<(&'a Task, &'a Frame)>,
+}
+
+impl Candidates<'_> {
+    /// For the end of a title; empty where they are too uncertain.
+    fn outcome(&self, waiting: &[&Task]) -> String {
+        let own: Vec<&Task> = self.all.iter().map(|(task, _)| *task).collect();
+        let count = own.len() as u64;
+        let name = tasks::name(own[0]);
+        let places = tasks::say_places(&tasks::places(&own, stands));
+        let waits = |task: &&Task| waiting.iter().any(|one| one.id == task.id);
+        match self.basis {
+            Basis::Structures if own.iter().all(waits) => {
+                let called = own.iter().find_map(|task| caller(task));
+                let called =
+                    called.map_or_else(String::new, |frame| format!(", called by {}", say::place(frame)));
+                match waiting.len() {
+                    1 => format!("; it has one itself{called}"),
+                    _ => format!("; {count} of them have one themselves{called}"),
+                }
             }
+            Basis::Structures => format!("; {} {} it, in {places}", say::several(count, name), has(count)),
+            Basis::SameFunction => format!(
+                "; {} further in {} to have it, in {places}",
+                say::several(count, name),
+                if count == 1 { "seems" } else { "seem" }
+            ),
+            // Another object of the type has another lock: of several it is not known whether any of them has this one.
+            Basis::SameType if count == 1 => {
+                format!("; 1 {name} in a method of the same type may have it: {places}")
+            }
+            Basis::SameType => String::new(),
         }
+    }
+
+    fn evidence(&self) -> Evidence {
+        let named: Vec<String> = self.all.iter().take(tasks::MAX_PLACES).map(doing).collect();
+        let named = named.join("; ");
+        let candidates = match self.all.len() {
+            1 => "one task is a candidate".to_owned(),
+            count => format!("{count} tasks are candidates"),
+        };
+        match self.basis {
+            Basis::Structures => Evidence::new(
+                format!("who has it: {named}"),
+                "the program's own structures, read from its memory",
+            ),
+            Basis::SameFunction => Evidence::new(
+                format!(
+                    "the runtime does not note who has it; {candidates}, further in the same function: {named}"
+                ),
+                "the functions in which tasks stand",
+            ),
+            Basis::SameType => Evidence::new(
+                format!(
+                    "the runtime does not note who has the lock; {candidates}, in a method of the same object's type: {named}"
+                ),
+                "the methods in which tasks stand",
+            ),
+        }
+    }
+}
+
+fn has(count: u64) -> &'static str {
+    if count == 1 { "has" } else { "have" }
+}
+
+/// The application's function that called the one in which a task stands.
+fn caller(task: &Task) -> Option<&Frame> {
+    let place = task.place.as_ref()?;
+    let from = task.stack.iter().skip_while(|frame| frame.symbol != place.symbol);
+    let own = |frame: &&Frame| match task.runtime {
+        TaskRuntime::Go => go::is_application(frame),
+        TaskRuntime::Asyncio | TaskRuntime::Java => frame.file.is_some(),
+    };
+    from.skip(1)
+        .find(|frame| own(frame) && frame.symbol != place.symbol)
+}
+
+/// Those that have it by the program's structures: what others wait for is among what they refer to.
+fn by_structures<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<(&'a Task, &'a Frame)> {
+    let wanted: BTreeSet<u64> = waiting
+        .iter()
+        .flat_map(|task| task.channels.awaits.iter().copied())
+        .collect();
+    let pid = waiting.first().map(|task| task.pid);
+    let has =
+        |task: &&Task| Some(task.pid) == pid && task.channels.refers.iter().any(|one| wanted.contains(one));
+    all.iter()
+        .filter(has)
+        .filter_map(|task| Some((task, task.place.as_ref()?)))
+        .collect()
+}
+
+fn candidates<'a>(run: &Run<'a>, waiting: &[&Task]) -> Option<Candidates<'a>> {
+    let all = &run.attributed.tasks;
+    [
+        (Basis::Structures, by_structures(all, waiting)),
+        (Basis::SameFunction, tasks::further_in(all, waiting)),
+        (Basis::SameType, of_same_type(all, waiting)),
+    ]
+    .into_iter()
+    .find(|(_, all)| !all.is_empty())
+    .map(|(basis, all)| Candidates { basis, all })
+}
+
+/// Where a candidate stands, and what it waits for.
+fn stands(task: &Task) -> String {
+    match task.resource.name.as_str() {
+        "" => tasks::place(task),
+        what => format!("{}, waiting for {what}", tasks::place(task)),
     }
 }
 
@@ -130,7 +232,7 @@ fn doing((task, method): &(&Task, &Frame)) -> String {
 
 /// Tasks that may have the lock for which others wait in methods of one type: those that wait for something else in a method of that type.
 /// Other objects of the type have locks of their own, so these are candidates and no more.
-fn candidates<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<(&'a Task, &'a Frame)> {
+fn of_same_type<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<(&'a Task, &'a Frame)> {
     let types: BTreeSet<&str> = waiting
         .iter()
         .filter_map(|task| type_of(task, task.place.as_ref()?.symbol.as_deref()?))
@@ -141,7 +243,7 @@ fn candidates<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<(&'a Task, &'a Fram
     };
     let elsewhere = all
         .iter()
-        .filter(|task| task.pid == pid && !task.lock && task.state != TaskState::Idle);
+        .filter(|task| task.pid == pid && !task.lock && !task.pool && task.state != TaskState::Idle);
     elsewhere
         .filter_map(|task| {
             let of_type = |frame: &&Frame| {
@@ -158,28 +260,75 @@ fn type_of<'a>(task: &Task, symbol: &'a str) -> Option<&'a str> {
     match task.runtime {
         TaskRuntime::Go => go::receiver(symbol),
         TaskRuntime::Java => Some(java::class(symbol)),
-        TaskRuntime::Asyncio => None,
+        // From Python 3.11 on a method has its class; what is within a function is none.
+        TaskRuntime::Asyncio => symbol
+            .rsplit_once('.')
+            .map(|(class, _)| class)
+            .filter(|class| !class.ends_with(WITHIN_FUNCTION)),
     }
 }
 
 fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
-    let outcome = has(run, waiting).map_or_else(String::new, |holder| format!("; {} has it", holder.who()));
-    let finding = tasks::finding(run, RULE.id, Severity::Warning, waiting, [WHAT, &outcome])
-        .confidence(Confidence::Strong)
-        .and(has_it(run, waiting));
+    let holder = holder(run, waiting);
+    let candidates = match holder {
+        Some(_) => None,
+        None => candidates(run, waiting),
+    };
+    let outcome = match (&holder, &candidates) {
+        (Some(holder), _) => format!("; {} has it", holder.who()),
+        (None, Some(candidates)) => candidates.outcome(waiting),
+        (None, None) => String::new(),
+    };
+    // All of one kind: it has a name.
+    let pool = waiting[0]
+        .pool
+        .then(|| format!("for {}", waiting[0].resource.name));
+    let what = pool.as_deref().unwrap_or(WHAT);
+    let who = match (&holder, &candidates) {
+        (Some(holder), _) => Evidence::new(
+            format!("held by {}, {}", holder.who(), holder.does()),
+            "the layout of the runtime's locks",
+        ),
+        (None, Some(candidates)) => candidates.evidence(),
+        (None, None) => Evidence::new(
+            "who has the lock is not known: the runtime does not note it",
+            "the layout of the runtime's locks",
+        ),
+    };
+    // Of a pool that is used up and goes round, many wait at any time.
+    let goes_round = pool.is_some() && tasks::runs(run, waiting[0].pid) > tasks::RUNS_SHARE;
+    let (severity, confidence) = match goes_round {
+        true => (Severity::Note, Confidence::Suspect),
+        false => (Severity::Warning, Confidence::Strong),
+    };
+    let finding = tasks::finding(run, RULE.id, severity, waiting, [what, &outcome])
+        .confidence(confidence)
+        .and(who);
+    if pool.is_some() {
+        return finding
+            .remedy(Remedy::safe(
+                "give back what has been taken before waiting for anything else: close results, end transactions",
+            ))
+            .remedy(Remedy::pointless(
+                "a larger pool, before that is known: the same code then keeps more of it",
+            ));
+    }
     let finding = match (tasks::places(waiting, tasks::place).len(), outcome.is_empty()) {
         (1, _) | (_, false) => finding,
         _ => finding.remedy(Remedy::safe(
             "check whether these functions take the same locks in different orders: each then waits for a lock that another of them has",
         )),
     };
-    if let Some(holder) = has(run, waiting) {
+    if let Some(holder) = holder {
         return finding.remedy(Remedy::safe(format!(
             "do not wait while holding it: the holder is {}",
             holder.does()
         )));
     }
-    finding.remedy(Remedy::safe(
-        "look in a dump of all tasks for one that has locked it and waits for something else, or has returned without unlocking it",
-    ))
+    finding.remedy(match candidates {
+        Some(_) => Remedy::safe("do not wait for anything else while holding it, or with a time limit"),
+        None => Remedy::safe(
+            "look in a dump of all tasks for one that has locked it and waits for something else, or has returned without unlocking it",
+        ),
+    })
 }

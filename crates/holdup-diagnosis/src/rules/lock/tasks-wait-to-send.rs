@@ -1,13 +1,10 @@
 //! Tasks of a language runtime wait to send on a channel, at a first look and at a last: nobody received meanwhile.
 
-use crate::rules::{Rule, RuleId, Run, tasks};
-use holdup_evidence::{Cause, Ns};
+use crate::rules::{Extend, Rule, RuleId, Run, tasks};
+use holdup_evidence::Cause;
 use holdup_model::attributed::{Task, TaskState};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
-
-/// Share of the time that a process's threads run above which a receiver may only be slow: a blocked pipeline runs no code but a timer's.
-const RUNS_SHARE: f64 = 0.01;
 
 /// What the tasks wait for, as it follows "wait".
 const WHAT: &str = "to send";
@@ -20,18 +17,6 @@ pub(crate) const RULE: Rule = Rule::of_attached(RuleId::TasksWaitToSend, check)
 
 fn check(run: &Run<'_>) -> Verdict {
     tasks::judge(run, WHAT, |task| task.sends, finding)
-}
-
-/// Share of the time that threads of a process ran.
-fn runs(run: &Run<'_>, pid: u32) -> f64 {
-    let threads = run.attributed.threads.iter();
-    let of_process = threads.filter(|thread| thread.name.pid == pid);
-    let on_cpu = of_process.flat_map(|thread| {
-        let causes = thread.causes.iter().filter(|(cause, _)| cause.on_cpu());
-        causes.map(|(_, tally)| tally.ns)
-    });
-    let ran: Ns = on_cpu.sum();
-    ran as f64 / run.attributed.elapsed.max(1) as f64
 }
 
 /// Who else may have to do with these channels: tasks that refer to one and do not wait to send on it.
@@ -82,13 +67,35 @@ fn finding(run: &Run<'_>, sending: &[&Task]) -> Finding {
         ),
         (true, false) => "which channel it is was not found".to_owned(),
     };
-    let share = runs(run, sending[0].pid);
-    let (severity, confidence) = match share > RUNS_SHARE {
+    let share = tasks::runs(run, sending[0].pid);
+    let (severity, confidence) = match share > tasks::RUNS_SHARE {
         true => (Severity::Note, Confidence::Suspect),
         false => (Severity::Warning, Confidence::Strong),
     };
-    let finding = tasks::finding(run, RULE.id, severity, sending, [WHAT, ": nobody received"])
+    // A channel with room for so many is used as a semaphore, too: who is past the place where it is sent to has its place.
+    let inside = tasks::further_in(&run.attributed.tasks, sending);
+    let inside: Vec<&Task> = inside.into_iter().map(|(task, _)| task).collect();
+    let outcome = match inside.first() {
+        None => ": nobody received".to_owned(),
+        Some(first) => format!(
+            ": nobody received; {} further in, in {}",
+            match inside.len() {
+                1 => format!("1 {} is", tasks::name(first)),
+                count => format!("{count} {}s are", tasks::name(first)),
+            },
+            tasks::say_places(&tasks::places(&inside, tasks::place))
+        ),
+    };
+    let further = (!inside.is_empty()).then(|| {
+        let named = tasks::say_places(&tasks::places(&inside, candidate));
+        Evidence::new(
+            format!("further in the same function, as holders of a semaphore are: {named}"),
+            "the functions in which tasks stand",
+        )
+    });
+    let finding = tasks::finding(run, RULE.id, severity, sending, [WHAT, &outcome])
         .confidence(confidence)
+        .and_if(further)
         .and(Evidence::new(who, "channels, and the stacks of all tasks"))
         .and(Evidence::new(
             format!("its threads ran for {:.1} % of the time", share * 100.0),

@@ -1,6 +1,7 @@
 //! A process waits for its child to end, and the child waits for that process to read its output.
 
 use crate::rules::{MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -10,7 +11,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ChildCannotWrite, check)
     .about("a process waits for a child whose output it does not read")
-    .causes(&[Cause::ProcessChild])
+    .causes(&[Cause::ProcessChild, Cause::IpcUnix])
     .explains(&[RuleId::PipePeerSlow]);
 
 /// A parent's wait and the wait of the child that it is for, which only the parent could end.
@@ -22,6 +23,9 @@ struct Deadlock<'a> {
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    if waits.cause() == Cause::IpcUnix {
+        return unread(run, waits);
+    }
     let pairs = waits.iter().flat_map(|parent| {
         let children = run
             .attributed
@@ -55,6 +59,76 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             ))
         }
     }
+}
+
+/// By the waits of an event loop: it has a pair of sockets for the output of its child, and waits for something else of that child.
+fn unread(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let pairs = waits.iter().flat_map(|parent| {
+        let writers = run.attributed.waits.iter();
+        let writers = writers.filter(|writer| is_not_read(writer, parent));
+        writers.map(move |child| Deadlock {
+            parent,
+            child,
+            both: overlap(parent, child),
+        })
+    });
+    let worst = pairs.max_by_key(|pair| pair.both);
+    match worst {
+        Some(pair) if run.matters(pair.both, MATTERS) => {
+            let own = waits.only(|wait| std::ptr::eq(wait, pair.parent));
+            Verdict::Fires(own.map(|waits| not_read(&waits, &pair)).into_iter().collect())
+        }
+        other => Verdict::Clear(format!(
+            "for {} a process waited at a socket for one that wanted to write to it",
+            duration(other.map_or(0, |pair| pair.both))
+        )),
+    }
+}
+
+/// Whether this is a wait for room in a socket that only `parent` reads, while that one waits for the writer.
+fn is_not_read(writer: &AttributedWait, parent: &AttributedWait) -> bool {
+    let other = writer.asker.name.pid != parent.asker.name.pid;
+    let writes = |wait: &AttributedWait| system_calls::is_named(wait.call.as_deref(), Kind::Writes);
+    let waits_for =
+        |wait: &AttributedWait, pid: u32| wait.holders.iter().any(|holder| holder.name.pid == pid);
+    other
+        && writer.cause == Cause::IpcUnix
+        && writer.open
+        && parent.open
+        && writes(writer)
+        && !writes(parent)
+        && waits_for(writer, parent.asker.name.pid)
+        && waits_for(parent, writer.asker.name.pid)
+}
+
+fn not_read(waits: &Waits<'_>, pair: &Deadlock<'_>) -> Finding {
+    let (parent, child) = (
+        say::who(&pair.parent.asker.name),
+        say::who_with_pid(&pair.child.asker.name),
+    );
+    let place = chosen_frame(&pair.parent.asker.stack)
+        .map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
+    let title =
+        format!("{parent} waits for {child}{place}, and does not read its output, in which there is no room");
+    let text = format!(
+        "for {} both waited: {child} in {} for room in a Unix socket of {parent}, and {parent} in {} for {child}",
+        duration(pair.both),
+        pair.child.call.as_deref().unwrap_or("write"),
+        pair.parent.call.as_deref().unwrap_or("poll"),
+    );
+    let mut finding = RULE
+        .finding(Severity::Critical, title, waits)
+        .and(Evidence::new(text, say::SCHEDULER))
+        .confidence(Confidence::Proved);
+    finding.ns = Some(pair.both);
+    finding
+        .remedy(Remedy::safe(
+            "read the output of the child: in Node.js give its stream a listener for data, pipe it, or call resume()",
+        ))
+        .remedy(Remedy::safe(
+            "or make none: send it to a file or to /dev/null (stdio: 'ignore')",
+        ))
+        .remedy(Remedy::pointless("waiting longer: neither can continue"))
 }
 
 /// The child, where it was not observed itself, and waits at a pipe for the very thread that waits for it to end.

@@ -1,5 +1,6 @@
 //! A function that an event loop calls blocks its thread: no other task of the loop runs meanwhile.
 
+use crate::rules::beside::{doing, others};
 use crate::rules::{Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::{javascript, python, rust};
@@ -106,6 +107,21 @@ fn called(wait: &AttributedWait) -> Option<&Frame> {
     frames.get(at.checked_sub(1)?).copied()
 }
 
+/// Of a wait for another thread of the process that nobody is known to end: the only one that waits for something itself.
+fn beside(run: &Run<'_>, waits: &Waits<'_>) -> String {
+    let owned = waits.holders().iter().any(|holder| holder.how_known.holds());
+    if waits.cause() != Cause::LockFutex || owned {
+        return String::new();
+    }
+    match others(run, waits).as_slice() {
+        [one] => format!(
+            "; its only other thread that waits for something is {}",
+            doing(one)
+        ),
+        _ => String::new(),
+    }
+}
+
 fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
     let longest = waits.longest();
     let name = &longest.asker.name;
@@ -114,7 +130,8 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
     let title = match of {
         Loop::Asyncio | Loop::Node => {
             let who = say::who(name);
-            format!("{place} blocks the event loop of {who} for up to {took}: {why}")
+            let beside = beside(run, waits);
+            format!("{place} blocks the event loop of {who} for up to {took}: {why}{beside}")
         }
         Loop::Tokio => {
             let workers: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();

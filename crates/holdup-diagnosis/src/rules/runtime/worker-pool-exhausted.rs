@@ -7,7 +7,7 @@ use crate::rules::{
 };
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_attribution::attribution::chosen_frame;
-use holdup_evidence::{Cause, Observed};
+use holdup_evidence::{Cause, Frame, Observed};
 use holdup_knowledge::java::{of_library, of_pool, of_runtime};
 use holdup_knowledge::pools;
 use holdup_model::attributed::{AttributedWait, Common, ThreadName};
@@ -55,7 +55,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let processes = connections.map_or_else(Vec::new, |all| all.split(|wait| wait.asker.name.pid));
     let wanted = processes
         .iter()
-        .filter(|group| worth(group) && java::threads(group) >= MIN_QUEUED_THREADS);
+        .filter(|group| worth(group) && (java::threads(group) >= MIN_QUEUED_THREADS || stands(run, group)));
     let mut findings: Vec<Finding> = wanted.map(|group| connection_wanted(run, group)).collect();
     let tasks = waits.only(|wait| java::awaits(wait) == Some(Awaits::Task) && of_pool(&java::frames(wait)));
     let pools = tasks.map_or_else(Vec::new, |all| {
@@ -83,6 +83,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         )),
         false => Verdict::Fires(findings),
     }
+}
+
+/// Whether none of those that wait for a connection got one for as long as they were watched: nobody gives one back.
+fn stands(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    run.attributed.of_threads && group.iter().all(|wait| java::stands(run, wait))
 }
 
 /// The cause with which a pool is told: each is judged by itself, and a pool may wait for several.
@@ -146,14 +151,43 @@ impl<'a> Keepers<'a> {
     }
 }
 
+/// Who called the function that wants the connection: who waits may keep one itself, there.
+fn called_by(wait: &AttributedWait) -> String {
+    let Some(place) = chosen_frame(&wait.asker.stack) else {
+        return String::new();
+    };
+    let mut outer = wait
+        .asker
+        .stack
+        .iter()
+        .skip_while(|frame| frame.symbol != place.symbol);
+    let own = |frame: &&Frame| {
+        let same_kind = frame.language == place.language && frame.symbol != place.symbol;
+        let file = frame.file.as_deref().filter(|_| same_kind);
+        file.is_some_and(|file| pools::is_application(frame.language, file))
+    };
+    match outer.find(own) {
+        Some(frame) => format!("; {}, which called it, may keep one itself", say::place(frame)),
+        None => String::new(),
+    }
+}
+
 fn connection_wanted(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
     let who = say::name_or(&main.asker.name.process, "the program");
     let keepers = Keepers::of(run, group);
+    let threads = java::threads(group);
+    let place = chosen_frame(&main.asker.stack);
+    let clause = match (&keepers, stands(run, group)) {
+        (Some(keepers), _) => keepers.clause(),
+        (None, true) => format!(", and nobody gave one back{}", called_by(main)),
+        (None, false) => String::new(),
+    };
     let title = format!(
-        "{} threads of {who} wait for a free connection of a pool{}",
-        java::threads(group),
-        keepers.as_ref().map_or_else(String::new, Keepers::clause)
+        "{} of {who} {} for a free connection of a pool{}{clause}",
+        say::several(threads as u64, "thread"),
+        if threads == 1 { "waits" } else { "wait" },
+        place.map_or_else(String::new, |frame| format!(" in {}", say::place(frame))),
     );
     let frames = java::frames(main);
     let scripted = pools::entry(&main.asker.stack).map(say::place);

@@ -69,6 +69,10 @@ pub struct AsyncTask {
     pub descriptor: Option<u32>,
     /// The task that is in a block of `async with` for the lock that it awaits.
     pub holder: Option<u64>,
+    /// The lock that it awaits, by address.
+    pub lock: Option<u64>,
+    /// Those for which it is in a block of `async with`, of the locks that tasks await.
+    pub holds: Vec<u64>,
 }
 
 /// All tasks.
@@ -201,6 +205,8 @@ impl<S: Source> Interpreter<S> {
             awaits,
             descriptor: None,
             holder: None,
+            lock: chain.lock,
+            holds: Vec::new(),
         };
         let of_loop = self.at(task.id, LOOP)?;
         Some(Some(Found {
@@ -256,19 +262,21 @@ impl<S: Source> Interpreter<S> {
             return;
         }
         let mut several = HashSet::new();
-        for one in found.iter() {
+        for one in found.iter_mut() {
             for frame in &one.chain.frames {
                 for value in self.below_blocks(*frame).unwrap_or_default() {
                     let Some(lock) = self.bound(value, "__aexit__") else {
                         continue;
                     };
                     // Who waits has it bound, too, in a block of the library's own from 3.12 on.
-                    if one.chain.lock != Some(lock)
-                        && let Some(holder) = wanted.get_mut(&lock)
-                        && holder
-                            .replace(one.task.id)
-                            .is_some_and(|other| other != one.task.id)
-                    {
+                    let Some(holder) = wanted.get_mut(&lock).filter(|_| one.chain.lock != Some(lock)) else {
+                        continue;
+                    };
+                    if !one.task.holds.contains(&lock) {
+                        one.task.holds.push(lock);
+                    }
+                    let other = holder.replace(one.task.id);
+                    if other.is_some_and(|other| other != one.task.id) {
                         // A semaphore lets several in.
                         several.insert(lock);
                     }

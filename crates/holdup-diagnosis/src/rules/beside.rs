@@ -1,0 +1,50 @@
+//! The other threads of a process whose threads wait for one of them: what those wait for meanwhile.
+//!
+//! In: waits of one process. Out: its other threads that wait for something themselves, and that in words.
+
+use super::{Run, Waits, java_waits, say};
+use holdup_attribution::attribution::chosen_frame;
+use holdup_evidence::Cause;
+use holdup_knowledge::user_code::{Primitive, primitive};
+use holdup_model::attributed::AttributedWait;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The other threads of the process that wait for something, each by its longest wait: neither for work nor for the end of a thread.
+pub(super) fn others<'a>(run: &Run<'a>, group: &Waits<'a>) -> Vec<&'a AttributedWait> {
+    let pid = group.main().asker.name.pid;
+    let own: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
+    let mut longest: BTreeMap<u32, &AttributedWait> = BTreeMap::new();
+    for wait in &run.attributed.waits {
+        if wait.asker.name.pid == pid && !own.contains(&wait.asker.name.tid) {
+            let known = longest.entry(wait.asker.name.tid).or_insert(wait);
+            if wait.ns > known.ns {
+                *known = wait;
+            }
+        }
+    }
+    let waits = |wait: &&AttributedWait| {
+        let rests = matches!(
+            primitive(&wait.asker.stack),
+            Some(Primitive::ThreadEnd | Primitive::Queue | Primitive::Condition)
+        ) && wait.cause == Cause::LockFutex;
+        let most = wait.ns.saturating_mul(2) >= run.attributed.wall;
+        wait.cause != Cause::Idle && java_waits::waits_for_something(wait.cause) && most && !rests
+    };
+    longest.into_values().filter(waits).collect()
+}
+
+/// What a thread waits for, and where: `waiting for a network peer to send in fetch (tables.cpp:14): 127.0.0.1:22514 (tcp)`, and who is at the
+/// other end of that.
+pub(super) fn doing(wait: &AttributedWait) -> String {
+    let place = chosen_frame(&wait.asker.stack)
+        .map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
+    let on = match wait.resource.name.as_str() {
+        "" => String::new(),
+        name => format!(": {name}"),
+    };
+    let holder = wait.holders.iter().find(|holder| holder.how_known.holds());
+    let held = holder.map_or_else(String::new, |holder| {
+        format!(", which {} has", say::who_with_pid(&holder.name))
+    });
+    format!("{}{place}{on}{held}", wait.cause.phrase())
+}

@@ -1,0 +1,187 @@
+//! Threads wait for something that another thread of their process has, or is to give, and that one waits itself.
+//!
+//! The problem: a semaphore, a channel, a future or a static that is being initialised notes no owner, so to the kernel these are waits for
+//! nobody. The choice: whoever is in the function in which others wait, and further in, is past the place where they stand. Where nobody is,
+//! the only other thread of the process that waits for something is named as such.
+
+use crate::rules::beside::{doing, others};
+use crate::rules::{Rule, RuleId, Run, Waits, java_waits, root, say};
+use holdup_attribution::attribution::chosen_frame;
+use holdup_evidence::{Cause, Frame};
+use holdup_knowledge::rust;
+use holdup_knowledge::user_code::{Primitive, in_python, primitive};
+use holdup_model::attributed::{AttributedWait, Judge};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// Other threads that are listed.
+const MAX_CANDIDATES: usize = 3;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule::of_attached(RuleId::AwaitedThreadWaits, check)
+    .about("threads wait for another thread of their process, which waits itself")
+    .causes(&[Cause::LockFutex])
+    .from(0.0)
+    .explains(&[RuleId::WaitUncategorised]);
+
+fn check(run: &Run<'_>) -> Verdict {
+    let standing = run.waits(|wait| awaited(wait).is_some() && java_waits::stands(run, wait));
+    let groups = standing.map_or_else(Vec::new, |standing| {
+        standing.split(|wait| (wait.asker.name.pid, awaited(wait), wait.asker.frame.clone()))
+    });
+    let found: Vec<Finding> = groups.iter().filter_map(|group| finding(run, group)).collect();
+    if !found.is_empty() {
+        return Verdict::Fires(found);
+    }
+    let open = run.waits(|wait| awaited(wait).is_some() && wait.open);
+    if let Some(open) = open.filter(|_| run.attributed.wall < java_waits::STANDS_NS) {
+        return Verdict::CannotTell(format!(
+            "whether {} still waits in one place a second later: observe for longer",
+            say::several(java_waits::threads(&open) as u64, "thread")
+        ));
+    }
+    let most = groups.iter().map(java_waits::threads).max().unwrap_or(0);
+    Verdict::Clear(format!(
+        "at most {} stood in one place for what another thread of the process has or gives, and none of those waited",
+        say::several(most as u64, "thread")
+    ))
+}
+
+/// What a thread waits for that some other thread of its process has, or owes: neither work, nor a signal that may never be due, nor the end
+/// of a thread. Those whose owner is known are other rules'.
+fn awaited(wait: &AttributedWait) -> Option<Primitive> {
+    let owned = wait.deadlock
+        || wait.orphaned.is_some()
+        || wait.holders.iter().any(|holder| holder.how_known.holds());
+    if wait.cause != Cause::LockFutex || owned {
+        return None;
+    }
+    let stack = &wait.asker.stack;
+    match primitive(stack) {
+        Some(
+            known @ (Primitive::Initialisation
+            | Primitive::Future
+            | Primitive::Room
+            | Primitive::ReadWriteLock),
+        ) => Some(known),
+        Some(known @ Primitive::Mutex) if rust::is_rust(stack) => Some(known),
+        // In C it is mostly a signal.
+        Some(known @ Primitive::Semaphore) if in_python(stack).is_some() => Some(known),
+        _ if in_python(stack).is_some() => None,
+        // An interpreter says that it is a lock.
+        _ => (wait.judged_by?.judge == Judge::RuntimeLock).then_some(Primitive::Mutex),
+    }
+}
+
+/// What that is, as it follows "for".
+fn what(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::Initialisation => "what is initialised once",
+        Primitive::Future => "a result",
+        Primitive::Room => "room in a queue or channel",
+        Primitive::Semaphore => "a semaphore",
+        Primitive::ReadWriteLock => "a reader-writer lock",
+        _ => "a lock",
+    }
+}
+
+/// Whether somebody in the same function, and further in, has it; of a queue or a result that says nothing.
+fn taken_in_place(primitive: Primitive) -> bool {
+    !matches!(primitive, Primitive::Future | Primitive::Room)
+}
+
+/// Whether a thread is in the function in which others wait.
+fn is_within(wait: &AttributedWait, place: &Frame) -> bool {
+    let same = |frame: &Frame| {
+        frame.symbol.is_some()
+            && (&frame.symbol, &frame.module, &frame.file) == (&place.symbol, &place.module, &place.file)
+    };
+    wait.asker.stack.iter().any(same)
+}
+
+fn named(wait: &&AttributedWait) -> String {
+    format!("{}, {}", say::who(&wait.asker.name), doing(wait))
+}
+
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
+    let main = group.main();
+    let awaited = awaited(main)?;
+    let place = chosen_frame(&main.asker.stack);
+    let others = others(run, group);
+    let within: Vec<&AttributedWait> = match place.filter(|_| taken_in_place(awaited)) {
+        Some(place) => others
+            .iter()
+            .copied()
+            .filter(|wait| is_within(wait, place))
+            .collect(),
+        None => Vec::new(),
+    };
+    // A semaphore may be a signal, too: only the place says that somebody has it.
+    if within.is_empty() && awaited == Primitive::Semaphore {
+        return None;
+    }
+    // Those that wait for something outside of the process are further along.
+    let outside = |wait: &&AttributedWait| wait.cause != Cause::LockFutex;
+    let (candidates, sure) = match within.is_empty() {
+        true if others.iter().any(outside) => (others.into_iter().filter(outside).collect(), false),
+        true => (others, false),
+        false => (within, true),
+    };
+    let first = candidates.first()?;
+    let threads = java_waits::threads(group);
+    let place = place.map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
+    let head = format!(
+        "{} of {} {} for {}{place}",
+        say::several(threads as u64, "thread"),
+        say::name_or(&main.asker.name.process, "the program"),
+        if threads == 1 { "waits" } else { "wait" },
+        what(awaited)
+    );
+    let who = say::who(&first.asker.name);
+    let title = match (candidates.len(), sure, awaited) {
+        (1, true, Primitive::Initialisation) => {
+            format!("{head}, which {who} initialises, {}", doing(first))
+        }
+        (1, true, _) => format!("{head}, which {who} seems to have, {}", doing(first)),
+        (1, false, _) => format!(
+            "{head}; the only other thread that waits for something else is {who}, {}",
+            doing(first)
+        ),
+        (count, true, _) => format!("{head}, which {count} threads seem to have, {}", doing(first)),
+        (count, false, _) => format!("{head}, and {count} others for something else"),
+    };
+    let listed: Vec<String> = candidates.iter().take(MAX_CANDIDATES).map(named).collect();
+    let basis = match sure {
+        true => "further in, in the same function",
+        false => "nothing notes who is to end the wait; these wait for something else",
+    };
+    let mut finding = RULE
+        .finding(Severity::Warning, title, group)
+        .and(Evidence::new(
+            format!("{basis}: {}", listed.join("; ")),
+            "the stacks of the process's threads",
+        ))
+        .confidence(if sure {
+            Confidence::Strong
+        } else {
+            Confidence::Suspect
+        });
+    let behind = run.waits(|wait| wait.asker.name == first.asker.name && wait.cause == first.cause);
+    let behind = behind.as_ref().filter(|_| candidates.len() == 1 || sure);
+    if let Some(root) = behind.and_then(root::of) {
+        finding = finding.remedy(root.remedy());
+    }
+    Some(finding.remedy(remedy(awaited)))
+}
+
+fn remedy(awaited: Primitive) -> Remedy {
+    Remedy::safe(match awaited {
+        Primitive::Initialisation => {
+            "do not wait for others in an initialiser: do it before the threads start, with a time limit"
+        }
+        Primitive::Future => "give the wait for the result a time limit, and what it waits for one, too",
+        Primitive::Room => {
+            "find out why nobody takes from it; where data may be dropped, send without waiting or with a time limit"
+        }
+        _ => "do not wait for anything else while holding it, or with a time limit",
+    })
+}

@@ -1,0 +1,57 @@
+//! Tasks of a language runtime wait for the other end of a connection, at a first look and at a last: no thread waits for it.
+
+use crate::rules::{Rule, RuleId, Run, tasks};
+use holdup_evidence::Cause;
+use holdup_model::attributed::{AttributedWait, Peer, Task};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule::of_attached(RuleId::TasksWaitForPeer, check)
+    .about("tasks of a runtime wait for a server, at a first look and at a last")
+    .causes(&[Cause::NetReceive])
+    .from(0.0)
+    .intermediate();
+
+/// What the tasks wait for, where that is several servers.
+const SERVERS: &str = "for servers to answer";
+
+fn check(run: &Run<'_>) -> Verdict {
+    tasks::judge(run, SERVERS, |task| asks(task) && !is_known(run, task), finding)
+}
+
+/// Whether the application's code waits for a server there.
+fn asks(task: &Task) -> bool {
+    task.resource.detail.peer.is_some() && task.place.is_some()
+}
+
+/// Whether a thread of its process is known to wait for the same server: then that is told of the thread.
+fn is_known(run: &Run<'_>, task: &Task) -> bool {
+    let same = |wait: &AttributedWait| {
+        let own = wait.asker.name.pid == task.pid && wait.cause != Cause::Idle;
+        own && wait.resource.detail.peer == task.resource.detail.peer
+    };
+    run.attributed.waits.iter().any(same)
+}
+
+fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
+    let peers: Vec<String> = tasks::places(waiting, |task| match &task.resource.detail.peer {
+        Some(Peer::Address(address)) => address.to_string(),
+        _ => "a server".to_owned(),
+    });
+    let what = match peers.as_slice() {
+        [one] => format!("for {one} to answer"),
+        _ => SERVERS.to_owned(),
+    };
+    let finding = tasks::finding(run, RULE.id, Severity::Note, waiting, [&what, ""])
+        .confidence(Confidence::Strong)
+        .and(Evidence::new(
+            format!(
+                "the other ends of their connections: {}",
+                tasks::say_places(&peers)
+            ),
+            "descriptors, and the kernel's table of connections",
+        ));
+    finding
+        .remedy(Remedy::safe("find out what the server waits for or does instead"))
+        .remedy(Remedy::safe("give the request a time limit"))
+}

@@ -1,0 +1,389 @@
+//! What a thread waits in for another thread: to the kernel all of it is a futex.
+//!
+//! In: a user stack, innermost frame first. Out: the means of the language by which it waits, by the library's functions between the kernel
+//! and the program's own code. What the program called is further out than what that is made of, so the outermost of them counts.
+
+use super::{CONDITION, bare, of_c_library, split};
+use crate::ruby::{self, Awaited};
+use crate::{cpp, rust};
+use holdup_evidence::{Frame, Language};
+
+/// What the C library makes of futexes, by the functions that programs call.
+const PRIMITIVES: &[(&[&str], Primitive)] = &[
+    (CONDITION, Primitive::Condition),
+    (&["cnd_wait", "cnd_timedwait"], Primitive::Condition),
+    (&["pthread_barrier_wait"], Primitive::Barrier),
+    (
+        &["sem_wait", "sem_timedwait", "sem_clockwait"],
+        Primitive::Semaphore,
+    ),
+    (
+        &[
+            "pthread_join",
+            "pthread_timedjoin_np",
+            "pthread_clockjoin_np",
+            "pthread_clockjoin_ex",
+            "thrd_join",
+        ],
+        Primitive::ThreadEnd,
+    ),
+    (
+        &[
+            "pthread_rwlock_rdlock",
+            "pthread_rwlock_wrlock",
+            "pthread_rwlock_timedrdlock",
+            "pthread_rwlock_timedwrlock",
+            "pthread_rwlock_clockrdlock",
+            "pthread_rwlock_clockwrlock",
+        ],
+        Primitive::ReadWriteLock,
+    ),
+    (
+        &[
+            "pthread_mutex_lock",
+            "pthread_mutex_timedlock",
+            "pthread_mutex_clocklock",
+            "mtx_lock",
+            "mtx_timedlock",
+        ],
+        Primitive::Mutex,
+    ),
+    (
+        &["pthread_once", "pthread_once_slow", "call_once"],
+        Primitive::Initialisation,
+    ),
+];
+
+/// The same of C++'s library: what the name of a function begins with or, of a template, its name with its namespace.
+const IN_CPP: &[(&str, Primitive)] = &[
+    ("__cxa_guard_acquire", Primitive::Initialisation),
+    ("call_once", Primitive::Initialisation),
+    ("__atomic_futex_unsigned", Primitive::Future),
+    ("thread::join", Primitive::ThreadEnd),
+    ("condition_variable", Primitive::Condition),
+];
+
+/// The namespace of most of them.
+const STANDARD: &str = "std::";
+
+/// The same of Rust's library and of channels that are used in its place, by a part of a function's name.
+const IN_RUST: &[(&str, &[&str], Primitive)] = &[
+    ("::mpmc::", SENDS, Primitive::Room),
+    ("::mpmc::", RECEIVES, Primitive::Queue),
+    ("::mpsc::", SENDS, Primitive::Room),
+    ("::mpsc::", RECEIVES, Primitive::Queue),
+    ("crossbeam_channel::", SENDS, Primitive::Room),
+    ("crossbeam_channel::", RECEIVES, Primitive::Queue),
+    (
+        "::condvar::",
+        &["wait", "wait_optional_timeout"],
+        Primitive::Condition,
+    ),
+    ("::thread::", &["park", "park_timeout"], Primitive::Condition),
+    ("::barrier::", &["wait"], Primitive::Barrier),
+    (
+        "::once::",
+        &["call", "wait", "call_once", "call_once_force"],
+        Primitive::Initialisation,
+    ),
+    ("::mutex::", &["lock", "lock_contended"], Primitive::Mutex),
+    (
+        "::rwlock::",
+        &["read", "write", "read_contended", "write_contended"],
+        Primitive::ReadWriteLock,
+    ),
+    ("::join_handle::", &["join"], Primitive::ThreadEnd),
+    ("::JoinHandle<", &["join"], Primitive::ThreadEnd),
+    ("::JoinInner<", &["join"], Primitive::ThreadEnd),
+];
+const SENDS: &[&str] = &["send", "send_timeout"];
+const RECEIVES: &[&str] = &["recv", "recv_timeout", "recv_deadline"];
+
+/// The same of Python's library, by file and function. Before 3.11 functions have no class.
+const IN_PYTHON: &[(&str, &[&str], Primitive)] = &[
+    ("/threading.py", &["acquire"], Primitive::Semaphore),
+    ("/threading.py", &["wait", "wait_for"], Primitive::Condition),
+    ("/threading.py", &["_wait"], Primitive::Barrier),
+    (
+        "/threading.py",
+        &["join", "_wait_for_tstate_lock", "_shutdown"],
+        Primitive::ThreadEnd,
+    ),
+    ("/queue.py", &["put"], Primitive::Room),
+    ("/queue.py", &["get", "join"], Primitive::Queue),
+    (
+        "/concurrent/futures/_base.py",
+        &[
+            "result",
+            "exception",
+            "wait",
+            "as_completed",
+            "result_iterator",
+            "_result_or_cancel",
+        ],
+        Primitive::Future,
+    ),
+];
+
+/// A way to wait for another thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Primitive {
+    /// A condition variable: keeps no note of signals that came before somebody waited.
+    Condition,
+    /// A barrier: opens when as many threads have come as it was made for.
+    Barrier,
+    /// A semaphore: keeps no note of who took it.
+    Semaphore,
+    /// The end of another thread.
+    ThreadEnd,
+    /// A reader-writer lock.
+    ReadWriteLock,
+    /// A mutex.
+    Mutex,
+    /// A result that another thread sets.
+    Future,
+    /// A queue that another thread fills or empties.
+    Queue,
+    /// Room in a queue or channel, which another thread empties.
+    Room,
+    /// What is initialised once: one thread does it, and whoever comes meanwhile waits.
+    Initialisation,
+}
+
+/// What a thread waits in; `None` where the stack does not show it, and where the allocator waits for a lock of its own.
+#[must_use]
+pub fn primitive(stack: &[Frame]) -> Option<Primitive> {
+    if let Some(awaited) = ruby::awaited(stack) {
+        return match awaited {
+            Awaited::Time => None,
+            Awaited::Mutex | Awaited::Monitor => Some(Primitive::Mutex),
+            Awaited::ThreadEnd => Some(Primitive::ThreadEnd),
+            Awaited::Condition | Awaited::Wakeup => Some(Primitive::Condition),
+            Awaited::Item => Some(Primitive::Queue),
+            Awaited::Room => Some(Primitive::Room),
+        };
+    }
+    in_python(stack)
+        .or_else(|| in_rust(stack))
+        .or_else(|| in_cpp(stack))
+        .or_else(|| in_c(stack))
+}
+
+/// By functions of Python's own library, where nothing else is further in.
+#[must_use]
+pub fn in_python(stack: &[Frame]) -> Option<Primitive> {
+    let python = stack.iter().filter(|frame| frame.language == Language::Python);
+    let known = |frame: &Frame| {
+        let (file, symbol) = (frame.file.as_deref()?, frame.symbol.as_deref()?);
+        let name = symbol.rsplit('.').next().unwrap_or(symbol);
+        let of = |(path, functions, _): &&(&str, &[&str], Primitive)| {
+            file.ends_with(path) && functions.contains(&name)
+        };
+        IN_PYTHON.iter().find(of).map(|(.., primitive)| *primitive)
+    };
+    python.map_while(known).last()
+}
+
+fn in_rust(stack: &[Frame]) -> Option<Primitive> {
+    if !rust::is_rust(stack) {
+        return None;
+    }
+    let library = stack
+        .iter()
+        .take_while(|frame| of_c_library(frame) || rust::of_library(frame));
+    let known = |frame: &Frame| {
+        let symbol = frame.symbol.as_deref()?;
+        let name = symbol.rsplit("::").next().unwrap_or(symbol);
+        let of = |(part, functions, _): &&(&str, &[&str], Primitive)| {
+            symbol.contains(part) && functions.contains(&name)
+        };
+        IN_RUST.iter().find(of).map(|(.., primitive)| *primitive)
+    };
+    library.filter_map(known).last()
+}
+
+fn in_cpp(stack: &[Frame]) -> Option<Primitive> {
+    let library = stack
+        .iter()
+        .skip_while(|frame| of_c_library(frame))
+        .take_while(|frame| cpp::of_runtime(frame) || cpp::of_library(frame) || of_c_library(frame));
+    let known = |frame: &Frame| {
+        let name = cpp::qualified(frame.symbol.as_deref()?);
+        let name = name.strip_prefix(STANDARD).unwrap_or(name);
+        let of = |(begin, _): &&(&str, Primitive)| name.starts_with(begin);
+        IN_CPP.iter().find(of).map(|(_, primitive)| *primitive)
+    };
+    library.filter_map(known).last()
+}
+
+fn in_c(stack: &[Frame]) -> Option<Primitive> {
+    let (library, _) = split(stack);
+    let mut outermost = library.iter().rev().filter_map(bare);
+    outermost.find_map(|name| {
+        // With debugging symbols it is the name within the library.
+        let name = name.trim_start_matches('_');
+        let known = PRIMITIVES.iter().find(|(functions, _)| functions.contains(&name));
+        known.map(|(_, primitive)| *primitive)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::python_lock;
+    use super::{Primitive, primitive};
+    use holdup_evidence::{Frame, Language};
+
+    fn stack(frames: &[(&str, &str)]) -> Vec<Frame> {
+        let frame = |(module, symbol): &(&str, &str)| Frame {
+            module: Some((*module).to_owned()),
+            symbol: (!symbol.is_empty()).then(|| (*symbol).to_owned()),
+            ..Frame::default()
+        };
+        frames.iter().map(frame).collect()
+    }
+
+    #[test]
+    fn what_of_the_c_library_is_waited_in_is_told_by_what_the_program_called() {
+        let look_up = |frames: &[(&str, &str)]| primitive(&stack(frames));
+        let condition = [
+            ("libc.so.6", ""),
+            ("libc.so.6", "pthread_cond_wait@@GLIBC_2.3.2"),
+            (
+                "libstdc++.so.6",
+                "std::condition_variable::wait(std::unique_lock<std::mutex>&)",
+            ),
+        ];
+        assert_eq!(look_up(&condition), Some(Primitive::Condition));
+        // With debugging symbols.
+        let semaphore = [
+            ("libc.so.6", "__futex_abstimed_wait_common64"),
+            ("libc.so.6", "__new_sem_wait_slow64.constprop.0"),
+            ("libc.so.6", "___sem_wait"),
+            ("server", "take"),
+        ];
+        assert_eq!(look_up(&semaphore), Some(Primitive::Semaphore));
+        let own = [("server", "pthread_barrier_wait"), ("server", "main")];
+        assert_eq!(look_up(&own), None, "a function of the program's own");
+        let python = [
+            ("libc.so.6", "sem_clockwait"),
+            ("libpython3.11.so.1.0", "PyThread_acquire_lock_timed"),
+        ];
+        assert!(python_lock(&stack(&python)) && !python_lock(&stack(&condition)));
+    }
+
+    #[test]
+    fn of_what_cpp_initialises_once_only_who_waits_is_told() {
+        let look_up = |frames: &[(&str, &str)]| primitive(&stack(frames));
+        let future = [
+            ("libc.so.6", "syscall"),
+            (
+                "libstdc++.so.6.0.30",
+                "std::__atomic_futex_unsigned_base::_M_futex_wait_until(unsigned int*, unsigned int)",
+            ),
+            ("server", "std::future<int>::get()"),
+            ("server", "main"),
+        ];
+        assert_eq!(look_up(&future), Some(Primitive::Future));
+        let guard = [
+            ("libc.so.6", "syscall"),
+            ("libstdc++.so.6.0.30", "__cxa_guard_acquire"),
+            ("server", "table()"),
+        ];
+        assert_eq!(look_up(&guard), Some(Primitive::Initialisation));
+        let once = [
+            ("libc.so.6", "__pthread_once_slow"),
+            ("server", "__gthread_once(int*, void (*)())"),
+            (
+                "server",
+                "void std::call_once<void (&)()>(std::once_flag&, void (&)())",
+            ),
+            ("server", "config()"),
+        ];
+        assert_eq!(look_up(&once), Some(Primitive::Initialisation));
+        let initialises = [&[("libc.so.6", "recv"), ("server", "load()")], &once[..]].concat();
+        assert_eq!(look_up(&initialises), None);
+    }
+
+    #[test]
+    fn channels_of_rust_are_told_by_the_end_that_waits() {
+        let look_up = |library: &[&str]| {
+            let mut frames = vec![
+                ("libc.so.6", "syscall"),
+                ("shop", "std::sys::pal::unix::futex::futex_wait"),
+            ];
+            frames.extend(library.iter().map(|symbol| ("shop", *symbol)));
+            frames.extend([("shop", "shop::announce"), ("shop", "std::rt::lang_start")]);
+            primitive(&stack(&frames))
+        };
+        let park = "std::thread::park";
+        assert_eq!(
+            look_up(&[
+                park,
+                "std::sync::mpmc::array::Channel<T>::send",
+                "std::sync::mpsc::SyncSender<T>::send"
+            ]),
+            Some(Primitive::Room)
+        );
+        assert_eq!(
+            look_up(&[
+                park,
+                "std::sync::mpmc::list::Channel<T>::recv",
+                "std::sync::mpsc::Receiver<T>::recv"
+            ]),
+            Some(Primitive::Queue)
+        );
+        let condition = "<std::sys::sync::condvar::futex::Condvar>::wait";
+        assert_eq!(look_up(&[condition]), Some(Primitive::Condition));
+        assert_eq!(
+            look_up(&[condition, "std::sync::barrier::Barrier::wait"]),
+            Some(Primitive::Barrier)
+        );
+        assert_eq!(
+            look_up(&["<std::sys::sync::once::futex::Once>::call"]),
+            Some(Primitive::Initialisation)
+        );
+        let mutex = "<std::sys::sync::mutex::futex::Mutex>::lock_contended";
+        assert_eq!(
+            look_up(&[mutex, "std::sync::poison::mutex::Mutex<T>::lock"]),
+            Some(Primitive::Mutex)
+        );
+        assert_eq!(look_up(&[park]), Some(Primitive::Condition));
+    }
+
+    #[test]
+    fn pythons_library_says_what_its_locks_are_for() {
+        let python = |frames: &[(&str, &str)]| {
+            let frame = |(symbol, file): &(&str, &str)| Frame {
+                symbol: Some((*symbol).to_owned()),
+                file: Some((*file).to_owned()),
+                language: Language::Python,
+                ..Frame::default()
+            };
+            let mut all = stack(&[
+                ("libc.so.6", "sem_clockwait"),
+                ("python3.11", "PyThread_acquire_lock_timed"),
+            ]);
+            all.extend(frames.iter().map(frame));
+            primitive(&all)
+        };
+        let threading = "/usr/lib/python3.11/threading.py";
+        let wait = ("Condition.wait", threading);
+        let own = ("resize", "/srv/resize.py");
+        assert_eq!(
+            python(&[wait, ("Semaphore.acquire", threading), own]),
+            Some(Primitive::Semaphore)
+        );
+        let futures = "/usr/lib/python3.11/concurrent/futures/_base.py";
+        assert_eq!(
+            python(&[wait, ("Future.result", futures), own]),
+            Some(Primitive::Future)
+        );
+        assert_eq!(
+            python(&[wait, ("Queue.put", "/usr/lib/python3.11/queue.py"), own]),
+            Some(Primitive::Room)
+        );
+        assert_eq!(python(&[wait, own]), Some(Primitive::Condition));
+        // What waits in C by itself is what the C library says.
+        assert_eq!(python(&[own, wait]), Some(Primitive::Semaphore));
+    }
+}
