@@ -87,6 +87,10 @@ impl Layer {
                 // The first of them may be within a quotation that is said to go on.
                 let from = quotation(line).unwrap_or(0);
                 let inner = line.get(from..)?.trim_ascii().strip_prefix(*mark)?;
+                // A blank line between two marks.
+                if inner == *mark {
+                    return Some(line.len());
+                }
                 let whole = inner.len() > mark.len() && inner.ends_with(mark) && !inner.starts_with(mark);
                 whole.then(|| from + line.get(from..).map_or(0, leading_blanks) + mark.len())
             }

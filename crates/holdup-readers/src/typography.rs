@@ -76,7 +76,7 @@ impl Read for Plain<'_> {
                 return Ok(0);
             }
             // What comes out is never longer than what went in.
-            let room = buffer.len().min(CHUNK).max(LENGTH);
+            let room = buffer.len().clamp(LENGTH, CHUNK);
             if self.kept.len() < room && !self.ended {
                 let old = self.kept.len();
                 self.kept.resize(room, 0);
