@@ -5,6 +5,7 @@
 
 use super::attributing::{Attributing, EventsFile};
 use super::following::{Following, LOOK_AGAIN, LOOK_SPARSELY, NEXT_LOOK};
+use super::full_file_systems;
 use super::memory_limits::MemoryLimits;
 use super::moment::Moment;
 use super::programs;
@@ -216,6 +217,10 @@ pub fn attach(
     drop(moment);
     let thread_sessions = database_memory::look(&mut observation, &attached.following.subjects);
     let cgroups_at_limit = memory.finish();
+    let full_file_systems = match how.tracing.pace {
+        Pace::Record => full_file_systems::look(),
+        Pace::Command | Pace::Service => Vec::new(),
+    };
     let programs = programs::look(attached.following.subjects.iter());
     let stopped_children = programs::stopped(attached.following.subjects.iter());
     let figures = figures.finish();
@@ -228,6 +233,7 @@ pub fn attach(
     collected.facts.programs = programs;
     collected.facts.stopped_children = stopped_children;
     collected.facts.cgroups_at_limit = cgroups_at_limit;
+    collected.facts.full_file_systems = full_file_systems;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.other_clients = other_clients;
