@@ -5,6 +5,7 @@
 
 use super::attributing::{Attributing, EventsFile};
 use super::following::{Following, LOOK_AGAIN, LOOK_SPARSELY, NEXT_LOOK};
+use super::full_file_systems;
 use super::memory_limits::MemoryLimits;
 use super::moment::Moment;
 use super::programs;
@@ -222,6 +223,10 @@ pub fn attach(
     drop(moment);
     let thread_sessions = database_memory::look(&mut observation, &attached.following.subjects);
     let cgroups_at_limit = memory.finish();
+    let full_file_systems = match how.tracing.pace {
+        Pace::Record => full_file_systems::look(),
+        Pace::Command | Pace::Service => Vec::new(),
+    };
     let mut clients = observation.locks.clients();
     clients.extend(connected::pids(&unaccepted));
     let awaited_peers = awaited_peers::look(attached.following.neighbours());
@@ -238,6 +243,7 @@ pub fn attach(
     collected.facts.stopped_children = stopped_children;
     collected.facts.cgroups_at_limit = cgroups_at_limit;
     collected.facts.workers = workers;
+    collected.facts.full_file_systems = full_file_systems;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.other_clients = other_clients;

@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// have waited for a CPU: the answer is waited for once more when the next question comes, and thrown away.
 const LIMIT: Duration = Duration::from_millis(200);
 
+/// The same for what is asked once.
+const PATIENT_LIMIT: Duration = Duration::from_secs(2);
+
 /// What a child does with each question. It may keep something for the next one.
 pub(super) type Answerer<Q, A> = Box<dyn FnMut(Q) -> A>;
 
@@ -51,6 +54,11 @@ where
     /// What is to be said of a process.
     pub(super) fn ask(&mut self, pid: u32, question: Q) -> Option<A> {
         self.ask_for(pid, question, LIMIT)
+    }
+
+    /// The same of what is asked once, and is missed for good if it does not come: on a machine in trouble everything takes longer.
+    pub(super) fn ask_patiently(&mut self, pid: u32, question: Q) -> Option<A> {
+        self.ask_for(pid, question, PATIENT_LIMIT)
     }
 
     /// Processes that did not let themselves be read in time.

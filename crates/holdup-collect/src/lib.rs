@@ -22,6 +22,7 @@ mod dumps;
 mod elsewhere;
 mod figures;
 mod following;
+mod full_file_systems;
 mod goroutines;
 pub mod haste;
 mod interpreters;

@@ -2,14 +2,17 @@
 //!
 //! The problem: most programs ask a name server beside them, which asks another one: who does not answer is at the end. In: the addresses at
 //! which answers were awaited, and the process that awaited them. Out: who listens at each, as far as that is in the same network namespace,
-//! and to where its sockets are connected that it asks on. A server that asks from unconnected sockets does not show whom.
+//! and to where its sockets are connected that it asks on, else whom its arguments name. A server that asks from unconnected sockets, and read
+//! from a file whom, does not show it.
 
+use super::behind::Readers;
 use super::moment::Moment;
 use super::sessions::STOPPED;
 use holdup_evidence::facts::{NameServer, QueuedBytes};
+use holdup_knowledge::name_servers;
 use holdup_proc::descriptors::{self, Open};
-use holdup_proc::names;
 use holdup_proc::sockets::Tcp;
+use holdup_proc::{Root, names, titles};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 
@@ -89,7 +92,18 @@ fn asks(server: u32, own: SocketAddr, moment: &mut Moment) -> Option<SocketAddr>
         *by_peer.entry(one.peer).or_default() += 1;
     }
     let most = by_peer.into_iter().max_by_key(|(_, count)| *count);
-    most.map(|(peer, _)| peer)
+    most.map(|(peer, _)| peer).or_else(|| told(server))
+}
+
+/// Whom a server was started to ask, as its arguments say. Reading them can block, so a child does it.
+fn told(server: u32) -> Option<SocketAddr> {
+    let root = Root::system();
+    let name = names::comm(&root, server)?;
+    let mut readers: Readers<u32, Option<Vec<String>>> =
+        Readers::new(|| Box::new(|pid| titles::arguments(&Root::system(), pid)));
+    let arguments = readers.ask(server, server).flatten()?;
+    let asked = name_servers::forwards_to(&name, arguments.iter().map(String::as_str));
+    asked.first().copied()
 }
 
 #[cfg(test)]

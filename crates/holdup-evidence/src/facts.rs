@@ -6,6 +6,7 @@ mod awaited;
 mod connected;
 mod database_locks;
 mod database_sessions;
+mod full;
 mod programs;
 mod workers;
 
@@ -13,6 +14,7 @@ pub use awaited::AwaitedPeer;
 pub use connected::{Acceptor, ConnectedClients, Listener, NameServer, QueuedBytes};
 pub use database_locks::{LockKind, LockSession, LockWait};
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState, ThreadSession};
+pub use full::{FileWriter, FullFileSystem};
 pub use programs::{Program, StoppedChild};
 pub use workers::{SharedListener, Workers};
 
@@ -74,8 +76,10 @@ pub struct SystemFacts {
     pub programs: Vec<Program>,
     /// Processes that were stopped at the end, and that their parents use.
     pub stopped_children: Vec<StoppedChild>,
-    /// Cgroups that ran into their memory limit while a machine was recorded.
+    /// Cgroups that ran into their limit of memory or CPU time while a machine was recorded.
     pub cgroups_at_limit: Vec<SeenCgroup>,
+    /// File systems that were full when the recording of a machine ended.
+    pub full_file_systems: Vec<FullFileSystem>,
     /// Event loops whose clients were set aside when observation began and when it ended. `None`: nobody looked.
     pub set_aside: Option<Vec<SetAside>>,
     /// Selected `/proc/sys` values by path below it (`net/ipv4/tcp_syn_retries`).

@@ -57,10 +57,10 @@ pub fn find(root: &Root) -> Limits {
     find_of(root, &[Limited::Tasks, Limited::Memory, Limited::CpuTime])
 }
 
-/// Finds limits of memory alone.
+/// Finds limits of memory and of CPU time alone.
 #[must_use]
-pub fn find_memory(root: &Root) -> Limits {
-    find_of(root, &[Limited::Memory])
+pub fn find_slowing(root: &Root) -> Limits {
+    find_of(root, &[Limited::Memory, Limited::CpuTime])
 }
 
 fn find_of(root: &Root, kinds: &[Limited]) -> Limits {
@@ -166,6 +166,10 @@ impl One {
             } else {
                 Vec::new()
             },
+            members: match self.what {
+                Limited::CpuTime if is_hit => members(&self.directory),
+                _ => Vec::new(),
+            },
             quote: quote.clone(),
         })
     }
@@ -266,6 +270,30 @@ fn processes(proc: &Path, directory: &Path) -> Vec<SeenProcess> {
     named.collect()
 }
 
+/// Processes of a cgroup that are listed by their ids alone, and cgroups below it that are looked through.
+const LISTED: usize = 512;
+const BELOW: usize = 64;
+
+/// The processes of a cgroup and of those below, which share its limit.
+fn members(directory: &Path) -> Vec<u32> {
+    let mut left: Vec<PathBuf> = vec![directory.to_owned()];
+    let mut members: Vec<u32> = Vec::new();
+    for _ in 0..BELOW {
+        let Some(directory) = left.pop() else { break };
+        let list = text_if_there(&directory.join("cgroup.procs")).unwrap_or_default();
+        let room = LISTED.saturating_sub(members.len());
+        members.extend(
+            list.lines()
+                .filter_map(|line| line.parse::<u32>().ok())
+                .take(room),
+        );
+        let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        left.extend(folders.map(|entry| entry.path()).take(BELOW));
+    }
+    members
+}
+
 /// Bytes that can't be given back: what is there without cached files, which the kernel drops before it refuses anything.
 fn memory(directory: &Path, is_v1: bool) -> Option<f64> {
     let (file, names): (_, &[&str]) = match is_v1 {
@@ -335,6 +363,8 @@ mod tests {
                 "sys/fs/cgroup/cpu/c/cpu.stat",
                 "nr_periods 100\nnr_throttled 10\n",
             ),
+            ("sys/fs/cgroup/cpu/c/cgroup.procs", "7\n"),
+            ("sys/fs/cgroup/cpu/c/below/cgroup.procs", "9\n10\n"),
             ("sys/fs/cgroup/cpu/d/cpu.cfs_quota_us", "-1\n"),
             ("sys/fs/cgroup/cpu/d/cpu.cfs_period_us", "100000\n"),
         ]);
@@ -359,8 +389,9 @@ mod tests {
             (memory.processes.len(), memory.processes[0].name.as_str()),
             (1, "python3 app.py")
         );
-        let listed: Vec<_> = limits
-            .used(&Quote::default())
+        let all = limits.used(&Quote::default());
+        assert_eq!(all[2].members, [7, 9, 10]);
+        let listed: Vec<_> = all
             .into_iter()
             .map(|one| (one.cgroup, one.what, one.used, one.limit, one.refused, one.cpus))
             .collect();

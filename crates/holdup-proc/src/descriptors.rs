@@ -104,6 +104,54 @@ pub fn holders(root: &Root, wanted: &HashSet<Open>, own: u32) -> HashMap<Open, V
     holders
 }
 
+/// A file below a directory that a process may write to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The process.
+    pub pid: u32,
+    /// The directory, as it was asked for.
+    pub below: String,
+    /// The file, as this mount namespace has it.
+    pub file: String,
+}
+
+/// Who has files open to write to below these directories, lowest process id first, each process once a directory; `own` is left out.
+#[must_use]
+pub fn writers(root: &Root, directories: &[String], own: u32) -> Vec<Written> {
+    let pids = crate::tasks::processes(root)
+        .into_iter()
+        .filter(|pid| *pid != own);
+    pids.flat_map(|pid| written_by(root, pid, directories)).collect()
+}
+
+/// The first file below each of these directories that a process has open to write to. Of directories below each other the deepest counts.
+#[must_use]
+pub fn written_by(root: &Root, pid: u32, directories: &[String]) -> Vec<Written> {
+    let below = |target: &Path| {
+        let above = directories.iter().filter(|one| target.starts_with(one));
+        above.max_by_key(|one| one.len()).cloned()
+    };
+    let mut found: Vec<Written> = Vec::new();
+    let folder = root.proc.join(pid.to_string()).join("fd");
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    for entry in entries.take(MOST).flatten() {
+        let link = entry.path();
+        let Ok(target) = std::fs::read_link(&link) else {
+            continue;
+        };
+        let Some(below) = below(&target) else { continue };
+        let may = std::fs::symlink_metadata(&link).map_or(0, |link| link.mode());
+        if may & WRITES != 0 && !found.iter().any(|one| one.below == below) {
+            found.push(Written {
+                pid,
+                below,
+                file: target.to_string_lossy().into_owned(),
+            });
+        }
+    }
+    found
+}
+
 /// One who serves a FUSE file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FuseServer {
@@ -210,7 +258,7 @@ fn number(target: &str, prefix: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FuseServer, ends, fuse_servers};
+    use super::{FuseServer, Written, ends, fuse_servers, writers};
     use crate::root::{Root, Tree};
     use holdup_evidence::DeviceNumber;
     use std::os::fd::AsRawFd;
@@ -236,6 +284,27 @@ mod tests {
         let found = ends(&Root::system(), std::process::id()).unwrap();
         assert!(found.read.contains(&pipe) && !found.written.contains(&pipe));
         assert_eq!(ends(&Root::system(), u32::MAX), None);
+    }
+
+    #[test]
+    fn who_may_write_below_a_directory_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let _log = std::fs::File::create(&path).unwrap();
+        let directories = ["/".to_owned(), folder.path().to_string_lossy().into_owned()];
+        let own = std::process::id();
+        let found = writers(&Root::system(), &directories, 0);
+        let found: Vec<&Written> = found.iter().filter(|one| one.pid == own).collect();
+        assert!(
+            found
+                .iter()
+                .any(|one| one.file == path.to_string_lossy() && one.below == directories[1])
+        );
+        assert!(
+            writers(&Root::system(), &directories, own)
+                .iter()
+                .all(|one| one.pid != own)
+        );
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         programs: Vec::new(),
         stopped_children: Vec::new(),
         cgroups_at_limit: Vec::new(),
+        full_file_systems: Vec::new(),
         set_aside: None,
         jvms: Vec::new(),
         sysctl: sysctl::read(root, problems),

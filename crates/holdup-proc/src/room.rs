@@ -66,6 +66,26 @@ pub struct Room {
     pub inodes_free: f64,
 }
 
+/// Percent from which a file system is full, if what is left is less than [`ALMOST_KIB`], KiB: who writes a little more at once than the
+/// others gets nothing.
+const ALMOST_PERCENT: f64 = 99.0;
+const ALMOST_KIB: f64 = 1024.0;
+
+impl Room {
+    /// Whether nothing, or next to nothing, is left of its bytes.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let almost = self.used_percent.is_some_and(|used| used >= ALMOST_PERCENT);
+        self.size_kib > 0.0 && (self.available_kib <= 0.0 || almost && self.available_kib < ALMOST_KIB)
+    }
+
+    /// Whether no inode is left.
+    #[must_use]
+    pub fn is_without_inodes(&self) -> bool {
+        self.inodes_used_percent.is_some() && self.inodes_free <= 0.0
+    }
+}
+
 /// Asks a file system. May block where its disk does not answer.
 #[must_use]
 pub fn of(mount: &str) -> Option<Room> {
@@ -85,7 +105,7 @@ pub fn of(mount: &str) -> Option<Room> {
 
 #[cfg(test)]
 mod tests {
-    use super::{local, of};
+    use super::{Room, local, of};
     use crate::mountinfo;
     use crate::root::Tree;
 
@@ -104,6 +124,21 @@ mod tests {
         let mounts = mountinfo::read(&tree.root, &mut Vec::new());
         let asked: Vec<&str> = local(&mounts).iter().map(|one| one.target.as_str()).collect();
         assert_eq!(asked, ["/", "/run"]);
+    }
+
+    #[test]
+    fn one_is_full_where_next_to_nothing_is_left() {
+        let room = |used: f64, available_kib: f64| Room {
+            used_percent: Some(used),
+            available_kib,
+            size_kib: 6588.0,
+            inodes_used_percent: Some(3.0),
+            inodes_free: 9.0,
+        };
+        assert!(room(100.0, 0.0).is_full() && room(99.0, 89.0).is_full());
+        assert!(!room(99.0, 4e6).is_full() && !room(97.0, 180.0).is_full());
+        assert!(!Room::default().is_full(), "one without a size, such as /proc");
+        assert!(!room(1.0, 1.0).is_without_inodes());
     }
 
     #[test]

@@ -293,6 +293,7 @@ mod tests {
             read_again: None,
             watched: None,
             processes: Vec::new(),
+            members: Vec::new(),
             cgroup: name.to_owned(),
             what: Limited::Tasks,
             used,

@@ -4,11 +4,12 @@
 //! if what others depend on waited meanwhile. A service that waits for its own writes alone has no crowd: that is what it does.
 
 use super::ends::{Key, disk, is_of_disk};
+use super::names::Names;
 use super::roots::{Root, Waiter};
 use holdup_evidence::Ns;
 use holdup_model::attributed::{Attributed, AttributedWait, ThreadName};
 use holdup_model::host_figures::HostFigure;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of the observed time that a thread others depend on waits for a disk, from which that is most of what it does.
 const MIN_WAITED_SHARE: f64 = 0.3;
@@ -32,6 +33,8 @@ pub(crate) struct Crowd<'a> {
     pub(crate) user: &'a str,
     /// Its process, if it is one.
     pub(crate) process: Option<&'a ThreadName>,
+    /// How many processes of it there are, as far as they were told apart.
+    pub(crate) processes: usize,
     /// How long its threads waited for the disk.
     pub(crate) used: Ns,
     /// In how many waits.
@@ -45,7 +48,7 @@ pub(crate) struct Crowd<'a> {
 }
 
 /// Finds it, and leaves those who wait because of it in the root.
-pub(super) fn find<'a>(root: &mut Root<'a>, attributed: &'a Attributed) {
+pub(super) fn find<'a>(root: &mut Root<'a>, attributed: &'a Attributed, names: &Names<'a>) {
     let Key::Disk(name) = &root.key else { return };
     let of_disk = |row: &&AttributedWait| is_of_disk(row.cause) && disk(Some(&row.resource)) == *name;
     let asked = |row: &&AttributedWait| {
@@ -54,10 +57,7 @@ pub(super) fn find<'a>(root: &mut Root<'a>, attributed: &'a Attributed) {
     };
     let mut users: BTreeMap<&str, Vec<&'a AttributedWait>> = BTreeMap::new();
     for row in attributed.waits.iter().filter(of_disk).filter(|row| !asked(row)) {
-        users
-            .entry(row.asker.name.process.as_str())
-            .or_default()
-            .push(row);
+        users.entry(names.program(&row.asker.name)).or_default().push(row);
     }
     let all = |rows: &[&AttributedWait]| rows.iter().map(|row| row.ns).fold(0, Ns::saturating_add);
     let Some((user, rows)) = users.into_iter().max_by_key(|(_, rows)| all(rows)) else {
@@ -75,10 +75,12 @@ pub(super) fn find<'a>(root: &mut Root<'a>, attributed: &'a Attributed) {
     }
     let process = &rows[0].asker.name;
     let one = process.pid != 0 && rows.iter().all(|row| row.asker.name.pid == process.pid);
+    let pids: BTreeSet<u32> = rows.iter().map(|row| row.asker.name.pid).collect();
     let longest = rows.iter().max_by_key(|row| row.ns);
     root.crowd = Some(Crowd {
         user,
         process: one.then_some(process),
+        processes: pids.len(),
         used,
         waits: rows.iter().map(|row| row.count).fold(0, u64::saturating_add),
         call: longest.and_then(|row| Some((row.call.as_deref()?, row.bytes))),

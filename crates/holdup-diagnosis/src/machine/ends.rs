@@ -3,7 +3,9 @@
 //! In: a way. Out: an end, or nothing where the end is ordinary work: a program that runs, sleeps or waits for whatever comes holds up
 //! nobody who just waits for it; one that has a lock does.
 
+use super::onward::{self, Onward};
 use super::path::{Graph, Step};
+use super::room;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, Peer, Resource, ThreadName};
 
@@ -28,6 +30,10 @@ pub(crate) enum Key {
     Quota(String),
     /// A peer that does not answer.
     Silent(String),
+    /// A process that does not read what others write to it.
+    Reader(u32),
+    /// The same on another machine, by its address.
+    Unread(String),
     /// Anything else in the kernel.
     Kernel(Cause),
 }
@@ -48,6 +54,10 @@ pub(crate) struct End<'a> {
     pub(crate) steps: usize,
     /// What the end itself waited for in turn, as far as it is known.
     pub(crate) beyond: Option<Step<'a>>,
+    /// Where that leads to.
+    pub(crate) onward: Option<Onward<'a>>,
+    /// Of a process that does not read: what those are in that write to it.
+    pub(crate) awaited: Option<Cause>,
     /// How long the end was so.
     pub(crate) ns: Ns,
     /// Whether it was asked to do something by whoever waits for it directly, or has what that one needs: somebody depends on it.
@@ -78,6 +88,8 @@ pub(crate) fn of<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<End<'a>> {
         lock: None,
         steps: last,
         beyond: None,
+        onward: None,
+        awaited: None,
         ns: end.ns,
         asked,
     };
@@ -91,7 +103,7 @@ pub(crate) fn of<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<End<'a>> {
     let locked = locked.map(|at| to_last_session(graph, way, at));
     let hard = end
         .cause
-        .and_then(|cause| hard(cause, resource, end.name.pid))
+        .and_then(|cause| hard(graph, cause, resource, end.name.pid))
         .filter(|_| last == 0 || end.cause != Some(Cause::SchedRunqueue) || end.ns >= MIN_QUEUED_NS);
     if hard.is_none()
         && let Some(owed) = owed_files(graph, way, locked)
@@ -135,12 +147,17 @@ pub(crate) fn of<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<End<'a>> {
             }),
             steps: at + 1,
             beyond: way.get(at + 2).copied(),
+            onward: onward::of(graph, way, at + 1),
+            awaited: None,
             ns: holder.ns,
             asked: true,
         });
     }
     if let Some(key) = hard {
         return Some(plain(key));
+    }
+    if let Some(reader) = room::reader(graph, way) {
+        return Some(reader);
     }
     let asks = last > 0 && way.get(last - 1).is_some_and(asks);
     if let Some(row) = row.filter(|row| asks && owes_answer(row)) {
@@ -174,11 +191,16 @@ pub(super) fn depends(cause: Cause) -> bool {
 
 /// Whether a thread waits for a peer that is on no process of this machine: somebody else waits for it, so this is no waiting for work.
 fn owes_answer(row: &AttributedWait) -> bool {
+    row.cause == Cause::NetReceive && is_elsewhere(row)
+}
+
+/// Whether the other end of what is waited for is on no process of this machine.
+pub(super) fn is_elsewhere(row: &AttributedWait) -> bool {
     let remote = match row.resource.detail.peer {
         Some(Peer::Address(address)) => !address.ip().is_loopback(),
         _ => false,
     };
-    row.cause == Cause::NetReceive && remote && row.holders.is_empty()
+    remote && row.holders.is_empty()
 }
 
 /// Files that a process or a server answers for. A call for one is over as soon as that has answered: unlike a connection, it is no waiting
@@ -204,6 +226,8 @@ fn owed_files<'a>(graph: &Graph<'a>, way: &[Step<'a>], locked: Option<usize>) ->
         lock: None,
         steps: at,
         beyond: way.get(at + 2).copied(),
+        onward: None,
+        awaited: None,
         ns: waiter.ns,
         asked: true,
     })
@@ -256,7 +280,7 @@ const DATAGRAM: &str = "udp";
 const MIN_QUEUED_NS: Ns = 100_000_000;
 
 /// Whether a cause holds up whoever is in it, whatever it does: something is slow, short, silent or stopped.
-fn hard(cause: Cause, resource: Option<&Resource>, pid: u32) -> Option<Key> {
+fn hard(graph: &Graph<'_>, cause: Cause, resource: Option<&Resource>, pid: u32) -> Option<Key> {
     let name = || resource.map_or_else(String::new, |resource| resource.name.clone());
     Some(match cause {
         Cause::ProcessStopped | Cause::ProcessFrozen => Key::Halted(pid),
@@ -264,7 +288,10 @@ fn hard(cause: Cause, resource: Option<&Resource>, pid: u32) -> Option<Key> {
         Cause::FsFuse | Cause::FsNetwork | Cause::FsFrozen => Key::Files(files(resource)),
         Cause::MemSwapin | Cause::MemReclaim | Cause::MemLimit => Key::Memory(cgroup(resource)),
         Cause::SchedRunqueue | Cause::SchedSteal => Key::Cpus,
-        Cause::SchedThrottled => Key::Quota(cgroup(resource)),
+        Cause::SchedThrottled => {
+            let known = graph.throttled_by(pid).map(str::to_owned);
+            Key::Quota(known.unwrap_or_else(|| cgroup(resource)))
+        }
         Cause::NetDns | Cause::NetConnect => Key::Silent(name()),
         Cause::NetReceive if is_datagram(resource) => Key::Silent(name()),
         Cause::SecurityDecision | Cause::MemUserfault | Cause::RandomUnseeded => Key::Kernel(cause),

@@ -7,6 +7,10 @@
 
 pub(crate) mod crowd;
 pub(crate) mod ends;
+pub(crate) mod names;
+pub(crate) mod onward;
 pub(crate) mod path;
+mod room;
 pub(crate) mod roots;
 pub(crate) mod seen;
+pub(crate) mod sessions;

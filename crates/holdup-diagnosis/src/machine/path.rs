@@ -3,8 +3,8 @@
 //! In: waits with who was in their way, and the chain of the longest of them. Out: steps from the waiter to the end. Circles end the way,
 //! and it has at most [`MAX_STEPS`] steps.
 
-use holdup_evidence::facts::StoppedChild;
-use holdup_evidence::{Cause, Ns};
+use holdup_evidence::observed::Limited;
+use holdup_evidence::{Cause, Ns, SystemFacts};
 use holdup_model::attributed::{Attributed, AttributedWait, Holder, HowKnown, ThreadName};
 use std::collections::{HashMap, HashSet};
 
@@ -36,6 +36,10 @@ pub(crate) struct Graph<'a> {
     sessions: HashSet<Id>,
     /// By their parents: children that were stopped, and that the parent uses. What it passes on to them gets no answer.
     stopped: HashMap<u32, Step<'a>>,
+    /// Cgroups whose CPU time was used up, by the processes in them.
+    throttled: HashMap<u32, &'a str>,
+    /// The only one of them.
+    only_throttled: Option<&'a str>,
 }
 
 /// Who was mostly in the way: the one that was for longest, of those that did the same for at least half of the time. Several threads
@@ -64,12 +68,24 @@ fn ends_here(cause: Cause) -> bool {
 
 impl<'a> Graph<'a> {
     /// Of these waits.
-    pub(crate) fn new(attributed: &'a Attributed, stopped: &[StoppedChild]) -> Graph<'a> {
+    pub(crate) fn new(attributed: &'a Attributed, facts: &'a SystemFacts) -> Graph<'a> {
+        let stopped = &facts.stopped_children;
+        let at_limit = facts.cgroups_at_limit.iter();
+        let throttled: Vec<_> = at_limit.filter(|one| one.what == Limited::CpuTime).collect();
         let mut graph = Graph {
             rows: HashMap::new(),
             sessions: HashSet::new(),
             stopped: HashMap::new(),
+            throttled: HashMap::new(),
+            only_throttled: match throttled.as_slice() {
+                [one] => Some(&one.cgroup),
+                _ => None,
+            },
         };
+        for one in throttled {
+            let members = one.members.iter().map(|pid| (*pid, one.cgroup.as_str()));
+            graph.throttled.extend(members);
+        }
         for row in &attributed.waits {
             // Of a row that stands for several threads nobody knows whose chain it has.
             if row.asker.name.tid == 0 {
@@ -119,8 +135,15 @@ impl<'a> Graph<'a> {
         // far as its links last for at least half of that.
         let is_most = row.max.saturating_mul(2) >= row.ns;
         if is_most {
-            let links = row.chain.iter().skip(1);
-            let long = links.take_while(|link| link.ns.saturating_mul(2) >= row.max.min(row.ns));
+            let before = row.chain.iter();
+            let links = row.chain.iter().skip(1).zip(before);
+            // A parent waits for its child whatever that does, and however often it does something else.
+            let long = links
+                .take_while(|(link, before)| {
+                    let is_child = before.cause == Cause::ProcessChild;
+                    is_child || link.ns.saturating_mul(2) >= row.max.min(row.ns)
+                })
+                .map(|(link, _)| link);
             for link in long.take(MAX_STEPS) {
                 let step = Step {
                     name: &link.name,
@@ -164,7 +187,14 @@ impl<'a> Graph<'a> {
             let Some(wait) = row.take().or_else(|| self.row(last.id(), cause)) else {
                 return;
             };
-            let Some(holder) = mostly(wait) else {
+            let beside = || self.asked_in_poll(wait);
+            let Some(holder) = mostly(wait).or_else(|| {
+                let asked = beside()?;
+                if let Some(last) = way.last_mut() {
+                    last.cause = Some(asked.cause);
+                }
+                mostly(asked)
+            }) else {
                 return;
             };
             let next = Step {
@@ -177,6 +207,20 @@ impl<'a> Graph<'a> {
             }
             way.push(next);
         }
+    }
+
+    /// Of a poll that names its few descriptors: the answer that the same thread awaits on one of them, as its other polls showed. A program
+    /// that waits for one answer looks many times, and not each look shows for what.
+    fn asked_in_poll(&self, wait: &AttributedWait) -> Option<&'a AttributedWait> {
+        let of = self.rows.get(&(wait.asker.name.pid, wait.asker.name.tid))?;
+        let asked = of.iter().copied().filter(|row| {
+            row.cause == Cause::NetReceive
+                && !row.resource.name.is_empty()
+                && wait.resource.name.contains(row.resource.name.as_str())
+        });
+        asked
+            .max_by_key(|row| row.ns)
+            .filter(|_| wait.cause == Cause::PollWait)
     }
 
     /// Whether a thread waits for something that only the next one has, and has until it lets go of it: a lock. The end of any other
@@ -215,6 +259,11 @@ impl<'a> Graph<'a> {
         let rows = self.rows.get(&id)?.iter().copied();
         rows.filter(|row| row.resource.detail.database_lock.is_some())
             .max_by_key(|row| row.ns)
+    }
+
+    /// The cgroup whose CPU quota throttled a process: where one alone did so, whoever has ended since was in it.
+    pub(super) fn throttled_by(&self, pid: u32) -> Option<&'a str> {
+        self.throttled.get(&pid).copied().or(self.only_throttled)
     }
 
     /// Processes that were seen to be the other end of a socket, by the name of that socket.

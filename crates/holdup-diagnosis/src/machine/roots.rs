@@ -5,14 +5,17 @@
 
 use super::crowd::{self, Crowd};
 use super::ends::{self, End, Key, Lock};
+use super::names::Names;
+use super::onward::Onward;
 use super::path::{Graph, Step};
-use holdup_evidence::facts::{SessionState, StoppedChild};
-use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::{Attributed, AttributedWait, Resource, ThreadName};
+use super::room;
+use super::sessions::{self, Titled};
+use holdup_evidence::{Cause, Ns, SystemFacts};
+use holdup_model::attributed::{Attributed, AttributedWait, Holder, HowKnown, Resource, ThreadName};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A single wait behind a root from which somebody notices, nanoseconds. Locks, answers and syncs of a healthy machine take less.
-const MIN_LONGEST_NS: Ns = 1_000_000_000;
+pub(super) const MIN_LONGEST_NS: Ns = 1_000_000_000;
 
 /// All waits behind something that is slow rather than stopped, below which one of them may be chance, nanoseconds.
 const MIN_ALL_NS: Ns = 2_000_000_000;
@@ -39,6 +42,8 @@ pub(crate) struct Waiter<'a> {
     pub(crate) count: u64,
     /// Whether it asked for something, or needs something, rather than waits for a child or for whatever comes.
     pub(crate) depends: bool,
+    /// The child that it waits for, which waits itself: both are one job.
+    pub(crate) child: Option<u32>,
 }
 
 /// A root.
@@ -52,6 +57,10 @@ pub(crate) struct Root<'a> {
     pub(crate) lock: Option<Lock<'a>>,
     /// What the root waited for in turn.
     pub(crate) beyond: Option<Step<'a>>,
+    /// Where that leads to.
+    pub(crate) onward: Option<Onward<'a>>,
+    /// Of a process that does not read: what those are in that write to it.
+    pub(crate) awaited: Option<Cause>,
     /// Threads that were in the end themselves: of a disk those that waited for it.
     pub(crate) own: Vec<Waiter<'a>>,
     /// Those that waited for them, directly or through others.
@@ -60,9 +69,9 @@ pub(crate) struct Root<'a> {
     pub(crate) ran: Vec<(String, Ns)>,
     /// The function that it ran, if one stands for its CPU time.
     pub(crate) function: Option<&'a str>,
-    longest: Ns,
+    pub(super) longest: Ns,
     /// The longest that a session was seen to end.
-    ended: Ns,
+    pub(super) ended: Ns,
     /// Of a session that is idle in a transaction: its client.
     pub(crate) idle_of: Option<&'a str>,
     /// From the longest wait to the end.
@@ -76,7 +85,7 @@ pub(crate) struct Root<'a> {
 }
 
 impl<'a> Root<'a> {
-    fn new(end: &End<'a>) -> Root<'a> {
+    pub(super) fn new(end: &End<'a>) -> Root<'a> {
         Root {
             key: end.key.clone(),
             name: end.name,
@@ -84,6 +93,8 @@ impl<'a> Root<'a> {
             resource: end.resource,
             lock: end.lock,
             beyond: end.beyond,
+            onward: end.onward,
+            awaited: end.awaited,
             own: Vec::new(),
             behind: Vec::new(),
             ran: Vec::new(),
@@ -103,7 +114,7 @@ impl<'a> Root<'a> {
         name.pid != 0 && self.asked.iter().any(|asked| asked.pid == name.pid)
     }
 
-    fn add(&mut self, row: &'a AttributedWait, end: &End<'a>, way: &[Step<'a>]) {
+    pub(super) fn add(&mut self, row: &'a AttributedWait, end: &End<'a>, way: &[Step<'a>]) {
         // What was waited for before observation began counts, as far as it was observed.
         let longest = row.max.min(row.ns);
         if longest > self.longest {
@@ -119,6 +130,7 @@ impl<'a> Root<'a> {
         }
         if end.steps > 0 && longest > self.longest {
             (self.name, self.cause, self.beyond) = (end.name, end.cause, end.beyond);
+            self.onward = end.onward.or(self.onward);
             self.resource = end.resource.or(self.resource);
             self.lock = end.lock.or(self.lock);
         }
@@ -129,16 +141,31 @@ impl<'a> Root<'a> {
         } else {
             &mut self.behind
         };
-        push(list, row, end.steps <= 1);
+        // A shell that waits for its command, which waits here, is no second one.
+        let child = way
+            .get(1)
+            .filter(|_| row.cause == Cause::ProcessChild && end.steps > 0);
+        let one = Waiter {
+            child: child.map(|child| child.name.pid),
+            ..waiter(row, end.steps <= 1)
+        };
+        join(list, one);
     }
 
     /// Time of all that waited behind it; of what is slow itself, those that were in it count.
     pub(crate) fn held(&self) -> Ns {
-        let behind = self.behind.iter().map(|one| one.ns);
+        let behind = apart(self.behind.iter()).into_iter().map(|one| one.ns);
         let own = self.own.iter().map(|one| one.ns);
-        let halted = matches!(self.key, Key::Halted(_) | Key::Lock(_) | Key::Busy(_));
-        let own = own.filter(|_| !halted).fold(0, Ns::saturating_add);
+        let own = own.filter(|_| !self.is_one_process()).fold(0, Ns::saturating_add);
         behind.fold(own, Ns::saturating_add)
+    }
+
+    /// Whether a process is the root, and not something that is short or slow.
+    pub(crate) fn is_one_process(&self) -> bool {
+        matches!(
+            self.key,
+            Key::Halted(_) | Key::Lock(_) | Key::Busy(_) | Key::Reader(_)
+        )
     }
 
     /// The longest single wait behind it.
@@ -150,9 +177,53 @@ impl<'a> Root<'a> {
     fn stands(&self, wall: Ns) -> bool {
         let one_thing = matches!(
             self.key,
-            Key::Halted(_) | Key::Lock(_) | Key::Files(_) | Key::Silent(_)
+            Key::Halted(_) | Key::Lock(_) | Key::Files(_) | Key::Silent(_) | Key::Reader(_) | Key::Unread(_)
         );
         one_thing && self.longest >= wall / 2
+    }
+
+    /// Whether those behind it queue for a file's lock, and nobody waits for them, while who has it gets on with its work: they take turns,
+    /// which may be meant so.
+    fn takes_turns(&self) -> bool {
+        let on_file = self.lock.is_some_and(|lock| lock.cause == Cause::LockFile);
+        let waits = self
+            .onward
+            .and_then(|onward| onward.before)
+            .and_then(|step| step.cause);
+        let stuck = waits.is_some_and(ends::depends);
+        on_file
+            && matches!(self.key, Key::Lock(_))
+            && !stuck
+            && self.behind.iter().all(|one| one.directly || !one.depends)
+    }
+
+    /// How grave it is: what nobody can get past comes first. Queues for a lock that may be meant, and for the CPUs, which all programs have
+    /// in common, come last.
+    fn rank(&self, wall: Ns) -> u8 {
+        match () {
+            () if self.key == Key::Cpus => 3,
+            () if self.takes_turns() => 2,
+            () if self.stands(wall) => 0,
+            () => 1,
+        }
+    }
+
+    /// Whether it comes after all that is one program's own.
+    pub(crate) fn comes_last(&self) -> bool {
+        self.key == Key::Cpus || self.takes_turns()
+    }
+
+    /// How many different processes wait for it directly.
+    fn direct(&self) -> usize {
+        let direct = self.behind.iter().chain(&self.own).filter(|one| one.directly);
+        let pids: HashSet<u32> = direct.map(|one| one.name.pid).collect();
+        pids.len()
+    }
+
+    /// Processes of which others wait for a program and its child, which waits here.
+    pub(crate) fn jobs(&self) -> HashMap<u32, &'a ThreadName> {
+        let parents = self.behind.iter();
+        parents.filter_map(|one| Some((one.child?, one.name))).collect()
     }
 
     /// Whether somebody waited behind it for longer than on a healthy machine. `wall`: how long was observed.
@@ -171,6 +242,11 @@ impl<'a> Root<'a> {
             Key::Lock(_) | Key::Kernel(_) => long,
             Key::Halted(_) => self.behind.iter().any(|one| one.longest >= MIN_LONGEST_NS),
             Key::Busy(_) => several() && long,
+            // One that writes more than is read may mean to. That somebody waits for it, or that several do so, is no pipeline.
+            Key::Reader(_) | Key::Unread(_) => {
+                let kept = !self.asked.is_empty() || self.direct() > 1;
+                long && self.held() >= MIN_ALL_NS && kept
+            }
             Key::Disk(_) if self.crowd.is_some() => true,
             Key::Disk(_) | Key::Files(_) | Key::Silent(_) => long && self.held() >= MIN_ALL_NS,
             Key::Memory(_) | Key::Quota(_) => self.held() >= MIN_ALL_NS.max(wall / 20),
@@ -182,16 +258,24 @@ impl<'a> Root<'a> {
     }
 }
 
-fn push<'a>(list: &mut Vec<Waiter<'a>>, row: &'a AttributedWait, directly: bool) {
-    let one = Waiter {
+/// These without those that wait for a child which is among them: both are one job.
+pub(crate) fn apart<'b, 'a: 'b>(waiters: impl Iterator<Item = &'b Waiter<'a>>) -> Vec<&'b Waiter<'a>> {
+    let all: Vec<&Waiter<'_>> = waiters.collect();
+    let pids: HashSet<u32> = all.iter().map(|one| one.name.pid).collect();
+    let is_parent = |one: &Waiter<'_>| one.child.is_some_and(|child| pids.contains(&child));
+    all.iter().copied().filter(|one| !is_parent(one)).collect()
+}
+
+pub(super) fn waiter(row: &AttributedWait, directly: bool) -> Waiter<'_> {
+    Waiter {
         name: &row.asker.name,
         ns: row.ns,
         longest: row.max.min(row.ns),
         directly,
         count: row.count,
-        depends: ends::depends(row.cause),
-    };
-    join(list, one);
+        depends: ends::depends(row.cause) || room::is_for_room(row),
+        child: None,
+    }
 }
 
 /// Whether a row is somebody's wait: what is idle, sleeps or runs waits for nobody.
@@ -200,7 +284,17 @@ fn waits(row: &AttributedWait) -> bool {
         row.cause,
         Cause::Idle | Cause::TimerSleep | Cause::NetAccept | Cause::Unknown
     );
-    !own && !row.cause.on_cpu() && row.asker.name.tid != 0 && !ends::takes_in(row) && !is_last(row)
+    !own && !row.cause.on_cpu()
+        && row.asker.name.tid != 0
+        && !ends::takes_in(row)
+        && !is_last(row)
+        && !is_stirred(row)
+}
+
+/// Whether a loop waits for whatever comes: who woke it is somebody who came, and nobody it waited for.
+fn is_stirred(row: &AttributedWait) -> bool {
+    let by_waking = |holder: &Holder| holder.how_known == HowKnown::Waker;
+    row.cause == Cause::PollWait && row.holders.iter().all(by_waking)
 }
 
 /// Whether a thread queues for a CPU because somebody had it run only when nobody else would.
@@ -211,10 +305,11 @@ fn is_last(row: &AttributedWait) -> bool {
 /// The roots that matter, worst first.
 pub(crate) fn of<'a>(
     attributed: &'a Attributed,
+    facts: &'a SystemFacts,
+    names: &Names<'a>,
     titled: &'a [Titled],
-    stopped: &[StoppedChild],
 ) -> Vec<Root<'a>> {
-    let graph = Graph::new(attributed, stopped);
+    let graph = Graph::new(attributed, facts);
     let mut roots: BTreeMap<Key, Root<'a>> = BTreeMap::new();
     let mut loose: Vec<(&'a AttributedWait, Vec<Step<'a>>)> = Vec::new();
     let mut beyond: BTreeMap<Key, Key> = BTreeMap::new();
@@ -233,15 +328,15 @@ pub(crate) fn of<'a>(
     }
     files_of_one(&mut roots, beyond);
     stopped_servers(&graph, &mut roots);
-    idle_sessions(&mut roots, &mut loose, titled);
-    waiting_sessions(&graph, &mut roots);
-    behind_sessions(&graph, &mut roots, &loose);
+    sessions::idle(&mut roots, &mut loose, titled);
+    sessions::waiting(&graph, &mut roots);
+    sessions::behind(&graph, &mut roots, &loose);
     behind_processes(&mut roots, &loose);
     if let Some(root) = roots.get_mut(&Key::Cpus) {
         root.ran = ran(attributed);
     }
     for root in roots.values_mut() {
-        crowd::find(root, attributed);
+        crowd::find(root, attributed, names);
     }
     let mut found: Vec<Root<'a>> = roots
         .into_values()
@@ -250,7 +345,7 @@ pub(crate) fn of<'a>(
     for root in &mut found {
         root.function = function(&graph, root.name.pid);
     }
-    found.sort_by_key(|root| (!root.stands(attributed.wall), std::cmp::Reverse(root.held())));
+    found.sort_by_key(|root| (root.rank(attributed.wall), std::cmp::Reverse(root.held())));
     found
 }
 
@@ -296,96 +391,8 @@ fn stopped_servers<'a>(graph: &Graph<'a>, roots: &mut BTreeMap<Key, Root<'a>>) {
     }
 }
 
-/// A session of a database, by the title that its server has given it.
-#[derive(Debug, Clone)]
-pub(crate) struct Titled {
-    pub(crate) name: ThreadName,
-    /// The first process of its server.
-    pub(crate) server: u32,
-    pub(crate) state: SessionState,
-    /// The program at the other end of its connection.
-    pub(crate) client: String,
-}
-
-/// Sessions that wait for a lock of which nobody was seen to let go: behind the one session of their server that is idle in a transaction,
-/// as the titles have it. Of several nobody knows which it is.
-fn idle_sessions<'a>(
-    roots: &mut BTreeMap<Key, Root<'a>>,
-    loose: &mut Vec<(&'a AttributedWait, Vec<Step<'a>>)>,
-    titled: &'a [Titled],
-) {
-    let of = |pid: u32| titled.iter().find(|one| one.name.pid == pid);
-    loose.retain(|(row, way)| {
-        let row: &'a AttributedWait = row;
-        let waiting = way.last().and_then(|end| of(end.name.pid));
-        let Some(waiting) = waiting.filter(|one| one.state == SessionState::Waiting) else {
-            return true;
-        };
-        let idle =
-            |one: &&Titled| one.server == waiting.server && one.state == SessionState::IdleInTransaction;
-        let mut idle = titled.iter().filter(idle);
-        let (Some(one), None) = (idle.next(), idle.next()) else {
-            return true;
-        };
-        let longest = row.max.min(row.ns);
-        if longest < MIN_LONGEST_NS {
-            return true;
-        }
-        let own = way.len() <= 1;
-        let end = End {
-            key: Key::Lock(one.name.pid),
-            name: &one.name,
-            cause: Some(Cause::Idle),
-            resource: None,
-            lock: Some(Lock {
-                cause: Cause::LockFutex,
-                resource: own.then_some(&row.resource),
-                session: true,
-            }),
-            steps: way.len(),
-            beyond: None,
-            ns: longest,
-            asked: true,
-        };
-        let root = roots.entry(end.key.clone()).or_insert_with(|| Root::new(&end));
-        let known = root.lock.and_then(|lock| lock.resource);
-        root.add(row, &end, way);
-        // The waiting session itself knows what it waits for.
-        if let Some(lock) = &mut root.lock {
-            lock.resource = lock.resource.or(known).or(own.then_some(&row.resource));
-        }
-        root.idle_of = Some(&one.client);
-        false
-    });
-}
-
-/// A session that has a lock others wait for and waits for another session itself is no root: it stands in the queue of one that waits for
-/// nobody, if one is known.
-fn waiting_sessions<'a>(graph: &Graph<'a>, roots: &mut BTreeMap<Key, Root<'a>>) {
-    let of_session = |root: &Root<'_>| root.lock.is_some_and(|lock| lock.session);
-    let waits = |root: &Root<'_>| graph.waited_for_session((root.name.pid, root.name.tid));
-    let free = roots.values().filter(|root| of_session(root) && !waits(root));
-    let Some(first) = free.max_by_key(|root| root.ended).map(|root| root.key.clone()) else {
-        return;
-    };
-    let server = roots.get(&first).map(|root| root.name.process.clone());
-    let queued = roots
-        .values()
-        .filter(|root| of_session(root) && waits(root) && Some(&root.name.process) == server.as_ref());
-    let queued: Vec<Key> = queued.map(|root| root.key.clone()).collect();
-    for key in queued {
-        let Some(from) = roots.remove(&key) else { continue };
-        if let Some(into) = roots.get_mut(&first) {
-            into.longest = into.longest.max(from.longest);
-            for one in from.behind {
-                join(&mut into.behind, one);
-            }
-        }
-    }
-}
-
 /// Adds a waiter to a list, or its time to its own place there.
-fn join<'a>(list: &mut Vec<Waiter<'a>>, one: Waiter<'a>) {
+pub(super) fn join<'a>(list: &mut Vec<Waiter<'a>>, one: Waiter<'a>) {
     let same = |other: &&mut Waiter<'_>| (other.name.pid, other.name.tid) == (one.name.pid, one.name.tid);
     match list.iter_mut().find(same) {
         Some(known) => {
@@ -394,35 +401,9 @@ fn join<'a>(list: &mut Vec<Waiter<'a>>, one: Waiter<'a>) {
             known.directly |= one.directly;
             known.count = known.count.saturating_add(one.count);
             known.depends |= one.depends;
+            known.child = known.child.or(one.child);
         }
         None => list.push(one),
-    }
-}
-
-/// Sessions whose blocker nobody saw, where one blocker of that database is known: it is the one that ended such waits.
-fn behind_sessions<'a>(
-    graph: &Graph<'a>,
-    roots: &mut BTreeMap<Key, Root<'a>>,
-    loose: &[(&'a AttributedWait, Vec<Step<'a>>)],
-) {
-    let blockers = roots.values_mut().filter(|root| {
-        let session = root.lock.is_some_and(|lock| lock.session);
-        session && root.ended >= MIN_LONGEST_NS
-    });
-    // Of several the one that ended most.
-    let Some(root) = blockers.max_by_key(|root| root.ended) else {
-        return;
-    };
-    let server = root.name.process.clone();
-    for (row, way) in loose {
-        let end = way.last().filter(|end| graph.waited_for_session(end.id()));
-        let stands = |cause| matches!(cause, Cause::IpcQueue | Cause::LockFutex | Cause::PollWait);
-        let waits = end.is_some_and(|end| end.name.process == server && end.cause.is_some_and(stands));
-        // What is short may be any wait of that session.
-        if waits && row.max >= MIN_LONGEST_NS {
-            push(&mut root.behind, row, way.len() <= 1);
-            root.longest = root.longest.max(row.max.min(row.ns));
-        }
     }
 }
 
@@ -449,7 +430,7 @@ fn behind_processes<'a>(roots: &mut BTreeMap<Key, Root<'a>>, loose: &[(&'a Attri
             .filter(|root| root.behind.iter().any(covers))
             .max_by_key(|root| root.longest);
         if let Some(root) = root {
-            push(&mut root.behind, row, false);
+            join(&mut root.behind, waiter(row, false));
         }
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Behind<'a> {
     pub(crate) process: &'a SeenProcess,
     pub(crate) ns: Ns,
     pub(crate) directly: bool,
+    /// How many others stand between it and the root.
+    pub(crate) steps: usize,
 }
 
 /// A root.
@@ -47,6 +49,8 @@ pub(crate) struct Root<'a> {
     pub(crate) has: Option<&'a SeenWait>,
     /// What it waits for in turn.
     pub(crate) beyond: Option<&'a SeenWait>,
+    /// What the last one on that way waits for.
+    pub(crate) onward: Option<&'a SeenWait>,
     pub(crate) behind: Vec<Behind<'a>>,
 }
 
@@ -66,7 +70,7 @@ impl Root<'_> {
 fn is_had(on: Awaited) -> bool {
     matches!(
         on,
-        Awaited::FileLock | Awaited::Files | Awaited::SessionLock | Awaited::Names
+        Awaited::FileLock | Awaited::Files | Awaited::SessionLock | Awaited::Names | Awaited::Room
     )
 }
 
@@ -85,6 +89,7 @@ pub(crate) fn of(waits: &[SeenWait]) -> Vec<Root<'_>> {
             holder: None,
             has: None,
             beyond: None,
+            onward: None,
             behind: Vec::new(),
         });
         let last = way[at];
@@ -92,11 +97,12 @@ pub(crate) fn of(waits: &[SeenWait]) -> Vec<Root<'_>> {
         if root.holder.is_none() || (is_had(last.on) && root.has.is_none()) {
             root.holder = last.holder.as_ref();
             root.beyond = way.get(at + 1).copied();
+            root.onward = way.last().copied().filter(|_| way.len() > at + 1);
         }
         if is_had(last.on) {
             root.has = root.has.or(Some(last));
         }
-        join(&mut root.behind, wait, at == 0);
+        join(&mut root.behind, wait, at);
     }
     let mut roots: Vec<Root<'_>> = roots.into_values().collect();
     // Requests that wait for their turn again and again are trouble however short each wait is.
@@ -105,16 +111,18 @@ pub(crate) fn of(waits: &[SeenWait]) -> Vec<Root<'_>> {
     roots
 }
 
-fn join<'a>(behind: &mut Vec<Behind<'a>>, wait: &'a SeenWait, directly: bool) {
+fn join<'a>(behind: &mut Vec<Behind<'a>>, wait: &'a SeenWait, steps: usize) {
     match behind.iter_mut().find(|one| one.process.pid == wait.waiter.pid) {
         Some(known) => {
             known.ns = known.ns.max(wait.ns);
-            known.directly |= directly;
+            known.steps = known.steps.min(steps);
+            known.directly = known.steps == 0;
         }
         None => behind.push(Behind {
             process: &wait.waiter,
             ns: wait.ns,
-            directly,
+            directly: steps == 0,
+            steps,
         }),
     }
 }
@@ -130,7 +138,8 @@ fn way<'a>(first: &'a SeenWait, by_waiter: &HashMap<u32, Vec<&'a SeenWait>>) -> 
         let next = by_waiter.get(&holder.pid).into_iter().flatten();
         let next = next
             .filter(|next| passes_on(last, next))
-            .max_by_key(|next| next.ns);
+            // What somebody has says more than that an answer is awaited, too.
+            .max_by_key(|next| (is_had(next.on), next.ns));
         let Some(next) = next.filter(|next| way.iter().all(|one| one.waiter.pid != next.waiter.pid)) else {
             break;
         };
@@ -143,6 +152,10 @@ fn way<'a>(first: &'a SeenWait, by_waiter: &HashMap<u32, Vec<&'a SeenWait>>) -> 
 /// have many clients: then it must have asked on their account, which is not before them.
 fn passes_on(owed: &SeenWait, next: &SeenWait) -> bool {
     if !matches!(owed.on, Awaited::Answer | Awaited::Turn) {
+        return true;
+    }
+    // One with a single thread answers nobody meanwhile, whoever asked first.
+    if next.alone && is_had(next.on) {
         return true;
     }
     let not_before = next.ns <= owed.ns.saturating_add(PASSES_ON_NS);
@@ -295,6 +308,39 @@ mod tests {
             wait(11, Awaited::Answer, 20, 90 * S),
         ];
         assert_eq!(groups(&waits), [(Key::Busy(7), vec![(20, true), (10, false)])]);
+    }
+
+    #[test]
+    fn who_waits_for_room_waits_for_the_last_one_who_does_not_read() {
+        let alone = |wait: SeenWait| SeenWait { alone: true, ..wait };
+        let waits = [
+            alone(wait(20, Awaited::Room, 7, 10 * S)),
+            alone(wait(21, Awaited::Room, 7, 10 * S)),
+            wait(7, Awaited::Answer, 5, 11 * S),
+            wait(7, Awaited::Room, 5, 10 * S),
+            // It has asked a worker that could not answer any more; of one with several threads nobody knows.
+            wait(30, Awaited::Answer, 20, 2 * S),
+            wait(31, Awaited::Answer, 7, 2 * S),
+        ];
+        assert_eq!(
+            groups(&waits),
+            [(
+                Key::Has(5),
+                vec![(20, false), (21, false), (7, true), (30, false)]
+            )]
+        );
+    }
+
+    #[test]
+    fn what_keeps_a_lock_for_so_long_is_found_behind_a_child() {
+        let waits = [
+            wait(2, Awaited::FileLock, 1, 9 * S),
+            wait(1, Awaited::Child, 3, 9 * S),
+            wait(3, Awaited::Answer, 7, 20 * S),
+        ];
+        let roots = of(&waits);
+        assert_eq!((&roots[0].key, roots[0].behind.len()), (&Key::Has(1), 1));
+        assert_eq!(roots[0].onward.unwrap().holder.as_ref().unwrap().pid, 7);
     }
 
     #[test]

@@ -3,20 +3,19 @@
 //! In: [`Observed`]. Out: findings, the root first in each title, then who waits behind it. A memory limit that a cgroup runs into again
 //! and again is a root, too, if pages that were given back for it are read again.
 
+use super::awaited_said::{cause, client, programs, sentence, title, what, who};
 use super::list::cpu_quota_spent::{MIN_PERIODS, SPENT};
 use super::{Extend, RuleId, awaited_disks, duration, fires_all, percent, say};
 use crate::machine::seen::{self, Behind, Key, Root};
-use holdup_evidence::observed::{Awaited, Doing, Limited, SeenCgroup, SeenClient, SeenProcess, SeenWait};
-use holdup_evidence::{Cause, Ns, Observed};
+use holdup_evidence::observed::{Awaited, Doing, Limited, SeenCgroup, SeenProcess, SeenWait};
+use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use std::collections::BTreeMap;
 
 /// Roots that are told.
 const MAX_ROOTS: usize = 5;
 
-/// Programs that a sentence names, and that a list does.
-const MAX_NAMES: usize = 3;
+/// Programs that a list names.
 const MAX_LISTED: usize = 5;
 
 /// Pages that a cgroup at its memory limit reads again in a second, from which its processes are slowed: each is a wait for a disk, of a
@@ -29,7 +28,8 @@ const SECOND: f64 = 1e9;
 /// The verdict; `None` where nobody looked.
 pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
     let waits = observed.waits.as_ref()?;
-    let roots = seen::of(waits);
+    let mut roots = seen::of(waits);
+    roots.retain(|root| !waits_for_disk(observed, root));
     // Who takes turns at a lock may mean to: whatever else others wait behind comes first.
     let (queues, roots): (Vec<&Root<'_>>, Vec<&Root<'_>>) =
         roots.iter().take(MAX_ROOTS).partition(|root| takes_turns(root));
@@ -59,6 +59,15 @@ pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
     })
 }
 
+/// Whether sessions queue for a lock of which nobody knows who has it, while others of their server are blocked on a disk: whoever has it
+/// makes that safe there, and the disk is another finding.
+fn waits_for_disk(observed: &Observed, root: &Root<'_>) -> bool {
+    let sessions = root
+        .has
+        .filter(|has| has.on == Awaited::SessionLock && has.holder.is_none());
+    sessions.is_some_and(|has| awaited_disks::is_blocked(observed, &has.waiter.name))
+}
+
 /// Whether a file's lock is all that anybody waits for here, and nobody waits for those.
 fn takes_turns(root: &Root<'_>) -> bool {
     let lock = root.has.is_some_and(|has| has.on == Awaited::FileLock);
@@ -82,166 +91,6 @@ fn read_again(one: &SeenCgroup) -> Option<f64> {
     (hit && rate >= MIN_READ_AGAIN_PER_SECOND).then_some(rate)
 }
 
-/// `python3 app.py (pid 7)`.
-fn who(process: &SeenProcess) -> String {
-    match (process.name.as_str(), process.pid) {
-        (name, 0) => say::name_or(name, "a process").to_owned(),
-        (name, pid) => format!("{} (pid {pid})", say::name_or(name, "a process")),
-    }
-}
-
-fn client(client: &SeenClient) -> String {
-    format!("{} (pid {})", say::name_or(&client.name, "a process"), client.pid)
-}
-
-/// Programs with their number of processes and their longest wait, the one with most processes first.
-fn programs<'a>(behind: &[Behind<'a>]) -> Vec<(&'a str, u64, Ns)> {
-    let mut programs: BTreeMap<&str, (u64, Ns)> = BTreeMap::new();
-    for one in behind {
-        let of = programs.entry(one.process.name.as_str()).or_default();
-        *of = (of.0 + 1, of.1.max(one.ns));
-    }
-    let mut programs: Vec<_> = programs
-        .into_iter()
-        .map(|(name, (count, ns))| (name, count, ns))
-        .collect();
-    programs.sort_by_key(|(name, count, ns)| (std::cmp::Reverse((*count, *ns)), *name));
-    programs
-}
-
-/// `3 processes of python3 render.py, nginx and 2 other programs`; and the verb.
-fn sentence(behind: &[Behind<'_>]) -> String {
-    let programs = programs(behind);
-    let mut names: Vec<String> = programs
-        .iter()
-        .take(MAX_NAMES)
-        .map(|(name, count, _)| match count {
-            1 => say::name_or(name, "a process").to_owned(),
-            count => format!("{count} processes of {}", say::name_or(name, "a program")),
-        })
-        .collect();
-    match programs.len().saturating_sub(MAX_NAMES) {
-        0 => {}
-        1 => names.push("1 other program".to_owned()),
-        more => names.push(format!("{more} other programs")),
-    }
-    let verb = if behind.len() == 1 { "waits" } else { "wait" };
-    let names = match names.as_slice() {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    };
-    format!("{names} {verb}")
-}
-
-/// What it is that a root has.
-fn what(wait: &SeenWait) -> String {
-    let named = |of: &str, name: &str| match name {
-        "" => of.to_owned(),
-        name => format!("{of} {name}"),
-    };
-    match wait.on {
-        Awaited::FileLock => match wait.name.as_str() {
-            "" => "a file's lock".to_owned(),
-            name => format!("the lock on {name}"),
-        },
-        Awaited::Files => named("the file system", &wait.name),
-        Awaited::SessionLock => "a lock of the database".to_owned(),
-        Awaited::Answer | Awaited::Peer => named("an answer", &wait.name),
-        Awaited::Turn => named("its turn", &wait.name),
-        Awaited::Names => named("the name server", &wait.name),
-    }
-}
-
-fn cause(root: &Root<'_>) -> Cause {
-    match (&root.key, root.has.map(|has| has.on)) {
-        (Key::Halted(_), _) => Cause::ProcessStopped,
-        (Key::Busy(_), _) => Cause::CpuUser,
-        (_, Some(Awaited::Files)) => Cause::FsFuse,
-        (_, Some(Awaited::Names)) => Cause::NetDns,
-        (_, Some(Awaited::SessionLock)) => Cause::LockFutex,
-        _ => Cause::LockFile,
-    }
-}
-
-/// A server that runs all the time: how much it uses, for whom, and who waits for its turn.
-fn busy(root: &Root<'_>, holder: &SeenProcess) -> String {
-    let load = holder.load.unwrap_or_default();
-    let threads = match load.threads {
-        0 | 1 => "one thread".to_owned(),
-        several => say::several(u64::from(several), "thread"),
-    };
-    let of = match &holder.client {
-        Some(one) => format!(" for requests of {}", client(one)),
-        None => String::new(),
-    };
-    let long = match root.longest() {
-        0 => String::new(),
-        longest => format!(", up to {} at a time", duration(longest)),
-    };
-    let verb = if root.behind.len() == 1 { "its" } else { "their" };
-    format!(
-        "{} uses {} % of one CPU in {threads}{of}: {} for {verb} turn{long}",
-        who(holder),
-        load.cpu_percent,
-        sentence(&root.behind)
-    )
-}
-
-/// A server that does not answer, whoever that is.
-fn silent(has: &SeenWait, behind: &str, long: &str) -> String {
-    let of = match has.on {
-        Awaited::Names => "names",
-        _ => "files on it",
-    };
-    format!("{} does not answer: {behind} for {of}, {long}", what(has))
-}
-
-fn title(root: &Root<'_>) -> String {
-    if let (Key::Busy(_), Some(holder)) = (&root.key, root.holder) {
-        return busy(root, holder);
-    }
-    let behind = sentence(&root.behind);
-    let long = format!("for at least {}", duration(root.longest()));
-    let holder = root.holder.map_or_else(String::new, who);
-    let serves = root
-        .has
-        .filter(|has| matches!(has.on, Awaited::Files | Awaited::Names));
-    match (&root.key, root.has) {
-        (Key::Halted(_), has) => {
-            let and = match (serves, has) {
-                (Some(has), _) => format!(" and serves {}", what(has)),
-                (None, Some(has)) => format!(" and has {}", what(has)),
-                (None, None) => String::new(),
-            };
-            format!("{holder} is stopped{and}: {behind} behind it, {long}")
-        }
-        (Key::Has(_), Some(has)) => {
-            let idle = root
-                .holder
-                .filter(|holder| holder.doing == Doing::IdleInTransaction);
-            match (has.on, idle) {
-                (_, Some(session)) => {
-                    let of = session.client.as_ref().map_or_else(
-                        || "a transaction".to_owned(),
-                        |one| format!("a transaction of {}", client(one)),
-                    );
-                    format!("{holder} is idle in {of}, and has a lock: {behind} behind it, {long}")
-                }
-                (Awaited::Files | Awaited::Names, None) => {
-                    format!("{}; {holder} serves it", silent(has, &behind, &long))
-                }
-                (_, None) => format!("{holder} has {}: {behind} behind it, {long}", what(has)),
-            }
-        }
-        (_, Some(has)) if matches!(has.on, Awaited::Files | Awaited::Names) => silent(has, &behind, &long),
-        (_, has) => {
-            let what = has.map_or_else(|| "something".to_owned(), what);
-            format!("{behind} for {what}, {long}")
-        }
-    }
-}
-
 /// How it is known, by what is waited for.
 fn source(on: Awaited) -> &'static str {
     match on {
@@ -250,6 +99,8 @@ fn source(on: Awaited) -> &'static str {
         Awaited::SessionLock => "titles of the server's processes (/proc/PID/cmdline)",
         Awaited::Answer => "TCP sockets (sock_diag): sent something, and received nothing since",
         Awaited::Peer => "/proc/PID/syscall",
+        Awaited::Room => "/proc/PID/wchan, /proc/PID/syscall",
+        Awaited::Child => "/proc/PID/task/TID/children",
         Awaited::Names => "UDP sockets (sock_diag): connected to a name server, with nothing received",
         Awaited::Turn => "TCP sockets (sock_diag): sent something that the other end has not read",
     }
@@ -278,9 +129,15 @@ fn finding(root: &Root<'_>) -> Finding {
         format!("{count} {verb} behind it{through}: {}", list.join(", ")),
         source(on),
     );
+    // Nobody gets past a full disk.
+    let full = root.holder.is_some_and(|holder| holder.full.is_some());
     let mut finding = Finding::without_duration(
         RuleId::OthersWaitBehind.id(),
-        Severity::Warning,
+        if full {
+            Severity::Critical
+        } else {
+            Severity::Warning
+        },
         title(root),
         cause(root),
         first,
@@ -341,10 +198,12 @@ fn finding(root: &Root<'_>) -> Finding {
         None => finding.remedy(
             Remedy::safe(match on {
                 Awaited::Names => "ask that name server, and see whether it can be reached",
+                Awaited::Room => "find out why the other end does not read",
                 _ => "find out who has it",
             })
             .with_command(match on {
                 Awaited::FileLock => "lslocks",
+                Awaited::Room => "ss -tnp",
                 Awaited::SessionLock => {
                     "psql -c \"select pid, pg_blocking_pids(pid), query from pg_stat_activity where wait_event_type = 'Lock'\""
                 }
@@ -393,12 +252,22 @@ fn remedy(root: &Root<'_>, holder: &SeenProcess) -> Remedy {
             )
             .with_command(format!("psql -c \"select pg_terminate_backend({pid})\""))
         }
+        Doing::Unknown | Doing::Running if holder.full.is_some() => {
+            let mount = holder.full.as_deref().unwrap_or_default();
+            Remedy::changing(
+                format!("free space on {mount}: delete or move what fills it, or enlarge it"),
+                "deleted files are lost",
+            )
+            .with_command(format!("du -xah {} | sort -h | tail", say::quoted(mount)))
+        }
         Doing::Unknown | Doing::Running => {
             let does = if root
                 .has
                 .is_some_and(|has| matches!(has.on, Awaited::Files | Awaited::Names))
             {
                 "does not answer"
+            } else if root.has.is_some_and(|has| has.on == Awaited::Room) {
+                "does not read"
             } else {
                 "keeps it for so long"
             };
@@ -419,6 +288,7 @@ fn clients_of<'a>(waits: &'a [SeenWait], one: &SeenCgroup) -> Vec<Behind<'a>> {
                 process: &wait.waiter,
                 ns: wait.ns,
                 directly: true,
+                steps: 0,
             });
         }
     }

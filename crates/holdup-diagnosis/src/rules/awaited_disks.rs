@@ -7,7 +7,7 @@ use super::figures::{self, Intervals, mean, span};
 use super::list::disk_busy::is_short;
 use super::waiters::{self, Waiters};
 use super::{RuleId, say};
-use holdup_evidence::observed::{Metric, SeenTransfer};
+use holdup_evidence::observed::{Awaited, Metric, SeenTransfer, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity};
@@ -18,6 +18,9 @@ const MIN_LEADER_SHARE: f64 = 0.4;
 /// Tasks of a program that wait at a time, from which that is no chance, and programs that a title names.
 const MIN_TASKS_WAITING: f64 = 0.2;
 const MAX_NAMES: usize = 3;
+
+/// Part of the lists in which a program is blocked on a disk, from which it is that what its sessions wait for.
+const MIN_BLOCKED_SHARE: f64 = 0.3;
 
 /// A disk that moves less is busy with single requests, and whoever has most of these is not known.
 const MIN_KIB_PER_SECOND: f64 = 1024.0;
@@ -52,9 +55,10 @@ fn root(disk: &Intervals<'_>) -> Option<Finding> {
 }
 
 /// `postgres, redis-server and 2 other programs`.
-fn names(others: &[&(String, f64)]) -> String {
+fn names<'a>(others: impl Iterator<Item = &'a str>) -> String {
+    let others: Vec<&str> = others.collect();
     let mut all: Vec<String> = (others.iter().take(MAX_NAMES))
-        .map(|(name, _)| say::name_or(name, "a program").to_owned())
+        .map(|name| say::name_or(name, "a program").to_owned())
         .collect();
     match others.len().saturating_sub(MAX_NAMES) {
         0 => {}
@@ -65,6 +69,80 @@ fn names(others: &[&(String, f64)]) -> String {
         [one] => one.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
+}
+
+/// Others that wait for a disk beside the one that uses it most, and who waits for an answer of those: `: postgres waits for it, too, and nginx
+/// behind it`. Nothing where there are none.
+pub(super) fn beside(observed: &Observed, disk: &str, leader: &str) -> Option<String> {
+    let waiters = waiters::of(observed, disk)?;
+    let waits = |(name, tasks): &&(String, f64)| name != leader && *tasks >= MIN_TASKS_WAITING;
+    let others: Vec<&str> = waiters
+        .programs
+        .iter()
+        .filter(waits)
+        .map(|one| one.0.as_str())
+        .collect();
+    let verb = match others.as_slice() {
+        [] => return None,
+        [_] => "waits",
+        _ => "wait",
+    };
+    Some(format!(
+        "{} {verb} for it, too{}",
+        names(others.iter().copied()),
+        clients(observed, &others)
+    ))
+}
+
+/// Steps from a client to the program that waits for a disk.
+const MAX_STEPS: usize = 4;
+
+/// Who waits for an answer of these programs, or of one who does: `, and gunicorn and nginx behind it`.
+fn clients(observed: &Observed, programs: &[&str]) -> String {
+    let is = |name: &str, program: &str| {
+        let rest = name.strip_prefix(program);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    let mut known: Vec<&str> = programs.to_vec();
+    let mut found: Vec<&str> = Vec::new();
+    for _ in 0..MAX_STEPS {
+        let waits = observed
+            .waits
+            .iter()
+            .flatten()
+            .filter(|wait| wait.on == Awaited::Answer);
+        let behind = waits.filter(|wait| {
+            let of = wait.holder.as_ref();
+            of.is_some_and(|of| known.iter().any(|program| is(&of.name, program)))
+        });
+        let mut new: Vec<&str> = behind
+            .map(|wait| wait.waiter.name.as_str())
+            .filter(|name| !known.iter().any(|program| is(name, program)))
+            .collect();
+        new.sort_unstable();
+        new.dedup();
+        if new.is_empty() {
+            break;
+        }
+        known.extend(&new);
+        found.extend(&new);
+    }
+    match found.is_empty() {
+        true => String::new(),
+        false => format!(", and {} behind", names(found.into_iter())),
+    }
+}
+
+/// Whether processes of this name were blocked on a disk in a good part of the lists: then it is the disk that their sessions wait for.
+pub(super) fn is_blocked(observed: &Observed, program: &str) -> bool {
+    let kernel = |list: &&Snapshot| list.kind == SnapshotKind::Kernel && list.states;
+    let lists: Vec<&Snapshot> = observed.snapshots.iter().filter(kernel).collect();
+    let blocked = |list: &&&Snapshot| {
+        let mut threads = list.threads.iter();
+        threads.any(|one| one.name == program && one.state == State::Uninterruptible)
+    };
+    let count = lists.iter().filter(blocked).count();
+    count > 0 && count as f64 >= lists.len() as f64 * MIN_BLOCKED_SHARE
 }
 
 fn finding(
@@ -80,11 +158,13 @@ fn finding(
     };
     let rate = say::bytes((leader.kib_per_second * BYTES_PER_KIB) as u64);
     let wait = if others.len() == 1 { "waits" } else { "wait" };
+    let programs: Vec<&str> = others.iter().map(|one| one.0.as_str()).collect();
     let title = format!(
-        "{} {verb} {rate}/s and keeps {name} {} % busy: {} {wait} for that disk",
+        "{} {verb} {rate}/s and keeps {name} {} % busy: {} {wait} for that disk{}",
         leader.who,
         span(&disk.values(), 0),
-        names(others)
+        names(programs.iter().copied()),
+        clients(disk.observed, &programs)
     );
     let tasks: Vec<String> = others
         .iter()

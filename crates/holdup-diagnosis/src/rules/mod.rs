@@ -10,6 +10,7 @@
 
 mod awaited;
 mod awaited_disks;
+mod awaited_said;
 mod awaited_threads;
 mod beside;
 pub(crate) mod blocked;
@@ -43,11 +44,13 @@ pub(crate) mod logs;
 mod made_anew;
 mod memory;
 mod mutual;
+mod name_chain;
 mod paging;
 mod pools;
 pub(crate) mod pressures;
 mod queueing;
 mod root;
+mod roots_said;
 mod run;
 pub(crate) mod saturated;
 pub(crate) mod say;
@@ -476,20 +479,27 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     judgement.ruled_out.sort_by_key(|(id, _)| *id);
     if run.machine {
         found = found.into_iter().map(of_machine).collect();
-        found.retain(|(_, finding)| finding.severity != Severity::Note || !is_ordinary(finding));
+        found.retain(|(rule, finding)| finding.severity != Severity::Note || !is_ordinary(rule, finding));
     }
     if !run.attributed.source.records_each_wait() {
         let doubted = |(rule, finding)| (rule, doubt::too_few_samples(finding));
         found = found.into_iter().map(doubted).collect();
     }
     found.sort_by_key(|(rule, finding)| {
+        let of_machine = matches!(rule.check, Check::Machine(..));
+        // Roots come in an order of their own: a queue for the CPUs is longer than what one thread cannot get past, and less grave.
+        let rank = if of_machine {
+            None
+        } else {
+            rank(rule.place, finding.ns)
+        };
         (
             std::cmp::Reverse(finding.severity),
             // Of a machine, the root comes before what waits for it.
-            !matches!(rule.check, Check::Machine(..)),
+            !of_machine,
             // A suspicion that nobody measured comes after what is known.
             finding.ns.is_none() && finding.confidence == Confidence::Suspect,
-            std::cmp::Reverse(rank(rule.place, finding.ns)),
+            std::cmp::Reverse(rank),
             rule.place,
         )
     });
@@ -540,9 +550,11 @@ fn of_machine((rule, mut finding): (&Rule, Finding)) -> (&Rule, Finding) {
 
 /// Whether a finding of a whole machine tells of what all programs do until something comes. Where somebody waits for one that does so, and
 /// should not, that is another finding.
-fn is_ordinary(finding: &Finding) -> bool {
+fn is_ordinary(rule: &Rule, finding: &Finding) -> bool {
     let cause = finding.cause;
-    finding.ns.is_some() && (cause.rests() || cause == Cause::PollWait)
+    // Who is waited for is told with the roots, for those that somebody waits behind.
+    let is_way = rule.place == Place::Way;
+    finding.ns.is_some() && (is_way || cause.rests() || cause == Cause::PollWait)
 }
 
 /// These findings, as a verdict.

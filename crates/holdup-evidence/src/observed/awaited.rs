@@ -18,6 +18,8 @@ pub struct SeenWait {
     pub holder: Option<SeenProcess>,
     /// For how long at least.
     pub ns: Ns,
+    /// Whether the waiter has no other thread: while it waits, it answers nobody.
+    pub alone: bool,
     /// Where it was read.
     pub quote: Quote,
 }
@@ -37,6 +39,8 @@ pub struct SeenProcess {
     pub client: Option<SeenClient>,
     /// How much it had to do, if it runs all the time.
     pub load: Option<SeenLoad>,
+    /// Of one that does not read what others write to it: the full file system on which it has files open to write to.
+    pub full: Option<String>,
 }
 
 /// A server whose threads run in most lists of tasks, while requests to it have arrived and are not read.
@@ -99,6 +103,10 @@ pub enum Awaited {
     SessionLock,
     /// A name: it has asked a name server that has not answered.
     Names,
+    /// Room in a pipe or a socket, whose other end does not read.
+    Room,
+    /// Its child, which waits itself.
+    Child,
     /// Its turn: it has sent something that the other end, which runs all the time, has not read yet.
     Turn,
 }

@@ -5,6 +5,23 @@
 /// Parts of the names of functions that keep account of a cgroup's memory.
 const MEMORY_CGROUP: [&str; 2] = ["mem_cgroup", "memcg"];
 
+/// Functions in which a thread sleeps that waits for room in a pipe or a socket; in the last one others sleep, too.
+const FOR_ROOM: [&str; 8] = [
+    "pipe_write",
+    "anon_pipe_write",
+    "fifo_pipe_write",
+    "pipe_wait_writable",
+    "unix_wait_for_peer",
+    "sock_alloc_send_pskb",
+    "sk_stream_wait_memory",
+    "wait_woken",
+];
+
+/// Whether a thread that sleeps in it may wait for room in a pipe or a socket: its call says whether it does.
+pub fn may_wait_for_room(function: &str) -> bool {
+    FOR_ROOM.contains(&function)
+}
+
 /// Whether it works for any cgroup.
 pub fn of_cgroup(function: &str) -> bool {
     function.contains("cgroup")

@@ -2,10 +2,13 @@
 
 use holdup_evidence::SystemFacts;
 use holdup_evidence::facts::{CpuTime, MemoryCgroup};
-use holdup_evidence::observed::SeenCgroup;
+use holdup_evidence::observed::{Limited, SeenCgroup};
 
 /// Cgroups at their memory limit that are kept of all segments.
 const LIMITS_MAX: usize = 256;
+
+/// Full file systems that are kept of all segments.
+const FULL_MAX: usize = 64;
 
 /// Names of interpreters that are kept of all segments.
 const PROGRAMS_MAX: usize = 2048;
@@ -31,6 +34,15 @@ pub(super) fn add(whole: &mut SystemFacts, next: SystemFacts, booted: bool) {
     if !booted {
         for earlier in before.cgroups_at_limit {
             add_limit(&mut whole.cgroups_at_limit, earlier);
+        }
+        for earlier in before.full_file_systems {
+            let known = whole
+                .full_file_systems
+                .iter()
+                .any(|one| one.mount == earlier.mount);
+            if !known && whole.full_file_systems.len() < FULL_MAX {
+                whole.full_file_systems.push(earlier);
+            }
         }
         for earlier in before.stopped_children {
             let known = whole.stopped_children.iter().any(|one| one.pid == earlier.pid);
@@ -89,6 +101,15 @@ fn add_limit(whole: &mut Vec<SeenCgroup>, earlier: SeenCgroup) {
         add(&mut known.hits, earlier.hits);
         add(&mut known.read_again, earlier.read_again);
         add(&mut known.watched, earlier.watched);
+        if known.what == Limited::CpuTime {
+            known.used += earlier.used;
+            known.limit += earlier.limit;
+            let new: Vec<u32> = (earlier.members.into_iter())
+                .filter(|pid| !known.members.contains(pid))
+                .take(PROGRAMS_MAX.saturating_sub(known.members.len()))
+                .collect();
+            known.members.extend(new);
+        }
     } else if whole.len() < LIMITS_MAX {
         whole.push(earlier);
     }

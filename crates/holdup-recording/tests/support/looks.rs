@@ -37,10 +37,12 @@ impl Dice {
                             name: dice.text(),
                         }),
                         load: dice.some(|_| SeenLoad::default()),
+                        full: dice.some(Dice::text),
                     },
                     on: Awaited::FileLock,
                     name: dice.text(),
                     ns: dice.number(),
+                    alone: true,
                     ..SeenWait::default()
                 })
             }),

@@ -5,9 +5,9 @@ mod looks;
 mod pools;
 
 use holdup_evidence::facts::{
-    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, Listener, LockKind, LockSession,
-    LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState, SetAside, SharedListener,
-    StoppedChild, ThreadSession, Workers,
+    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, FileWriter, FullFileSystem, Listener,
+    LockKind, LockSession, LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState,
+    SetAside, SharedListener, StoppedChild, ThreadSession, Workers,
 };
 use holdup_evidence::observed::{Limited, Quote, SeenCgroup, SeenProcess};
 use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
@@ -509,7 +509,20 @@ impl Dice {
                     name: dice.text(),
                     ..SeenProcess::default()
                 }),
+                members: dice.list(2, |dice| dice.below(1 << 22) as u32),
                 quote: Quote::default(),
+            }),
+            full_file_systems: self.list(1, |dice| FullFileSystem {
+                mount: dice.text(),
+                source: dice.text(),
+                size: 9,
+                left: 1,
+                inodes: false,
+                writers: dice.list(1, |dice| FileWriter {
+                    pid: 7,
+                    process: dice.text(),
+                    file: dice.text(),
+                }),
             }),
             stopped_children: self.list(2, |dice| StoppedChild {
                 pid: dice.below(1 << 22) as u32,

@@ -1,7 +1,7 @@
 //! Tasks wait for a disk that could do more: a limit of their cgroup holds them back.
 
 use crate::rules::figures::{Intervals, mean};
-use crate::rules::{Extend, Rule, RuleId, Run, blocked, figures, fires, say, waiters};
+use crate::rules::{Extend, Rule, RuleId, Run, awaited_disks, blocked, figures, fires, say, waiters};
 use holdup_evidence::facts::IoLimit;
 use holdup_evidence::observed::{Metric, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed};
@@ -174,8 +174,11 @@ fn finding(
         format!(", and {disk} itself is {:.0} % busy", mean(&busy.values()))
     });
     let who = blocked::most_named(&held.tasks);
-    let title =
-        format!("{who} is throttled by its cgroup on {disk}: the limit of {allowed} is used up{itself}");
+    let beside = awaited_disks::beside(observed, disk, who);
+    let beside = beside.map_or_else(String::new, |beside| format!("; {beside}"));
+    let title = format!(
+        "{who} is throttled by its cgroup on {disk}: the limit of {allowed} is used up{itself}{beside}"
+    );
     let first = Evidence::new(
         format!(
             "cgroup {} may do {allowed} on {disk} ({})",

@@ -1,9 +1,9 @@
 //! A name server that does not answer.
 
-use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, live_sessions, percent, say};
-use holdup_evidence::facts::NameServer;
+use crate::rules::name_chain::Chain;
+use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, percent, say};
 use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::{AttributedWait, Peer};
+use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
     let server = server(main);
     let server = say::name_or(&server, "of this machine");
-    let chain = Chain::of(run, main);
+    let chain = Chain::of(run.facts, &main.resource);
     let finding = RULE.finding(
         Severity::Warning,
         format!("The name server {server} does not answer{}", chain.clause()),
@@ -105,104 +105,6 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         .remedy(Remedy::pointless(
             "a longer timeout or more threads: each lookup waits for the same server",
         ))
-}
-
-/// A name server of this machine, and those that it asks in turn.
-struct Chain<'a>(Vec<&'a NameServer>);
-
-impl<'a> Chain<'a> {
-    /// That of the server which a wait was for; empty where it is not on this machine.
-    fn of(run: &Run<'a>, wait: &AttributedWait) -> Chain<'a> {
-        let mut next = match &wait.resource.detail.peer {
-            Some(Peer::Address(address)) => Some(*address),
-            _ => None,
-        };
-        let mut chain: Vec<&NameServer> = Vec::new();
-        while let Some(at) = next {
-            let known = run.facts.name_servers.iter().find(|one| one.address == at);
-            // Two that ask each other are told once.
-            let Some(server) = known.filter(|one| chain.iter().all(|before| before.address != one.address))
-            else {
-                break;
-            };
-            next = server.asks;
-            chain.push(server);
-        }
-        Chain(chain)
-    }
-
-    /// For the end of a title: who it is, and who does not answer it.
-    fn clause(&self) -> String {
-        let Some((first, last)) = self.0.first().zip(self.0.last()) else {
-            return String::new();
-        };
-        let Some(who) = process(first) else {
-            return match first.unread {
-                None => ": nobody listens there".to_owned(),
-                Some(_) => String::new(),
-            };
-        };
-        let stopped = |one: &NameServer| if one.stopped { ", which is stopped" } else { "" };
-        let Some(asked) = last.asks.or_else(|| (self.0.len() > 1).then_some(last.address)) else {
-            return format!(": it is {who}{}", stopped(first));
-        };
-        let at_end = self.0.iter().skip(1).find(|one| one.address == asked);
-        let end = match at_end {
-            None => asked.to_string(),
-            Some(end) => match (process(end), end.unread) {
-                (Some(who), _) => format!("{who} at {asked}{}", stopped(end)),
-                (None, None) => format!("{asked}, where nobody listens"),
-                (None, Some(_)) => asked.to_string(),
-            },
-        };
-        format!(": it is {who}, which waits for an answer of {end}")
-    }
-
-    fn evidence(&self) -> Option<Evidence> {
-        let each = |one: &&NameServer| {
-            let who = process(one).unwrap_or_else(|| "nobody that is seen here".to_owned());
-            let unread = match one.unread {
-                Some(unread) if unread.0 > 0 => format!(", {} bytes of questions unread", unread.0),
-                _ => String::new(),
-            };
-            format!("{}: {who}{unread}", one.address)
-        };
-        let all: Vec<String> = self.0.iter().map(each).collect();
-        let asks = self.0.last().and_then(|last| last.asks);
-        let asks = asks.map_or_else(String::new, |asks| format!(", which asks {asks}"));
-        (!all.is_empty()).then(|| {
-            Evidence::new(
-                format!("{}{asks}", all.join("; ")),
-                "/proc/net/udp and /proc/PID/fd",
-            )
-        })
-    }
-
-    /// What to do at its end.
-    fn remedy(&self) -> Option<Remedy> {
-        let last = self.0.last()?;
-        if let Some(pid) = last.pid.filter(|_| last.stopped) {
-            return Some(live_sessions::go_on(&process(last)?, pid));
-        }
-        match (last.asks, last.pid) {
-            (Some(asks), _) => Some(Remedy::safe(format!(
-                "repair the server at {asks}, or have {} ask another one",
-                process(last)?
-            ))),
-            (None, Some(pid)) => Some(
-                Remedy::safe(format!(
-                    "find out what {} does instead of answering",
-                    process(last)?
-                ))
-                .with_command(format!("holdup attach -p {pid}")),
-            ),
-            (None, None) => None,
-        }
-    }
-}
-
-fn process(server: &NameServer) -> Option<String> {
-    Some(live_sessions::process(&server.process, server.pid?))
 }
 
 /// Whether a program asked for the names of addresses, as logs and access lists do.

@@ -8,13 +8,14 @@
 
 use super::beyond;
 use super::close_looks::{self, Close, Question};
-use super::names_asked::{NamesAsked, Unanswered};
+use super::looked_up::{self, MAX_STOPPED, ends_of, named, sessions};
+use super::names_asked::{self, NamesAsked, Unanswered};
 use super::queued::{self, Queued, Turns};
+use super::room::{self, Room};
 use super::served;
 use holdup_evidence::Ns;
 use holdup_evidence::facts::SessionState;
 use holdup_evidence::observed::{Awaited, Doing, Quote, SeenClient, SeenProcess, SeenWait};
-use holdup_knowledge::{postgres_titles, programs};
 use holdup_proc::conversations::Connection;
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::listen_queues::ListenQueue;
@@ -23,6 +24,7 @@ use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::task_list::TaskList;
 use holdup_proc::{Root, listen_queues, names, tasks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::net::SocketAddr;
 
 /// The shortest wait that is told: what is shorter is what any machine has.
 const MIN_WAIT_NS: Ns = 1_000_000_000;
@@ -36,14 +38,7 @@ const MS: Ns = 1_000_000;
 const SECOND: f64 = 1e9;
 
 /// Waits for one kind of thing that are told, longest first.
-const MAX_WAITS: usize = 500;
-
-/// Stopped processes, and ends of theirs, whose other ends are looked for.
-const MAX_STOPPED: usize = 16;
-const MAX_ENDS: usize = 256;
-
-/// Threads of a process that may wait at such an end.
-const MAX_WAITING_THREADS: usize = 32;
+pub(super) const MAX_WAITS: usize = 500;
 
 /// Where the tables are, as a source of evidence.
 pub(super) const NAME: &str = "/proc, sock_diag";
@@ -77,6 +72,8 @@ pub(super) struct Behind {
     titles: Option<Close>,
     /// Requests before servers that run all the time.
     queued: Queued,
+    /// Threads that may wait for room.
+    room: Room,
     /// Questions to name servers, and how their sockets are listed.
     names: NamesAsked,
     datagrams: Ask,
@@ -93,6 +90,7 @@ impl Behind {
             asleep: served::waiters(root),
             titles: Some(Close::start(root, sessions(root))),
             queued: Queued::default(),
+            room: Room::start(root),
             names: NamesAsked::default(),
             datagrams,
             root: root.clone(),
@@ -158,14 +156,22 @@ impl Behind {
         let root = self.root.clone();
         let look = (watched * SECOND) as Ns;
         let stopped: BTreeSet<u32> = self.stopped.take().unwrap_or_default();
+        let connections = (self.ask)();
+        let unanswered = self.names.unanswered();
+        let room = std::mem::take(&mut self.room).finish(&root, own, look, &connections);
         let mut found = Found {
-            unanswered: self.names.unanswered(),
+            room,
+            sockets: match unanswered.is_empty() {
+                true => Vec::new(),
+                false => (self.datagrams)(),
+            },
+            unanswered,
             asking: std::mem::take(&mut self.names.of),
             turns: std::mem::take(&mut self.queued).finish(&root, own, watched),
             own,
             look,
             ends: ends_of(&root, &stopped),
-            connections: (self.ask)(),
+            connections,
             locks: Vec::new(),
             fuse: Vec::new(),
             stopped,
@@ -206,8 +212,12 @@ struct Found {
     fuse: Vec<(u32, u32)>,
     /// Who waits for servers that run all the time.
     turns: Turns,
+    /// Who waits for room.
+    room: room::Found,
     /// Questions to name servers, and whose sockets they were asked on.
     unanswered: Vec<Unanswered>,
+    /// UDP sockets, if somebody waits for a name.
+    sockets: Vec<Connection>,
     asking: HashMap<u64, u32>,
 }
 
@@ -260,8 +270,12 @@ impl Found {
                     }),
             );
         }
+        let name_servers: BTreeSet<u32> = (self.unanswered.iter())
+            .filter_map(|one| holders.get(&Open::Socket(one.of_server?))?.first().copied())
+            .collect();
+        questions.extend(name_servers.iter().map(|pid| Question::Forwards { pid: *pid }));
         let answers = Close::start(root, questions).take();
-        let mut waits: Vec<Wait> = Vec::new();
+        let mut waits: Vec<Wait> = self.room.waits.clone();
         let mut add = |waiter: u32, on, name: &str, holder: Option<u32>, ns| {
             if Some(waiter) != holder && waiter != self.own {
                 waits.push((waiter, on, name.to_owned(), holder, ns));
@@ -285,10 +299,25 @@ impl Found {
                 add(
                     *client,
                     Awaited::Names,
-                    &one.server.ip().to_string(),
+                    &names_asked::said(one.server),
                     server,
                     one.ns,
                 );
+            }
+        }
+        let longest = self.unanswered.iter().map(|one| one.ns).max().unwrap_or(0);
+        for server in name_servers {
+            if let Some((name, beyond)) = self.beyond(root, server, answers.forwards(server)) {
+                add(server, Awaited::Names, &name, beyond, longest);
+            }
+        }
+        // Who has a lock, and waits for its only child, keeps it for as long as that takes.
+        let lockers: BTreeSet<u32> = (self.locks.iter())
+            .filter_map(|(wait, _)| answers.lock(wait.waiter, wait.holder).1)
+            .collect();
+        for locker in lockers {
+            if let Some(child) = looked_up::awaited_child(root, locker) {
+                add(locker, Awaited::Child, "", Some(child), self.look);
             }
         }
         for (end, of) in &self.ends {
@@ -335,9 +364,20 @@ impl Found {
                 continue;
             };
             // Of several that take clients from one queue, one that stands still does not keep them waiting.
-            let takers = holders.get(&Open::Socket(ask.server)).map_or(0, Vec::len);
-            let stopped = holders.get(&Open::Socket(ask.server)).into_iter().flatten();
-            if ask.queued && takers > 1 && !stopped.clone().all(|pid| self.stopped.contains(pid)) {
+            let takers = holders
+                .get(&Open::Socket(ask.server))
+                .map_or(&[][..], Vec::as_slice);
+            let stands =
+                |pid: &u32| self.stopped.contains(pid) || apart.contains(pid) && is_alone(root, *pid);
+            // A parent whose children take clients takes none itself.
+            let parents: HashSet<u32> = takers
+                .iter()
+                .filter_map(|pid| names::parent(root, *pid))
+                .collect();
+            let mut workers = takers
+                .iter()
+                .filter(|pid| takers.len() > 1 && !parents.contains(pid));
+            if ask.queued && takers.len() > 1 && !workers.all(stands) {
                 continue;
             }
             if client != server && client != self.own {
@@ -369,7 +409,11 @@ impl Found {
                     .filter_map(|inode| holders.get(&Open::Socket(*inode))?.first().copied()),
             )
             .collect();
-        let known = named(root, pids.into_iter().collect());
+        let known = looked_up::with_jobs(
+            root,
+            &waits,
+            named(root, looked_up::with_parents(root, &waits, pids)),
+        );
         let name = |pid: u32| {
             let known = (known.get(&pid)).or_else(|| early.get(&pid).or(self.turns.names.get(&pid)));
             known.cloned().unwrap_or_default()
@@ -395,6 +439,7 @@ impl Found {
             },
             client: client_of(pid),
             load: self.turns.busy.get(&pid).map(|busy| busy.load),
+            full: self.room.full.get(&pid).cloned(),
         };
         let found = waits.into_iter().map(|(waiter, on, name, holder, ns)| SeenWait {
             waiter: seen(waiter),
@@ -402,9 +447,23 @@ impl Found {
             name,
             holder: holder.map(seen),
             ns,
+            alone: is_alone(root, waiter),
             quote: quote.clone(),
         });
         found.collect()
+    }
+
+    /// Whom a name server asks in turn, and that one's process.
+    fn beyond(&self, root: &Root, server: u32, told: &[SocketAddr]) -> Option<(String, Option<u32>)> {
+        let own = descriptors::ends(root, server)?.sockets;
+        let (asked, socket) = names_asked::beyond(&own, told, &self.sockets)?;
+        let wanted: HashSet<Open> = socket.into_iter().map(Open::Socket).collect();
+        let holders = match wanted.is_empty() {
+            true => HashMap::new(),
+            false => descriptors::holders(root, &wanted, self.own),
+        };
+        let process = holders.into_values().flatten().next();
+        Some((names_asked::said(asked), process))
     }
 
     /// Whose file systems do not answer, and the stopped process that each is connected with through others.
@@ -524,63 +583,7 @@ struct Asks {
     ns: Ns,
 }
 
-/// Processes whose titles may tell of a session.
-fn sessions(root: &Root) -> Vec<Question> {
-    let all = tasks::processes(root).into_iter();
-    let servers =
-        all.filter(|pid| names::comm(root, *pid).is_some_and(|name| postgres_titles::is_server(&name)));
-    servers
-        .take(MAX_WAITS)
-        .map(|pid| Question::Session { pid })
-        .collect()
-}
-
-/// The other ends of what stopped processes have open, each with the stopped process.
-fn ends_of(root: &Root, stopped: &BTreeSet<u32>) -> Vec<(Open, u32)> {
-    let mut all = Vec::new();
-    for pid in stopped.iter().take(MAX_STOPPED) {
-        let Some(ends) = descriptors::ends(root, *pid) else {
-            continue;
-        };
-        let reads = ends.read.iter().map(|inode| Open::PipeToWrite(*inode));
-        let writes = ends.written.iter().map(|inode| Open::PipeToRead(*inode));
-        let peers = ends.sockets.iter().take(MAX_ENDS).flat_map(|inode| {
-            let queued = unix_peers::queued(*inode);
-            queued.into_iter().chain(unix_peers::of(*inode)).map(Open::Socket)
-        });
-        all.extend(
-            reads
-                .chain(writes)
-                .chain(peers)
-                .take(MAX_ENDS)
-                .map(|end| (end, *pid)),
-        );
-    }
-    all
-}
-
-/// What a person calls these processes: interpreters with their scripts.
-pub(super) fn named(root: &Root, pids: Vec<u32>) -> HashMap<u32, String> {
-    let names: HashMap<u32, String> = pids
-        .iter()
-        .filter_map(|pid| Some((*pid, names::comm(root, *pid)?)))
-        .collect();
-    let asked = names.iter().filter(|(_, name)| programs::is_interpreter(name));
-    let asked: Vec<Question> = asked.map(|(pid, _)| Question::Program { pid: *pid }).collect();
-    let answers = match asked.is_empty() {
-        true => close_looks::Answers::default(),
-        false => Close::start(root, asked).take(),
-    };
-    names
-        .into_iter()
-        .map(|(pid, name)| (pid, answers.program(pid, &name).unwrap_or(name)))
-        .collect()
-}
-
-/// How many threads of a process are looked at for the call that they are in.
-pub(super) fn waiting_threads(root: &Root, pid: u32) -> Vec<u32> {
-    tasks::threads(root, pid)
-        .into_iter()
-        .take(MAX_WAITING_THREADS)
-        .collect()
+/// Whether a process has one thread.
+fn is_alone(root: &Root, pid: u32) -> bool {
+    tasks::threads(root, pid).len() == 1
 }

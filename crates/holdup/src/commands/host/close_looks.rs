@@ -3,14 +3,16 @@
 //! In: questions. Out: answers, of those that came in time. Each is asked of a child process that can be left behind.
 
 use super::aside::Aside;
-use super::behind::waiting_threads;
+use super::looked_up::waiting_threads;
 use holdup_evidence::facts::SessionState;
-use holdup_knowledge::{postgres_titles, programs, system_calls};
-use holdup_proc::descriptors::Open;
+use holdup_knowledge::system_calls::Kind;
+use holdup_knowledge::{name_servers, postgres_titles, programs, system_calls};
+use holdup_proc::descriptors::{self, Open};
 use holdup_proc::root::text_if_there;
-use holdup_proc::{Root, blocking, file_locks, tasks, titles};
+use holdup_proc::{Root, blocking, file_locks, mountinfo, names, room, tasks, titles};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// How long is waited for answers.
@@ -33,6 +35,12 @@ pub(super) enum Question {
     Mount { pid: u32, tid: u32 },
     /// Whether one of its threads is in a call on this, as its link has it.
     At { pid: u32, end: String },
+    /// What a thread waits to write to.
+    Room { pid: u32, tid: u32 },
+    /// On which full file system it has files open to write to.
+    Full { pid: u32 },
+    /// The name servers that its own arguments name, of a server that asks others.
+    Forwards { pid: u32 },
 }
 
 impl Question {
@@ -53,6 +61,9 @@ enum Answer {
     Lock { file: String, holder: Option<u32> },
     Mount(u32),
     At,
+    Room(String),
+    Full(String),
+    Forwards(Vec<SocketAddr>),
 }
 
 /// Looks that go on.
@@ -120,6 +131,30 @@ impl Answers {
         }
     }
 
+    /// The link of what a thread waits to write to.
+    pub(super) fn room(&self, pid: u32, tid: u32) -> Option<&str> {
+        match self.0.get(&Question::Room { pid, tid })? {
+            Answer::Room(link) => Some(link),
+            _ => None,
+        }
+    }
+
+    /// The full file system on which a process has files open to write to.
+    pub(super) fn full(&self, pid: u32) -> Option<&str> {
+        match self.0.get(&Question::Full { pid })? {
+            Answer::Full(mount) => Some(mount),
+            _ => None,
+        }
+    }
+
+    /// The name servers that a process was started to ask.
+    pub(super) fn forwards(&self, pid: u32) -> &[SocketAddr] {
+        match self.0.get(&Question::Forwards { pid }) {
+            Some(Answer::Forwards(servers)) => servers,
+            _ => &[],
+        }
+    }
+
     /// Whether a process is in a call on this.
     pub(super) fn is_at(&self, pid: u32, end: &str) -> bool {
         let question = Question::At {
@@ -180,7 +215,38 @@ fn answer(root: &Root, question: &Question) -> Option<Answer> {
             let at = |tid: u32| of_call(root, *pid, tid).is_some_and(|(_, link)| link == *end);
             threads.any(at).then_some(Answer::At)
         }
+        Question::Room { pid, tid } => {
+            let call = tasks::call(root, *tid)?;
+            let writes = system_calls::numbered(call.number)?.is(Kind::Writes | Kind::Sends);
+            let link = || of_call(root, *pid, *tid).map(|(_, link)| link);
+            writes.then(link).flatten().map(Answer::Room)
+        }
+        Question::Full { pid } => full(root, *pid).map(Answer::Full),
+        Question::Forwards { pid } => {
+            let name = names::comm(root, *pid)?;
+            let arguments = titles::arguments(root, *pid)?;
+            Some(Answer::Forwards(name_servers::forwards_to(
+                &name,
+                arguments.iter().map(String::as_str),
+            )))
+        }
     }
+}
+
+/// The first full file system on which a process has files open to write to.
+fn full(root: &Root, pid: u32) -> Option<String> {
+    let mounts = mountinfo::read(root, &mut Vec::new());
+    let local: Vec<String> = room::local(&mounts)
+        .into_iter()
+        .map(|one| one.target.clone())
+        .collect();
+    let written = descriptors::written_by(root, pid, &local).into_iter();
+    let mut below: Vec<String> = written.map(|one| one.below).collect();
+    below.sort_unstable();
+    below.dedup();
+    below
+        .into_iter()
+        .find(|mount| room::of(mount).is_some_and(|room| room.is_full() || room.is_without_inodes()))
 }
 
 /// The descriptor of the call that a thread is in, and what it leads to.

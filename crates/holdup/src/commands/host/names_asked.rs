@@ -125,13 +125,45 @@ impl NamesAsked {
     }
 }
 
+/// Whom a name server of this machine asks in turn, and the socket of that one: to where its own sockets are connected, else what it was
+/// told when it was started.
+pub(super) fn beyond(
+    own: &HashSet<u64>,
+    told: &[SocketAddr],
+    sockets: &[Connection],
+) -> Option<(SocketAddr, Option<u64>)> {
+    let connected = sockets
+        .iter()
+        .filter(|one| own.contains(&one.inode) && one.peer.port() != 0);
+    let asked = connected.map(|one| one.peer).next().or(told.first().copied())?;
+    let at = |one: &&Connection| {
+        let ip = one.local.ip().to_canonical();
+        let same = ip == asked.ip() || ip.is_unspecified() && asked.ip().is_loopback();
+        one.peer.port() == 0 && one.local.port() == asked.port() && same
+    };
+    let server = sockets
+        .iter()
+        .find(at)
+        .map(|one| one.inode)
+        .filter(|inode| *inode != 0);
+    Some((asked, server))
+}
+
+/// An address as it is said of a name server: without the port that all have.
+pub(super) fn said(server: SocketAddr) -> String {
+    match server.port() {
+        NAMES_PORT => server.ip().to_string(),
+        _ => server.to_string(),
+    }
+}
+
 fn ns(span: &Span) -> Ns {
     ((span.to - span.from) * SECOND) as Ns
 }
 
 #[cfg(test)]
 mod tests {
-    use super::NamesAsked;
+    use super::{NamesAsked, beyond};
     use holdup_proc::conversations::Connection;
     use std::net::SocketAddr;
 
@@ -167,6 +199,24 @@ mod tests {
             (found.len(), found[0].of_server, found[0].ns),
             (1, Some(7), 2_000_000_000)
         );
+    }
+
+    #[test]
+    fn whom_a_server_asks_its_sockets_show_or_its_arguments() {
+        let local = |inode: u64, local: &str, peer: &str| Connection {
+            local: local.parse().unwrap(),
+            ..socket(inode, peer)
+        };
+        let all = [
+            local(7, "127.0.0.1:53", "0.0.0.0:0"),
+            local(8, "127.0.0.1:5353", "0.0.0.0:0"),
+            local(9, "127.0.0.1:40000", "192.0.2.7:53"),
+        ];
+        let told = ["127.0.0.1:5353".parse().unwrap()];
+        let of = |own: &[u64], told| beyond(&own.iter().copied().collect(), told, &all);
+        assert_eq!(of(&[7], &told), Some((told[0], Some(8))));
+        assert_eq!(of(&[7, 9], &told), Some(("192.0.2.7:53".parse().unwrap(), None)));
+        assert_eq!(of(&[7], &[]), None);
     }
 
     #[test]

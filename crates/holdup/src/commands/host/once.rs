@@ -26,6 +26,9 @@ use std::time::Duration;
 /// How long is waited in the end for what has not come meanwhile.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// The same for the limits of cgroups: each takes a lock of the kernel's, and a machine that runs into limits is slow.
+const PATIENCE_WITH_CGROUPS: Duration = Duration::from_secs(2);
+
 /// Processes whose descriptors are looked at, and whose reads and writes are.
 const PROCESSES: usize = 20_000;
 
@@ -182,7 +185,7 @@ impl Once {
         }
         sight.schedulers = schedulers::read(&self.root);
         let quote = Quote { source, line: 0 };
-        let cgroups = cgroups(self.limits.take(PATIENCE), limits, sight);
+        let cgroups = cgroups(self.limits.take(PATIENCE_WITH_CGROUPS), limits, sight);
         let io = self.io.take(PATIENCE).seen.into_iter();
         let jvms = self.jvms.take(PATIENCE);
         late(sight, &jvms, "whether some processes are Java virtual machines");
@@ -349,7 +352,7 @@ fn cgroups(limits: Sight<(), Limits>, source: u32, sight: &mut HostSight) -> Vec
     let used = Aside::start(READER, of_all_cgroups, limits, move |limits: &Limits| {
         limits.used(&quote)
     });
-    let used = used.take(PATIENCE);
+    let used = used.take(PATIENCE_WITH_CGROUPS);
     late(sight, &used, WHAT);
     used.seen.into_iter().flat_map(|(_, used)| used).collect()
 }

@@ -62,7 +62,7 @@ pub(super) fn waiters(root: &Root) -> HashMap<(u32, u32), u64> {
 }
 
 /// How often a thread has gone to sleep.
-fn slept(folder: &std::path::Path) -> Option<u64> {
+pub(super) fn slept(folder: &std::path::Path) -> Option<u64> {
     let status = text_if_there(&folder.join("status"))?;
     let line = status
         .lines()

@@ -5,7 +5,7 @@
 //! exec, by processes that can be left behind.
 
 use super::aside::Aside;
-use super::behind::named;
+use super::looked_up::named;
 use super::places::{Looker, Place};
 use super::spent::Spent;
 use holdup_evidence::host::Use;

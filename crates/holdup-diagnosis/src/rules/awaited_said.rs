@@ -1,0 +1,261 @@
+//! What is said of those who wait behind a process, as the kernel's own tables have it.
+//!
+//! In: a root. Out: its title, and names of programs and of what is waited for.
+
+use super::{duration, say};
+use crate::machine::seen::{Behind, Key, Root};
+use holdup_evidence::observed::{Awaited, Doing, SeenClient, SeenProcess, SeenWait};
+use holdup_evidence::{Cause, Ns};
+use std::collections::BTreeMap;
+
+/// Programs that a sentence names.
+const MAX_NAMES: usize = 3;
+
+/// `python3 app.py (pid 7)`.
+pub(super) fn who(process: &SeenProcess) -> String {
+    match (process.name.as_str(), process.pid) {
+        (name, 0) => say::name_or(name, "a process").to_owned(),
+        (name, pid) => format!("{} (pid {pid})", say::name_or(name, "a process")),
+    }
+}
+
+pub(super) fn client(client: &SeenClient) -> String {
+    format!("{} (pid {})", say::name_or(&client.name, "a process"), client.pid)
+}
+
+/// Programs with their number of processes and their longest wait: those next to the root first, of these the one with most processes.
+pub(super) fn programs<'a>(behind: &[Behind<'a>]) -> Vec<(&'a str, u64, Ns)> {
+    let mut programs: BTreeMap<&str, (u64, Ns, usize)> = BTreeMap::new();
+    for one in behind {
+        let of = programs
+            .entry(one.process.name.as_str())
+            .or_insert((0, 0, one.steps));
+        *of = (of.0 + 1, of.1.max(one.ns), of.2.min(one.steps));
+    }
+    let mut programs: Vec<_> = programs.into_iter().collect();
+    programs.sort_by_key(|(name, (count, ns, steps))| (*steps, std::cmp::Reverse((*count, *ns)), *name));
+    programs
+        .into_iter()
+        .map(|(name, (count, ns, _))| (name, count, ns))
+        .collect()
+}
+
+/// `3 processes of python3 render.py, nginx and 2 other programs`; and the verb.
+pub(super) fn sentence(behind: &[Behind<'_>]) -> String {
+    let programs = programs(behind);
+    let mut names: Vec<String> = programs
+        .iter()
+        .take(MAX_NAMES)
+        .map(|(name, count, _)| match count {
+            1 => say::name_or(name, "a process").to_owned(),
+            count => format!("{count} processes of {}", say::name_or(name, "a program")),
+        })
+        .collect();
+    match programs.len().saturating_sub(MAX_NAMES) {
+        0 => {}
+        1 => names.push("1 other program".to_owned()),
+        more => names.push(format!("{more} other programs")),
+    }
+    let verb = if behind.len() == 1 { "waits" } else { "wait" };
+    let names = match names.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    };
+    format!("{names} {verb}")
+}
+
+/// What it is that a root has.
+pub(super) fn what(wait: &SeenWait) -> String {
+    let named = |of: &str, name: &str| match name {
+        "" => of.to_owned(),
+        name => format!("{of} {name}"),
+    };
+    match wait.on {
+        Awaited::FileLock => match wait.name.as_str() {
+            "" => "a file's lock".to_owned(),
+            name => format!("the lock on {name}"),
+        },
+        Awaited::Files => named("the file system", &wait.name),
+        Awaited::SessionLock => "a lock of the database".to_owned(),
+        Awaited::Answer | Awaited::Peer => named("an answer", &wait.name),
+        Awaited::Turn => named("its turn", &wait.name),
+        Awaited::Room => room(&wait.name),
+        Awaited::Child => "its child".to_owned(),
+        Awaited::Names => named("the name server", &wait.name),
+    }
+}
+
+/// The kernel's names of pipes begin so.
+const PIPE: &str = "pipe:[";
+
+/// What somebody writes to, and the other end does not read.
+fn room(name: &str) -> String {
+    match name {
+        "" => "what it is sent".to_owned(),
+        pipe if pipe.starts_with(PIPE) => "its pipe".to_owned(),
+        path if path.starts_with('/') => path.to_owned(),
+        address => format!("what it is sent at {address}"),
+    }
+}
+
+fn cause_of_room(name: &str) -> Cause {
+    match name {
+        pipe if pipe.starts_with(PIPE) => Cause::IpcPipe,
+        address if address.parse::<std::net::SocketAddr>().is_ok() => Cause::NetSend,
+        _ => Cause::IpcUnix,
+    }
+}
+
+pub(super) fn cause(root: &Root<'_>) -> Cause {
+    if let Some(has) = root
+        .has
+        .filter(|has| has.on == Awaited::Room && !matches!(root.key, Key::Halted(_)))
+    {
+        return cause_of_room(&has.name);
+    }
+    match (&root.key, root.has.map(|has| has.on)) {
+        (Key::Halted(_), _) => Cause::ProcessStopped,
+        (Key::Busy(_), _) => Cause::CpuUser,
+        (_, Some(Awaited::Files)) => Cause::FsFuse,
+        (_, Some(Awaited::Names)) => Cause::NetDns,
+        (_, Some(Awaited::SessionLock)) => Cause::LockFutex,
+        _ => Cause::LockFile,
+    }
+}
+
+/// A server that runs all the time: how much it uses, for whom, and who waits for its turn.
+fn busy(root: &Root<'_>, holder: &SeenProcess) -> String {
+    let load = holder.load.unwrap_or_default();
+    let threads = match load.threads {
+        0 | 1 => "one thread".to_owned(),
+        several => say::several(u64::from(several), "thread"),
+    };
+    let of = match &holder.client {
+        Some(one) => format!(" for requests of {}", client(one)),
+        None => String::new(),
+    };
+    let long = match root.longest() {
+        0 => String::new(),
+        longest => format!(", up to {} at a time", duration(longest)),
+    };
+    let verb = if root.behind.len() == 1 { "its" } else { "their" };
+    format!(
+        "{} uses {} % of one CPU in {threads}{of}: {} for {verb} turn{long}",
+        who(holder),
+        load.cpu_percent,
+        sentence(&root.behind)
+    )
+}
+
+/// A server that does not answer, whoever that is.
+fn silent(root: &Root<'_>, has: &SeenWait, long: &str) -> String {
+    let (direct, through): (Vec<Behind<'_>>, Vec<Behind<'_>>) =
+        root.behind.iter().cloned().partition(|one| one.directly);
+    let behind = match through.is_empty() {
+        true => String::new(),
+        false => format!(", and {} behind", sentence(&through)),
+    };
+    let (direct, of) = match (direct.is_empty(), has.on) {
+        (true, _) => (sentence(&root.behind), ""),
+        (false, Awaited::Names) => (sentence(&direct), " for names"),
+        (false, _) => (sentence(&direct), " for files on it"),
+    };
+    let behind = if direct.is_empty() { String::new() } else { behind };
+    format!("{} does not answer: {direct}{of}{behind}, {long}", what(has))
+}
+
+/// A process that does not read what others write to it.
+fn unread(root: &Root<'_>, has: &SeenWait, long: &str) -> String {
+    let from = room(&has.name);
+    let behind = sentence(&root.behind);
+    let Some(holder) = root.holder else {
+        return format!(
+            "{} is not read: {behind} to send there, {long}",
+            say::name_or(&has.name, "a socket")
+        );
+    };
+    match &holder.full {
+        Some(mount) => format!(
+            "{} cannot write to the full file system {mount}, and does not read {from}: {behind} behind it, {long}",
+            who(holder)
+        ),
+        None => format!("{} does not read {from}: {behind} behind it, {long}", who(holder)),
+    }
+}
+
+/// What keeps a holder for so long: the last wait on its own way.
+fn onward(root: &Root<'_>, holder: &SeenProcess) -> String {
+    let Some(last) = root.onward else {
+        return String::new();
+    };
+    let of = last.holder.as_ref().map_or_else(|| "somebody".to_owned(), who);
+    let at = match last.name.as_str() {
+        "" => String::new(),
+        name => format!(" at {name}"),
+    };
+    let awaited = match last.on {
+        Awaited::Answer | Awaited::Turn | Awaited::Peer | Awaited::Names => format!("{of}{at} to answer"),
+        Awaited::Room => format!("{of}{at} to read"),
+        Awaited::FileLock | Awaited::SessionLock => format!("a lock of {of}"),
+        Awaited::Files => format!("files that {of} serves"),
+        Awaited::Child => format!("its child {of}"),
+    };
+    match last.waiter.pid == holder.pid {
+        true => format!(", and waits for {awaited}"),
+        false => format!(", while its {} waits for {awaited}", last.waiter.name),
+    }
+}
+
+pub(super) fn title(root: &Root<'_>) -> String {
+    if let (Key::Busy(_), Some(holder)) = (&root.key, root.holder) {
+        return busy(root, holder);
+    }
+    let behind = sentence(&root.behind);
+    let long = format!("for at least {}", duration(root.longest()));
+    let holder = root.holder.map_or_else(String::new, who);
+    let serves = root
+        .has
+        .filter(|has| matches!(has.on, Awaited::Files | Awaited::Names));
+    match (&root.key, root.has) {
+        (Key::Halted(_), has) => {
+            let and = match (serves, has) {
+                (Some(has), _) => format!(" and serves {}", what(has)),
+                (None, Some(has)) if has.on == Awaited::Room => format!(" and does not read {}", what(has)),
+                (None, Some(has)) => format!(" and has {}", what(has)),
+                (None, None) => String::new(),
+            };
+            format!("{holder} is stopped{and}: {behind} behind it, {long}")
+        }
+        (Key::Has(_), Some(has)) => {
+            let idle = root
+                .holder
+                .filter(|holder| holder.doing == Doing::IdleInTransaction);
+            match (has.on, idle) {
+                (_, Some(session)) => {
+                    let of = session.client.as_ref().map_or_else(
+                        || "a transaction".to_owned(),
+                        |one| format!("a transaction of {}", client(one)),
+                    );
+                    format!("{holder} is idle in {of}, and has a lock: {behind} behind it, {long}")
+                }
+                (Awaited::Files | Awaited::Names, None) => {
+                    format!("{}; {holder} serves it", silent(root, has, &long))
+                }
+                (Awaited::Room, None) => unread(root, has, &long),
+                (_, None) => {
+                    let onward = root
+                        .holder
+                        .map_or_else(String::new, |holder| onward(root, holder));
+                    format!("{holder} has {}{onward}: {behind} behind it, {long}", what(has))
+                }
+            }
+        }
+        (_, Some(has)) if matches!(has.on, Awaited::Files | Awaited::Names) => silent(root, has, &long),
+        (_, Some(has)) if has.on == Awaited::Room => unread(root, has, &long),
+        (_, has) => {
+            let what = has.map_or_else(|| "something".to_owned(), what);
+            format!("{behind} for {what}, {long}")
+        }
+    }
+}

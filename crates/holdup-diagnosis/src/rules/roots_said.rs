@@ -1,0 +1,406 @@
+//! What a root of a machine is called in one sentence: who or what it is, what that waits for in turn, and who waits behind it.
+//!
+//! In: a root, names of programs, and facts of the machine. Out: the title of its finding.
+
+use super::name_chain::Chain;
+use super::{duration, percent, say};
+use crate::machine::ends::{Key, Lock};
+use crate::machine::names::Names;
+use crate::machine::roots::{self, Root, Waiter};
+use holdup_evidence::facts::FullFileSystem;
+use holdup_evidence::observed::{Limited, SeenCgroup};
+use holdup_evidence::{Cause, Ns, SystemFacts};
+use holdup_model::attributed::{Resource, ResourceKind, ThreadName};
+use std::collections::BTreeMap;
+
+/// Programs that a sentence names.
+pub(super) const MAX_NAMES: usize = 3;
+
+/// What sentences are made from.
+#[derive(Debug)]
+pub(super) struct Words<'a> {
+    pub(super) names: Names<'a>,
+    pub(super) facts: &'a SystemFacts,
+}
+
+/// Programs by name, each with its number of threads, the one that waited longest first.
+pub(super) type Programs = Vec<(String, u64, Ns)>;
+
+impl<'a> Words<'a> {
+    /// A program with its process id.
+    pub(super) fn who(&self, name: &'a ThreadName) -> String {
+        match self.names.program(name) {
+            program if program == name.process => say::who_with_pid(name),
+            program => format!("{program} (pid {})", name.pid),
+        }
+    }
+
+    /// Programs of these waiters. A shell and its command that waits are one: `sh job.sh (flock)`.
+    pub(super) fn programs(&self, root: &Root<'a>, waiters: &[&Waiter<'a>]) -> Programs {
+        let jobs = root.jobs();
+        let mut programs: BTreeMap<String, (u64, Ns)> = BTreeMap::new();
+        for waiter in roots::apart(waiters.iter().copied()) {
+            let own = self.names.program(waiter.name);
+            // A shell's name alone says nothing.
+            let job = jobs
+                .get(&waiter.name.pid)
+                .map(|parent| (self.names.program(parent), *parent));
+            let name = match job {
+                Some((script, parent)) if script != parent.process => format!("{script} ({own})"),
+                _ => own.to_owned(),
+            };
+            let of = programs.entry(name).or_default();
+            *of = (of.0 + 1, of.1.saturating_add(waiter.ns));
+        }
+        let mut programs: Programs = programs
+            .into_iter()
+            .map(|(name, (count, ns))| (name, count, ns))
+            .collect();
+        programs.sort_by(|one, other| (other.2, &one.0).cmp(&(one.2, &other.0)));
+        programs
+    }
+
+    /// `nginx, 4 threads of python3 and 2 other programs`; and the verb, or a form of it, for one and for several.
+    fn list(&self, root: &Root<'a>, waiters: &[&Waiter<'a>]) -> (String, bool) {
+        let programs = self.programs(root, waiters);
+        let mut names: Vec<String> = programs
+            .iter()
+            .take(MAX_NAMES)
+            .map(|(name, count, _)| match count {
+                1 => say::name_or(name, "a process").to_owned(),
+                count => format!("{count} threads of {}", say::name_or(name, "a process")),
+            })
+            .collect();
+        match programs.len().saturating_sub(MAX_NAMES) {
+            0 => {}
+            1 => names.push("1 other program".to_owned()),
+            more => names.push(format!("{more} other programs")),
+        }
+        let several = programs.len() > 1 || programs.iter().any(|(_, count, _)| *count > 1);
+        (listed(&names), several)
+    }
+
+    /// What the lock is that is waited for.
+    fn lock(lock: Lock<'_>) -> String {
+        let name = lock.resource.map(|resource| resource.name.as_str());
+        let name = name.filter(|name| !name.is_empty());
+        match (lock.cause, name) {
+            (Cause::LockFile, Some(name)) => format!("the lock on {name}"),
+            (Cause::LockFile, None) => "a file lock".to_owned(),
+            _ if lock.session => {
+                let known = lock
+                    .resource
+                    .filter(|resource| resource.detail.database_lock.is_some());
+                match known.and(name) {
+                    Some(name) => format!("the lock on {name}"),
+                    None => "a lock of the database".to_owned(),
+                }
+            }
+            (Cause::LockKernel, Some(name)) => format!("the kernel's lock {name}"),
+            (Cause::MemMmaplock, _) => "the lock of an address space".to_owned(),
+            (_, Some(name)) => format!("the lock {name}"),
+            (_, None) => "a lock".to_owned(),
+        }
+    }
+
+    /// What a holder does while others wait, or waits for itself: ` and waits for curl (pid 7)`.
+    fn onward(&self, root: &Root<'a>) -> String {
+        let Some(onward) = root.onward else {
+            return String::new();
+        };
+        let Some(before) = onward.before else {
+            return match onward.last.cause {
+                Some(Cause::TimerSleep) => ", and sleeps".to_owned(),
+                Some(Cause::IpcTty) => ", and waits for input at its terminal".to_owned(),
+                Some(Cause::NetReceive) => match address(onward.resource) {
+                    Some(address) => format!(", and waits for {address} to answer"),
+                    None => String::new(),
+                },
+                Some(cause) if cause.on_cpu() => match root.function {
+                    Some(function) => format!(", and runs {function}"),
+                    None => ", and runs".to_owned(),
+                },
+                _ => String::new(),
+            };
+        };
+        let last = self.who(onward.last.name);
+        let at = address(onward.resource).map_or_else(String::new, |address| format!(" at {address}"));
+        let awaited = match before.cause {
+            Some(Cause::NetReceive | Cause::IpcUnix) => format!("{last}{at} to answer"),
+            Some(Cause::NetSend) => format!("{last}{at} to read"),
+            Some(Cause::ProcessChild) => match onward.last.cause {
+                Some(Cause::TimerSleep) => format!("its child {last}, which sleeps"),
+                Some(cause) if cause.on_cpu() => format!("its child {last}, which runs"),
+                _ => format!("its child {last}"),
+            },
+            Some(Cause::IpcPipe) => format!("{last} at the other end of a pipe"),
+            Some(cause) if is_lock(cause) => format!("a lock of {last}"),
+            Some(Cause::Idle) if root.lock.is_some_and(|lock| lock.session) => format!("its client {last}"),
+            _ => last,
+        };
+        match onward.through {
+            true => format!(
+                ", while its {} waits for {awaited}",
+                self.names.program(before.name)
+            ),
+            false => format!(", and waits for {awaited}"),
+        }
+    }
+
+    /// The full file system that a process writes to.
+    pub(super) fn full(&self, pid: u32) -> Option<&'a FullFileSystem> {
+        let full = self.facts.full_file_systems.iter();
+        let mut full = full.filter(|one| one.writers.iter().any(|writer| writer.pid == pid));
+        full.next()
+    }
+
+    /// The limit of CPU time that a root is.
+    pub(super) fn quota(&self, cgroup: &str) -> Option<&'a SeenCgroup> {
+        let limits = self.facts.cgroups_at_limit.iter();
+        let mut limits = limits.filter(|one| one.what == Limited::CpuTime && one.cgroup == cgroup);
+        limits.next()
+    }
+
+    /// Who is the root, what it has or is, as the begin of a title; then who waits.
+    pub(super) fn title(&self, root: &Root<'a>) -> String {
+        let who = self.who(root.name);
+        let up_to = duration(root.longest());
+        let behind: Vec<&Waiter<'_>> = root.behind.iter().collect();
+        let every: Vec<&Waiter<'_>> = root.own.iter().chain(&root.behind).collect();
+        let (all, _) = self.list(root, &every);
+        let (behind, _) = self.list(root, &behind);
+        let has = match root.lock {
+            Some(lock) => format!(" and has {}", Words::lock(lock)),
+            None => String::new(),
+        };
+        match &root.key {
+            Key::Lock(_) if root.idle_of.is_some() => {
+                let client = root.idle_of.filter(|client| !client.is_empty());
+                let of = client.map_or_else(String::new, |client| format!(" of {client}"));
+                let lock = root.lock.map_or_else(|| "a lock".to_owned(), Words::lock);
+                format!(
+                    "{who} is idle in a transaction{of}, and has {lock}: {behind} waited behind it, up to {up_to}"
+                )
+            }
+            Key::Lock(_) => {
+                let lock = root.lock.map_or_else(|| "a lock".to_owned(), Words::lock);
+                let onward = self.onward(root);
+                format!("{who} has {lock}{onward}: {behind} waited behind it, up to {up_to}")
+            }
+            Key::Halted(_) => {
+                let state = match root.cause {
+                    Some(Cause::ProcessFrozen) => "frozen",
+                    _ => "stopped",
+                };
+                format!("{who} was {state}{has}: {behind} waited behind it, up to {up_to}")
+            }
+            Key::Busy(_) => {
+                let ran = root
+                    .function
+                    .map_or_else(String::new, |function| format!(" {function}"));
+                format!("{who} ran{ran}: {behind} waited for its answer, up to {up_to}")
+            }
+            Key::Disk(disk) => self.disk(root, disk, &all),
+            Key::Files(files) => format!(
+                "{}{}: {all} waited for files on it, up to {up_to}",
+                what(files, "File system"),
+                if root.open { " does not answer" } else { "" }
+            ),
+            Key::Memory(of) => format!(
+                "{} was short: {all} waited for it, {} in all",
+                match of.as_str() {
+                    "" => "Memory".to_owned(),
+                    of => what(of, "Memory of cgroup"),
+                },
+                duration(root.held())
+            ),
+            Key::Cpus => {
+                let ran: Vec<String> = roots::named_of(&root.ran)
+                    .into_iter()
+                    .take(MAX_NAMES)
+                    .map(|(name, _)| name.clone())
+                    .collect();
+                let ran = match ran.is_empty() {
+                    true => "many programs".to_owned(),
+                    false => listed(&ran),
+                };
+                format!("{ran} had the CPUs: {all} were runnable and waited for one")
+            }
+            Key::Quota(cgroup) => self.throttled(root, cgroup),
+            Key::Silent(peer) => self.silent(root, peer),
+            Key::Reader(_) => self.reader(root),
+            Key::Unread(peer) => format!(
+                "{} does not read what it is sent: {all} waited to send there, up to {up_to}",
+                say::name_or(plain(peer), "a peer")
+            ),
+            Key::Kernel(cause) => format!("{all} waited, up to {up_to}: {}", cause.phrase()),
+        }
+    }
+
+    /// A disk, and who uses it most.
+    fn disk(&self, root: &Root<'a>, disk: &str, all: &str) -> String {
+        let Some(crowd) = &root.crowd else {
+            let own: Vec<&Waiter<'_>> = root.own.iter().collect();
+            let most = self.programs(root, &own);
+            let most = most.first().map_or("", |(name, _, _)| name.as_str());
+            return format!(
+                "{} held up {all}: up to {} for one wait, mostly by {most}",
+                what(disk, "Disk"),
+                duration(root.longest())
+            );
+        };
+        let user = match crowd.process {
+            Some(one) => self.who(one),
+            None if crowd.processes > 1 => format!(
+                "{} ({} processes)",
+                say::name_or(crowd.user, "a program"),
+                crowd.processes
+            ),
+            None => say::name_or(crowd.user, "a process").to_owned(),
+        };
+        format!(
+            "{user} kept {} busy: {all} waited for it, {} in all, {} at a time",
+            what(disk, "disk"),
+            duration(root.held()),
+            duration(crowd.typical)
+        )
+    }
+
+    /// A cgroup whose CPU time was used up.
+    fn throttled(&self, root: &Root<'a>, cgroup: &str) -> String {
+        let own: Vec<&Waiter<'_>> = root.own.iter().collect();
+        let behind: Vec<&Waiter<'_>> = root.behind.iter().collect();
+        let (throttled, several) = self.list(root, &own);
+        let verb = if several { "were" } else { "was" };
+        let waited = match behind.is_empty() {
+            true => String::new(),
+            false => format!(", and {} waited behind", self.list(root, &behind).0),
+        };
+        let limit = self.quota(cgroup).map_or_else(String::new, |one| {
+            let cpus = one
+                .cpus
+                .map_or_else(String::new, |cpus| format!(" of {cpus:.2} CPUs"));
+            let part = match one.limit > 0.0 {
+                true => format!(" in {} of its periods", percent(one.used / one.limit)),
+                false => String::new(),
+            };
+            format!("{cpus}{part}")
+        });
+        format!(
+            "{} used up its CPU limit{limit}: {throttled} {verb} throttled, {} in all{waited}",
+            what(cgroup, "Cgroup"),
+            duration(root.own.iter().map(|one| one.ns).fold(0, Ns::saturating_add))
+        )
+    }
+
+    /// A peer that does not answer; of names the server, and whom that asks.
+    fn silent(&self, root: &Root<'a>, peer: &str) -> String {
+        let every: Vec<&Waiter<'_>> = root.own.iter().chain(&root.behind).collect();
+        let up_to = duration(root.longest());
+        if root.cause == Some(Cause::NetDns) {
+            let own: Vec<&Waiter<'_>> = root.own.iter().collect();
+            let behind: Vec<&Waiter<'_>> = root.behind.iter().collect();
+            let asked = match own.is_empty() {
+                true => self.list(root, &every).0,
+                false => self.list(root, &own).0,
+            };
+            let through = match own.is_empty() || behind.is_empty() {
+                true => String::new(),
+                false => format!(", and {} waited behind", self.list(root, &behind).0),
+            };
+            let chain = root
+                .resource
+                .map_or_else(String::new, |resource| Chain::of(self.facts, resource).clause());
+            let end = if chain.is_empty() { ":" } else { ";" };
+            return format!(
+                "Name server {} does not answer{chain}{end} name lookups of {asked} waited up to {up_to}{through}",
+                say::name_or(plain(peer), "of this machine")
+            );
+        }
+        format!(
+            "{} {}: {} waited, up to {up_to}",
+            say::name_or(plain(peer), "a peer"),
+            match root.open || root.cause != Some(Cause::NetReceive) {
+                true => "does not answer",
+                false => "answers late",
+            },
+            self.list(root, &every).0
+        )
+    }
+
+    /// A process that does not read what others write to it.
+    fn reader(&self, root: &Root<'a>) -> String {
+        let who = self.who(root.name);
+        let behind: Vec<&Waiter<'_>> = root.behind.iter().collect();
+        let (list, _) = self.list(root, &behind);
+        let named = |resource: &Resource| match resource.kind {
+            _ if resource.name.starts_with('/') => resource.name.clone(),
+            ResourceKind::Socket if !resource.name.is_empty() => {
+                format!("what it is sent at {}", plain(&resource.name))
+            }
+            _ => "its pipe".to_owned(),
+        };
+        let from = root.resource.map_or_else(|| "what it is sent".to_owned(), named);
+        let reads = match self.full(root.name.pid) {
+            Some(full) => format!(
+                "cannot write to the full file system {}, and does not read {from}",
+                full.mount
+            ),
+            None => format!("does not read {from}{}", self.onward(root)),
+        };
+        // Who stands between them, if that is not among those who waited.
+        let between = root.way.iter().skip(1).filter(|step| {
+            let same = |name: &ThreadName| name.pid == step.name.pid;
+            !same(root.name) && !behind.iter().any(|one| same(one.name))
+        });
+        let mut between: Vec<String> = between.map(|step| self.who(step.name)).collect();
+        between.dedup();
+        between.truncate(MAX_NAMES);
+        let through = match between.is_empty() {
+            true => String::new(),
+            false => format!(" through {}", listed(&between)),
+        };
+        format!(
+            "{who} {reads}: {list} waited behind it{through}, up to {}",
+            duration(root.longest())
+        )
+    }
+}
+
+/// A thing with its kind before it, if it has a name.
+fn what(name: &str, of: &str) -> String {
+    match name {
+        "" => of.to_owned(),
+        name => format!("{of} {name}"),
+    }
+}
+
+/// The address of a socket.
+fn address(resource: Option<&Resource>) -> Option<&str> {
+    let resource = resource.filter(|resource| resource.kind == ResourceKind::Socket)?;
+    let name = plain(&resource.name);
+    (!name.is_empty()).then_some(name)
+}
+
+/// An address without its protocol.
+fn plain(name: &str) -> &str {
+    let without = name
+        .strip_suffix(" (tcp)")
+        .or_else(|| name.strip_suffix(" (udp)"));
+    without.unwrap_or(name)
+}
+
+fn is_lock(cause: Cause) -> bool {
+    matches!(
+        cause,
+        Cause::LockFutex | Cause::LockFile | Cause::LockKernel | Cause::LockMonitor | Cause::LockSysv
+    )
+}
+
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
