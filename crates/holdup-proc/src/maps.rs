@@ -69,7 +69,7 @@ pub fn heap(root: &Root, pid: u32) -> Option<std::ops::Range<u64>> {
     let mappings = of_kind(root, pid, 1, b'w')?;
     let mut pieces = mappings.iter().filter(|one| one.path == HEAP);
     let first = pieces.next()?;
-    let end = pieces.last().unwrap_or(first).end;
+    let end = pieces.next_back().unwrap_or(first).end;
     Some(first.start..end)
 }
 

@@ -43,45 +43,54 @@ pub const METADATA: &str = "a metadata lock (of a table, or of the whole server)
 /// Where MariaDB and MySQL have what a session is said to wait for, by the kind of metadata lock: a table that the server exports.
 pub const STAGES: &str = "_ZN7MDL_key30m_namespace_to_wait_state_nameE";
 
-/// What a session waits for, by the server's own words for the stage of its statement, in ours.
-const BY_STAGE: &[(&str, &str)] = &[
+/// What a session waits for, by the server's own words for the stage of its statement, in ours, and what the lock is on.
+const BY_STAGE: &[(&str, &str, LockKind)] = &[
     (
         "Waiting for backup lock",
         "the lock of the whole server for backups (FLUSH TABLES WITH READ LOCK or BACKUP STAGE)",
+        LockKind::Server,
     ),
     (
         "Waiting for global read lock",
         "the global read lock (FLUSH TABLES WITH READ LOCK)",
+        LockKind::Server,
     ),
     (
         "Waiting for commit lock",
         "the lock of the whole server for commits",
+        LockKind::Server,
     ),
     (
         "Waiting for schema metadata lock",
         "a database's definition (a metadata lock)",
+        LockKind::Schema,
     ),
     (
         "Waiting for table metadata lock",
         "a table's definition (a metadata lock)",
+        LockKind::Definition,
     ),
     (
         "Waiting for stored function metadata lock",
         "a stored function's definition (a metadata lock)",
+        LockKind::Other,
     ),
     (
         "Waiting for stored procedure metadata lock",
         "a stored procedure's definition (a metadata lock)",
+        LockKind::Other,
     ),
     (
         "Waiting for trigger metadata lock",
         "a trigger's definition (a metadata lock)",
+        LockKind::Other,
     ),
     (
         "Waiting for event metadata lock",
         "an event's definition (a metadata lock)",
+        LockKind::Other,
     ),
-    ("User lock", "a user lock (GET_LOCK)"),
+    ("User lock", "a user lock (GET_LOCK)", LockKind::User),
 ];
 
 /// What of MariaDB's memory is read of sessions and their locks, all of it exported to plugins: the list of sessions; the tables of functions
@@ -102,31 +111,24 @@ pub const SYMBOLS: &[&str] = &[
 /// What a lock is on for which a session waits in that stage.
 #[must_use]
 pub fn lock_of_stage(stage: &str) -> LockKind {
-    match stage {
-        "Waiting for backup lock" | "Waiting for global read lock" | "Waiting for commit lock" => {
-            LockKind::Server
-        }
-        "Waiting for schema metadata lock" => LockKind::Schema,
-        "Waiting for table metadata lock" => LockKind::Definition,
-        "User lock" => LockKind::User,
-        _ => LockKind::Other,
-    }
+    let known = BY_STAGE.iter().find(|(name, ..)| *name == stage);
+    known.map_or(LockKind::Other, |(.., kind)| *kind)
 }
 
 /// The same lock, by a stage that the server names; `None` of others.
 pub fn by_stage(stage: &str) -> Option<&'static str> {
     BY_STAGE
         .iter()
-        .find(|(name, _)| *name == stage)
-        .map(|(_, what)| *what)
+        .find(|(name, ..)| *name == stage)
+        .map(|(_, what, _)| *what)
 }
 
 /// The stage of that text; `None` of others.
 pub fn stage(text: &str) -> Option<&'static str> {
     BY_STAGE
         .iter()
-        .find(|(name, _)| *name == text)
-        .map(|(name, _)| *name)
+        .find(|(name, ..)| *name == text)
+        .map(|(name, ..)| *name)
 }
 
 /// Whether that is a file or a process of such a server.
