@@ -553,7 +553,7 @@ fn of_machine((rule, mut finding): (&Rule, Finding)) -> (&Rule, Finding) {
 fn is_ordinary(rule: &Rule, finding: &Finding) -> bool {
     let cause = finding.cause;
     // Who is waited for is told with the roots, for those that somebody waits behind.
-    let is_way = rule.place == Place::Way;
+    let is_way = rule.place == Place::Intermediate;
     finding.ns.is_some() && (is_way || cause.rests() || cause == Cause::PollWait)
 }
 
