@@ -47,8 +47,9 @@ fn behind(
     let sockets = moment.sockets(pid);
     let descriptors = descriptors_of(moment, pid);
     let by_inode: HashMap<u64, u32> = descriptors.iter().map(|(fd, inode)| (*inode, *fd)).collect();
-    let (clients, others): (Vec<(u32, u64)>, Vec<(u32, u64)>) = descriptors
+    let (clients, others): (Vec<_>, Vec<_>) = descriptors
         .iter()
+        .copied()
         .partition(|(_, inode)| accepted.contains_key(inode));
     let question = Question::Pooler(OfPooler {
         pid,

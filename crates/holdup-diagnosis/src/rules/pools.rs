@@ -196,7 +196,7 @@ impl<'a> Taken<'a> {
             .iter()
             .all(|pid| taken.iter().any(|thread| thread.pid == *pid));
         // Who accepts clients himself and makes a process for each has no end of them.
-        if !each || accepts(run, workers) || !taken.iter().any(|thread| waits(thread)) {
+        if !each || accepts(run, workers) || !taken.iter().any(waits) {
             return None;
         }
         // Of threads that do different work those count that are most.
@@ -230,7 +230,7 @@ impl<'a> Taken<'a> {
         }
         let waits = most(run, &pool)?;
         let threads_of = |waits: &Waits<'_>| {
-            let ids: BTreeSet<(u32, u32)> = waits.iter().map(|wait| id(wait)).collect();
+            let ids: BTreeSet<(u32, u32)> = waits.iter().map(id).collect();
             ids.len()
         };
         let same = threads_of(&waits);
@@ -478,7 +478,8 @@ fn waits(workers: &Workers, row: &AttributedWait) -> bool {
     let idle = matches!(row.cause, Cause::Idle | Cause::NetAccept);
     let of_parent = row.holders.iter().any(|holder| holder.name.pid == workers.parent);
     let from_nobody = matches!(row.cause, Cause::IpcPipe | Cause::IpcUnix) && row.holders.is_empty();
-    !works && !idle && !of_parent && !(from_nobody && workers.at.is_empty())
+    let is_free = works || idle || of_parent || (from_nobody && workers.at.is_empty());
+    !is_free
 }
 
 fn is_request(row: &AttributedWait) -> bool {

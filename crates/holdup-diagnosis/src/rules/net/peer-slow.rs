@@ -2,7 +2,8 @@
 
 use super::bus_call_unanswered::listens;
 use crate::rules::{
-    Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, live_sessions, mutual, root, say,
+    Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, live_sessions, mutual, root,
+    say,
 };
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::Common;
