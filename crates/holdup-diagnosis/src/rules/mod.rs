@@ -45,6 +45,7 @@ mod made_anew;
 mod memory;
 mod mutual;
 mod name_chain;
+mod need;
 mod paging;
 mod pools;
 pub(crate) mod pressures;
@@ -64,6 +65,7 @@ pub(crate) mod waiters;
 
 pub use clocks::clock_of;
 pub use list::{ALL, RuleId};
+pub use need::Need;
 pub use run::{Run, Waits};
 pub use say::{duration, percent};
 
@@ -90,52 +92,6 @@ const FLOOR: Ns = 10_000_000;
 /// Nanoseconds below which nothing is called trouble: 0.1 s is the length up to which people take an answer as
 /// immediate.
 const HARM_FLOOR: Ns = 100_000_000;
-
-/// What a rule must be able to see. Without it the rule is blind; `holdup doctor` lists the rules that are lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Need {
-    /// Every switch and waking of the run's threads, by BPF.
-    SchedulerEvents,
-    /// Kernel stacks of waits, with names.
-    KernelStacks,
-    /// The memory of a woken thread: what it polled, whether its time ran out.
-    WaitMemory,
-    /// Samples of running threads: user or kernel, in which call.
-    CpuSamples,
-    /// Who holds a lock: the kernel's list of file locks, the words at a futex.
-    LockHolders,
-    /// The kernel log of this boot.
-    KernelLog,
-    /// What people bring: a live run doesn't have it.
-    Artefacts,
-}
-
-impl Need {
-    /// Every need.
-    pub const ALL: &'static [Need] = &[
-        Need::SchedulerEvents,
-        Need::KernelStacks,
-        Need::WaitMemory,
-        Need::CpuSamples,
-        Need::LockHolders,
-        Need::KernelLog,
-        Need::Artefacts,
-    ];
-
-    /// In plain words.
-    #[must_use]
-    pub fn phrase(self) -> &'static str {
-        match self {
-            Need::SchedulerEvents => "scheduler events by BPF",
-            Need::KernelStacks => "kernel stacks with names",
-            Need::WaitMemory => "the memory of woken threads",
-            Need::CpuSamples => "samples of running threads",
-            Need::LockHolders => "holders of locks",
-            Need::KernelLog => "the kernel log",
-            Need::Artefacts => "artefacts, for `holdup read`",
-        }
-    }
-}
 
 /// Where along the chain of waits a rule looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
