@@ -2,7 +2,7 @@
 //!
 //! In: [`Observed`]. Out: how far two instants are apart, or that it is not known. Artefacts count from different zeros: the
 //! epoch, a wall without a zone, a boot, the start of a process. A zero is known in terms of another only from lines that
-//! carry both. Boots are told apart by what the artefacts say of them (ids, when each began, how long each took to seed its
+//! carry both. Boots are distinguished by what the artefacts say of them (ids, when each began, how long each took to seed its
 //! generator), and times since boot are compared only within one boot: two boots look alike, and what happened 105 s
 //! after the one says nothing of the other.
 

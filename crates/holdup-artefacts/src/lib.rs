@@ -65,7 +65,7 @@ fn add(attributed: &mut Attributed, observed: &Observed, calls: &Calls) {
     let mut threads: Vec<u32> = calls.calls.iter().map(|call| call.tid).collect();
     threads.sort_unstable();
     threads.dedup();
-    // Where it is not told who began whom, it is not told who waited for whom: each one's time is its own.
+    // Where it is not known who began whom, it is not known who waited for whom: each one's time is its own.
     let way = match () {
         () if calls.followed => Way::Told,
         () if threads.len() <= 1 => Way::Alone,
@@ -200,7 +200,7 @@ fn classified(call: &CallTime) -> Classified {
         waker: &Waker::Unknown,
         duration: call.max,
     });
-    // The kernel's memory devices compute what is read and wait for nothing; /dev/random is told before.
+    // The kernel's memory devices compute what is read and wait for nothing; /dev/random is reported before.
     if let Some(ObjectKind::CharDevice(DeviceNumber { major: 1, minor })) =
         object.as_ref().map(|object| &object.kind)
         && classified.cause == Cause::DeviceWait

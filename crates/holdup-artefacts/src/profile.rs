@@ -1,7 +1,7 @@
 //! What the time of a profile went to.
 //!
 //! In: the stacks of [`Samples`]. Out: [`Part`]s, heaviest first: stacks that do the same thing, asked for by the same code.
-//! A sleeping thread is told by the functions of the kernel that it sleeps in, by the same tables as a live run's; a Java
+//! A sleeping thread is known by the functions of the kernel that it sleeps in, by the same tables as a live run's; a Java
 //! thread by its innermost Java frames, as in a thread dump; else by the function of the C library that it is in. Weights
 //! are of threads: a profile does not tell which of them anyone waited for.
 
@@ -21,7 +21,7 @@ pub enum Does {
     For(Cause),
     /// It has no work.
     Idle,
-    /// It waits, and for what can't be told.
+    /// It waits, and for what cannot be determined.
     Unknown,
 }
 

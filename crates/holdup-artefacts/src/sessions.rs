@@ -203,8 +203,8 @@ impl<'a> Sessions<'a> {
                 || first.happening.at.is_none()
                 || second.happening.at.is_none();
         };
-        // When the second was told, by when the first was; each began as long before as it had lasted. What still waited
-        // when it was told went on.
+        // When the second was reported, by when the first was; each began as long before as it had lasted. What still waited
+        // when it was reported went on.
         let goes_on = |record: &SessionRecord<'_>| record.session.doing == SessionDoing::Waits;
         let (of_first, of_second) = (i128::from(first.waited()), i128::from(second.waited()));
         (goes_on(&first) || later - of_second <= 0) && (goes_on(&second) || -of_first <= later)

@@ -1,7 +1,7 @@
 //! TLS handshakes, by what of them is in the clear: whether a session was taken up again.
 //!
 //! In: the first records that a connection carried in each direction, as far as they were copied. They are hostile, may be
-//! cut anywhere, and need be no TLS at all. Out: whether the handshake was a full one, or nothing where that cannot be told.
+//! cut anywhere, and need be no TLS at all. Out: whether the handshake was a full one, or nothing where that cannot be determined.
 
 /// Type of a record that carries handshake messages.
 const HANDSHAKE: u8 = 22;

@@ -9,7 +9,7 @@ use holdup_evidence::Ns;
 /// Blocked time that one stack stands for to begin with: a wait of a millisecond or more has one of its own.
 /// Shorter ones do not decide what a person can feel; at this budget stacks cost some 0.25 % of blocked time.
 const STACK_BUDGET: Ns = 1_000_000;
-/// A stack stands for at most this much, so that long runs are still told.
+/// A stack stands for at most this much, so that long runs are still reported.
 const STACK_BUDGET_MOST: Ns = 1_000_000_000;
 
 /// The low rates of services are judged over at least so long, nanoseconds: of two or three in a turn, chance would decide.
@@ -51,7 +51,7 @@ impl Allowance {
     }
 
     /// A kernel stack is some names by the time it gets here, and found again by them; the kernel takes some 3 µs for it.
-    /// What a wait without one was for is told by an earlier one in the same call.
+    /// What a wait without one was for is known by an earlier one in the same call.
     pub(crate) fn kernel(pace: Pace) -> Allowance {
         match pace {
             Pace::Command => Allowance::between(4_000.0, 20_000.0, TURN),

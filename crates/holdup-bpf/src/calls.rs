@@ -10,7 +10,7 @@ pub const TABLE: usize = 512;
 /// Number of io_uring operations that the programs' table has room for.
 pub const OPERATIONS: usize = 64;
 
-/// For each number of a 32-bit call: 1 + that of the same 64-bit one; 0 where there is none. What the others wait for is told
+/// For each number of a 32-bit call: 1 + that of the same 64-bit one; 0 where there is none. What the others wait for is reported
 /// by the kernel's stack.
 pub(crate) fn calls_of_32_bit() -> [u16; TABLE] {
     let mut table = [0; TABLE];

@@ -1,11 +1,11 @@
-//! How many of a busy service's requests are told: all of a few thousand, then a fair sample, by how many there are.
+//! How many of a busy service's requests are reported: all of a few thousand, then a fair sample, by how many there are.
 //!
-//! In: requests as they are told, and time. Out: the mask that the programs keep to, where one in `mask + 1` is told. What
-//! is not told is counted, so that numbers stay exact; each that is told stands for so many.
+//! In: requests as they are reported, and time. Out: the mask that the programs keep to, where one in `mask + 1` is reported. What
+//! is not known is counted, so that numbers stay exact; each that is reported stands for so many.
 
 use holdup_evidence::Ns;
 
-/// So many are told before any are left out: the 99th percentile of so many is told by the slowest forty.
+/// So many are reported before any are left out: the 99th percentile of so many is known by the slowest forty.
 const ALL_OF: u64 = 4096;
 
 /// Requests told a second are to be no more than this: a record takes some 2 µs in all, so 0.2 % of a core.

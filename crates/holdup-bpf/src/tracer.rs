@@ -43,7 +43,7 @@ pub enum Pace {
     Command,
     /// What runs for good and has others to serve: what is rare today comes again.
     Service,
-    /// A whole machine, for months: waits that are like the one before are told by their number, and stacks and samples are few.
+    /// A whole machine, for months: waits that are like the one before are known by their number, and stacks and samples are few.
     Record,
 }
 
@@ -258,7 +258,7 @@ impl Tracer {
         self.notes_ready = true;
         let program = &self.skeleton.progs.on_data_ready;
         if program.autoload() {
-            // Where it is refused the polls' sockets are not told apart.
+            // Where it is refused the polls' sockets are not distinguished.
             self.links.extend(program.attach_trace().ok());
         }
     }
@@ -296,7 +296,7 @@ impl Tracer {
         adopt::adopt(&mut self.skeleton, processes, looked).map_err(|error| refusal(&error))
     }
 
-    /// Where the subject is served: requests on connections that were accepted on these TCP ports are told. `false`: this
+    /// Where the subject is served: requests on connections that were accepted on these TCP ports are reported. `false`: this
     /// kernel does not tell of any.
     pub fn serve(&mut self, ports: impl Iterator<Item = u16>) -> bool {
         for port in ports {
@@ -359,7 +359,7 @@ impl Tracer {
         (mapped, events)
     }
 
-    /// From now on all waits are told, and more stacks, as beside a service; or, again, as few as a recorder wants.
+    /// From now on all waits are reported, and more stacks, as beside a service; or, again, as few as a recorder wants.
     pub fn tell_all(&mut self, all: bool) {
         if all == self.tells_all {
             return;

@@ -1,4 +1,4 @@
-//! Requests that are open as observation ends and were not told, because there were many.
+//! Requests that are open as observation ends and were not known, because there were many.
 //!
 //! In: what the programs keep of each socket (`bpf/sockets.h`). Out: who had read them, and when.
 

@@ -1,8 +1,8 @@
-//! Live: there are kernels that do not show every switch to programs. A clock that was told meanwhile stands all the same. Needs
+//! Live: there are kernels that do not show every switch to programs. A clock that was reported meanwhile stands all the same. Needs
 //! root and BPF.
 //!
 //! No kernel can be asked to hide a switch, so the observed thread takes it out of what the programs remember of it: its books
-//! are set back to before it got the CPU that it has, and then it forks, so that its clock is told.
+//! are set back to before it got the CPU that it has, and then it forks, so that its clock is reported.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use holdup_bpf::{Options, RawEvent, Tracer};

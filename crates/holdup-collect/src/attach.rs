@@ -63,7 +63,7 @@ pub struct Kept<'a> {
     pub loaded: Option<Loaded>,
     /// Names of the kernel's functions.
     pub kernel: Option<KernelNames>,
-    /// Whether all is to be told now.
+    /// Whether all is to be reported now.
     pub in_detail: Option<&'a mut dyn FnMut() -> bool>,
     /// How many single pieces of time are kept; `None`: as many as of anything that is looked at.
     pub pieces: Option<usize>,

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// Clients of one server that are told. Of a server with more, one among them says nothing.
+/// Clients of one server that are reported. Of a server with more, one among them says nothing.
 const MAX_CLIENTS: usize = 8;
 
 /// Looks at these processes.

@@ -23,7 +23,7 @@ const MAX_LISTENERS: usize = 4;
 /// Connections of one listener whose clients are looked up.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// Processes of one name that are told by their ids.
+/// Processes of one name that are known by their ids.
 const MAX_PIDS: usize = 3;
 
 /// Processes of one listener.

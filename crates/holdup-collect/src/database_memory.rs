@@ -321,7 +321,7 @@ mod tests {
         let found = |words: &[u64]| stage(own, &stack(words), table_at);
         assert_eq!(found(&[3, table_at]), None, "the table itself says nothing");
         assert_eq!(found(&[]), None);
-        // Whatever else lies behind them in this process leads to no other text of the table, or to nothing that is told.
+        // Whatever else lies behind them in this process leads to no other text of the table, or to nothing that is reported.
         let listed = found(&[waits]);
         assert!(
             matches!(listed.as_deref(), None | Some("Waiting for table metadata lock")),

@@ -6,7 +6,7 @@
 use holdup_model::report::Elsewhere;
 use holdup_proc::{Root, names};
 
-/// Processes that are told: more make nobody the wiser.
+/// Processes that are reported: more make nobody the wiser.
 const MAX_PROCESSES: usize = 256;
 
 /// Adds those of these processes that are elsewhere.

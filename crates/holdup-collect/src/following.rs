@@ -30,7 +30,7 @@ pub(super) const LOOK_SPARSELY: u32 = 500;
 /// After how long those in the way of a command are looked for first: most commands are over by then, and cost nothing.
 pub(super) const FIRST_LOOK_OF_RUN: Duration = Duration::from_millis(250);
 
-/// A wait that goes on for so long is looked into, nanoseconds: the others will be told by who ends them.
+/// A wait that goes on for so long is looked into, nanoseconds: the others will be known by who ends them.
 const GOES_ON: Ns = 50_000_000;
 
 /// The same of the time, in all, of waits that a process outside ended: it is watched from then on.

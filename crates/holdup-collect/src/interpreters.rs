@@ -345,7 +345,7 @@ impl Interpreters {
             Lasting::Perhaps | Lasting::UntilItRuns => tries >= TRIES,
         };
         let known = if now {
-            // What cannot be read of Node.js is told with the frames on its stacks.
+            // What cannot be read of Node.js is reported with the frames on its stacks.
             if refused.kind() != Kind::Node {
                 self.refused.add(which.pid, refused);
             }

@@ -1,7 +1,7 @@
 //! Java virtual machines among what is observed: which processes are some, when they stopped their threads, what they say of themselves.
 //!
 //! A process that has libjvm mapped is one. Its pauses are put together from the waits that its VM thread ended: all that
-//! began before the first of them was let go are one pause. What it was for is told by its own account of its operations, where its
+//! began before the first of them was let go are one pause. What it was for is known by its own account of its operations, where its
 //! library tells where that is (`operations.rs`); else, whether it collected garbage meanwhile, by its counters
 //! (`holdup_jvm`). Both are read after the waits have been taken from the ring and before they are attributed: so each
 //! collection that they count belongs to a pause that is known, of several the longest.
@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Machines that are followed; of more nothing is told.
+/// Machines that are followed; of more nothing is reported.
 const MAX_MACHINES: usize = 64;
 
 /// Machines that nobody asked about, remembered because their threads may come to be observed.
@@ -135,7 +135,7 @@ impl Jvms {
         }
     }
 
-    /// What is to be told before these records.
+    /// What is to be reported before these records.
     pub(super) fn before(&mut self, raw: &[RawEvent]) -> Vec<Event> {
         for record in raw {
             if let RawEvent::Start(start) = record

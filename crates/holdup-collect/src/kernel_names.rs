@@ -45,7 +45,7 @@ impl KernelNames {
     }
 }
 
-/// Without them no wait can be told by the function it sleeps in.
+/// Without them no wait can be known by the function it sleeps in.
 pub(super) fn read_now(root: &Root, not_measured: &mut Vec<NotMeasured>) -> Option<Arc<KernelSymbols>> {
     let read = read(root);
     if let Err(why) = &read {

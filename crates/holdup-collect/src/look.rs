@@ -20,7 +20,7 @@ const READERS_MAX: usize = 16;
 /// the first thousands say what the rest do.
 const MAX_THREADS: usize = 4096;
 
-/// Threads of which is told at a time, so that what was seen when the time is over is not lost.
+/// Threads of which is reported at a time, so that what was seen when the time is over is not lost.
 const AT_A_TIME: usize = 64;
 
 /// `select` and `poll` of the kernel's numbers for x86_64.

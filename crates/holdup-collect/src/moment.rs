@@ -38,7 +38,7 @@ impl Moment {
             .clone()
     }
 
-    /// The network namespace that a process is in; `None` where that is not told.
+    /// The network namespace that a process is in; `None` where that is not known.
     pub(super) fn namespace(&mut self, pid: u32) -> Option<String> {
         let root = &self.root;
         let namespaces = self.namespaces.entry(pid);

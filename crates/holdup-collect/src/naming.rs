@@ -166,7 +166,7 @@ impl Naming {
         self.processes.contains_key(&pid)
     }
 
-    /// All that could be adopted has been, and was told. Until then a process is there although all its threads so far have ended.
+    /// All that could be adopted has been, and was reported. Until then a process is there although all its threads so far have ended.
     pub(super) fn adopted(&mut self) {
         for pid in std::mem::take(&mut self.adopting) {
             if let Some(key) = self.processes.get(&pid).copied() {
@@ -198,7 +198,7 @@ impl Naming {
         std::mem::take(&mut self.peeked)
     }
 
-    /// Reads the paths that these waits name; what was read is told with the waits when they are met again. Says whether there
+    /// Reads the paths that these waits name; what was read is reported with the waits when they are met again. Says whether there
     /// was any.
     pub(super) fn read_paths(&mut self, waits: &[(u32, Wait)]) -> bool {
         let tids = &self.tids;

@@ -146,7 +146,7 @@ impl Neighbours {
                 .iter()
                 .filter(|(_, wait)| awaited(wait).any(|one| one.0 == object));
             let waiting: HashSet<u32> = waiting.map(|(pid, _)| *pid).collect();
-            // That one process has both ends is told all the same: threads of a server tell each other something there.
+            // That one process has both ends is reported all the same: threads of a server tell each other something there.
             let both = matches!(open, Open::PipeToWrite(_)) && waiting.len() == 1;
             pids.retain(|pid| both || !waiting.contains(pid));
             found.end(object, pids);

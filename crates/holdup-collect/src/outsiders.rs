@@ -1,6 +1,6 @@
 //! Those in the way who do not belong to what is observed: looked up while they are likely to be there still.
 //!
-//! In: waits as they are told. Out: names by process id, who of them is stopped, and threads outside that own a lock which is
+//! In: waits as they are reported. Out: names by process id, who of them is stopped, and threads outside that own a lock which is
 //! shared. Who the kernel notes for a file lock may have handed it on and ended; then the wait is told who really has it.
 
 use super::behind::Readers;

@@ -249,7 +249,7 @@ fn below(root: &str, path: &str) -> Option<String> {
     (inside.starts_with('/') && !inside.ends_with(" (deleted)")).then(|| inside.to_owned())
 }
 
-/// A name as a path without dots; `None` where that can't be told without touching it, as of `link/..`.
+/// A name as a path without dots; `None` where that can't be reported without touching it, as of `link/..`.
 fn whole(name: &str, directory: impl FnOnce() -> Option<String>) -> Option<String> {
     let from = if name.starts_with('/') {
         String::new()

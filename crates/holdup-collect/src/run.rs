@@ -164,7 +164,7 @@ fn observe(
 }
 
 /// A process can be reaped before its main thread has left its CPU for the last time, on a busy machine by many
-/// milliseconds; until then its end is not told, and no list of tasks has it any more.
+/// milliseconds; until then its end is not known, and no list of tasks has it any more.
 fn await_last_switch(observation: &mut Observation) {
     let began = Instant::now();
     loop {

@@ -1,6 +1,6 @@
 //! Which waits are for locks that a runtime keeps.
 //!
-//! In: what was seen of runtimes' locks each time they were looked at, and waits as they are told. Out: the lock of a wait.
+//! In: what was seen of runtimes' locks each time they were looked at, and waits as they are reported. Out: the lock of a wait.
 //! A look and a wait belong together if the thread waited for as long as the look took. A thread that was seen to wait for
 //! one lock of one owner in one look after the other is taken to have done so in between: virtual machines wake such
 //! threads now and then to see whether the lock is free, which makes many waits of one. Such a one is on the word on which it
@@ -12,7 +12,7 @@ use holdup_model::attributed::Source;
 use holdup_symbols::ProcessKey;
 use std::collections::{HashMap, VecDeque};
 
-/// Stretches kept of a thread: its waits are told some 20 ms after they ended.
+/// Stretches kept of a thread: its waits are reported some 20 ms after they ended.
 const STRETCHES_MAX: usize = 8;
 
 /// Threads of which some are kept, before all are forgotten.

@@ -134,7 +134,7 @@ impl Runtimes {
         Some(Event::Renamed { thread, name })
     }
 
-    /// The kernel was told a new name; whether that is news: runtimes tell it, too, and it cuts.
+    /// The kernel was reported a new name; whether that is news: runtimes tell it, too, and it cuts.
     pub(super) fn renamed(&mut self, thread: ThreadId, name: &str) -> bool {
         let known = self.name(thread).is_some_and(|one| one.starts_with(name));
         if !known {

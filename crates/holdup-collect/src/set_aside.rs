@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 /// Processes that are looked at: of more, a recorder's, each look would take long.
 const PROCESSES_MAX: usize = 64;
 
-/// Clients that a loop listens to and that are told one by one.
+/// Clients that a loop listens to and that are reported one by one.
 const MAX_NAMED: usize = 3;
 
 /// Unnamed sockets whose other ends are asked for, one question to the kernel each: pairs by which a process stirs itself are few.

@@ -1,4 +1,4 @@
-//! What is told only of threads that ran already: what they were, whom they serve, who is at the other end.
+//! What is reported only of threads that ran already: what they were, whom they serve, who is at the other end.
 
 use crate::{Call, Clock, Ns, ObjectId, SocketAddress, ThreadId, WaitMemory};
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub struct Request {
     pub clock: Clock,
     /// Names the connection for as long as the request is open.
     pub connection: u64,
-    /// How many it stands for: at high rates a fair sample is told.
+    /// How many it stands for: at high rates a fair sample is reported.
     #[serde(default = "itself")]
     pub weight: u32,
     /// What became of it.

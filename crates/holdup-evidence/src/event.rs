@@ -47,7 +47,7 @@ pub struct Clock {
     /// Of `queued`: with a request to answer.
     #[serde(default)]
     pub served_queued: Ns,
-    /// Waits that were like the one told before them, and are told by their number and time alone.
+    /// Waits that were like the one told before them, and are known by their number and time alone.
     #[serde(default)]
     pub repeats: u64,
     /// Of `blocked`: in those.
@@ -549,13 +549,13 @@ pub struct Finish {
     pub user_stack_budget: Ns,
     /// Period of the CPU sampling clock.
     pub cpu_sample_period: Ns,
-    /// Whether requests would have been told, had there been any.
+    /// Whether requests would have been reported, had there been any.
     #[serde(default)]
     pub requests_told: bool,
     /// Those that were counted and not told.
     #[serde(default)]
     pub untold_requests: UntoldRequests,
-    /// Whether what is sent and received on sockets is told.
+    /// Whether what is sent and received on sockets is reported.
     #[serde(default)]
     pub traffic_told: bool,
     /// Tasks of runtimes, as they were at the end.

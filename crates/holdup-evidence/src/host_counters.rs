@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 pub struct HostCounters {
     /// When that was, `CLOCK_MONOTONIC`.
     pub at: Ns,
-    /// Time of all CPUs together; `None` where it is not told.
+    /// Time of all CPUs together; `None` where it is not known.
     pub cpu: Option<CpuTicks>,
-    /// For how long some task stood still for want of a CPU, of memory, of a disk, microseconds; `None` where it is not told.
+    /// For how long some task stood still for want of a CPU, of memory, of a disk, microseconds; `None` where it is not known.
     pub stalled: [Option<u64>; 3],
     /// For how long each disk was busy, milliseconds. Partitions are not among them.
     pub disks: BTreeMap<String, u64>,

@@ -54,7 +54,7 @@ pub struct TcpState {
 pub enum Outcome {
     /// The connection was made.
     Made,
-    /// The kernel gave up or was told no, with this `errno`.
+    /// The kernel gave up or was reported no, with this `errno`.
     Failed(u16),
     /// The program closed the socket before anything came back.
     GivenUp,

@@ -50,7 +50,7 @@ pub struct RuntimeLock {
     /// What tells it from others of its class for as long as it is waited for; 0 where nothing does.
     pub identity: u64,
     /// Who had it when the runtime was looked at: a thread id in the waiter's own pid namespace. `None` where that could not
-    /// be told.
+    /// be reported.
     pub owner: Option<u32>,
     /// How it was seen.
     #[serde(default)]

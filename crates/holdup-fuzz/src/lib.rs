@@ -23,7 +23,7 @@ pub struct Target {
     pub seeds: Option<&'static str>,
 }
 
-/// Bytes of a seed that are taken: its beginning is what a format is told by, and a longer one is slow to try.
+/// Bytes of a seed that are taken: its beginning is what a format is known by, and a longer one is slow to try.
 const SEED_BYTES: usize = 8 << 10;
 
 include!(concat!(env!("OUT_DIR"), "/targets.rs"));

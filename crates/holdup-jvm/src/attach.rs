@@ -2,7 +2,7 @@
 //!
 //! A dump stops all Java threads, and to begin with the JVM must be sent a signal that ends a program which does not expect it. So it
 //! is first decided whether to ask at all ([`decide`]): a process that can't run is not asked, nor one that has no handler for the
-//! signal, is too young to have one, was told not to answer, or has so many threads that the pause would be longer than what it may be.
+//! signal, is too young to have one, was reported not to answer, or has so many threads that the pause would be longer than what it may be.
 //!
 //! Paths are those of the process, in its own root, and anybody may have put anything there: they are looked up below that root without
 //! following any link, the socket must belong to the JVM's user, and who answers on it must be that very process. All of it is done by a

@@ -5,7 +5,7 @@
 //! calls it runnable (which those are that the machine itself keeps) the words of its stack below its last Java frame are
 //! looked through for a class that another thread initialises now, which the class names.
 //!
-//! In: a thread's structure. Out: the class, and who initialises it. Where two classes fit, nothing is told.
+//! In: a thread's structure. Out: the class, and who initialises it. Where two classes fit, nothing is reported.
 
 use crate::layout::Layout;
 use crate::memory::{Memory, Source};

@@ -107,7 +107,7 @@ impl Copy<'_> {
             };
             let entered = self.count(&of("lastEntryTime")).unwrap_or(0);
             let left = self.count(&of("lastExitTime")).unwrap_or(0);
-            // A collection is counted as it begins, and is told here when it is over.
+            // A collection is counted as it begins, and is reported here when it is over.
             let over = begun.saturating_sub(u64::from(entered > left));
             counters.collections = counters.collections.saturating_add(over);
             let took = self.ticks(&of("time")).unwrap_or(0);
@@ -116,7 +116,7 @@ impl Copy<'_> {
         counters
     }
 
-    /// The cause of the last collection; while one goes on, its own is told, and there is no last one.
+    /// The cause of the last collection; while one goes on, its own is reported, and there is no last one.
     fn cause(&self) -> Option<String> {
         let mut causes = ["sun.gc.lastCause", "sun.gc.cause"]
             .iter()

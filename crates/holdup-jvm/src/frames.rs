@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// Frames that are walked through, those of stubs too. What is copied of a stack has room for fewer.
 const STEPS_MAX: usize = 2048;
 
-/// Frames of one stack that are told: those put into others count, and in what a hostile program wrote each place has many.
+/// Frames of one stack that are reported: those put into others count, and in what a hostile program wrote each place has many.
 const FRAMES_MAX: usize = 4096;
 
 /// Registers in the order of [`Registers::saved`].

@@ -47,7 +47,7 @@ impl Itself {
     }
 }
 
-/// The release's text up to what its builder has added; JDK 8 has that of its HotSpot there, which is not told.
+/// The release's text up to what its builder has added; JDK 8 has that of its HotSpot there, which is not known.
 fn version<S: Source>(memory: &mut Memory<S>, tables: &Structures) -> Option<String> {
     let text = memory.pointer(tables.address("Abstract_VM_Version", "_s_vm_release")?)?;
     let text = memory.c_text(text, VERSION_MAX)?;

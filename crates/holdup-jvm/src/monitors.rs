@@ -89,7 +89,7 @@ pub struct Sighting {
     pub class: String,
     /// What tells the object from others of its class; 0 where nothing does that stays.
     pub identity: u64,
-    /// Who had it: a thread's id in that pid namespace; `None` where that could not be told.
+    /// Who had it: a thread's id in that pid namespace; `None` where that could not be determined.
     pub owner: Option<u32>,
 }
 

@@ -14,7 +14,7 @@ use crate::threads::Fields as Threads;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 
-/// Pools that are told.
+/// Pools that are reported.
 const POOLS_MAX: usize = 256;
 
 /// Tasks of a queue that are looked at; of more it is known that there are as many.

@@ -34,9 +34,9 @@ pub struct Operations {
     pub counted: Vec<(Arc<str>, u64)>,
     /// The last one: what it was, and when it began and ended, `CLOCK_MONOTONIC`. One that goes on ended before it began.
     pub last: Option<(Arc<str>, Ns, Ns)>,
-    /// When all threads had stopped for the last; `None` while they have not, or where that is not told.
+    /// When all threads had stopped for the last; `None` while they have not, or where that is not known.
     pub reached: Option<Ns>,
-    /// The address of the barrier on which stopped threads wait; `None` where it is not told.
+    /// The address of the barrier on which stopped threads wait; `None` where it is not known.
     pub barrier: Option<u64>,
     /// The address of the lock on which those wait that asked for an operation; the same.
     pub asked: Option<u64>,
@@ -64,7 +64,7 @@ impl Safepoints {
         };
         let first = at(NAMES)?;
         let mut names = Vec::new();
-        // How many there are is not told: they end where there are no more.
+        // How many there are is not known: they end where there are no more.
         for index in 0..OPERATIONS_MAX {
             let name = memory
                 .pointer(first.checked_add(index * 8)?)

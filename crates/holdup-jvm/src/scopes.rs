@@ -18,7 +18,7 @@ const PLACES_MAX: u64 = 1 << 22;
 /// Scopes within each other. Compilers stop at 15 or less by themselves.
 const DEPTH_MAX: usize = 256;
 
-/// What a bytecode's number is told with: one is added, so that "before the first" is 0.
+/// What a bytecode's number is reported with: one is added, so that "before the first" is 0.
 const BYTECODE_BIAS: u32 = 1;
 
 /// The frames of a place in a compiled method. `exact`: the place is where a call returns to, or none; else it is where the

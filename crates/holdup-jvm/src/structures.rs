@@ -3,7 +3,7 @@
 //! In: where libjvm's tables for debuggers are (`gHotSpotVMStructs` and its like, exported in every build), and the
 //! process's memory. Out: offsets of fields, addresses of static ones, sizes of types, values of constants, by name.
 //!
-//! The entries' own layout is told by further variables, which libjvm's constructors fill in: as long as those are zero
+//! The entries' own layout is known by further variables, which libjvm's constructors fill in: as long as those are zero
 //! the machine has not begun, and there is nothing to read yet. Every count, stride and name is checked: a process may
 //! have written what it likes there.
 

@@ -449,7 +449,7 @@ impl Fields {
     }
 }
 
-/// The names of the states that matter, and what they say. Of a state that is not among them nothing is told: the thread has not begun, or
+/// The names of the states that matter, and what they say. Of a state that is not among them nothing is reported: the thread has not begun, or
 /// has ended.
 const STATES: [(&str, Does); 19] = [
     ("STARTED", Does::Ready),

@@ -190,7 +190,7 @@ pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {
     }
     match reason {
         "sleep" => wait(Cause::TimerSleep, Some("a timer")),
-        // The kinds of descriptors are not told apart: a pipe and a Unix socket park a goroutine in the same functions.
+        // The kinds of descriptors are not distinguished: a pipe and a Unix socket park a goroutine in the same functions.
         "IO wait" if stands_in("net.(*netFD).connect") => wait(Cause::NetConnect, None),
         "IO wait" => wait(Cause::PollWait, Some("a descriptor")),
         _ => match FOR_OTHERS.iter().find(|(known, _)| *known == reason) {
@@ -246,7 +246,7 @@ pub fn is_applications(symbol: &str, file: Option<&str>) -> bool {
 }
 
 /// The type whose method a function is, or is a part of: `main.(*Cache)` of `main.(*Cache).get.func1`. Methods of values are named as
-/// functions within functions are, so they are not told.
+/// functions within functions are, so they are not known.
 #[must_use]
 pub fn receiver(symbol: &str) -> Option<&str> {
     let begin = symbol.find(".(*")?;

@@ -1,7 +1,7 @@
 //! Name servers that pass questions on, and to whom, as their own arguments say.
 //!
 //! In: the name of a process and its arguments. Out: the servers that it was started to ask. A server that sends questions from sockets
-//! without a peer shows nobody whom it asks; one that was told so when it was started does.
+//! without a peer shows nobody whom it asks; one that was reported so when it was started does.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -6,10 +6,10 @@
 /// Words of a statement that are looked at.
 const MAX_WORDS: usize = 512;
 
-/// Tables that are told.
+/// Tables that are reported.
 const MAX_TABLES: usize = 8;
 
-/// The longest name that is told, bytes: more than servers allow.
+/// The longest name that is reported, bytes: more than servers allow.
 const MAX_NAME_BYTES: usize = 128;
 
 /// Commands of two words.

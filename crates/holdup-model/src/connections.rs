@@ -93,7 +93,7 @@ impl TcpSeen {
         }
     }
 
-    /// The part of it that `ns` of `of` stands for, where some waits are told apart by who asked.
+    /// The part of it that `ns` of `of` stands for, where some waits are distinguished by who asked.
     #[must_use]
     pub fn part(&self, ns: Ns, of: Ns) -> TcpSeen {
         let part = |whole: u64| match of {

@@ -2,7 +2,7 @@
 //! still for want of something.
 //!
 //! In: the kernel's counters, again and again. Out: shares, one for each stretch between two readings; where there are many,
-//! neighbours become one. A wait is told by its thread; whether the whole machine was short just then, these tell.
+//! neighbours become one. A wait is known by its thread; whether the whole machine was short just then, these tell.
 
 use holdup_evidence::{HostCounters, Ns};
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! When the time passed: in windows of equal length, and piece by piece.
 //!
 //! A ledger says how much; to compare parts of a run with each other, or to draw it, one must know when. Windows hold all time, to the
-//! nanosecond. Of single pieces only the longest are kept; what the others come to is told by thread and window, so that a picture of
+//! nanosecond. Of single pieces only the longest are kept; what the others come to is known by thread and window, so that a picture of
 //! both is right from however far one looks.
 
 use crate::attributed::ThreadName;

@@ -15,7 +15,7 @@ const WITH_INFO: u8 = 1 << 1;
 const INFO: u16 = 2;
 
 /// Where `struct tcp_info` has the milliseconds since something was sent and received, and the bytes that were acknowledged and received.
-/// The kernel's clock for these has ticks: what follows within one cannot be told apart.
+/// The kernel's clock for these has ticks: what follows within one cannot be distinguished.
 const LAST_SENT: usize = 44;
 const LAST_RECEIVED: usize = 52;
 const ACKNOWLEDGED: usize = 120;

@@ -41,7 +41,7 @@ pub fn flags(root: &Root, problems: &mut Vec<Problem>) -> Flags {
     Flags::default()
 }
 
-/// The names of the first CPU's instructions for random numbers; `None` where its flags are not told.
+/// The names of the first CPU's instructions for random numbers; `None` where its flags are not known.
 pub fn random_instructions(root: &Root, problems: &mut Vec<Problem>) -> Option<Vec<String>> {
     const NAMES: [(&str, &str, &str); 3] = [
         ("flags", "rdrand", "RDRAND"),

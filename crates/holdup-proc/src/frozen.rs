@@ -40,7 +40,7 @@ pub fn is(root: &Root, pid: u32) -> bool {
             "freezer" => [top.join("freezer"), top.join("freezer")],
             _ => return false,
         };
-        // What is outside of our own part of the tree is told as a way upwards.
+        // What is outside of our own part of the tree is reported as a way upwards.
         let inside = !path.split('/').any(|step| step == "..");
         inside
             && trees

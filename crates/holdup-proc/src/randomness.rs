@@ -34,7 +34,7 @@ const SEED_DATA: &str = "0x9";
 /// Where an administrator has the service that loads systemd's seed told otherwise.
 const DROP_INS: &str = "systemd/system/systemd-random-seed.service.d";
 
-/// What it is told there; since version 243.
+/// What it is reported there; since version 243.
 const CREDIT: &str = "SYSTEMD_RANDOM_SEED_CREDIT=";
 
 /// Processes that are looked at: the number space of a large machine.
@@ -56,7 +56,7 @@ pub fn try_generator() -> Answers {
     const GRND_INSECURE: libc::c_uint = 0x4;
     let ask = |flags: libc::c_uint| {
         let mut byte = [0_u8; 1];
-        // SAFETY: the buffer is as long as the call is told, and it is ours.
+        // SAFETY: the buffer is as long as the call is reported, and it is ours.
         let got = unsafe { libc::syscall(libc::SYS_getrandom, byte.as_mut_ptr(), byte.len(), flags) };
         match got {
             1 => Ok(()),

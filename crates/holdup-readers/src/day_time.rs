@@ -7,7 +7,7 @@ use holdup_evidence::observed::{Civil, When};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// `11:45:12` or `11:45`: no date and no zone is told.
+/// `11:45:12` or `11:45`: no date and no zone is reported.
 pub(crate) fn time_of_day(text: &[u8]) -> Option<When> {
     let mut parts = text.split(|byte| *byte == b':');
     let (hours, minutes) = (two(parts.next()?)?, two(parts.next()?)?);

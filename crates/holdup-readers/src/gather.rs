@@ -94,7 +94,7 @@ pub(crate) struct SeriesAt(usize);
 struct Report {
     /// How many there were.
     count: u32,
-    /// Which of them is the current one, from 0: the last, but where figures are told in another order.
+    /// Which of them is the current one, from 0: the last, but where figures are reported in another order.
     number: u32,
     at: Option<When>,
     over: Option<Ns>,
@@ -345,7 +345,7 @@ impl Out<'_> {
         });
     }
 
-    /// The same for what is told over several lines: it keeps the place and text of its first.
+    /// The same for what is reported over several lines: it keeps the place and text of its first.
     pub(crate) fn happening(&mut self, happening: Happening) {
         self.happenings += 1;
         if self.happenings > HAPPENINGS || self.gather.observed.happenings.len() >= ALL_HAPPENINGS {

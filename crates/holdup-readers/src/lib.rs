@@ -91,7 +91,7 @@ impl Readers {
         Readers::default()
     }
 
-    /// Nothing read yet; `watch` is told the bytes of each piece that is read of the files of [`Readers::read_path`].
+    /// Nothing read yet; `watch` is reported the bytes of each piece that is read of the files of [`Readers::read_path`].
     #[must_use]
     pub fn watched(watch: impl Fn(u64) + 'static) -> Readers {
         let mut readers = Readers::default();

@@ -1,7 +1,7 @@
 //! Load averages, as `uptime`, `w` and `/proc/loadavg` print them, on lines of their own or between other outputs.
 //!
 //! In: a line. Out: a [`Load`], which becomes a report of its own: a loop prints many. How many tasks are ready at the
-//! instant is told by `/proc/loadavg` alone, and is of that instant.
+//! instant is known by `/proc/loadavg` alone, and is of that instant.
 
 use crate::day_time::time_of_day;
 use crate::gather::Out;

@@ -9,7 +9,7 @@ use holdup_evidence::observed::{Metric, Quote, SeenThread, Snapshot, SnapshotKin
 /// Percent of a CPU or of memory from which a process is worth a figure: less explains nothing by itself.
 pub(crate) const NOTABLE_PERCENT: f64 = 1.0;
 
-/// Tasks of one snapshot that are kept; a machine with more blocked ones is told by the first of them.
+/// Tasks of one snapshot that are kept; a machine with more blocked ones is known by the first of them.
 const MOST: usize = 20_000;
 
 /// Bytes of the names that are remembered of one snapshot, for those who turn out to be parents.
@@ -29,7 +29,7 @@ pub(crate) struct Tasks {
 /// What a list is of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Listed {
-    /// Whether it is of threads, and not of processes; `None` where that is not told.
+    /// Whether it is of threads, and not of processes; `None` where that is not known.
     pub(crate) of_threads: Option<bool>,
     /// Whether it tells states.
     pub(crate) states: bool,

@@ -1,4 +1,4 @@
-//! Text of any encoding as lines can be cut from: UTF-16 becomes UTF-8, what a terminal was told is taken out, and a line
+//! Text of any encoding as lines can be cut from: UTF-16 becomes UTF-8, what a terminal was reported is taken out, and a line
 //! ends with `\n`.
 //!
 //! In: bytes of a stream. Out: bytes that are ASCII where they are ASCII in the artefact. Latin-1 stays as it is, because
@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read};
 /// The byte order mark of UTF-8.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Bytes from which UTF-16 without a mark is told.
+/// Bytes from which UTF-16 without a mark is reported.
 const SNIFFED: usize = 4096;
 
 /// Fewer characters are too few to tell UTF-16 by its zeros.

@@ -14,10 +14,10 @@ use holdup_model::timeline::Timeline;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Rows of waits that are told one by one; of an ordinary server that is all of them.
+/// Rows of waits that are reported one by one; of an ordinary server that is all of them.
 pub const MAX_WAITS: usize = 400;
 
-/// Programs that the other rows are told apart by; those of further ones are one row a cause.
+/// Programs that the other rows are distinguished by; those of further ones are one row a cause.
 const MOST_PROGRAMS: usize = 40;
 
 /// Single pieces on the time line, some 16 bytes each once they are packed.

@@ -155,7 +155,7 @@ pub fn folder(path: &Path) -> Result<Folder, Error> {
 }
 
 /// Oldest first. Segments of one boot are ordered by the clock that nobody sets: after somebody has set the other one back, later ones
-/// have earlier dates. Boots, and segments whose boot is not told, are ordered by their earliest date.
+/// have earlier dates. Boots, and segments whose boot is not known, are ordered by their earliest date.
 fn in_order(segments: &mut [(PathBuf, Head)]) {
     fn boot(head: &Head) -> Option<(Option<String>, String)> {
         Some((head.host.clone(), head.boot_id.clone()?))

@@ -91,7 +91,7 @@ impl Merging {
             u64::try_from(begin).unwrap_or(0),
             std::mem::take(&mut next.attributed.host_figures),
         );
-        // All instants are told by the clock of the first.
+        // All instants are known by the clock of the first.
         let shift = clocks.ahead_of(between::Clocks::of(&whole.facts));
         self.threads
             .add(std::mem::take(&mut next.attributed.threads), booted);
@@ -106,7 +106,7 @@ impl Merging {
         }
         facts::add(&mut whole.facts, next.facts, booted);
         let (sum, part) = (&mut whole.attributed, next.attributed);
-        // A run is not of one kind with what ran already: then all is told as threads' time.
+        // A run is not of one kind with what ran already: then all is reported as threads' time.
         self.mixed |= sum.of_threads != part.of_threads;
         sum.source = sum.source.and(part.source);
         sum.elapsed = sum.elapsed.saturating_add(part.elapsed);
@@ -147,10 +147,10 @@ fn lasted(attributed: &Attributed) -> Ns {
 /// What is estimated wherever segments are put together.
 const PERCENTILES: &str = "p50 and p99 of waits and requests are estimated from those of the segments";
 
-/// What is not told wherever segments are put together.
+/// What is not known wherever segments are put together.
 const TIMELINE: &str = "single intervals are reported for single segments only";
 
-/// What is not told, where looks at a machine are among them.
+/// What is not known, where looks at a machine are among them.
 const LOOKS: &str = "a snapshot of the whole machine is shown alone";
 
 fn head(whole: &mut Head, next: Head) {

@@ -32,7 +32,7 @@ pub(crate) enum Misfit {
     TooMany,
 }
 
-/// Every place where a stack is, in an order that depends on nothing but the rest of what is told.
+/// Every place where a stack is, in an order that depends on nothing but the rest of what is reported.
 fn places(attributed: &mut Attributed) -> impl Iterator<Item = &mut Vec<Frame>> {
     let waits = attributed.waits.iter_mut().flat_map(|wait| {
         let holders = wait.holders.iter_mut().map(|holder| &mut holder.stack);

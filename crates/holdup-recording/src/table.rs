@@ -1,7 +1,7 @@
 //! The columns of a segment, for the engines that people have.
 //!
 //! In: a segment. Out: a Parquet file with one row group, and behind it the whole that holdup itself reads. A row is one of four kinds
-//! ([`Kind`]): the same time is told by each of them in its own way, so a query takes one. Numbers are signed, because that is
+//! ([`Kind`]): the same time is known by each of them in its own way, so a query takes one. Numbers are signed, because that is
 //! what every engine has; a time longer than 292 years becomes that.
 
 mod columns;

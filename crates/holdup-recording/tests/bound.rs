@@ -10,7 +10,7 @@ use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, propte
 use std::collections::BTreeMap;
 use support::Dice;
 
-/// Programs and causes that are told apart beside the rows that stand for themselves: 40 and the others, of each cause.
+/// Programs and causes that are distinguished beside the rows that stand for themselves: 40 and the others, of each cause.
 fn most_rows() -> usize {
     MAX_WAITS + 41 * Cause::ALL.len()
 }
@@ -70,7 +70,7 @@ proptest! {
         prop_assert_eq!(by_cause(&kept), by_cause(&whole));
         prop_assert_eq!(&kept.attributed.threads, &whole.attributed.threads);
         prop_assert_eq!(&kept.attributed.windows, &whole.attributed.windows);
-        // A deadlock is told whatever it cost.
+        // A deadlock is reported whatever it cost.
         let circles = |segment: &Segment| segment.attributed.waits.iter().filter(|wait| wait.deadlock).count();
         prop_assert!(circles(&kept) >= circles(&whole).min(MAX_WAITS));
         prop_assert_eq!(pieces.len(), MAX_PIECES);

@@ -36,7 +36,7 @@ proptest! {
     fn sums_of_several_are_the_sums(seed in any::<u64>()) {
         let mut dice = Dice::new(seed);
         let mut segments: Vec<Segment> = (0..3).map(|_| dice.segment()).collect();
-        // Among what ran already a run is told as threads' time; here all are of one kind.
+        // Among what ran already a run is reported as threads' time; here all are of one kind.
         for segment in &mut segments {
             segment.attributed.of_threads = true;
         }

@@ -6,7 +6,7 @@
 //! ties CMD to holdup. Process group, session and terminal are holdup's own, and every descriptor that holdup
 //! makes is closed at exec.
 //!
-//! An exec that failed is told through a second pipe, so [`Subject::try_wait`] can say why.
+//! An exec that failed is reported through a second pipe, so [`Subject::try_wait`] can say why.
 
 mod apart;
 mod child;

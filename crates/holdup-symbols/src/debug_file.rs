@@ -19,7 +19,7 @@ const FOLDER: &str = "/usr/lib/debug/.build-id";
 /// Longest section of notes that is read for a build id, in bytes; it has 36.
 const NOTE_BYTES_MAX: u64 = 1024;
 
-/// Shortest and longest build id, in bytes. Linkers write 16 (a UUID, MD5) or 20 (SHA-1), and can be told others.
+/// Shortest and longest build id, in bytes. Linkers write 16 (a UUID, MD5) or 20 (SHA-1), and can be reported others.
 const ID_BYTES: std::ops::RangeInclusive<usize> = 8..=64;
 
 /// The debug file of `elf`, where there is one.

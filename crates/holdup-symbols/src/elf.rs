@@ -28,7 +28,7 @@ const SECTIONS_MAX: u16 = 4096;
 /// Largest table of section names that is read, in bytes.
 const SECTION_NAMES_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Longest section name that is told apart, in bytes; those that we look for are shorter.
+/// Longest section name that is distinguished, in bytes; those that we look for are shorter.
 const SECTION_NAME_BYTES_MAX: usize = 32;
 
 /// Why a file cannot be used.

@@ -4,7 +4,7 @@
 //! along frame pointers loses the caller of each wait. The runtime's own table (`.gopclntab`) is in every
 //! program, stripped or not, because the garbage collector walks stacks by it: for each function its name, and
 //! for each instruction how far the stack pointer is below the return address. In comes a file, out come these
-//! two. Versions from Go 1.18 on are understood; of others, and where it cannot be told where the code begins,
+//! two. Versions from Go 1.18 on are understood; of others, and where it cannot be determined where the code begins,
 //! nothing is.
 
 use crate::elf::Head;

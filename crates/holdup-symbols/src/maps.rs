@@ -1,7 +1,7 @@
 //! Which code is at which address, process by process.
 //!
 //! In come mappings, forks and execs in the order in which they happened, out comes the mapping at an
-//! address. Unmappings are not told: where mappings overlap, the newest is right, and an address in a mapping
+//! address. Unmappings are not known: where mappings overlap, the newest is right, and an address in a mapping
 //! that is gone is never asked for. A fork shares its parent's list until one of the two changes.
 
 use crate::modules::ModuleId;

@@ -12,7 +12,7 @@ use holdup_model::report::{Report, Requests};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Processes that are told apart by name: as many as a page of a dashboard can show.
+/// Processes that are distinguished by name: as many as a page of a dashboard can show.
 const PROCESSES: usize = 50;
 
 /// Characters of a process's name that are kept: the kernel keeps 15 bytes; a name of a reader may be longer.

@@ -261,7 +261,7 @@ fn a_comparison_is_a_page_that_show_opens_again() {
     assert_eq!(shown["comparison"], with);
     let text = lossy(&diff(&[&before, &after]).stdout);
     assert_eq!(show("terminal"), text);
-    // The stacks are there for the picture, and the sums of both sides are what was told in words.
+    // The stacks are there for the picture, and the sums of both sides are what was reported in words.
     assert_eq!(without["stacks"], Value::Null);
     let nodes = with["stacks"]["nodes"].as_array().unwrap();
     let sum = |side: &str| nodes.iter().map(|node| node[side].as_f64().unwrap()).sum::<f64>();

@@ -249,7 +249,7 @@ fn real_runs_that_were_recorded_tell_what_was_planted() {
         (&"run".into(), &4.into(), &4.into()),
         "{both}"
     );
-    // Both slept for as long as they were told, whatever else the machine does.
+    // Both slept for as long as they were reported, whatever else the machine does.
     let sleep = cause(&both, "timer.sleep");
     assert_eq!(sleep["significant"], true, "{both}");
     let [slept, longer] = ["before_ns", "after_ns"].map(|side| sleep[side].as_i64().unwrap());

@@ -49,7 +49,7 @@ fn a_sleep_is_taken_away_and_the_report_says_what_that_brought() {
     ];
     let cmd = ["--", "sh", "-c", "sleep 0.3; cat >/dev/null"];
     let attempt = || attempt(&[&options[..], &cmd].concat()).output().unwrap();
-    // A kernel that hides a switch now and then hides a sleep with it, and of that run less is told than there was.
+    // A kernel that hides a switch now and then hides a sleep with it, and of that run less is reported than there was.
     let seen_whole = |_: &Output| {
         ["1-as-is.json", "2-as-is.json"]
             .iter()

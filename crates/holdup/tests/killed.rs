@@ -281,7 +281,7 @@ fn held(pid: Pid) -> BTreeSet<Held> {
 fn exists((command, id): Held) -> bool {
     let mut attributes = [0_u32; 32];
     attributes[0] = id;
-    // SAFETY: the kernel reads no more than the size that it is told; what it returns is a fresh descriptor.
+    // SAFETY: the kernel reads no more than the size that it is reported; what it returns is a fresh descriptor.
     unsafe {
         let descriptor = libc::syscall(
             libc::SYS_bpf,

@@ -459,7 +459,7 @@ fn times_that_run_backwards_are_said_and_are_no_gap() {
     assert_eq!(rules(&once), ["log-time-runs-backwards"]);
     let title = once["findings"][0]["title"].as_str().unwrap();
     assert!(title.contains("60 min 2 s"), "{title}");
-    // Shuffled: nothing between two lines can be told, and a sentence says so whole.
+    // Shuffled: nothing between two lines can be reported, and a sentence says so whole.
     let shuffled: String = (0..300)
         .map(|n| line(&format!("{:02}:{:02}:07", n * 7 % 24, n * 11 % 60)))
         .collect();

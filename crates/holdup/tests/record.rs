@@ -97,7 +97,7 @@ fn segments_follow_on_each_other_and_a_recorder_that_is_told_to_end_writes_the_l
             assert!(from <= before, "a gap from {before} to {from}");
         }
     }
-    // All of them together are told as one.
+    // All of them together are reported as one.
     assert_eq!(show(&folder)["recording"]["segments"], all.len());
 }
 
@@ -195,7 +195,7 @@ fn a_full_disk_costs_segments_is_told_and_leaves_nothing_half() {
         .unwrap();
     let said = until_it_says(&mut recorder, "a segment is lost");
     assert!(said.contains("No space left on device"), "{said}");
-    // It goes on, in case there is room again; and the next loss is told, too.
+    // It goes on, in case there is room again; and the next loss is reported, too.
     until_it_says(&mut recorder, "a segment is lost");
     let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", recorder.id())).unwrap();
     let holdup: i32 = children.trim().parse().unwrap();

@@ -369,7 +369,7 @@ fn a_clock_that_was_set_back_leaves_the_order_of_what_happened() {
         "{text}"
     );
     assert!(!text.contains("counts twice"), "{text}");
-    // A date of which there were two is told with both.
+    // A date of which there were two is reported with both.
     let both = shown(folder.path(), &["--at", "2026-03-02T12:00:30Z"]);
     assert_eq!(both["recording"]["segments"], 2);
 }

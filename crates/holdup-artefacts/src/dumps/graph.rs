@@ -125,7 +125,7 @@ struct Initialising {
     wait: Vec<usize>,
 }
 
-/// With so many of a kind it can't be told any more which of them a thread waits for: itself, and two others.
+/// With so many of a kind it cannot be determined any more which of them a thread waits for: itself, and two others.
 const MAX_APART: usize = 3;
 
 impl Initialising {

@@ -1,6 +1,6 @@
 //! Who asked: user stacks, given to the waits that they belong to.
 //!
-//! In: samples, which may come before their wait is told, or after its thread is gone. Out: who asked, of each site; and the
+//! In: samples, which may come before their wait is reported, or after its thread is gone. Out: who asked, of each site; and the
 //! stacks of those in whose way somebody was.
 
 use super::Attribution;
@@ -48,7 +48,7 @@ fn learn_stack(threads: &mut Threads, kept_waiting: &[(KeptWaiting, Ns)], stack:
     }
 }
 
-/// A stack of a wait that is still pending is kept with it; so is one of a wait that is not told yet, because it is
+/// A stack of a wait that is still pending is kept with it; so is one of a wait that is not known yet, because it is
 /// open.
 fn early(thread: &mut Thread, sample: &AskerSample) -> bool {
     if sample.on_cpu {

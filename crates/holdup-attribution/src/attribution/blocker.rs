@@ -1,6 +1,6 @@
 //! Who was in the way of a wait, in the books of the waiter.
 //!
-//! In: a wait that was told and booked. Out: its holder with what that did meanwhile. Its stack may be known only later; it is
+//! In: a wait that was reported and booked. Out: its holder with what that did meanwhile. Its stack may be known only later; it is
 //! added then. Of locks with an owner `owned.rs` goes on.
 
 use super::booking::Entry;
@@ -181,7 +181,7 @@ fn orphaned(wait: &Wait, entry: &Entry, scene: &mut Scene<'_>) {
     }
 }
 
-/// What a thread of the run did between two instants, as far as it has been told.
+/// What a thread of the run did between two instants, as far as it has been reported.
 pub(super) fn meanwhile(threads: &Threads, who: Who, from: Ns, to: Ns) -> Meanwhile {
     let Who::Thread(id) = who else {
         return Meanwhile::default();

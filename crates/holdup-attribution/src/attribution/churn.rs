@@ -2,7 +2,7 @@
 //!
 //! In: births and ends, connections as they are made and closed, their first records, stacks of makers. Out: [`Churn`].
 //!
-//! How many questions a connection carried is told by the turns that it took: of a TLS connection, less those of its
+//! How many questions a connection carried is known by the turns that it took: of a TLS connection, less those of its
 //! handshake. Memory is bounded by the number of makers and ends, and of what is open.
 
 mod handshakes;
@@ -23,7 +23,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-/// Makers and ends told apart; of further ones nothing is kept.
+/// Makers and ends distinguished; of further ones nothing is kept.
 const MAX_ENTRIES: usize = 1024;
 
 /// Of these, how many are in the report.
@@ -35,7 +35,7 @@ const MAX_OPEN: usize = 4096;
 /// Names of what is born, of one maker.
 const NAMES: usize = 8;
 
-/// Stacks told apart of one maker.
+/// Stacks distinguished of one maker.
 const STACKS: usize = 64;
 
 /// What somebody made.
@@ -54,7 +54,7 @@ struct Making {
 #[derive(Debug, Clone, Default)]
 struct Stacks(Vec<(UserStackId, u64)>);
 
-/// Counts one more of these, as long as no more than `most` are told apart.
+/// Counts one more of these, as long as no more than `most` are distinguished.
 fn count<K: PartialEq>(counts: &mut Vec<(K, u64)>, key: K, most: usize) {
     let known = counts.iter().position(|one| one.0 == key);
     match known {

@@ -1,7 +1,7 @@
 //! Which thread of a process others wait for, and chains told again when all is known.
 //!
 //! The problem: descriptors name a process at the other end of a pipe, a connection or a FUSE file system, and never the thread that has
-//! the request; the first thread mostly takes in clients. And a chain is told as the first of its waits ends: what those further on did
+//! the request; the first thread mostly takes in clients. And a chain is reported as the first of its waits ends: what those further on did
 //! is known only later, where they wait for longer. The choice: at the end, chains are told again, and of a process at another's other
 //! end the one thread counts that everything which is not idle there leads to. Where there are several such, it stays the first.
 //!
@@ -191,7 +191,7 @@ pub(super) fn complete_chains(threads: &mut Threads, tasks: &TaskTable, crowd: &
     for (id, thread) in threads.iter() {
         for (place, site) in thread.ledger.sites.iter().enumerate() {
             let (from, to) = site.longest;
-            // Where the thread was known all along, what it had done was told by then.
+            // Where the thread was known all along, what it had done was known by then.
             let open = |onward: &Onward| !site.deadlock && (onward.process || site.chain.is_empty());
             let Some(onward) = site.onward.filter(open) else {
                 continue;

@@ -486,7 +486,7 @@ fn coverage(whole: &Attributed, finish: &Finish, faults: &Faults) -> Coverage {
         entry.1 = entry.1.saturating_add(loss.ns);
     }
     // The source counts dropped records, the threads' clocks say how much time they were: one loss, not two. Waits that nobody was
-    // shown leave the same gap in a thread's numbers, and are told as what they are.
+    // shown leave the same gap in a thread's numbers, and are reported as what they are.
     let unseen = lost.get(LossClass::Switch.phrase()).copied().unwrap_or_default();
     let dropped = (
         faults.lost_waits.0.saturating_sub(unseen.0),

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 /// Ended threads kept each for itself before the smaller half is folded: five times what is listed.
 const MAX_ENDED: usize = 1000;
 
-/// Process names that smallest threads are told apart by; further ones share an entry.
+/// Process names that smallest threads are distinguished by; further ones share an entry.
 const MAX_NAMES: usize = 512;
 
 /// What an entry for further process names is called.

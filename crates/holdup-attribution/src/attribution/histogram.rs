@@ -81,7 +81,7 @@ impl Histogram {
 }
 
 impl Bucket {
-    /// Within the bucket, also where a sum has reached what can be told.
+    /// Within the bucket, also where a sum has reached what can be reported.
     fn mean(&self) -> Ns {
         let (low, high) = limits(self.at);
         (self.ns / u64::from(self.number.max(1))).clamp(low, high)

@@ -4,7 +4,7 @@
 //! without names of functions, of which a stripped library has none: all that are stopped wait on one word, with an operation that
 //! condition variables do not use, until the machine's VM thread lets them go with one call. Who asked the VM thread for an
 //! operation waits on a condition until that thread says that it is done; nobody else's wait is ended by it. Whether garbage was
-//! collected meanwhile is told by the source, which has read the machine's counters (see [`JvmPause`]).
+//! collected meanwhile is known by the source, which has read the machine's counters (see [`JvmPause`]).
 //!
 //! In: which processes are such machines, their pauses, and waits. Out: for each wait what it was for, where that is one of these.
 
@@ -24,7 +24,7 @@ use holdup_model::attributed::Common;
 use holdup_model::attributed::{HowKnown, Resource, ResourceKind};
 use std::collections::{HashMap, VecDeque};
 
-/// Pauses of a machine that are remembered: waits of one are told together, so the last two would do.
+/// Pauses of a machine that are remembered: waits of one are reported together, so the last two would do.
 const REMEMBERED: usize = 64;
 /// Machines that are kept apart.
 const MAX_MACHINES: usize = 4_096;
@@ -264,7 +264,7 @@ impl Jvms {
         if who.first && !private {
             return Some(OfJvm::AtRest);
         }
-        // Those wait for work from the machine on a condition, as its own threads do; a lock that one wants is told by its frames.
+        // Those wait for work from the machine on a condition, as its own threads do; a lock that one wants is known by its frames.
         if SYSTEM_THREADS.contains(&who.name) {
             return Some(OfJvm::AtRest);
         }
@@ -307,7 +307,7 @@ fn stopped(pause: Option<&JvmPause>, wait: &Wait) -> OfJvm {
             late: None,
         };
     };
-    // A pause is one wait of each thread: it is told by what the most of it went to.
+    // A pause is one wait of each thread: it is known by what the most of it went to.
     let reaching = pause
         .reached
         .map_or(0, |reached| reached.saturating_sub(wait.start));

@@ -13,7 +13,7 @@ use holdup_evidence::{AskerSample, INTERRUPTS, Ns, Role, Seq, ThreadId};
 use holdup_model::attributed::Tally;
 use std::collections::VecDeque;
 
-/// Sites of one thread told apart by name; a program that reads a hundred thousand files is one reader.
+/// Sites of one thread distinguished by name; a program that reads a hundred thousand files is one reader.
 const MAX_SITES: usize = 256;
 
 /// The same for an entry that stands for many threads.

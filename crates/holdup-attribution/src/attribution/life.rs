@@ -39,7 +39,7 @@ impl Attribution {
         let parent = start.parent.map(|(parent, _)| parent);
         self.network.born(start.thread, parent, start.task.pid, start.at);
         if let Some(thread) = self.threads.get_mut(&start.thread) {
-            // It was met before its birth was told: only its names are news.
+            // It was met before its birth was reported: only its names are news.
             if thread.nameless {
                 thread.nameless = false;
                 thread.identity = self.tasks.born(start.thread, &start.task, None);

@@ -8,7 +8,7 @@ use holdup_evidence::Ns;
 use holdup_model::attributed::OfListener;
 use std::collections::BTreeMap;
 
-/// Listeners told apart: a program with more is a proxy for whatever there is, and the first say what the rest do.
+/// Listeners distinguished: a program with more is a proxy for whatever there is, and the first say what the rest do.
 const MAX_LISTENERS: usize = 64;
 
 /// What is counted of each.

@@ -105,7 +105,7 @@ use windows::Axis;
 /// What a running thread did: its call, whether in user mode, the call's object, the kernel stack.
 pub type OnCpu = fn(Call, bool, Option<&Object>, Option<&[String]>) -> Classified;
 
-/// What a wait was for by the user stack that asked: the cause that was told so far, the call, the stack.
+/// What a wait was for by the user stack that asked: the cause that was reported so far, the call, the stack.
 pub type ByUserStack = fn(Cause, Option<&str>, &[Frame]) -> Option<(Cause, Resource)>;
 
 /// What the rows of one thread tell of each other.

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-/// Peers told apart; of further ones nothing is kept.
+/// Peers distinguished; of further ones nothing is kept.
 const MAX_PEERS: usize = 1024;
 
 /// `ECONNREFUSED`.

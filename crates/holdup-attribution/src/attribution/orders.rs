@@ -65,8 +65,8 @@ pub(super) fn awaited(known: &Knowledge<'_>, wait: &Wait, memory: Option<&WaitMe
     from_ancestor(known, pid, wait, memory).then(|| Work::Other(ORDERS.to_owned()))
 }
 
-/// Of a session of a server that is told by a signal, as the processes of PostgreSQL tell each other: it listens to its client all the while,
-/// so whatever it was told, it has nothing to answer. One that is to answer first awaits the word alone.
+/// Of a session of a server that is known by a signal, as the processes of PostgreSQL tell each other: it listens to its client all the while,
+/// so whatever it was reported, it has nothing to answer. One that is to answer first awaits the word alone.
 pub(super) fn of_session(
     known: &Knowledge<'_>,
     pid: u32,
@@ -108,7 +108,7 @@ pub(super) fn of_session(
         .map(Work::OfClients)
 }
 
-/// What a process is told by, or knows the time by.
+/// What a process is known by, or knows the time by.
 fn is_word(object: &Object) -> bool {
     matches!(object.kind, ObjectKind::Signalfd | ObjectKind::Timerfd)
 }

@@ -1,7 +1,7 @@
 //! Waits for locks whose owner is known: what the owner did meanwhile, and circles of such waits.
 //!
 //! In: a wait that has been booked, and who was found in its way. Out: deadlocks in the books of all that are in them, and what
-//! owners did that had not let go when the wait was told.
+//! owners did that had not let go when the wait was reported.
 
 use super::blocker::{Blockers, Scene, meanwhile};
 use super::booking::Entry;
@@ -122,7 +122,7 @@ fn stands_still(circle: &Circle, scene: &mut Scene<'_>) {
 }
 
 /// What the owners of locks did that nobody had let go when they were last waited for: it was not known yet when
-/// those waits were told.
+/// those waits were reported.
 pub(super) fn complete_unfinished(threads: &mut Threads, tasks: &TaskTable, crowd: &Crowd) {
     let unfinished: Vec<(ThreadId, Blocked)> = threads
         .iter()

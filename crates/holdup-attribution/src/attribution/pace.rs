@@ -20,7 +20,7 @@ const ROW: usize = 4;
 const FIRST: usize = 7;
 
 /// Rows that are enough to tell: simulated with delays like those of timers (60 µs, some of a millisecond), of 32 ends one in
-/// fifty is told wrongly, of 50 one in two hundred.
+/// fifty is reported wrongly, of 50 one in two hundred.
 const ENOUGH: u32 = 28;
 
 /// From this ratio of the variances on delays are passed on: it is 1 where none is, 4 where all are, both with some chance.
@@ -52,7 +52,7 @@ pub(super) struct Rhythm {
     /// Whether any of them named an instant.
     until: bool,
     shortest: Option<Ns>,
-    /// Whether there were some in between that were not told one by one.
+    /// Whether there were some in between that were not reported one by one.
     gaps: bool,
 }
 

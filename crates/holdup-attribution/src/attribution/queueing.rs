@@ -1,12 +1,12 @@
 //! How a thread came to queue for a CPU: who outranked it, and where it might have run.
 //!
 //! In: the records of who ran instead, each of which stands for some of the thread's queueing. Out: sums, bounded
-//! by the number of CPUs told apart.
+//! by the number of CPUs distinguished.
 
 use holdup_evidence::{Allowed, Ns, RanInstead, Scheduling};
 use holdup_model::attributed::Queue;
 
-/// CPUs told apart: as many as a record's set has bits.
+/// CPUs distinguished: as many as a record's set has bits.
 const CPUS: u32 = 64;
 
 /// Sums of one ledger.

@@ -22,7 +22,7 @@ use holdup_evidence::{Cause, Earlier, Ns, Request, RequestStep, SaidSince, Threa
 use holdup_model::attributed::{AnsweredAtLast, HeldByTimer, Requests, Tally};
 use std::collections::{BTreeMap, HashMap};
 
-/// Requests kept, some 200 bytes each: the 99th percentile of so many is told by the slowest forty.
+/// Requests kept, some 200 bytes each: the 99th percentile of so many is known by the slowest forty.
 const KEPT: usize = 4096;
 
 /// A request for which nothing was done for so long waits for something else to come, nanoseconds: in less a client sends the rest of it.
@@ -92,7 +92,7 @@ pub(super) struct Answered {
     /// The port that is listened on; 0: none.
     pub(super) port: u16,
     pub(super) reader: ThreadId,
-    /// None that its reader read later was answered before it, as far as all of them were told.
+    /// None that its reader read later was answered before it, as far as all of them were reported.
     pub(super) alone: bool,
     pub(super) causes: Vec<(Cause, Ns)>,
     pub(super) line: Option<String>,
@@ -106,7 +106,7 @@ pub(super) struct Answering {
     left: HashMap<ThreadId, Ns>,
     /// Of those that a thread read and that were answered, when the latest was read.
     read_last: HashMap<ThreadId, Ns>,
-    /// How many were told, and how many they stand for.
+    /// How many were reported, and how many they stand for.
     count: u64,
     stand_for: u64,
     longest: Ns,
@@ -400,7 +400,7 @@ impl Answering {
         let total = unfinished.fold(self.total, Ns::saturating_add);
         let mut resting = rest.len() as u64 + untaken;
         let mut open: Vec<Ns> = open.into_iter().map(|open| open.read_at).collect();
-        // Those that were not told are like those that were.
+        // Those that were not known are like those that were.
         if rest.is_empty() {
             open.extend(untold_open);
         } else {

@@ -1,6 +1,6 @@
 //! What threads in the way did, where only their stacks told it.
 //!
-//! The problem: what a thread in the way did is told as its waits are, and what a user stack says of them is known at the end: a Java thread
+//! The problem: what a thread in the way did is reported as its waits are, and what a user stack says of them is known at the end: a Java thread
 //! that sleeps was in a wait for a futex until then. The choice: where nearly all of a thread's waits for futexes were told to be for
 //! something else, those that others saw it in were too.
 //!

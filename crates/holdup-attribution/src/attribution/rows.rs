@@ -28,7 +28,7 @@ use holdup_model::attributed::{
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// Askers told apart of one site; the rest are one row without an asker.
+/// Askers distinguished of one site; the rest are one row without an asker.
 const MAX_ASKERS: usize = 16;
 
 /// Names listed of those who ran instead.

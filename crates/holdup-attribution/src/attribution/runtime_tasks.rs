@@ -147,7 +147,7 @@ fn is_for_descriptor(cause: Cause) -> bool {
 fn sends(one: &RuntimeTask) -> bool {
     match one.runtime {
         TaskRuntime::Go => one.reason.as_deref().is_some_and(go::sends),
-        // What a coroutine puts into a full queue is not told apart from what it takes.
+        // What a coroutine puts into a full queue is not distinguished from what it takes.
         TaskRuntime::Asyncio | TaskRuntime::Java => false,
     }
 }

@@ -13,7 +13,7 @@ use super::pieces::{By, Piece};
 use super::thread::Thread;
 use holdup_evidence::{Cause, Ns, OpenState, Role};
 
-/// Classes of CPU time told apart in one stretch: what most samples show comes early.
+/// Classes of CPU time distinguished in one stretch: what most samples show comes early.
 const MAX_CLASSES: usize = 16;
 
 /// From this length on it matters to a picture in which order a thread ran and queued, in nanoseconds: some turns on a busy CPU.

@@ -180,7 +180,7 @@ pub(super) struct Thread {
     pub(super) with_requests: WithRequests,
     /// What it does since it last did something else.
     pub(super) doing: Doing,
-    /// User stacks of a wait that is not told yet: it is open.
+    /// User stacks of a wait that is not known yet: it is open.
     pub(super) early: Vec<AskerSample>,
     /// CPU and queue time of the piece that has begun.
     piece: (Ns, Ns),

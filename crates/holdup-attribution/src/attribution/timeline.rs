@@ -1,9 +1,9 @@
 //! Windows and the time line, made from what was counted and kept.
 //!
-//! The problem: what a piece was for is told twice, as it is booked and again at the end, when user stacks and samples split one
+//! The problem: what a piece was for is reported twice, as it is booked and again at the end, when user stacks and samples split one
 //! site into several rows; windows and pieces have to agree with the rows all the same. The choice: a site's windows are dealt out to
 //! the causes of its rows so that both sums are kept; and of each site the pieces that are shown are taken from its windows,
-//! whatever their cause, before the rest is told.
+//! whatever their cause, before the rest is reported.
 //!
 //! In: ledgers with their rows, and pieces. Out: [`Window`]s and the [`Timeline`].
 

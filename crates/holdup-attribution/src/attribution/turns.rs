@@ -41,7 +41,7 @@ pub(super) enum TurnLock {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Turns {
     locks: HashSet<TurnLock>,
-    /// Ends of threads that may have waited for their turn until observation ended: the holder's is to be told first.
+    /// Ends of threads that may have waited for their turn until observation ended: the holder's is to be reported first.
     late: Vec<End>,
 }
 

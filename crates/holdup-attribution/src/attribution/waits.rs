@@ -22,7 +22,7 @@ impl Attribution {
         let more = wait.memory_follows && !matches!(wait.waker, Waker::Thread { .. });
         if !more
             || self.threads.get(&id).is_some_and(|thread| {
-                // What was not told is like what was told before: that must be booked first.
+                // What was not known is like what was reported before: that must be booked first.
                 thread.pending.len() >= MAX_PENDING || wait.clock.repeats > thread.clock.repeats
             })
         {

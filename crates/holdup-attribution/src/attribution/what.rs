@@ -2,7 +2,7 @@
 //!
 //! Threads wait for the same few things over and over: each is described once and counted by number. The
 //! dictionary is bounded, whatever names the observed programs invent: beyond its size, and beyond a
-//! thread's share of it, things are told apart by cause, call and kind alone.
+//! thread's share of it, things are distinguished by cause, call and kind alone.
 
 use crate::classify::Classified;
 use holdup_evidence::Cause;
@@ -11,10 +11,10 @@ use holdup_model::attributed::{Resource, ResourceKind};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Entries told apart by name. At some 400 bytes each this is 7 MB.
+/// Entries distinguished by name. At some 400 bytes each this is 7 MB.
 const MAX_NAMED: usize = 16_384;
 
-/// What a runtime stops all its threads for is told apart however much else there is, for a program with many threads is the one that
+/// What a runtime stops all its threads for is distinguished however much else there is, for a program with many threads is the one that
 /// it hurts most: so many, which is more than there are.
 const MAX_STOPS: usize = 64;
 
@@ -193,7 +193,7 @@ fn coarse(what: &What) -> What {
     }
 }
 
-/// What of an entry a shared path key is told apart by.
+/// What of an entry a shared path key is distinguished by.
 pub(super) type Class = (Role, Cause, Option<&'static str>, ResourceKind);
 
 impl What {

@@ -26,7 +26,7 @@ impl Channel {
     }
 }
 
-/// A call whose number is none of any call: which it is in is not told, and it may well be in one.
+/// A call whose number is none of any call: which it is in is not known, and it may well be in one.
 const UNKNOWN_CALL: Call = Call {
     number: i32::MAX,
     args: [0; 4],

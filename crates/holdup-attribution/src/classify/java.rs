@@ -177,7 +177,7 @@ pub fn virtual_thread(reason: Option<&str>, stack: &[Frame]) -> (Cause, String) 
     let symbols = stack.iter().filter_map(|frame| frame.symbol.as_deref());
     let yields = |frame: &&str| YIELDS.iter().any(|start| frame.starts_with(start));
     let frames: Vec<&str> = symbols.skip_while(yields).collect();
-    // Where it stands is told beside it.
+    // Where it stands is reported beside it.
     let without_place = |name: String| name.split(" in ").next().unwrap_or_default().to_owned();
     if reason == Some(MONITOR) {
         return (Cause::LockMonitor, "a monitor".to_owned());

@@ -84,7 +84,7 @@ pub struct Classified {
     pub bytes: Option<u64>,
     /// The call's name.
     pub call: Option<&'static str>,
-    /// For [`Cause::Unknown`]: why it could not be told.
+    /// For [`Cause::Unknown`]: why it could not be determined.
     pub why_unknown: Option<String>,
 }
 

@@ -310,7 +310,7 @@ mod tests {
             "io.max wiops 8:0 = 50 of cgroup /slow"
         );
         assert_eq!(named(Cause::DiskRead, "/f", Some("8:1")).name, "/f");
-        // A file system with a number of its own is told by what is mounted.
+        // A file system with a number of its own is known by what is mounted.
         assert_eq!(
             named(Cause::DiskRead, "/data/f", Some("0:40"))
                 .detail

@@ -54,7 +54,7 @@ pub(super) fn classify(site: &Site, kind: Kind) -> Polled {
     let awaited = awaited(site, kind);
     let returned = site.memory.and_then(|memory| memory.returned);
     let timed_out = returned == Some(0) || returned.is_some_and(|value| ETIMEDOUT_OR_AGAIN.contains(&value));
-    // A signal ended it, or nothing has: what it awaited is told as for one whose time ran out.
+    // A signal ended it, or nothing has: what it awaited is reported as for one whose time ran out.
     let unfinished = returned.is_some_and(|value| value < 0);
     if unfinished && ended_by_child(site) {
         return Polled {

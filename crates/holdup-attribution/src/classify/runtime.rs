@@ -96,7 +96,7 @@ fn of_database(server: DatabaseServer, what: &str) -> Resource {
 }
 
 /// Functions of libjvm, where the library has their names, below which a thread waits for the machine itself. Without them the
-/// waits are told by who ends them (`attribution/jvms.rs`); with them, those too that nobody has ended yet.
+/// waits are known by who ends them (`attribution/jvms.rs`); with them, those too that nobody has ended yet.
 const STOPPED: [(&str, Cause, &str); 6] = [
     (
         "SafepointSynchronize::block",

@@ -55,7 +55,7 @@ const TOLERANCE: f64 = 0.02;
 /// Thread time whose records were lost, as a share of the elapsed time, from which the graph has holes that matter.
 const LOST: f64 = 0.02;
 
-/// By how much the graph's time for a cause may differ from the report's, as a share of the latter: more means that waits were told
+/// By how much the graph's time for a cause may differ from the report's, as a share of the latter: more means that waits were reported
 /// by user stacks, of which the graph knows nothing.
 const MAX_DIFFERENCE: f64 = 0.10;
 

@@ -66,7 +66,7 @@ pub(super) struct Line {
     tid: u32,
     at: Ns,
     clock: Clock,
-    /// Which CPUs, as a bit each, where that was told.
+    /// Which CPUs, as a bit each, where that was reported.
     allowed: Option<u64>,
     /// What its waits were told to be for.
     causes: Vec<(Seq, Cause)>,
@@ -185,7 +185,7 @@ impl Recorder {
         }
     }
 
-    /// A thread whose birth was not told begins where its clock says.
+    /// A thread whose birth was not known begins where its clock says.
     fn met(&mut self, thread: ThreadId, clock: &Clock, at: Ns) -> usize {
         match self.numbers.get(&thread) {
             Some(line) => *line,
@@ -384,7 +384,7 @@ struct Pools {
     sizes: Vec<f64>,
 }
 
-/// Sets of CPUs that are told apart; more share the whole machine.
+/// Sets of CPUs that are distinguished; more share the whole machine.
 const MAX_POOLS: usize = 16;
 
 impl Pools {

@@ -1,4 +1,4 @@
-//! Runs told by hand, of which it is plain what they would take.
+//! Runs written by hand, of which it is plain what they would take.
 
 use super::{Doubt, Predictions, Question};
 use crate::attribution::{Attribution, Classifier};
@@ -8,7 +8,7 @@ use holdup_evidence::{
     Wait, Waker,
 };
 
-/// A hundredth of a second: what the runs below are told in.
+/// A hundredth of a second: what the runs below are reported in.
 const UNIT: Ns = 10_000_000;
 
 /// The cause is what the call's number says.

@@ -1,7 +1,7 @@
 //! What a machine's dump says of its threads, as the reader of thread dumps has it.
 //!
 //! In: a dump, hostile. Out: threads with their ids, names, and, of those that did not run meanwhile, their Java frames and the lock that
-//! they wait for. Who has a monitor is told by the dump itself: whoever has locked the object of that address.
+//! they wait for. Who has a monitor is known by the dump itself: whoever has locked the object of that address.
 
 use holdup_evidence::observed::{LockWait, SeenThread, SnapshotKind, Stacks};
 use holdup_evidence::{Frame, Language};

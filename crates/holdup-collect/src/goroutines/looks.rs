@@ -2,7 +2,7 @@
 //!
 //! A Go program waits for all of them in one thread, whose stack names the runtime alone. So the goroutines are looked at now and then,
 //! once a wait of such a thread has ended since the last look; and a wait that lasted for the whole of a look gets the stacks of the
-//! goroutine whose descriptor ended it. In: processes, waits as they are told, objects. Out: stacks. A child reads, which can be
+//! goroutine whose descriptor ended it. In: processes, waits as they are reported, objects. Out: stacks. A child reads, which can be
 //! left behind; nobody waits for it. Looks get rarer until all of them together take one per cent of a CPU.
 
 use super::which;
@@ -37,7 +37,7 @@ const STARTS_MAX: u32 = 16;
 /// How long a question may take to be sent. There is always room for it unless the child is stuck.
 const SEND: Duration = Duration::from_millis(5);
 
-/// Looks at a process that are kept: its waits are told some 20 ms after they ended.
+/// Looks at a process that are kept: its waits are reported some 20 ms after they ended.
 const KEPT_MAX: usize = 8;
 
 /// Goroutines of one look that are kept.

@@ -1,7 +1,7 @@
 //! Looks at the threads of interpreters, while they are traced.
 //!
-//! A wait that has ended is told when its frames are gone. So threads are looked at now and then, and what is found is kept for the
-//! wait that is told afterwards ([`super::sightings`]). A look reads the frames of those threads that sleep and have had a wait end
+//! A wait that has ended is reported when its frames are gone. So threads are looked at now and then, and what is found is kept for the
+//! wait that is reported afterwards ([`super::sightings`]). A look reads the frames of those threads that sleep and have had a wait end
 //! since they were seen: who sleeps on costs nothing. In: threads, and processes that have mapped an interpreter's file. Out: sightings, and interpreters that are
 //! refused. A child reads, which can be left behind; nobody waits for it. Looks get rarer until all of them together take one per
 //! cent of a CPU. What is done once, for an interpreter that is new, is not counted.

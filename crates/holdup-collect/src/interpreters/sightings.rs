@@ -9,7 +9,7 @@ use holdup_runtimes::interpreted::AwaitedLock;
 use holdup_symbols::Interpreted;
 use std::collections::{HashMap, VecDeque};
 
-/// Sightings of a thread that are kept: its waits are told some 20 ms after they ended.
+/// Sightings of a thread that are kept: its waits are reported some 20 ms after they ended.
 const OF_THREAD_MAX: usize = 8;
 
 /// What is kept of all, bytes; then all are forgotten.

@@ -63,7 +63,7 @@ impl ObservedPause {
         self.worked
     }
 
-    /// As it is told, when it is known what it was for.
+    /// As it is reported, when it is known what it was for.
     pub(super) fn into_pause(self, work: PauseWork) -> JvmPause {
         JvmPause {
             pid: self.pid,

@@ -2,9 +2,9 @@
 //! other end has had the last word and was heard, or they have.
 //!
 //! The problem: looks see nobody read or write. The choice: the kernel notes of each TCP socket when it last sent and received; who
-//! is asked now and then has had the last word since then. That is as a tracer knows it of what was said before it came, and so it is told. In:
+//! is asked now and then has had the last word since then. That is as a tracer knows it of what was said before it came, and so it is reported. In:
 //! processes, and where they serve. Out: events, as such conversations are met, and when somebody has said more. What was so at the look before is
-//! taken back only after the waits between the two looks were told: they were seen in what was so then.
+//! taken back only after the waits between the two looks were reported: they were seen in what was so then.
 
 use crate::moment::Moment;
 use holdup_evidence::{Earlier, Event, Ns, SaidSince, Serving, SocketAddress};
@@ -29,7 +29,7 @@ const TICK: Ns = 10_000_000;
 /// What was found.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// To be told before the waits since the look before.
+    /// To be reported before the waits since the look before.
     pub(super) since: Vec<Event>,
     /// And after them.
     pub(super) over: Vec<Event>,
@@ -53,7 +53,7 @@ struct Connection {
     pid: u32,
     local: SocketAddr,
     peer: SocketAddr,
-    /// When the last word was said that was told.
+    /// When the last word was said that was reported.
     reported_at: Option<Ns>,
 }
 

@@ -74,7 +74,7 @@ impl SampledMachines {
         self.runtimes.reader()
     }
 
-    /// Has the locks looked at for the last time, of all: those that wait to the end are told by it.
+    /// Has the locks looked at for the last time, of all: those that wait to the end are known by it.
     pub(super) fn look_now(&mut self) {
         if !self.keys.is_empty() {
             self.runtimes.look_at_locks_now();

@@ -39,7 +39,7 @@ pub(super) struct Account {
     done: Vec<(Arc<str>, u64)>,
     /// Of each operation that was the last at a reading: how long its threads took to stop, and how long they then stood.
     took: HashMap<Arc<str>, (Ns, Ns)>,
-    /// What is due to reaching a stop of the waits so far, and was not told as such, nanoseconds; less than 0 where too much was.
+    /// What is due to reaching a stop of the waits so far, and was not known as such, nanoseconds; less than 0 where too much was.
     due: i128,
 }
 
@@ -86,7 +86,7 @@ impl Account {
         };
         let work = work(name);
         let (reaching, standing) = self.took.get(name).copied().unwrap_or_default();
-        // A wait is told as one of the two; so many are told as reaching that its part of all is right.
+        // A wait is reported as one of the two; so many are reported as reaching that its part of all is right.
         let length = i128::from(wait.end.saturating_sub(wait.start));
         self.due += length * i128::from(reaching) / (i128::from(reaching) + i128::from(standing)).max(1);
         let reaching = self.due * 2 > length;

@@ -51,7 +51,7 @@ fn source(name: &str, what: Compared, measure: Measure, runs: Vec<Measured>) -> 
 fn times(name: &str, observed: &Observed) -> Option<Source> {
     let of = |kind: SpanKind| observed.spans.iter().filter(move |span| span.kind == kind);
     let elapsed: Vec<_> = of(SpanKind::CommandElapsed).collect();
-    // Which belongs to which is told by their order, where there are as many of each.
+    // Which belongs to which is known by their order, where there are as many of each.
     let beside = |kind: SpanKind| -> Option<Vec<Ns>> {
         let all: Vec<Ns> = of(kind).map(|span| span.ns).collect();
         (all.len() == elapsed.len()).then_some(all)
@@ -65,7 +65,7 @@ fn times(name: &str, observed: &Observed) -> Option<Source> {
             .as_ref()
             .zip(system.as_ref())
             .map(|(user, system)| (user[at], system[at]));
-        // More CPU time than elapsed time is of several threads, and none of the elapsed time is told by it.
+        // More CPU time than elapsed time is of several threads, and none of the elapsed time is known by it.
         if let Some((user, system)) = ran.filter(|(user, system)| user.saturating_add(*system) <= span.ns) {
             parts.insert(Part::own(Cause::CpuUser.id()), user as f64);
             parts.insert(Part::own(Cause::CpuKernel.id()), system as f64);

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Amounts that are listed.
 const LISTED: usize = 200;
 
-/// Characters of a name that are told.
+/// Characters of a name that are reported.
 const NAME: usize = 1_000;
 
 /// Standard errors beyond which samples would scatter in one of twenty cases.
@@ -36,7 +36,7 @@ pub(super) struct Built<'a> {
     /// BEFORE's, AFTER's, noise.
     pub(super) runs: [&'a Vec<Run>; 3],
     pub(super) changes: Changes,
-    /// Of profiles whose time is told by others: their functions, and the samples of the first profile on either side.
+    /// Of profiles whose time is known by others: their functions, and the samples of the first profile on either side.
     pub(super) frames: Option<(Changes, [f64; 2])>,
     /// Both sides' stacks.
     pub(super) stacks: Option<StackTree>,

@@ -55,7 +55,7 @@ pub struct Run {
     pub total: f64,
     /// By part.
     pub parts: BTreeMap<Part, f64>,
-    /// Units and amount of stretches of its time that follow each other; empty where they are not told.
+    /// Units and amount of stretches of its time that follow each other; empty where they are not known.
     pub stretches: Vec<Stretch>,
 }
 
@@ -106,7 +106,7 @@ pub struct Changes {
     pub total: Change,
     /// Its parts.
     pub parts: BTreeMap<Part, Change>,
-    /// How chance was told.
+    /// How chance was reported.
     pub basis: Basis,
     /// How much runs vary.
     pub variation: Option<f64>,

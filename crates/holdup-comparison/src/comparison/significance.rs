@@ -13,7 +13,7 @@
 //!   runs (Biometrika 34, 1947), and a line must pass that and the permutation.
 //! - Too few runs for that, but others like BEFORE: how much runs vary is pooled over all groups, each around its own mean
 //!   (Student's test, one run of a side may then be enough). It assumes that AFTER varies as BEFORE does.
-//! - Else nothing can be told: within one run waits are like their neighbours, and a test of them finds differences
+//! - Else nothing can be reported: within one run waits are like their neighbours, and a test of them finds differences
 //!   where there are none.
 
 use super::chance::{Draws, SEED};
@@ -28,7 +28,7 @@ const ALL_WAYS: u128 = 20_000;
 /// Ways that are drawn where there are more: p is then within 0.003 of its true value.
 const DRAWN: usize = 20_000;
 
-/// Degrees of freedom that the variation between runs must have been told with, where it comes from other runs: with two
+/// Degrees of freedom that the variation between runs must have been reported with, where it comes from other runs: with two
 /// of them t must be above 4.3, with one above 12.7.
 const LEAST_FREEDOM: f64 = 2.0;
 
@@ -38,7 +38,7 @@ const ROUNDING: f64 = 1e-9;
 /// Halvings that find the end of an interval: to a millionth of where it began.
 const HALVINGS: u32 = 24;
 
-/// How it was told.
+/// How it was reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// Runs were dealt out to two sides, in every way.
@@ -63,7 +63,7 @@ pub struct Amounts {
 /// What can be said of one amount, before it is corrected for the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Single {
-    /// How likely by chance; `None` where that can't be told.
+    /// How likely by chance; `None` where that cannot be determined.
     pub p: Option<f64>,
     /// What is to be corrected for the number of lines.
     to_correct: Option<f64>,
@@ -80,7 +80,7 @@ impl Single {
     };
 }
 
-/// How a comparison of so many runs can be told.
+/// How a comparison of so many runs can be reported.
 #[must_use]
 pub fn basis(before: usize, after: usize, noise: usize) -> Basis {
     let ways = choose(before + after, after.min(before));
@@ -92,7 +92,7 @@ pub fn basis(before: usize, after: usize, noise: usize) -> Basis {
     }
 }
 
-/// Judges the whole: whether it is more than chance, `None` where that can't be told.
+/// Judges the whole: whether it is more than chance, `None` where that cannot be determined.
 #[must_use]
 pub fn whole(amounts: &Amounts) -> (Single, Option<bool>) {
     let found = single(amounts, true);
@@ -124,7 +124,7 @@ pub fn variation(amounts: &Amounts) -> Option<f64> {
     (freedom >= 1.0 && centre > 0.0).then(|| (squares(&groups) / freedom).sqrt() / centre)
 }
 
-/// The interval takes as long as all else, and only that of the whole is told.
+/// The interval takes as long as all else, and only that of the whole is reported.
 fn single(amounts: &Amounts, interval: bool) -> Single {
     let Amounts { before, after, noise } = amounts;
     match basis(before.len(), after.len(), noise.len()) {

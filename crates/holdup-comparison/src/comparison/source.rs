@@ -60,7 +60,7 @@ pub struct Measured {
     pub run: Run,
     /// How many units of each kind were done in it.
     pub units: BTreeMap<&'static str, f64>,
-    /// Its amounts inside requests, where requests were counted and their time is told apart.
+    /// Its amounts inside requests, where requests were counted and their time is distinguished.
     pub requests: Option<Run>,
     /// How many of what were made anew.
     pub made: BTreeMap<Made, f64>,

@@ -100,7 +100,7 @@ impl Trade {
         };
         match (gains, prices) {
             (Some(gain), Some(price)) => Some(format!("AFTER has {gain}, but {price}")),
-            // What was made is paid for, or pays, in time that is told beside it.
+            // What was made is paid for, or pays, in time that is reported beside it.
             (Some(gain), None) => Some(match cause(&self.prices) {
                 Some(price) => format!("AFTER has {gain}, but {price}"),
                 None => format!("AFTER has {gain}"),

@@ -253,7 +253,7 @@ fn part(of: i64, change: i64) -> String {
     }
 }
 
-/// Which part of the change is told by nothing.
+/// Which part of the change is known by nothing.
 fn unexplained(comparison: &Comparison) -> Option<String> {
     let change = comparison.change_ns.filter(|change| *change != 0)?;
     if comparison.significant == Some(false) {
@@ -332,7 +332,7 @@ fn runs(count: u32) -> String {
     format!("{count} {}", if count == 1 { "run" } else { "runs" })
 }
 
-/// How it was told, with the source of the method.
+/// How it was reported, with the source of the method.
 pub(super) fn method(changes: &Changes) -> String {
     match changes.basis {
         Basis::Permutation => {

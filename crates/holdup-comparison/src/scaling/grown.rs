@@ -1,7 +1,7 @@
 //! What waits grew with the number of workers: one observed slice beside another.
 //!
 //! In: the attributed waits of a slice with few workers and of one with many. Out: for each thing that was waited for or spun on,
-//! how much more an operation waited for it, most first. What a wait is for is told as attribution tells it; here it is only counted
+//! how much more an operation waited for it, most first. What a wait is for is reported as attribution tells it; here it is only counted
 //! by the operation.
 
 use holdup_evidence::Cause;

@@ -148,7 +148,7 @@ fn waits_for_each_other_contend_and_the_lock_is_named() {
     );
     assert_eq!(report.verdict, ScalingVerdict::Contends);
     assert_eq!(report.contends_on.as_deref(), Some("/srv/job.lock"));
-    // Nobody saw for what: that they contend is told by the counters alone.
+    // Nobody saw for what: that they contend is known by the counters alone.
     let report = judge(&measured, None);
     assert_eq!(
         (report.verdict, report.contends_on),

@@ -23,7 +23,7 @@ const NOTABLE: f64 = 0.25;
 /// not: growth of CPU time below it is no proof.
 const SHARED_CORE: f64 = 2.0;
 
-/// A program's waits for its own children are not told by counters; where the CPUs are so busy with all of it, they are what is short.
+/// A program's waits for its own children are not known by counters; where the CPUs are so busy with all of it, they are what is short.
 const BUSY: f64 = 0.9;
 
 /// Workers who wait for a CPU for so much of an operation have too few of them, whoever else uses them.

@@ -8,7 +8,7 @@ use holdup_evidence::Observed;
 use holdup_evidence::observed::{Metric, SeenConnection, SocketKey, SocketTable, TcpState};
 use holdup_evidence::units::duration;
 
-/// Connections that are closed at one end alone from which on they are told: one or two may be on their way.
+/// Connections that are closed at one end alone from which on they are reported: one or two may be on their way.
 const MIN_NOT_CLOSED: u64 = 3;
 
 /// Segments of a connection from which on the share that was sent again says something.

@@ -345,7 +345,7 @@ fn add_blocked(observed: &Observed, list: &Snapshot, all: &mut Vec<Ranked>) {
     ));
 }
 
-/// Whether a task is blocked: by its state; or by a stack in the kernel, where somebody chose it and no state is told.
+/// Whether a task is blocked: by its state; or by a stack in the kernel, where somebody chose it and no state is reported.
 fn is_blocked(observed: &Observed, list: &Snapshot, task: &SeenThread) -> bool {
     let stands = |task: &SeenThread| {
         task.kernel_stack

@@ -53,7 +53,7 @@ fn add_waiting(observed: &Observed, sessions: &[(&Happening, &SeenSession)], all
         )
     });
     let held = held.or_else(|| {
-        // Who holds it is not told. Who keeps a transaction open for longer than that may.
+        // Who holds it is not known. Who keeps a transaction open for longer than that may.
         let open = sessions
             .iter()
             .filter(|(_, session)| session.doing == SessionDoing::IdleInTransaction);

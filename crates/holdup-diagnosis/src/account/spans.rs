@@ -83,7 +83,7 @@ fn add_boot(observed: &Observed, all: &mut Vec<Ranked>) {
             None => line,
         });
     }
-    // What userspace did is told by its units.
+    // What userspace did is known by its units.
     if let Some(phase) = phase.filter(|phase| unit.is_none() || phase.name != "userspace") {
         let text = format!(
             "{} took {}, {} of the boot's {}",

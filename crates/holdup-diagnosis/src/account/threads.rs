@@ -11,16 +11,16 @@ use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::go;
 use std::collections::BTreeMap;
 
-/// Places that are told, those with most threads or the longest wait first.
+/// Places that are reported, those with most threads or the longest wait first.
 const PLACES: usize = 3;
 
 /// Threads that are named one by one.
 const NAMED: usize = 3;
 
-/// Threads that wait for locks without a name from which on they are told together.
+/// Threads that wait for locks without a name from which on they are reported together.
 const MIN_LOCK_WAITERS: usize = 2;
 
-/// Frames below the place that are told with it.
+/// Frames below the place that are reported with it.
 const CALLERS: usize = 2;
 
 /// Adds the lines.

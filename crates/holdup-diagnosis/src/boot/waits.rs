@@ -1,7 +1,7 @@
 //! What units waited for while a machine came up, and for how long: only what logs prove.
 //!
 //! In: starts of units and seedings of the generator. Out: [`Waited`]s. A length is the distance of two lines; a wait of which
-//! only the end is told has none, and is not here.
+//! only the end is reported has none, and is not here.
 
 use super::seeding::{self, Seeding};
 use super::units::{Start, between, device, starts};

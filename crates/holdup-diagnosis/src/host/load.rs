@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Tasks at a time from which they are worth a word in the sentence: one at most of the moments is chance.
 const WORTH: f64 = 0.75;
 
-/// Percent of time in wait for disks from which it is told beside the idle time.
+/// Percent of time in wait for disks from which it is reported beside the idle time.
 const MIN_IOWAIT_PERCENT: f64 = 5.0;
 
 /// A load average is high where it is twice what was seen and more than that by as many tasks as any machine has.
@@ -23,7 +23,7 @@ const FADES_BY: f64 = 4.0;
 /// Part of the blocked tasks from which what they wait for is what all of them do.
 const MOSTLY: f64 = 0.9;
 
-/// Part of them below which no place is told.
+/// Part of them below which no place is reported.
 const HALF: f64 = 0.5;
 
 /// Tasks of a program from which they are counted.

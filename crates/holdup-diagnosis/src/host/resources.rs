@@ -19,7 +19,7 @@ const PERCENT: f64 = 1.0;
 const MEMORY: f64 = 16.0 * 1024.0;
 const RATE: f64 = 4.0;
 
-/// Percent of the time in which a disk is busy, or pressure, from which it is told; what does nothing is not.
+/// Percent of the time in which a disk is busy, or pressure, from which it is reported; what does nothing is not.
 const MIN_SHARE: f64 = 0.05;
 
 /// Clocks that are read without a system call.
@@ -30,7 +30,7 @@ const QUICK: [&str; 4] = [
     "tsc",
 ];
 
-/// Disks that are told: the busiest.
+/// Disks that are reported: the busiest.
 const DISKS: usize = 4;
 
 /// All of them.
@@ -72,7 +72,7 @@ pub(super) fn of(observed: &Observed, facts: &SystemFacts, sight: &HostSight) ->
             users.into_iter().collect(),
         );
     }
-    // Which disk a process uses is not told.
+    // Which disk a process uses is not known.
     add(HostResourceName::AllDisks, transfers(observed, sight), Vec::new());
     add(HostResourceName::FileSystems, file_systems(observed), Vec::new());
     add(HostResourceName::Network, network(observed, facts), Vec::new());
@@ -185,7 +185,7 @@ fn transfers(observed: &Observed, sight: &HostSight) -> Option<String> {
         Metric::PressureIoSomePercent,
         "at least one task stalled for a disk",
     );
-    // Which of them it was is not told, either.
+    // Which of them it was is not known, either.
     all.extend(stalls.strip_prefix(", ").map(str::to_owned));
     (!all.is_empty()).then(|| all.join(", "))
 }
@@ -344,7 +344,7 @@ fn cgroups(observed: &Observed) -> Option<String> {
     Some(format!("{}, {of}: {what}", nearest.cgroup))
 }
 
-/// What is used and how much there may be, where both are told.
+/// What is used and how much there may be, where both are reported.
 pub(super) fn limits(observed: &Observed, facts: &SystemFacts) -> Vec<(&'static str, f64, f64)> {
     let figure = |metric| mean(observed, metric, "");
     let setting = |name: &str| facts.sysctl.get(name)?.trim().parse::<f64>().ok();

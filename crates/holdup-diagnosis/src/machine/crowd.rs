@@ -33,7 +33,7 @@ pub(crate) struct Crowd<'a> {
     pub(crate) user: &'a str,
     /// Its process, if it is one.
     pub(crate) process: Option<&'a ThreadName>,
-    /// How many processes of it there are, as far as they were told apart.
+    /// How many processes of it there are, as far as they were distinguished.
     pub(crate) processes: usize,
     /// How long its threads waited for the disk.
     pub(crate) used: Ns,

@@ -1,6 +1,6 @@
 //! What a machine's sources of randomness mean: whether anybody can ever wait for it, and what does not help.
 //!
-//! In: [`Randomness`], as it was read. Out: [`Aspect`]s in the order in which they are told: the generator, its sources, who
+//! In: [`Randomness`], as it was read. Out: [`Aspect`]s in the order in which they are reported: the generator, its sources, who
 //! feeds it, who reads. Nothing here goes by a version: generators were back-ported to kernels that are ten years older.
 
 pub mod blocks;
@@ -258,7 +258,7 @@ fn hardware(randomness: &Randomness) -> Aspect {
         (Some(source), Some(quality), None) => {
             aspect(ABOUT, State::Good, format!("{source}, quality {quality} of 1024"))
         }
-        // Before it was told, the thread was started only for a source that counts.
+        // Before it was reported, the thread was started only for a source that counts.
         (Some(source), None, Some(true)) => aspect(
             ABOUT,
             State::Good,

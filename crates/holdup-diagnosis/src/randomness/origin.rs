@@ -1,6 +1,6 @@
 //! By what a generator was seeded: the kernel's log hardly ever says so, but when it was and what is there leave few.
 //!
-//! In: [`Randomness`] and the instant of the seeding. Out: words. A source that is there, and that the kernel was told not to
+//! In: [`Randomness`] and the instant of the seeding. Out: words. A source that is there, and that the kernel was reported not to
 //! count, has seeded nothing; one of which it is not known whether it is there stays in the list.
 
 use holdup_evidence::Ns;

@@ -12,7 +12,7 @@ use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
-/// Roots that are told.
+/// Roots that are reported.
 const MAX_ROOTS: usize = 5;
 
 /// Programs that a list names.

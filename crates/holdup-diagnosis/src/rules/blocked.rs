@@ -185,7 +185,7 @@ impl<'a> Series<'a> {
         classify::of_task(TaskState::Uninterruptible, &names, call)
     }
 
-    /// What a group waits for, as ` (waiting for …)`; nothing where that is not told.
+    /// What a group waits for, as ` (waiting for …)`; nothing where that is not known.
     pub(super) fn phrase(&self, group: &Group<'a>) -> String {
         match self.channel(group) {
             channel if channel.cause == Cause::Unknown && group.function.ends_with('…') => {

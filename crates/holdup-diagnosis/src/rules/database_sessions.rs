@@ -13,7 +13,7 @@ const MIN_NS: Ns = 1_000_000_000;
 /// Sessions that wait where nothing tells for how long: one may have been caught in a wait of no account.
 const MIN_SESSIONS: usize = 2;
 
-/// Queues that are told, and waits of each.
+/// Queues that are reported, and waits of each.
 const MAX_QUEUES: usize = 3;
 const MAX_WAITS: usize = 3;
 

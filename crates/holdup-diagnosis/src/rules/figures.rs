@@ -7,7 +7,7 @@ use holdup_evidence::Observed;
 use holdup_evidence::observed::{Metric, Point, Series};
 use holdup_model::finding::Evidence;
 
-/// Values up to which each is told; of more the median and the greatest are.
+/// Values up to which each is reported; of more the median and the greatest are.
 const EACH: usize = 6;
 
 /// The intervals of a series.

@@ -82,7 +82,7 @@ const STANDS_SHARE: f64 = 0.9;
 /// How long such a wait is at least, nanoseconds: less is no standing.
 pub(super) const STANDS_NS: Ns = 1_000_000_000;
 
-/// Whether a thread stood in one wait for as long as it was watched, and stands there still. This is told by its own time: that others of
+/// Whether a thread stood in one wait for as long as it was watched, and stands there still. This is known by its own time: that others of
 /// the process rest says nothing.
 pub(super) fn stands(run: &Run<'_>, wait: &AttributedWait) -> bool {
     let most = wait.ns as f64 >= STANDS_SHARE * run.attributed.wall as f64;

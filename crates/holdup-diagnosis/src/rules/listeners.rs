@@ -14,7 +14,7 @@ const MIN_FULL_SHARE: f64 = 0.8;
 /// Clients that wait at least, so that a short queue which holds one is not nearly full.
 const MIN_WAITING_CLIENTS: u64 = 5;
 
-/// Clients that wait at a listener whose limit is not told, from which it is full with the limit that listeners mostly
+/// Clients that wait at a listener whose limit is not known, from which it is full with the limit that listeners mostly
 /// have: 128 was the kernel's own until Linux 5.4.
 const OLD_LIMIT: u64 = 128;
 

@@ -73,7 +73,7 @@ impl OtherSide {
     }
 }
 
-/// Sessions that are told one by one.
+/// Sessions that are reported one by one.
 const MAX_NAMED: usize = 3;
 
 /// Where titles are.

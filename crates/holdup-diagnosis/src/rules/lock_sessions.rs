@@ -12,10 +12,10 @@ use holdup_model::attributed::{AttributedWait, DatabaseServer, Holder, HowKnown}
 use holdup_model::finding::{Evidence, Remedy};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Waits from which the one in the way is told, nanoseconds: at one look at many short ones anybody may be.
+/// Waits from which the one in the way is reported, nanoseconds: at one look at many short ones anybody may be.
 const LASTING_NS: Ns = 1_000_000_000;
 
-/// Sessions that are told one by one.
+/// Sessions that are reported one by one.
 const MAX_NAMED: usize = 3;
 
 /// What is known of the lock.

@@ -1,4 +1,4 @@
-//! What rules about kernel and system logs share: finding what was told, quoting it, and ruling out.
+//! What rules about kernel and system logs share: finding what was reported, quoting it, and ruling out.
 //!
 //! In: [`Observed`]. A log that says nothing of a trouble rules it out only by the number of its lines; without any line of
 //! the kernel's (or the service manager's) a rule can't tell.

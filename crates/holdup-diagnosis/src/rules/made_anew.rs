@@ -47,7 +47,7 @@ fn once_each(one: &Conversations) -> bool {
     one.closed >= MIN_CONNECTIONS && one.once as f64 >= MIN_SHARE * one.closed as f64
 }
 
-/// What making them cost, of the whole that is told.
+/// What making them cost, of the whole that is reported.
 fn cost(run: &Run<'_>, ns: Ns) -> Ns {
     ns.min(run.attributed.elapsed)
 }
@@ -280,7 +280,7 @@ fn never_resumed(run: &Run<'_>, churn: &Churn, one: &Conversations) -> Finding {
     };
     let title = format!("{none} of {found} TLS handshakes {with} resumed an earlier session");
     let refuses = tls.in_vain * 2 > tls.full;
-    // Whoever makes a connection for each request keeps it instead, and needs no session: that is told by its own rule.
+    // Whoever makes a connection for each request keeps it instead, and needs no session: that is known by its own rule.
     let told_already = once_each(one) && is_costly(run, one);
     let harm = match one.accepted {
         true => refuses,

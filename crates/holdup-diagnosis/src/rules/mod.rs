@@ -1,7 +1,7 @@
 //! The rule base: from what a run waited for to what is wrong with it.
 //!
 //! In: [`Attributed`] and [`SystemFacts`]. Out: a [`Judgement`]: findings worst first, what was ruled out
-//! (each with its number) and what could not be told (each with what is missing).
+//! (each with its number) and what could not be determined (each with what is missing).
 //!
 //! A rule is three siblings: `<area>/<rule>.rs` (what it needs, as data, and one check), `<area>/<rule>.md` (the page
 //! that `holdup explain` prints; its examples are the rule's tests) and a scenario that makes the trouble for real. The list of
@@ -193,7 +193,7 @@ type BySeen = fn(&Observed) -> Option<Verdict>;
 /// Judges what artefacts show.
 type ByArtefacts = fn(&Run<'_>, &Observed) -> Verdict;
 
-/// What a rule about requests lacks where none could be told.
+/// What a rule about requests lacks where none could be reported.
 const NO_REQUESTS: &str = "what is sent and received on sockets: Linux 6.3 or later tells";
 
 /// What a rule that needs waits lacks where the artefacts show none.
@@ -508,7 +508,7 @@ fn of_machine((rule, mut finding): (&Rule, Finding)) -> (&Rule, Finding) {
 /// should not, that is another finding.
 fn is_ordinary(rule: &Rule, finding: &Finding) -> bool {
     let cause = finding.cause;
-    // Who is waited for is told with the roots, for those that somebody waits behind.
+    // Who is waited for is reported with the roots, for those that somebody waits behind.
     let is_way = rule.place == Place::Intermediate;
     finding.ns.is_some() && (is_way || cause.rests() || cause == Cause::PollWait)
 }

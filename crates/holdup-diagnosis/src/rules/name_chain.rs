@@ -22,7 +22,7 @@ impl<'a> Chain<'a> {
         let mut chain: Vec<&NameServer> = Vec::new();
         while let Some(at) = next {
             let known = facts.name_servers.iter().find(|one| one.address == at);
-            // Two that ask each other are told once.
+            // Two that ask each other are reported once.
             let Some(server) = known.filter(|one| chain.iter().all(|before| before.address != one.address))
             else {
                 break;

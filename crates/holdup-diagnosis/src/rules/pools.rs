@@ -1,6 +1,6 @@
 //! Workers of a server of which none is left for another client: all of them wait.
 //!
-//! The problem: that a worker waits is ordinary, and a thread that waits for an answer is told so by other rules; that nobody is left is what
+//! The problem: that a worker waits is ordinary, and a thread that waits for an answer is reported so by other rules; that nobody is left is what
 //! stops the service, and who queues behind them is no thread of it. In: who works side by side ([`Workers`]), and their waits. Out: those of
 //! which all are taken, what most of them wait for, and who stands in the queue. A worker that came back to its place counts as free, and
 //! so does one that is on a CPU.
@@ -181,7 +181,7 @@ fn own(rows: &[&AttributedWait]) -> Ns {
     rows.iter().map(|row| row.ns).fold(0, Ns::saturating_add)
 }
 
-/// Whether somebody who waits so may be told by others to begin: nobody who depends on him is known.
+/// Whether somebody who waits so may be known by others to begin: nobody who depends on him is known.
 fn rests(cause: Cause) -> bool {
     cause.rests() || matches!(cause, Cause::LockFutex | Cause::PollWait | Cause::Unknown)
 }

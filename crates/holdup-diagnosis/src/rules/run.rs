@@ -1,4 +1,4 @@
-//! A run as rules ask about it: waits by cause, what they cost, what could not be told.
+//! A run as rules ask about it: waits by cause, what they cost, what could not be determined.
 //!
 //! In: [`Attributed`] and [`SystemFacts`]. Out: [`Waits`], never empty, whose cost is measured against the run's
 //! critical path.
@@ -301,7 +301,7 @@ impl<'a> Run<'a> {
     }
 
     /// Whether the waits are of threads of whom nobody tells who waited for whom: an strace log that was begun in the
-    /// middle of their lives. What they waited is told, and what that cost the whole is not.
+    /// middle of their lives. What they waited is reported, and what that cost the whole is not.
     fn way_unknown(&self) -> bool {
         let waits = &self.attributed.waits;
         self.observed.is_some() && !waits.is_empty() && waits.iter().all(|wait| self.cost(wait) == 0)
@@ -514,7 +514,7 @@ impl<'a> Waits<'a> {
         all
     }
 
-    /// That nothing can be told by the state of their TCP connections, where most of the time was on such and none is known: who looks
+    /// That nothing can be known by the state of their TCP connections, where most of the time was on such and none is known: who looks
     /// now and then does not see it.
     #[must_use]
     pub fn without_tcp(&self) -> Option<Verdict> {

@@ -163,7 +163,7 @@ fn used_up(idle: &Intervals<'_>, when: &str) -> Finding {
     )
 }
 
-/// Where the number of CPUs is not told: a machine without a moment to spare has no more of them than tasks that are
+/// Where the number of CPUs is not known: a machine without a moment to spare has no more of them than tasks that are
 /// ready, so that much longer queues at other times are queues.
 fn without_cpus(queue: &Intervals<'_>) -> Verdict {
     /// Queues longer than the shortest by so much are no chance.

@@ -269,7 +269,7 @@ pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
     Some(Evidence::new(text, "the chain of waits"))
 }
 
-/// Steps beyond the waiter from which each is told with its process and its wait. Of a shorter chain the first is in the title, and the
+/// Steps beyond the waiter from which each is reported with its process and its wait. Of a shorter chain the first is in the title, and the
 /// last with its wait in the words above.
 const LONG_CHAIN: usize = 3;
 

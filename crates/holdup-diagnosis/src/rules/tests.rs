@@ -184,7 +184,7 @@ fn a_chain_of_children_is_told_once_by_the_first() {
         found.map(|finding| finding.asker.name.process).collect()
     };
     assert_eq!(waiters(&run), ["git"]);
-    // Where most of the inner wait is outside the outer one, each is told.
+    // Where most of the inner wait is outside the outer one, each is reported.
     run.waits[1].path_ns *= 2;
     assert_eq!(waiters(&run), ["hook", "git"]);
 }

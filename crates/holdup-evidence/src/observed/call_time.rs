@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 pub struct Calls {
     /// Which artefact, as a [`Quote`] has it.
     pub source: u32,
-    /// The traced command, where told.
+    /// The traced command, where known.
     pub command: Option<String>,
-    /// From its first instant to its last; for a summary the sum of its calls. `None` where no time is told.
+    /// From its first instant to its last; for a summary the sum of its calls. `None` where no time is reported.
     pub elapsed: Option<Ns>,
-    /// Whether durations are of the wall clock; `None` where that can't be told (CPU time in a call looks the same).
+    /// Whether durations are of the wall clock; `None` where that cannot be determined (CPU time in a call looks the same).
     pub wall: Option<bool>,
     /// By thread, call and object, longest first.
     pub calls: Vec<CallTime>,
     /// Whether the trace tells of every thread who began it, so that there is one first thread and [`CallTime::main`] is
     /// filled in; where not, only a trace of a single thread tells what was on whose way.
     pub followed: bool,
-    /// Whether durations are only told up to the thread's next call: a log with times and without durations.
+    /// Whether durations are only reported up to the thread's next call: a log with times and without durations.
     pub at_most: bool,
     /// Peers that refused a connection.
     pub refused: Vec<Refused>,
@@ -53,15 +53,15 @@ pub struct Refused {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CallTime {
-    /// The thread; 0 where told by none.
+    /// The thread; 0 where known by none.
     pub tid: u32,
-    /// Its process; 0 where that is not told.
+    /// Its process; 0 where that is not known.
     pub pid: u32,
-    /// Its name, where told.
+    /// Its name, where known.
     pub thread: String,
     /// The call, by name.
     pub call: String,
-    /// What it was about, where told: a path, a socket's address.
+    /// What it was about, where known: a path, a socket's address.
     pub object: Option<String>,
     /// How many.
     pub count: u64,
@@ -73,7 +73,7 @@ pub struct CallTime {
     pub ns: Ns,
     /// The longest.
     pub max: Ns,
-    /// The median of single calls, where they are told one by one.
+    /// The median of single calls, where they are reported one by one.
     pub median: Option<Ns>,
     /// Of `ns`, how much lies on the way of the trace's first thread: its own calls, and those of a child while it
     /// waited for that one to end.

@@ -223,7 +223,7 @@ pub enum UnitEvent {
     Restarting {
         /// Which.
         unit: String,
-        /// For which time, where told.
+        /// For which time, where known.
         times: Option<u32>,
     },
     /// A service says that it listens.
@@ -271,7 +271,7 @@ pub enum TlsEvent {
     },
     /// A server answered.
     ServerHello {
-        /// Whether it takes up an old session; `None` where that can't be told.
+        /// Whether it takes up an old session; `None` where that cannot be determined.
         resumed: Option<bool>,
         /// The name that its client asked for, where that is known.
         #[serde(default)]
@@ -283,7 +283,7 @@ pub enum TlsEvent {
         resumed: bool,
         /// Whether it came back, and offered the session of the connection before.
         offered: bool,
-        /// Bytes of the handshake that came from the server, where told.
+        /// Bytes of the handshake that came from the server, where known.
         bytes: Option<u64>,
     },
     /// A certificate was sent: the handshake is a full one.
@@ -318,9 +318,9 @@ pub enum LogEvent {
         pool: String,
         /// For how long.
         ns: Option<Ns>,
-        /// How many connections it has, where told.
+        /// How many connections it has, where known.
         size: Option<u64>,
-        /// How many waited for one beside it, where told.
+        /// How many waited for one beside it, where known.
         waiting: Option<u64>,
     },
     /// A proxy waited for the server behind it until it gave up.
@@ -335,7 +335,7 @@ pub enum LogEvent {
         /// By how much.
         ns: Ns,
     },
-    /// Time ran backwards more often than is told one by one.
+    /// Time ran backwards more often than is reported one by one.
     MoreBackwards {
         /// How many times more.
         times: u64,

@@ -36,11 +36,11 @@ pub struct Point {
     pub value: f64,
     /// When the report was made.
     pub at: Option<When>,
-    /// The time that it covers, ns; `None` where it is a state or that is not told.
+    /// The time that it covers, ns; `None` where it is a state or that is not known.
     pub over: Option<Ns>,
     /// Whether it is an average since boot, as the first report of iostat and vmstat is: never to be taken for now.
     pub since_boot: bool,
-    /// Whether it may be one, which can't be told: the only report of top. It shows what there is much of, and nothing
+    /// Whether it may be one, which cannot be determined: the only report of top. It shows what there is much of, and nothing
     /// that is little in it is ruled out.
     pub perhaps_since_boot: bool,
     /// Where it was read.

@@ -11,17 +11,17 @@ pub struct SeenSession {
     pub server: DatabaseServer,
     /// What the server calls it: the process id of PostgreSQL's, the connection id of MySQL's.
     pub id: String,
-    /// Who uses it: the name that a program has given itself, else the user; empty where that is not told.
+    /// Who uses it: the name that a program has given itself, else the user; empty where that is not known.
     pub client: String,
     /// What it does.
     pub doing: SessionDoing,
-    /// For how long it has done that, or had when it was over; `None` where that is not told.
+    /// For how long it has done that, or had when it was over; `None` where that is not known.
     pub doing_ns: Option<Ns>,
-    /// The lock that it waits for, in the server's words; empty where that is not told.
+    /// The lock that it waits for, in the server's words; empty where that is not known.
     pub lock: String,
     /// Sessions that are said to have that lock.
     pub held_by: Vec<String>,
-    /// What it was asked for, or was asked for last; empty where that is not told.
+    /// What it was asked for, or was asked for last; empty where that is not known.
     pub statement: String,
 }
 

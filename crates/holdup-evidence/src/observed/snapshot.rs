@@ -24,7 +24,7 @@ pub struct Snapshot {
     /// Tasks that there were, those that only sleep and are not in `threads` included.
     #[serde(default)]
     pub total: Option<u64>,
-    /// Whether the tasks are threads, and not processes; `None` where that can't be told.
+    /// Whether the tasks are threads, and not processes; `None` where that cannot be determined.
     #[serde(default)]
     pub of_threads: Option<bool>,
     /// Whether the list tells what each task does: without states none can be told to be blocked or not.
@@ -77,7 +77,7 @@ pub struct SeenThread {
     pub name: String,
     /// The kernel's thread id (a dump's `nid`).
     pub tid: Option<u32>,
-    /// Process id, where told.
+    /// Process id, where known.
     pub pid: Option<u32>,
     /// The number that its runtime gives it (`#12` of a JVM's dump).
     pub number: Option<u64>,
@@ -105,7 +105,7 @@ pub struct SeenThread {
     pub kernel_stack: Option<StackId>,
     /// The system call that it is in (`/proc/PID/syscall`).
     pub call: Option<Call>,
-    /// Who traces it, where that is told and somebody does.
+    /// Who traces it, where that is reported and somebody does.
     pub tracer: Option<u32>,
     /// What it used of a CPU, percent, as the list has it.
     pub cpu_percent: Option<f64>,
@@ -125,7 +125,7 @@ pub struct SeenThread {
 pub struct SeenFile {
     /// Its path; empty where only the disk is known.
     pub path: String,
-    /// The kernel's name of the disk that it is on, empty where that is not told.
+    /// The kernel's name of the disk that it is on, empty where that is not known.
     pub disk: String,
     /// Limits of the task's cgroups on that disk.
     pub limits: Vec<IoLimit>,
@@ -135,7 +135,7 @@ pub struct SeenFile {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Not told.
+    /// Not known.
     #[default]
     Unknown,
     /// Runs or could run; of a Java thread also: waits in native code.

@@ -34,9 +34,9 @@ pub struct SeenQueue {
     pub unix: bool,
     /// Clients that wait.
     pub waiting: u64,
-    /// How many may; `None` where not told (`netstat`).
+    /// How many may; `None` where not known (`netstat`).
     pub limit: Option<u64>,
-    /// Who listens, where told.
+    /// Who listens, where known.
     pub process: Option<String>,
     /// Where it was read.
     pub quote: Quote,
@@ -83,7 +83,7 @@ pub struct SeenConnection {
     pub local: String,
     /// The peer's.
     pub peer: String,
-    /// Whose it is, where told.
+    /// Whose it is, where known.
     pub process: Option<String>,
     /// Bytes that arrived and that the process has not read.
     pub unread: u64,
@@ -93,7 +93,7 @@ pub struct SeenConnection {
     pub unanswered: u64,
     /// Segments that were sent again since it was made.
     pub retransmitted: u64,
-    /// Segments that were sent since it was made, where told.
+    /// Segments that were sent since it was made, where known.
     pub segments: Option<u64>,
     /// Time for which it could not send because the peer's window was full.
     pub window_full: Option<Ns>,

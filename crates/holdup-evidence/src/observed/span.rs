@@ -35,7 +35,7 @@ pub struct Span {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpanKind {
-    /// Nothing was logged for so long after a line that says that something begins; where `thread` is told, by that thread.
+    /// Nothing was logged for so long after a line that says that something begins; where `thread` is reported, by that thread.
     LogGap,
     /// Nothing was logged for so long after any other line: there may have been nothing to do.
     LogSilence,
@@ -49,7 +49,7 @@ pub enum SpanKind {
     JvmLogCovers,
     /// A unit took so long to start.
     UnitStart,
-    /// Between what a unit waited for and its own start nothing is told.
+    /// Between what a unit waited for and its own start nothing is reported.
     ChainHole,
     /// When, after boot, a unit or target was reached.
     UnitReached,

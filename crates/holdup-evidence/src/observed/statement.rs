@@ -57,6 +57,6 @@ pub enum StatementKind {
     Took,
     /// A warning.
     Warned,
-    /// A figure that is within its norm, which is told with it.
+    /// A figure that is within its norm, which is reported with it.
     WithinNorm,
 }

@@ -35,13 +35,13 @@ pub struct SeenSwap {
 pub struct SeenDevice {
     /// Its kernel name, or its path where the list has that.
     pub name: String,
-    /// `disk`, `part`, `lvm`, `loop`; empty where not told.
+    /// `disk`, `part`, `lvm`, `loop`; empty where not known.
     pub kind: String,
     /// Its size, bytes; as exact as the list has it.
     pub size: Option<u64>,
     /// The file system on it, empty for none; `None` where the list does not tell.
     pub file_system: Option<String>,
-    /// Where it is mounted (`[SWAP]` for a swap area that is switched on), empty for nowhere; `None` where not told.
+    /// Where it is mounted (`[SWAP]` for a swap area that is switched on), empty for nowhere; `None` where not known.
     pub mount: Option<String>,
     /// The device that it is a part of, where the list shows that.
     pub parent: Option<String>,
@@ -55,11 +55,11 @@ pub struct SeenDevice {
 pub struct SeenFileSystem {
     /// What is mounted: a device, a server's path, a name that the kernel made up.
     pub source: String,
-    /// Its type (`ext4`), where told.
+    /// Its type (`ext4`), where known.
     pub kind: Option<String>,
     /// Where it is mounted.
     pub mount: String,
-    /// Share of what users may use that is used, percent, rounded up as `df` does; `None` where not told.
+    /// Share of what users may use that is used, percent, rounded up as `df` does; `None` where not known.
     pub used_percent: Option<f64>,
     /// What users can still use, KiB; as exact as the list has it.
     pub available_kib: Option<f64>,

@@ -26,16 +26,16 @@ pub enum When {
 /// A date and time without a zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Civil {
-    /// Days since 1970-01-01; `None` where only the time of day is told.
+    /// Days since 1970-01-01; `None` where only the time of day is reported.
     pub day: Option<i64>,
-    /// Whether the year is told; if not, `day` is of the year 1972, a leap year.
+    /// Whether the year is reported; if not, `day` is of the year 1972, a leap year.
     pub year_known: bool,
     /// Nanoseconds since midnight.
     pub of_day: Ns,
 }
 
 impl When {
-    /// How much later this is than another, in nanoseconds; `None` where that can't be told.
+    /// How much later this is than another, in nanoseconds; `None` where that cannot be determined.
     #[must_use]
     pub fn since(self, earlier: When) -> Option<i128> {
         match (self, earlier) {

@@ -237,7 +237,7 @@ fn traps_are_not_stepped_into() {
     let listener = UnixListener::bind(stage.tmp().join(".java_pid7")).unwrap();
     let why = match stage.ask() {
         Err(Refused::NotItsSocket(why)) => why,
-        // Who is not root is told even before that.
+        // Who is not root is reported even before that.
         Err(Refused::AnotherUsers) => "belongs".to_owned(),
         other => panic!("{other:?}"),
     };

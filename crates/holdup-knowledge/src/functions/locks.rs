@@ -1,4 +1,4 @@
-//! Locks: the kernel's own, which are told by who takes them, and those that programs ask it for.
+//! Locks: the kernel's own, which are known by who takes them, and those that programs ask it for.
 //!
 //! A stack that another thread took leaves out the lock functions themselves (the kernel marks them as
 //! part of the scheduler), so what shows is the taker, innermost, in an uninterruptible sleep without I/O.

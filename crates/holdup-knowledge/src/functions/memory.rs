@@ -1,6 +1,6 @@
 //! Memory: reclaim, limits, swap, userfaultfd. These beat the system call in which they happen.
 //!
-//! The address space lock is in `locks`, because it is told by who takes the lock.
+//! The address space lock is in `locks`, because it is known by who takes the lock.
 
 use super::{
     Line,

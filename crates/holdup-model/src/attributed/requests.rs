@@ -113,7 +113,7 @@ pub struct OfListener {
     pub p50: Ns,
     /// 99th percentile.
     pub p99: Ns,
-    /// The slowest that was told.
+    /// The slowest that was reported.
     pub longest: Ns,
     /// How many had been read and not answered when observation ended.
     pub open: u64,

@@ -135,7 +135,7 @@ struct Unplaced {
 /// A thread's account.
 #[derive(Debug, Clone)]
 pub struct Account<S> {
-    /// Up to when time has been told; while it sleeps, when that began.
+    /// Up to when time has been reported; while it sleeps, when that began.
     at: Ns,
     /// When it was looked at last.
     looked: Ns,
@@ -143,14 +143,14 @@ pub struct Account<S> {
     clock: Clock,
     /// What the kernel counted and there was no room for yet.
     late: (Ns, Ns),
-    /// What was told before the kernel counted it: CPU, queued.
+    /// What was reported before the kernel counted it: CPU, queued.
     early: (Ns, Ns),
     asleep: Option<Asleep<S>>,
     unplaced: Unplaced,
     last_site: Option<S>,
     /// Whether it was seen running when it was looked at last.
     runs: bool,
-    /// CPU time that interrupts took, as far as it is not told yet.
+    /// CPU time that interrupts took, as far as it is not known yet.
     interrupted: Ns,
 }
 
@@ -173,7 +173,7 @@ impl<S: Clone> Account<S> {
         }
     }
 
-    /// Of the CPU time that is told next, interrupts took so much more.
+    /// Of the CPU time that is reported next, interrupts took so much more.
     pub fn interrupted(&mut self, ns: Ns) {
         self.interrupted = self.interrupted.saturating_add(ns);
     }

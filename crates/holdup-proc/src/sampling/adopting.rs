@@ -19,7 +19,7 @@ const LASTS: Ns = 50_000_000;
 const MOST_PARENTS: usize = 64;
 
 impl Sampler {
-    /// Follows these processes from now on; those that are gone, or are followed already, are no matter. What that comes to is told with the
+    /// Follows these processes from now on; those that are gone, or are followed already, are no matter. What that comes to is reported with the
     /// next round.
     pub fn adopt(&mut self, pids: &[u32], at: Ns) {
         if self.processes.is_empty() {
@@ -102,7 +102,7 @@ impl Sampler {
         Some((since?, turns))
     }
 
-    /// Threads that slept when they were found, of which it could not be told since when.
+    /// Threads that slept when they were found, of which it could not be determined since when.
     #[must_use]
     pub fn since_unknown(&self) -> u64 {
         self.since_unknown

@@ -17,7 +17,7 @@ pub(super) enum Sleeps {
 }
 
 impl Sampler {
-    /// A thread may end just before it is looked at, and just after the one was that waits for that. So its end is told when that one
+    /// A thread may end just before it is looked at, and just after the one was that waits for that. So its end is reported when that one
     /// has run, or some rounds later.
     pub(super) fn put_off_ends(&mut self) {
         /// Rounds after which who waits is taken to be held up by something else.

@@ -126,7 +126,7 @@ pub struct Counted {
     pub queued: Ns,
     /// How often it got a CPU; changes whenever the thread has run.
     pub turns: u64,
-    /// How often it blocked; `None` where that is not told.
+    /// How often it blocked; `None` where that is not known.
     pub blockings: Option<u64>,
 }
 

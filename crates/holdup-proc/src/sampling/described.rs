@@ -1,7 +1,7 @@
 //! What a call is about, and what descriptors are, by the kernel's words for them.
 //!
 //! In: a call's number and arguments, the target of a link in `fd`, the text of `fdinfo`, tables of sockets, mounts and locks. Out:
-//! [`Object`]s. Nothing that a link leads to is touched: what a path is, a file or a FIFO, is told by where in the kernel the thread
+//! [`Object`]s. Nothing that a link leads to is touched: what a path is, a file or a FIFO, is known by where in the kernel the thread
 //! sleeps, and on which file system by the number of its mount.
 
 use super::site::Site;
@@ -392,7 +392,7 @@ pub fn name_peer(object: &mut Object, peer: Option<u64>, sockets: &Sockets) {
     }
 }
 
-/// What of a socket may change while it stays the same: told apart by this.
+/// What of a socket may change while it stays the same: distinguished by this.
 #[must_use]
 pub fn socket_state(object: &Object) -> String {
     match &object.kind {

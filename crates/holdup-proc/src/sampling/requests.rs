@@ -2,7 +2,7 @@
 //!
 //! In: the TCP sockets that each look meets. Out: [`Event::Connection`]s: made, if the socket was met connected, or another one of the same
 //! process to the same port, which is the next address of the same name; given up, if the kernel knows it no more, or its process has
-//! ended. A connection that was made between two looks and never waited for is not told.
+//! ended. A connection that was made between two looks and never waited for is not known.
 
 use super::described;
 use super::sockets::diag::Diag;

@@ -1,7 +1,7 @@
-//! What running threads were seen in, until their CPU time is told.
+//! What running threads were seen in, until their CPU time is reported.
 //!
 //! In: samples of the software clock ([`super::on_cpu`]). Out: stacks with each thread. The kernel's ticks say how much of the time was the
-//! thread's own code, so a stack is told with the next of those.
+//! thread's own code, so a stack is reported with the next of those.
 
 use super::on_cpu::{self, OnCpu, PERIOD};
 use super::sampler::{Sampler, Stacks};

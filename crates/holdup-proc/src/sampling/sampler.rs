@@ -1,8 +1,8 @@
-//! Rounds: all threads are looked at, and what that comes to is told as events.
+//! Rounds: all threads are looked at, and what that comes to is reported as events.
 //!
 //! In: CMD's process id, and calls of [`Sampler::round`]. Out: the events of [`holdup_evidence`], in an order in which what an event
 //! refers to came before it. A round has three steps: what can't block is read of each thread; what may block is asked for
-//! beside; then each thread's time is told, a creator's before those that it made, and the end of a child before the wait of the one
+//! beside; then each thread's time is reported, a creator's before those that it made, and the end of a child before the wait of the one
 //! that waited for it ([`super::telling`]).
 
 use super::account::{Account, Look};
@@ -98,7 +98,7 @@ pub(super) struct Tracked {
     pub(super) stack_asked: bool,
     /// Where the kernel counts no turns: our own count of changes.
     pub(super) changes: u64,
-    /// Where it was seen running, and the CPU time that stands for, as far as that is not told yet.
+    /// Where it was seen running, and the CPU time that stands for, as far as that is not known yet.
     pub(super) running: Vec<(UserStackId, Ns)>,
     /// Whether a look that showed that it was woken was left for the next round: nobody was seen yet who can have done it.
     pub(super) put_off: bool,
@@ -231,7 +231,7 @@ pub struct Sampler {
     pub(super) adopts_as: Role,
     /// Tell since when threads sleep that slept when they were found.
     pub(super) cpu_clocks: CpuClocks,
-    /// Threads of which that could not be told.
+    /// Threads of which that could not be determined.
     pub(super) since_unknown: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Since when a thread sleeps that slept before anybody looked.
 //!
 //! The problem: `/proc` has no instant for it. But `sched`, which anybody may read, has when the scheduler last charged a thread for time on a CPU
-//! (`se.exec_start`), and of one that sleeps that is when it fell asleep. It is told by the clock of the CPU on which it ran, which
+//! (`se.exec_start`), and of one that sleeps that is when it fell asleep. It is known by the clock of the CPU on which it ran, which
 //! stands still while that CPU serves interrupts or is taken away by a hypervisor, so that each CPU's is behind by another amount. The
 //! choice: a thread of our own that runs on that CPU has the same clock; the difference of both is for how long the other has slept, at
 //! least: what the clock stood still since then is missing, and up to a tick.

@@ -10,7 +10,7 @@ use holdup_evidence::{Call, TaskState};
 pub struct Site {
     /// How it sleeps.
     pub state: TaskState,
-    /// In which call, as far as that is told; `None` where `syscall` may not be read.
+    /// In which call, as far as that is reported; `None` where `syscall` may not be read.
     pub call: Option<Call>,
     /// The call's fifth argument, which [`Call`] has no room for; 0 where there is none.
     pub fifth: u64,

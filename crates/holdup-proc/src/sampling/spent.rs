@@ -1,4 +1,4 @@
-//! What a piece of a thread's time is told as: a wait, how it ended, the connection that it was spent on, the signal that stopped it.
+//! What a piece of a thread's time is reported as: a wait, how it ended, the connection that it was spent on, the signal that stopped it.
 //!
 //! In: a [`Piece`] and what it was seen to be spent in. Out: [`Wait`]s and the events that belong to them.
 
@@ -10,7 +10,7 @@ use holdup_evidence::{Call, Event, Ns, SignalSent, TaskName, ThreadId, Wait, Wak
 use holdup_knowledge::system_calls;
 use std::sync::Arc;
 
-/// Of shorter waits the state of the connection is not told, nanoseconds, as when tracing.
+/// Of shorter waits the state of the connection is not known, nanoseconds, as when tracing.
 const MIN_TCP_NS: Ns = 1_000_000;
 
 /// Whether a poll's time ran out. No poll lasts longer than it was allowed to, so it did if it lasted that long to within what is in doubt
@@ -35,7 +35,7 @@ fn ran_out(piece: &Piece<Arc<Waiting>>, site: &Waiting) -> bool {
     limit > 0 && (as_long || piece.doubt <= limit / MUCH && lasted >= limit)
 }
 
-/// The signal that stopped a process, which stands in its status while it is stopped. Who sent it stands nowhere: it is told as the kernel's.
+/// The signal that stopped a process, which stands in its status while it is stopped. Who sent it stands nowhere: it is reported as the kernel's.
 pub(super) fn stop_signal(root: &Root, pid: u32, id: ThreadId, at: Ns) -> Option<Event> {
     const STOP_SIGNALS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
     // That of a thread has its own.

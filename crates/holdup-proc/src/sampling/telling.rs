@@ -1,7 +1,7 @@
 //! From what a round found to events in the right order.
 //!
 //! A thread that made others is told about up to the instant at which it ran, then they are born. Who waited for the end of a
-//! child, or of a thread, waited until then: the end of the wait is when the other one ended, and the other's end is told first.
+//! child, or of a thread, waited until then: the end of the wait is when the other one ended, and the other's end is reported first.
 //! Whose end nobody waited for has ended now.
 //!
 //! In: [`Found`] of each thread. Out: events.
@@ -27,18 +27,18 @@ const STOPPED: char = 'T';
 /// count the same, and that many are a minute of one CPU.
 const MOST_SAMPLES: u64 = 6_000;
 
-/// What a round found, while it is told.
+/// What a round found, while it is reported.
 #[derive(Debug, Default)]
 struct Round {
     /// Who ended, and was waited for by whom.
     waited_for: BTreeMap<ThreadId, ThreadId>,
     /// When those that were waited for ended.
     ended: BTreeMap<ThreadId, Ns>,
-    /// The final clocks of those that were told.
+    /// The final clocks of those that were reported.
     final_clocks: BTreeMap<ThreadId, (Ns, Clock)>,
     /// Who woke whom.
     woken: Woken,
-    /// Who is being told: woken by whom, when, and when that one ran.
+    /// Who is being reported: woken by whom, when, and when that one ran.
     woken_by: BTreeMap<ThreadId, WokenBy>,
 }
 
@@ -97,13 +97,13 @@ impl Sampler {
         }
         round.woken = self.woken();
         let mut with_others: BTreeSet<ThreadId> = round.waited_for.values().copied().collect();
-        // Whose end was waited for is told with that.
+        // Whose end was waited for is reported with that.
         for those in round.woken.values_mut() {
             those.retain(|(_, id)| !round.waited_for.contains_key(id));
             with_others.extend(those.iter().map(|(_, id)| *id));
         }
         let mut order: Vec<ThreadId> = self.found.keys().copied().collect();
-        // Those that others waited for are told with them; and who waited for a lock or an answer after those who may have been in
+        // Those that others waited for are reported with them; and who waited for a lock or an answer after those who may have been in
         // the way, so that what they did meanwhile is known by then.
         order.sort_by_cached_key(|id| {
             (
@@ -126,7 +126,7 @@ impl Sampler {
 
     /// Whether somebody else may have been in the way of what a thread was seen waiting in last.
     fn waited_for_somebody(&self, id: ThreadId) -> bool {
-        // Who has ended is told in the order in which a process's threads end, its first one last.
+        // Who has ended is reported in the order in which a process's threads end, its first one last.
         let leads = self
             .threads
             .get(&id)
@@ -138,7 +138,7 @@ impl Sampler {
         waiting.is_some_and(|(waiting, _)| waiting.holder.is_some() || !waiting.ends.is_empty())
     }
 
-    /// The same of a thread, or of the one that is told with it because it waited for that one's end.
+    /// The same of a thread, or of the one that is reported with it because it waited for that one's end.
     fn told_late(&self, id: ThreadId, waited_for: &BTreeMap<ThreadId, ThreadId>) -> bool {
         /// A shell's shell's shell.
         const GENERATIONS: usize = 16;
@@ -287,7 +287,7 @@ impl Sampler {
             let Some(until) = self.found.get(&woken).and_then(|found| self.last_look(found)) else {
                 continue;
             };
-            // As far as can be told it did not run while the other was woken: then that is told for itself.
+            // As far as can be reported it did not run while the other was woken: then that is reported for itself.
             if asleep.is_none_or(|asleep| at < asleep || at > until.at) {
                 continue;
             }
@@ -392,7 +392,7 @@ impl Sampler {
         }
     }
 
-    /// A process that has another name runs another program, as far as can be told; a thread only calls itself so.
+    /// A process that has another name runs another program, as far as can be reported; a thread only calls itself so.
     fn tell_name(&mut self, id: ThreadId, stat: &Stat) {
         let Some(thread) = self
             .threads
@@ -526,7 +526,7 @@ impl Sampler {
 }
 
 impl Tracked {
-    /// When a piece began, which is told under this number: the first of one that slept when it was found did before that.
+    /// When a piece began, which is reported under this number: the first of one that slept when it was found did before that.
     pub(super) fn began(&self, piece: &Piece<Arc<Waiting>>, seq: u32) -> Ns {
         let found = seq == 1 && piece.seen && piece.start == self.born;
         let before = self.before.filter(|_| found);

@@ -228,7 +228,7 @@ fn who_goes_while_it_is_read_has_ended() {
 const FUTEX: &str = "202 0x7000 0x80 0x2 0x0 0x0 0x0 0x7ffff0331b78 0x7ff262eb1503\n";
 
 /// Thread 8 of process 7 waits for what its threads 7 and 9 may do; the next round finds these to have run, and it too. By whom its wait
-/// was ended then, if that was told.
+/// was ended then, if that was reported.
 fn woken_after(ran: &[u32]) -> Vec<Waker> {
     const STEP: Ns = 10_000_000;
     let tree = Tree::new(&[]);

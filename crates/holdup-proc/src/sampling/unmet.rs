@@ -4,7 +4,7 @@
 //! choice: the kernel adds up the CPU time of children that a process has waited for. What of it nobody used who was met was used by
 //! some that were not. A wait for a child, or for what a child writes, that was never seen twice, while none lived that was met, was for such
 //! a one, if most of it was spent so: whoever lives longer is met. How many there were nobody counts; a wait was for one at least. Of a
-//! process that is shorter than a tick the kernel does not know either how much of its time was its own code's, whatever the counters say: that is not told.
+//! process that is shorter than a tick the kernel does not know either how much of its time was its own code's, whatever the counters say: that is not known.
 //!
 //! In: what a process's `stat` says of its children, what those had used that were met, pieces of its time. Out: threads that stand for
 //! those in between, without ids, told from birth to end.
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// What a process was charged with comes in ticks: of an interval's, so much may be due to the one before, nanoseconds.
 const LATE: Ns = 2 * TICK;
 
-/// Names of children that are told apart.
+/// Names of children that are distinguished.
 const NAMES: usize = 8;
 
 /// A process's children.
@@ -31,7 +31,7 @@ pub(super) struct Unmet {
     met: Ns,
     /// That of those that were not, as far as it was noticed.
     noticed: Ns,
-    /// Of it, what was not told yet.
+    /// Of it, what was not known yet.
     left: Ns,
     /// What those were called that were met, and how many were.
     names: Vec<(String, u64)>,

@@ -14,7 +14,7 @@ use holdup_evidence::{
 use holdup_knowledge::system_calls::{self, Child, Kind};
 use std::collections::HashMap;
 
-/// Objects and kernel stacks that are told apart; a program that waits for more different ones has a trouble of another kind.
+/// Objects and kernel stacks that are distinguished; a program that waits for more different ones has a trouble of another kind.
 const MOST: usize = 65_536;
 
 /// What a thread waits in.

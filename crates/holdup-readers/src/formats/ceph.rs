@@ -12,11 +12,11 @@ use holdup_evidence::observed::{Quote, StatementKind};
 pub(crate) static FORMAT: Format = Format::lines::<Reader>("ceph-health", Family::Host, recognise)
     .about("ceph health detail and ceph status");
 
-/// Parts that are told, and bytes of each.
+/// Parts that are reported, and bytes of each.
 const PARTS: usize = 10;
 const PART: usize = 140;
 
-/// Details of one check that are told; the rest are of the same kind.
+/// Details of one check that are reported; the rest are of the same kind.
 const DETAILS: usize = 2;
 
 /// Lines that are looked at to recognise it.

@@ -216,7 +216,7 @@ fn is_loss(name: &str) -> bool {
     LOSSES.iter().any(|part| name.contains(part)) && !HARMLESS.iter().any(|part| name.contains(part))
 }
 
-/// What a counter is a part of: of one that is told in words the longest line that has its first words, of a name the packets of
+/// What a counter is a part of: of one that is reported in words the longest line that has its first words, of a name the packets of
 /// its queue and direction, else of its direction.
 fn whole_of<'a>(counter: &Counter, all: &'a [Counter]) -> Option<&'a Counter> {
     let larger = || {

@@ -1,7 +1,7 @@
 //! `df` with any options: blocks or inodes, any unit, with or without types, in any language.
 //!
 //! In: its heading and a row for each file system; old versions put a long name of a device on a line of its own. Out:
-//! [`SeenFileSystem`]s. The columns are told by the percent sign in front of the mount point.
+//! [`SeenFileSystem`]s. The columns are known by the percent sign in front of the mount point.
 
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};

@@ -230,7 +230,7 @@ impl LineReader for Reader {
             None => return Understood::No,
         };
         self.last = stamp;
-        // Whatever a program wrote there, it is not the kernel that says it; systemd is told by its name below.
+        // Whatever a program wrote there, it is not the kernel that says it; systemd is known by its name below.
         let programs = facility(line).is_some_and(|facility| facility != KERNEL_FACILITY);
         if programs && !text.starts_with(b"systemd[1]: ") {
             return Understood::Ignorable;

@@ -1,7 +1,7 @@
 //! `free`, old (with `-/+ buffers/cache`) and new, with any unit.
 //!
-//! In: a head and lines `Mem:` and `Swap:`, in any language: columns are told by their order. Out: memory in KiB. Without
-//! a letter the unit is not told (`-m` and `-k` print the same table): amounts of memory in KiB are all multiples of a
+//! In: a head and lines `Mem:` and `Swap:`, in any language: columns are known by their order. Out: memory in KiB. Without
+//! a letter the unit is not known (`-m` and `-k` print the same table): amounts of memory in KiB are all multiples of a
 //! page's 4 KiB, and that tells them from MiB.
 
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
@@ -63,7 +63,7 @@ struct Reader {
     columns: usize,
     /// Whether its fifth column is of buffers alone, as before procps 3.3.10 and with `-w`.
     apart: bool,
-    /// KiB of one, where it is told or has been inferred.
+    /// KiB of one, where it is reported or has been inferred.
     unit: Option<f64>,
 }
 

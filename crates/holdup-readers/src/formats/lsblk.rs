@@ -1,7 +1,7 @@
 //! `lsblk`: block devices, as a tree or a list, with any columns.
 //!
 //! In: a head beginning with `NAME` and a line for each device, the tree's characters there or lost, columns aligned or
-//! not. Out: devices. A field's column is told by what it is, not by where it stands, because pasted text has lost that; what
+//! not. Out: devices. A field's column is known by what it is, not by where it stands, because pasted text has lost that; what
 //! could be anything (a label) is left out.
 
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
@@ -275,7 +275,7 @@ fn json_devices(
         let Some(name) = one.get("name").and_then(|name| name.as_str()) else {
             continue;
         };
-        // `null` is none; a key that is not there is not told.
+        // `null` is none; a key that is not there is not known.
         let describe = |key: &str| {
             one.get(key)
                 .map(|value| value.as_str().unwrap_or_default().to_owned())

@@ -1,6 +1,6 @@
 //! `lsblk -P`: block devices as `KEY="value"` pairs, a device a line.
 //!
-//! In: lines that begin with a key that devices have. Out: devices. What is not printed is not told: without `FSTYPE` nobody
+//! In: lines that begin with a key that devices have. Out: devices. What is not printed is not known: without `FSTYPE` nobody
 //! can say what is on a device.
 
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};

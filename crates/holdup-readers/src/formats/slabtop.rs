@@ -1,6 +1,6 @@
 //! `slabtop -o` and `/proc/slabinfo`: memory of the kernel by what it is for.
 //!
-//! In: totals, a heading, rows. Out: a statement about the largest cache. How much of it can be given back is not told.
+//! In: totals, a heading, rows. Out: a statement about the largest cache. How much of it can be given back is not known.
 
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};

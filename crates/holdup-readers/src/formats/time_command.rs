@@ -48,7 +48,7 @@ fn recognise(head: &[u8]) -> Sureness {
 struct Reader {
     /// The command line that was seen last, and where.
     command: Option<(String, Quote)>,
-    /// Whether a time was told since.
+    /// Whether a time was reported since.
     reported: bool,
     /// In a command that `time -v` quotes over several lines.
     quoting: bool,

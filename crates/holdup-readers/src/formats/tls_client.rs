@@ -82,7 +82,7 @@ struct Reader {
     ticket: bool,
     /// Whether an alert ended the handshake, so that what is told of it is half of one.
     failed: bool,
-    /// Connections that were told: from then on any line may be the peer's.
+    /// Connections that were reported: from then on any line may be the peer's.
     reported: u64,
     /// Bytes of the handshake that came from the peer.
     bytes: Option<u64>,

@@ -30,7 +30,7 @@ const FOLDERS: u32 = 64;
 /// Where a shell puts the outputs of commands that stand in place of files, and stdin.
 const STREAMS: [&str; 3] = ["/dev/fd/", "/proc/self/fd/", "/dev/stdin"];
 
-/// Who wants to know how far it is: told the bytes of files, as they lie there, that were read since it was told last.
+/// Who wants to know how far it is: told the bytes of files, as they lie there, that were read since it was reported last.
 #[derive(Clone, Default)]
 pub(crate) struct Watch(pub(crate) Option<Rc<dyn Fn(u64)>>);
 
@@ -232,7 +232,7 @@ mod tests {
         archive
     }
 
-    /// Bytes that came out of packed files, and every problem that is told.
+    /// Bytes that came out of packed files, and every problem that is reported.
     fn unpacked(bytes: &[u8]) -> (u64, String) {
         let mut allowance = Allowance::default();
         let reading = read(bytes, &mut allowance);

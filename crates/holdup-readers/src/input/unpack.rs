@@ -1,7 +1,7 @@
 //! Packed files, told by their first bytes.
 //!
 //! In: a stream. Out: what it contains, to the readers; unpacked as it is read, never to a disk and never whole into
-//! memory. A bomb is told by how much more comes out than went in.
+//! memory. A bomb is known by how much more comes out than went in.
 
 use super::{Allowance, DEPTH, Outermost, Watch, archive};
 use crate::gather::Gather;
@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Error, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-/// Bytes from which packing is told: a tar archive's mark is at 257.
+/// Bytes from which packing is reported: a tar archive's mark is at 257.
 const PEEKED: usize = 512;
 
 /// Unpacked bytes for each packed one from which it is a bomb: logs of an idle machine come to a hundred, zeros to a

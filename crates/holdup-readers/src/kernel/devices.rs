@@ -4,7 +4,7 @@ use super::text::{after, number, owned, until, word};
 use holdup_evidence::observed::KernelEvent;
 use memchr::{memmem, memrchr};
 
-/// What a message tells. Each form is told by how it begins: most messages are none of them, and are soon done with.
+/// What a message tells. Each form is known by how it begins: most messages are none of them, and are soon done with.
 pub(super) fn event(text: &[u8]) -> Option<KernelEvent> {
     match text.first()? {
         b'b' | b'c' | b'e' | b'p' | b'I' | b'B' => io_error(text)

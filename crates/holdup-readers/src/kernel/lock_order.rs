@@ -12,7 +12,7 @@ use memchr::memmem::find;
 /// Lines of a report that are looked at.
 const LINES: u32 = 240;
 
-/// Locks of the known order that are told.
+/// Locks of the known order that are reported.
 const CHAIN: usize = 8;
 
 /// Bytes of a line that mail programs have wrapped, of which both parts are needed.

@@ -6,10 +6,10 @@ use super::text::{after, number, owned, until};
 /// Lines of a report that are looked at: the modules alone can take twenty.
 const LINES: u32 = 120;
 
-/// Functions that are told.
+/// Functions that are reported.
 const MAX_LOCKUPS: usize = 8;
 
-/// What was told so far.
+/// What was reported so far.
 #[derive(Debug, Default)]
 pub(super) struct Lockup {
     lines: u32,

@@ -1,6 +1,6 @@
 //! What the kernel's messages tell, in whichever log they stand.
 //!
-//! In: messages without what a log puts before them, in order, with their times. Out: happenings. Some troubles are told
+//! In: messages without what a log puts before them, in order, with their times. Out: happenings. Some troubles are reported
 //! over many lines (a hung task and its stack, the state of memory before a kill): a [`Kernel`] remembers what is needed of
 //! them. Messages of other subsystems than those that rules judge by are read and say nothing to us.
 

@@ -3,7 +3,7 @@
 use super::text::{after, owned, until, word};
 use holdup_evidence::observed::{BootStep, KernelEvent};
 
-/// What a message tells. Each form is told by how it begins or ends: most messages are none of them.
+/// What a message tells. Each form is known by how it begins or ends: most messages are none of them.
 pub(super) fn event(text: &[u8]) -> Option<KernelEvent> {
     let step = match text.first()? {
         b'R' => first_program(text),

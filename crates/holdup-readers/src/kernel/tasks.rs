@@ -80,7 +80,7 @@ pub(super) fn frame(text: &[u8]) -> Option<String> {
     function(until(text, b"+0x")?)
 }
 
-/// The stack of a task as it is told, frame by frame.
+/// The stack of a task as it is reported, frame by frame.
 #[derive(Debug, Default)]
 pub(super) struct Stack {
     frames: Vec<String>,

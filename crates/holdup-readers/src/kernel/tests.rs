@@ -111,7 +111,7 @@ fn a_hung_task_has_its_stack_and_owner() {
         stack: vec!["__schedule".to_owned(), "mutex_lock".to_owned()],
     };
     assert_eq!(*hung, expected);
-    // Cut off behind its first line, it is still told.
+    // Cut off behind its first line, it is still reported.
     assert!(matches!(
         one(report[0]),
         KernelEvent::HungTask { owner: None, .. }

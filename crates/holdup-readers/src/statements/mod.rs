@@ -178,7 +178,7 @@ impl Statements {
         let (kind, focus) = match (found, length, of_row) {
             (Some(found), _, _) => (found.kind, found.at),
             (None, _, Some(_)) => (StatementKind::Took, length.map_or(0, |length| length.at)),
-            // Of a table the row with the longest is told, with the names of its columns.
+            // Of a table the row with the longest is reported, with the names of its columns.
             (None, Some(length), None) if !told_by_table => (StatementKind::Took, length.at),
             (None, ..) => {
                 let stamp = incomplete.and_then(|one| one.with_times.then(|| self.stamps.of(line))?);

@@ -1,7 +1,7 @@
 //! Any table with a heading: which row has most of what its columns measure, and which row is in a bad state.
 //!
 //! In: lines of a text that no reader knows, before blanks are taken off. A heading has names and no digits; the rows below it have as many
-//! cells, some with numbers. Columns are told by their names and by the type of their values: shares in per cent, sizes and rates
+//! cells, some with numbers. Columns are known by their names and by the type of their values: shares in per cent, sizes and rates
 //! with a unit, lengths, counts, states. Out: for each table at most two facts: the rows in a bad state, and the row with the
 //! largest share, else with the largest part of a column.
 
@@ -13,11 +13,11 @@ use holdup_evidence::observed::StatementKind;
 pub(super) const COLUMNS: usize = 24;
 const LINE: usize = 1_000;
 
-/// Bytes of a row as it is told, and of one cell.
+/// Bytes of a row as it is reported, and of one cell.
 const MAX_SENTENCE_BYTES: usize = 260;
 const CELL: usize = 60;
 
-/// A share that is smaller is not told before the sizes and rates beside it, per cent.
+/// A share that is smaller is not known before the sizes and rates beside it, per cent.
 const MIN_SHARE: f64 = 20.0;
 
 /// The largest share that is believed: of 64 CPUs, per cent.

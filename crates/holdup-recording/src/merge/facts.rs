@@ -16,7 +16,7 @@ const PROGRAMS_MAX: usize = 2048;
 /// Adds the next. `booted`: its clocks and counters are those of another boot or machine.
 pub(super) fn add(whole: &mut SystemFacts, next: SystemFacts, booted: bool) {
     let before = std::mem::replace(whole, next);
-    // Instants are told by the first one's clock.
+    // Instants are known by the first one's clock.
     whole.unix_minus_monotonic = before.unix_minus_monotonic.or(whole.unix_minus_monotonic);
     whole.boot_minus_monotonic = before.boot_minus_monotonic.filter(|_| !booted);
     for earlier in before.cpu_times {

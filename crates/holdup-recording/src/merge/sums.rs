@@ -127,7 +127,7 @@ pub(super) fn requests(whole: &mut Option<Requests>, next: Option<Requests>) {
     sum(&mut whole.held.count, next.held.count);
     sum(&mut whole.held.ns, next.held.ns);
     whole.held.longest = whole.held.longest.max(next.held.longest);
-    // Of each segment the slowest are told beside its own others: the slowest of all are those of one of them.
+    // Of each segment the slowest are reported beside its own others: the slowest of all are those of one of them.
     if next.slow.as_ref().map(|slow| slow.ns) > whole.slow.as_ref().map(|slow| slow.ns) {
         whole.slow = next.slow;
     }

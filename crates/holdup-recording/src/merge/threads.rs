@@ -5,7 +5,7 @@ use holdup_model::attributed::Attributed;
 use holdup_model::attributed::{ThreadLedger, ThreadName};
 use std::collections::HashMap;
 
-/// Threads that are told apart; of more, the smallest are one entry a process, as in a live report.
+/// Threads that are distinguished; of more, the smallest are one entry a process, as in a live report.
 const MOST: usize = 200;
 
 /// Which thread of several that had the same numbers, one after the other.
@@ -19,7 +19,7 @@ pub(super) struct Threads {
     latest: HashMap<(u32, u32, String), (usize, u32)>,
 }
 
-/// An entry for several threads is told by its process; one for one by its numbers.
+/// An entry for several threads is known by its process; one for one by its numbers.
 fn key(name: &ThreadName) -> (u32, u32, String) {
     let process = match name.tid {
         0 => name.process.clone(),

@@ -8,7 +8,7 @@ use holdup_model::attributed::{AttributedWait, Holder, How, Pace, Queue, Resourc
 use holdup_model::connections::TcpSeen;
 use std::collections::{HashMap, HashSet};
 
-/// Rows that are told apart; of more, the smallest are one a process and cause. A day of an ordinary server comes to some
+/// Rows that are distinguished; of more, the smallest are one a process and cause. A day of an ordinary server comes to some
 /// thousands, and a row takes about a kilobyte.
 const MOST: usize = 20_000;
 
@@ -168,7 +168,7 @@ fn folded(rest: Vec<AttributedWait>) -> Vec<AttributedWait> {
     rows
 }
 
-/// Adds a row to one that is told before it.
+/// Adds a row to one that is reported before it.
 pub(crate) fn add(whole: &mut AttributedWait, next: AttributedWait) {
     let sum = |sum: &mut u64, part: u64| *sum = sum.saturating_add(part);
     if next.max > whole.max {
@@ -179,7 +179,7 @@ pub(crate) fn add(whole: &mut AttributedWait, next: AttributedWait) {
         whole.judged_by = next.judged_by;
     }
     if next.ns > whole.ns {
-        // What is told once is told of the part that is most of it.
+        // What is reported once is told of the part that is most of it.
         whole.asker.stack = next.asker.stack;
         whole.kernel_stack = next.kernel_stack;
         whole.chain = next.chain;

@@ -35,7 +35,7 @@ impl Column {
 
 type Cell<T> = fn(&Segment, &Row<'_>) -> T;
 
-/// How a cell is told, by the type of the column.
+/// How a cell is reported, by the type of the column.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cells {
     /// A number.

@@ -329,7 +329,7 @@ fn unnamed(frame: &StackFrame) -> Option<String> {
 
 /// The places that share an entry, largest first.
 fn mostly(sheet: &mut Sheet, report: &Report, entry: &Entry) {
-    // Who queued for a CPU says little; who ran instead is told.
+    // Who queued for a CPU says little; who ran instead is reported.
     if entry.cause == Cause::SchedRunqueue {
         return;
     }
@@ -402,7 +402,7 @@ fn numbers(sheet: &mut Sheet, entry: &Entry) {
         let boot = boot.map(|boot| format!(", {} after boot", seconds(boot)));
         let date = to_milliseconds(date);
         let boot = boot.unwrap_or_default();
-        // Of a single wait the length has been told.
+        // Of a single wait the length has been reported.
         let which = match count {
             1 => String::new(),
             _ => format!("longest {} ", duration(longest.max_ns)),

@@ -17,7 +17,7 @@ const HEADER: usize = 10;
 /// Column at which the words begin behind a resource's name.
 const WORDS: usize = 18;
 
-/// Rows of blocked tasks without `-v`, and the least share of a task at a time that is told.
+/// Rows of blocked tasks without `-v`, and the least share of a task at a time that is reported.
 const BLOCKED: usize = 4;
 const WORTH: f64 = 0.1;
 

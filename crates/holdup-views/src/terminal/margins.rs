@@ -174,7 +174,7 @@ fn much_unknown(report: &Report) -> bool {
         > report.coverage.observed_ns.unwrap_or(0)
 }
 
-/// Whether no finding stands for what is to be said first: then it is said that there is none, or that this cannot be told.
+/// Whether no finding stands for what is to be said first: then it is said that there is none, or that this cannot be determined.
 pub(crate) fn says_nothing_found(report: &Report) -> bool {
     let only_notes = report
         .findings
@@ -222,7 +222,7 @@ pub(super) fn nothing_found(sheet: &mut Sheet, report: &Report) {
     beside_nothing_found(sheet, report);
 }
 
-/// What could not be told when no rule found anything.
+/// What could not be determined when no rule found anything.
 pub(super) fn beside_nothing_found(sheet: &mut Sheet, report: &Report) {
     let idle = waiting_for_work(report);
     let earlier_told = report

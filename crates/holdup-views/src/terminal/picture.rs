@@ -50,7 +50,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// The wait that stands for all when one place is told.
+    /// The wait that stands for all when one place is reported.
     pub(crate) fn largest(&self) -> Option<&'a Wait> {
         self.members.first().map(|(wait, _)| *wait)
     }
@@ -198,7 +198,7 @@ fn worth_a_look(report: &Report) -> Ns {
     whole.saturating_sub(idle).max(report.subject.wall_ns).min(whole)
 }
 
-/// Elapsed time whose cause could not be told or not told far enough: unknown (lost included), polls of which
+/// Elapsed time whose cause could not be determined or not told far enough: unknown (lost included), polls of which
 /// it is not known what they awaited, kernel locks without a name.
 pub(crate) fn unresolved(report: &Report) -> Ns {
     let whole: Ns = report

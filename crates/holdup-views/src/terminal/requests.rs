@@ -6,13 +6,13 @@ use crate::units::{counted, duration};
 use holdup_evidence::Cause;
 use holdup_model::report::{ListenerRequests, Report, Requests};
 
-/// Listeners that are told apart.
+/// Listeners that are distinguished.
 const LISTENERS: usize = 6;
 
 /// Causes named that slow requests had more of.
 const CAUSES: usize = 2;
 
-/// Writes it below the header, where requests were told and there were any.
+/// Writes it below the header, where requests were reported and there were any.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     let Some(requests) = &report.requests else {
         return;

@@ -1,7 +1,7 @@
 //! The report of `holdup scale`: the verdict, the plot, the figures of each point.
 //!
 //! In: a report with a scaling. Out: rows. The plot is drawn in cells of characters, as large as the style's columns allow; marks are
-//! told apart by their shape, and colour only adds to it.
+//! distinguished by their shape, and colour only adds to it.
 
 use super::{finding, margins};
 use crate::plot::{Plot, power, rate};

@@ -58,7 +58,7 @@ pub(crate) struct TileWords {
     pub(crate) waits: Vec<usize>,
 }
 
-/// Whether findings are to be told: too little seen is no ground for any.
+/// Whether findings are to be reported: too little seen is no ground for any.
 pub(crate) fn findings_count(report: &Report) -> bool {
     let live = report.boot.is_none()
         && report.host.is_none()

@@ -119,7 +119,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// Processes named in a row; of more their number is told, and the first few.
+/// Processes named in a row; of more their number is reported, and the first few.
 const MOST_NAMED: usize = 6;
 const FIRST_NAMED: usize = 3;
 

@@ -1,6 +1,6 @@
 //! `holdup diff`: what got slower between BEFORE and AFTER, and whether that is more than chance.
 //!
-//! In: files. Out: a report with a comparison; or one sentence that says why there is none. What a file is is told by its
+//! In: files. Out: a report with a comparison; or one sentence that says why there is none. What a file is is known by its
 //! content ([`open`]); a folder's files are runs of their own.
 
 mod open;

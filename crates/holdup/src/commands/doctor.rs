@@ -42,7 +42,7 @@ struct Row {
     state: State,
     /// Without it nothing is seen at all.
     essential: bool,
-    /// What can't be told without it.
+    /// What can't be reported without it.
     lost: String,
     /// What to change.
     fix: String,

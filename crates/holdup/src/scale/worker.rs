@@ -90,7 +90,7 @@ fn repeat(plan: &Plan, board: &Board, slot: &Slot, mut reader: Box<dyn Reader>) 
         .zip(before.queued)
         .map(|(after, before)| after.saturating_sub(before));
     let rest = wall.saturating_sub(cpu).saturating_sub(queued.unwrap_or(0));
-    // Who never gave up its CPU never waited: what is missing then was taken by a hypervisor, or queueing that is not told.
+    // Who never gave up its CPU never waited: what is missing then was taken by a hypervisor, or queueing that is not known.
     let blocked = if after.gave_up > before.gave_up { rest } else { 0 };
     let known = Known {
         wall,

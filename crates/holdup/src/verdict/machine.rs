@@ -36,7 +36,7 @@ pub(crate) fn report(
     let mut host = told::of(&look.observed, facts, &look.sight);
     told::mark_short(&mut host, &judgement.findings);
     host.randomness = aspects(&look.randomness);
-    // Its date is told by these; the rest of them is told in its own section.
+    // Its date is known by these; the rest of them is reported in its own section.
     let clocks = SystemFacts {
         unix_minus_monotonic: facts.unix_minus_monotonic,
         boot_minus_monotonic: facts.boot_minus_monotonic,

@@ -80,7 +80,7 @@ impl Case {
         report
     }
 
-    /// Runs the command that sleeps, prints the line, and holds it to what must always be told.
+    /// Runs the command that sleeps, prints the line, and holds it to what must always be reported.
     pub(crate) fn observe(&self, name: &str, command: Command) -> Verdict {
         let report = self.reported(name, command, &COMMAND);
         let result = Verdict::of(&report);

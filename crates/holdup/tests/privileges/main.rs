@@ -1,7 +1,7 @@
 //! Privileges taken away one at a time: what `holdup run` then still tells of a command that sleeps in a child.
 //!
 //! Each case runs the same command, prints a line of the table (`cargo test -p holdup --test privileges -- --nocapture`), and says what
-//! must still be told: the exit status, the whole of the time, and what it was spent on. `kptr_restrict` is not set to 2, which
+//! must still be reported: the exit status, the whole of the time, and what it was spent on. `kptr_restrict` is not set to 2, which
 //! would blind all of the machine's observers for as long as the test lasts: the one that is tried gets a `/proc/kallsyms` as it is then.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
@@ -55,7 +55,7 @@ fn capabilities() {
     sampled("an ordinary user", case.nobody(""));
     sampled("CAP_PERFMON alone", case.nobody("+perfmon"));
     sampled("CAP_BPF alone", case.nobody("+bpf"));
-    // Whatever it comes to, it is told.
+    // Whatever it comes to, it is reported.
     case.observe(
         "CAP_BPF and CAP_PERFMON, no CAP_SYS_PTRACE",
         case.nobody("+bpf,+perfmon"),

@@ -1,6 +1,6 @@
 //! The TLS handshake of one connection: of what kind it is, how long it lasts, and so which waits are for it.
 //!
-//! In: the first records of both directions, and when the client said more. Out: its kind as soon as it is told, its end, and
+//! In: the first records of both directions, and when the client said more. Out: its kind as soon as it is reported, its end, and
 //! whether an instant lies in it. The end is the client's last word: with TLS 1.3, and where a session was taken up, that
 //! begins the second turn; a full handshake before TLS 1.3 ends with the answer to it. Of TLS 1.3 some clients (Java's) send
 //! the record that changes the cipher, which means nothing there, by itself and as soon as the server has begun to answer:
@@ -50,7 +50,7 @@ pub(super) struct Shaking {
 }
 
 impl Shaking {
-    /// Takes a piece of a first record; returns what kind of handshake it is, if that is told by it.
+    /// Takes a piece of a first record; returns what kind of handshake it is, if that is known by it.
     pub(super) fn hello(&mut self, hello: &Hello) -> Option<Handshake> {
         let bytes = match hello.answer {
             true => &mut self.answer,
@@ -135,7 +135,7 @@ impl Shaking {
             }
     }
 
-    /// How many turns it took before the first question; `None`: that can't be told.
+    /// How many turns it took before the first question; `None`: that cannot be determined.
     pub(super) fn turns(&self, closed: &Closed) -> Option<usize> {
         match self.tls {
             Tls::None => Some(0),

@@ -266,7 +266,7 @@ fn those_that_were_not_told_count() {
 
 #[test]
 fn a_sample_of_samples_is_fair() {
-    // As many short ones as long ones, but of the long ones only each eighth is told.
+    // As many short ones as long ones, but of the long ones only each eighth is reported.
     let mut answering = Answering::default();
     for number in 0..80_000 {
         answer_for(&mut answering, number, 1_000, 1);

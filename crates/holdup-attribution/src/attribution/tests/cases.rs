@@ -1,4 +1,4 @@
-//! Runs told by hand, with the path that a person would give.
+//! Runs written by hand, with the path that a person would give.
 
 use super::call_for;
 use super::scene::{By, ENDS, Scene, WRITE, exiting, path, row, waits_for_mutex_of};
@@ -101,7 +101,7 @@ fn waits_without_records_are_booked_where_the_last_one_told_is() {
     assert_eq!(windows, 190, "when is told of them, too");
 }
 
-/// Before any wait is told there is none to be like: that is a contradiction of the source, and its time is not known.
+/// Before any wait is reported there is none to be like: that is a contradiction of the source, and its time is not known.
 #[test]
 fn waits_without_records_and_without_a_first_one_are_lost() {
     let mut scene = Scene::new("server");

@@ -65,7 +65,7 @@ fn chain(run: &Attributed) -> Vec<(u32, Cause)> {
     row.chain.iter().map(look_up).collect()
 }
 
-/// The client's wait is told first: what the others do is known later.
+/// The client's wait is reported first: what the others do is known later.
 fn client_waits(scene: &mut Scene) {
     scene.left_waiting(0, Cause::NetReceive, END, |wait| wait.object = Some(TO_SERVER));
 }

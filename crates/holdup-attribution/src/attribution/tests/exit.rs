@@ -1,4 +1,4 @@
-//! The end of a process with many threads: told by hand.
+//! The end of a process with many threads: written by hand.
 
 use super::scene::{By, Scene, WRITE, exiting, path};
 use holdup_evidence::{Call, Cause, Ns};

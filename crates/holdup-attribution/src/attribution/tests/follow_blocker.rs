@@ -57,7 +57,7 @@ fn what_the_owner_did_meanwhile_takes_the_place_of_the_wait() {
     assert_eq!(of(Cause::CpuUser), 200 + 200 + 50);
     assert_eq!(of(Cause::TimerSleep), 600);
     assert_eq!(of(Cause::NetReceive), 10);
-    // What the owner did after that had not been told.
+    // What the owner did after that had not been reported.
     assert_eq!(of(Cause::LockFutex), 40);
     let waited = row(&run, 0, Cause::LockFutex);
     assert_eq!(waited.ns, 900);

@@ -1,4 +1,4 @@
-//! Pipes that stay open, signals that interrupt, and waits that only a user stack tells: told by hand.
+//! Pipes that stay open, signals that interrupt, and waits that only a user stack tells: written by hand.
 
 use super::scene::{By, Scene, WRITE, exiting, path, row};
 use holdup_evidence::{Call, Cause};

@@ -1,4 +1,4 @@
-//! Attribution against a slow and obviously right one, and against cases told by hand.
+//! Attribution against a slow and obviously right one, and against cases written by hand.
 
 mod awaited_answers;
 mod cases;

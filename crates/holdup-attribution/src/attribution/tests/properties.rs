@@ -106,7 +106,7 @@ proptest! {
         prop_assert_eq!(lost(&run, "threads whose drops the BPF programs count differently"), None);
     }
 
-    /// The same gap is told as what it is where the source knows that it was shown nothing.
+    /// The same gap is reported as what it is where the source knows that it was shown nothing.
     #[test]
     fn what_was_not_shown_is_no_dropped_record(cpus in 1usize..4, steps in steps(), drops in proptest::collection::vec(any::<bool>(), 1..64)) {
         let machine = Machine::run(cpus, &steps);
@@ -124,7 +124,7 @@ proptest! {
         prop_assert_eq!(lost(&run, LossClass::Switch.phrase()), Some((count, ns)));
     }
 
-    /// Threads whose birth was not told are met all the same, and their names learned at their end.
+    /// Threads whose birth was not known are met all the same, and their names learned at their end.
     #[test]
     fn births_may_be_lost(cpus in 1usize..4, steps in steps(), drops in proptest::collection::vec(any::<bool>(), 1..64)) {
         let machine = Machine::run(cpus, &steps);

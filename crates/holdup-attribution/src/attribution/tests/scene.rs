@@ -1,4 +1,4 @@
-//! Runs told by hand: each thread's doings in turn, with clocks kept as the kernel side would.
+//! Runs written by hand: each thread's doings in turn, with clocks kept as the kernel side would.
 
 use super::{attribute, call_for};
 use holdup_evidence::{
@@ -28,7 +28,7 @@ pub(super) enum By {
     Outside(u32, &'static str),
 }
 
-/// A run being told.
+/// A run being reported.
 #[derive(Clone, Default)]
 pub(super) struct Scene {
     actors: BTreeMap<u32, Actor>,

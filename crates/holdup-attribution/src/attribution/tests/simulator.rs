@@ -407,7 +407,7 @@ impl Machine {
             };
             self.emit_end(index, Some(open));
             if self.threads[index].pid == cmd && self.threads[index].state != State::Ended {
-                // Several may be open at one instant: the last that is told is the one that is followed.
+                // Several may be open at one instant: the last that is reported is the one that is followed.
                 self.ended = Some(index);
             }
         }

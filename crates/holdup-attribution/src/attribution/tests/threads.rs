@@ -1,4 +1,4 @@
-//! Threads that ran already, told by hand: the whole is their time, waits for work cost nobody anything, and who has the other
+//! Threads that ran already, written by hand: the whole is their time, waits for work cost nobody anything, and who has the other
 //! end of a pipe is followed to the end.
 
 use super::classifier;

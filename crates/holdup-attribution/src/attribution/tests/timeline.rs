@@ -113,7 +113,7 @@ fn no_overlap(run: &Attributed) -> Result<(), String> {
 
 /// Whether windows and pieces say what happened on a machine, and when.
 pub(super) fn truly(run: &Attributed, machine: &Machine) -> Result<(), String> {
-    // Of running and queueing without a wait in between, only the sums are told; user stacks tell more than the machine knows.
+    // Of running and queueing without a wait in between, only the sums are reported; user stacks tell more than the machine knows.
     let look_up = |cause: Cause| match cause {
         cause if cause.on_cpu() => Cause::CpuUser,
         Cause::SchedRunqueue | Cause::SchedThrottled => Cause::CpuUser,

@@ -1,4 +1,4 @@
-//! Who asked, who was in the way, who ran instead: told by hand.
+//! Who asked, who was in the way, who ran instead: written by hand.
 
 use super::scene::{By, Scene, WRITE, exiting, path, row};
 use crate::attribution::what::{Role, Whats};

@@ -1,4 +1,4 @@
-//! Between what a unit waited for and its own start nothing is told, for long.
+//! Between what a unit waited for and its own start nothing is reported, for long.
 
 use crate::boot::units::{behind, starts};
 use crate::rules::{Rule, RuleId, Run, fires, logs};
@@ -46,7 +46,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         .iter()
         .filter(|span| span.kind == SpanKind::ChainHole && span.ns >= HOLE)
         .map(|span| (span, behind(observed, &clock, &starts, span)));
-    // A start that ran out of time is told by its own rule.
+    // A start that ran out of time is known by its own rule.
     let untold = holes.filter(|(_, start)| start.is_none_or(|start| start.timed_out.is_none()));
     let Some((longest, start)) = untold.max_by_key(|(span, _)| span.ns) else {
         return clear(observed);

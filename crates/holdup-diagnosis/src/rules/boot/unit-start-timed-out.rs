@@ -39,7 +39,7 @@ fn check(run: &Run<'_>, observed: &Observed) -> Verdict {
         if !waits::of_a_start(step) || waits::is_device(start.unit, step) || waits::is_network(start.unit) {
             continue;
         }
-        // Its later tries are told with the first.
+        // Its later tries are reported with the first.
         if spoken_of.iter().any(|other| other.same_boot(start, &clock)) {
             continue;
         }

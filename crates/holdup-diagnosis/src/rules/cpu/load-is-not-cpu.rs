@@ -16,7 +16,7 @@ pub(crate) const HIGH_EACH: f64 = 2.0;
 /// Part of the load that blocked tasks must make up to be what it is.
 const MIN_SHARE: f64 = 0.5;
 
-/// Percent of the CPUs' time in wait for disks from which it is told with the idle time: less is in the rounding.
+/// Percent of the CPUs' time in wait for disks from which it is reported with the idle time: less is in the rounding.
 const MIN_IOWAIT_PERCENT: f64 = 5.0;
 
 /// Percent of the CPUs' time, idle or waiting for disks, from which tasks beyond the number of CPUs do not want a CPU:

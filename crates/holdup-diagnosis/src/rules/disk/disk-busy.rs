@@ -92,7 +92,7 @@ pub(crate) fn is_short(disk: &Intervals<'_>) -> bool {
     ];
     let waits = waits.into_iter().filter_map(look_up).reduce(f64::max);
     let queue = look_up(Metric::DiskQueueLength);
-    // Where neither is told the share of time is all there is to go by.
+    // Where neither is reported the share of time is all there is to go by.
     waits.is_none_or(|ms| ms >= MIN_REQUEST_MS) || queue.is_some_and(|queue| queue >= MIN_QUEUE_LENGTH)
 }
 

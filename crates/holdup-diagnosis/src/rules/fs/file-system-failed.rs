@@ -18,7 +18,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     });
     let mut all: Vec<&str> = Vec::new();
     for (_, (on, _)) in &found {
-        // A journal is told as its file system's device with its inode: `sda1-8`.
+        // A journal is reported as its file system's device with its inode: `sda1-8`.
         let device = on.strip_suffix("-8").unwrap_or(on);
         if !all.contains(&device) {
             all.push(device);

@@ -17,7 +17,7 @@ pub(crate) const PLENTY_KIB: f64 = 20_971_520.0;
 /// Served by FUSE, and made full all the same.
 const SNAP_IMAGE: &str = "fuse.snapfuse";
 
-/// Where file systems are mounted that are made full and never grow, where their type is not told.
+/// Where file systems are mounted that are made full and never grow, where their type is not known.
 const IMAGE_MOUNTS: &[&str] = &[
     "/snap/",
     "/var/lib/snapd/",

@@ -12,7 +12,7 @@ pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::ConnectionPoolEmpty, ch
     .causes(&[Cause::LockFutex])
     .intermediate();
 
-/// Pools that are told; those with most who gave up first.
+/// Pools that are reported; those with most who gave up first.
 const MAX_POOLS: usize = 3;
 
 /// Who had no connection: a client of a pool, or of the server itself.

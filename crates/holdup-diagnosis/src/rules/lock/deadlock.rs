@@ -341,7 +341,7 @@ fn finding(circle: &Waits<'_>) -> Finding {
     remedies(finding)
 }
 
-/// A thread of the circle, told apart from its namesakes in there.
+/// A thread of the circle, distinguished from its namesakes in there.
 fn named(name: &ThreadName, circle: &[Link]) -> String {
     let who = say::who(name);
     let namesake = |link: &&Link| link.name.tid != name.tid && say::who(&link.name) == who;

@@ -54,7 +54,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     for lock in locks.iter().filter(|lock| run.matters(lock.cost(), MATTERS)) {
         if let Some(queue) = lock
             .only(|wait| {
-                // Those that were not told apart are many locks, and no queue for one.
+                // Those that were not distinguished are many locks, and no queue for one.
                 !wait.resource.is_many()
                     && !is_condition(wait)
                     && !wait.deadlock
@@ -225,7 +225,7 @@ fn may_have_it(candidates: &[&AttributedWait]) -> Option<Evidence> {
 }
 
 /// By thread dumps: threads that wait for what one thread holds, directly or through others. Where that one reads a seed,
-/// another rule says more. A holder is told once, in the dump where its queue is longest; so is a lock that nobody is said
+/// another rule says more. A holder is reported once, in the dump where its queue is longest; so is a lock that nobody is said
 /// to hold: dumps do not name the owner of every lock, and none that is a virtual thread.
 fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     let dumps = dumps(observed);

@@ -12,7 +12,7 @@ pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::UpstreamTimesOut, check
     .causes(&[Cause::NetConnect, Cause::NetReceive])
     .intermediate();
 
-/// Servers that are told; those that were given up most often first.
+/// Servers that are reported; those that were given up most often first.
 const MAX_SERVERS: usize = 3;
 
 /// What nginx is at until it has a connection.

@@ -140,7 +140,7 @@ fn circle(parent: &AttributedWait) -> Option<&Link> {
     (waits && child.name.pid != parent.asker.name.pid).then_some(child)
 }
 
-/// Which way the pipe goes is not told of a child that was not observed.
+/// Which way the pipe goes is not known of a child that was not observed.
 fn of_circle(waits: &Waits<'_>) -> Finding {
     let main = waits.main();
     let parent = say::who(&main.asker.name);

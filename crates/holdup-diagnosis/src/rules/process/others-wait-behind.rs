@@ -14,7 +14,7 @@ use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
-/// Roots that are told.
+/// Roots that are reported.
 const MAX_ROOTS: usize = 5;
 
 /// Share of all threads' time with an unknown cause, above which a fault of a few threads may be in it.

@@ -88,7 +88,7 @@ fn pile<'a>(series: &Series<'a>, group: &Group<'a>, confidence: Confidence) -> F
             series.place(),
         ));
     }
-    // Without the place it is not told that they wait for the same.
+    // Without the place it is not known that they wait for the same.
     let confidence = if group.function.is_empty() {
         Confidence::Suspect
     } else {

@@ -8,7 +8,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 /// Part of the limit from which a peak is enough to reach it.
 const MIN_USED_SHARE: f64 = 0.8;
 
-/// Threads from which their number is worth a note where the limit is not told: a third of the 32768 process ids that
+/// Threads from which their number is worth a note where the limit is not known: a third of the 32768 process ids that
 /// kernels have unless somebody gave them more.
 const MIN_THREADS: f64 = 10_000.0;
 

@@ -79,7 +79,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
     let joins = |seeding: &Seeding<'_>| starts.iter().any(|start| seeding.ended(start, &clock).is_some());
     for (place, seeding) in all.iter().enumerate() {
         let joined = joins(seeding);
-        // What another log tells of it too is told once, by the one that knows more.
+        // What another log tells of it too is reported once, by the one that knows more.
         let better = |(other, one): (usize, &Seeding<'_>)| {
             other != place && one.is_same(seeding, &clock) && (joins(one), place) > (joined, other)
         };

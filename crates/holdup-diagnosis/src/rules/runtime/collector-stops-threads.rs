@@ -19,7 +19,7 @@ pub(crate) const MIN_NS: Ns = 1_000_000_000;
 /// all the time below a fifth free.
 const MIN_HEAP_PERCENT: f64 = 80.0;
 
-/// Percent of a process's CPU time that its collector uses, from which it is told.
+/// Percent of a process's CPU time that its collector uses, from which it is reported.
 const MIN_COLLECTOR_PERCENT: u64 = 10;
 
 /// By the threads that were stopped.

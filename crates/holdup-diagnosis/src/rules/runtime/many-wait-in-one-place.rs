@@ -14,7 +14,7 @@ pub(crate) const MIN_THREADS: usize = 4;
 /// Part of the threads that have something to do, from which it is what the program waits for.
 const MIN_SHARE: f64 = 0.5;
 
-/// Places that are told; those with most threads first.
+/// Places that are reported; those with most threads first.
 const MAX_PLACES: usize = 3;
 
 /// The rule.
@@ -82,7 +82,7 @@ fn gathered<'d, 'a>(dump: &'d Dump<'a>, busy: usize) -> Vec<Gathered<'d, 'a>> {
             seen.doing,
             Doing::Waits(_) | Doing::WaitsForPool | Doing::WaitsForTask | Doing::WaitsUnknown
         );
-        // A queue for a lock that is told is another rule's, and a sleep is on purpose.
+        // A queue for a lock that is reported is another rule's, and a sleep is on purpose.
         let lock = seen
             .thread
             .waits_for

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Part of the observed time that each worker must have waited for something else than work.
 const MIN_WAIT_SHARE: f64 = 0.9;
 
-/// Functions in which workers wait that are told.
+/// Functions in which workers wait that are reported.
 const MAX_PLACES: usize = 3;
 
 /// The rule.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// its end.
 const MIN_THREADS: usize = 2;
 
-/// Other threads that are told.
+/// Other threads that are reported.
 const MAX_OTHERS: usize = 3;
 
 /// The rule.

@@ -91,7 +91,7 @@ fn live(run: &Run<'_>, churn: &Churn) -> Verdict {
     });
     let place = Evidence::new(started_in(most), "user stacks at clone");
     let id = RULE.id.id();
-    // What starting threads costs is told by many-short-threads, where it matters.
+    // What starting threads costs is known by many-short-threads, where it matters.
     let finding = Finding::without_duration(id, Severity::Note, title, Cause::CpuKernel, lived);
     let mut finding = finding
         .and_if(beside)

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// request that people wait for should take in one call.
 const MIN_NS: Ns = 1_000_000_000;
 
-/// Kinds of waits that are told; the largest first.
+/// Kinds of waits that are reported; the largest first.
 const MAX_KINDS: usize = 3;
 
 /// The rule.

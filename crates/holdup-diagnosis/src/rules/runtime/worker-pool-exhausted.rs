@@ -90,7 +90,7 @@ fn stands(run: &Run<'_>, group: &Waits<'_>) -> bool {
     run.attributed.of_threads && group.iter().all(|wait| java::stands(run, wait))
 }
 
-/// The cause with which a pool is told: each is judged by itself, and a pool may wait for several.
+/// The cause with which a pool is reported: each is judged by itself, and a pool may wait for several.
 fn told_with(pool: &Full<'_>) -> Option<Cause> {
     let mut causes = pool.waits.iter().map(|wait| wait.cause);
     causes.find(|cause| RULE.causes.contains(cause))
@@ -353,7 +353,7 @@ fn exhausted(
         .iter()
         .all(|(_, seen)| seen.doing == doing && seen.asker() == asker);
     let graph = Graph::of(dump);
-    // Behind a lock whose holder is known the queue is told, not the pool.
+    // Behind a lock whose holder is known the queue is reported, not the pool.
     let known = workers.iter().all(|(place, _)| graph.holder(*place).is_some());
     let cause = match doing {
         Doing::Waits(cause) if cause != Cause::RandomDevice => cause,

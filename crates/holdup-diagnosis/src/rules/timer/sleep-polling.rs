@@ -210,7 +210,7 @@ fn is_habit(run: &Run<'_>, group: &Waits<'_>) -> bool {
     group.count() >= MIN_SLEEPS && median > 0 && equal
 }
 
-/// Where a source looks now and then, sleeps of one thread that were over between two looks are told as so many of one length.
+/// Where a source looks now and then, sleeps of one thread that were over between two looks are reported as so many of one length.
 fn is_averaged(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let averaged = |wait: &AttributedWait| wait.how == How::Sampled && wait.count > 1;
     !run.attributed.source.records_each_wait() && group.iter().any(averaged)

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 const AGAIN: Ns = 20_000_000;
 const PART: Ns = 4;
 
-/// A tick of what is told, in microseconds: finer than any kernel's.
+/// A tick of what is reported, in microseconds: finer than any kernel's.
 const TICK_US: u64 = 1_000;
 
 /// One look at a connection. Bytes where nothing else is said.

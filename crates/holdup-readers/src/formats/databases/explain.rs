@@ -278,7 +278,7 @@ impl LineReader for Reader {
         let [(ms, name, told, quote), rest @ ..] = parts.as_slice() else {
             return;
         };
-        // Minutes are told in seconds too: the plan counts in milliseconds, and the reader looks for the figure.
+        // Minutes are reported in seconds too: the plan counts in milliseconds, and the reader looks for the figure.
         let length = |ms: f64| match ms {
             1e3.. => format!("{:.2} s", ms.min(1e12) / 1e3),
             _ => duration((ms.max(0.0) * MS) as Ns),

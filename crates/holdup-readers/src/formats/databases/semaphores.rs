@@ -9,7 +9,7 @@ use crate::statements;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-/// Latches that are told apart; of more, the first.
+/// Latches that are distinguished; of more, the first.
 const LATCHES: usize = 500;
 
 /// Bytes of a line that are kept.

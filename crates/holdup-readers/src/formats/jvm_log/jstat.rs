@@ -69,7 +69,7 @@ struct Row {
     full: f64,
     full_s: f64,
     all_s: f64,
-    /// Seconds since the start, where told.
+    /// Seconds since the start, where known.
     at_s: Option<f64>,
     quote: Quote,
 }

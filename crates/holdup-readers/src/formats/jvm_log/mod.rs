@@ -2,7 +2,7 @@
 //!
 //! In: lines with any decorations, mixed with those of the application. Out: threads that came and went, safepoints, pauses
 //! of the collector, allocation stalls, compiled code that was given up. Figures go into series; of pauses the longest are
-//! kept as spans. Lines are told by what they say, since decorations are the user's choice. The application's lines go to
+//! kept as spans. Lines are known by what they say, since decorations are the user's choice. The application's lines go to
 //! the reader of any log, which has a clock of its own.
 
 mod collector;
@@ -31,7 +31,7 @@ const LOOKED_AT: usize = 400;
 /// Spans of a kind that are kept, the longest.
 const LONGEST: usize = 16;
 
-/// Methods whose compiled code was given up that are told one by one.
+/// Methods whose compiled code was given up that are reported one by one.
 const DEOPTIMISED: u64 = 500;
 
 fn recognise(head: &[u8]) -> Sureness {
@@ -158,7 +158,7 @@ impl Reader {
             self.last_own = true;
             return Understood::Evidence;
         }
-        // The CPU time of a pause whose length is told already.
+        // The CPU time of a pause whose length is reported already.
         if sets_out(line) || line.trim_ascii_start().starts_with(b"[Times: ") {
             self.last_own = true;
             return Understood::Evidence;

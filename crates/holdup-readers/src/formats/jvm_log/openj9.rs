@@ -40,13 +40,13 @@ fn recognise(head: &[u8]) -> Sureness {
 #[derive(Debug, Default)]
 struct Reader {
     pauses: Longest,
-    /// Why the collection was made that is being told.
+    /// Why the collection was made that is being reported.
     why: &'static str,
     /// Its kind, by the older format, which tells the time last.
     kind: Option<String>,
     /// Whether the heap's figures are those after a collection.
     after: bool,
-    /// Whether the threads that stand still do so for a collection that has been told.
+    /// Whether the threads that stand still do so for a collection that has been reported.
     reported: bool,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Safepoints {
     pause: Longest,
     /// JDK 8's table: how many columns of time come before and after the wait, `None` outside of one.
     table: Option<()>,
-    /// Whether stops are told by sentences, so that a table of the same stops adds nothing.
+    /// Whether stops are known by sentences, so that a table of the same stops adds nothing.
     sentences: bool,
 }
 

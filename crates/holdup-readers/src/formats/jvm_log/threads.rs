@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Threads whose beginning is remembered.
 const ALIVE: usize = 65_536;
 
-/// Beginnings and ends that are told one by one; all are counted.
+/// Beginnings and ends that are reported one by one; all are counted.
 const MAX_EVENTS: u64 = 200;
 
 /// Lines of ends that are remembered, to see what they fell into.

@@ -42,7 +42,7 @@ impl Clock {
             .and_then(|ns| Ns::try_from(ns).ok())
             .filter(|ns| *ns > 0);
         self.before = self.now;
-        // Of a reading without a time of its own nothing is told by the one before.
+        // Of a reading without a time of its own nothing is known by the one before.
         (self.now.take(), over)
     }
 }

@@ -1,7 +1,7 @@
 //! `/proc/diskstats`: counters of block devices since boot. Of several readings the differences are taken.
 //!
 //! In: lines of 14, 18 or 20 fields, by the kernel's age. Out: what `iostat -x` has; how busy a disk was and what it did a
-//! second only where the readings' times are told.
+//! second only where the readings' times are reported.
 
 use super::clock::Clock;
 use super::vmstat_counters::SINCE_BOOT;

@@ -98,7 +98,7 @@ fn prefixed(line: &[u8]) -> Option<(&[u8], &[u8])> {
 struct File {
     path: Box<[u8]>,
     reader: Box<dyn LineReader>,
-    /// Whether it was told the last time that there was.
+    /// Whether it was reported the last time that there was.
     dated: bool,
     /// Whether it has seen a line: on the first one it asks for its name.
     named: bool,

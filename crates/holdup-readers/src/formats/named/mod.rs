@@ -1,7 +1,7 @@
 //! What programs tell of themselves as names and values, one a line: `INFO` of Redis, status pages of servers, times of `curl -w`.
 //!
 //! In: lines `name: value`, `name=value`, `name value`. Out: statements. A file for each program knows the names and the norms:
-//! what is beyond them is told, and where nothing is, the figures with their norms. Names that are not known say nothing.
+//! what is beyond them is reported, and where nothing is, the figures with their norms. Names that are not known say nothing.
 
 pub(super) mod cpu_stat;
 pub(super) mod curl;
@@ -54,7 +54,7 @@ fn pair(line: &[u8]) -> Option<(String, String)> {
     (!name.is_empty() && name.len() <= NAME).then(|| (name.to_owned(), value.to_owned()))
 }
 
-/// What was told, and where.
+/// What was reported, and where.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     all: Vec<(String, String, Quote)>,

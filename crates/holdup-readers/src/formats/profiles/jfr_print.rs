@@ -39,7 +39,7 @@ const STACK: usize = 64 << 10;
 /// Bytes of a name that are kept.
 const NAME: usize = 512;
 
-/// Safepoints that are told one by one, the longest.
+/// Safepoints that are reported one by one, the longest.
 const SAFEPOINTS: usize = 24;
 
 /// What an event is.

@@ -105,7 +105,7 @@ struct Reader {
     /// Whether a heading told of the columns, and whether it was that of old versions.
     headed: bool,
     old: bool,
-    /// Whether a share has what the function called in it, and whether commands are told.
+    /// Whether a share has what the function called in it, and whether commands are reported.
     children: bool,
     commands: bool,
     rows: Vec<(Shares, String)>,

@@ -18,7 +18,7 @@ pub(crate) static FORMAT: Format =
 
 /// Lines that are looked at to recognise it.
 const LOOKED_AT: usize = 200;
-/// Events that are told apart.
+/// Events that are distinguished.
 const EVENTS: usize = 32;
 /// Bytes of one stack.
 const STACK: usize = 64 << 10;

@@ -1,6 +1,6 @@
 //! The columns of a list of `ps`, from its head or from the options of its command, and the fields of its rows.
 //!
-//! In: lines. Out: [`Columns`] and [`Row`]s. Fields are told by counting words: one column may have blanks in it (the
+//! In: lines. Out: [`Columns`] and [`Row`]s. Fields are known by counting words: one column may have blanks in it (the
 //! command), and is what is left between the others; a start date has as many words as it looks like.
 
 use crate::numbers::{whole, words};
@@ -86,7 +86,7 @@ pub(super) struct Columns {
     all: Vec<Column>,
     /// The one that takes the words that are left: the last name.
     free: usize,
-    /// Whether it was told by a command, and rows may have been picked out of the list.
+    /// Whether it was known by a command, and rows may have been picked out of the list.
     pub(super) picked: bool,
 }
 

@@ -197,7 +197,7 @@ struct Parts<'a> {
     peer: &'a [u8],
 }
 
-/// The kind of socket, where told, and the row; `None` in it where it is cut. `None` where it is no row.
+/// The kind of socket, where known, and the row; `None` in it where it is cut. `None` where it is no row.
 fn row(line: &[u8]) -> Option<(Option<&[u8]>, Option<Parts<'_>>)> {
     let mut words = words(line);
     let mut word = words.next()?;

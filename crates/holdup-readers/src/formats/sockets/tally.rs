@@ -10,10 +10,10 @@ use std::collections::HashMap;
 /// Values of one thing in common (peers, own addresses, processes) that are counted at a time.
 const NAMES: usize = 20_000;
 
-/// Of those that are told for each state, most first.
+/// Of those that are reported for each state, most first.
 const MAX_CONNECTIONS: usize = 8;
 
-/// Listeners and connections that are told.
+/// Listeners and connections that are reported.
 const QUEUES: usize = 200;
 const CONNECTIONS: usize = 200;
 
@@ -21,7 +21,7 @@ const CONNECTIONS: usize = 200;
 const LONGEST: usize = 120;
 
 /// Bytes that were not answered, from which a connection is worth a look: less is on its way at any instant. What is unread
-/// is always told.
+/// is always reported.
 const MUCH: u64 = 16_384;
 
 /// States in the order of their numbers.
@@ -105,7 +105,7 @@ impl Tally {
             full |= name(&mut self.processes, process, at, &here);
         }
         self.left_out += u64::from(full);
-        // Of those, the text is only made where it may be told.
+        // Of those, the text is only made where it may be reported.
         let open = matches!(
             row.state,
             TcpState::Established | TcpState::SynSent | TcpState::CloseWait

@@ -191,7 +191,7 @@ impl Reader {
     }
 
     /// The lock that a goroutine waits for, by the functions that take it. An address with a question mark may be a value of
-    /// another time; where the lock's own address is not told, that of its semaphore stands for it.
+    /// another time; where the lock's own address is not known, that of its semaphore stands for it.
     fn lock(&mut self, function: &[u8], arguments: &[u8]) {
         const TAKE: [(&[u8], &str); 7] = [
             (b"runtime_SemacquireMutex", "sync.Mutex"),

@@ -365,7 +365,7 @@ struct Frame<'a> {
     /// Its name; an address where there is none.
     function: &'a [u8],
     arguments: &'a [u8],
-    /// `file:line` or a library; empty where neither is told.
+    /// `file:line` or a library; empty where neither is reported.
     place: &'a [u8],
 }
 

@@ -11,7 +11,7 @@ use super::trace::{Trace, WORTH_A_STACK};
 use memchr::memmem;
 
 impl Trace {
-    /// The entry of a call: what it is about, and what is told apart beyond that.
+    /// The entry of a call: what it is about, and what is distinguished beyond that.
     pub(super) fn describe(
         &mut self,
         place: Place,
@@ -160,7 +160,7 @@ impl Trace {
                     let word = std::str::from_utf8(word).unwrap_or_default();
                     if !word.is_empty() && word != "system" {
                         call_name = word;
-                        // Of a poll it is not told what was polled.
+                        // Of a poll it is not known what was polled.
                         single.args = word.ends_with("poll").then_some([0, 2, 0, 0]);
                     }
                 }

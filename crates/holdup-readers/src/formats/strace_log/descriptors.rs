@@ -19,7 +19,7 @@ const LISTENING: &str = "listening ";
 /// What a descriptor is.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Descriptor {
-    /// Empty where that is not told.
+    /// Empty where that is not known.
     name: Box<str>,
     /// For a socket, its transport (`TCP`).
     transport: &'static str,

@@ -1,7 +1,7 @@
 //! Calls added up: one entry for each thread, call and object, however long the log is.
 //!
 //! In: single calls. Out: [`CallTime`]s. Bounded: past a number of entries, further threads of one program share theirs,
-//! and past a number of objects further ones are not told apart.
+//! and past a number of objects further ones are not distinguished.
 
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{CallTime, Quote, StackId, When};
@@ -31,7 +31,7 @@ pub(super) const NO_NAME: Name = Name(0);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Entry(u32);
 
-/// What calls are told apart by.
+/// What calls are distinguished by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     /// Place of the thread.

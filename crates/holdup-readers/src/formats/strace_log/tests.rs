@@ -96,7 +96,7 @@ fn a_call_that_never_came_back_is_open() {
         (connect.ns, connect.object.as_deref()),
         (10_500_000_000, Some("TCP:[->10.0.0.1:80]"))
     );
-    // Two threads from nowhere: nobody's way is told.
+    // Two threads from nowhere: nobody's way is reported.
     assert!(!calls.followed);
 }
 

@@ -26,7 +26,7 @@ pub(super) type Place = u32;
 /// A thread.
 #[derive(Debug)]
 pub(super) struct Thread {
-    /// Its id; 0 where not told.
+    /// Its id; 0 where not known.
     pub(super) tid: u32,
     /// The place of its process's first thread; its own where it is that.
     pub(super) process: Place,

@@ -40,7 +40,7 @@ pub(super) struct Trace {
     seen: bool,
 }
 
-/// How an instant in the log is to be told.
+/// How an instant in the log is to be reported.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Zero {
     /// Nothing tells times.
@@ -171,7 +171,7 @@ impl Trace {
         );
     }
 
-    /// The thread's next line has come: a call whose length was not told is over.
+    /// The thread's next line has come: a call whose length was not known is over.
     pub(super) fn next_of(&mut self, at: &At) {
         let Some(place) = at.place else { return };
         let deferred = self.threads.get(place).and_then(|thread| thread.deferred.take());

@@ -1,7 +1,7 @@
 //! Dates, times and the banner of sysstat's outputs.
 //!
 //! The date is printed as the locale has it, so `05/01/17` may be of May or of January: a date that can be read two ways
-//! is not taken, and only the time of day is told.
+//! is not taken, and only the time of day is reported.
 
 use crate::numbers::words;
 use holdup_evidence::Ns;

@@ -2,7 +2,7 @@
 //!
 //! In: a tree of units; behind `@` is when a unit was there, or, where `+` tells how long it took, when it began, both since
 //! the service manager started. Out: when each was reached, how long it took, and the holes: between the last thing that a
-//! unit waited for and its own beginning nothing is told. Pasted text often has lost its indentation; then each line
+//! unit waited for and its own beginning nothing is reported. Pasted text often has lost its indentation; then each line
 //! is what the one before it waited for, as in a chain it is.
 
 use super::length;
@@ -77,7 +77,7 @@ struct Times {
 struct Unit {
     depth: usize,
     name: String,
-    /// When it was there; when it began, if `took` is told.
+    /// When it was there; when it began, if `took` is reported.
     at: Ns,
     took: Option<Ns>,
     quote: Quote,

@@ -18,7 +18,7 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("javacore", Family::T
 /// Threads of one artefact that are kept.
 const THREADS: usize = super::THREADS;
 
-/// Bytes of a tag and its blanks: what is told begins after them.
+/// Bytes of a tag and its blanks: what is reported begins after them.
 const TAG: usize = 15;
 
 fn recognise(head: &[u8]) -> Sureness {
@@ -101,7 +101,7 @@ fn tagged(tag: &[u8]) -> Understood {
 }
 
 impl Reader {
-    /// `Date: 2024/01/31 at 12:00:00:123`, in the machine's zone, which is not told.
+    /// `Date: 2024/01/31 at 12:00:00:123`, in the machine's zone, which is not known.
     fn date(&mut self, text: &str) {
         let mut words = text.split_whitespace().skip(1);
         let (Some(date), Some("at"), Some(time)) = (words.next(), words.next(), words.next()) else {

@@ -13,7 +13,7 @@ const WAITS: &[(&[u8], LockWait)] = &[
 
 const HELD: &[&[u8]] = &[b"- locked ", b"- "];
 
-/// Digits of an address that is told without `0x`.
+/// Digits of an address that is reported without `0x`.
 const MIN_BARE: usize = 6;
 
 const CLASS: &[u8] = b"- waiting on the Class initialization monitor for ";

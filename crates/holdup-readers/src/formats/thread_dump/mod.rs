@@ -103,7 +103,7 @@ struct Reader {
     in_wait: bool,
     frames: Frames,
     kept: usize,
-    /// Of the deadlocks: who waits for what whom has. Without `-l` it is told nowhere else who has a lock of
+    /// Of the deadlocks: who waits for what whom has. Without `-l` it is reported nowhere else who has a lock of
     /// `java.util.concurrent`.
     owners: Vec<(String, String)>,
 }
@@ -455,7 +455,7 @@ fn settle(thread: &mut SeenThread) {
     }
 }
 
-/// An owner that is told by its number gets its name.
+/// An owner that is known by its number gets its name.
 fn name_owners(dump: &mut Snapshot) {
     let look_up = |thread: &SeenThread| {
         let owner = thread.waits_for.as_ref()?.owner.as_deref()?;

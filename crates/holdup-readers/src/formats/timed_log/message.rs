@@ -237,7 +237,7 @@ fn begins_by(message: &[u8]) -> bool {
     begins
 }
 
-/// What a word says. Nearly all say nothing, and are told by their first letter and length.
+/// What a word says. Nearly all say nothing, and are known by their first letter and length.
 #[inline]
 fn word_says(word: &[u8]) -> Option<Says> {
     let letter = word.first()?.to_ascii_lowercase().wrapping_sub(b'a');

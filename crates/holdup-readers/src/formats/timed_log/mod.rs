@@ -23,7 +23,7 @@ pub(crate) static FORMAT: Format =
 /// Lines of the beginning that are looked at.
 const LOOKED_AT: usize = 100;
 
-/// Jumps back that are told one by one.
+/// Jumps back that are reported one by one.
 const MAX_EVENTS: u64 = 50;
 
 /// Of so many lines one may be out of order; with more, gaps between lines that follow each other mean nothing.

@@ -28,9 +28,9 @@ pub(crate) struct Stamp {
 pub(crate) enum Zero {
     /// The epoch.
     Unix,
-    /// A date without a zone; whether the year is told.
+    /// A date without a zone; whether the year is reported.
     Civil(bool),
-    /// Midnight of a date that can't be told, which has this text.
+    /// Midnight of a date that cannot be determined, which has this text.
     Midnight(u64),
     /// Midnight; there is no date.
     TimeOfDay,
@@ -68,10 +68,10 @@ pub(crate) struct Stamps {
     date: Date,
 }
 
-/// A date as far as it can be told.
+/// A date as far as it can be reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Date {
-    /// Days since the epoch, and whether the year is told.
+    /// Days since the epoch, and whether the year is reported.
     Day(i64, bool),
     /// A date that may be of two days; a hash of its text.
     Ambiguous(u64),
@@ -254,7 +254,7 @@ fn date_before(before: &[u8]) -> Option<Date> {
     {
         return Some(day_of(y * 100 + yy, (m, d)).map_or(Date::None, |day| Date::Day(day, true)));
     }
-    // A leap year stands for the year that is not told.
+    // A leap year stands for the year that is not known.
     let without_year = |m, d| day_of(1972, (m, d)).map_or(Date::None, |day| Date::Day(day, false));
     if let Some([name @ .., b' ', d0, d1]) = tail(6)
         && let Some(m) = month(name)

@@ -159,7 +159,7 @@ x (1.1-1) unstable; urgency=low
     assert!(!read_text("mail.log", mail.as_bytes()).observed.is_empty());
 }
 
-/// A title that counts must count all: what is told one by one is only the beginning.
+/// A title that counts must count all: what is reported one by one is only the beginning.
 #[test]
 fn jumps_back_that_are_not_told_are_counted() {
     let lines = (0..4_000).map(|line| {

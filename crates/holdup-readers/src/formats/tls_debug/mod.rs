@@ -20,7 +20,7 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("tls-debug", Family::
 /// Threads whose handshakes are followed at once.
 const THREADS: usize = 4096;
 
-/// Events that are told one by one.
+/// Events that are reported one by one.
 const MAX_EVENTS: u64 = 5_000;
 
 /// How events begin that say why a session is not taken up.

@@ -1,6 +1,6 @@
 //! From the files that a user named to what can be compared of them.
 //!
-//! In: paths. Out: [`Source`]s. Reports of holdup are told by their schema, collapsed stacks in plain files are added up as
+//! In: paths. Out: [`Source`]s. Reports of holdup are known by their schema, collapsed stacks in plain files are added up as
 //! they are read, everything else goes to the readers of artefacts. Nothing is followed out of a folder, nothing is opened
 //! that could block, and what is read as a whole is bounded: a file may have been made to do harm.
 
@@ -67,7 +67,7 @@ pub(super) fn all(sides: &[&[PathBuf]; 3], wanted: Wanted<'_>) -> anyhow::Result
     })
 }
 
-/// One side. Segments of a recorder's folder are one run, unless they are to be told `apart`, as runs of their own.
+/// One side. Segments of a recorder's folder are one run, unless they are to be reported `apart`, as runs of their own.
 fn side(files: &[PathBuf], wanted: Wanted<'_>, apart: bool) -> anyhow::Result<Vec<Source>> {
     let mut sources = Vec::new();
     for file in files {

@@ -166,7 +166,7 @@ impl Sight {
         })
     }
 
-    /// What can't be told without it: causes by id, and the rules that say they need it.
+    /// What can't be reported without it: causes by id, and the rules that say they need it.
     fn lost(&self) -> String {
         let (words, need) = match self {
             Sight::Tracepoint(name) => match name.as_str() {

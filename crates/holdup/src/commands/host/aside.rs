@@ -15,7 +15,7 @@ const READERS_MAX: usize = 16;
 /// A look that goes on.
 #[derive(Debug)]
 pub(super) struct Aside<I, O> {
-    /// What is looked at; children have copies, and are told the place of each.
+    /// What is looked at; children have copies, and are reported the place of each.
     items: Rc<Vec<I>>,
     crew: Crew<usize, O>,
     /// What came so far.

@@ -26,10 +26,10 @@ use holdup_proc::{Root, listen_queues, names, tasks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 
-/// The shortest wait that is told: what is shorter is what any machine has.
+/// The shortest wait that is reported: what is shorter is what any machine has.
 const MIN_WAIT_NS: Ns = 1_000_000_000;
 
-/// The shortest wait for an answer that is told: what is shorter is on its way. Who waits for a process that is slowed down waits for less
+/// The shortest wait for an answer that is reported: what is shorter is on its way. Who waits for a process that is slowed down waits for less
 /// than a second, again and again.
 const MIN_ASKED_NS: Ns = 50_000_000;
 
@@ -37,7 +37,7 @@ const MIN_ASKED_NS: Ns = 50_000_000;
 const MS: Ns = 1_000_000;
 const SECOND: f64 = 1e9;
 
-/// Waits for one kind of thing that are told, longest first.
+/// Waits for one kind of thing that are reported, longest first.
 pub(super) const MAX_WAITS: usize = 500;
 
 /// Where the tables are, as a source of evidence.

@@ -80,7 +80,7 @@ fn trouble(event: &KernelEvent) -> Option<&'static str> {
     })
 }
 
-/// Adds what was told, by kind: how often, and the words and the age of the last; `now` in seconds since boot.
+/// Adds what was reported, by kind: how often, and the words and the age of the last; `now` in seconds since boot.
 fn add_older(happenings: &[Happening], now: f64, older: &mut Vec<OlderTrouble>) {
     for happening in happenings {
         let What::Kernel(event) = &happening.what else {

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 /// The port of name servers.
 const NAMES_PORT: u16 = 53;
 
-/// The shortest wait that is told: an answer from far away takes a tenth of it.
+/// The shortest wait that is reported: an answer from far away takes a tenth of it.
 const MIN_UNANSWERED_NS: Ns = 1_500_000_000;
 
 /// Sockets that are followed.

@@ -317,7 +317,7 @@ pub(super) fn of(process: &Process, amount: f64) -> Use {
 pub(super) fn most(root: &Root, mut all: Vec<Use>) -> Vec<Use> {
     all.retain(|one| one.amount > 0.0);
     all.sort_by(|a, b| b.amount.total_cmp(&a.amount));
-    // What holdup itself uses is told elsewhere: a recorder is nobody's trouble.
+    // What holdup itself uses is reported elsewhere: a recorder is nobody's trouble.
     let others = all
         .into_iter()
         .filter(|one| one.pid == 0 || !is_holdup(root, one.pid));

@@ -1,6 +1,6 @@
 //! How old segments are, whatever somebody does to the clock.
 //!
-//! The problem: `--keep` is a length of time, and dates are told by a clock that people set. Set forward by a year it would have all that
+//! The problem: `--keep` is a length of time, and dates are known by a clock that people set. Set forward by a year it would have all that
 //! was recorded today swept away; set back, it would make the newest the oldest. The choice: what was written in this boot is as old
 //! as the clock says that nobody sets, the time since boot. What was written in an earlier boot of this machine has a date only: it is at least
 //! as old as this boot, and else as old as it is by the slowest of the clocks that this boot has had, those of its own segments and
@@ -28,12 +28,12 @@ pub(super) struct Boot {
     pub(super) host: Option<String>,
 }
 
-/// When a segment ended, as far as it is told.
+/// When a segment ended, as far as it is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     /// In this boot: since boot, suspended time included; and the date that it has.
     Here(Ns, i64),
-    /// The same of one that was written before that was told: suspended time left out.
+    /// The same of one that was written before that was reported: suspended time left out.
     HereAwake(Ns, i64),
     /// In another boot of this machine, by its date.
     Before(i64),
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_machine_without_a_clock_of_its_own_ages_what_earlier_boots_left_as_it_runs() {
-        // It starts in 1970, and is told the date later.
+        // It starts in 1970, and is reported the date later.
         let all = |up: u64| {
             let all = [Ended::Before(date(400_000)), Ended::Here(HOUR, date(1))];
             hours(&all, at(up, 400_000 + up))

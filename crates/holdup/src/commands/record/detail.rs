@@ -53,7 +53,7 @@ impl Detail {
         self.looked = None;
     }
 
-    /// Looks, if it is time to; whether all is to be told now.
+    /// Looks, if it is time to; whether all is to be reported now.
     pub(crate) fn now(&mut self) -> bool {
         let now = Instant::now();
         if self

@@ -197,7 +197,7 @@ fn now() -> Clocks {
     }
 }
 
-/// Unix time in nanoseconds; what is not told is as good as the latest there is.
+/// Unix time in nanoseconds; what is not known is as good as the latest there is.
 fn date(of: Option<SystemTime>) -> i64 {
     let since = of.map(|of| of.duration_since(UNIX_EPOCH).unwrap_or_default());
     since.map_or(i64::MAX, |since| {

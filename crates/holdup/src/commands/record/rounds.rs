@@ -60,7 +60,7 @@ pub(crate) struct Rounds<'a> {
     turn: usize,
     /// Names of the kernel's functions.
     kernel: Option<KernelNames>,
-    /// Whether a failure to begin was said already: a unit that is down is told once, and not each minute.
+    /// Whether a failure to begin was said already: a unit that is down is reported once, and not each minute.
     failing: bool,
     /// Whether it was said that the kernel does not show everything: that is of the machine and does not change.
     said_hidden: bool,

@@ -16,7 +16,7 @@ const LISTED: usize = 10;
 /// Causes that are named of each.
 const CAUSES: usize = 3;
 
-/// Breaks that are told singly; more are counted.
+/// Breaks that are reported singly; more are counted.
 const BREAKS: usize = 5;
 
 fn timestamp(unix_ns: i64) -> Timestamp {
@@ -75,7 +75,7 @@ pub(super) fn nothing_of(args: &ShowArgs, is_look: bool) -> String {
     }
 }
 
-/// What is said where several looks at a machine were recorded then, of which the last one is told.
+/// What is said where several looks at a machine were recorded then, of which the last one is reported.
 pub(super) fn earlier(looks: &[(PathBuf, Head)]) -> Option<String> {
     let (path, _) = looks.last()?;
     Some(format!(
