@@ -434,7 +434,13 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     judgement.ruled_out.retain(|(id, _)| !still(*id));
     judgement.ruled_out.sort_by_key(|(id, _)| *id);
     if run.machine {
-        found = found.into_iter().map(of_machine).collect();
+        let has_root = found
+            .iter()
+            .any(|(rule, _)| matches!(rule.check, Check::Machine(..)));
+        let judged = found.into_iter();
+        found = judged
+            .map(|(rule, finding)| of_machine(rule, finding, has_root))
+            .collect();
         found.retain(|(rule, finding)| finding.severity != Severity::Note || !is_ordinary(rule, finding));
     }
     if !run.attributed.source.records_each_wait() {
@@ -489,14 +495,18 @@ fn shown(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.into_iter().enumerate().map(with).collect()
 }
 
-/// Rules whose finding says by itself that nothing goes on any more, whatever share of the time that is.
+/// Rules whose finding says by itself that somebody cannot go on, and because of whom, whatever share of the time that is.
 const STAND_ALONE: [RuleId; 2] = [RuleId::Deadlock, RuleId::LockOwnerGone];
+
+/// The same where no root was found: with one, they are about the same trouble.
+const STAND_FOR_ROOT: [RuleId; 2] = [RuleId::DatabaseLockHeld, RuleId::WholePoolWaits];
 
 /// A finding of a whole machine. A share of all its threads' time is no trouble: most of that is ordinary waiting, and whom somebody waits
 /// behind is judged by another rule. So it describes.
-fn of_machine((rule, mut finding): (&Rule, Finding)) -> (&Rule, Finding) {
+fn of_machine(rule: &Rule, mut finding: Finding, has_root: bool) -> (&Rule, Finding) {
     // A suspicion does not: of a hundred programs one may have all its threads asleep at that moment.
-    let stands = STAND_ALONE.contains(&rule.id) && finding.confidence != Confidence::Suspect;
+    let stands = (STAND_ALONE.contains(&rule.id) || !has_root && STAND_FOR_ROOT.contains(&rule.id))
+        && finding.confidence != Confidence::Suspect;
     let alone = matches!(rule.check, Check::Machine(..)) || stands;
     if !alone && finding.ns.is_some() {
         finding.severity = Severity::Note;

@@ -24,8 +24,9 @@ const MIN_STAND_NS: Ns = 1_000_000_000;
 /// Of the observed time, so little was waiting for clients of one who is never free: one part of this many at most.
 const NEVER_FREE: Ns = 20;
 
-/// Workers from which, where nobody is seen to queue, they are a pool.
-const MIN_WITHOUT_QUEUE: usize = 2;
+/// Workers from which, where nobody is seen to queue, they are a pool. Threads are none below that, whoever queues: one thread of several
+/// that do different work is what its process does beside its clients.
+const MIN_OF_POOL: usize = 2;
 
 /// Functions in which a thread begins before it runs its own, by the libraries that have them.
 const C_LIBRARY: &[&str] = &["libc.so", "libpthread.so", "ld-musl"];
@@ -224,8 +225,9 @@ impl<'a> Taken<'a> {
             (true, false) => Workforce::Processes,
             (false, _) => Workforce::Threads,
         };
-        let known = kind != Workforce::Threads && pool.len() >= MIN_WITHOUT_QUEUE;
-        if queued.is_none() && !known {
+        let known = kind != Workforce::Threads && pool.len() >= MIN_OF_POOL;
+        let alone = kind == Workforce::Threads && pool.len() < MIN_OF_POOL;
+        if alone || queued.is_none() && !known {
             return None;
         }
         let waits = most(run, &pool)?;

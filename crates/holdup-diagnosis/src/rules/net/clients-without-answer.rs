@@ -19,6 +19,10 @@ const IDLE_SHARE: f64 = 0.95;
 /// Time without an answer from which it is no matter of a moment, nanoseconds.
 const MIN_NS: Ns = 2_000_000_000;
 
+/// Requests that were answered meanwhile from which a server answers what it is sent: brokers and collectors of figures take words that
+/// need no answer.
+const MIN_ANSWERED: u64 = 10;
+
 fn check(run: &Run<'_>) -> Verdict {
     let found = &run.attributed.unanswered;
     if found.clients == 0 || found.longest < MIN_NS {
@@ -37,6 +41,13 @@ fn check(run: &Run<'_>) -> Verdict {
     let who = say::name_or(&found.by.process, "the server");
     if share < IDLE_SHARE {
         return Verdict::Clear(format!("{who} was idle for {} of its time", percent(share)));
+    }
+    // Of a machine, requests are those of all servers.
+    let answered = run.attributed.requests.as_ref().filter(|_| !run.machine);
+    if answered.is_none_or(|requests| requests.count < MIN_ANSWERED) {
+        return Verdict::CannotTell(format!(
+            "whether {who} answers what it is sent: it was not seen to answer {MIN_ANSWERED} requests"
+        ));
     }
     let later = run.attributed.requests.as_ref().map(|one| one.at_last.count);
     if later.is_some_and(|count| count > 0) {
