@@ -10,7 +10,7 @@ use crate::machine::roots::{self, Root, Waiter};
 use holdup_evidence::facts::FullFileSystem;
 use holdup_evidence::observed::{Limited, SeenCgroup};
 use holdup_evidence::{Cause, Ns, SystemFacts};
-use holdup_model::attributed::{Resource, ResourceKind, ThreadName};
+use holdup_model::attributed::{AttributedWait, Holder, HowKnown, Resource, ResourceKind, ThreadName};
 use std::collections::BTreeMap;
 
 /// Programs that a sentence names.
@@ -21,6 +21,7 @@ pub(super) const MAX_NAMES: usize = 3;
 pub(super) struct Words<'a> {
     pub(super) names: Names<'a>,
     pub(super) facts: &'a SystemFacts,
+    pub(super) waits: &'a [AttributedWait],
 }
 
 /// Programs by name, each with its number of threads, the one that waited longest first.
@@ -33,6 +34,15 @@ impl<'a> Words<'a> {
             program if program == name.process => say::who_with_pid(name),
             program => format!("{program} (pid {})", name.pid),
         }
+    }
+
+    /// Who traces a process, and so keeps it stopped.
+    pub(super) fn tracer(&self, pid: u32) -> Option<&'a ThreadName> {
+        let stops =
+            |wait: &&AttributedWait| wait.asker.name.pid == pid && wait.cause == Cause::ProcessStopped;
+        let longest = self.waits.iter().filter(stops).max_by_key(|wait| wait.ns)?;
+        let tracer = |holder: &&Holder| holder.how_known == HowKnown::Tracer;
+        Some(&longest.holders.iter().find(tracer)?.name)
     }
 
     /// Programs of these waiters. A shell and its command that waits are one: `sh job.sh (flock)`.
@@ -192,7 +202,11 @@ impl<'a> Words<'a> {
                     Some(Cause::ProcessFrozen) => "frozen",
                     _ => "stopped",
                 };
-                format!("{who} was {state}{has}: {behind} waited behind it, up to {up_to}")
+                let by = match self.tracer(root.name.pid) {
+                    Some(tracer) => format!(" by its tracer {}", self.who(tracer)),
+                    None => String::new(),
+                };
+                format!("{who} was {state}{by}{has}: {behind} waited behind it, up to {up_to}")
             }
             Key::Busy(_) => {
                 let ran = root

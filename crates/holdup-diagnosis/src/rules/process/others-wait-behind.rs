@@ -49,6 +49,7 @@ fn check(run: &Run<'_>) -> Verdict {
     let words = Words {
         names,
         facts: run.facts,
+        waits: &run.attributed.waits,
     };
     let limits = awaited::limits_of(&run.facts.cgroups_at_limit);
     let path = &run.attributed.path;
@@ -291,6 +292,14 @@ fn full(root: &Root<'_>, words: &Words<'_>) -> Option<Evidence> {
 fn remedy<'a>(root: &'a Root<'a>, words: &Words<'a>) -> Remedy {
     let pid = root.name.pid;
     let who = words.who(root.name);
+    let halted = matches!(root.key, Key::Halted(_));
+    if let Some(tracer) = words.tracer(pid).filter(|_| halted) {
+        return Remedy::changing(
+            format!("detach the debugger or tracer {}", words.who(tracer)),
+            "it may be in use",
+        )
+        .with_command(format!("holdup attach -p {}", tracer.pid));
+    }
     match &root.key {
         Key::Halted(_) if root.cause == Some(Cause::ProcessFrozen) => Remedy::changing(
             format!("find out what froze the cgroup of {who} (a paused container?), and thaw it"),
