@@ -24,8 +24,8 @@ const MIN_STAND_NS: Ns = 1_000_000_000;
 /// Of the observed time, so little was waiting for clients of one who is never free: one part of this many at most.
 const NEVER_FREE: Ns = 20;
 
-/// Workers from which, where nobody is seen to queue, they are a pool. Threads are none below that, whoever queues: one thread of several
-/// that do different work is what its process does beside its clients.
+/// Workers from which they are a pool. What the clients of a single one wait for is reported by rules about its waits and its queue; one that
+/// waits for itself is a pool of one.
 const MIN_OF_POOL: usize = 2;
 
 /// Functions in which a thread begins before it runs its own, by the libraries that have them.
@@ -226,8 +226,7 @@ impl<'a> Taken<'a> {
             (false, _) => Workforce::Threads,
         };
         let known = kind != Workforce::Threads && pool.len() >= MIN_OF_POOL;
-        let alone = kind == Workforce::Threads && pool.len() < MIN_OF_POOL;
-        if alone || queued.is_none() && !known {
+        if queued.is_none() && !known {
             return None;
         }
         let waits = most(run, &pool)?;
@@ -243,6 +242,9 @@ impl<'a> Taken<'a> {
             return None;
         }
         let own = own_listener(workers, &waits).filter(|_| same == pool.len());
+        if pool.len() < MIN_OF_POOL && own.is_none() {
+            return None;
+        }
         Some(Taken {
             workers,
             name: named(run, workers),
