@@ -57,6 +57,10 @@ const ALLOWED: &[(&str, &str)] = &[
         "reads the text that strace writes of the arguments, which has another form for each call",
     ),
     (
+        "crates/holdup-readers/src/formats/strace_log/failures.rs",
+        "which calls of a trace have a limit of their own, or are what a thread stands in",
+    ),
+    (
         "crates/holdup-readers/src/formats/strace_log/threads.rs",
         "compares bytes of a trace, once a line: strace also writes names of 32-bit calls, such as waitpid",
     ),

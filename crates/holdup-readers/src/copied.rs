@@ -65,7 +65,12 @@ enum Layer {
     Container,
     /// Time, host and program of the journal.
     Journal,
+    /// A grave accent before and behind each line, or two stars: people who do not know of fences put each line into them.
+    Marked(&'static [u8]),
 }
+
+/// What Markdown puts around a line that is code, or that is bold.
+const MARKS: [&[u8]; 2] = [b"`", b"**"];
 
 impl Layer {
     /// How many bytes of a line it is.
@@ -78,6 +83,25 @@ impl Layer {
                 let (_, message) = journal_message(line)?;
                 Some(line.len() - message.len())
             }
+            Layer::Marked(mark) => {
+                // The first of them may be within a quotation that is said to go on.
+                let from = quotation(line).unwrap_or(0);
+                let inner = line.get(from..)?.trim_ascii().strip_prefix(*mark)?;
+                // A blank line between two marks.
+                if inner == *mark {
+                    return Some(line.len());
+                }
+                let whole = inner.len() > mark.len() && inner.ends_with(mark) && !inner.starts_with(mark);
+                whole.then(|| from + line.get(from..).map_or(0, leading_blanks) + mark.len())
+            }
+        }
+    }
+
+    /// Bytes at the end of a line that belong to what stands in front of it.
+    fn behind(&self) -> &'static [u8] {
+        match self {
+            Layer::Marked(mark) => mark,
+            _ => b"",
         }
     }
 
@@ -99,7 +123,13 @@ impl Copied {
         for layer in &self.layers {
             let bare = rest.trim_ascii_end();
             match (layer.of(rest), layer) {
-                (Some(length), _) => rest = rest.get(length..).unwrap_or_default(),
+                (Some(length), _) => {
+                    rest = rest.get(length..).unwrap_or_default();
+                    let mark = layer.behind();
+                    if !mark.is_empty() {
+                        rest = bare_of(rest, mark);
+                    }
+                }
                 // An empty line has lost the blanks behind its sign.
                 (None, Layer::Fixed(bytes)) if bytes.trim_ascii_end() == bare => rest = &[],
                 (None, _) => return line,
@@ -281,6 +311,7 @@ fn layer(text: &[u8]) -> Option<Layer> {
     };
     let first = lines.first()?;
     let mut candidates = vec![Layer::Quotation, Layer::Container];
+    candidates.extend(MARKS.map(Layer::Marked));
     // What the kernel and the service manager say has a reader of its own.
     if let Some((program, _)) = journal_message(first)
         && Writer::named(program) == Writer::Service
@@ -293,6 +324,16 @@ fn layer(text: &[u8]) -> Option<Layer> {
     candidates.extend(named(first).map(Layer::Fixed));
     candidates.extend(indented(&lines).map(Layer::Fixed));
     candidates.into_iter().find(fits)
+}
+
+/// A line without the mark at its end.
+fn bare_of<'a>(line: &'a [u8], mark: &[u8]) -> &'a [u8] {
+    let line = line.trim_ascii_end();
+    line.strip_suffix(mark).unwrap_or(line)
+}
+
+fn leading_blanks(line: &[u8]) -> usize {
+    line.len() - line.trim_ascii_start().len()
 }
 
 /// `> > `.
@@ -412,6 +453,17 @@ mod tests {
             let spans = read_text("b", text.as_bytes()).observed.spans;
             assert_eq!(spans.len(), 3, "{front}: {spans:?}");
         }
+    }
+
+    #[test]
+    fn lines_that_are_marked_one_by_one_lose_their_marks() {
+        for mark in ["`", "**"] {
+            let text = each(BLAME, |line| format!("{mark}{line}{mark} "));
+            assert_eq!(format(&text), Some("systemd-blame"), "{mark}");
+            assert_eq!(read_text("b", text.as_bytes()).observed.spans.len(), 3, "{mark}");
+        }
+        let quoted = "> `31.250s dev-sdb1.device`\n`2.500s web.service`\n`300ms a.mount`\n";
+        assert_eq!(format(quoted), Some("systemd-blame"));
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod stream;
 mod tasks;
 mod text;
 mod timespan;
+mod typography;
 
 pub use account::{Account, Files, Misunderstood};
 pub use collected::SCRIPT as COLLECT_SCRIPT;

@@ -10,6 +10,7 @@ use crate::prompt::{self, Prompt};
 use crate::quoted::{Unquoted, is_quoted};
 use crate::statements::{self, Statements};
 use crate::text::{Cleaner, Text, Utf16, is_binary};
+use crate::typography::{Plain, has_signs};
 use std::io::{ErrorKind, Read};
 
 /// Bytes from which a format is recognised.
@@ -50,6 +51,12 @@ pub(crate) fn read(name: &str, stream: &mut dyn Read, before: u64, gather: &mut 
         }
         None if is_quoted(&stream.head) => {
             let mut stream = Unquoted::new(&mut stream);
+            let mut lines = Lines::new(&mut stream, Cleaner::new(text));
+            let format = recognise(lines.head(HEAD));
+            parts(name, &mut lines, format, before, gather);
+        }
+        None if has_signs(&stream.head) => {
+            let mut stream = Plain::new(&mut stream);
             let mut lines = Lines::new(&mut stream, Cleaner::new(text));
             let format = recognise(lines.head(HEAD));
             parts(name, &mut lines, format, before, gather);

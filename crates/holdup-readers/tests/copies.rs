@@ -70,6 +70,18 @@ const DAMAGES: &[Damage] = &[
     }),
     ("left out", |text| format!("[...]\n{text}\n[...]\n")),
     ("indented", |text| in_front(text, "    ")),
+    ("wide signs", |text| {
+        text.replace(':', "\u{ff1a}")
+            .replace('(', "\u{ff08}")
+            .replace(')', "\u{ff09}")
+            .replace('%', "\u{ff05}")
+    }),
+    ("quotation marks of a word processor", |text| {
+        text.replace('"', "\u{201c}").replace('\'', "\u{2019}")
+    }),
+    ("marked one by one", |text| {
+        text.lines().map(|line| format!("`{line}`\n")).collect()
+    }),
     ("blanks at the ends", |text| {
         text.lines().map(|line| format!("{line}  \n")).collect()
     }),

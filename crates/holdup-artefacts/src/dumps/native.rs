@@ -128,6 +128,9 @@ const LIBRARY: &[&str] = &[
     "start_thread",
     "clone",
 ];
+/// Beginnings of names, without the marks of variants, of the C library's own functions around locks and threads.
+const OWN: &[&str] = &["lll_", "pthread_", "futex_", "gthread_"];
+
 const FILES: &[&str] = &[
     "(libc.so",
     "(libc-2.",
@@ -212,6 +215,7 @@ pub(super) fn of_library(frame: &str) -> bool {
     let any = |list: &[&str], within: &dyn Fn(&str) -> bool| list.iter().any(|one| within(one));
     frame.starts_with("__")
         || any(LIBRARY, &|start| frame.starts_with(start))
+        || any(OWN, &|start| plain(frame).starts_with(start))
         || any(FILES, &|file| frame.contains(file))
         || any(SOURCES, &|place| frame.contains(place))
         || known(frame).is_some()
@@ -232,6 +236,14 @@ mod tests {
             "append_entry(journal.c:12)",
         ];
         assert_eq!(of(&locks), Doing::Waits(Cause::LockFutex));
+        let by_name = [
+            "futex_wait(futex-internal.h:146)",
+            "lll_mutex_lock_optimized(pthread_mutex_lock.c:48)",
+            "___pthread_mutex_lock(pthread_mutex_lock.c:93)",
+            "std::mutex::lock(std_mutex.h:113)",
+        ];
+        assert!(by_name.iter().all(|frame| super::of_library(frame)));
+        assert!(!super::of_library("Registry::lock(registry.cc:9)"));
         let condition = [
             "__futex_abstimed_wait_common64(nptl/futex-internal.c:57)",
             "___pthread_cond_wait(nptl/pthread_cond_wait.c:618)",

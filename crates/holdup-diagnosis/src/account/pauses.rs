@@ -160,9 +160,11 @@ fn kind_has_heap(kind: SpanKind) -> bool {
 }
 
 /// Causes of collections that say that something went wrong, in the JVM's words.
-const FORCED: [&str; 9] = [
+const FORCED: [&str; 11] = [
     "Full",
     "exhausted",
+    "to-space overflow",
+    "Heap Dump",
     "promotion failed",
     "concurrent mode failure",
     "System.gc()",

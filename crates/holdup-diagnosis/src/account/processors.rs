@@ -11,13 +11,14 @@ use holdup_evidence::observed::{Metric, Series};
 use std::collections::{BTreeMap, HashMap};
 
 /// Kinds of CPU time, in words.
-const TIMES: [(Metric, &str); 6] = [
+const TIMES: [(Metric, &str); 7] = [
     (Metric::CpuUserPercent, "in programs"),
     (Metric::CpuSystemPercent, "in the kernel"),
     (Metric::CpuNicePercent, "in work of low priority"),
     (Metric::CpuIowaitPercent, "waiting for disks (iowait)"),
     (Metric::CpuStealPercent, "taken by the hypervisor (steal)"),
     (Metric::CpuSoftirqPercent, "in soft interrupts"),
+    (Metric::CpuIrqPercent, "in hardware interrupts"),
 ];
 
 /// Percent of the time from which a kind of it is named: less is in the rounding.
@@ -107,6 +108,11 @@ impl<'a> Cpu<'a> {
         self.is_used_up()
             || self.waits() >= cpu_waits_for_disk::WAITS
             || self.of(Metric::CpuStealPercent) >= saturated::MIN_STEAL_PERCENT
+            || self.interrupts() >= saturated::MIN_INTERRUPTS_PERCENT
+    }
+
+    fn interrupts(&self) -> f64 {
+        self.of(Metric::CpuSoftirqPercent) + self.of(Metric::CpuIrqPercent)
     }
 
     /// `62 % in programs, 38 % in the kernel and 0 % idle`.
@@ -141,6 +147,12 @@ impl<'a> Cpu<'a> {
             return format!(
                 "{name} {verb} for disks (iowait) {} % of the time",
                 figure(self.waits())
+            );
+        }
+        if self.interrupts() >= saturated::MIN_INTERRUPTS_PERCENT {
+            return format!(
+                "interrupts take {} % of the time of {name}",
+                figure(self.interrupts())
             );
         }
         let is = if verb == "waits" { "is" } else { "are" };

@@ -75,6 +75,8 @@ fn rank_beside(observed: &Observed, one: &Statement) -> Rank {
         snapshot.kind != SnapshotKind::Kernel && snapshot.quote.source == one.quote.source
     };
     match rank(one.kind) {
+        // A warning that says how long is as much as a line without one that does.
+        Rank::Warned if one.ns.is_some() && !is_prose(observed, one) => Rank::Largest,
         rank if rank < Rank::Warned && is_prose(observed, one) => Rank::Warned,
         Rank::Waits | Rank::Failed if observed.snapshots.iter().any(dump) => Rank::Warned,
         rank => rank,

@@ -51,7 +51,8 @@ fn called(seen: &DumpThread<'_>) -> String {
     match (seen.thread.name.as_str(), number, seen.kind) {
         ("", Some(number), kind) => format!("{} {number}", noun(kind)),
         ("", None, kind) => format!("a {}", noun(kind)),
-        (name, Some(number), SnapshotKind::Python | SnapshotKind::Native) => format!("{name} ({number})"),
+        (name, Some(number), SnapshotKind::Native) => format!("{name} (thread {number})"),
+        (name, Some(number), SnapshotKind::Python) => format!("{name} ({number})"),
         (name, ..) => name.to_owned(),
     }
 }
@@ -94,7 +95,7 @@ fn does(seen: &DumpThread<'_>, many: bool) -> String {
         Doing::Waits(Cause::LockMonitor | Cause::LockFutex) => format!("wait{s} for a lock"),
         Doing::Waits(cause) => format!("{be} {}", cause.phrase()),
         Doing::WaitsForPool => format!("wait{s} for a free connection of a pool"),
-        Doing::WaitsForTask => format!("wait{s} for another thread's task"),
+        Doing::WaitsForTask => format!("wait{s} for the result of another thread's task"),
         Doing::WaitsUnknown => format!("wait{s}"),
         Doing::Runs => format!("run{s}"),
         Doing::Idle => format!("{} nothing to do", if many { "have" } else { "has" }),

@@ -20,6 +20,10 @@ pub(crate) const MAX_IDLE_PERCENT: f64 = 10.0;
 /// Percent of the time in which some task was ready and had no CPU, from which CPUs are short: half.
 pub(crate) const MIN_PRESSURE_PERCENT: f64 = 50.0;
 
+/// Percent of CPU time in interrupts from which they are what keeps the CPU busy: the kernel's own threads for them take over once
+/// they come faster than they are served.
+pub(crate) const MIN_INTERRUPTS_PERCENT: f64 = 30.0;
+
 /// Percent of CPU time in work of low priority from which that is what keeps the CPU busy: it gives way to anything else.
 const MIN_NICE_PERCENT: f64 = 50.0;
 

@@ -30,6 +30,9 @@ fn recognise(head: &[u8]) -> Sureness {
             return Sureness::Certain;
         }
         let Some((_, text)) = split(line) else { continue };
+        if is_bare(text) {
+            return Sureness::Certain;
+        }
         let own = text.starts_with(b"Linux version ") || text.starts_with(b"random: ");
         of_kernel += usize::from(own || as_printed(line, text));
         certain |= own;
@@ -61,8 +64,35 @@ fn is_bare(line: &[u8]) -> bool {
         b"NMI watchdog: Watchdog detected hard LOCKUP on cpu",
         b"Watchdog detected hard LOCKUP on cpu",
     ];
-    let line = stamp::after_caller(line.trim_ascii_start());
+    let line = spoken(line);
     BEGIN.iter().any(|begin| line.starts_with(begin))
+}
+
+/// A line without what stands in front of its message where that has no time: which thread or CPU, that it is the kernel's.
+fn spoken(line: &[u8]) -> &[u8] {
+    let line = line.trim_ascii_start();
+    let line = line.strip_prefix(b"kernel:").unwrap_or(line).trim_ascii_start();
+    stamp::after_caller(line)
+}
+
+/// Bytes of a line in which the kernel's own time is looked for, behind what somebody else has put in front of it.
+const IN_FRONT: usize = 200;
+
+/// The kernel's time and message behind somebody else's words: a hypervisor's time and the name of its guest, a message to all
+/// terminals (`kernel:[405108.698255] `), a prompt of a console (`/ # [90216.140000] `).
+fn behind(line: &[u8]) -> Option<(Stamp, &[u8])> {
+    let head = line.get(..IN_FRONT).unwrap_or(line);
+    let (at, stamp, text) = memchr::memchr_iter(b'[', head)
+        .filter(|at| *at > 0)
+        .find_map(|at| {
+            let own = line.get(at..)?;
+            let (stamp, text) = stamp::bracketed(own).filter(|_| as_printed(own, b""))?;
+            stamp.since_boot.map(|_| (at, stamp, text))
+        })?;
+    let front = line.get(..at)?.trim_ascii_end();
+    let ends = matches!(front.last(), Some(b':' | b'>' | b'#' | b'$' | b'|'));
+    let others = super::journal::message(line).is_some() || super::journal::has_program(text);
+    (ends && !others).then_some((stamp, text))
 }
 
 /// Whether a line's time is as dmesg prints it: microseconds since boot, or the date as `ctime` has it. Others count from
@@ -99,11 +129,15 @@ fn split(line: &[u8]) -> Option<(Stamp, &[u8])> {
         return (!super::journal::has_program(text)).then_some((stamp, text));
     }
     // `2019-04-17T12:05:06,123456+03:00`, which hardly anybody else writes: microseconds behind a comma, and the zone.
-    let micros = line.get(20..26)?.iter().all(u8::is_ascii_digit);
+    let micros = line
+        .get(20..26)
+        .is_some_and(|part| part.iter().all(u8::is_ascii_digit));
     let shape = line.get(10) == Some(&b'T') && line.get(19) == Some(&b',') && micros;
-    let (stamp, text) =
-        stamp::iso(line).filter(|(stamp, _)| shape && matches!(stamp.at, Some(When::Unix(_))))?;
-    (!super::journal::has_program(text)).then_some((stamp, text))
+    let found = stamp::iso(line).filter(|(stamp, _)| shape && matches!(stamp.at, Some(When::Unix(_))));
+    match found {
+        Some((stamp, text)) => (!super::journal::has_program(text)).then_some((stamp, text)),
+        None => behind(line),
+    }
 }
 
 /// Passes over `<6>` and `kern  :info  : `.
@@ -189,7 +223,7 @@ impl LineReader for Reader {
             None if self.timed && line.first().is_some_and(u8::is_ascii_whitespace) => (self.last, line),
             None if self.bare || is_bare(line) => {
                 self.bare = true;
-                (self.last, stamp::after_caller(line.trim_ascii_start()))
+                (self.last, spoken(line))
             }
             // The rest of a line that a mail program has wrapped.
             None if self.timed => return self.wrapped(line, out),
@@ -257,6 +291,25 @@ mod tests {
             unit: "a.service".to_owned(),
         });
         assert_eq!(whats.get(1..), Some(&[&starting][..]), "{whats:?}");
+    }
+
+    #[test]
+    fn what_others_put_in_front_of_the_kernels_time_is_passed_over() {
+        let lockup = "watchdog: BUG: soft lockup - CPU#2 stuck for 22s! [crunch:29632]";
+        for front in [
+            "kernel:[405108.698255] ",
+            " kernel: ",
+            "/ # [90216.140000] ",
+            "2023-12-04T10:49:30.127Z In(05) vcpu-5 - Guest: <6>[39291577.009360] ",
+            "[  240.] ",
+        ] {
+            let text = format!("Message from syslogd@box at Jun 17 13:06:42 ...\n{front}{lockup}\n");
+            let reading = read_text("d", text.as_bytes());
+            let found = reading.observed.happenings.iter().any(|one| {
+                matches!(&one.what, What::Kernel(KernelEvent::SoftLockup { process, .. }) if process == "crunch:29632")
+            });
+            assert!(found, "{front}: {reading:?}");
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod kernel_files;
 mod kubectl_describe;
 mod lsblk;
 mod lsblk_pairs;
+mod lsof;
 mod mounts;
 mod named;
 mod net_counters;
@@ -96,6 +97,7 @@ pub static ALL: &[&Format] = &[
     &lsblk::FORMAT,
     &lsblk::JSON,
     &lsblk_pairs::FORMAT,
+    &lsof::FORMAT,
     &kernel_files::machine::LSCPU,
     &strace_log::LTRACE,
     &kernel_files::meminfo::FORMAT,
@@ -133,6 +135,7 @@ pub static ALL: &[&Format] = &[
     &stacks::python::FORMAT,
     &named::redis_info::FORMAT,
     &databases::redis_slowlog::FORMAT,
+    &benchmarks::requests::FORMAT,
     &named::replica::FORMAT,
     &sysstat::SAR,
     &named::web_server::FORMAT,

@@ -85,7 +85,8 @@ impl Lockup {
         } else if let Some(task) = text.strip_prefix(b"task:") {
             until(task, b" state:").map(|name| named(name.trim_ascii_end(), pid(text, b" pid:")))
         } else {
-            until(text, b" R running task").map(|name| named(name.trim_ascii(), None))
+            // Some kernels say `R running task`, some `R running` alone.
+            until(text, b" R running ").map(|name| named(name.trim_ascii(), None))
         };
         let is_found = found.is_some();
         self.task = self.task.take().or(found);

@@ -16,7 +16,12 @@ pub(super) struct Memory {
     cgroup: Option<String>,
     free_swap_kib: Option<u64>,
     total_swap_kib: Option<u64>,
+    /// Of the processes that are listed the one with most memory: its name and number, and how many pages it has.
+    largest: Option<(String, u64, u64)>,
 }
+
+/// KiB of a page on nearly all machines: the list counts in pages and does not say how large they are.
+const PAGE_KIB: u64 = 4;
 
 impl Memory {
     /// Takes a line that may be of such a report; whether it is.
@@ -27,6 +32,15 @@ impl Memory {
                 asked: Some((owned(who), here())),
                 ..Memory::default()
             };
+            return true;
+        }
+        // A copy that begins behind the first line of the report.
+        if let Some(name) = text.strip_prefix(b"Memory cgroup stats for ")
+            && self.asked.is_none()
+        {
+            let name = owned(until(name, b": ").unwrap_or(name).trim_ascii());
+            self.reporting = true;
+            self.asked = Some((format!("a process of the memory cgroup {name}"), here()));
             return true;
         }
         if !self.reporting {
@@ -47,6 +61,16 @@ impl Memory {
             self.cgroup = cgroup.map(owned).or(self.cgroup.take());
             return true;
         }
+        // The heading of the list, whose last but one name is of a figure and says nothing itself.
+        if text.ends_with(b"oom_score_adj name") {
+            return true;
+        }
+        if let Some(listed) = listed(text) {
+            if self.largest.as_ref().is_none_or(|largest| listed.2 > largest.2) {
+                self.largest = Some(listed);
+            }
+            return true;
+        }
         // Before.
         if let Some(cgroup) = after(text, b"killed as a result of limit of ") {
             self.cgroup = Some(owned(cgroup));
@@ -60,8 +84,13 @@ impl Memory {
         let Some((who, quote)) = self.asked.take() else {
             return;
         };
+        let largest = self.largest.take().map(|(name, pid, pages)| {
+            let mib = pages.saturating_mul(PAGE_KIB) >> 10;
+            format!("; of the processes that are listed {name} (pid {pid}) has most memory, {pages} pages ({mib} MiB)")
+        });
         let text = format!(
-            "{who} asked for memory when there was none left (invoked oom-killer); who was ended for it is not in this text"
+            "{who} asked for memory when there was none left (invoked oom-killer); who was ended for it is not in this text{}",
+            largest.unwrap_or_default()
         );
         out.statement(statements::one(StatementKind::Exhausted, None, quote, text));
     }
@@ -90,6 +119,19 @@ impl Memory {
             total_swap_kib: found.total_swap_kib,
         })
     }
+}
+
+/// A process of the list: `[  19388]  1000 19388  5588434   138005  8069120        0           999 node`.
+fn listed(text: &[u8]) -> Option<(String, u64, u64)> {
+    let inner = text.strip_prefix(b"[")?;
+    let end = memchr::memchr(b']', inner)?;
+    let pid = crate::numbers::whole(inner.get(..end)?.trim_ascii())?;
+    let rest = inner.get(end + 1..)?;
+    let pages = crate::numbers::words(rest)
+        .nth(3)
+        .and_then(crate::numbers::whole)?;
+    let name = rest.iter().position(u8::is_ascii_alphabetic)?;
+    Some((owned(rest.get(name..)?.trim_ascii_end()), pid, pages))
 }
 
 /// Anonymous, of files and shared together.

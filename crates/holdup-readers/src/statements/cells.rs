@@ -178,3 +178,18 @@ pub(super) fn value(column: &str, cell: &str) -> Option<Value> {
         }
     }
 }
+
+/// Names of columns that together make a table of where CPUs spend their time: its figures are per cent without the sign.
+const IDLE: [&str; 4] = ["idle", "%idle", "idl", "id"];
+const IN_PROGRAMS: [&str; 5] = ["user", "%user", "usr", "%usr", "us"];
+const IN_KERNEL: [&str; 6] = ["sys", "%sys", "system", "%system", "sy", "kernel"];
+
+/// Whether columns are of that.
+pub(super) fn is_of_cpus<'a>(names: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let has = |known: &[&str]| {
+        names
+            .clone()
+            .any(|name| known.iter().any(|one| name.eq_ignore_ascii_case(one)))
+    };
+    has(&IDLE) && has(&IN_PROGRAMS) && has(&IN_KERNEL)
+}

@@ -83,6 +83,8 @@ const NO_LENGTHS: &[&str] = &[
     "higher than",
     "slower than",
     "out of",
+    // `spent [1.4s] collecting in the last [1.8s]`: the time that was looked at.
+    "the last",
 ];
 
 /// Words before a number that make it a setting unless the line says that it ran out.
@@ -135,6 +137,10 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
             continue;
         };
         at = behind.max(at);
+        // `(1min 14s / 2min 17s)`: of what may pass.
+        if longest.is_some() && line.get(..from).is_some_and(|before| before.ends_with(b" / ")) {
+            continue;
+        }
         let longer = longest.is_none_or(|longest| ns > longest.ns as f64);
         if longer && (1.0..MOST).contains(&ns) && happened(line, from, behind, timed_out) {
             longest = Some(Length {
@@ -368,7 +374,16 @@ fn after_a_word_of_time(before: &[u8]) -> bool {
 /// Whether a length is of something that happened, by what stands around it.
 fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
     let rest = line.get(behind..).unwrap_or_default();
-    if rest.starts_with(b" ago")
+    // `was last seen active 3m25s ago`: for so long it has done nothing since. Other ages are of things that are well.
+    let since_last = || {
+        let before = line.get(from.saturating_sub(BEFORE)..from).unwrap_or_default();
+        memchr::memmem::find(before, b"last ").is_some()
+    };
+    // `total [702ms]/[10.3s]`: of how much.
+    if line.get(..from).is_some_and(|before| before.ends_with(b"]/[")) {
+        return false;
+    }
+    if rest.starts_with(b" ago") && !since_last()
         || rest.starts_with(b" old")
         || rest.starts_with(b" left")
         || rest.starts_with(b" interval")

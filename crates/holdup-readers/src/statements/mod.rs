@@ -166,7 +166,13 @@ impl Statements {
             self.complete(incomplete, line, 0);
             return false;
         }
-        let found = kinds::of(line);
+        let found = kinds::of(line).or_else(|| {
+            let at = structured::server_error(line)?;
+            Some(kinds::Found {
+                kind: StatementKind::Failed,
+                at,
+            })
+        });
         let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
         let length = durations::longest(line, timed_out);
         let (kind, focus) = match (found, length, of_row) {

@@ -60,6 +60,22 @@ const ASIDE: [&str; 36] = [
     "r",
 ];
 
+/// Keys of the status with which a server answered a request.
+const STATUS: [&str; 5] = ["status", "status_code", "statuscode", "response_code", "code"];
+
+/// Whether a line tells of a request that a server answered with an error of its own (`"status_code":503`), and where its values begin.
+pub(super) fn server_error(line: &[u8]) -> Option<usize> {
+    let begin = memchr::memmem::find(line, b"{\"")?;
+    pairs(line.get(begin..)?).iter().any(is_error).then_some(begin)
+}
+
+fn is_error(pair: &Pair<'_>) -> bool {
+    let of_key = STATUS
+        .iter()
+        .any(|key| pair.key.eq_ignore_ascii_case(key.as_bytes()));
+    of_key && matches!(pair.value, [b'5', b'0'..=b'9', b'0'..=b'9'])
+}
+
 /// A value with its key.
 struct Pair<'a> {
     key: &'a [u8],
@@ -78,7 +94,8 @@ pub(super) fn message_of(line: &[u8]) -> Option<String> {
     };
     let message = pairs
         .iter()
-        .position(|pair| pair.depth == 1 && is(pair, &MESSAGES) && !pair.value.is_empty())?;
+        .position(|pair| pair.depth == 1 && is(pair, &MESSAGES) && !pair.value.is_empty())
+        .or_else(|| pairs.iter().position(is_error))?;
     let rank = |(at, pair): (usize, &Pair<'_>)| match () {
         () if at == message => Some(0),
         () if pair.value.is_empty()
@@ -90,7 +107,9 @@ pub(super) fn message_of(line: &[u8]) -> Option<String> {
         }
         () if is(pair, &ERRORS) => Some(1),
         () if length(pair) => Some(2),
-        () => Some(3),
+        // Names of things say more than counts.
+        () if pair.value.iter().any(u8::is_ascii_alphabetic) => Some(3),
+        () => Some(4),
     };
     let mut order: Vec<(i32, usize)> = pairs
         .iter()
@@ -108,6 +127,7 @@ pub(super) fn message_of(line: &[u8]) -> Option<String> {
         let value = value.replace("\\\"", "\"").replace("\\n", " ");
         let value = value.trim();
         match rank {
+            0 if is_error(pair) => text.push_str(&format!("answered with HTTP status {value}")),
             0 => text.push_str(value),
             _ => {
                 text.push_str(if text.contains(": ") { ", " } else { ": " });
@@ -210,6 +230,19 @@ mod tests {
             message_of(line).as_deref(),
             Some("slow call: error none left, steps read (duration: 2s), took 2.5s, path /a, bytes 12")
         );
+    }
+
+    #[test]
+    fn a_request_that_a_server_answered_with_an_error_needs_no_message() {
+        let line = br#"{"times":{"tw":104,"tt":208},"http":{"response":{"status_code":503}},"backend":{"name":"shop"}}"#;
+        assert_eq!(
+            message_of(line).as_deref(),
+            Some("answered with HTTP status 503: name shop, tw 104, tt 208")
+        );
+        assert!(super::server_error(line).is_some());
+        for line in [&br#"{"status":200}"#[..], br#"{"bytes":503}"#, b"status 503"] {
+            assert_eq!(super::server_error(line), None);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! with a unit, lengths, counts, states. Out: for each table at most two facts: the rows in a bad state, and the row with the
 //! largest share, else with the largest part of a column.
 
-use super::cells::{Value, cells, number, plain, value, words};
+use super::cells::{Value, cells, is_of_cpus, number, plain, value, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
 
@@ -367,6 +367,7 @@ impl Table {
     }
 
     fn take(&mut self, row: Row) {
+        let of_cpus = is_of_cpus(self.columns.iter().map(|column| column.name.as_str()));
         for (at, cell) in row.cells.iter().enumerate() {
             let Some(column) = self.columns.get_mut(at) else {
                 continue;
@@ -383,7 +384,13 @@ impl Table {
             if column.is_identifier() {
                 continue;
             }
-            match value(&column.name, cell) {
+            let told = match value(&column.name, cell) {
+                // Which of them it is.
+                Some(Value::Count(_)) if of_cpus && column.name.eq_ignore_ascii_case("cpu") => None,
+                Some(Value::Count(count)) if of_cpus && count <= 100.0 => Some(Value::Share(count)),
+                told => told,
+            };
+            match told {
                 Some(Value::Share(share)) if column.is_load() && share <= MAX_SHARE => {
                     if self.share.as_ref().is_none_or(|(largest, _, _)| share > *largest) {
                         self.share = Some((share, at, row.clone()));

@@ -17,6 +17,11 @@ const MIN_BUSY_PERCENT: f64 = 10.0;
 /// Disks that are named.
 const MAX_DISKS: usize = 3;
 
+/// The part of the iowait that the listed disks have to be busy for at least, all together. While a CPU is in iowait, a request is
+/// in flight at one of them, so that disks that are busy for less are not what it waits for. Half, because the kernel has counted
+/// a disk's busy time in ticks since 5.0 and misses short requests.
+const EXPLAINS: f64 = 0.5;
+
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::CpuWaitsForDisk, check)
     .about("the CPU mostly waits for disks")
@@ -75,7 +80,11 @@ fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
         "" => "The CPU".to_owned(),
         of => figures::cpu_name(of),
     };
-    let (waits, busy) = (span(&cpu.values(), 0), disks(cpu));
+    let waits = span(&cpu.values(), 0);
+    let (busy, too_idle) = match disks(cpu) {
+        disks if is_explained(cpu) => (disks, Vec::new()),
+        disks => (Vec::new(), disks),
+    };
     let names: Vec<&str> = busy.iter().map(Intervals::of).collect();
     let title = match names.as_slice() {
         [] => format!("{who} waits for disks {waits} % of its time"),
@@ -116,6 +125,14 @@ fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
                     .with_command("swapon --show"),
             );
     }
+    for disk in &too_idle {
+        finding = finding.and(disk.evidence(format!(
+            "{} is busy {} % of the time, which is less than the iowait: it is not what the CPU waits for; the list may be cut, \
+             or a network file system is slow",
+            disk.of(),
+            span(&disk.values(), 0)
+        )));
+    }
     let unnamed = busy.is_empty();
     if unnamed {
         finding = finding.remedy(Remedy::safe("find the disk").with_command("iostat -xz 1 5"));
@@ -140,6 +157,14 @@ fn disks<'a>(cpu: &Intervals<'a>) -> Vec<Intervals<'a>> {
     disks.sort_by(|a, b| mean(&b.values()).total_cmp(&mean(&a.values())));
     disks.truncate(MAX_DISKS);
     disks
+}
+
+/// Whether the disks are busy for as much of the time as the CPU waits for some.
+fn is_explained(cpu: &Intervals<'_>) -> bool {
+    let own = figures::of(cpu.observed, Metric::DiskUtilPercent)
+        .filter(|disk| disk.series.source == cpu.series.source);
+    let busy: f64 = own.map(|disk| mean(&disk.values())).sum();
+    busy >= mean(&cpu.values()) * EXPLAINS
 }
 
 /// How many wait, where there are figures of single CPUs alone.

@@ -24,9 +24,8 @@ fn recognise(head: &[u8]) -> Sureness {
         if table::head(line).is_some() || table::comma_head(line).is_some() {
             return Sureness::Certain;
         }
-        if let Taken::Row(row) = records.take(line, number as u64)
-            && is_session(&row)
-        {
+        let taken = records.take(line, number as u64);
+        if records.is_headed() || matches!(&taken, Taken::Row(row) if is_session(row)) {
             return Sureness::Certain;
         }
     }

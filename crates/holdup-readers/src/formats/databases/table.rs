@@ -62,11 +62,53 @@ pub(super) enum Taken {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     form: Form,
+    /// Columns that the line above a table shows: `+----+----+`.
+    framed: usize,
+    /// The beginning of a row that has fewer cells than that: a cell has a line break, or a copy is wrapped.
+    begun: Vec<u8>,
 }
+
+/// Bytes of a row that is put together of several lines.
+const ROW: usize = 16 << 10;
 
 impl Table {
     /// Takes a line.
     pub(super) fn take(&mut self, line: &[u8], number: u64) -> Taken {
+        match self.joined(line) {
+            Some(whole) => self.take_whole(&whole, number),
+            None if self.begun.is_empty() => self.take_whole(line, number),
+            None => Taken::Part,
+        }
+    }
+
+    /// Whether the names of the columns are known.
+    pub(super) fn is_headed(&self) -> bool {
+        matches!(self.form, Form::Columns(_) | Form::Commas(_))
+    }
+
+    /// A row of a table with a frame that several lines make together; `None` while it is not whole, or where a line is.
+    fn joined(&mut self, line: &[u8]) -> Option<Vec<u8>> {
+        let trimmed = line.trim_ascii();
+        if trimmed.starts_with(b"+-") && is_frame(trimmed) {
+            self.framed = memchr::memchr_iter(b'+', trimmed).count().saturating_sub(1);
+            self.begun.clear();
+            return None;
+        }
+        let whole = |row: &[u8]| memchr::memchr_iter(b'|', row).count() > self.framed && row.ends_with(b"|");
+        if self.framed < 2 || self.begun.is_empty() && (!trimmed.starts_with(b"|") || whole(trimmed)) {
+            return None;
+        }
+        if !self.begun.is_empty() {
+            self.begun.push(b' ');
+        }
+        self.begun.extend_from_slice(trimmed);
+        if whole(&self.begun) || self.begun.len() > ROW {
+            return Some(std::mem::take(&mut self.begun));
+        }
+        None
+    }
+
+    fn take_whole(&mut self, line: &[u8], number: u64) -> Taken {
         if begins_record(line) {
             let ended = self.end();
             self.form = Form::Records(Row {

@@ -16,7 +16,7 @@ pub(super) struct Collector {
 }
 
 /// What a line says of a collection beside its name.
-const MARKS: [&str; 10] = [
+const MARKS: [&str; 11] = [
     "CMS-remark",
     "CMS-initial-mark",
     "promotion failed",
@@ -26,6 +26,7 @@ const MARKS: [&str; 10] = [
     "to-space overflow",
     "System.gc()",
     "Humongous Allocation",
+    "Heap Dump",
     "Full GC",
 ];
 
@@ -163,11 +164,14 @@ impl Collector {
         let end = memchr::memmem::rfind(text, b" secs]").filter(|_| of_whole);
         let Some(end) = end else { return false };
         let number = text.get(..end).unwrap_or_default();
+        // A comma in front of the number is no part of it, one within it is.
         let begin = number
             .iter()
-            .rposition(|byte| matches!(byte, b' ' | b','))
+            .rposition(|byte| !byte.is_ascii_digit() && !matches!(byte, b'.' | b','))
             .map_or(0, |at| at + 1);
-        let value = number.get(begin..).and_then(crate::numbers::decimal);
+        let value = number.get(begin..).unwrap_or_default();
+        let value = value.strip_prefix(b",").unwrap_or(value);
+        let value = crate::numbers::decimal(value);
         let Some(ns) = value.and_then(|value| ns(value, 1e9)) else {
             return false;
         };

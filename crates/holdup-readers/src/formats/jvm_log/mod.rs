@@ -158,7 +158,8 @@ impl Reader {
             self.last_own = true;
             return Understood::Evidence;
         }
-        if sets_out(line) {
+        // The CPU time of a pause whose length is told already.
+        if sets_out(line) || line.trim_ascii_start().starts_with(b"[Times: ") {
             self.last_own = true;
             return Understood::Evidence;
         }

@@ -9,8 +9,9 @@ use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, Samples, Statement, StatementKind, Weight};
 
-pub(crate) static FORMAT: Format =
-    Format::lines::<Reader>("perf-report", Family::Profiles, recognise).about("perf report, perf top");
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("perf-report", Family::Profiles, recognise)
+    .about("perf report, perf top")
+    .openings(&["samples  pcnt function", "samples  pcnt  function"]);
 
 /// Rows that are kept: of a share that is smaller nobody asks.
 const ROWS: usize = 500;
@@ -51,7 +52,22 @@ fn is_heading(line: &str) -> bool {
     let mut words = line.trim_start_matches(['#', ' ']).split_whitespace();
     let first = words.next();
     let begins = first == Some("Overhead") || first == Some("Children") && words.next() == Some("Self");
-    begins && line.contains("Shared Object")
+    begins && line.contains("Shared Object") || is_old_heading(line)
+}
+
+/// `samples  pcnt function  DSO`: what `perf top` printed before 3.4.
+fn is_old_heading(line: &str) -> bool {
+    let names: Vec<&str> = line.split_whitespace().take(4).collect();
+    matches!(names.as_slice(), ["samples", "pcnt", "function", ..])
+}
+
+/// `120249.00 74.6% do_raw_spin_lock  [kernel.kallsyms]`: the share and the function of such a row.
+fn old_row<'a>(words: &[&'a str]) -> Option<(u64, &'a str)> {
+    let [samples, part, function, ..] = words else {
+        return None;
+    };
+    crate::numbers::decimal(samples.as_bytes())?;
+    Some((share(part)?, function))
 }
 
 /// `39.46%`, in hundredths.
@@ -86,9 +102,10 @@ struct Shares {
 #[derive(Debug, Default)]
 struct Reader {
     quote: Option<Quote>,
-    /// Whether a heading told of the columns.
+    /// Whether a heading told of the columns, and whether it was that of old versions.
     headed: bool,
-    /// Whether a share has what the function called in it, and whether commands are told.
+    old: bool,
+    /// Whether a share has what the function called in it, and whether commands are reported.
     children: bool,
     commands: bool,
     rows: Vec<(Shares, String)>,
@@ -103,6 +120,7 @@ impl LineReader for Reader {
         if is_heading(text) {
             self.quote.get_or_insert_with(|| out.here());
             self.headed = true;
+            self.old = is_old_heading(text);
             self.children = text.contains("Children");
             self.commands = text.contains("Command");
             return Understood::Evidence;
@@ -110,6 +128,15 @@ impl LineReader for Reader {
         // The bar at the side of the view.
         let bar = |word: &&str| !matches!(*word, "▒" | "◆" | "█");
         let words: Vec<&str> = text.split_whitespace().filter(bar).take(40).collect();
+        if let Some((own, function)) = old_row(&words).filter(|_| self.old) {
+            let shares = Shares {
+                own,
+                all: own,
+                command: String::new(),
+            };
+            self.row(shares, function.chars().take(NAME).collect());
+            return Understood::Evidence;
+        }
         // The last percentage is that of the function itself.
         let values: Vec<u64> = words.iter().map_while(|word| share(word)).take(3).collect();
         if let (Some(all), Some(own)) = (values.first(), values.last()) {
@@ -259,6 +286,23 @@ mod tests {
             .collect();
         assert_eq!(values, [2450, 1125, 300]);
         assert!(reading.observed.statements.is_empty());
+    }
+
+    #[test]
+    fn the_table_of_old_versions() {
+        let text = "   PerfTop:  99 irqs/sec\n\n  samples  pcnt function      DSO\n  _______ _____ _______ ____\n\n\
+            \x20 812.00 70.5% spin_lock    [kernel.kallsyms]\n   33.00  2.9% parse        /srv/app\n";
+        let reading = read_text("p", text.as_bytes());
+        let observed = &reading.observed;
+        let [profile] = observed.samples.as_slice() else {
+            panic!("{reading:?}")
+        };
+        let listed: Vec<_> = profile
+            .stacks
+            .iter()
+            .map(|(stack, share)| (observed.stacks.frames(*stack).next_back(), *share))
+            .collect();
+        assert_eq!(listed, [(Some("spin_lock"), 7050), (Some("parse"), 290)]);
     }
 
     #[test]

@@ -46,10 +46,18 @@ const REGISTERS: &[&str] = &[
 ];
 
 fn recognise(head: &[u8]) -> Sureness {
-    let known = head
-        .split(|byte| *byte == b'\n')
-        .any(|line| header(line).is_some() || line.starts_with(PROFILE));
-    if known { Sureness::Certain } else { Sureness::No }
+    let mut listed = (false, false);
+    for line in head.split(|byte| *byte == b'\n') {
+        if header(line).is_some() || line.starts_with(PROFILE) {
+            return Sureness::Certain;
+        }
+        listed.0 |= debuggers(line).is_some();
+        listed.1 |= one_line(line.trim_ascii()).is_some();
+    }
+    match listed {
+        (true, true) => Sureness::Certain,
+        _ => Sureness::No,
+    }
 }
 
 #[derive(Debug)]
@@ -89,6 +97,19 @@ impl LineReader for Reader {
                 self.dump.snapshot(out).deadlocks.push(Vec::new());
             }
             return Understood::Evidence;
+        }
+        if let Some(goroutine) = debuggers(text) {
+            self.flush();
+            self.dump.begin(goroutine, out);
+            return Understood::Evidence;
+        }
+        if let Some((function, place)) = one_line(text) {
+            if self.dump.thread().is_none() {
+                // Of one whose heading is not in the copy.
+                self.dump.begin(SeenThread::default(), out);
+            }
+            self.lock(function, b"");
+            return self.frame(function, place);
         }
         if text.starts_with(PROFILE) {
             self.dump.end(out);
@@ -223,6 +244,29 @@ fn header(line: &[u8]) -> Option<SeenThread> {
         waited: minutes.map(|minutes| minutes.saturating_mul(MINUTE)),
         ..SeenThread::default()
     })
+}
+
+/// `Goroutine 87`, `* Goroutine 12 - User: …`: how a debugger (Delve) lists one.
+fn debuggers(line: &[u8]) -> Option<SeenThread> {
+    let line = line.trim_ascii();
+    let line = line.strip_prefix(b"* ").unwrap_or(line);
+    let (id, rest) = number(line.strip_prefix(b"Goroutine ")?)?;
+    (rest.is_empty() || rest.starts_with(b" - ") || rest.starts_with(b":")).then(|| SeenThread {
+        name: format!("goroutine {id}"),
+        number: Some(id),
+        state: State::Waiting,
+        ..SeenThread::default()
+    })
+}
+
+/// `sync.(*RWMutex).RLock (/go/src/sync/rwmutex.go:71)`: function and place on one line, as a debugger prints a stack.
+fn one_line(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let inner = text.strip_suffix(b")")?;
+    let at = rfind(inner, b" (")?;
+    let place = place(inner.get(at + 2..)?)?;
+    let function = inner.get(..at)?;
+    let is_go = place.split(|byte| *byte == b':').next()?.ends_with(b".go");
+    (is_go && !function.is_empty() && !function.starts_with(b"created at")).then_some((function, place))
 }
 
 /// `7 @ 0x48614e 0x464b45`: how many goroutines have the stack that follows.

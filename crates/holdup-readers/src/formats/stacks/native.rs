@@ -8,7 +8,8 @@
 use super::dump::{Dump, call, number, owned};
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
-use holdup_evidence::observed::{LockRef, LockWait, SeenThread, SnapshotKind};
+use crate::statements;
+use holdup_evidence::observed::{LockRef, LockWait, SeenThread, SnapshotKind, StatementKind};
 use memchr::memmem::{find, rfind};
 
 pub(crate) static FORMAT: Format = Format::lines::<Reader>("native-stacks", Family::Threads, recognise)
@@ -20,7 +21,7 @@ const IGNORABLE: &[&str] = &[
     "[New ",
     "[Thread debugging ",
     "[Inferior ",
-    "[Switching to ",
+    "[Switching to Thread ",
     "[Current thread ",
     "Using host libthread_db ",
     "Attaching to ",
@@ -70,6 +71,8 @@ fn recognise(head: &[u8]) -> Sureness {
     for line in head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start) {
         if thread(line).is_some() {
             header = true;
+        } else if owner(line).is_some() {
+            return Sureness::Certain;
         } else if let Some((at, frame)) = numbered(line) {
             if header {
                 return Sureness::Certain;
@@ -167,6 +170,11 @@ impl LineReader for Reader {
                 None => Understood::No,
             };
         }
+        if let Some(owner) = owner(line) {
+            let text = format!("the lock that was printed is held by thread {owner} (__owner)");
+            out.statement(statements::one(StatementKind::Stalled, None, out.here(), text));
+            return Understood::Evidence;
+        }
         let around = IGNORABLE.iter().any(|start| line.starts_with(start.as_bytes()));
         // Variables of a frame (`bt full`), source lines (`eu-stack -s`), and the function at which a debugger stopped the first thread.
         let variables = self.in_frame && indented;
@@ -226,6 +234,13 @@ impl Reader {
     }
 }
 
+/// Who has a mutex of which a debugger prints what is in it: `{__lock = 2, __count = 1, __owner = 24352, …`.
+fn owner(line: &[u8]) -> Option<u64> {
+    let held = number(line.get(find(line, b"__lock = ")? + 9..)?)?.0 > 0;
+    let (owner, _) = number(line.get(find(line, b"__owner = ")? + 10..)?)?;
+    (held && owner > 0).then_some(owner)
+}
+
 /// The lock that a function's arguments name: `mutex=mutex@entry=0x5644347491a0 <journal>`.
 fn lock(arguments: &[u8]) -> Option<LockRef> {
     let at = LOCKS
@@ -261,6 +276,11 @@ pub(super) fn thread(line: &[u8]) -> Option<SeenThread> {
             tid: u32::try_from(tid).ok(),
             ..SeenThread::default()
         });
+    }
+    // The one that somebody looks at next.
+    if let Some(rest) = line.strip_prefix(b"[Switching to thread ") {
+        let whole = [b"Thread ", rest.strip_suffix(b"]")?, b":"].concat();
+        return thread(&whole);
     }
     // Where the command stands in front of the first.
     let line = match find(line, b"thread apply all").and_then(|_| rfind(line, b"Thread ")) {

@@ -200,3 +200,31 @@ fn pystack_has_the_innermost_frame_last() {
     let stack: Vec<&str> = frames(&reading.observed, &dump.threads[0]);
     assert_eq!(stack, ["run(/srv/job.py:12)", "main(/srv/job.py:40)"]);
 }
+
+#[test]
+fn goroutines_of_a_debugger_have_function_and_place_on_one_line() {
+    let text = "  sync.runtime_SemacquireMutex (/go/src/runtime/sema.go:77)\n  sync.(*RWMutex).RLock (/go/src/sync/rwmutex.go:71)\n\
+        \x20 shop.(*Pool).Do (<snip>/shop/pool.go:440)\n  created at: shop.TestPool (<snip>/pool_test.go:9)\n\nGoroutine 87\n\
+        \x20 runtime.gopark (/go/src/runtime/proc.go:364)\n  shop.(*Pool).Do (<snip>/shop/pool.go:440)\n";
+    let reading = read_text("g", text.as_bytes());
+    assert_eq!(reading.observed.sources[0].format, "goroutines");
+    let threads = &reading.observed.snapshots[0].threads;
+    assert_eq!(threads.len(), 2, "{threads:?}");
+    let stack: Vec<&str> = frames(&reading.observed, &threads[0]);
+    assert_eq!(stack[2], "shop.(*Pool).Do(pool.go:440)");
+    assert_eq!(threads[1].number, Some(87));
+}
+
+#[test]
+fn the_thread_that_is_looked_at_next_and_who_has_a_mutex_that_is_printed() {
+    let text = "(gdb) p *(pthread_mutex_t*)0x7f\n$2 = {__data = {__lock = 2, __count = 1, __owner = 4321, __nusers = 1}\n\n(gdb) thread 25\n\
+        [Switching to thread 25 (Thread 0x7fffcaffd700 (LWP 4321))]\n#0  __lll_lock_wait () at lowlevellock.S:135\n";
+    let reading = read_text("g", text.as_bytes());
+    assert_eq!(reading.observed.sources[0].format, "native-stacks");
+    let thread = &reading.observed.snapshots[0].threads[0];
+    assert_eq!((thread.number, thread.tid), (Some(25), Some(4321)));
+    assert_eq!(
+        reading.observed.statements[0].text,
+        "the lock that was printed is held by thread 4321 (__owner)"
+    );
+}

@@ -10,6 +10,7 @@
 mod arguments;
 mod describe;
 mod descriptors;
+mod failures;
 mod futexes;
 mod line;
 pub(super) mod perf_trace;

@@ -4,6 +4,7 @@
 
 use super::arguments::{descriptor, returned, split, string};
 use super::describe::{after_key, inet_peer, sleeps};
+use super::failures::Failures;
 use super::futexes::Futexes;
 use super::line::Call;
 use super::refusals::{REFUSED, Refusals};
@@ -23,6 +24,7 @@ pub(super) struct Trace {
     pub(super) threads: Threads,
     pub(super) tally: Tally,
     refusals: Refusals,
+    failures: Failures,
     /// The command of the first thread.
     command: Option<String>,
     first: Option<i64>,
@@ -188,6 +190,8 @@ impl Trace {
     pub(super) fn comes_back(&mut self, at: &At, call: &Call<'_>) {
         self.seen = true;
         self.last_long = None;
+        self.failures
+            .came_back(call.name, call.args, call.result, &at.quote);
         let Some(place) = at.place else { return };
         let result = returned(call.result);
         let process = self.threads.at(place).map_or(place, |thread| thread.process);
@@ -375,9 +379,12 @@ impl Trace {
                 continue;
             };
             // Where there are times, they say more.
-            if last.is_none() && *open.name == *b"futex" {
+            if last.is_none() {
                 let tid = self.threads.at(place).map_or(0, |thread| thread.tid);
-                futexes.open(tid, &open.args, &open.quote);
+                match &*open.name {
+                    b"futex" => futexes.open(tid, &open.args, &open.quote),
+                    name => self.failures.left_open(tid, name, &open.args, &open.quote),
+                }
             }
             let length = || u64::try_from(last?.checked_sub(open.began?)?).ok();
             let ns = length().unwrap_or(0);
@@ -396,6 +403,7 @@ impl Trace {
         let elapsed = elapsed.and_then(|(first, last)| u64::try_from(last.checked_sub(first)?).ok());
         let threads = self.threads;
         futexes.end(|tid| threads.knows(tid), out);
+        self.failures.end(out);
         let who = |place: Place| {
             let thread = threads.at(place);
             let process = thread.and_then(|thread| threads.at(thread.process));

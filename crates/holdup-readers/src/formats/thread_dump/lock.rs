@@ -13,6 +13,9 @@ const WAITS: &[(&[u8], LockWait)] = &[
 
 const HELD: &[&[u8]] = &[b"- locked ", b"- "];
 
+/// Digits of an address that is told without `0x`.
+const MIN_BARE: usize = 6;
+
 const CLASS: &[u8] = b"- waiting on the Class initialization monitor for ";
 
 /// A lock; `None` where the line names none.
@@ -49,7 +52,9 @@ fn object(rest: &[u8], wait: Option<LockWait>) -> Option<LockRef> {
     let end = memchr(b'>', rest)?;
     let id = rest.get(..end)?;
     let after = rest.get(end + 1..).unwrap_or_default();
-    let is_id = id.starts_with(b"0x") || memchr(b'@', id).is_some();
+    // JVMs of some systems print addresses without `0x`.
+    let bare = id.len() >= MIN_BARE && id.iter().all(u8::is_ascii_hexdigit);
+    let is_id = bare || id.starts_with(b"0x") || memchr(b'@', id).is_some();
     let class = match (after.strip_prefix(b" (a "), memchr(b'@', id)) {
         (Some(class), _) => class.strip_suffix(b")").unwrap_or(class),
         (None, Some(at)) => id.get(..at)?,

@@ -106,7 +106,14 @@ impl Reader {
         if let Some(rest) = line.strip_prefix(b"top - ") {
             self.report(words(rest).next(), out);
             self.in_summary = true;
-            summary::loads(rest, out);
+            // A copy may have joined the lines of the summary.
+            let mut parts = summary::parts(rest).into_iter();
+            if let Some(banner) = parts.next() {
+                summary::loads(banner, out);
+            }
+            for part in parts {
+                summary::line(part, out);
+            }
             return Understood::Evidence;
         }
         self.busybox |= summary::is_busybox_cpu(line);

@@ -54,6 +54,34 @@ pub(super) fn begins_without_banner(line: &[u8]) -> bool {
     beginnings.iter().any(|begin| line.starts_with(begin))
 }
 
+/// What the lines of a summary begin with behind the banner.
+const BEGINNINGS: [&[u8]; 8] = [
+    b" Tasks:",
+    b" Threads:",
+    b" %Cpu",
+    b" Cpu(s):",
+    b" KiB Mem",
+    b" MiB Mem",
+    b" Mem:",
+    b" Swap:",
+];
+
+/// The lines of a summary that stand on one line.
+pub(super) fn parts(line: &[u8]) -> Vec<&[u8]> {
+    let mut places: Vec<usize> = BEGINNINGS
+        .iter()
+        .filter_map(|begin| memchr::memmem::find(line, begin))
+        .collect();
+    places.sort_unstable();
+    let mut found = Vec::new();
+    let mut from = 0;
+    for to in places.into_iter().chain([line.len()]) {
+        found.push(line.get(from..to).unwrap_or_default().trim_ascii());
+        from = to;
+    }
+    found
+}
+
 /// The load averages at the end of a banner: the only figures behind the last colon.
 pub(super) fn loads(line: &[u8], out: &mut Out<'_>) {
     let Some(at) = line.iter().rposition(|byte| *byte == b':') else {

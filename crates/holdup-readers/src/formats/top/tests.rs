@@ -105,3 +105,13 @@ fn rubbish_and_cut_lines_are_counted_and_nothing_worse() {
         assert!(reading.accounts[0].lines >= 2);
     }
 }
+
+#[test]
+fn a_summary_on_one_line_is_read_as_far_as_it_goes() {
+    let text = "top - 19:42:06 up 23:59, 2 users, load average: 34.64, 35.80, 35.76 Tasks: 679 total, 1 running, 678 sleeping, \
+        0 stopped, 0 zombie Cpu(s): 15.0%us, 5.0%sy, 0.0%ni, 20.0%id, 60.0%wa, 0.0%hi, 0.0%si, 0.0%st Mem: 16";
+    let reading = read_text("t", text.as_bytes());
+    assert_eq!(value(&reading, Metric::LoadAverage1, ""), Some(34.64));
+    assert_eq!(value(&reading, Metric::ProcessesRunnable, ""), Some(1.0));
+    assert_eq!(value(&reading, Metric::CpuIowaitPercent, ""), Some(60.0));
+}

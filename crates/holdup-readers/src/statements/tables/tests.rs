@@ -58,3 +58,15 @@ fn prose_and_rubbish_are_no_tables() {
         assert!(said(text).len() <= 1, "{text}: {:?}", said(text));
     }
 }
+
+#[test]
+fn a_table_of_cpu_time_has_shares_without_their_sign() {
+    let text = "#Time        Cpu  User Nice  Sys Wait IRQ  Soft Steal Idle\n00:46:00       0     7    0    2   29    0    0     0   60\n\
+        00:46:00       2     8    0    1   35    0    0     0   53\n";
+    let all = said(text);
+    assert!(
+        all.iter()
+            .any(|one| one.text.contains("Wait 35") && one.share == Some(0.35)),
+        "{all:?}"
+    );
+}
