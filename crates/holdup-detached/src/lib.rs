@@ -17,6 +17,7 @@ mod channel;
 mod children;
 mod confine;
 mod crew;
+mod runnable;
 mod shared;
 mod wait_budget;
 
@@ -26,6 +27,7 @@ pub use channel::DESCRIPTORS_MAX;
 pub use children::{LeftBehind, cpu_time, ended_cpu_time, is_ours, left_behind};
 pub use confine::Confinement;
 pub use crew::Crew;
+pub use runnable::is_runnable;
 pub use shared::SharedNumber;
 pub use wait_budget::WaitBudget;
 

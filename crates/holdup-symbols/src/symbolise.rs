@@ -8,11 +8,10 @@
 use crate::debug_copy::debug_bytes;
 use crate::modules::{Module, ModuleId, Modules};
 use crate::namer::{Answer, Namer, Place, Question, unnamed};
-use crate::reader::is_runnable;
 use crate::stacks::{Address, ProcessKey};
 use crate::symbols::Symbols;
 use crate::unread::{Unread, Why};
-use holdup_detached::{Answer as Sent, Capabilities, Confinement, Detached, Failed};
+use holdup_detached::{Answer as Sent, Capabilities, Confinement, Detached, Failed, is_runnable};
 use holdup_evidence::Frame;
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{AsFd, BorrowedFd};
