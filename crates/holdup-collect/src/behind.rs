@@ -15,8 +15,11 @@ use std::time::{Duration, Instant};
 /// have waited for a CPU: the answer is waited for once more when the next question comes, and thrown away.
 const LIMIT: Duration = Duration::from_millis(200);
 
-/// The same for what is asked once, and for a reader that is not blocked but lacks a CPU.
+/// The same of what is asked once, and is missed for good if it does not come.
 const PATIENT_LIMIT: Duration = Duration::from_secs(2);
+
+/// The same of a reader that is not blocked but lacks a CPU.
+const LIMIT_WITHOUT_CPU: Duration = Duration::from_secs(2);
 
 /// What a child does with each question. It may keep something for the next one.
 pub(super) type Answerer<Q, A> = Box<dyn FnMut(Q) -> A>;
@@ -53,12 +56,12 @@ where
 
     /// What is to be said of a process.
     pub(super) fn ask(&mut self, pid: u32, question: Q) -> Option<A> {
-        self.ask_for(pid, question, LIMIT, PATIENT_LIMIT)
+        self.ask_for(pid, question, LIMIT, LIMIT_WITHOUT_CPU)
     }
 
     /// The same of what is asked once, and is missed for good if it does not come: on a machine in trouble everything takes longer.
     pub(super) fn ask_patiently(&mut self, pid: u32, question: Q) -> Option<A> {
-        self.ask_for(pid, question, PATIENT_LIMIT, PATIENT_LIMIT)
+        self.ask_for(pid, question, PATIENT_LIMIT, LIMIT_WITHOUT_CPU)
     }
 
     /// Processes that did not let themselves be read in time.

@@ -56,7 +56,8 @@ pub(crate) fn read(name: &str, stream: &mut dyn Read, before: u64, gather: &mut 
             parts(name, &mut lines, format, before, gather);
         }
         None if has_signs(&stream.head) => {
-            let mut stream = Plain::new(&mut stream);
+            let head = stream.head.clone();
+            let mut stream = Plain::new(&mut stream, &head);
             let mut lines = Lines::new(&mut stream, Cleaner::new(text));
             let format = recognise(lines.head(HEAD));
             parts(name, &mut lines, format, before, gather);

@@ -1,7 +1,7 @@
 //! Signs that pages, phones and input methods put in place of those that a program printed: `：` for `:`, `“` for `"`, a thin blank.
 //!
 //! In: bytes of a stream whose beginning has such signs. Out: the same with the signs that programs print. They stand in texts
-//! that were copied by way of a word processor or typed beside Chinese or Japanese; a program's own words lose nothing by it.
+//! that were copied by way of a word processor or typed beside Chinese or Japanese.
 
 use memchr::memmem::Finder;
 use std::io::Read;
@@ -51,18 +51,28 @@ pub(crate) fn has_signs(head: &[u8]) -> bool {
     })
 }
 
+/// Whether a sign keeps its form in a text that has plain quotation marks: a word processor changes all of them, so a program printed both,
+/// and a plain one in its place would end a string of JSON.
+fn ends_strings(sign: u8) -> bool {
+    matches!(sign, b'"' | b'\\')
+}
+
 /// Puts the plain signs in their place.
 pub(crate) struct Plain<'a> {
     stream: &'a mut dyn Read,
+    /// Whether the text has plain quotation marks.
+    has_quotes: bool,
     /// The beginning of a sign, at the end of what was read.
     kept: Vec<u8>,
     ended: bool,
 }
 
 impl<'a> Plain<'a> {
-    pub(crate) fn new(stream: &'a mut dyn Read) -> Plain<'a> {
+    /// `head` is the beginning of the text.
+    pub(crate) fn new(stream: &'a mut dyn Read, head: &[u8]) -> Plain<'a> {
         Plain {
             stream,
+            has_quotes: head.contains(&b'"'),
             kept: Vec::new(),
             ended: false,
         }
@@ -92,7 +102,9 @@ impl Read for Plain<'_> {
                 if sign.is_none() && !self.ended && matches!(byte, 0xe2 | 0xe3 | 0xef) {
                     break;
                 }
-                let changed = sign.and_then(plain);
+                let changed = sign
+                    .and_then(plain)
+                    .filter(|sign| !self.has_quotes || !ends_strings(*sign));
                 *place = changed.unwrap_or(byte);
                 from += if changed.is_some() { LENGTH } else { 1 };
                 to += 1;
@@ -117,7 +129,8 @@ mod tests {
 
     fn changed(text: &[u8], chunk: usize) -> Vec<u8> {
         let mut text = text;
-        let mut stream = Plain::new(&mut text);
+        let head = text;
+        let mut stream = Plain::new(&mut text, head);
         let mut all = Vec::new();
         let mut buffer = vec![0; chunk];
         loop {
@@ -139,6 +152,15 @@ mod tests {
         }
         assert_eq!(changed(b"a\xe2\x80", 9), b"a\xe2\x80");
         assert_eq!(changed(b"\xef", 1), b"\xef");
+    }
+
+    #[test]
+    fn strings_of_json_are_not_ended() {
+        let json = "{\"msg\": \"no “prices”：＼n\"}";
+        assert_eq!(
+            String::from_utf8(changed(json.as_bytes(), 9)).unwrap(),
+            "{\"msg\": \"no “prices”:＼n\"}"
+        );
     }
 
     #[test]

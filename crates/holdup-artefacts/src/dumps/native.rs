@@ -129,7 +129,7 @@ const LIBRARY: &[&str] = &[
     "clone",
 ];
 /// Beginnings of names, without the marks of variants, of the C library's own functions around locks and threads.
-const OWN: &[&str] = &["lll_", "pthread_", "futex_", "gthread_"];
+const LOCKS_AND_THREADS: &[&str] = &["lll_", "pthread_", "futex_", "gthread_"];
 
 const FILES: &[&str] = &[
     "(libc.so",
@@ -215,7 +215,7 @@ pub(super) fn of_library(frame: &str) -> bool {
     let any = |list: &[&str], within: &dyn Fn(&str) -> bool| list.iter().any(|one| within(one));
     frame.starts_with("__")
         || any(LIBRARY, &|start| frame.starts_with(start))
-        || any(OWN, &|start| plain(frame).starts_with(start))
+        || any(LOCKS_AND_THREADS, &|start| plain(frame).starts_with(start))
         || any(FILES, &|file| frame.contains(file))
         || any(SOURCES, &|place| frame.contains(place))
         || known(frame).is_some()

@@ -127,8 +127,8 @@ fn finding(run: &Run<'_>, cpu: &Intervals<'_>, high: &[u32]) -> Finding {
     }
     for disk in &too_idle {
         finding = finding.and(disk.evidence(format!(
-            "{} is busy {} % of the time, which is less than the iowait: it is not what the CPU waits for; the list may be cut, \
-             or a network file system is slow",
+            "{} is busy {} % of the time, which is less than the iowait: the disks listed explain less than half of it; the list may \
+             be cut, or a network file system is slow",
             disk.of(),
             span(&disk.values(), 0)
         )));

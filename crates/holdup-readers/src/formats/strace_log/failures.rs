@@ -27,11 +27,13 @@ const ERRORS: &[(&str, StatementKind)] = &[
     ("EDEADLK", Deadlock),
 ];
 
-/// Calls with a limit of their own, which runs out as a matter of course, and those that are resumed after a signal.
+/// Calls with a limit of time of their own, which runs out as a matter of course, and those that are resumed after a signal.
 const LIMITED: &[&[u8]] = &[
     b"futex",
     b"restart_syscall",
     b"io_uring_enter",
+    b"mq_timedreceive",
+    b"mq_timedsend",
     b"semtimedop",
     b"rt_sigtimedwait",
 ];
@@ -62,9 +64,11 @@ const STANDS: &[&[u8]] = &[
     b"umount2",
 ];
 
-/// Kinds of failure that are kept, and bytes of what they say.
-const KEPT: usize = 200;
-const WORDS: usize = 80;
+/// Different failures that are kept; of others there is only the number.
+const MAX_KINDS: usize = 200;
+
+/// Bytes of a name, an argument or an error that are kept.
+const MAX_TEXT_BYTES: usize = 80;
 
 #[derive(Debug)]
 struct Failure {
@@ -79,7 +83,12 @@ struct Failure {
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     failed: Vec<Failure>,
+    /// Failures beyond those, and one of them.
+    left_out: Option<(u64, Quote)>,
+    /// The first call that is left open.
     open: Option<(u32, String, Quote)>,
+    /// Other calls that are.
+    also_open: u64,
 }
 
 impl Failures {
@@ -99,7 +108,8 @@ impl Failures {
         if *kind == Unreachable && name == b"connect" && memchr::memmem::find(args, b"AF_INET6").is_some() {
             return;
         }
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes.get(..WORDS).unwrap_or(bytes)).into_owned();
+        let text =
+            |bytes: &[u8]| String::from_utf8_lossy(bytes.get(..MAX_TEXT_BYTES).unwrap_or(bytes)).into_owned();
         let of = args
             .split(|byte| matches!(byte, b',' | b' '))
             .next()
@@ -110,7 +120,7 @@ impl Failures {
             text(of),
             text(error.trim_ascii())
         );
-        let room = self.failed.len() < KEPT;
+        let room = self.failed.len() < MAX_KINDS;
         match self.failed.iter_mut().find(|one| one.text == text) {
             Some(known) => known.times += 1,
             None if room => self.failed.push(Failure {
@@ -119,16 +129,24 @@ impl Failures {
                 times: 1,
                 quote: quote.clone(),
             }),
-            None => {}
+            None => {
+                let left_out = self.left_out.get_or_insert_with(|| (0, quote.clone()));
+                left_out.0 += 1;
+            }
         }
     }
 
     /// A call that has not come back, in a trace without times.
     pub(super) fn left_open(&mut self, tid: u32, name: &[u8], args: &[u8], quote: &Quote) {
-        if !STANDS.contains(&name) || self.open.is_some() {
+        if !STANDS.contains(&name) {
             return;
         }
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes.get(..WORDS).unwrap_or(bytes)).into_owned();
+        if self.open.is_some() {
+            self.also_open += 1;
+            return;
+        }
+        let text =
+            |bytes: &[u8]| String::from_utf8_lossy(bytes.get(..MAX_TEXT_BYTES).unwrap_or(bytes)).into_owned();
         self.open = Some((
             tid,
             format!("{}({}…)", text(name), text(args.trim_ascii_end())),
@@ -145,12 +163,21 @@ impl Failures {
             let text = format!("{}{times}", one.text);
             out.statement(statements::one(one.kind, None, one.quote, text));
         }
+        if let Some((calls, quote)) = self.left_out {
+            let text = format!("{calls} more calls failed, in other ways than the first {MAX_KINDS}");
+            out.statement(statements::one(Failed, None, quote, text));
+        }
         if let Some((tid, call, quote)) = self.open {
             let who = match tid {
                 0 => "the program".to_owned(),
                 tid => format!("thread {tid}"),
             };
-            let text = format!("{who} stands in {call}, which does not come back in this trace");
+            let also = match self.also_open {
+                0 => String::new(),
+                1 => ", like one other call".to_owned(),
+                calls => format!(", like {calls} other calls"),
+            };
+            let text = format!("{who} stands in {call}, which does not come back in this trace{also}");
             out.statement(statements::one(StatementKind::Took, None, quote, text));
         }
     }
@@ -186,6 +213,24 @@ mod tests {
                     "write of 4 failed: ENOSPC (No space left on device)".to_owned()
                 ),
             ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_kept_is_counted() {
+        let mut text = String::new();
+        for fd in 0..super::MAX_KINDS + 7 {
+            text += &format!("write({fd}, \"x\", 1) = -1 ENOSPC (No space left on device)\n");
+        }
+        let (kind, last) = said(&text).pop().unwrap();
+        assert_eq!(kind, StatementKind::Failed);
+        assert_eq!(last, "7 more calls failed, in other ways than the first 200");
+        let open = "[pid    41] write(2, \"a\", 1 <unfinished ...>\n[pid    42] fsync(3 <unfinished ...>\n";
+        let text = format!("strace: Process 41 attached with 2 threads\n{open}");
+        let (_, stands) = said(&text).pop().unwrap();
+        assert!(
+            stands.ends_with("does not come back in this trace, like one other call"),
+            "{stands}"
         );
     }
 
