@@ -70,6 +70,7 @@ rule_pages! {
     "net" "local-ports-used-up"
     "lock" "lock-contended-in-profile"
     "lock" "lock-convoy"
+    "lock" "lock-held"
     "lock" "lock-owner-gone"
     "log" "log-gap"
     "runtime" "log-holds-up"

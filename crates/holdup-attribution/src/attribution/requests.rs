@@ -69,19 +69,24 @@ impl Open {
     /// Whether nothing has been done for it: most of the time its reader waited for clients or for time to pass. `now`: what
     /// the reader has spent with requests until `at`.
     fn rests(&self, now: &[(Cause, Ns)], at: Ns) -> bool {
-        const RESTS: [Cause; 2] = [Cause::Idle, Cause::TimerSleep];
+        self.is_mostly(&[Cause::Idle, Cause::TimerSleep], now, at)
+    }
+
+    /// Whether its reader waited for one of these for most of the time since it was read.
+    fn is_mostly(&self, causes: &[Cause], now: &[(Cause, Ns)], at: Ns) -> bool {
         let of = |spent: &[(Cause, Ns)]| -> Ns {
-            let rest = spent.iter().filter(|(cause, _)| RESTS.contains(cause));
-            rest.map(|(_, ns)| ns).sum()
+            let such = spent.iter().filter(|(cause, _)| causes.contains(cause));
+            such.map(|(_, ns)| ns).sum()
         };
-        let rested = of(now).saturating_sub(of(&self.before));
-        rested > at.saturating_sub(self.read_at) / 2
+        let so = of(now).saturating_sub(of(&self.before));
+        so > at.saturating_sub(self.read_at) / 2
     }
 
     /// Whether it was answered at `at` when something else came: nothing had been done for it until then, for so long that it was no chance.
+    /// A reader that sleeps is no such: it works on the request in its own way, and whoever asked waits for it.
     fn rested(&self, now: &[(Cause, Ns)], at: Ns, by_timer: bool) -> bool {
         let long = at.saturating_sub(self.read_at) >= LONG_REST;
-        long && !self.earlier && !by_timer && self.rests(now, at)
+        long && !self.earlier && !by_timer && self.is_mostly(&[Cause::Idle], now, at)
     }
 }
 

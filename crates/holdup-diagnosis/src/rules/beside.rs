@@ -40,6 +40,8 @@ pub(super) fn doing(wait: &AttributedWait) -> String {
         .map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
     let on = match wait.resource.name.as_str() {
         "" => String::new(),
+        // A clock that it sleeps by is none to look at.
+        _ if wait.cause == Cause::TimerSleep => String::new(),
         name => format!(": {name}"),
     };
     let holder = wait.holders.iter().find(|holder| holder.how_known.holds());

@@ -8,7 +8,7 @@
 //! waits so: nobody has anything for it. Or the other end of the pipe is the process's own: its threads stir each other so.
 //! Samples show no requests. There a figure must exceed its own error.
 
-use super::{Run, Waits, duration, say};
+use super::{Run, Waits, duration, held, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::{AttributedWait, Holder, Requests};
@@ -68,7 +68,9 @@ fn shown(run: &Run<'_>, wait: &AttributedWait) -> Option<Shown> {
     if let Some(of_requests) = requests.and_then(|requests| bounded(requests, wait)) {
         return Some(of_requests);
     }
-    let lock = wait.cause == Cause::LockFutex && requests.is_some_and(|requests| in_none(requests, wait));
+    let lock = wait.cause == Cause::LockFutex
+        && !is_kept(run, wait)
+        && requests.is_some_and(|requests| in_none(requests, wait));
     let pipe = wait.cause == Cause::IpcPipe && reads(wait);
     ((lock || pipe) && idle_in_subject(run, wait)).then_some(Shown::IdlePeer)
 }
@@ -101,6 +103,12 @@ fn reads(wait: &AttributedWait) -> bool {
 fn is_own(wait: &AttributedWait) -> bool {
     let own = |holder: &Holder| holder.name.pid == wait.asker.name.pid;
     wait.asker.name.pid != 0 && !wait.holders.is_empty() && wait.holders.iter().all(own)
+}
+
+/// Whether somebody has what is waited for, and keeps it from others.
+fn is_kept(run: &Run<'_>, wait: &AttributedWait) -> bool {
+    let keeps = |holder: &Holder| holder.how_known.holds() && !held::takes_turns(run, holder);
+    wait.holders.iter().any(keeps)
 }
 
 /// Whether the one who is waited for most is of what was asked about, and waits for work.

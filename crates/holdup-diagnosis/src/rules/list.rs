@@ -70,6 +70,7 @@ rules! {
     "net/local-ports-used-up.rs" local_ports_used_up LocalPortsUsedUp
     "lock/lock-contended-in-profile.rs" lock_contended_in_profile LockContendedInProfile
     "lock/lock-convoy.rs" lock_convoy LockConvoy
+    "lock/lock-held.rs" lock_held LockHeld
     "lock/lock-owner-gone.rs" lock_owner_gone LockOwnerGone
     "log/log-gap.rs" log_gap LogGap
     "runtime/log-holds-up.rs" log_holds_up LogHoldsUp

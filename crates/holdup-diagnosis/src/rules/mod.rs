@@ -29,6 +29,7 @@ pub(crate) mod figures;
 mod for_nobody;
 mod halted;
 mod head;
+mod held;
 mod java_seeds;
 mod java_waits;
 mod levels;

@@ -1,8 +1,8 @@
 //! Threads of one process queue for one lock.
 
 use crate::rules::{
-    Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java,
-    percent, say,
+    Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, beside, dumps as dumped, held,
+    java_waits as java, percent, say,
 };
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_evidence::observed::{LockRef, SnapshotKind};
@@ -132,24 +132,28 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
     };
     let who = say::name_or(&main.asker.name.process, "the program");
     let class = java::lock(main) == Some(JavaLock::Class);
+    let place = held::waited_in(queue);
     let title = match owners.first() {
         Some(holder) if class => format!(
-            "{} of {who} {} for {} by {}",
+            "{} of {who} {}{place} for {} by {}{}",
             say::several(threads as u64, "thread"),
             if threads == 1 { "waits" } else { "wait" },
             main.resource.name,
-            say::who(&holder.name)
+            say::who(&holder.name),
+            held::with_it(run, holder)
         ),
         Some(holder) => format!(
-            "{threads} threads of {who} wait for what {} holds",
-            say::who(&holder.name)
+            "{threads} threads of {who} wait{place} for what {} holds{}",
+            say::who(&holder.name),
+            held::with_it(run, holder)
         ),
         None => match candidates.as_slice() {
             [one] => format!(
-                "{threads} threads of {who} queue for one lock, which {} seems to have",
-                say::who(&one.asker.name)
+                "{threads} threads of {who} queue{place} for one lock, which {} seems to have, {}",
+                say::who(&one.asker.name),
+                beside::doing(one)
             ),
-            _ => format!("{threads} threads of {who} queue for one lock"),
+            _ => format!("{threads} threads of {who} queue{place} for one lock"),
         },
     };
     let names: BTreeSet<String> = found
@@ -483,12 +487,20 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
     let worst = owners.first().copied().or(candidate).or(holders.first())?;
     let threads = threads(queue);
     let who = say::name_or(&main.asker.name.process, "the program");
-    let title = match candidate {
-        Some(candidate) => format!(
-            "{threads} threads of {who} queue for one lock, which {} seems to have had",
+    let place = held::waited_in(queue);
+    // Of one that has it for most of the time; where it goes from hand to hand, nobody is in the way.
+    let keeps = owners.first().filter(|owner| owner.ns.saturating_mul(2) > all);
+    let title = match (candidate, keeps) {
+        (Some(candidate), _) => format!(
+            "{threads} threads of {who} queue{place} for one lock, which {} seems to have had",
             say::who(&candidate.name)
         ),
-        None => format!("{threads} threads of {who} queue for one lock"),
+        (None, Some(keeps)) => format!(
+            "{threads} threads of {who} queue{place} for one lock, which {} has{}",
+            say::who(&keeps.name),
+            held::with_it(run, keeps)
+        ),
+        (None, None) => format!("{threads} threads of {who} queue{place} for one lock"),
     };
     let name = main
         .resource
