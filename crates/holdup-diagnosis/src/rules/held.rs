@@ -1,24 +1,10 @@
-//! A lock of a process that one of its threads has: where the others wait for it, and what that one does with it.
-//!
-//! In: waits whose holder is known, and all other waits. Out: both in words, for the first sentence of a finding.
+//! What the one with a lock does with it, in words for the first sentence of a finding.
 
-use super::{Run, Waits, beside, say};
+use super::{Run, asked, beside, say};
 use holdup_attribution::attribution::chosen_frame;
-use holdup_evidence::{Cause, Frame};
+use holdup_evidence::Cause;
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::{AttributedWait, Holder};
-
-/// Where these threads wait: ` in Shop.pay (Shop.java:41)`. Empty where the program's code is not known, or they wait in several places.
-pub(super) fn waited_in(waits: &Waits<'_>) -> String {
-    let Some(place) = known(chosen_frame(&waits.main().asker.stack)) else {
-        return String::new();
-    };
-    let elsewhere = |wait: &AttributedWait| chosen_frame(&wait.asker.stack) != Some(place);
-    if waits.iter().any(elsewhere) {
-        return String::new();
-    }
-    format!(" in {}", say::place(place))
-}
 
 /// What the one with the lock does meanwhile: `, sleeping on purpose in export (shop.py:33)`. Empty where that is not known.
 pub(super) fn with_it(run: &Run<'_>, holder: &Holder) -> String {
@@ -27,7 +13,7 @@ pub(super) fn with_it(run: &Run<'_>, holder: &Holder) -> String {
     };
     let own = |wait: &&AttributedWait| wait.asker.name == holder.name && wait.cause == doing;
     let wait = run.attributed.waits.iter().filter(own).max_by_key(|wait| wait.ns);
-    let place = || match known(holder.place.as_ref().or_else(|| chosen_frame(&holder.stack))) {
+    let place = || match asked::known(holder.place.as_ref().or_else(|| chosen_frame(&holder.stack))) {
         Some(place) => format!(" in {}", say::place(place)),
         None => String::new(),
     };
@@ -55,9 +41,4 @@ pub(super) fn takes_turns(run: &Run<'_>, holder: &Holder) -> bool {
         .as_ref()
         .is_some_and(|requests| requests.resting > 0);
     holder.doing == Some(Cause::Idle) && !clients && !run.attributed.waits.iter().any(for_thread)
-}
-
-/// A frame with its line: a function of a library says little of the program.
-fn known(frame: Option<&Frame>) -> Option<&Frame> {
-    frame.filter(|frame| frame.symbol.is_some() && frame.line.is_some())
 }

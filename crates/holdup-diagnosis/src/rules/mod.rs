@@ -8,6 +8,7 @@
 //! rules is generated from the folders: a new rule is two new files and `cargo xtask gen`. It says itself which more general rules
 //! have nothing to add where it fires ([`Generality`], [`explains`](field@Rule::explains)), so that no other rule changes.
 
+mod asked;
 mod awaited;
 mod awaited_disks;
 mod awaited_said;
@@ -343,6 +344,7 @@ impl Rule {
     ) -> Finding {
         let main = waits.main();
         let cost = waits.cost();
+        let title = asked::with_place(title, waits);
         let mut finding = Finding::new(self.id.id(), severity, title, waits.cause(), cost, first);
         finding.error = waits.error().min(cost);
         finding.about(main.resource.clone(), main.asker.clone())

@@ -1,7 +1,7 @@
 //! Threads of one process queue for one lock.
 
 use crate::rules::{
-    Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, beside, dumps as dumped, held,
+    asked, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, beside, dumps as dumped, held,
     java_waits as java, percent, say,
 };
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
@@ -132,7 +132,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
     };
     let who = say::name_or(&main.asker.name.process, "the program");
     let class = java::lock(main) == Some(JavaLock::Class);
-    let place = held::waited_in(queue);
+    let place = asked::place(queue);
     let title = match owners.first() {
         Some(holder) if class => format!(
             "{} of {who} {}{place} for {} by {}{}",
@@ -487,7 +487,7 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
     let worst = owners.first().copied().or(candidate).or(holders.first())?;
     let threads = threads(queue);
     let who = say::name_or(&main.asker.name.process, "the program");
-    let place = held::waited_in(queue);
+    let place = asked::place(queue);
     // Of one that has it for most of the time; where it goes from hand to hand, nobody is in the way.
     let keeps = owners.first().filter(|owner| owner.ns.saturating_mul(2) > all);
     let title = match (candidate, keeps) {

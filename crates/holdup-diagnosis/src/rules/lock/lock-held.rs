@@ -4,7 +4,7 @@
 //! the observed threads accounts for (the waiter's own time), named with both places in the program.
 
 use crate::rules::{
-    Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, held, java_waits, root, say,
+    asked, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, held, java_waits, root, say,
 };
 use holdup_evidence::Cause;
 use holdup_knowledge::user_code;
@@ -74,7 +74,7 @@ fn finding(run: &Run<'_>, lock: &Waits<'_>) -> Option<Finding> {
     let title = format!(
         "{} waits{} for {what} that {} has{}",
         say::who(&main.asker.name),
-        held::waited_in(lock),
+        asked::place(lock),
         other_thread(owner, main, who),
         held::with_it(run, owner),
     );

@@ -1,0 +1,99 @@
+//! Where the program's code asked for a wait, in words for the first sentence of a finding.
+
+use super::{Waits, say};
+use holdup_attribution::attribution::chosen_frame;
+use holdup_evidence::{Cause, Frame};
+use holdup_model::attributed::AttributedWait;
+
+/// What stands before a place in the program.
+const IN: &str = " in ";
+
+/// Where these threads wait: ` in Shop.pay (Shop.java:41)`. Empty where the program's code is not known, or they wait in several places.
+pub(super) fn place(waits: &Waits<'_>) -> String {
+    let Some(place) = known(chosen_frame(&waits.main().asker.stack)) else {
+        return String::new();
+    };
+    let elsewhere = |wait: &AttributedWait| chosen_frame(&wait.asker.stack) != Some(place);
+    if waits.iter().any(elsewhere) {
+        return String::new();
+    }
+    format!("{IN}{}", say::place(place))
+}
+
+/// A title, with where these waits were asked for, if they all were there and it does not say so itself: the first sentence is what is read, and
+/// the place in the program is where whoever reads it goes on.
+pub(super) fn with_place(title: String, waits: &Waits<'_>) -> String {
+    match place(waits).strip_prefix(IN) {
+        Some(place) if is_asked_for(waits.cause()) && !title.contains(place) => {
+            format!("{title}; asked in {place}")
+        }
+        _ => title,
+    }
+}
+
+/// Whether a thread waits so because of a call that it makes: whoever lacks a CPU or memory, or is stopped, may be anywhere.
+fn is_asked_for(cause: Cause) -> bool {
+    match cause {
+        Cause::DiskRead
+        | Cause::DiskWrite
+        | Cause::DiskSync
+        | Cause::DiskWriteback
+        | Cause::DiskDiscard
+        | Cause::DiskJournal
+        | Cause::FsFuse
+        | Cause::FsNetwork
+        | Cause::FsFrozen
+        | Cause::LockFutex
+        | Cause::LockMonitor
+        | Cause::LockFile
+        | Cause::LockKernel
+        | Cause::LockSysv
+        | Cause::IpcPipe
+        | Cause::IpcUnix
+        | Cause::IpcQueue
+        | Cause::IpcTty
+        | Cause::NetConnect
+        | Cause::NetReceive
+        | Cause::NetSend
+        | Cause::NetDns
+        | Cause::NetTls
+        | Cause::TimerSleep
+        | Cause::ProcessChild
+        | Cause::RandomUnseeded
+        | Cause::RandomDevice
+        | Cause::IoAsync
+        | Cause::DeviceWait
+        | Cause::SecurityDecision => true,
+        Cause::CpuUser
+        | Cause::CpuKernel
+        | Cause::CpuInterrupt
+        | Cause::SchedRunqueue
+        | Cause::SchedThrottled
+        | Cause::SchedSteal
+        | Cause::MemPagefault
+        | Cause::MemSwapin
+        | Cause::MemReclaim
+        | Cause::MemLimit
+        | Cause::MemMmaplock
+        | Cause::MemUserfault
+        | Cause::IpcSignal
+        | Cause::NetAccept
+        | Cause::PollWait
+        | Cause::ProcessExec
+        | Cause::ProcessExit
+        | Cause::ProcessStopped
+        | Cause::ProcessFrozen
+        | Cause::RuntimeSafepoint
+        | Cause::RuntimeGc
+        | Cause::RuntimeInterpreter
+        | Cause::GpuWait
+        | Cause::KernelWork
+        | Cause::Idle
+        | Cause::Unknown => false,
+    }
+}
+
+/// A frame with its line: a function of a library says little of the program.
+pub(super) fn known(frame: Option<&Frame>) -> Option<&Frame> {
+    frame.filter(|frame| frame.symbol.is_some() && frame.line.is_some())
+}
