@@ -201,6 +201,28 @@ pub fn frame(stack: &[Frame]) -> Option<&Frame> {
         .find(|frame| frame.symbol.as_deref() == Some(name.as_str()))
 }
 
+/// Whether a function is of the application: neither of its runtime, nor of a library, nor of an installed package.
+#[must_use]
+pub fn is_applications(frame: &Frame) -> bool {
+    let file = frame.file.as_deref().unwrap_or_default();
+    match frame.language {
+        Language::Java => !frame.symbol.as_deref().is_none_or(java::of_library),
+        Language::Python => !python::of_library(file),
+        Language::JavaScript => !javascript::of_library(file) && !javascript::is_installed(file),
+        Language::Ruby => !ruby::of_library(file),
+        Language::Php => !php::of_library(file),
+        Language::Perl => !perl::of_library(file),
+        Language::Go => go::is_application(frame),
+        Language::Kernel => false,
+        Language::Native => {
+            !is_library(frame)
+                && !rust::of_library(frame)
+                && !cpp::of_library(frame)
+                && !cpp::of_runtime(frame)
+        }
+    }
+}
+
 /// Chooses; nothing when there is no frame that could be it.
 pub fn choose(stack: &[Frame]) -> Asking {
     if let Some(asking) = in_java(stack) {

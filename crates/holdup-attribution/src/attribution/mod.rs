@@ -75,7 +75,7 @@ mod windows;
 #[cfg(test)]
 mod tests;
 
-pub use asker::{choose, frame as chosen_frame};
+pub use asker::{choose, frame as chosen_frame, is_applications};
 pub use jvms::VM_THREAD;
 pub use jvms::{collects, compiles, is_own_thread};
 pub use owners::shared_lock_owner;

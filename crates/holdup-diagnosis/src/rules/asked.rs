@@ -1,7 +1,7 @@
 //! Where the program's code asked for a wait, in words for the first sentence of a finding.
 
 use super::{Waits, say};
-use holdup_attribution::attribution::chosen_frame;
+use holdup_attribution::attribution::{chosen_frame, is_applications};
 use holdup_evidence::{Cause, Frame};
 use holdup_model::attributed::AttributedWait;
 
@@ -93,7 +93,7 @@ fn is_asked_for(cause: Cause) -> bool {
     }
 }
 
-/// A frame with its line: a function of a library says little of the program.
+/// A frame of the application with its line: a function of a library says little of the program.
 pub(super) fn known(frame: Option<&Frame>) -> Option<&Frame> {
-    frame.filter(|frame| frame.symbol.is_some() && frame.line.is_some())
+    frame.filter(|frame| frame.symbol.is_some() && frame.line.is_some() && is_applications(frame))
 }
