@@ -194,7 +194,13 @@ pub(crate) fn is_fence(line: &[u8]) -> bool {
         return true;
     }
     let behind = line.strip_prefix(b"```").or_else(|| line.strip_prefix(b"~~~"));
-    behind.is_some_and(|behind| behind.len() < NAME && !behind.contains(&b'`')) || TAGS.contains(&line)
+    // A language may stand behind it; a line of waves on both sides of words is a heading.
+    let heads = |behind: &[u8]| {
+        let words = behind.iter().skip_while(|byte| **byte == b'~');
+        words.copied().any(|byte| byte == b'~')
+    };
+    behind.is_some_and(|behind| behind.len() < NAME && !behind.contains(&b'`') && !heads(behind))
+        || TAGS.contains(&line)
 }
 
 /// The format of what lies ahead, as far as the next fence or else the next empty line.
@@ -307,7 +313,10 @@ fn layer(text: &[u8]) -> Option<Layer> {
     let fits = |layer: &Layer| {
         let count = lines.iter().filter(|line| layer.of(line).is_some()).count();
         // Copies are clipped: the last line may be a part of one.
-        count >= MIN_LINES && (count * 10 >= lines.len() * 9 || count + 1 == lines.len() && count > MIN_LINES)
+        // A terminal wraps long lines: what it wraps has no time, host and program of its own.
+        let of_ten = if *layer == Layer::Journal { 6 } else { 9 };
+        count >= MIN_LINES
+            && (count * 10 >= lines.len() * of_ten || count + 1 == lines.len() && count > MIN_LINES)
     };
     let first = lines.first()?;
     let mut candidates = vec![Layer::Quotation, Layer::Container];

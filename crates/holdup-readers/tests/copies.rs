@@ -87,6 +87,106 @@ const DAMAGES: &[Damage] = &[
     }),
 ];
 
+/// Tools that write tables, whose columns, numbers and clocks change with the terminal and the locale.
+const TABLES: &[&str] = &[
+    "df",
+    "free",
+    "iostat",
+    "iotop",
+    "lsblk",
+    "mpstat",
+    "netstat",
+    "nfsiostat",
+    "pidstat",
+    "ps",
+    "sar",
+    "slabtop",
+    "ss",
+    "swaps",
+    "top",
+    "vmstat",
+];
+
+/// Of those, the ones that write fractions in the locale's way; the others have names with dots in them.
+const LOCALES: &[&str] = &["free", "iostat", "mpstat", "pidstat", "sar", "vmstat"];
+
+/// Of those, the ones whose reports have a time of the day.
+const CLOCKS: &[&str] = &["mpstat", "pidstat", "sar"];
+
+/// What is done to tables, and to which tools' tables it happens.
+type TableDamage = (&'static str, &'static [&'static str], fn(&str) -> String);
+
+const TABLE_DAMAGES: &[TableDamage] = &[
+    ("tabs for columns", TABLES, tabs),
+    ("decimal commas", LOCALES, decimal_commas),
+    ("twelve-hour clocks", CLOCKS, twelve_hours),
+];
+
+/// Two blanks or more are a tab, as a spreadsheet or a page has them.
+fn tabs(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut blanks = 0;
+        for char in line.chars() {
+            match char {
+                ' ' => blanks += 1,
+                _ => {
+                    out.push_str(match blanks {
+                        0 => "",
+                        1 => " ",
+                        _ => "\t",
+                    });
+                    blanks = 0;
+                    out.push(char);
+                }
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// A dot between digits is a comma, but for those of versions and addresses.
+fn decimal_commas(text: &str) -> String {
+    let words = |line: &str| {
+        let comma = |word: &str| {
+            let bare = word.trim_end_matches(['%', ',', 'K', 'M', 'G', 'i', 'B']);
+            let number = bare.matches('.').count() == 1 && bare.parse::<f64>().is_ok();
+            if number {
+                word.replace('.', ",")
+            } else {
+                word.to_owned()
+            }
+        };
+        line.split(' ').map(comma).collect::<Vec<_>>().join(" ")
+    };
+    text.lines().map(|line| words(line) + "\n").collect()
+}
+
+/// `14:05:09` at the beginning of a line is `02:05:09 PM`.
+fn twelve_hours(text: &str) -> String {
+    let twelve = |line: &str| {
+        let clock = line.get(..8).filter(|clock| {
+            clock.bytes().enumerate().all(|(at, byte)| match at {
+                2 | 5 => byte == b':',
+                _ => byte.is_ascii_digit(),
+            })
+        });
+        let suffixed = line.get(8..11).is_some_and(|rest| rest == " AM" || rest == " PM");
+        let hour: Option<u32> = clock
+            .filter(|_| !suffixed)
+            .and_then(|clock| clock[..2].parse().ok());
+        match hour {
+            Some(hour) => {
+                let (of_twelve, half) = ((hour + 11) % 12 + 1, if hour < 12 { "AM" } else { "PM" });
+                format!("{of_twelve:02}{} {half}{}", &line[2..8], &line[8..])
+            }
+            None => line.to_owned(),
+        }
+    };
+    text.lines().map(|line| twelve(line) + "\n").collect()
+}
+
 /// How much was read: figures, spans, threads, calls, samples, devices, sockets and file systems.
 fn read(text: &str) -> [u64; 7] {
     let observed = read_text("sample", text.as_bytes()).observed;
@@ -156,4 +256,50 @@ fn damage_of_a_copy_does_not_change_what_is_read() {
         changed.len(),
         changed.len() + kept
     );
+}
+
+/// Each folder's sample.
+fn samples_of(formats: &[&str]) -> Vec<(String, String)> {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../holdup/tests/samples");
+    let of = |format: &&str| Some(((*format).to_owned(), sample(&samples.join(format))?.1));
+    formats.iter().filter_map(of).collect()
+}
+
+#[test]
+fn tabs_commas_and_clocks_of_tables_do_not_change_what_is_read() {
+    let mut changed = Vec::new();
+    let mut kept = 0;
+    for (name, formats, damage) in TABLE_DAMAGES {
+        for (format, text) in samples_of(formats) {
+            let text = text.trim_end();
+            let (whole, damaged) = (read(text), read(&damage(text)));
+            match whole == damaged {
+                true => kept += 1,
+                false => changed.push(format!("{format}: {name}: {whole:?} became {damaged:?}")),
+            }
+        }
+    }
+    assert!(changed.is_empty(), "{kept} are as they were; {changed:#?}");
+}
+
+#[test]
+fn several_outputs_in_one_file_are_each_read() {
+    let all = samples_of(TABLES);
+    let mut changed = Vec::new();
+    for pair in all.windows(2) {
+        let [(first, one), (second, other)] = pair else {
+            continue;
+        };
+        let (one, other) = (one.trim_end(), other.trim_end());
+        let whole: Vec<u64> = read(one)
+            .iter()
+            .zip(read(other))
+            .map(|(one, other)| one + other)
+            .collect();
+        let together = read(&format!("$ {first}\n{one}\n\n$ {second}\n{other}\n"));
+        if whole != together {
+            changed.push(format!("{first} and {second}: {whole:?} became {together:?}"));
+        }
+    }
+    assert!(changed.is_empty(), "{changed:#?}");
 }

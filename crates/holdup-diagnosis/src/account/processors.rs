@@ -334,9 +334,9 @@ fn add_load(observed: &Observed, of_sources: &BTreeMap<u32, Vec<Cpu<'_>>>, all: 
         Some(spare) if spare >= load_is_not_cpu::MIN_IDLE_PERCENT => (
             Rank::Saturated,
             format!(
-                "the load is {value}{later}, while each CPU is at least {} % idle or waits for disks: the tasks are \
-                 blocked, not running",
-                figure(spare)
+                "the load is {value}{later}, while each CPU is at least {} % idle or waits for disks: {}",
+                figure(spare),
+                blocked_or_interrupted(cpus)
             ),
         ),
         _ => (
@@ -345,6 +345,23 @@ fn add_load(observed: &Observed, of_sources: &BTreeMap<u32, Vec<Cpu<'_>>>, all: 
         ),
     };
     all.push(Ranked::new(rank, "load", text, (observed, &load.point.quote)));
+}
+
+/// Percent of all CPUs' time from which interrupts may be all of one CPU of four, which a mean of all CPUs does not show.
+const MAY_FILL_ONE_CPU_PERCENT: f64 = 20.0;
+
+/// What a load is of that the CPUs' mean does not show.
+fn blocked_or_interrupted(cpus: &[Cpu<'_>]) -> String {
+    let means = cpus.iter().filter(|cpu| cpu.idle.of().is_empty());
+    let interrupts = means.map(Cpu::interrupts).fold(0.0, f64::max);
+    let single = cpus.iter().any(|cpu| !cpu.idle.of().is_empty());
+    match interrupts >= MAY_FILL_ONE_CPU_PERCENT && !single {
+        true => format!(
+            "interrupts take {} % of the time of all CPUs, which may be the whole of one, and its tasks wait",
+            figure(interrupts)
+        ),
+        false => "the tasks are blocked, not running".to_owned(),
+    }
 }
 
 /// Tasks that are blocked, by a count of them.

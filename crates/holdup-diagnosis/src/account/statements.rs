@@ -39,6 +39,9 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     }));
 }
 
+/// Bytes of the line's own words that are read at one look: how often stands behind them, and before longer ones.
+const SHORT: usize = 80;
+
 /// The line's own words, how often, in which time, and how long at most.
 fn sentence(one: &Statement) -> String {
     if one.times < 2 {
@@ -55,7 +58,10 @@ fn sentence(one: &Statement) -> String {
     if let Some(ns) = one.ns {
         often.push_str(&format!(", longest {}", duration(ns)));
     }
-    format!("{} ({often})", one.text)
+    match one.text.len() <= SHORT {
+        true => format!("{} ({often})", one.text),
+        false => format!("{often}: {}", one.text),
+    }
 }
 
 /// How many things a line names: addresses, paths, names with a sign or a number in them. Of two lines that are as grave, the
@@ -220,6 +226,13 @@ mod tests {
         };
         let lines = account(&observed(vec![repeated.clone(), named.clone()]));
         assert_eq!(lines[0].text, "10.1.1.7:2379 deadline exceeded");
+        let long =
+            "the queue of orders at the shop in the town was not emptied in time by any of its workers";
+        let of_long = statement(StatementKind::TimedOut, Some(2_000_000_000), 3, long);
+        assert_eq!(
+            account(&observed(vec![of_long]))[0].text,
+            format!("3 times, longest 2.00 s: {long}")
+        );
         repeated.times = 40;
         repeated.first = Some(When::Unix(0));
         repeated.last = Some(When::Unix(90_000_000_000));

@@ -120,11 +120,11 @@ fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> bool {
         return false;
     }
     // Code: `std::panicking::try`.
-    if behind.starts_with(b"::")
+    let joined = behind.starts_with(b"::")
         || line
             .get(..name_start)
-            .is_some_and(|before| before.ends_with(b"::"))
-    {
+            .is_some_and(|before| before.ends_with(b"::"));
+    if joined && !is_exception(line, name_start) {
         return false;
     }
     // An option, a path to a file.
@@ -156,7 +156,23 @@ fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> bool {
             return false;
         }
     }
-    !taken_back(before)
+    // Where programs print, not what happened.
+    let stream = word.eq_ignore_ascii_case(b"error") && before.to_ascii_lowercase().ends_with(b"standard ");
+    !stream && !taken_back(before)
+}
+
+/// Whether the name around a place is that of a class of exceptions, as Ruby and Perl print it before its message:
+/// `Timeout::Error: waited 1 sec`, `Net::ReadTimeout with …`.
+fn is_exception(line: &[u8], at: usize) -> bool {
+    let part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':');
+    let (before, rest) = line.split_at_checked(at).unwrap_or_default();
+    let start = at - before.iter().rev().take_while(part).count();
+    let end = at + rest.iter().take_while(part).count();
+    let name = line.get(start..end).unwrap_or_default();
+    let bare = name.strip_suffix(b":").unwrap_or(name);
+    let ends = matches!(line.get(end), None | Some(b' ' | b'\t' | b'\r' | b'\n'));
+    let mut parts = bare.split(|byte| *byte == b':').filter(|part| !part.is_empty());
+    ends && parts.all(|part| part.first().is_some_and(u8::is_ascii_uppercase))
 }
 
 /// What stands behind a name.

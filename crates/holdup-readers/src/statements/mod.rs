@@ -50,6 +50,8 @@ struct Incomplete {
     brackets: bool,
     /// Whether lines with a time of their own belong to it too.
     with_times: bool,
+    /// Whether it says that more follows: it ends with a colon or within brackets. A line that is merely short does not.
+    goes_on: bool,
 }
 
 /// Lines below a deadlock that say who waits for what, and bytes of them: databases and the kernel print lists.
@@ -181,9 +183,13 @@ impl Statements {
             // Of a table the row with the longest is reported, with the names of its columns.
             (None, Some(length), None) if !told_by_table => (StatementKind::Took, length.at),
             (None, ..) => {
-                let stamp = incomplete.and_then(|one| one.with_times.then(|| self.stamps.of(line))?);
+                let stamp = incomplete.and_then(|_| self.stamps.of(line));
                 let from = shape::message(line, stamp.map_or(0, |stamp| stamp.end));
-                self.complete(incomplete, line, from);
+                self.complete(
+                    incomplete.filter(|one| one.goes_on || stamp.is_none()),
+                    line,
+                    from,
+                );
                 self.may_head(line);
                 return false;
             }
@@ -239,12 +245,21 @@ impl Statements {
                 place
             }
         };
+        // Of a warning that says no more than that, the level is what it says.
+        let words = match kind {
+            StatementKind::Warned | StatementKind::Failed if stamp.is_none() => 0,
+            _ => shape::words(message),
+        };
+        let (told, from) = (message.get(words..).unwrap_or_default(), from + words);
         let length_at = length.map(|length| length.at.saturating_sub(from));
         let mut text = structured::message_of(line)
-            .unwrap_or_else(|| shape::sentence_with(message, focus.saturating_sub(from), length_at));
+            .unwrap_or_else(|| shape::sentence_with(told, focus.saturating_sub(from), length_at));
         if let Some((title, column)) = table {
             text = format!("{title}: {text} ({column})");
-        } else if message.len() < HALF && stamp.is_none() && !heading.is_empty() {
+        } else if message.len() - shape::behind_container(message) < HALF
+            && stamp.is_none()
+            && !heading.is_empty()
+        {
             text = format!("{heading} {text}");
         } else if kind == StatementKind::Took && stamp.is_none() && !self.command.is_empty() {
             text = format!("{} | {text}", self.command);
@@ -334,6 +349,7 @@ fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option
         enough,
         brackets: (lines, enough) == BRACKETS,
         with_times: kind == StatementKind::Deadlock,
+        goes_on: kind == StatementKind::Deadlock || lines > 1 || matches!(message.last(), Some(b':' | b'=')),
     })
 }
 

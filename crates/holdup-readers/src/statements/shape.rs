@@ -60,6 +60,87 @@ pub(super) fn message(line: &[u8], stamp: usize) -> usize {
     }
 }
 
+/// Words of levels that loggers put before a message.
+const LEVELS: [&str; 17] = [
+    "trace", "debug", "info", "notice", "warn", "warning", "error", "err", "fatal", "severe", "critical",
+    "crit", "config", "log", "w", "e", "i",
+];
+
+/// What loggers put before a message, one after the other.
+const BEFORE_MESSAGE: usize = 6;
+
+/// Where the words of a message begin, behind the level, the process's number and the dashes that a logger puts before them. Names
+/// stay: of the thread, of the part of the program.
+pub(super) fn words(message: &[u8]) -> usize {
+    let mut at = 0;
+    for _ in 0..BEFORE_MESSAGE {
+        let rest = message.get(at..).unwrap_or_default();
+        let Some(next) = before_words(rest) else { break };
+        at += next;
+    }
+    let rest = message.get(at..).unwrap_or_default();
+    let letters = rest
+        .iter()
+        .filter(|byte| byte.is_ascii_alphabetic())
+        .take(4)
+        .count();
+    if letters == 4 { at } else { 0 }
+}
+
+/// Where a message begins behind the name of a container and a bar, as composed logs have it: `queue-1    | message`.
+pub(super) fn behind_container(message: &[u8]) -> usize {
+    let name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    let named = message.iter().take_while(name).count();
+    let rest = message.get(named..).unwrap_or_default();
+    let blanks = rest.iter().take_while(|byte| **byte == b' ').count();
+    match rest.get(blanks..) {
+        Some([b'|', b' ', ..]) if named > 0 && blanks > 0 => named + blanks + 2,
+        _ => 0,
+    }
+}
+
+/// How long the next thing is that is no word of the message, with the blanks behind it.
+fn before_words(rest: &[u8]) -> Option<usize> {
+    let blank = |byte: &u8| byte.is_ascii_whitespace();
+    let end = rest.iter().position(blank)?;
+    let (word, behind) = rest.split_at_checked(end)?;
+    let blanks = behind.iter().take_while(|byte| blank(byte)).count();
+    let digits = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
+    let sign = |word: &[u8]| !word.is_empty() && word.iter().all(|byte| b"-|:*".contains(byte));
+    let next = behind.get(blanks..).unwrap_or_default();
+    let next = next.get(..next.iter().position(blank).unwrap_or(next.len()))?;
+    // A number alone may count what the words behind it name.
+    let is_before = sign(word) || is_level(word) || digits && (sign(next) || is_level(next));
+    // `[WARN ][a.b.C] …`, `[WARN] [a.b.C] …`.
+    let bracketed = || {
+        let inner = rest.strip_prefix(b"[")?;
+        let close = inner.iter().position(|byte| *byte == b']')?;
+        let level = inner.get(..close)?.trim_ascii();
+        let behind = inner.get(close + 1..)?;
+        let blanks = behind.iter().take_while(|byte| blank(byte)).count();
+        is_level(level).then_some(close + 2 + blanks)
+    };
+    if is_before {
+        Some(end + blanks)
+    } else {
+        bracketed()
+    }
+}
+
+/// `WARN`, `WARN:`, `CRITICAL/MainProcess]`.
+fn is_level(word: &[u8]) -> bool {
+    let letters = word.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let (name, behind) = word.split_at_checked(letters).unwrap_or_default();
+    let capital = name.first().is_some_and(u8::is_ascii_uppercase) || behind == b":";
+    let known = LEVELS
+        .iter()
+        .any(|level| name.eq_ignore_ascii_case(level.as_bytes()));
+    // A letter alone is a level only as one.
+    let alone = name.len() > 1 || behind.is_empty();
+    let ends = matches!(behind, b"" | b":" | b"]") || behind.starts_with(b"/") && behind.ends_with(b"]");
+    known && (capital || name.len() > 3 && behind == b"]") && alone && ends
+}
+
 /// A number for all messages that differ in words with digits only, blanks not counted.
 pub(super) fn shape(message: &[u8], kind: u64) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;

@@ -34,6 +34,19 @@ fn words_say_what_happened() {
         ("{close,etimedout}", TimedOut),
         ("session 7 expired, timeout of 4000ms exceeded", TimedOut),
         ("rpc: context deadline exceeded", TimedOut),
+        ("Timeout::Error: Waited 1 sec", TimedOut),
+        (
+            "database shop is not available, trying again in 5 seconds...",
+            Unreachable,
+        ),
+        ("page_cleaner: 1000ms intended loop took 7471ms.", Stalled),
+        ("Net::ReadTimeout with #<TCPSocket:(closed)>", TimedOut),
+        ("missed heartbeats from client, limit: 60s", TimedOut),
+        ("file descriptor limit alarm set.", Exhausted),
+        (
+            "[gc][7] overhead, spent [21.3s] collecting in the last [21.5s]",
+            Stalled,
+        ),
         ("connect to db-2:5432: Connection refused", Unreachable),
         ("server [db-2] not responding", TimedOut),
         ("worker 4 is stuck since noon", Stalled),
@@ -137,7 +150,7 @@ fn lines_that_differ_in_numbers_are_one_with_count_and_longest() {
     let [one] = all.as_slice() else { panic!("{all:?}") };
     assert_eq!((one.kind, one.times, one.ns), (TimedOut, 3, Some(9_500_000_000)));
     assert_eq!(one.quote.line, 2);
-    assert_eq!(one.text, "WARN request 18 to 10.1.1.9:80 timed out after 9.5 s");
+    assert_eq!(one.text, "request 18 to 10.1.1.9:80 timed out after 9.5 s");
     let between = one
         .last
         .zip(one.first)
@@ -153,6 +166,16 @@ fn a_short_message_has_the_line_that_says_of_what() {
     assert_eq!(
         all[0].text,
         "closing connection (10.1.1.7:80 -> 10.1.1.8:90): {handshake_timeout,handshake}"
+    );
+}
+
+#[test]
+fn a_heading_is_told_with_the_message_below_it_in_composed_logs_too() {
+    let text = "queue_1              | closing connection (10.1.1.7:80 -> 10.1.1.8:90):\nqueue_1              | missed heartbeats from client, after 60s of silence\n";
+    let all = read_text("text", text.as_bytes()).observed.statements;
+    assert!(
+        all[0].text.contains("10.1.1.7:80") && all[0].text.contains("missed heartbeats"),
+        "{all:?}"
     );
 }
 
@@ -227,6 +250,55 @@ fn memory_is_bounded_and_a_flood_pushes_nothing_out() {
 }
 
 /// Every text is read, and gives statements or none; what is no text is refused.
+/// A short message is completed by the line below it, but not by another message.
+#[test]
+fn a_line_with_a_time_of_its_own_completes_no_short_message() {
+    let text = "[   21.484777] ata1: COMRESET failed (errno=-16)\n[   21.491474] EXT4-fs (mmcblk0p2): mounting ext3 file system\n";
+    let reading = read_text("text", text.as_bytes());
+    let told = |one: &Statement| one.text.contains("EXT4");
+    assert!(
+        !reading.observed.statements.iter().any(told),
+        "{:?}",
+        reading.observed.statements
+    );
+    let goes_on =
+        "2031-04-05 10:00:00 closing connection, error:\n2031-04-05 10:00:00 peer 10.1.1.7 went away\n";
+    let text = &read_text("text", goes_on.as_bytes()).observed.statements[0].text;
+    assert_eq!(text, "closing connection, error: | peer 10.1.1.7 went away");
+}
+
+/// The level, the process's number and dashes stand before the words; a count belongs to them.
+#[test]
+fn what_a_logger_puts_before_its_message_is_not_told() {
+    let told = |line: &str| {
+        let line = format!("2031-04-05 10:00:00 {line}\n");
+        read_text("text", line.as_bytes()).observed.statements[0]
+            .text
+            .clone()
+    };
+    for (line, expected) in [
+        (
+            "WARN 42 --- [pool-1] a.b.Pool : pool is exhausted, all in use",
+            "[pool-1] a.b.Pool : pool is exhausted, all in use",
+        ),
+        (
+            "[WARN ][a.b.C] carts are slow, nobody knows why",
+            "[a.b.C] carts are slow, nobody knows why",
+        ),
+        (
+            "INFO  -- : Completed 200 OK in 3037ms",
+            "Completed 200 OK in 3037ms",
+        ),
+        (
+            "3 slow requests are blocked on shop.7 at least",
+            "3 slow requests are blocked on shop.7 at least",
+        ),
+        ("error timed out", "error timed out"),
+    ] {
+        assert_eq!(told(line), expected);
+    }
+}
+
 #[test]
 fn every_text_has_an_account() {
     for text in [

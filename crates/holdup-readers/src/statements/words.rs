@@ -78,7 +78,7 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "too many clients",
             "exhausted",
             "limit reached",
-            "resource limit alarm set",
+            "alarm set",
             "limit exceeded",
             "exceeded the limit",
             "over the limit",
@@ -156,6 +156,8 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "no reply",
             "took longer than",
             "delai depasse",
+            "missed heartbeat",
+            "no heartbeat",
         ],
     ),
     // errno's texts, libpq, resolvers, ZooKeeper, RabbitMQ, the kernel's network.
@@ -204,6 +206,9 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "link down",
             "is down or",
             "not connected",
+            "is not available",
+            "trying again in",
+            "retrying in",
             "server not found",
             "no servers",
             "can't find",
@@ -306,6 +311,9 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "exceeds the threshold",
             "exceeded threshold",
             "exceeded the threshold",
+            // InnoDB, of its page cleaner; Elasticsearch, of its garbage.
+            "intended loop took",
+            "collecting in the last",
         ],
     ),
     // Everybody.

@@ -2,7 +2,7 @@
 
 use super::super::log_times::{of_source, quote};
 use crate::rules::{Rule, RuleId, Run, duration};
-use holdup_evidence::observed::{Span, SpanKind};
+use holdup_evidence::observed::{Span, SpanKind, StatementKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
@@ -52,16 +52,37 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             duration(longest.ns)
         ));
     }
-    // Each log has its own silence, and one headline.
+    // Silence that may be for want of work is no answer where the log itself says what went wrong.
+    let spoken = unusual.clone();
+    unusual.retain(|gap| begins(gap) || !says_what_is_wrong(observed, gap.quote.source));
+    let Some(first_spoken) = spoken.first().filter(|_| unusual.is_empty()) else {
+        return Verdict::Fires(of_logs(observed, &unusual));
+    };
+    Verdict::Clear(format!(
+        "no line for {}, beside lines of the log itself that say what went wrong",
+        duration(first_spoken.ns)
+    ))
+}
+
+/// Whether a log has lines that say, in its own words, that something was given up, stood still or ended.
+fn says_what_is_wrong(observed: &Observed, source: u32) -> bool {
+    observed
+        .statements
+        .iter()
+        .any(|one| one.quote.source == source && one.kind <= StatementKind::Stalled)
+}
+
+/// The finding of each log: it has its own silence, and one headline.
+fn of_logs(observed: &Observed, unusual: &[&Span]) -> Vec<Finding> {
     let mut values: Vec<u32> = Vec::new();
     let mut findings = Vec::new();
-    for first in &unusual {
+    for first in unusual {
         if !values.contains(&first.quote.source) {
             values.push(first.quote.source);
-            findings.push(of_log(observed, first, &unusual));
+            findings.push(of_log(observed, first, unusual));
         }
     }
-    Verdict::Fires(findings)
+    findings
 }
 
 /// The finding about one log: its longest gap, and others that are like it.

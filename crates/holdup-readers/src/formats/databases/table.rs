@@ -144,7 +144,11 @@ impl Table {
             },
             Form::Commas(names) => match commas(line) {
                 cells if cells.len() == names.len() => row(names, cells, number),
-                _ => Taken::No,
+                // A statement has commas and quotation marks of its own, and may go on in further lines.
+                cells => match before_statement(names, &cells) {
+                    Some(cells) => row(names, cells, number),
+                    None => Taken::No,
+                },
             },
         }
     }
@@ -271,13 +275,35 @@ fn record_cell(line: &[u8]) -> Option<(String, &[u8])> {
 /// The values of a line with commas; a quoted one may have commas of its own.
 fn commas(line: &[u8]) -> Vec<Vec<u8>> {
     let mut cells = vec![Vec::new()];
-    let mut quoted = false;
+    // A mark opens a cell's text at its beginning; within, it is the text's own.
+    let mut mark: Option<u8> = None;
     for byte in line {
-        match byte {
-            b'"' => quoted = !quoted,
-            b',' if !quoted => cells.push(Vec::new()),
-            _ => cells.last_mut().expect("there is a first one").push(*byte),
+        let cell = cells.last_mut().expect("there is a first one");
+        let begins = cell.iter().all(|byte: &u8| *byte == b' ');
+        match (byte, mark) {
+            (b'"', _) if mark.is_none_or(|mark| mark == b'"') => {
+                mark = if mark.is_some() { None } else { Some(b'"') };
+            }
+            (b'\'', None) if begins => mark = Some(b'\''),
+            (b'\'', Some(b'\'')) => mark = None,
+            (b',', None) => cells.push(Vec::new()),
+            _ => cell.push(*byte),
         }
     }
+    for cell in &mut cells {
+        *cell = cell.trim_ascii().to_vec();
+    }
     cells
+}
+
+/// The cells of a row whose statement has other marks than the row, or is cut: all before the statement, that, and nothing behind.
+fn before_statement(names: &[String], cells: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
+    let statement = names
+        .iter()
+        .position(|name| matches!(name.as_str(), "query" | "info"))?;
+    let (before, rest) = cells.split_at_checked(statement)?;
+    let mut all = before.to_vec();
+    all.push(rest.first()?.clone());
+    all.resize(names.len(), Vec::new());
+    Some(all)
 }

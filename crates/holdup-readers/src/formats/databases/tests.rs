@@ -155,3 +155,26 @@ fn innodb_tells_who_waits_and_who_has_locks() {
         ]
     );
 }
+
+/// Some clients put values into single quotation marks, and a statement has those of its own; what is cut is still a row.
+#[test]
+fn a_list_with_commas_and_single_quotation_marks_is_read() {
+    let text = "Id, User, Host, db, Command, Time, State, Info, Progress\n\
+        7, 'app', 'web:6', 'shop', 'Query', 240, 'Waiting for table metadata lock', 'select a, b from carts where kind='small'', 0.000\n\
+        8, 'app', 'web:7', 'shop', 'Query', 300, 'Repair by sorting', 'CREATE TABLE `c` (\n";
+    let all = sessions(text);
+    let told: Vec<_> = all
+        .iter()
+        .map(|one| {
+            (
+                one.id.as_str(),
+                one.doing_ns.map(|ns| ns / 1_000_000_000),
+                one.lock.as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [("7", Some(240), "table metadata lock"), ("8", Some(300), "")]
+    );
+}

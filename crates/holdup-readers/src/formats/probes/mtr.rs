@@ -83,9 +83,10 @@ impl LineReader for Reader {
         let Some(last) = all.hops.last() else { return };
         if last.lost <= 0.0 {
             let text = format!(
-                "the round trip to {} takes {:.1} ms at the mean, over {} hops without loss at the end",
+                "the round trip to {} takes {:.1} ms at the mean, {}over {} hops without loss at the end",
                 last.host,
                 last.mean,
+                slow_from(&all.hops).unwrap_or_default(),
                 all.hops.len()
             );
             out.statement(statements::one(
@@ -112,6 +113,31 @@ impl LineReader for Reader {
     }
 }
 
+/// Milliseconds on one hop that no distance in one country takes.
+const LONG_HOP_MS: f64 = 50.0;
+
+/// The part of the whole way that such a hop takes at least.
+const LONG_PART: f64 = 0.3;
+
+/// The first hop that takes long, and a good part of the way: all hops behind it take as long, for one that is slow to answer for
+/// itself says nothing of the packets that it passes on.
+fn slow_from(hops: &[Hop]) -> Option<String> {
+    let last = hops.last()?;
+    let mut before = 0.0_f64;
+    let mut answering = hops.iter().enumerate().filter(|(_, hop)| hop.lost < 100.0);
+    let (takes, hop) = answering.find_map(|(at, hop)| {
+        let behind = hops.iter().skip(at).filter(|hop| hop.lost < 100.0);
+        let through = behind.map(|hop| hop.mean).fold(f64::INFINITY, f64::min);
+        let takes = through - before;
+        before = before.max(through);
+        (takes >= LONG_HOP_MS && takes >= last.mean * LONG_PART).then_some((takes, hop))
+    })?;
+    Some(format!(
+        "{takes:.1} ms of that from hop {} on ({}, {} % lost there), ",
+        hop.number, hop.host, hop.lost
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::read_text;
@@ -122,6 +148,21 @@ mod tests {
         assert_eq!(reading.observed.sources[0].format, "mtr");
         assert_eq!(reading.accounts[0].not_understood, 0);
         reading.observed.statements[0].text.clone()
+    }
+
+    #[test]
+    fn the_hop_that_takes_most_of_a_long_way_is_named() {
+        let hop = |number: u32, mean: &str| {
+            format!("  {number}.|-- 192.0.2.{number}   0.0%    60  177.1  {mean}   0.9 702.8 158.0\n")
+        };
+        let first = hop(1, "72.2") + &hop(2, "88.4") + &hop(3, "90.9");
+        assert_eq!(
+            statement_of(&first),
+            "the round trip to 192.0.2.3 takes 90.9 ms at the mean, 72.2 ms of that from hop 1 on (192.0.2.1, 0 % lost there), over 3 hops without loss at the end"
+        );
+        // One that is slow to answer for itself passes packets on.
+        let own = hop(1, "0.4") + &hop(2, "180.0") + &hop(3, "9.9");
+        assert!(!statement_of(&own).contains("from hop"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Threads of a Python program: `py-spy dump`, `pystack`, and the standard library's `faulthandler`.
+//! Threads of a Python program: `py-spy dump`, `pystack`, `pytest-timeout`, and the standard library's `faulthandler`.
 //!
-//! In: headers of threads, frames with file and line, innermost first, of `pystack` last. Out: a snapshot; a frame is `function(file:line)`.
+//! In: headers of threads, frames with file and line, innermost first, of `pystack` and `pytest-timeout` last. Out: a snapshot; a frame is `function(file:line)`.
 
 use super::dump::{Dump, call, number, owned};
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
@@ -125,7 +125,7 @@ impl LineReader for Reader {
                 thread.words.clone_from(&self.timeout);
             }
             self.dump.begin(thread, out);
-            self.outermost_first = is_pystack(line).then(VecDeque::new);
+            self.outermost_first = (is_pystack(line) || of_pytest(line).is_some()).then(VecDeque::new);
             return Understood::Evidence;
         }
         if let Some((pid, command)) = process(line) {
@@ -141,13 +141,20 @@ impl LineReader for Reader {
             self.timeout = limit;
             return Understood::Evidence;
         }
+        if is_banner(line) {
+            self.turn();
+            self.dump.end(out);
+            self.timeout = "the limit of time of a test ran out".to_owned();
+            return Understood::Evidence;
+        }
         if is_version(line) || IGNORABLE.iter().any(|start| line.starts_with(start.as_bytes())) {
             return Understood::Ignorable;
         }
         if let Some(frames) = &mut self.outermost_first {
             let of_language = ["(Python) ", "(C) "]
                 .iter()
-                .find_map(|language| line.strip_prefix(language.as_bytes()));
+                .find_map(|language| line.strip_prefix(language.as_bytes()))
+                .or_else(|| line.starts_with(b"File \"").then_some(line));
             return match of_language.map(frame) {
                 Some(Some(frame)) => {
                     if frames.len() >= FRAMES {
@@ -196,10 +203,44 @@ fn of_pystack(line: &[u8]) -> Option<SeenThread> {
     })
 }
 
+/// `~~~~ Stack of Thread-6 (139742417913600) ~~~~`: pytest-timeout, of each thread of a test whose time ran out.
+fn of_pytest(line: &[u8]) -> Option<SeenThread> {
+    let bare = line.trim_ascii();
+    let inner = bare.strip_prefix(b"~~~")?;
+    let at = find(inner, b"Stack of ")?;
+    let (waves, rest) = inner.split_at_checked(at)?;
+    let wave = |byte: &u8| matches!(byte, b'~' | b' ');
+    let end = rest.iter().rposition(|byte| !wave(byte))? + 1;
+    let rest = rest.get(b"Stack of ".len()..end)?;
+    let open = rfind(rest, b" (")?;
+    let (id, behind) = number(rest.get(open + 2..)?)?;
+    (waves.iter().all(wave) && behind == b")").then(|| SeenThread {
+        name: owned(rest.get(..open).unwrap_or_default()),
+        number: Some(id),
+        ..SeenThread::default()
+    })
+}
+
+/// `++++ Timeout ++++`: what pytest-timeout prints above and below the stacks.
+fn is_banner(line: &[u8]) -> bool {
+    let inner = line
+        .strip_prefix(b"+++")
+        .and_then(|line| line.strip_suffix(b"+++"));
+    inner.is_some_and(|inner| {
+        let plus = |byte: &u8| matches!(byte, b'+' | b' ');
+        let from = inner.iter().position(|byte| !plus(byte)).unwrap_or(0);
+        let end = inner.iter().rposition(|byte| !plus(byte)).map_or(0, |at| at + 1);
+        inner.get(from..end) == Some(b"Timeout")
+    })
+}
+
 /// `Thread 13515 (active+gil): "MainThread"`, `Thread 0x7F39 (idle)`, `Current thread 0x00007f399da63b80 [name] (most recent call first):`
 fn thread(line: &[u8]) -> Option<SeenThread> {
     if is_pystack(line) {
         return of_pystack(line);
+    }
+    if let Some(thread) = of_pytest(line) {
+        return Some(thread);
     }
     let current = line.strip_prefix(b"Current thread ");
     let rest = current.or_else(|| line.strip_prefix(b"Thread "))?;

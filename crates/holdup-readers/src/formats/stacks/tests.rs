@@ -228,3 +228,26 @@ fn the_thread_that_is_looked_at_next_and_who_has_a_mutex_that_is_printed() {
         "the lock that was printed is held by thread 4321 (__owner)"
     );
 }
+
+#[test]
+fn stacks_of_a_test_whose_time_ran_out_have_the_innermost_frame_last() {
+    let text = "+++++++++++ Timeout +++++++++++\n\n~~~~~~ Stack of Thread-6 (run) (139742417913600) ~~~~~~\n  File \"/usr/lib/python3.8/threading.py\", line 870, in run\n    self._target()\n  File \"/usr/lib/python3.8/multiprocessing/connection.py\", line 379, in _recv\n    chunk = read(handle, remaining)\n\n+++++++++++ Timeout +++++++++++\n";
+    let reading = read_text("p", text.as_bytes());
+    assert_eq!(reading.observed.sources[0].format, "python-stacks");
+    let thread = &reading.observed.snapshots[0].threads[0];
+    assert_eq!(thread.name, "Thread-6 (run)");
+    assert!(thread.words.contains("limit of time"), "{}", thread.words);
+    let stack: Vec<&str> = frames(&reading.observed, thread);
+    assert!(stack[0].starts_with("_recv("), "{stack:?}");
+    for other in [
+        "~~~ Stack of wood ~~~\n",
+        "~~~ Stack of a (b) ~~~\n",
+        "+++ b\n",
+        "++++\n",
+    ] {
+        assert_ne!(
+            read_text("p", other.as_bytes()).observed.sources[0].format,
+            "python-stacks"
+        );
+    }
+}
