@@ -6,7 +6,7 @@
 use super::ends::{Key, disk, is_of_disk};
 use super::names::Names;
 use super::roots::{Root, Waiter};
-use holdup_evidence::Ns;
+use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Attributed, AttributedWait, ThreadName};
 use holdup_model::host_figures::HostFigure;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,6 +73,11 @@ pub(super) fn find<'a>(root: &mut Root<'a>, attributed: &'a Attributed, names: &
     if !noticed || held < MIN_ALL_NS || typical < MIN_TYPICAL_NS || (used as f64) < wall * MIN_USED_SHARE {
         return;
     }
+    let asked_rows = attributed.waits.iter().filter(of_disk).filter(asked);
+    // Of a flush a part may be spent in the journal: what most of their time was in is what they wait for.
+    if let Some((cause, row)) = mostly(asked_rows) {
+        (root.cause, root.resource) = (Some(cause), Some(&row.resource));
+    }
     let process = &rows[0].asker.name;
     let one = process.pid != 0 && rows.iter().all(|row| row.asker.name.pid == process.pid);
     let pids: BTreeSet<u32> = rows.iter().map(|row| row.asker.name.pid).collect();
@@ -92,6 +97,20 @@ pub(super) fn find<'a>(root: &mut Root<'a>, attributed: &'a Attributed, names: &
         .retain(|one| asked.iter().any(|asked| asked.pid == one.name.pid));
     root.behind.retain(|one| one.depends);
     root.asked = asked;
+}
+
+/// The cause that most of the time of these waits is in, and the longest wait of it.
+fn mostly<'a>(rows: impl Iterator<Item = &'a AttributedWait>) -> Option<(Cause, &'a AttributedWait)> {
+    let mut causes: BTreeMap<Cause, (Ns, &'a AttributedWait)> = BTreeMap::new();
+    for row in rows {
+        let of = causes.entry(row.cause).or_insert((0, row));
+        of.0 = of.0.saturating_add(row.ns);
+        if row.ns > of.1.ns {
+            of.1 = row;
+        }
+    }
+    let (cause, (_, row)) = causes.into_iter().max_by_key(|(_, (ns, _))| *ns)?;
+    Some((cause, row))
 }
 
 /// Those who wait because somebody asked them, or asked somebody who does.

@@ -5,6 +5,7 @@
 //! the time went ([`path`]), and the time is added up there ([`roots`]). What counts is how long somebody waited behind a root, and
 //! never its share of all threads' time. In: attributed waits. Out: the roots that others waited behind for long enough, worst first.
 
+pub(crate) mod behind;
 pub(crate) mod crowd;
 pub(crate) mod ends;
 pub(crate) mod names;

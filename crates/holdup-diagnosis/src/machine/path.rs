@@ -59,11 +59,15 @@ fn mostly(wait: &AttributedWait) -> Option<&Holder> {
     (all.saturating_mul(2) >= wait.ns).then_some(most)
 }
 
+/// Whether something stopped a thread from outside.
+pub(crate) fn is_halted(cause: Cause) -> bool {
+    matches!(cause, Cause::ProcessStopped | Cause::ProcessFrozen)
+}
+
 /// Whose time is no wait for anybody else.
 fn ends_here(cause: Cause) -> bool {
     // Who stopped a process has done so, and is not what it waits for.
-    let halted = matches!(cause, Cause::ProcessStopped | Cause::ProcessFrozen);
-    halted || cause.on_cpu() || matches!(cause, Cause::Idle | Cause::TimerSleep | Cause::NetAccept)
+    is_halted(cause) || cause.on_cpu() || matches!(cause, Cause::Idle | Cause::TimerSleep | Cause::NetAccept)
 }
 
 impl<'a> Graph<'a> {
@@ -140,6 +144,10 @@ impl<'a> Graph<'a> {
             // A parent waits for its child whatever that does, and however often it does something else.
             let long = links
                 .take_while(|(link, before)| {
+                    // Who stopped a process is not what it waits for.
+                    if is_halted(before.cause) {
+                        return false;
+                    }
                     let is_child = before.cause == Cause::ProcessChild;
                     is_child || link.ns.saturating_mul(2) >= row.max.min(row.ns)
                 })
@@ -264,6 +272,15 @@ impl<'a> Graph<'a> {
     /// The cgroup whose CPU quota throttled a process: where one alone did so, whoever has ended since was in it.
     pub(super) fn throttled_by(&self, pid: u32) -> Option<&'a str> {
         self.throttled.get(&pid).copied().or(self.only_throttled)
+    }
+
+    /// The address at which a thread on a way awaits an answer, or to be accepted.
+    pub(super) fn asked_at(&self, step: &Step<'a>) -> Option<&'a str> {
+        let cause = step
+            .cause
+            .filter(|cause| matches!(cause, Cause::NetReceive | Cause::NetConnect))?;
+        let row = self.row(step.id(), cause)?;
+        Some(row.resource.name.as_str()).filter(|name| !name.is_empty())
     }
 
     /// Processes that were seen to be the other end of a socket, by the name of that socket.

@@ -279,7 +279,7 @@ pub(super) fn waiter(row: &AttributedWait, directly: bool) -> Waiter<'_> {
 }
 
 /// Whether a row is somebody's wait: what is idle, sleeps or runs waits for nobody.
-fn waits(row: &AttributedWait) -> bool {
+pub(super) fn waits(row: &AttributedWait) -> bool {
     let own = matches!(
         row.cause,
         Cause::Idle | Cause::TimerSleep | Cause::NetAccept | Cause::Unknown
@@ -332,6 +332,7 @@ pub(crate) fn of<'a>(
     sessions::waiting(&graph, &mut roots);
     sessions::behind(&graph, &mut roots, &loose);
     behind_processes(&mut roots, &loose);
+    in_queues(&graph, &mut roots, &loose);
     if let Some(root) = roots.get_mut(&Key::Cpus) {
         root.ran = ran(attributed);
     }
@@ -431,6 +432,43 @@ fn behind_processes<'a>(roots: &mut BTreeMap<Key, Root<'a>>, loose: &[(&'a Attri
             .max_by_key(|root| root.longest);
         if let Some(root) = root {
             join(&mut root.behind, waiter(row, false));
+        }
+    }
+}
+
+/// How often those behind somebody who stands in a queue are looked for.
+const MAX_ROUNDS: usize = 4;
+
+/// Who asks at an address where all who answer wait behind a root, and whom none of them has accepted: behind the same root.
+fn in_queues<'a>(
+    graph: &Graph<'a>,
+    roots: &mut BTreeMap<Key, Root<'a>>,
+    loose: &[(&'a AttributedWait, Vec<Step<'a>>)],
+) {
+    let servers = graph.servers();
+    let long = |row: &AttributedWait| row.max.min(row.ns) >= MIN_LONGEST_NS;
+    for root in roots.values_mut().filter(|root| root.key != Key::Cpus) {
+        for _ in 0..MAX_ROUNDS {
+            let stands = |pid: u32| {
+                let own = root.is_one_process() && root.name.pid == pid;
+                let mut all = root.behind.iter().chain(&root.own);
+                own || all.any(|one| one.name.pid == pid && one.longest >= MIN_LONGEST_NS)
+            };
+            let new = |(row, way): &(&'a AttributedWait, Vec<Step<'a>>)| {
+                let end = way.last()?;
+                let server = graph.asked_at(end).and_then(|address| servers.get(address));
+                let behind = server.is_some_and(|server| stands(server.pid));
+                let known = |one: &Waiter<'_>| one.name.tid == row.asker.name.tid;
+                (behind && long(row) && !root.behind.iter().any(known)).then(|| waiter(row, false))
+            };
+            let new: Vec<Waiter<'a>> = loose.iter().filter_map(new).collect();
+            if new.is_empty() {
+                break;
+            }
+            for one in new {
+                root.longest = root.longest.max(one.longest);
+                join(&mut root.behind, one);
+            }
         }
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Ends<'a> {
     client: Option<String>,
     /// What that one does, or the session itself.
     doing: String,
+    /// Whether that client has sent its next statement, and waits for the answer, while its session has nothing to do: nobody reads it.
+    unserved: bool,
 }
 
 /// What is known of these waits; `None` where the memory of their server did not tell it, or nobody waited for long.
@@ -78,6 +80,7 @@ pub(super) fn of<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<Ends<'a>> {
         between: between.into_values().collect(),
         client: named_client(run, first),
         doing: doing(run, waits, first),
+        unserved: unserved(run, first),
         ends,
     })
 }
@@ -126,6 +129,28 @@ fn most_wanted<'a>(waiting: &[&'a LockSession]) -> Option<&'a LockWait> {
         }
     }
     most.map(|(lock, _)| lock)
+}
+
+/// Whether the client of an idle session waits for its server all the same: its statement lies there unread.
+fn unserved(run: &Run<'_>, session: &LockSession) -> bool {
+    let idle = matches!(
+        session.state,
+        Some(SessionState::Idle | SessionState::IdleInTransaction)
+    );
+    let Some(client) = session
+        .client
+        .as_ref()
+        .filter(|client| idle && client.address.is_some())
+    else {
+        return false;
+    };
+    let asks = |wait: &AttributedWait| {
+        // A client may have several connections, and wait on another one behind its own lock.
+        let there = wait.resource.detail.local == client.address;
+        let lasts = wait.open && wait.max.min(wait.ns) >= LASTING_NS;
+        Some(wait.asker.name.pid) == client.pid && wait.cause == Cause::NetReceive && lasts && there
+    };
+    run.attributed.waits.iter().any(asks)
 }
 
 /// A client with the script that it interprets.
@@ -251,7 +276,12 @@ impl Ends<'_> {
         let through = first.pooler.as_ref().and_then(client);
         let of = of + &through.map_or_else(String::new, |pooler| format!(" through {pooler}"));
         let since = first.open_ns.map(duration);
+        let server = say::name_or(&first.process, "the server");
         let state = match (first.state, since) {
+            (_, since) if self.unserved => {
+                let long = since.map_or_else(String::new, |since| format!(" of {since}"));
+                format!(", in a transaction{long}: {server} has not read its next statement")
+            }
             (Some(SessionState::Idle | SessionState::IdleInTransaction), Some(since)) => {
                 format!(", idle in a transaction of {since}")
             }
@@ -326,6 +356,11 @@ impl Ends<'_> {
             && let (Some(pid), Some(who)) = (found.pid, &self.client)
         {
             remedies.push(match found.stopped {
+                _ if self.unserved => Remedy::changing(
+                    "give the server more threads than sessions that may wait for a lock (thread_pool_max_threads): none is left for the \
+                     one that has the lock",
+                    "each thread takes memory",
+                ),
                 true => go_on(who, pid),
                 false => Remedy::safe(format!(
                     "find out what {who} does instead of ending its use of the lock"

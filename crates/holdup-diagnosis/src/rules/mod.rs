@@ -48,6 +48,7 @@ mod memory;
 mod mutual;
 mod name_chain;
 mod need;
+mod on_machine;
 mod paging;
 mod pools;
 pub(crate) mod pressures;
@@ -437,14 +438,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     judgement.ruled_out.retain(|(id, _)| !still(*id));
     judgement.ruled_out.sort_by_key(|(id, _)| *id);
     if run.machine {
-        let has_root = found
-            .iter()
-            .any(|(rule, _)| matches!(rule.check, Check::Machine(..)));
-        let judged = found.into_iter();
-        found = judged
-            .map(|(rule, finding)| of_machine(rule, finding, has_root))
-            .collect();
-        found.retain(|(rule, finding)| finding.severity != Severity::Note || !is_ordinary(rule, finding));
+        found = on_machine::judged(run, found);
     }
     if !run.attributed.source.records_each_wait() {
         let doubted = |(rule, finding)| (rule, doubt::too_few_samples(finding));
@@ -468,6 +462,9 @@ pub fn judge(run: &Run<'_>) -> Judgement {
             rule.place,
         )
     });
+    if run.machine {
+        found = on_machine::ordered(found);
+    }
     judgement.findings = found.into_iter().map(|(_, finding)| finding).collect();
     if !run.attributed.source.has_probes() {
         judgement.findings.iter_mut().for_each(sources::name_samples);
@@ -496,34 +493,6 @@ fn shown(mut findings: Vec<Finding>) -> Vec<Finding> {
     let with =
         |(place, finding): (usize, Finding)| finding.with_left_out(if place == last { others } else { 0 });
     findings.into_iter().enumerate().map(with).collect()
-}
-
-/// Rules whose finding says by itself that somebody cannot go on, and because of whom, whatever share of the time that is.
-const STAND_ALONE: [RuleId; 2] = [RuleId::Deadlock, RuleId::LockOwnerGone];
-
-/// The same where no root was found: with one, they are about the same trouble.
-const STAND_FOR_ROOT: [RuleId; 2] = [RuleId::DatabaseLockHeld, RuleId::WholePoolWaits];
-
-/// A finding of a whole machine. A share of all its threads' time is no trouble: most of that is ordinary waiting, and whom somebody waits
-/// behind is judged by another rule. So it describes.
-fn of_machine(rule: &Rule, mut finding: Finding, has_root: bool) -> (&Rule, Finding) {
-    // A suspicion does not: of a hundred programs one may have all its threads asleep at that moment.
-    let stands = (STAND_ALONE.contains(&rule.id) || !has_root && STAND_FOR_ROOT.contains(&rule.id))
-        && finding.confidence != Confidence::Suspect;
-    let alone = matches!(rule.check, Check::Machine(..)) || stands;
-    if !alone && finding.ns.is_some() {
-        finding.severity = Severity::Note;
-    }
-    (rule, finding)
-}
-
-/// Whether a finding of a whole machine tells of what all programs do until something comes. Where somebody waits for one that does so, and
-/// should not, that is another finding.
-fn is_ordinary(rule: &Rule, finding: &Finding) -> bool {
-    let cause = finding.cause;
-    // Who is waited for is reported with the roots, for those that somebody waits behind.
-    let is_way = rule.place == Place::Intermediate;
-    finding.ns.is_some() && (is_way || cause.rests() || cause == Cause::PollWait)
 }
 
 /// These findings, as a verdict.

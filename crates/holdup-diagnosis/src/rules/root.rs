@@ -3,6 +3,7 @@
 //! In: waits that others are in the way of. Out: who stands at the end, in words, and a remedy with its process and a command.
 
 use super::{Waits, say};
+use crate::machine::path;
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::interpreters;
@@ -19,6 +20,16 @@ pub(super) struct Root<'a> {
     frame: Option<&'a Frame>,
     /// The one that had called it, of code that runs on a CPU.
     caller: Option<&'a Frame>,
+    /// Of a stopped one: whose hold it is in.
+    tracer: Option<&'a ThreadName>,
+}
+
+/// A chain up to whoever is stopped, and who holds that one: a tracer stands behind it in the chain, and is not what it waits for.
+fn to_halted(chain: &[Link]) -> (&[Link], Option<&Link>) {
+    match chain.iter().position(|link| path::is_halted(link.cause)) {
+        Some(at) => (&chain[..=at], chain.get(at + 1)),
+        None => (chain, None),
+    }
 }
 
 /// The function on the CPU and its caller, of a process that spends its time there: the innermost one is often a small one of many
@@ -49,11 +60,9 @@ fn furthest<'a>(waits: &Waits<'a>) -> &'a AttributedWait {
         wait.max.saturating_mul(2) >= main.max && wait.ns.saturating_mul(2) >= main.ns
     };
     let ends = |wait: &AttributedWait| {
-        let processes: BTreeSet<u32> = wait.chain.iter().map(|link| link.name.pid).collect();
-        let end = wait
-            .chain
-            .last()
-            .filter(|link| link.ns.saturating_mul(2) >= wait.max);
+        let (chain, _) = to_halted(&wait.chain);
+        let processes: BTreeSet<u32> = chain.iter().map(|link| link.name.pid).collect();
+        let end = chain.last().filter(|link| link.ns.saturating_mul(2) >= wait.max);
         (end.is_some(), processes.len())
     };
     let mut found = main;
@@ -70,7 +79,8 @@ fn furthest<'a>(waits: &Waits<'a>) -> &'a AttributedWait {
 pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Root<'a>> {
     let main = furthest(waits);
     let took_most = |link: &&Link| link.ns.saturating_mul(2) >= main.max;
-    let end = main.chain.last().filter(took_most).map(|link| {
+    let (chain, tracer) = to_halted(&main.chain);
+    let end = chain.last().filter(took_most).map(|link| {
         let same = |holder: &&Holder| holder.name == link.name && holder.doing == Some(link.cause);
         let holder = main.holders.iter().find(same);
         let (frame, caller) = match holder.filter(|_| computes(link.cause)) {
@@ -82,6 +92,7 @@ pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Root<'a>> {
             doing: Some(link.cause),
             frame: frame.or(link.frame.as_ref()),
             caller,
+            tracer: tracer.map(|link| &link.name),
         }
     });
     let in_the_way = main.holders.iter().max_by_key(|holder| holder.ns);
@@ -95,6 +106,7 @@ pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Root<'a>> {
             doing: holder.doing,
             frame,
             caller,
+            tracer: None,
         }
     });
     let other = |root: &Root<'_>| root.name.pid != 0 && root.name.pid != main.asker.name.pid;
@@ -107,6 +119,11 @@ impl Root<'_> {
         self.name.pid
     }
 
+    /// Whether something stopped it from outside.
+    pub(super) fn is_halted(&self) -> bool {
+        self.doing.is_some_and(path::is_halted)
+    }
+
     /// Its name and process id.
     pub(super) fn who(&self) -> String {
         say::who_with_pid(self.name)
@@ -116,7 +133,10 @@ impl Root<'_> {
     pub(super) fn stands(&self) -> String {
         let who = say::who_with_pid(self.name);
         match self.doing {
-            Some(Cause::ProcessStopped) => format!(": {who} is stopped"),
+            Some(Cause::ProcessStopped) => match self.tracer {
+                Some(tracer) => format!(": {who} is stopped by its tracer {}", say::who_with_pid(tracer)),
+                None => format!(": {who} is stopped"),
+            },
             Some(Cause::ProcessFrozen) => format!(": {who} is frozen"),
             // Of many threads that take in work only one was looked at.
             None | Some(Cause::Idle | Cause::NetAccept | Cause::PollWait | Cause::Unknown) => String::new(),
@@ -147,6 +167,13 @@ impl Root<'_> {
         let pid = self.name.pid;
         let who = say::who_with_pid(self.name);
         let had_a_reason = "it may have been stopped for a reason";
+        if let Some(tracer) = self.tracer {
+            return Remedy::changing(
+                format!("detach the debugger or tracer {}", say::who_with_pid(tracer)),
+                "it may be in use",
+            )
+            .with_command(format!("holdup attach -p {}", tracer.pid));
+        }
         match self.doing {
             Some(Cause::ProcessStopped) => Remedy::changing(
                 format!("find out why {who} is stopped, and continue it"),

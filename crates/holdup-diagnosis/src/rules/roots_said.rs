@@ -11,10 +11,10 @@ use holdup_evidence::facts::FullFileSystem;
 use holdup_evidence::observed::{Limited, SeenCgroup};
 use holdup_evidence::{Cause, Ns, SystemFacts};
 use holdup_model::attributed::{AttributedWait, Holder, HowKnown, Resource, ResourceKind, ThreadName};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Programs that a sentence names.
-pub(super) const MAX_NAMES: usize = 3;
+pub(super) const MAX_NAMES: usize = 4;
 
 /// What sentences are made from.
 #[derive(Debug)]
@@ -47,7 +47,11 @@ impl<'a> Words<'a> {
 
     /// Programs of these waiters. A shell and its command that waits are one: `sh job.sh (flock)`.
     pub(super) fn programs(&self, root: &Root<'a>, waiters: &[&Waiter<'a>]) -> Programs {
-        let jobs = root.jobs();
+        self.programs_of(&root.jobs(), waiters)
+    }
+
+    /// The same with the parents of those that wait for their child.
+    fn programs_of(&self, jobs: &HashMap<u32, &'a ThreadName>, waiters: &[&Waiter<'a>]) -> Programs {
         let mut programs: BTreeMap<String, (u64, Ns)> = BTreeMap::new();
         for waiter in roots::apart(waiters.iter().copied()) {
             let own = self.names.program(waiter.name);
@@ -72,22 +76,16 @@ impl<'a> Words<'a> {
 
     /// `nginx, 4 threads of python3 and 2 other programs`; and the verb, or a form of it, for one and for several.
     fn list(&self, root: &Root<'a>, waiters: &[&Waiter<'a>]) -> (String, bool) {
-        let programs = self.programs(root, waiters);
-        let mut names: Vec<String> = programs
-            .iter()
-            .take(MAX_NAMES)
-            .map(|(name, count, _)| match count {
-                1 => say::name_or(name, "a process").to_owned(),
-                count => format!("{count} threads of {}", say::name_or(name, "a process")),
-            })
-            .collect();
-        match programs.len().saturating_sub(MAX_NAMES) {
-            0 => {}
-            1 => names.push("1 other program".to_owned()),
-            more => names.push(format!("{more} other programs")),
-        }
-        let several = programs.len() > 1 || programs.iter().any(|(_, count, _)| *count > 1);
-        (listed(&names), several)
+        listed_programs(&self.programs(root, waiters))
+    }
+
+    /// Those behind a process of which another rule tells, and the verb.
+    pub(super) fn behind(&self, waiters: &[Waiter<'a>]) -> Option<(String, Programs)> {
+        let waiters: Vec<&Waiter<'_>> = waiters.iter().collect();
+        let programs = self.programs_of(&HashMap::new(), &waiters);
+        let (list, several) = listed_programs(&programs);
+        let verb = if several { "wait" } else { "waits" };
+        (!programs.is_empty()).then(|| (format!("{list} {verb} behind it"), programs))
     }
 
     /// What the lock is that is waited for.
@@ -379,6 +377,25 @@ impl<'a> Words<'a> {
             duration(root.longest())
         )
     }
+}
+
+/// `nginx, 4 threads of python3 and 2 other programs`, and whether these are several.
+fn listed_programs(programs: &Programs) -> (String, bool) {
+    let mut names: Vec<String> = programs
+        .iter()
+        .take(MAX_NAMES)
+        .map(|(name, count, _)| match count {
+            1 => say::name_or(name, "a process").to_owned(),
+            count => format!("{count} threads of {}", say::name_or(name, "a process")),
+        })
+        .collect();
+    match programs.len().saturating_sub(MAX_NAMES) {
+        0 => {}
+        1 => names.push("1 other program".to_owned()),
+        more => names.push(format!("{more} other programs")),
+    }
+    let several = programs.len() > 1 || programs.iter().any(|(_, count, _)| *count > 1);
+    (listed(&names), several)
 }
 
 /// A thing with its kind before it, if it has a name.

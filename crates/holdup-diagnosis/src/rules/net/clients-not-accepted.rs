@@ -65,8 +65,10 @@ fn out_of_descriptors(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     let who = say::who_with_pid(&main.asker.name);
     // Another process that accepts there takes the clients that this one cannot.
     let shared = queue.processes.len() > queue.out_of_descriptors.len() || !queue.children.is_empty();
+    let whose = connected::most(run, &queue.clients);
+    let whose = whose.map_or_else(String::new, |whose| format!(", {whose}"));
     let title = format!(
-        "{who} has used up its limit of {} file descriptors, and {} at {}",
+        "{who} has used up its limit of {} file descriptors{whose}, and {} at {}",
         limit.soft,
         match queue.after {
             1 => "1 client is queued".to_owned(),
@@ -94,6 +96,7 @@ fn out_of_descriptors(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     let finding = Finding::new(RULE.id.id(), severity, title, main.cause, ns, open)
         .about(listener(queue), main.asker.clone())
         .and(standing(queue))
+        .and_if(connected::evidence(run, &queue.clients))
         .confidence(Confidence::Strong);
     let more = limit.soft.saturating_mul(RAISE).min(limit.hard);
     let raised = match more > limit.soft {

@@ -229,6 +229,10 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     let ends = session.and_then(|session| session.remedy()).into_iter();
     let ends = ends.chain(behind.iter().flat_map(|behind| behind.remedies()));
     let finding = ends.fold(finding, Finding::remedy);
+    // What is stopped does not get faster.
+    if let Some(root) = root.filter(|root| judged_there && root.is_halted()) {
+        return finding.remedy(root.remedy());
+    }
     if judged_there {
         return finding.remedy(Remedy::safe(format!(
             "make {peer} faster: this wait is its running time"
