@@ -97,6 +97,7 @@ pub(super) fn add(
         }
         for task in read.all.into_iter().take(room) {
             let stood_since = first.stood_since(pid, &task);
+            let (pool, reason) = task.pool.unzip();
             let frames: Vec<Interpreted> = task
                 .frames
                 .into_iter()
@@ -112,7 +113,7 @@ pub(super) fn add(
                     TaskStatus::Ready => TaskDoes::Ready,
                     TaskStatus::Waiting => TaskDoes::Waits,
                 },
-                reason: None,
+                reason,
                 since: None,
                 stood_since,
                 stack: (!frames.is_empty()).then(|| stacks.intern_interpreted(&frames)),
@@ -123,8 +124,8 @@ pub(super) fn add(
                 holder: task.holder,
                 holder_thread: None,
                 channels: TaskChannels {
-                    awaits: task.lock.into_iter().collect(),
-                    refers: task.holds,
+                    awaits: task.lock.into_iter().chain(pool).collect(),
+                    refers: task.holds.into_iter().chain(task.has).collect(),
                 },
             });
         }

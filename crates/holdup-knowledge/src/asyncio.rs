@@ -171,9 +171,34 @@ pub fn wait(stack: &[Frame], for_task: bool, for_descriptor: bool) -> Wait {
     }
 }
 
+/// Folders of installed packages end so.
+const PACKAGES: &str = "-packages/";
+
+/// Part of the names of classes that let so many in at a time; others lend connections.
+const LIMITER: &str = "Limiter";
+
+/// What a task waits for that stands here, in a method of a pool of this class.
+#[must_use]
+pub fn lent(class: &str, stack: &[Frame]) -> String {
+    let what = if class.contains(LIMITER) {
+        "a turn"
+    } else {
+        "a free connection"
+    };
+    let package = stack.iter().find_map(|frame| {
+        let (_, within) = frame.file.as_deref()?.rsplit_once(PACKAGES)?;
+        let (package, _) = within.split_once('/')?;
+        Some(package)
+    });
+    match package {
+        Some(package) => format!("{what} of {package}'s {class}"),
+        None => format!("{what} of a {class}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::wait;
+    use super::{lent, wait};
     use holdup_evidence::{Cause, Frame};
 
     fn frame(file: &str, symbol: &str) -> Frame {
@@ -203,5 +228,19 @@ mod tests {
         assert_eq!(wait(&own, true, false).what, Some("another task"));
         assert_eq!(wait(&own, false, true).cause, Cause::PollWait);
         assert_eq!(wait(&[], false, false).what, Some("a future"));
+    }
+    #[test]
+    fn what_a_pool_lends_is_named_with_the_package_and_the_class() {
+        let installed = [frame(
+            "/usr/lib/python3/dist-packages/aiohttp/connector.py",
+            "BaseConnector.connect",
+        )];
+        assert_eq!(
+            lent("TCPConnector", &installed),
+            "a free connection of aiohttp's TCPConnector"
+        );
+        let own = [frame("/srv/desk.py", "DeskPool.take")];
+        assert_eq!(lent("DeskPool", &own), "a free connection of a DeskPool");
+        assert_eq!(lent("CapacityLimiter", &own), "a turn of a CapacityLimiter");
     }
 }

@@ -57,13 +57,43 @@ async def follow(task):
 async def gather(*tasks):
     await asyncio.gather(*tasks)
 
+class Desk:
+    def __init__(self, pool):
+        self.pool = pool
+
+class DeskPool:
+    def __init__(self):
+        self.taken, self.waiters = set(), []
+
+    async def take(self):
+        if self.taken:
+            waiter = asyncio.get_running_loop().create_future()
+            self.waiters.append(waiter)
+            await waiter
+        desk = Desk(self)
+        self.taken.add(desk)
+        return desk
+
+    async def tidy(self):
+        await asyncio.Event().wait()
+
+async def sits(pool):
+    desk = await pool.take()
+    await asyncio.sleep(600)
+
+async def stands(pool):
+    await pool.take()
+
+async def looks(pool):
+    await asyncio.sleep(600)
+
 async def main():
     loop = asyncio.get_running_loop()
     lock, queue, future = asyncio.Lock(), asyncio.Queue(), loop.create_future()
     streams, plain = socket.socketpair(), socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=streams[0])
     plain[0].setblocking(False)
-    shop = Shop()
+    shop, pool = Shop(), DeskPool()
     def begin(name, coroutine):
         return asyncio.create_task(coroutine, name=name)
     keep = begin("keep", shop.keep(lock))
@@ -78,6 +108,8 @@ async def main():
         begin("follow", follow(keep)),
         begin("gather", gather(keep, asyncio.create_task(asyncio.sleep(600), name="sleep"))),
     ]
+    tasks += [begin(one.__name__, one(pool)) for one in (sits, stands, looks)]
+    tasks.append(begin("tidy", pool.tidy()))
     await asyncio.sleep(0.1)
     print(streams[0].fileno(), plain[0].fileno(), flush=True)
     await asyncio.sleep(600)
@@ -125,7 +157,7 @@ fn check(python: &Path, file: &Path) {
     }
     assert_eq!(
         (read.all.len(), read.torn),
-        (10, 0),
+        (14, 0),
         "{}: {read:#?}",
         python.display()
     );
@@ -143,6 +175,18 @@ fn check(python: &Path, file: &Path) {
     }
     let keep = Some(named("keep").id);
     assert_eq!(named("pay").holder, keep, "{}", python.display());
+    let pool = named("stands").pool.clone();
+    assert_eq!(
+        pool.as_ref().map(|(_, class)| class.as_str()),
+        Some("DeskPool"),
+        "{}",
+        python.display()
+    );
+    let has = |name: &str| named(name).has.clone();
+    assert_eq!(has("sits"), pool.iter().map(|one| one.0).collect::<Vec<_>>());
+    // Who merely knows the pool, or works for it, has nothing of it and waits for nothing of it.
+    assert_eq!((has("looks"), &named("looks").pool), (Vec::new(), &None));
+    assert_eq!((has("tidy"), &named("tidy").pool), (Vec::new(), &None));
     assert_eq!(named("follow").awaits, keep, "{}", python.display());
     assert_eq!(named("gather").awaits, keep, "{}", python.display());
     assert_eq!(named("deep").frames.len(), 2);

@@ -20,6 +20,9 @@ use super::thread::Threads;
 use holdup_evidence::{Cause, Ns, TaskState, ThreadId, Wait, Waker};
 use holdup_model::attributed::{HowKnown, Source};
 
+/// Processes that are named of those that have an end of a pipe.
+const MAX_ENDS: usize = 4;
+
 /// Who blocks whom.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Blockers {
@@ -153,6 +156,8 @@ impl Blockers {
                 .add(found, ended.waited, meanwhile, || {
                     named.unwrap_or_else(|| holders::name_task(wait, pid, found.who, tasks))
                 });
+        } else {
+            several_ends(ended, entry, pid, scene);
         }
         self.owned(wait, entry, found, unsure, scene);
         orphaned(wait, entry, scene);
@@ -164,6 +169,48 @@ impl Blockers {
             thread.ledger.sites[entry.site].endless = Some(wait.start);
         }
         found
+    }
+}
+
+/// Books those that have the other end of a pipe open, where they are several and nobody knows which of them is meant: the wait goes on
+/// until one of them acts, or all have closed it.
+fn several_ends(ended: &EndedWait, entry: &Entry, own: u32, scene: &mut Scene<'_>) {
+    let wait = ended.wait;
+    if !ended.open || entry.cause != Cause::IpcPipe {
+        return;
+    }
+    let ends = wait
+        .object
+        .map_or(&[][..], |object| scene.tasks.other_ends(object));
+    let ends = ends.to_vec();
+    let others = ends.iter().copied().filter(|pid| *pid != own);
+    let mut others: Vec<u32> = others.take(MAX_ENDS).collect();
+    // Who waits for a child that has an end, too, can do nothing with what it keeps.
+    others.sort_by_key(|pid| {
+        scene
+            .tasks
+            .has_child_of_any_program(*pid, |child| ends.contains(&child))
+    });
+    for pid in others {
+        let Some(blocker) = holders::process(pid, wait, entry.cause, scene.tasks) else {
+            continue;
+        };
+        let named = match blocker.who {
+            Who::Thread(id) => scene
+                .threads
+                .get(&id)
+                .map(|other| scene.tasks.named(&other.identity)),
+            Who::Task(..) => None,
+        };
+        let doing = meanwhile(scene.threads, blocker.who, wait.start, wait.end);
+        let tasks = &mut *scene.tasks;
+        if let Some(thread) = scene.threads.get_mut(&wait.thread) {
+            thread.ledger.sites[entry.site]
+                .holders
+                .add(blocker, ended.waited, doing, || {
+                    named.unwrap_or_else(|| holders::name_task(wait, own, blocker.who, tasks))
+                });
+        }
     }
 }
 

@@ -107,6 +107,12 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
                 ..Wait::of(wait.cause)
             }
         }
+        // The class of the pool.
+        TaskRuntime::Asyncio if one.reason.is_some() => Wait {
+            what: one.reason.as_deref().map(|class| asyncio::lent(class, stack)),
+            pool: true,
+            ..Wait::of(Cause::LockFutex)
+        },
         TaskRuntime::Asyncio => {
             let wait = asyncio::wait(stack, one.awaits.is_some(), one.descriptor.is_some());
             let what = wait.what.map(|what| match one.descriptor {

@@ -80,6 +80,10 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     if !futex || !matches!(cause, Cause::LockFutex | Cause::TimerSleep) {
         return None;
     }
+    if user_code::takes_next_in_python(stack) {
+        let work = named(ResourceKind::Name, "work from a queue.Queue");
+        return Some((Cause::Idle, work.in_call(call.unwrap_or("futex"))));
+    }
     if let Some((cause, what)) = in_jvm(stack) {
         return Some((
             cause,

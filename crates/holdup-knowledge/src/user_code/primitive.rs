@@ -184,6 +184,24 @@ pub fn in_python(stack: &[Frame]) -> Option<Primitive> {
     python.map_while(known).last()
 }
 
+/// Whether a thread of Python that the program began waits for the next thing in a queue: a worker without work. The main thread waits for
+/// a result there.
+#[must_use]
+pub fn takes_next_in_python(stack: &[Frame]) -> bool {
+    let of = |(path, name): (&str, &str)| {
+        stack.iter().any(|frame| {
+            let (file, symbol) = (frame.file.as_deref(), frame.symbol.as_deref());
+            let own = symbol.is_some_and(|symbol| symbol.rsplit('.').next() == Some(name));
+            frame.language == Language::Python && own && file.is_some_and(|file| file.ends_with(path))
+        })
+    };
+    in_python(stack) == Some(Primitive::Queue) && of(TAKES_NEXT) && of(BEGINS_THREAD)
+}
+
+/// The function that takes from a queue, and the one in which a thread begins.
+const TAKES_NEXT: (&str, &str) = ("/queue.py", "get");
+const BEGINS_THREAD: (&str, &str) = ("/threading.py", "_bootstrap");
+
 fn in_rust(stack: &[Frame]) -> Option<Primitive> {
     if !rust::is_rust(stack) {
         return None;

@@ -24,7 +24,11 @@ const FLAGS: u64 = 168;
 const BASE: u64 = 256;
 const DICT_OFFSET: u64 = 288;
 
-/// Flags of types: their objects have values within, or a dictionary before them.
+/// Words of an object that are looked at for what it refers to.
+const SLOTS_MAX: u64 = 64;
+
+/// Flags of types: made while the program runs; their objects have values within, or a dictionary before them.
+const HEAP_TYPE: u64 = 1 << 9;
 const INLINE_VALUES: u64 = 1 << 2;
 const MANAGED_DICT: u64 = 1 << 4;
 
@@ -102,6 +106,24 @@ impl<S: Source> Interpreter<S> {
             Store::Dict(dict) => self.items(dict),
             Store::Values(keys, values, header) => self.entries(keys, Some((values, header))),
         }
+    }
+
+    /// What an object of a class in Python refers to that has slots instead of attributes.
+    pub(super) fn slots(&mut self, object: u64) -> Option<Vec<u64>> {
+        let kind = self.at(object, TYPE)?;
+        if self.at(kind, FLAGS)? & HEAP_TYPE == 0 {
+            return None;
+        }
+        let words = (self.at(kind, BASIC_SIZE)? / 8).min(SLOTS_MAX);
+        let mut found = Vec::new();
+        for word in 2..words {
+            let value = self.at(object, word * 8)?;
+            let kind = self.at(value, TYPE).filter(|_| value != 0);
+            if kind.is_some_and(|kind| self.is_a(kind, "type")) {
+                found.push(value);
+            }
+        }
+        Some(found)
     }
 
     /// Where an object keeps its attributes.

@@ -4,8 +4,12 @@ use crate::rules::{Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, root, 
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
-use holdup_model::attributed::{AttributedWait, Holder};
-use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
+use holdup_model::attributed::{AttributedWait, Holder, HowKnown};
+use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeSet;
+
+/// Processes at the other end that a sentence names.
+const MAX_NAMED: usize = 3;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::PipePeerSlow, check)
@@ -31,7 +35,58 @@ fn has_no_word(run: &Run<'_>, group: &Waits<'_>) -> bool {
     run.attributed.of_threads && !writes(group.main()) && group.holders().first().is_some_and(idle)
 }
 
+/// Those that have the other end open, where they are several and the wait goes on: which of them is meant nobody knows.
+fn several_ends<'a>(group: &Waits<'a>) -> Option<Vec<&'a Holder>> {
+    let main = group.main();
+    let mut pids = BTreeSet::new();
+    let ends = main
+        .holders
+        .iter()
+        .filter(|holder| holder.how_known == HowKnown::PipePeer && pids.insert(holder.name.pid));
+    let ends: Vec<&Holder> = ends.collect();
+    (main.open && ends.len() > 1).then_some(ends)
+}
+
+fn held_by_several(group: &Waits<'_>, ends: &[&Holder]) -> Finding {
+    let main = group.main();
+    let who = say::who_with_pid(&main.asker.name);
+    let named: Vec<String> = ends
+        .iter()
+        .take(MAX_NAMED)
+        .map(|holder| say::who_with_pid(&holder.name))
+        .collect();
+    let more = ends.len() - named.len();
+    let named = match (named.split_last(), more) {
+        (Some((last, rest)), 0) => format!("{} and {last}", rest.join(", ")),
+        _ => format!("{} and {}", named.join(", "), say::several(more as u64, "other process")),
+    };
+    let title = match writes(main) {
+        true => format!("{who} waits for room in a pipe that {named} have open for reading"),
+        false => format!("{who} is reading from a pipe that {named} still have open for writing"),
+    };
+    let mut finding = RULE.finding(Severity::Warning, title, group);
+    for holder in ends.iter().take(MAX_NAMED) {
+        finding = finding.and(say::meanwhile(holder));
+    }
+    let last = ends[0].name.pid;
+    finding
+        .confidence(Confidence::Strong)
+        .remedy(
+            Remedy::safe(
+                "find the process that should write or close its end; a child that merely inherited the end must close it \
+                 (after fork, or with close-on-exec), or the pipe never ends",
+            )
+            .with_command(format!("ls -l /proc/{last}/fd")),
+        )
+        .remedy(Remedy::pointless(
+            "a time limit alone: whoever keeps the end open does so still",
+        ))
+}
+
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+    if let Some(ends) = several_ends(group) {
+        return held_by_several(group, &ends);
+    }
     let source = run.attributed.source;
     let main = group.main();
     let who = say::who(&main.asker.name);

@@ -120,7 +120,10 @@ impl Candidates<'_> {
                     _ => format!("; {count} of them have one themselves{called}"),
                 }
             }
-            Basis::Structures => format!("; {} {} it, in {places}", say::several(count, name), has(count)),
+            Basis::Structures => {
+                let what = if waiting[0].pool { "one" } else { "it" };
+                format!("; {} {} {what}, in {places}", say::several(count, name), has(count))
+            }
             Basis::SameFunction => format!(
                 "; {} further in {} to have it, in {places}",
                 say::several(count, name),
@@ -135,7 +138,9 @@ impl Candidates<'_> {
     }
 
     fn evidence(&self) -> Evidence {
-        let named: Vec<String> = self.all.iter().take(tasks::MAX_PLACES).map(doing).collect();
+        let mut named: Vec<String> = self.all.iter().map(doing).collect();
+        named.dedup();
+        named.truncate(tasks::MAX_PLACES);
         let named = named.join("; ");
         let candidates = match self.all.len() {
             1 => "one task is a candidate".to_owned(),

@@ -2,10 +2,11 @@
 //!
 //! A task that waits has no thread: it is a chain of coroutines, each of which awaits the next, and the last of them a future. In: the
 //! library's own set of tasks. Out: each task with its name, where it stands, and what it awaits: a task, a descriptor ([`selector`]), a
-//! lock and who has it ([`coroutines`]). CPython 3.8 to 3.13 is read. Tasks whose class is not the one in C (of tests, mostly) are left
+//! lock and who has it ([`coroutines`]), a pool and who has something of it ([`pools`]). CPython 3.8 to 3.13 is read. Tasks whose class is not the one in C (of tests, mostly) are left
 //! out and counted.
 
 mod coroutines;
+mod pools;
 mod selector;
 
 use super::{Interpreter, PythonFrame, Unread};
@@ -73,6 +74,10 @@ pub struct AsyncTask {
     pub lock: Option<u64>,
     /// Those for which it is in a block of `async with`, of the locks that tasks await.
     pub holds: Vec<u64>,
+    /// The pool for a thing of which it waits, by address, and its class ([`pools`]).
+    pub pool: Option<(u64, String)>,
+    /// Those pools of which it has something.
+    pub has: Vec<u64>,
 }
 
 /// All tasks.
@@ -118,6 +123,7 @@ impl<S: Source> Interpreter<S> {
         }
         self.find_holders(&mut found);
         self.find_descriptors(&mut found);
+        self.find_pools(&mut found);
         read.all = found.into_iter().map(|one| one.task).collect();
         Ok(read)
     }
@@ -207,6 +213,8 @@ impl<S: Source> Interpreter<S> {
             holder: None,
             lock: chain.lock,
             holds: Vec::new(),
+            pool: None,
+            has: Vec::new(),
         };
         let of_loop = self.at(task.id, LOOP)?;
         Some(Some(Found {
