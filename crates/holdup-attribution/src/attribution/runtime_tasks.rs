@@ -132,6 +132,9 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
     if let Some(peer) = one.peer.filter(|_| is_for_descriptor(wait.cause)) {
         wait.what = Some(format!("{peer} (tcp)"));
     }
+    if let Some(opened) = one.opened.as_ref().filter(|_| is_for_descriptor(wait.cause)) {
+        wait.what = Some(opened.clone());
+    }
     let state = match wait.cause {
         Cause::Idle => TaskState::Idle,
         _ => TaskState::Waiting,
@@ -200,6 +203,7 @@ mod tests {
             awaits: None,
             descriptor: None,
             peer: None,
+            opened: None,
             holder: None,
             holder_thread: None,
         }
