@@ -131,6 +131,8 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
         false => Vec::new(),
     };
     let who = say::name_or(&main.asker.name.process, "the program");
+    let askers = java::askers(queue, 1);
+    let place = askers.first().map_or_else(String::new, |place| format!(" in {place}"));
     let class = java::lock(main) == Some(JavaLock::Class);
     let title = match owners.first() {
         Some(holder) if class => format!(
@@ -146,10 +148,11 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
         ),
         None => match candidates.as_slice() {
             [one] => format!(
-                "{threads} threads of {who} queue for one lock, which {} seems to have",
-                say::who(&one.asker.name)
+                "{threads} threads of {who} queue for one lock{place}, which {} seems to have{}",
+                say::who(&one.asker.name),
+                java::stands_in(one)
             ),
-            _ => format!("{threads} threads of {who} queue for one lock"),
+            _ => format!("{threads} threads of {who} queue for one lock{place}"),
         },
     };
     let names: BTreeSet<String> = found
