@@ -121,6 +121,7 @@ pub(super) fn add(
                 awaits: task.awaits,
                 descriptor: task.descriptor,
                 peer: task.descriptor.and_then(|number| peers.of(pid, number)),
+                opened: None,
                 holder: task.holder,
                 holder_thread: None,
                 channels: TaskChannels {

@@ -179,6 +179,10 @@ pub(super) fn parked(
                 true => None,
                 false => Some(stacks.intern_known(process, &goroutine.addresses)),
             };
+            let descriptor = goroutine.awaited.descriptor;
+            let peer = descriptor.and_then(|number| peers.of(pid, number));
+            let opened = descriptor.filter(|_| peer.is_none());
+            let opened = opened.and_then(|number| peers.opened(pid, number));
             outcome.tasks.push(RuntimeTask {
                 runtime: TaskRuntime::Go,
                 pid,
@@ -195,11 +199,9 @@ pub(super) fn parked(
                 stack,
                 name: None,
                 awaits: None,
-                descriptor: goroutine.awaited.descriptor,
-                peer: goroutine
-                    .awaited
-                    .descriptor
-                    .and_then(|number| peers.of(pid, number)),
+                descriptor,
+                peer,
+                opened,
                 holder: None,
                 holder_thread: None,
             });
@@ -286,6 +288,7 @@ fn answer(program: &mut Program<Running>, closely: bool) -> Answer {
         return Some(listed(read.all, read.left_out));
     }
     program.refer(&mut read, go::sends);
+    program.locks(&mut read);
     program.pooled(
         &mut read,
         |function| go::waits_for_connection(&function.name),

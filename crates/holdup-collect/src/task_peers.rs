@@ -1,6 +1,6 @@
-//! The other ends of connections that tasks wait for.
+//! The other ends of connections and pipes that tasks wait for.
 //!
-//! In: a process and a descriptor of it. Out: the peer of the TCP connection that it is. The tables of connections are read once for each
+//! In: a process and a descriptor of it. Out: the peer of the TCP connection that it is, or what else it is open on. The tables of connections are read once for each
 //! network namespace, when observation ends.
 
 use super::goroutines::inode;
@@ -8,13 +8,23 @@ use holdup_proc::sockets::{self, Tcp};
 use holdup_proc::{Root, names};
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// Network namespaces whose tables are read; each may have some fifty thousand connections.
 const TABLES_MAX: usize = 4;
 
+/// Pipes whose other end is looked for, and processes and descriptors that are looked through for one.
+const PIPES_MAX: usize = 16;
+const PROCESSES_MAX: usize = 4_096;
+const DESCRIPTORS_MAX: usize = 256;
+
+/// What the kernel calls a pipe that has no name.
+const PIPE: &str = "pipe:[";
+
 /// What was read.
 #[derive(Debug, Default)]
 pub(super) struct Peers {
+    pipes: HashMap<(u32, PathBuf), Option<String>>,
     tables: HashMap<Option<String>, HashMap<u64, SocketAddr>>,
 }
 
@@ -33,6 +43,44 @@ impl Peers {
             .or_insert_with(|| connections(sockets::tcp_of(&root, pid)));
         table.get(&inode).copied()
     }
+
+    /// What a descriptor is open on, if that is a file with a name, or a pipe whose other end a process has.
+    pub(super) fn opened(&mut self, pid: u32, descriptor: u32) -> Option<String> {
+        let link = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
+        let text = link.to_str()?;
+        if text.starts_with('/') {
+            return Some(text.to_owned());
+        }
+        if !text.starts_with(PIPE) {
+            return None;
+        }
+        let key = (pid, link);
+        if !self.pipes.contains_key(&key) && self.pipes.len() < PIPES_MAX {
+            let found = other_end(pid, &key.1);
+            self.pipes.insert(key.clone(), found);
+        }
+        self.pipes.get(&key).cloned().flatten()
+    }
+}
+
+/// The one other process that has a pipe open, in words.
+fn other_end(pid: u32, link: &PathBuf) -> Option<String> {
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let others = processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|other: &u32| *other != pid)
+        .take(PROCESSES_MAX);
+    let mut having = others.filter(|other| {
+        let descriptors = std::fs::read_dir(format!("/proc/{other}/fd"));
+        let mut descriptors = descriptors.into_iter().flatten().flatten().take(DESCRIPTORS_MAX);
+        descriptors.any(|entry| std::fs::read_link(entry.path()).is_ok_and(|other| other == *link))
+    });
+    let (first, second) = (having.next()?, having.next());
+    let name = names::comm(&Root::system(), first)?;
+    Some(match second {
+        None => format!("a pipe of {name} (pid {first})"),
+        Some(_) => format!("a pipe of {name} (pid {first}) and others"),
+    })
 }
 
 /// The peers of connections that processes have, by inode. One that a client has opened to a port of this machine on which somebody listens

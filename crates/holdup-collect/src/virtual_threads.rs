@@ -168,6 +168,7 @@ fn task(one: Virtual, pid: u32, process: &str, stacks: &mut UserStacks) -> Runti
         awaits: None,
         descriptor: None,
         peer: None,
+        opened: None,
         holder: None,
         holder_thread: None,
     }

@@ -37,11 +37,11 @@ pub enum TaskDoes {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskChannels {
-    /// Those that it waits for; pools of connections are among them.
+    /// Those that it waits for; pools of connections and locks are among them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<u64>,
     /// Those that others wait to send to, and that its stack, or a structure that its stack refers to, has the address of; and pools of
-    /// which it refers to a connection.
+    /// which it refers to a connection, and locks that its code has taken where it stands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refers: Vec<u64>,
 }
@@ -90,6 +90,9 @@ pub struct RuntimeTask {
     /// The other end of the TCP connection that this descriptor is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<SocketAddr>,
+    /// What else it is open on, in words: the path of a file or FIFO, or who has the other end of a pipe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<String>,
     /// The task that has the lock that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<u64>,

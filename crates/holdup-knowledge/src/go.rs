@@ -41,13 +41,16 @@ const FOR_OTHERS: [(&str, &str); 15] = [
     ("select", "one of several channels"),
     ("semacquire", "a semaphore"),
     ("sync.Mutex.Lock", "a sync.Mutex"),
-    ("sync.RWMutex.RLock", "a sync.RWMutex, to read"),
-    ("sync.RWMutex.Lock", "a sync.RWMutex, to write"),
+    ("sync.RWMutex.RLock", TO_READ),
+    ("sync.RWMutex.Lock", TO_WRITE),
     ("sync.Cond.Wait", "a sync.Cond"),
     ("sync.WaitGroup.Wait", "a sync.WaitGroup"),
     ("coroutine", "a coroutine"),
     ("synctest.Wait", "the goroutines of a test"),
 ];
+
+const TO_READ: &str = "a sync.RWMutex, to read";
+const TO_WRITE: &str = "a sync.RWMutex, to write";
 
 /// Those that are for a lock, which one goroutine has, or several that read.
 const LOCKS: [&str; 3] = ["sync.Mutex.Lock", "sync.RWMutex.RLock", "sync.RWMutex.Lock"];
@@ -127,6 +130,9 @@ const OWN_PACKAGES: &str = "archive bufio bytes cmp compress container context c
     flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect regexp runtime slices sort \
     strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak";
 
+/// What the compiler calls functions that only call another one: of `go` and of `defer`.
+const WRAPPERS: [&str; 2] = ["gowrap", "deferwrap"];
+
 /// Packages of the runtime, and of system calls.
 const RUNTIME_PACKAGES: [&str; 4] = ["runtime", "internal/runtime", "syscall", "internal/poll"];
 const CALLS: [&str; 2] = ["internal/runtime/syscall", "syscall"];
@@ -154,6 +160,18 @@ pub fn is_of_the_runtime(reason: &str) -> bool {
 #[must_use]
 pub fn sends(reason: &str) -> bool {
     reason.starts_with("chan send")
+}
+
+/// Whether what a goroutine waits for is a lock to read, by what a report calls it.
+#[must_use]
+pub fn reads(what: &str) -> bool {
+    what == TO_READ
+}
+
+/// Whether it is one to write.
+#[must_use]
+pub fn writes(what: &str) -> bool {
+    what == TO_WRITE
 }
 
 /// What a parked goroutine waits for, by its reason and its stack, innermost frame first.
@@ -237,6 +255,17 @@ pub fn application(stack: &[Frame]) -> Option<&Frame> {
 pub fn is_application(frame: &Frame) -> bool {
     let symbol = frame.symbol.as_deref();
     symbol.is_some_and(|symbol| is_applications(symbol, frame.file.as_deref()))
+}
+
+/// Whether a function is one that the compiler makes to call another one later: `main.main.gowrap1`.
+#[must_use]
+pub fn is_wrapper(frame: &Frame) -> bool {
+    let last = frame
+        .symbol
+        .as_deref()
+        .and_then(|symbol| symbol.rsplit('.').next());
+    let wraps = |last: &str| WRAPPERS.iter().any(|begin| last.starts_with(begin));
+    last.is_some_and(wraps)
 }
 
 /// Whether a function is the application's: neither of one of Go's own packages nor of a module that was fetched.

@@ -3,7 +3,7 @@
 //! In: tasks as they were when observation ended, and the frames of their stacks. Out: what each waited for, and where in the
 //! application's code. Their waits are none of the threads', so the ledger is as it was.
 
-use crate::classify::virtual_thread;
+use crate::classify::{virtual_thread, waits_for_room};
 use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime};
 use holdup_knowledge::{asyncio, go, java, python};
 use holdup_model::attributed::{Peer, Resource, ResourceKind, Task, TaskState};
@@ -62,7 +62,7 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         stood,
         lock: wait.lock,
         pool: wait.pool,
-        sends: state == TaskState::Waiting && sends(one),
+        sends: state == TaskState::Waiting && sends(one, stack),
         channels: one.channels.clone(),
         resource: wait
             .what
@@ -138,6 +138,9 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
     if let Some(peer) = one.peer.filter(|_| is_for_descriptor(wait.cause)) {
         wait.what = Some(format!("{peer} (tcp)"));
     }
+    if let Some(opened) = one.opened.as_ref().filter(|_| is_for_descriptor(wait.cause)) {
+        wait.what = Some(opened.clone());
+    }
     let state = match wait.cause {
         Cause::Idle => TaskState::Idle,
         _ => TaskState::Waiting,
@@ -150,11 +153,12 @@ fn is_for_descriptor(cause: Cause) -> bool {
     matches!(cause, Cause::PollWait | Cause::NetConnect)
 }
 
-fn sends(one: &RuntimeTask) -> bool {
+fn sends(one: &RuntimeTask, stack: &[Frame]) -> bool {
     match one.runtime {
         TaskRuntime::Go => one.reason.as_deref().is_some_and(go::sends),
         // What a coroutine puts into a full queue is not distinguished from what it takes.
-        TaskRuntime::Asyncio | TaskRuntime::Java => false,
+        TaskRuntime::Asyncio => false,
+        TaskRuntime::Java => one.does == TaskDoes::Waits && waits_for_room(stack),
     }
 }
 
@@ -206,6 +210,7 @@ mod tests {
             awaits: None,
             descriptor: None,
             peer: None,
+            opened: None,
             holder: None,
             holder_thread: None,
         }

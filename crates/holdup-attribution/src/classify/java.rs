@@ -198,6 +198,14 @@ pub fn virtual_thread(reason: Option<&str>, stack: &[Frame]) -> (Cause, String) 
     }
 }
 
+/// Whether a parked virtual thread waits for room in a queue.
+pub fn waits_for_room(stack: &[Frame]) -> bool {
+    let symbols = stack.iter().filter_map(|frame| frame.symbol.as_deref());
+    let yields = |frame: &&str| YIELDS.iter().any(|start| frame.starts_with(start));
+    let frames: Vec<&str> = symbols.skip_while(yields).collect();
+    matches!(shown(&[], &frames), Some(Shown::Awaits(Awaits::Room, _)))
+}
+
 /// The outermost method of a thread that the program has started.
 const STARTED: &str = "java.lang.Thread.run";
 
@@ -346,6 +354,12 @@ fn shown(natives: &[&str], frames: &[&str]) -> Option<Shown> {
     if let Some(task) = first(near, TASKS, of_runtime) {
         return Some(Shown::Awaits(Awaits::Task, awaited(task)));
     }
+    if near.iter().any(|frame| is(frame, ENDS_OF_PROCESS)) {
+        return Some(Shown::Awaits(
+            Awaits::Signal,
+            "the end of a child process (Process.waitFor)".to_owned(),
+        ));
+    }
     if waits {
         return Some(Shown::Awaits(
             Awaits::Signal,
@@ -354,6 +368,9 @@ fn shown(natives: &[&str], frames: &[&str]) -> Option<Shown> {
     }
     Some(synchronised(near))
 }
+
+/// The method that waits for the end of a child process.
+const ENDS_OF_PROCESS: &str = "java.lang.ProcessImpl.waitFor";
 
 /// What a thread that is parked until something has come to a socket waits for.
 fn socket(near: &[&str]) -> Option<Cause> {

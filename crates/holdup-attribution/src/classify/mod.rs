@@ -21,7 +21,7 @@ mod stack;
 mod tests;
 
 pub use channel::{Channel, of_task};
-pub use java::{machines_own, virtual_thread};
+pub use java::{machines_own, virtual_thread, waits_for_room};
 pub use naming::name_resource;
 pub use objects::{is_connecting, served_by};
 pub use poll::awaits_room;

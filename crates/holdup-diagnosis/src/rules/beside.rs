@@ -33,6 +33,36 @@ pub(super) fn others<'a>(run: &Run<'a>, group: &Waits<'a>) -> Vec<&'a Attributed
     longest.into_values().filter(waits).collect()
 }
 
+/// The threads of a process that stand in a wait for something outside of it, each by its longest wait; not for the end of another thread or process.
+pub(super) fn outside<'a>(run: &'a Run<'_>, pid: u32) -> Vec<&'a AttributedWait> {
+    let mut longest: BTreeMap<u32, &AttributedWait> = BTreeMap::new();
+    for wait in run
+        .attributed
+        .waits
+        .iter()
+        .filter(|wait| wait.asker.name.pid == pid)
+    {
+        let known = longest.entry(wait.asker.name.tid).or_insert(wait);
+        if wait.ns > known.ns {
+            *known = wait;
+        }
+    }
+    let stands = |wait: &&AttributedWait| {
+        let inside = matches!(
+            wait.cause,
+            Cause::Idle | Cause::LockFutex | Cause::TimerSleep | Cause::Unknown
+        );
+        let own = java_waits::waits_for_something(wait.cause) && !inside;
+        own && wait.open && wait.ns.saturating_mul(2) >= run.attributed.wall && has_frames(wait)
+    };
+    longest.into_values().filter(stands).collect()
+}
+
+/// Whether code of the program is in the stack: what a virtual machine does for itself has none.
+fn has_frames(wait: &AttributedWait) -> bool {
+    chosen_frame(&wait.asker.stack).is_some()
+}
+
 /// What a thread waits for, and where: `waiting for a network peer to send in fetch (tables.cpp:14): 127.0.0.1:22514 (tcp)`, and who is at the
 /// other end of that.
 pub(super) fn doing(wait: &AttributedWait) -> String {

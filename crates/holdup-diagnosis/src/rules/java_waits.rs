@@ -89,6 +89,10 @@ pub(super) fn stands(run: &Run<'_>, wait: &AttributedWait) -> bool {
     wait.open && most && wait.max >= STANDS_NS
 }
 
+/// The method that waits for the end of a thread, and how far in it is.
+const JOINS: &str = "java.lang.Thread.join";
+const JOINS_FRAMES: usize = 6;
+
 /// Who may have a lock that notes no owner: the other threads of the process that wait for something in the function in which this one is
 /// wanted, else in another method of the same class. Those that wait for work have nothing.
 pub(super) fn candidates<'a>(run: &Run<'a>, queue: &Waits<'a>) -> Vec<&'a AttributedWait> {
@@ -100,7 +104,12 @@ pub(super) fn candidates<'a>(run: &Run<'a>, queue: &Waits<'a>) -> Vec<&'a Attrib
     let theirs = |wait: &AttributedWait, which: &dyn Fn(&str) -> bool| {
         let other = wait.asker.name.pid == main.asker.name.pid && !tids.contains(&wait.asker.name.tid);
         let waits = wait.cause != Cause::Idle && waits_for_something(wait.cause);
-        other && waits && frames(wait).into_iter().map(java::bare).any(which)
+        // Who waits for the end of a thread has most likely started those that queue.
+        let joins = frames(wait)
+            .into_iter()
+            .take(JOINS_FRAMES)
+            .any(|frame| java::bare(frame) == JOINS);
+        other && waits && !joins && frames(wait).into_iter().map(java::bare).any(which)
     };
     let of = |which: &dyn Fn(&str) -> bool| run.waits(|wait| theirs(wait, which));
     let same =
@@ -117,16 +126,17 @@ pub(super) fn candidates<'a>(run: &Run<'a>, queue: &Waits<'a>) -> Vec<&'a Attrib
 
 /// What a thread waits for, and where: `java/req-0 in Db.query (Db.java:9), waiting for a network peer to send: 127.0.0.1:5432`.
 pub(super) fn doing(wait: &AttributedWait) -> String {
+    format!("{}{}", say::who(&wait.asker.name), stands_in(wait))
+}
+
+/// The same without the thread, to follow what it has.
+pub(super) fn stands_in(wait: &AttributedWait) -> String {
     let place = asker(wait).map_or_else(String::new, |place| format!(" in {place}"));
     let on = match wait.resource.name.as_str() {
         "" => String::new(),
         name => format!(": {name}"),
     };
-    format!(
-        "{}{place}, {}{on}",
-        say::who(&wait.asker.name),
-        wait.cause.phrase()
-    )
+    format!("{place}, {}{on}", wait.cause.phrase())
 }
 
 /// What those who queue for a lock wait for when it is theirs: the costliest of their other waits, if it is half of what the queue costs.

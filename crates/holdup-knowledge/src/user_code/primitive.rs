@@ -61,6 +61,11 @@ const IN_CPP: &[(&str, Primitive)] = &[
     ("__atomic_futex_unsigned", Primitive::Future),
     ("thread::join", Primitive::ThreadEnd),
     ("condition_variable", Primitive::Condition),
+    ("barrier<", Primitive::Barrier),
+    ("latch::", Primitive::Barrier),
+    ("counting_semaphore<", Primitive::Semaphore),
+    ("__atomic_semaphore::", Primitive::Semaphore),
+    ("__platform_semaphore::", Primitive::Semaphore),
 ];
 
 /// The namespace of most of them.

@@ -11,6 +11,7 @@
 mod awaited;
 mod handing;
 mod layout;
+mod locks;
 mod pooled;
 mod stripped;
 mod table;
@@ -82,7 +83,7 @@ pub enum Status {
 pub struct Awaited {
     /// A descriptor: its number.
     pub descriptor: Option<u32>,
-    /// Channels, by address: one, or those of a `select`.
+    /// Channels, by address: one, or those of a `select`. A lock that it waits for is noted among them by [`Program::locks`].
     pub channels: Vec<u64>,
 }
 
@@ -102,7 +103,8 @@ pub struct Goroutine {
     pub addresses: Vec<u64>,
     /// What it waits for.
     pub awaited: Awaited,
-    /// Channels that others wait to send to, and to which it refers; noted by [`Program::refer`].
+    /// Channels that others wait to send to, and to which it refers; noted by [`Program::refer`]. Locks that it seems to have are noted among
+    /// them by [`Program::locks`].
     pub refers: Vec<u64>,
     /// Where its structure is.
     pub at: u64,

@@ -111,8 +111,18 @@ impl Table {
         self.known.get(&address)?.as_ref()
     }
 
-    fn described<S: Source>(&self, memory: &mut Memory<S>, address: u64) -> Option<Function> {
+    /// Where the function of an address begins and ends.
+    pub(super) fn bounds<S: Source>(&self, memory: &mut Memory<S>, address: u64) -> Option<(u64, u64)> {
         let into = u32::try_from(address.checked_sub(self.text)?).ok()?;
+        let index = self.index(memory, into)?;
+        let start = self.entry(memory, index)?;
+        let end = self.entry(memory, index + 1)?;
+        let at = |into: u32| self.text.checked_add(into.into());
+        Some((at(start)?, at(end)?))
+    }
+
+    /// The function of the instruction so many bytes from the start of the code.
+    fn index<S: Source>(&self, memory: &mut Memory<S>, into: u32) -> Option<u64> {
         let (mut first, mut behind) = (0, self.functions);
         while first < behind {
             let middle = first.midpoint(behind);
@@ -122,7 +132,12 @@ impl Table {
                 behind = middle;
             }
         }
-        let index = first.checked_sub(1)?;
+        first.checked_sub(1)
+    }
+
+    fn described<S: Source>(&self, memory: &mut Memory<S>, address: u64) -> Option<Function> {
+        let into = u32::try_from(address.checked_sub(self.text)?).ok()?;
+        let index = self.index(memory, into)?;
         let into = into - self.entry(memory, index)?;
         let description = self.description(memory, index)?;
         let name = self.name(memory, description)?;

@@ -10,7 +10,7 @@ use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::rust;
 use holdup_knowledge::user_code::{Primitive, in_python, primitive};
-use holdup_model::attributed::{AttributedWait, Judge};
+use holdup_model::attributed::{AttributedWait, Judge, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Other threads that are listed.
@@ -59,13 +59,14 @@ fn awaited(wait: &AttributedWait) -> Option<Primitive> {
     match primitive(stack) {
         Some(
             known @ (Primitive::Initialisation
+            | Primitive::Barrier
             | Primitive::Future
             | Primitive::Room
             | Primitive::ReadWriteLock),
         ) => Some(known),
         Some(known @ Primitive::Mutex) if rust::is_rust(stack) => Some(known),
-        // In C it is mostly a signal.
-        Some(known @ Primitive::Semaphore) if in_python(stack).is_some() => Some(known),
+        // It may be a signal, too: only the place says that somebody has it.
+        Some(known @ Primitive::Semaphore) => Some(known),
         _ if in_python(stack).is_some() => None,
         // An interpreter says that it is a lock.
         _ => (wait.judged_by?.judge == Judge::RuntimeLock).then_some(Primitive::Mutex),
@@ -80,6 +81,7 @@ fn what(primitive: Primitive) -> &'static str {
         Primitive::Room => "room in a queue or channel",
         Primitive::Semaphore => "a semaphore",
         Primitive::ReadWriteLock => "a reader-writer lock",
+        Primitive::Barrier => "others at a barrier",
         _ => "a lock",
     }
 }
@@ -98,8 +100,16 @@ fn is_within(wait: &AttributedWait, place: &Frame) -> bool {
     wait.asker.stack.iter().any(same)
 }
 
+/// A thread beside others of its process, which mostly have the same name in C.
+fn other(name: &ThreadName) -> String {
+    match name.thread == name.process || name.thread.is_empty() {
+        true => format!("thread {}", name.tid),
+        false => say::who(name),
+    }
+}
+
 fn named(wait: &&AttributedWait) -> String {
-    format!("{}, {}", say::who(&wait.asker.name), doing(wait))
+    format!("{}, {}", other(&wait.asker.name), doing(wait))
 }
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
@@ -136,10 +146,14 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
         if threads == 1 { "waits" } else { "wait" },
         what(awaited)
     );
-    let who = say::who(&first.asker.name);
+    let who = other(&first.asker.name);
     let title = match (candidates.len(), sure, awaited) {
         (1, true, Primitive::Initialisation) => {
             format!("{head}, which {who} initialises, {}", doing(first))
+        }
+        (1, true, Primitive::Barrier) => format!("{head}, to which {who} has not come, {}", doing(first)),
+        (count, true, Primitive::Barrier) => {
+            format!("{head}, to which {count} threads have not come, {}", doing(first))
         }
         (1, true, _) => format!("{head}, which {who} seems to have, {}", doing(first)),
         (1, false, _) => format!(
@@ -181,6 +195,9 @@ fn remedy(awaited: Primitive) -> Remedy {
         Primitive::Future => "give the wait for the result a time limit, and what it waits for one, too",
         Primitive::Room => {
             "find out why nobody takes from it; where data may be dropped, send without waiting or with a time limit"
+        }
+        Primitive::Barrier => {
+            "give what comes before the barrier a time limit: one thread that does not come stops all others"
         }
         _ => "do not wait for anything else while holding it, or with a time limit",
     })

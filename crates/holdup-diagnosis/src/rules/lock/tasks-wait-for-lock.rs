@@ -90,6 +90,8 @@ fn holder<'a>(run: &Run<'a>, tasks: &[&Task]) -> Option<Has<'a>> {
 enum Basis {
     /// The runtime's or the library's own structures.
     Structures,
+    /// Their code takes it, and their frames refer to it.
+    Code,
     /// They are in the function in which the others wait, and further in.
     SameFunction,
     /// They are in a method of the same type.
@@ -124,6 +126,7 @@ impl Candidates<'_> {
                 let what = if waiting[0].pool { "one" } else { "it" };
                 format!("; {} {} {what}, in {places}", say::several(count, name), has(count))
             }
+            Basis::Code => self.by_code(waiting),
             Basis::SameFunction => format!(
                 "; {} further in {} to have it, in {places}",
                 say::several(count, name),
@@ -151,6 +154,12 @@ impl Candidates<'_> {
                 format!("who has it: {named}"),
                 "the program's own structures, read from its memory",
             ),
+            Basis::Code => Evidence::new(
+                format!(
+                    "the runtime does not note who has the lock; by the code of the functions in which they stand, and what their frames refer to, it was taken by {named}"
+                ),
+                "the program's code and stacks, read from its memory",
+            ),
             Basis::SameFunction => Evidence::new(
                 format!(
                     "the runtime does not note who has it; {candidates}, further in the same function: {named}"
@@ -167,6 +176,84 @@ impl Candidates<'_> {
     }
 }
 
+impl Candidates<'_> {
+    /// For the end of a title: who has taken it by its code. Who does not wait for one of these locks is further along.
+    fn by_code(&self, waiting: &[&Task]) -> String {
+        let all: Vec<&Task> = self.all.iter().map(|(task, _)| *task).collect();
+        let waits = |task: &Task| waiting.iter().any(|one| one.id == task.id);
+        let name = tasks::name(all[0]);
+        let again = all.iter().find(|task| waits(task) && has_what_it_wants(task));
+        if let Some(task) = again {
+            let already = caller(task).map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
+            let writer = waiting.iter().find(|one| go::writes(&one.resource.name));
+            return match writer.filter(|_| go::reads(&task.resource.name)) {
+                Some(writer) => format!(
+                    "; the {name} in {} seems to read it already{already}, and wants to do so again behind the writer in {}: neither can go on",
+                    tasks::place(task),
+                    tasks::place(writer)
+                ),
+                None => format!(
+                    "; the {name} in {} seems to have it already{already}: it waits for itself",
+                    tasks::place(task)
+                ),
+            };
+        }
+        if let [first, second, ..] = in_circle(&all).as_slice() {
+            let taken = |task: &Task| caller(task).map_or_else(|| tasks::place(task), say::place);
+            return format!(
+                "; a deadlock: {} and {} seem to have the locks that the other one wants",
+                taken(first),
+                taken(second)
+            );
+        }
+        let further: Vec<&Task> = all.iter().filter(|task| !waits(task)).copied().collect();
+        let shown = if further.is_empty() { &all } else { &further };
+        let count = shown.len() as u64;
+        format!(
+            "; {} {} to have it, in {}",
+            say::several(count, name),
+            if count == 1 { "seems" } else { "seem" },
+            tasks::say_places(&tasks::places(shown, stands_called))
+        )
+    }
+}
+
+/// Whether a task waits for what it seems to have.
+fn has_what_it_wants(task: &Task) -> bool {
+    let has = |one: &u64| task.channels.refers.contains(one);
+    task.channels.awaits.iter().any(has)
+}
+
+/// Two of the tasks of which each has what the other one waits for.
+fn in_circle<'a>(all: &[&'a Task]) -> Vec<&'a Task> {
+    let wants = |from: &Task, to: &Task| {
+        let mut awaits = from.channels.awaits.iter();
+        awaits.any(|one| to.channels.refers.contains(one))
+    };
+    for (at, first) in all.iter().enumerate() {
+        let second = all[at + 1..].iter().find(|second| wants(first, second) && wants(second, first));
+        if let Some(second) = second {
+            return vec![first, second];
+        }
+    }
+    Vec::new()
+}
+
+/// Where a candidate stands, by whom that was called, and what it waits for.
+fn stands_called(task: &Task) -> String {
+    match caller(task) {
+        Some(frame) => format!("{}, called by {}{}", tasks::place(task), say::place(frame), waits_for(task)),
+        None => stands(task),
+    }
+}
+
+fn waits_for(task: &Task) -> String {
+    match task.resource.name.as_str() {
+        "" => String::new(),
+        what => format!(", waiting for {what}"),
+    }
+}
+
 fn has(count: u64) -> &'static str {
     if count == 1 { "has" } else { "have" }
 }
@@ -176,7 +263,7 @@ fn caller(task: &Task) -> Option<&Frame> {
     let place = task.place.as_ref()?;
     let from = task.stack.iter().skip_while(|frame| frame.symbol != place.symbol);
     let own = |frame: &&Frame| match task.runtime {
-        TaskRuntime::Go => go::is_application(frame),
+        TaskRuntime::Go => go::is_application(frame) && !go::is_wrapper(frame),
         TaskRuntime::Asyncio | TaskRuntime::Java => frame.file.is_some(),
     };
     from.skip(1)
@@ -200,8 +287,13 @@ fn by_structures<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<(&'a Task, &'a F
 
 fn candidates<'a>(run: &Run<'a>, waiting: &[&Task]) -> Option<Candidates<'a>> {
     let all = &run.attributed.tasks;
+    // A lock of Go's has no note of who took it; a pool's connections have.
+    let by_reference = match waiting.iter().all(|task| task.lock && task.runtime == TaskRuntime::Go) {
+        true => Basis::Code,
+        false => Basis::Structures,
+    };
     [
-        (Basis::Structures, by_structures(all, waiting)),
+        (by_reference, by_structures(all, waiting)),
         (Basis::SameFunction, tasks::further_in(all, waiting)),
         (Basis::SameType, of_same_type(all, waiting)),
     ]
@@ -212,10 +304,7 @@ fn candidates<'a>(run: &Run<'a>, waiting: &[&Task]) -> Option<Candidates<'a>> {
 
 /// Where a candidate stands, and what it waits for.
 fn stands(task: &Task) -> String {
-    match task.resource.name.as_str() {
-        "" => tasks::place(task),
-        what => format!("{}, waiting for {what}", tasks::place(task)),
-    }
+    format!("{}{}", tasks::place(task), waits_for(task))
 }
 
 /// What a candidate does: `main.askExchange (main.go:21) in main.(*Cache).refresh, waiting for a descriptor`.

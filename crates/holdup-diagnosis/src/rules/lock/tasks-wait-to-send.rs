@@ -1,8 +1,9 @@
 //! Tasks of a language runtime wait to send on a channel, at a first look and at a last: nobody received meanwhile.
 
-use crate::rules::{Extend, Rule, RuleId, Run, tasks};
-use holdup_evidence::Cause;
-use holdup_model::attributed::{Task, TaskState};
+use crate::rules::{Extend, Rule, RuleId, Run, beside, java_waits, say, tasks};
+use holdup_evidence::{Cause, TaskRuntime};
+use holdup_knowledge::java;
+use holdup_model::attributed::{AttributedWait, Task, TaskState};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
 
@@ -53,7 +54,32 @@ fn candidate(task: &Task) -> String {
     }
 }
 
+/// What tasks of a runtime send to, as it follows "wait", and what nobody does then.
+fn words(runtime: TaskRuntime) -> [&'static str; 2] {
+    match runtime {
+        TaskRuntime::Java => ["for room in a queue", "nobody took from it"],
+        TaskRuntime::Go | TaskRuntime::Asyncio => [WHAT, "nobody received"],
+    }
+}
+
+/// The threads that may be who takes: they wait for something outside of the process, with a frame of the class in whose methods the tasks
+/// stand; else whatever thread does.
+fn takers<'a>(run: &'a Run<'_>, sending: &[&Task]) -> Vec<&'a AttributedWait> {
+    let outside = beside::outside(run, sending[0].pid);
+    let classes: BTreeSet<&str> = sending
+        .iter()
+        .filter_map(|task| Some(java::class(task.place.as_ref()?.symbol.as_deref()?)))
+        .collect();
+    let of_class = |wait: &&&AttributedWait| {
+        let mut frames = java_waits::frames(wait).into_iter();
+        frames.any(|frame| classes.contains(java::class(java::bare(frame))))
+    };
+    let same: Vec<&AttributedWait> = outside.iter().filter(of_class).copied().collect();
+    if same.is_empty() { outside } else { same }
+}
+
 fn finding(run: &Run<'_>, sending: &[&Task]) -> Finding {
+    let [what, nobody] = words(sending[0].runtime);
     let others = candidates(run, sending);
     let known = sending.iter().any(|task| !task.channels.awaits.is_empty());
     let who = match (others.is_empty(), known) {
@@ -65,6 +91,7 @@ fn finding(run: &Run<'_>, sending: &[&Task]) -> Finding {
             "no other {}'s stack refers to the channel",
             tasks::name(sending[0])
         ),
+        (true, false) if sending[0].runtime == TaskRuntime::Java => "who takes from the queue is not noted".to_owned(),
         (true, false) => "which channel it is was not found".to_owned(),
     };
     let share = tasks::runs(run, sending[0].pid);
@@ -73,12 +100,24 @@ fn finding(run: &Run<'_>, sending: &[&Task]) -> Finding {
         false => (Severity::Warning, Confidence::Strong),
     };
     // A channel with room for so many is used as a semaphore, too: who is past the place where it is sent to has its place.
+    let takers = match sending[0].runtime {
+        TaskRuntime::Java => takers(run, sending),
+        TaskRuntime::Go | TaskRuntime::Asyncio => Vec::new(),
+    };
     let inside = tasks::further_in(&run.attributed.tasks, sending);
     let inside: Vec<&Task> = inside.into_iter().map(|(task, _)| task).collect();
     let outcome = match inside.first() {
-        None => ": nobody received".to_owned(),
+        None => match takers.as_slice() {
+            [] => format!(": {nobody}"),
+            [one] => format!(
+                ": {nobody}; {} may be who takes, {}",
+                say::who(&one.asker.name),
+                beside::doing(one)
+            ),
+            several => format!(": {nobody}; {} threads wait for something else", several.len()),
+        },
         Some(first) => format!(
-            ": nobody received; {} further in, in {}",
+            ": {nobody}; {} further in, in {}",
             match inside.len() {
                 1 => format!("1 {} is", tasks::name(first)),
                 count => format!("{count} {}s are", tasks::name(first)),
@@ -93,7 +132,7 @@ fn finding(run: &Run<'_>, sending: &[&Task]) -> Finding {
             "the functions in which tasks stand",
         )
     });
-    let finding = tasks::finding(run, RULE.id, severity, sending, [WHAT, &outcome])
+    let finding = tasks::finding(run, RULE.id, severity, sending, [what, &outcome])
         .confidence(confidence)
         .and_if(further)
         .and(Evidence::new(who, "channels, and the stacks of all tasks"))
