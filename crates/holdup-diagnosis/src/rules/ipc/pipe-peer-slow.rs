@@ -58,7 +58,11 @@ fn held_by_several(group: &Waits<'_>, ends: &[&Holder]) -> Finding {
     let more = ends.len() - named.len();
     let named = match (named.split_last(), more) {
         (Some((last, rest)), 0) => format!("{} and {last}", rest.join(", ")),
-        _ => format!("{} and {}", named.join(", "), say::several(more as u64, "other process")),
+        _ => format!(
+            "{} and {}",
+            named.join(", "),
+            say::several(more as u64, "other process")
+        ),
     };
     let title = match writes(main) {
         true => format!("{who} waits for room in a pipe that {named} have open for reading"),

@@ -1,7 +1,7 @@
 //! Threads of one process queue for one lock.
 
 use crate::rules::{
-    asked, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, beside, dumps as dumped, held,
+    Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, asked, beside, dumps as dumped, held,
     java_waits as java, percent, say,
 };
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};

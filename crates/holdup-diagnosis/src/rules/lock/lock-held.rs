@@ -4,7 +4,7 @@
 //! the observed threads accounts for (the waiter's own time), named with both places in the program.
 
 use crate::rules::{
-    asked, Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, held, java_waits, root, say,
+    Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, asked, held, java_waits, root, say,
 };
 use holdup_evidence::Cause;
 use holdup_knowledge::user_code;

@@ -124,7 +124,11 @@ impl Candidates<'_> {
             }
             Basis::Structures => {
                 let what = if waiting[0].pool { "one" } else { "it" };
-                format!("; {} {} {what}, in {places}", say::several(count, name), has(count))
+                format!(
+                    "; {} {} {what}, in {places}",
+                    say::several(count, name),
+                    has(count)
+                )
             }
             Basis::Code => self.by_code(waiting),
             Basis::SameFunction => format!(
@@ -231,7 +235,9 @@ fn in_circle<'a>(all: &[&'a Task]) -> Vec<&'a Task> {
         awaits.any(|one| to.channels.refers.contains(one))
     };
     for (at, first) in all.iter().enumerate() {
-        let second = all[at + 1..].iter().find(|second| wants(first, second) && wants(second, first));
+        let second = all[at + 1..]
+            .iter()
+            .find(|second| wants(first, second) && wants(second, first));
         if let Some(second) = second {
             return vec![first, second];
         }
@@ -242,7 +248,12 @@ fn in_circle<'a>(all: &[&'a Task]) -> Vec<&'a Task> {
 /// Where a candidate stands, by whom that was called, and what it waits for.
 fn stands_called(task: &Task) -> String {
     match caller(task) {
-        Some(frame) => format!("{}, called by {}{}", tasks::place(task), say::place(frame), waits_for(task)),
+        Some(frame) => format!(
+            "{}, called by {}{}",
+            tasks::place(task),
+            say::place(frame),
+            waits_for(task)
+        ),
         None => stands(task),
     }
 }
@@ -288,7 +299,10 @@ fn by_structures<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<(&'a Task, &'a F
 fn candidates<'a>(run: &Run<'a>, waiting: &[&Task]) -> Option<Candidates<'a>> {
     let all = &run.attributed.tasks;
     // A lock of Go's has no note of who took it; a pool's connections have.
-    let by_reference = match waiting.iter().all(|task| task.lock && task.runtime == TaskRuntime::Go) {
+    let by_reference = match waiting
+        .iter()
+        .all(|task| task.lock && task.runtime == TaskRuntime::Go)
+    {
         true => Basis::Code,
         false => Basis::Structures,
     };

@@ -91,7 +91,9 @@ fn finding(run: &Run<'_>, sending: &[&Task]) -> Finding {
             "no other {}'s stack refers to the channel",
             tasks::name(sending[0])
         ),
-        (true, false) if sending[0].runtime == TaskRuntime::Java => "who takes from the queue is not noted".to_owned(),
+        (true, false) if sending[0].runtime == TaskRuntime::Java => {
+            "who takes from the queue is not noted".to_owned()
+        }
         (true, false) => "which channel it is was not found".to_owned(),
     };
     let share = tasks::runs(run, sending[0].pid);
