@@ -259,10 +259,7 @@ mod tests {
         assert_eq!(reading.observed.sources[0].format, "dmesg");
         assert_eq!(reading.accounts[0].not_understood, 0);
         let found = &reading.observed.happenings[0];
-        assert!(
-            matches!(&found.what, holdup_evidence::observed::What::Kernel(_)),
-            "{found:?}"
-        );
+        assert!(matches!(&found.what, What::Kernel(_)), "{found:?}");
         let other = read_text("d", b"[+0.5] started\n[+1.25] ended\n[Sep11] x\n");
         assert_ne!(other.observed.sources[0].format, "dmesg");
     }
