@@ -48,12 +48,38 @@ pub(crate) fn bracketed(line: &[u8]) -> Option<(Stamp, &[u8])> {
                 since_boot: Some(ns),
             }
         }
+        _ if is_minute(inner) || is_since_last(inner) => Stamp {
+            at: None,
+            since_boot: None,
+        },
         _ => Stamp {
             at: Some(When::Civil(long_date(inner)?)),
             since_boot: None,
         },
     };
     Some((stamp, after_caller(rest)))
+}
+
+/// `Sep11 18:40`, as `dmesg -e` writes a minute in which its first line was: a year is missing.
+fn is_minute(text: &[u8]) -> bool {
+    let (name, rest) = text.split_at_checked(3).unwrap_or_default();
+    let mut words = rest.split(|byte| *byte == b' ');
+    let day = words.next().is_some_and(|day| small(day).is_some());
+    let clock = words.next().unwrap_or_default();
+    let minute = matches!(clock, [b'0'..=b'2', b'0'..=b'9', b':', b'0'..=b'5', b'0'..=b'9']);
+    month(name).is_some() && day && minute && words.next().is_none()
+}
+
+/// `+0.000015`, as `dmesg -e` writes the time since the line before: always with six digits.
+fn is_since_last(text: &[u8]) -> bool {
+    let Some((whole, part)) = text.strip_prefix(b"+").and_then(|text| {
+        let point = memchr::memchr(b'.', text)?;
+        Some((text.get(..point)?, text.get(point + 1..)?))
+    }) else {
+        return false;
+    };
+    let digits = |text: &[u8]| text.iter().all(u8::is_ascii_digit);
+    !whole.is_empty() && digits(whole) && part.len() == 6 && digits(part)
 }
 
 /// Passes over the thread or CPU that some kernels put behind the time: `[  T123]`, `[  C0]`.

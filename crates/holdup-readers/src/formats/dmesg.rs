@@ -253,6 +253,18 @@ mod tests {
     use holdup_evidence::observed::{KernelEvent, UnitEvent, What, When};
 
     #[test]
+    fn the_minute_and_the_time_since_the_line_before_stand_in_front_of_messages() {
+        let text = "[Sep11 18:40] INFO: task flush:1357 blocked for more than 120 seconds.\n[  +0.000015]       Not tainted 4.14.69 #1\n[  +0.000008] flush D    0  1357      2 0x00000000\n[  +0.000046] [<8079d990>] (__schedule) from [<8079dff8>] (schedule+0x50/0xa8)\n";
+        let reading = read_text("d", text.as_bytes());
+        assert_eq!(reading.observed.sources[0].format, "dmesg");
+        assert_eq!(reading.accounts[0].not_understood, 0);
+        let found = &reading.observed.happenings[0];
+        assert!(matches!(&found.what, What::Kernel(_)), "{found:?}");
+        let other = read_text("d", b"[+0.5] started\n[+1.25] ended\n[Sep11] x\n");
+        assert_ne!(other.observed.sources[0].format, "dmesg");
+    }
+
+    #[test]
     fn one_line_in_all_its_forms() {
         for (line, when) in [
             ("[    5.020000] random: crng init done", true),

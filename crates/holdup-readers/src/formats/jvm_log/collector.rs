@@ -142,7 +142,7 @@ impl Collector {
         let end = memchr::memmem::rfind(own, b" secs]")?;
         let begin = own.get(..end)?.iter().rposition(|byte| *byte == b' ')?;
         let ns = ns(crate::numbers::decimal(own.get(begin + 1..end)?)?, 1e9)?;
-        let name = marked(old_name(own)?, own);
+        let (name, ns) = by_the_clock(marked(old_name(own)?, own), ns, text);
         self.begun = None;
         self.pause(&name, ns, line, out);
         self.heap(own, out);
@@ -175,7 +175,7 @@ impl Collector {
         let Some(ns) = value.and_then(|value| ns(value, 1e9)) else {
             return false;
         };
-        let name = marked(begun, text);
+        let (name, ns) = by_the_clock(marked(begun, text), ns, line.message);
         self.begun = None;
         self.pause(&name, ns, line, out);
         self.heap(text, out);
@@ -196,6 +196,34 @@ impl Collector {
         if of > 0.0 && after <= of {
             out.figure(Metric::HeapAfterGcPercent, "", after / of * 100.0);
         }
+    }
+}
+
+/// What the collector did not see of its own pause: at least so long, and as long again as it says.
+const UNSEEN_NS: Ns = 1_000_000_000;
+
+/// A pause by the clock, where that ran on for much longer than the collector counted: `[Times: user=0.14 sys=0.01, real=37.70 secs]`.
+/// Its threads did not run meanwhile: memory came from swap, a log was written to a slow disk, or others had the CPUs.
+fn by_the_clock(name: Vec<u8>, counted: Ns, line: &[u8]) -> (Vec<u8>, Ns) {
+    let value = |key: &[u8]| {
+        let at = memchr::memmem::find(line, b"[Times:")?;
+        let rest = line.get(at..)?;
+        let rest = rest.get(memchr::memmem::find(rest, key)? + key.len()..)?;
+        let end = rest
+            .iter()
+            .position(|byte| !byte.is_ascii_digit() && *byte != b'.')?;
+        crate::numbers::decimal(rest.get(..end)?)
+    };
+    let times = || Some((ns(value(b"real=")?, 1e9)?, value(b"user=")? + value(b"sys=")?));
+    match times() {
+        Some((real, cpu))
+            if real >= counted.saturating_mul(2) && real >= counted.saturating_add(UNSEEN_NS) =>
+        {
+            let mut name = name;
+            name.extend_from_slice(format!(" ({cpu:.2} s of CPU time)").as_bytes());
+            (name, real)
+        }
+        _ => (name, counted),
     }
 }
 

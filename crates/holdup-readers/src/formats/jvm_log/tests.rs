@@ -142,6 +142,26 @@ fn rubbish_is_no_pause() {
 }
 
 #[test]
+fn a_pause_is_as_long_as_the_clock_says_where_the_collector_did_not_run() {
+    let pause = |real: &str| {
+        let text = format!(
+            "2026-11-22T04:03:17.123+0000: 1.5: [GC (Allocation Failure) [PSYoungGen: 33280K->5118K(38400K)] 33280K->9000K(125952K), 0.0102000 secs] [Times: user=0.14 sys=0.01, real={real} secs] \n2026-11-22T04:03:19.123+0000: 3.5: [GC (Allocation Failure) [PSYoungGen: 33280K->5118K(38400K)] 33280K->9000K(125952K), 0.0102000 secs] [Times: user=0.02 sys=0.01, real=0.01 secs] \n"
+        );
+        let observed = read_text("g", text.as_bytes()).observed;
+        let longest = observed
+            .spans
+            .iter()
+            .filter(|span| span.kind == SpanKind::GcPause)
+            .max_by_key(|span| span.ns);
+        longest.map(|span| (span.name.clone(), span.ns))
+    };
+    let (name, ns) = pause("37.70").unwrap();
+    assert_eq!(ns, 37_700_000_000);
+    assert!(name.ends_with("(0.15 s of CPU time)"), "{name}");
+    assert!(pause("0.02").is_none_or(|(_, ns)| ns == 10_200_000));
+}
+
+#[test]
 fn a_pause_of_jdk_8_is_told_with_what_went_wrong() {
     let text = "6049.175: [GC pause (G1 Evacuation Pause) (young) (to-space exhausted), 3.1713585 secs]
 116.957: [GC (Allocation Failure) 116.957: [DefNew (promotion failed) : 229660K->235967K(235968K), 0.2897884 secs]117.247: [Tenured: 524288K->144069K(524288K), 0.3905008 secs] 674654K->144069K(760256K), 0.6804246 secs] [Times: user=0.63 sys=0.01, real=0.68 secs]
