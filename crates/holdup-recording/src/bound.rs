@@ -8,14 +8,19 @@
 
 use crate::Segment;
 use crate::merge::{percentile, waits};
-use holdup_evidence::{Cause, Ns};
+use holdup_evidence::facts::Workers;
+use holdup_evidence::{Cause, Ns, SystemFacts};
 use holdup_model::attributed::{Asker, AttributedWait, Resource, ThreadName};
 use holdup_model::timeline::Timeline;
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Rows of waits that are reported one by one; of an ordinary server that is all of them.
 pub const MAX_WAITS: usize = 400;
+
+/// Rows of these that are of processes that observation found to be in somebody's way, however little they did. What such a server was in is all
+/// that tells why its clients wait, and it may be one idle thread of hundreds.
+const MAX_POINTED_AT: usize = 100;
 
 /// Programs that the other rows are distinguished by; those of further ones are one row a cause.
 const MOST_PROGRAMS: usize = 40;
@@ -28,8 +33,9 @@ const OTHERS: &str = "(other programs)";
 
 /// Keeps a segment within its bounds.
 pub fn bound(segment: &mut Segment) {
+    let pointed_at = pointed_at(&segment.facts);
     let attributed = &mut segment.attributed;
-    let summed = fold_waits(&mut attributed.waits);
+    let summed = fold_waits(&mut attributed.waits, &pointed_at);
     let shown = attributed.timeline.pieces.len();
     if let Some(places) = &summed {
         for piece in &mut attributed.timeline.pieces {
@@ -70,17 +76,35 @@ fn shorten(timeline: &mut Timeline) {
     *timeline = timeline.longest(MAX_PIECES);
 }
 
+/// Servers whose clients are queued, and sessions of databases that have or want a lock.
+fn pointed_at(facts: &SystemFacts) -> BTreeSet<u32> {
+    let queues = facts.unaccepted.iter().flatten();
+    let servers = queues.flat_map(|queue| queue.processes.iter().copied());
+    let stands = |one: &&Workers| one.at.iter().any(|at| at.before > 0 && at.after > 0);
+    let workers = facts.workers.iter().filter(stands);
+    let workers = workers.flat_map(|one| one.pids.iter().copied());
+    let set_aside = facts.set_aside.iter().flatten().map(|one| one.pid);
+    let sessions = facts.lock_sessions.iter().map(|one| one.pid);
+    servers.chain(workers).chain(set_aside).chain(sessions).collect()
+}
+
 /// Folds what is beyond the bound. Returns where each row is then, if any was folded.
-fn fold_waits(waits: &mut Vec<AttributedWait>) -> Option<Vec<u32>> {
+fn fold_waits(waits: &mut Vec<AttributedWait>, pointed_at: &BTreeSet<u32>) -> Option<Vec<u32>> {
     if waits.len() <= MAX_WAITS {
         return None;
     }
     let mut order: Vec<usize> = (0..waits.len()).collect();
+    let mut first: Vec<usize> = order.clone();
+    first.retain(|at| pointed_at.contains(&waits[*at].asker.name.pid));
+    first.sort_by_key(|at| (Reverse(waits[*at].ns), *at));
+    first.truncate(MAX_POINTED_AT);
+    let first: BTreeSet<usize> = first.into_iter().collect();
     // A row of a deadlock is a finding by itself, whatever it has cost so far. What rests is alike, and there is most of it.
     order.sort_by_key(|at| {
         let wait = &waits[*at];
         (
             !wait.deadlock,
+            !first.contains(at),
             wait.cause.rests(),
             Reverse(wait.path_ns),
             Reverse(wait.ns),

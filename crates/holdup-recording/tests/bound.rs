@@ -4,6 +4,7 @@
 mod support;
 
 use holdup_evidence::Cause;
+use holdup_evidence::facts::Unaccepted;
 use holdup_model::timeline::Piece;
 use holdup_recording::{MAX_PIECES, MAX_WAITS, Segment, bound, write};
 use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
@@ -98,6 +99,32 @@ proptest! {
         prop_assert_eq!(&kept.attributed.waits, &whole.attributed.waits);
         prop_assert_eq!(kept.attributed.coverage, whole.attributed.coverage);
     }
+}
+
+#[test]
+fn a_server_whose_clients_are_queued_stands_for_itself_however_little_it_did() {
+    const SERVER: u32 = 4242;
+    let mut segment = busy(7, 700);
+    let waits = &mut segment.attributed.waits;
+    waits.iter_mut().for_each(|wait| wait.deadlock = false);
+    let idle = &mut waits[0];
+    (idle.cause, idle.ns, idle.path_ns) = (Cause::Idle, 1, 0);
+    (idle.asker.name.pid, idle.asker.name.tid) = (SERVER, SERVER);
+    let kept = |segment: &Segment| {
+        let mut rows = segment.attributed.waits.iter();
+        rows.any(|row| row.asker.name.tid == SERVER)
+    };
+    let mut alike = segment.clone();
+    bound(&mut alike);
+    assert!(!kept(&alike));
+    segment.facts.unaccepted = Some(vec![Unaccepted {
+        processes: vec![SERVER],
+        before: 1,
+        after: 3,
+        ..Unaccepted::default()
+    }]);
+    bound(&mut segment);
+    assert!(kept(&segment));
 }
 
 #[test]

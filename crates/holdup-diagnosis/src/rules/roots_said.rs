@@ -92,18 +92,16 @@ impl<'a> Words<'a> {
     fn lock(lock: Lock<'_>) -> String {
         let name = lock.resource.map(|resource| resource.name.as_str());
         let name = name.filter(|name| !name.is_empty());
+        let of_database = lock
+            .resource
+            .is_some_and(|resource| resource.detail.database_lock.is_some());
         match (lock.cause, name) {
             (Cause::LockFile, Some(name)) => format!("the lock on {name}"),
             (Cause::LockFile, None) => "a file lock".to_owned(),
-            _ if lock.session => {
-                let known = lock
-                    .resource
-                    .filter(|resource| resource.detail.database_lock.is_some());
-                match known.and(name) {
-                    Some(name) => format!("the lock on {name}"),
-                    None => "a lock of the database".to_owned(),
-                }
-            }
+            _ if lock.session || of_database => match name.filter(|_| of_database) {
+                Some(name) => format!("the lock on {name}"),
+                None => "a lock of the database".to_owned(),
+            },
             (Cause::LockKernel, Some(name)) => format!("the kernel's lock {name}"),
             (Cause::MemMmaplock, _) => "the lock of an address space".to_owned(),
             (_, Some(name)) => format!("the lock {name}"),

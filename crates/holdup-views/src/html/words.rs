@@ -139,6 +139,16 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_of_which_nothing_was_observed_is_not_called_well() {
+        let mut report = machine();
+        report.coverage.observed_ns = Some(0);
+        let words = words(&report);
+        assert_eq!(words["nothing_found"]["level"], "note");
+        let headline = words["headline"].as_str().unwrap_or_default();
+        assert!(headline.contains("Nothing was observed"), "{headline}");
+    }
+
+    #[test]
     fn the_first_line_is_the_verdict_and_the_text_is_the_terminals() {
         let words = words(&report());
         assert_eq!(

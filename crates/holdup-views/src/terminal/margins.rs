@@ -168,10 +168,16 @@ pub(crate) fn of_machine(report: &Report) -> bool {
         .is_some_and(|recording| recording.machine)
 }
 
+/// Whether no time of any thread was observed: a recorder's segment that could not be written looks so.
+fn saw_nothing(report: &Report) -> bool {
+    report.coverage.observed_ns == Some(0)
+}
+
 /// Whether so much is unknown that nothing can be said to be well.
 fn much_unknown(report: &Report) -> bool {
-    report.coverage.unknown_ns.unwrap_or(0).saturating_mul(DOUBTFUL)
-        > report.coverage.observed_ns.unwrap_or(0)
+    saw_nothing(report)
+        || report.coverage.unknown_ns.unwrap_or(0).saturating_mul(DOUBTFUL)
+            > report.coverage.observed_ns.unwrap_or(0)
 }
 
 /// Whether no finding stands for what is to be said first: then it is said that there is none, or that this cannot be determined.
@@ -251,7 +257,10 @@ pub(crate) fn nothing_found_words(report: &Report) -> String {
     let whole = report.whole_ns();
     let idle = waiting_for_work(report);
     let unknown = report.coverage.unknown_ns.unwrap_or(0);
-    if of_machine(report) && much_unknown(report) {
+    if of_machine(report) && saw_nothing(report) {
+        "Nothing was observed, so that nothing is known of that time. What is missing is listed below."
+            .to_owned()
+    } else if of_machine(report) && much_unknown(report) {
         format!(
             "No hold-up found, and none is ruled out: the cause of {} of the threads' time is unknown.",
             percent(unknown, report.coverage.observed_ns.unwrap_or(0))
