@@ -77,11 +77,19 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     if let Some(listed) = super::ruby::of_stack(cause, call, stack) {
         return Some(listed);
     }
+    // A thread of a server that is parked so has no work; one that has some may be stuck in the same call.
+    if futex
+        && cause == Cause::Idle
+        && let Some(what) = user_code::never_idle_in_python(stack)
+    {
+        let resource = named(ResourceKind::Lock, what);
+        return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("futex"))));
+    }
     if !futex || !matches!(cause, Cause::LockFutex | Cause::TimerSleep) {
         return None;
     }
     if user_code::takes_next_in_python(stack) {
-        let work = named(ResourceKind::Name, "work from a queue.Queue");
+        let work = named(ResourceKind::Name, "work from a queue");
         return Some((Cause::Idle, work.in_call(call.unwrap_or("futex"))));
     }
     if let Some((cause, what)) = in_jvm(stack) {

@@ -193,14 +193,28 @@ pub fn in_python(stack: &[Frame]) -> Option<Primitive> {
 /// a result there.
 #[must_use]
 pub fn takes_next_in_python(stack: &[Frame]) -> bool {
-    let of = |(path, name): (&str, &str)| {
-        stack.iter().any(|frame| {
-            let (file, symbol) = (frame.file.as_deref(), frame.symbol.as_deref());
-            let own = symbol.is_some_and(|symbol| symbol.rsplit('.').next() == Some(name));
-            frame.language == Language::Python && own && file.is_some_and(|file| file.ends_with(path))
-        })
-    };
-    in_python(stack) == Some(Primitive::Queue) && of(TAKES_NEXT) && of(BEGINS_THREAD)
+    in_python(stack) == Some(Primitive::Queue) && passes(stack, TAKES_NEXT) && passes(stack, BEGINS_THREAD)
+}
+
+/// What a thread of Python waits for that no parked worker waits for, in words: room in a queue, a semaphore, or, in a thread that the program
+/// began, a result.
+#[must_use]
+pub fn never_idle_in_python(stack: &[Frame]) -> Option<&'static str> {
+    match in_python(stack)? {
+        Primitive::Room => Some("room in a queue.Queue"),
+        Primitive::Semaphore => Some("a threading.Semaphore"),
+        Primitive::Future if passes(stack, BEGINS_THREAD) => Some("a result of another thread"),
+        _ => None,
+    }
+}
+
+/// Whether a function of Python's library is on the stack, by its file and name.
+fn passes(stack: &[Frame], (path, name): (&str, &str)) -> bool {
+    stack.iter().any(|frame| {
+        let (file, symbol) = (frame.file.as_deref(), frame.symbol.as_deref());
+        let own = symbol.is_some_and(|symbol| symbol.rsplit('.').next() == Some(name));
+        frame.language == Language::Python && own && file.is_some_and(|file| file.ends_with(path))
+    })
 }
 
 /// The function that takes from a queue, and the one in which a thread begins.
@@ -253,7 +267,7 @@ fn in_c(stack: &[Frame]) -> Option<Primitive> {
 #[cfg(test)]
 mod tests {
     use super::super::python_lock;
-    use super::{Primitive, primitive};
+    use super::{Primitive, never_idle_in_python, primitive, takes_next_in_python};
     use holdup_evidence::{Frame, Language};
 
     fn stack(frames: &[(&str, &str)]) -> Vec<Frame> {
@@ -292,6 +306,35 @@ mod tests {
             ("libpython3.11.so.1.0", "PyThread_acquire_lock_timed"),
         ];
         assert!(python_lock(&stack(&python)) && !python_lock(&stack(&condition)));
+    }
+
+    #[test]
+    fn a_thread_of_python_without_work_is_told_from_one_that_waits_for_another() {
+        let stack = |frames: &[(&str, &str)]| -> Vec<Frame> {
+            let frame = |(file, symbol): &(&str, &str)| Frame {
+                symbol: Some((*symbol).to_owned()),
+                file: Some(format!("/usr/lib/python3.11/{file}")),
+                language: Language::Python,
+                ..Frame::default()
+            };
+            frames.iter().map(frame).collect()
+        };
+        let wait = ("threading.py", "Condition.wait");
+        let begins = ("threading.py", "Thread._bootstrap");
+        let worker = stack(&[wait, ("queue.py", "Queue.get"), ("app.py", "work"), begins]);
+        let main = stack(&[wait, ("queue.py", "Queue.get"), ("app.py", "main")]);
+        let joins = stack(&[wait, ("queue.py", "Queue.join"), ("app.py", "main"), begins]);
+        assert_eq!(
+            [&worker, &main, &joins].map(|stack| takes_next_in_python(stack)),
+            [true, false, false]
+        );
+        let puts = stack(&[wait, ("queue.py", "Queue.put"), ("app.py", "make")]);
+        assert_eq!(never_idle_in_python(&puts), Some("room in a queue.Queue"));
+        let result = ("concurrent/futures/_base.py", "Future.result");
+        let of_main = stack(&[wait, result, ("app.py", "main")]);
+        let of_task = stack(&[wait, result, ("app.py", "task"), begins]);
+        assert_eq!(never_idle_in_python(&of_main), None);
+        assert!(never_idle_in_python(&of_task).is_some() && never_idle_in_python(&worker).is_none());
     }
 
     #[test]
