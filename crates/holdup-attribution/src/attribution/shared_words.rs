@@ -1,7 +1,7 @@
 //! Waits for futexes in files that processes share.
 //!
 //! In: all rows, and what is known of such words. Out: the rows, with the name of the file or semaphore, and marked where all processes that
-//! have it mapped wait for it: nobody is left who could end that.
+//! have it mapped wait for it: no process is left that could end that.
 
 use holdup_evidence::{Cause, SharedWord};
 use holdup_model::attributed::{Address, AttributedWait, Orphaned};

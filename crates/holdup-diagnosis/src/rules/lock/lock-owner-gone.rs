@@ -163,7 +163,7 @@ fn shared(waits: &Waits<'_>, main: &AttributedWait, orphaned: &Orphaned) -> Find
         count => format!("all {count} processes that have it mapped wait for it"),
     };
     let title = format!(
-        "{} waits for {}{place}, and nobody is left who posts it: {all}",
+        "{} waits for {}{place}, and no process is left that could post it: {all}",
         say::who(&main.asker.name),
         main.resource.name
     );
@@ -175,7 +175,7 @@ fn shared(waits: &Waits<'_>, main: &AttributedWait, orphaned: &Orphaned) -> Find
         ))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "let whoever takes it give it back on every path, or use a lock that the kernel lets go when its owner ends: flock, fcntl, or a \
+            "let whoever takes it give it back on every path, or use a lock that the kernel releases when its owner ends: flock, fcntl, or a \
              robust mutex",
         ))
         .remedy(Remedy::changing(
