@@ -10,7 +10,9 @@ pub(super) use looks::{GoLooks, inode};
 
 use super::behind::{Answerer, Readers};
 use super::task_peers::Peers;
-use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime, WorkerPool};
+use holdup_evidence::{
+    NotMeasured, Ns, RuntimeTask, SharedWord, TaskChannels, TaskDoes, TaskRuntime, WorkerPool,
+};
 use holdup_jvm::Running;
 use holdup_knowledge::go;
 use holdup_proc::{Root, clocks, memory, names};
@@ -60,6 +62,8 @@ pub(super) struct Parked {
     pub(super) tasks: Vec<RuntimeTask>,
     /// Pools of threads.
     pub(super) pools: Vec<WorkerPool>,
+    /// Words of shared files for which threads wait.
+    pub(super) shared_words: Vec<SharedWord>,
     /// What is not known of them.
     pub(super) not_measured: Vec<NotMeasured>,
 }

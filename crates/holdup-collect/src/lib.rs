@@ -54,6 +54,7 @@ pub mod selection;
 mod serving;
 mod sessions;
 mod set_aside;
+mod shared_words;
 mod task_peers;
 mod virtual_threads;
 mod workers;
@@ -349,6 +350,7 @@ impl Observation {
             traffic_told: self.tracer.tells_traffic(),
             tasks: parked.tasks,
             pools: parked.pools,
+            shared_words: parked.shared_words,
             event_loops,
             interpreter_locks,
             upstreams: self.tracer.upstreams(frozen),

@@ -259,6 +259,7 @@ impl Sampling {
             own_cost: own_cpu_time(),
             tasks: parked.tasks,
             pools: parked.pools,
+            shared_words: parked.shared_words,
             ..Finish::default()
         };
         let (mut attributed, mut events) = self.attribution.finish(finish, &facts);

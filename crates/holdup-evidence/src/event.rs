@@ -13,7 +13,7 @@ use crate::network::{Connection, NameAsked, TcpState};
 use crate::ran_instead::RanInstead;
 use crate::{
     Call, EventLoop, Frame, InterpreterLock, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId,
-    RuntimeLock, RuntimeTask, UserStackId, WorkerPool,
+    RuntimeLock, RuntimeTask, SharedWord, UserStackId, WorkerPool,
 };
 use serde::{Deserialize, Serialize};
 
@@ -573,4 +573,7 @@ pub struct Finish {
     /// Servers that were asked for requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub upstreams: Vec<Upstream>,
+    /// Words of shared files for which threads wait.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_words: Vec<SharedWord>,
 }

@@ -25,6 +25,7 @@ mod ran_instead;
 pub mod randomness;
 mod runtime_lock;
 mod runtime_task;
+mod shared_word;
 pub mod units;
 mod wait;
 mod worker_pool;
@@ -52,6 +53,7 @@ pub use observed::Observed;
 pub use ran_instead::{Allowed, RanInstead, Scheduling};
 pub use runtime_lock::{RuntimeLock, RuntimeLockKind, RuntimeLockSource};
 pub use runtime_task::{RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
+pub use shared_word::{SharedUser, SharedWord};
 pub use worker_pool::WorkerPool;
 
 /// A duration, or an instant on `CLOCK_MONOTONIC`, in nanoseconds.

@@ -41,16 +41,17 @@ const FOR_OTHERS: [(&str, &str); 15] = [
     ("select", "one of several channels"),
     ("semacquire", "a semaphore"),
     ("sync.Mutex.Lock", "a sync.Mutex"),
-    ("sync.RWMutex.RLock", TO_READ),
-    ("sync.RWMutex.Lock", TO_WRITE),
+    ("sync.RWMutex.RLock", "a sync.RWMutex, to read"),
+    ("sync.RWMutex.Lock", "a sync.RWMutex, to write"),
     ("sync.Cond.Wait", "a sync.Cond"),
     ("sync.WaitGroup.Wait", "a sync.WaitGroup"),
     ("coroutine", "a coroutine"),
     ("synctest.Wait", "the goroutines of a test"),
 ];
 
-const TO_READ: &str = "a sync.RWMutex, to read";
-const TO_WRITE: &str = "a sync.RWMutex, to write";
+/// Functions in which a goroutine waits for such a lock to read, and to write.
+const READS: [&str; 2] = ["sync.runtime_SemacquireRWMutexR", "sync.(*RWMutex).RLock"];
+const WRITES: [&str; 2] = ["sync.runtime_SemacquireRWMutex", "sync.(*RWMutex).Lock"];
 
 /// Those that are for a lock, which one goroutine has, or several that read.
 const LOCKS: [&str; 3] = ["sync.Mutex.Lock", "sync.RWMutex.RLock", "sync.RWMutex.Lock"];
@@ -162,16 +163,21 @@ pub fn sends(reason: &str) -> bool {
     reason.starts_with("chan send")
 }
 
-/// Whether what a goroutine waits for is a lock to read, by what a report calls it.
+/// Whether a goroutine that waits for a lock wants to read.
 #[must_use]
-pub fn reads(what: &str) -> bool {
-    what == TO_READ
+pub fn reads(stack: &[Frame]) -> bool {
+    stands_in_one(stack, &READS)
 }
 
-/// Whether it is one to write.
+/// Whether it wants to write.
 #[must_use]
-pub fn writes(what: &str) -> bool {
-    what == TO_WRITE
+pub fn writes(stack: &[Frame]) -> bool {
+    stands_in_one(stack, &WRITES)
+}
+
+fn stands_in_one(stack: &[Frame], functions: &[&str]) -> bool {
+    let mut symbols = stack.iter().filter_map(|frame| frame.symbol.as_deref());
+    symbols.any(|symbol| functions.contains(&symbol))
 }
 
 /// What a parked goroutine waits for, by its reason and its stack, innermost frame first.

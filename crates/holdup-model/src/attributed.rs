@@ -326,6 +326,8 @@ pub struct Orphaned {
     pub alone: bool,
     /// How many threads its process has, where all of them wait so for each other as observation ends; 0 otherwise.
     pub all_of: u64,
+    /// How many processes have the file mapped in which the lock is, where all of them wait for it; 0 otherwise.
+    pub sharers: u64,
 }
 
 /// One link from a waiter to where the time really went.

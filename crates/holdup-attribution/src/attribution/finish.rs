@@ -133,6 +133,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     if !run.blockers.source.measures_interrupts() {
         whole.waits.iter_mut().for_each(measured_interrupts);
     }
+    super::shared_words::name(&mut whole.waits, &finish.shared_words);
     orphans::mark_standing(&mut whole.waits, &standing, end);
     match run.run_path.scope {
         Scope::Run => path_times(&mut whole.path, &whole.waits, before, open),

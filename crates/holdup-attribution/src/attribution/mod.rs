@@ -60,6 +60,7 @@ mod row_names;
 mod rows;
 mod run_path;
 mod runtime_tasks;
+mod shared_words;
 mod site;
 mod slow_requests;
 mod spins;

@@ -52,6 +52,7 @@ impl Orphan {
             }),
             alone: self.alone,
             all_of: 0,
+            sharers: 0,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::Naming;
 use crate::asyncio;
 use crate::database_locks::Awaited;
 use crate::goroutines::{self, Parked};
-use crate::virtual_threads;
+use crate::{shared_words, virtual_threads};
 use holdup_evidence::{EventLoop, InterpreterLock, NotMeasured};
 
 impl Naming {
@@ -83,7 +83,8 @@ impl Naming {
         let (runtimes, tids) = (&self.runtimes, &self.tids);
         let tid_of = |process, inside| tids.get(&runtimes.thread(process, inside)?).copied();
         let (first, stacks) = (&self.virtual_threads, &mut self.user_stacks);
-        virtual_threads::add(&mut parked, &machines, stacks, processes, first, tid_of);
+        virtual_threads::add(&mut parked, &machines, stacks, processes.clone(), first, tid_of);
+        parked.shared_words = shared_words::awaited(processes.map(|(pid, _)| pid));
         parked
     }
 }

@@ -9,7 +9,7 @@ use crate::asyncio;
 use crate::goroutines::{self, FirstLook, Parked};
 use crate::interpreters::{self, Interpreters, Turns};
 use crate::nodes::Engines;
-use crate::virtual_threads;
+use crate::{shared_words, virtual_threads};
 use holdup_evidence::{NotMeasured, Ns, UserStackId};
 use holdup_jvm::Machines;
 use holdup_proc::maps;
@@ -114,7 +114,9 @@ impl SampledStacks {
         );
         let first = &self.virtual_threads;
         let tid_of = |_, inside| Some(inside);
+        let all = processes.clone();
         virtual_threads::add(&mut parked, machines, &mut self.stacks, processes, first, tid_of);
+        parked.shared_words = shared_words::awaited(all.map(|(pid, _)| pid));
         parked
     }
 

@@ -192,6 +192,7 @@ impl Dice {
                 owner: dice.some(Dice::name),
                 alone: dice.yes(),
                 all_of: dice.number(),
+                sharers: dice.number(),
             }),
             ran_instead: self.list(2, |dice| (dice.text(), dice.number())),
             queue: self.some(|dice| Queue {

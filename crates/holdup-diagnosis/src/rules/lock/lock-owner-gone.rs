@@ -91,6 +91,9 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
         Some(_) => Severity::Critical,
         None => Severity::Warning,
     };
+    if orphaned.sharers > 0 {
+        return Some(shared(waits, main, orphaned));
+    }
     let finding = RULE
         .finding(severity, title(&who, orphaned, awaited, &places(waits)), waits)
         .and_if(orphaned.owner.as_ref().map(named))
@@ -150,6 +153,36 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
             ))
             .remedy(Remedy::pointless("waiting longer: the wait never ends by itself")),
     })
+}
+
+/// A semaphore that processes share, of whom all wait for it.
+fn shared(waits: &Waits<'_>, main: &AttributedWait, orphaned: &Orphaned) -> Finding {
+    let place = chosen_frame(&main.asker.stack).map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
+    let all = match orphaned.sharers {
+        1 => "no other process has it mapped".to_owned(),
+        count => format!("all {count} processes that have it mapped wait for it"),
+    };
+    let title = format!(
+        "{} waits for {}{place}, and no process is left that could post it: {all}",
+        say::who(&main.asker.name),
+        main.resource.name
+    );
+    let file = main.resource.detail.file.as_deref().unwrap_or_default();
+    RULE.finding(Severity::Critical, title, waits)
+        .and(Evidence::new(
+            format!("its value is 0, and {all}: whoever took it has ended without giving it back"),
+            format!("/proc/PID/maps, {file}"),
+        ))
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "let whoever takes it give it back on every path, or use a lock that the kernel releases when its owner ends: flock, fcntl, or a \
+             robust mutex",
+        ))
+        .remedy(Remedy::changing(
+            "to go on now: post it once, or remove its file and start its users again",
+            "what its last owner was doing may be half done",
+        ))
+        .remedy(Remedy::pointless("waiting longer: the wait never ends by itself"))
 }
 
 /// Where in the program's code threads wait, who does not wait for the end of another first: that one waits for what nobody does.

@@ -189,8 +189,8 @@ impl Candidates<'_> {
         let again = all.iter().find(|task| waits(task) && has_what_it_wants(task));
         if let Some(task) = again {
             let already = caller(task).map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
-            let writer = waiting.iter().find(|one| go::writes(&one.resource.name));
-            return match writer.filter(|_| go::reads(&task.resource.name)) {
+            let writer = waiting.iter().find(|one| go::writes(&one.stack));
+            return match writer.filter(|_| go::reads(&task.stack)) {
                 Some(writer) => format!(
                     "; the {name} in {} seems to read it already{already}, and wants to do so again behind the writer in {}: neither can go on",
                     tasks::place(task),
