@@ -16,6 +16,7 @@ mod awaited_peers;
 mod behind;
 mod clients;
 mod connected;
+mod database_files;
 mod database_locks;
 mod database_memory;
 mod dumps;
@@ -55,6 +56,7 @@ mod serving;
 mod sessions;
 mod set_aside;
 mod task_peers;
+mod unread_answers;
 mod virtual_threads;
 mod workers;
 
