@@ -5,10 +5,9 @@ mod looks;
 mod pools;
 
 use holdup_evidence::facts::{
-    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseFileLock, DatabaseSession, FileWriter,
-    FullFileSystem, Listener, LockKind, LockSession, LockWait, Mount, NameServer, Program, QueuedBytes,
-    SessionClient, SessionState, SetAside, SharedListener, StoppedChild, ThreadSession, UnreadAnswers,
-    Workers,
+    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, FileWriter, FullFileSystem, Listener,
+    LockKind, LockSession, LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState,
+    SetAside, SharedListener, StoppedChild, ThreadSession, Workers,
 };
 use holdup_evidence::observed::{Limited, Quote, SeenCgroup, SeenProcess};
 use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
@@ -533,22 +532,8 @@ impl Dice {
                 pid: dice.below(1 << 22) as u32,
                 name: dice.text(),
             }),
-            database_files: self.list(2, |dice| DatabaseFileLock {
-                file: dice.text(),
-                holder: dice.below(1 << 22) as u32,
-                process: dice.text(),
-                users: vec![7],
-                ..DatabaseFileLock::default()
-            }),
-            unread_answers: self.some(|dice| {
-                dice.list(2, |dice| UnreadAnswers {
-                    pid: dice.below(1 << 22) as u32,
-                    process: dice.text(),
-                    clients: dice.below(9) as u32,
-                    most: dice.number(),
-                    ..UnreadAnswers::default()
-                })
-            }),
+            database_files: vec![Default::default()],
+            unread_answers: self.some(|_| vec![Default::default()]),
             set_aside: self.some(|dice| {
                 dice.list(1, |dice| SetAside {
                     asks_on: 3,
