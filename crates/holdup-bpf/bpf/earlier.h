@@ -77,6 +77,8 @@ int look_at_file(struct bpf_iter__task_file *ctx)
 	e->first = accepted ? !sent : !received;
 	e->ago = (u32)bpf_jiffies64() - (accepted ? last_received : last_sent);
 	e->gap = later < 0 ? -later : later;
+	e->received = received;
+	e->sent = sent;
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -389,6 +389,7 @@ struct holdup_earlier {
 	u32 first;                    /* nothing had ever gone the other way */
 	u32 ago;                      /* how long before `at` that was, in the kernel's ticks */
 	u32 gap;                      /* how long after the last word of the other, in ticks */
+	u32 received, sent;           /* segments with data, over the life of the connection */
 	u32 zero;
 };
 

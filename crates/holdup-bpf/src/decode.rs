@@ -13,7 +13,7 @@ use holdup_evidence::network::{Connection, NameAsked, TcpState};
 use holdup_evidence::{
     Account, Adopted, Allowed, Call, Clock, CpuSample, Earlier, End, Inside, Ns, Object, ObjectId, PolledFd,
     RanInstead, Request, RequestStep, Role, Scheduling, Seq, SignalSent, Start, TaskName, TaskState,
-    ThreadId, Wait, WaitMemory,
+    ThreadId, Wait, WaitMemory, Words,
 };
 
 /// A record, decoded: what [`holdup_evidence::Event`] is after naming.
@@ -477,6 +477,10 @@ fn earlier(raw: wire::holdup_earlier) -> RawEvent {
         tick: tick(),
         by_client: raw.accepted != 0,
         after: (raw.first == 0).then(|| ns(raw.gap)),
+        words: Some(Words {
+            received: raw.received,
+            sent: raw.sent,
+        }),
     })
 }
 

@@ -11,10 +11,12 @@ use super::moment::Moment;
 use super::programs;
 use super::queues::Queues;
 use super::set_aside::Loops;
+use super::unread_answers::Unsent;
 use super::workers::{self, Standing};
 use super::{
     Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, awaited_peers, clients,
-    connected, database_locks, database_memory, name_servers, own_cpu_time, resolvers, serving,
+    connected, database_files, database_locks, database_memory, name_servers, own_cpu_time, resolvers,
+    serving,
 };
 use crate::haste::Haste;
 use crate::line::{Line, watching};
@@ -120,6 +122,7 @@ pub fn attach(
     let queues = Queues::look(&asked, &mut moment);
     let standing = Standing::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
+    let unsent = Unsent::look(&asked, &mut moment);
     tell_loops(&mut observation, &loops);
     drop(moment);
     let resolver = resolvers::look(&pids);
@@ -215,6 +218,7 @@ pub fn attach(
     let elsewhere = moment.namespace(std::process::id());
     let elsewhere = pids.iter().any(|pid| moment.namespace(*pid) != elsewhere);
     let set_aside = Loops::look(&attached.following.subjects, &mut moment).since(&loops, &mut moment);
+    let unread_answers = Unsent::look(&asked, &mut moment).since(&unsent, &mut moment);
     // Whoever is behind such a loop was not followed: the loop waits for its clients as well.
     if !set_aside.is_empty() {
         observation.sessions.look(tasks::processes(&moment.root).iter());
@@ -229,7 +233,13 @@ pub fn attach(
     };
     let mut clients = observation.locks.clients();
     clients.extend(connected::pids(&unaccepted));
-    let awaited_peers = awaited_peers::look(attached.following.neighbours());
+    let readers = unread_answers.iter().flat_map(|one| &one.readers);
+    clients.extend(readers.filter_map(|one| one.pid));
+    let database_files = database_files::look(&attached.following.subjects, &Root::system());
+    let mut awaited = attached.following.neighbours().clone();
+    awaited.extend(database_files.iter().map(|one| one.holder));
+    clients.extend(database_files.iter().map(|one| one.holder));
+    let awaited_peers = awaited_peers::look(&awaited);
     let programs = programs::look(attached.following.subjects.iter().chain(&clients));
     let stopped_children = programs::stopped(attached.following.subjects.iter());
     let figures = figures.finish();
@@ -246,9 +256,11 @@ pub fn attach(
     collected.facts.full_file_systems = full_file_systems;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.set_aside = Some(set_aside);
+    collected.facts.unread_answers = Some(unread_answers);
     collected.facts.other_clients = other_clients;
     collected.facts.thread_sessions = thread_sessions;
     collected.facts.awaited_peers = awaited_peers;
+    collected.facts.database_files = database_files;
     resolver.tell(&mut collected.facts.resolver);
     if elsewhere {
         // Settings of the network are each namespace's own, and the kernel shows them to who is in it.

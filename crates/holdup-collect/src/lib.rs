@@ -16,6 +16,7 @@ mod awaited_peers;
 mod behind;
 mod clients;
 mod connected;
+mod database_files;
 mod database_locks;
 mod database_memory;
 mod dumps;
@@ -56,6 +57,7 @@ mod sessions;
 mod set_aside;
 mod shared_words;
 mod task_peers;
+mod unread_answers;
 mod virtual_threads;
 mod workers;
 

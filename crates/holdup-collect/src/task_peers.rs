@@ -113,6 +113,7 @@ mod tests {
             knocks: false,
             waiting: 0,
             unread: 0,
+            unsent: 0,
             inode,
         };
         let peers = connections(vec![

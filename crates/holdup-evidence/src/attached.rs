@@ -122,6 +122,36 @@ pub struct Earlier {
     pub by_client: bool,
     /// How long after the last word of the other; `None`: it was the first word of all.
     pub after: Option<Ns>,
+    /// How much was said there in all, both ways; `None`: not known.
+    #[serde(default)]
+    pub words: Option<Words>,
+}
+
+/// Segments with data that a connection has carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Words {
+    /// From the other end.
+    pub received: u32,
+    /// To the other end.
+    pub sent: u32,
+}
+
+/// Messages from which a connection shows whether each of them is answered.
+const SHOWS: u32 = 3;
+
+/// So many segments an answer takes at most, on average, where each message is known to have one: an end that says much more
+/// speaks for itself, as one that delivers events does.
+const MOST_PER_ANSWER: u32 = 8;
+
+impl Words {
+    /// Whether each message of the other end is answered here, as the protocol would have it: but for the last of them there are as many
+    /// answers as messages. Of statistics, logs and publications that need no answer there are many, and next to no words in return.
+    #[must_use]
+    pub fn answers_each(self) -> bool {
+        let answered = self.received.saturating_sub(1);
+        let most = self.received.saturating_mul(MOST_PER_ANSWER);
+        answered >= SHOWS && (answered..=most).contains(&self.sent)
+    }
 }
 
 /// More was said on such a connection since, or it is gone.

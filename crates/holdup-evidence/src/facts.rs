@@ -4,18 +4,22 @@
 
 mod awaited;
 mod connected;
+mod database_files;
 mod database_locks;
 mod database_sessions;
 mod full;
 mod programs;
+mod unread;
 mod workers;
 
 pub use awaited::AwaitedPeer;
 pub use connected::{Acceptor, ConnectedClients, Listener, NameServer, QueuedBytes};
+pub use database_files::DatabaseFileLock;
 pub use database_locks::{LockKind, LockSession, LockWait};
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState, ThreadSession};
 pub use full::{FileWriter, FullFileSystem};
 pub use programs::{Program, StoppedChild};
+pub use unread::UnreadAnswers;
 pub use workers::{SharedListener, Workers};
 
 use crate::observed::SeenCgroup;
@@ -59,11 +63,16 @@ pub struct SystemFacts {
     /// Listeners of processes that ran already at which clients stood when observation began and when it ended. `None`: nobody
     /// looked.
     pub unaccepted: Option<Vec<Unaccepted>>,
+    /// Clients of processes that ran already which read nothing of what they were sent, from the begin of observation to its end. `None`:
+    /// nobody looked.
+    pub unread_answers: Option<Vec<UnreadAnswers>>,
     /// Processes among the observed ones that do the same work side by side, when observation ended.
     pub workers: Vec<Workers>,
     /// Clients of this machine that are connected where observed processes are, and that nobody asked about; of servers with
     /// few of them.
     pub other_clients: Vec<OtherClient>,
+    /// Locks of SQLite databases that observed processes had open, when observation ended.
+    pub database_files: Vec<DatabaseFileLock>,
     /// Sessions of the database servers of which a process was observed, when that was over.
     pub database_sessions: Vec<DatabaseSession>,
     /// Threads of observed database servers that wait for a lock of their server or for their clients, when that was over.

@@ -32,7 +32,7 @@ mod worker_pool;
 
 pub use attached::{
     Adopted, Earlier, GoesOn, OtherEnd, Request, RequestStep, Role, SaidSince, Serving, UntoldRequests,
-    Upstream,
+    Upstream, Words,
 };
 pub use call::Call;
 pub use cause::Cause;

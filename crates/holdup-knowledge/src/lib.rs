@@ -23,5 +23,6 @@ pub mod python;
 pub mod ruby;
 pub mod rust;
 pub mod sql;
+pub mod sqlite;
 pub mod system_calls;
 pub mod user_code;

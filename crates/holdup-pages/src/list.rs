@@ -16,6 +16,7 @@ rule_pages! {
     "disk" "cgroup-limits-disk"
     "process" "child-cannot-write"
     "runtime" "classes-loaded-anew"
+    "net" "clients-do-not-read"
     "net" "clients-not-accepted"
     "net" "clients-set-aside"
     "net" "clients-without-answer"

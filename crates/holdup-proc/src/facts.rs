@@ -63,6 +63,8 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         listeners: listeners::read(root),
         name_servers: Vec::new(),
         unaccepted: None,
+        unread_answers: None,
+        database_files: Vec::new(),
         workers: Vec::new(),
         other_clients: Vec::new(),
         database_sessions: Vec::new(),

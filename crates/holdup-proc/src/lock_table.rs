@@ -21,6 +21,48 @@ pub struct LockWait {
     pub file: String,
 }
 
+/// A lock that somebody has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Held {
+    /// Who.
+    pub pid: u32,
+    /// The file, by inode.
+    pub inode: u64,
+    /// Whether nobody else may have one there.
+    pub exclusive: bool,
+    /// The first byte, and the last one.
+    pub bytes: (u64, u64),
+}
+
+/// The locks of byte ranges (`fcntl`) that processes have now.
+#[must_use]
+pub fn held(root: &Root) -> Vec<Held> {
+    let text = text_if_there(&root.proc.join("locks")).unwrap_or_default();
+    text.lines().take(MAX_LINES).filter_map(held_in).collect()
+}
+
+fn held_in(line: &str) -> Option<Held> {
+    let mut words = line.split_ascii_whitespace().skip(1);
+    if words.next()? != "POSIX" {
+        return None;
+    }
+    // Advisory or not, then how.
+    let exclusive = words.nth(1)? == "WRITE";
+    let pid = words.next()?.parse().ok().filter(|pid| *pid > 0)?;
+    let inode = words.next()?.rsplit(':').next()?.parse().ok()?;
+    let first = words.next()?.parse().ok()?;
+    let last = match words.next()? {
+        "EOF" => u64::MAX,
+        last => last.parse().ok()?,
+    };
+    Some(Held {
+        pid,
+        inode,
+        exclusive,
+        bytes: (first, last),
+    })
+}
+
 /// All waits for locks now.
 #[must_use]
 pub fn read(root: &Root) -> Vec<LockWait> {
@@ -62,8 +104,34 @@ fn file_of(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{Held, read};
     use crate::root::Tree;
+
+    #[test]
+    fn who_has_a_range_of_a_file_is_told_with_it() {
+        let tree = Tree::new(&[(
+            "proc/locks",
+            "1: POSIX  ADVISORY  WRITE 50 fe:00:10 1073741825 1073741825\n\
+             2: POSIX  ADVISORY  READ 51 fe:00:11 0 EOF\n\
+             2: -> POSIX  ADVISORY  WRITE 52 fe:00:11 0 EOF\n\
+             3: FLOCK  ADVISORY  WRITE 53 fe:00:12 0 EOF\n\
+             4: POSIX  ADVISORY  WRITE -1 fe:00:13 0 EOF\n\
+             5: POSIX\n",
+        )]);
+        let held = |pid, inode, exclusive, bytes| Held {
+            pid,
+            inode,
+            exclusive,
+            bytes,
+        };
+        assert_eq!(
+            super::held(&tree.root),
+            [
+                held(50, 10, true, (1_073_741_825, 1_073_741_825)),
+                held(51, 11, false, (0, u64::MAX)),
+            ]
+        );
+    }
 
     #[test]
     fn waiters_stand_below_the_lock_that_they_wait_for() {

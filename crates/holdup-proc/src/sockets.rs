@@ -45,6 +45,8 @@ pub struct Tcp {
     pub waiting: u32,
     /// Of a connection: bytes that have come and were not read.
     pub unread: u32,
+    /// Of a connection: bytes that the other end has not acknowledged.
+    pub unsent: u32,
     /// Inode; 0 of one that no process has.
     pub inode: u64,
 }
@@ -180,7 +182,9 @@ pub fn overflows(root: &Root, pid: u32) -> Option<u64> {
 fn tcp(line: &str) -> Option<Tcp> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let listens = *words.get(3)? == LISTEN;
-    let received = u32::from_str_radix(words.get(4)?.split_once(':')?.1, 16).ok()?;
+    let (sent, received) = words.get(4)?.split_once(':')?;
+    let count = |word: &str| u32::from_str_radix(word, 16).ok();
+    let (sent, received) = (count(sent)?, count(received)?);
     Some(Tcp {
         local: listeners::address(words.get(1)?)?,
         peer: listeners::address(words.get(2)?)?,
@@ -188,6 +192,7 @@ fn tcp(line: &str) -> Option<Tcp> {
         knocks: *words.get(3)? == SYN_SENT,
         waiting: if listens { received } else { 0 },
         unread: if listens { 0 } else { received },
+        unsent: if listens { 0 } else { sent },
         inode: words.get(9)?.parse().ok()?,
     })
 }

@@ -92,8 +92,13 @@ impl RequestState {
         if let Some(found) = &decision.requests {
             self.take_up(&found.taken, thread);
         }
-        let timer_ran = verdict.timed_out && !ended.open && event_loops::polls(&wait.call);
-        thread.timer_ran_since = timer_ran.then_some(wait.start);
+        // What it asks of others as its time has run out, and waits for, belongs to what it does then.
+        let asks = wait.unanswered.is_some();
+        let timer_ran = verdict.timed_out && !ended.open && !asks && event_loops::polls(&wait.call);
+        thread.timer_ran_since = match timer_ran {
+            true => Some(wait.start),
+            false => thread.timer_ran_since.filter(|_| asks),
+        };
         if decision.serves {
             let cause = judges::spent_on(verdict);
             requests::spend(&mut thread.with_requests, cause, ended.waited, ended.open);

@@ -7,7 +7,7 @@
 
 use super::idle::Work;
 use super::owners;
-use holdup_evidence::{Earlier, GoesOn, Ns, Object, ObjectId, ThreadId, Wait, WaitMemory};
+use holdup_evidence::{Earlier, GoesOn, Ns, Object, ObjectId, ThreadId, Wait, WaitMemory, Words};
 use holdup_knowledge::system_calls::{self, Kind as Does};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -71,6 +71,11 @@ impl EarlierRequests {
         }
     }
 
+    /// When what is open on a connection came in, if that is from before anybody looked.
+    pub(super) fn said_at(&self, connection: u64) -> Option<Ns> {
+        self.open.get(&connection).map(|one| one.said_at)
+    }
+
     /// Something was said there since.
     pub(super) fn over(&mut self, connection: u64) {
         if let Some(over) = self.open.remove(&connection) {
@@ -86,7 +91,7 @@ impl EarlierRequests {
 
     /// Clients that were answered on the same connection before, and whose last word, from before `began`, nobody has answered or works on until
     /// `end`: of the process with most of them, how many, and how long the one that waits longest does. A word that follows the server's own at
-    /// once is one about that, and what is said where the server never spoke needs no answer.
+    /// once is one about that, and what is said where the server has not answered each message until then needs no answer.
     pub(super) fn unanswered(&self, began: Ns, end: Ns) -> Option<(u32, u64, Ns)> {
         let mut by_process: BTreeMap<u32, (u64, Ns)> = BTreeMap::new();
         let free = self
@@ -95,7 +100,8 @@ impl EarlierRequests {
             .filter(|one| !self.taken.contains(&one.connection));
         let asks = |one: &&Earlier| {
             let anew = one.after.is_some_and(|after| after >= PAUSE);
-            anew && one.said_at.saturating_add(one.tick) <= began
+            let answers = one.words.is_some_and(Words::answers_each);
+            anew && answers && one.said_at.saturating_add(one.tick) <= began
         };
         for one in free.filter(asks) {
             let (clients, longest) = by_process.entry(one.pid).or_default();
@@ -200,7 +206,7 @@ fn take(open: &HashMap<u64, Earlier>, taken: &HashSet<u64>, has: impl Fn(&Earlie
 
 #[cfg(test)]
 mod tests {
-    use super::{ANEW, Earlier, EarlierRequests, PAUSE, POLLIN};
+    use super::{ANEW, Earlier, EarlierRequests, PAUSE, POLLIN, Words};
     use crate::attribution::idle::Work;
     use holdup_evidence::{
         Call, DeviceNumber, GoesOn, Object, ObjectId, ObjectKind, PolledFd, ThreadId, Wait, WaitMemory,
@@ -242,6 +248,7 @@ mod tests {
             tick: 4_000_000,
             by_client: true,
             after,
+            words: None,
         });
         let mut still_waits = |thread, start, number| {
             let wait = GoesOn {
@@ -328,6 +335,7 @@ mod tests {
             tick: 4_000_000,
             by_client: true,
             after: None,
+            words: None,
         });
         let since = 10 * SECOND + 1_000_000;
         let call = Call {
@@ -376,7 +384,7 @@ mod tests {
     #[test]
     fn a_client_that_was_answered_before_and_spoke_for_itself_has_no_answer() {
         const BEGAN: u64 = 12 * SECOND;
-        let unanswered = |after: Option<u64>, said_at: u64| {
+        let unanswered = |after: Option<u64>, said_at: u64, words: Option<Words>| {
             let mut earlier = EarlierRequests::default();
             earlier.add(&Earlier {
                 pid: 7,
@@ -386,11 +394,32 @@ mod tests {
                 tick: 4_000_000,
                 by_client: true,
                 after,
+                words,
             });
             let found = earlier.unanswered(BEGAN, 15 * SECOND);
             earlier.over(1);
             assert_eq!(earlier.unanswered(BEGAN, 15 * SECOND), None, "it has its answer");
             found
+        };
+        let each = |received, sent| unanswered(Some(2 * PAUSE), 10 * SECOND, Some(Words { received, sent }));
+        assert_eq!(each(400, 3), None, "a publisher, whose pings alone are answered");
+        assert_eq!(each(9, 0), None, "statistics");
+        assert_eq!(each(2, 1), None, "a subscription, after a greeting");
+        assert_eq!(each(5, 900), None, "events that are delivered");
+        assert_eq!(
+            each(12, 11),
+            Some((7, 1, 5 * SECOND)),
+            "each was answered, but the last"
+        );
+        let unanswered = |after: Option<u64>, said_at: u64| {
+            unanswered(
+                after,
+                said_at,
+                Some(Words {
+                    received: 12,
+                    sent: 11,
+                }),
+            )
         };
         assert_eq!(unanswered(Some(2 * PAUSE), 10 * SECOND), Some((7, 1, 5 * SECOND)));
         assert_eq!(
@@ -417,6 +446,7 @@ mod tests {
             tick: 4_000_000,
             by_client: false,
             after: None,
+            words: None,
         });
         assert!(earlier.asked.contains(&5));
         earlier.answered(5);

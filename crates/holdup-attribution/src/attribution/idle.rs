@@ -5,7 +5,7 @@
 //! accepted one, or of a worker parked until such a thread hands it work. A process that serves nobody is never idle,
 //! whatever it waits for; and neither is a wait that something else than a client ended.
 
-use crate::classify::awaits_room;
+use crate::classify::{awaits_room, is_over};
 use holdup_evidence::{
     Cause, Object, ObjectId, ObjectKind, PolledFd, Serving, SocketAddress, Wait, WaitMemory, Waker,
 };
@@ -168,6 +168,12 @@ impl Served {
                 let ended_by = wait.ready.or(wait.object);
                 if let Some((end, at)) = ended_by.and_then(|id| self.end(object(id)?)) {
                     return Some(Work::OfClients(phrase(end, at)));
+                }
+                // Whose end of a connection it was cannot be seen once that is over; one on which something was asked is known as that.
+                let is_over = |id| object(id).is_some_and(is_over);
+                if wait.unanswered.is_none() && ended_by.is_some_and(is_over) {
+                    let port = self.ports.iter().min()?;
+                    return Some(Work::OfClients(phrase(End::Accepted, format!("port {port}"))));
                 }
                 let ready = |fd: &&PolledFd| fd.revents != 0;
                 let polled = memory.map_or(&[][..], |memory| &memory.polled);
@@ -481,6 +487,8 @@ mod tests {
             Some(Work::OfClients("a client on 0.0.0.0:80".to_owned()))
         );
         assert_eq!(idle(7, Cause::NetReceive, &socket("10.0.0.1:40000", 1)), None);
+        let over = Some(Work::OfClients("the next request on port 80".to_owned()));
+        assert_eq!(idle(7, Cause::NetReceive, &socket("10.0.0.1:0", 7)), over);
         assert_eq!(idle(8, Cause::NetReceive, &accepted), None, "who serves nobody");
         assert_eq!(idle(7, Cause::DiskRead, &accepted), None);
     }

@@ -167,6 +167,8 @@ impl RequestState {
         match &request.step {
             RequestStep::Read { begins, port } => {
                 thread.requests += 1;
+                // What it does from now on it may do for this one.
+                thread.timer_ran_since = None;
                 let before = totals(&thread.with_requests);
                 // If one is open there still, its end was lost.
                 self.over(request.connection, threads);
@@ -174,13 +176,19 @@ impl RequestState {
             }
             RequestStep::Answered => {
                 let timer = thread.timer_ran_since;
-                if let Some((open, after)) = self.over(request.connection, threads) {
-                    if timer.is_some_and(|since| open.read_at <= since) {
-                        self.answering.held(&open, request.at);
-                        if let Some(thread) = threads.get_mut(&id) {
-                            thread.answers_by_timer = true;
-                        }
+                let before = self.earlier.said_at(request.connection);
+                let over = self.over(request.connection, threads);
+                let read = over.as_ref().map(|(open, _)| (open.read_at, open.weight));
+                // One that was read before anybody looked, and that nobody was known to have, is answered now.
+                if let Some((read_at, weight)) = read.or(before.map(|said_at| (said_at, 1)))
+                    && timer.is_some_and(|since| read_at <= since)
+                {
+                    self.answering.held(read_at, weight, request.at);
+                    if let Some(thread) = threads.get_mut(&id) {
+                        thread.answers_by_timer = true;
                     }
+                }
+                if let Some((open, after)) = over {
                     let ns = request.at.saturating_sub(open.read_at);
                     let by_timer = threads
                         .get(&open.reader)
@@ -307,8 +315,8 @@ impl Answering {
     }
 
     /// It was answered as a timer had run out.
-    fn held(&mut self, open: &Open, at: Ns) {
-        let (ns, weight) = (at.saturating_sub(open.read_at), u64::from(open.weight));
+    fn held(&mut self, read_at: Ns, weight: u32, at: Ns) {
+        let (ns, weight) = (at.saturating_sub(read_at), u64::from(weight));
         self.held.count += weight;
         self.held.ns = self.held.ns.saturating_add(ns.saturating_mul(weight));
         self.held.longest = self.held.longest.max(ns);

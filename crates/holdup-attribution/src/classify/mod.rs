@@ -23,7 +23,7 @@ mod tests;
 pub use channel::{Channel, of_task};
 pub use java::{machines_own, virtual_thread, waits_for_room};
 pub use naming::name_resource;
-pub use objects::{is_connecting, served_by};
+pub use objects::{is_connecting, is_over, served_by};
 pub use poll::awaits_room;
 pub use runtime::by_user_stack;
 

@@ -199,6 +199,23 @@ pub fn is_connecting(object: &Object) -> bool {
     tcp_state(object) == Some(TCP_SYN_SENT)
 }
 
+/// The first of the ports that the kernel gives who connects, unless it was set otherwise. Services listen below.
+const FIRST_OF_CLIENTS: u16 = 32_768;
+
+/// Whether a client's connection was made and is over: its own port is given back, and only the client's is known.
+#[must_use]
+pub fn is_over(object: &Object) -> bool {
+    let ports = match &object.kind {
+        ObjectKind::Socket {
+            local: SocketAddress::Inet(local),
+            peer: SocketAddress::Inet(peer),
+            ..
+        } => (local.port(), peer.port()),
+        _ => return false,
+    };
+    tcp_state(object) == Some(TCP_CLOSED) && ports.0 == 0 && ports.1 >= FIRST_OF_CLIENTS
+}
+
 /// Whether this is the same socket, seen while it was still connecting.
 pub(super) fn was_connecting(before: &Object, now: &Object) -> bool {
     is_connecting(before) && before.inode == now.inode && matches!(now.kind, ObjectKind::Socket { .. })

@@ -9,6 +9,7 @@ use super::super::programs;
 use super::super::queues::Queues;
 use super::super::sessions::Sessions;
 use super::super::set_aside::Loops;
+use super::super::unread_answers::Unsent;
 use super::super::workers::{self, Standing};
 use super::super::{Collected, Figures, clients, elsewhere, resolvers, serving};
 use super::conversations::Conversations;
@@ -80,6 +81,7 @@ pub fn attach(
     let queues = Queues::look(&asked, &mut moment);
     let standing = Standing::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
+    let unsent = Unsent::look(&asked, &mut moment);
     let resolver = resolvers::look(&pids);
     let settings = Settings {
         of_threads: true,
@@ -159,6 +161,7 @@ pub fn attach(
     let workers = workers::look(&subjects, &standing, &mut moment);
     let unaccepted = Queues::look(&subjects, &mut moment).since(&queues, &moment.root);
     let set_aside = Loops::look(&subjects, &mut moment).since(&loops, &mut moment);
+    let unread_answers = Unsent::look(&subjects, &mut moment).since(&unsent, &mut moment);
     let other_clients = clients::look(&subjects, &mut moment);
     let mut sessions = Sessions::default();
     match set_aside.is_empty() {
@@ -173,6 +176,7 @@ pub fn attach(
     collected.facts.other_clients = other_clients;
     resolver.tell(&mut collected.facts.resolver);
     collected.facts.set_aside = Some(set_aside);
+    collected.facts.unread_answers = Some(unread_answers);
     collected.facts.database_sessions = sessions.finish();
     collected.facts.programs = programs::look(subjects.iter());
     collected.facts.stopped_children = programs::stopped(subjects.iter());

@@ -168,6 +168,7 @@ impl Conversations {
                     tick: TICK,
                     by_client: accepted,
                     after: said.after,
+                    words: None,
                 }));
             }
             word.is_some()

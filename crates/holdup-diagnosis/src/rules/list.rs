@@ -16,6 +16,7 @@ rules! {
     "disk/cgroup-limits-disk.rs" cgroup_limits_disk CgroupLimitsDisk
     "process/child-cannot-write.rs" child_cannot_write ChildCannotWrite
     "runtime/classes-loaded-anew.rs" classes_loaded_anew ClassesLoadedAnew
+    "net/clients-do-not-read.rs" clients_do_not_read ClientsDoNotRead
     "net/clients-not-accepted.rs" clients_not_accepted ClientsNotAccepted
     "net/clients-set-aside.rs" clients_set_aside ClientsSetAside
     "net/clients-without-answer.rs" clients_without_answer ClientsWithoutAnswer

@@ -18,6 +18,19 @@ const LASTING_NS: Ns = 1_000_000_000;
 /// Sessions that are reported one by one.
 const MAX_NAMED: usize = 3;
 
+/// What sets a lock free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Released {
+    /// The end of a transaction.
+    Transaction,
+    /// The same, of a lock on a definition.
+    Definition,
+    /// Whoever ends a prepared transaction, which belongs to no session.
+    Prepared,
+    /// The program that took it by a name or number: no transaction ends it.
+    Program,
+}
+
 /// What is known of the lock.
 #[derive(Debug)]
 pub(super) struct Ends<'a> {
@@ -241,6 +254,16 @@ impl Ends<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// Who must act before the lock is free.
+    pub(super) fn released_by(&self) -> Released {
+        match self.lock.kind {
+            _ if self.first().pid == 0 => Released::Prepared,
+            LockKind::User | LockKind::Advisory => Released::Program,
+            LockKind::Definition => Released::Definition,
+            _ => Released::Transaction,
+        }
     }
 
     fn first(&self) -> &LockSession {

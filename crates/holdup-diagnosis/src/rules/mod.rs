@@ -19,6 +19,7 @@ mod calls;
 mod clocks;
 mod connected;
 mod connections;
+mod counted;
 mod database_sessions;
 mod decisions;
 mod devices;
@@ -434,6 +435,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
             .ruled_out
             .push((dropped, format!("1 more specific rule reports it: {}", by.id())));
     }
+    counted::tell(run, &mut found);
     let still = |id: RuleId| found.iter().any(|(rule, _)| rule.id == id);
     judgement.ruled_out.retain(|(id, _)| !still(*id));
     judgement.ruled_out.sort_by_key(|(id, _)| *id);

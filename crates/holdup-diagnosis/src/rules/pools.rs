@@ -201,7 +201,13 @@ impl<'a> Taken<'a> {
             return None;
         }
         // Of threads that do different work those count that are most.
-        let of_pool = |one: &Thread<'a>| taken.iter().filter(|other| one.is_of_pool(other)).count();
+        let of_pool = |one: &Thread<'a>| {
+            let alike = |all: &mut dyn Iterator<Item = &Thread<'a>>| {
+                all.filter(|other| one.is_of_pool(other)).count()
+            };
+            // Of two that wait for the same the one with more of its kind is the worker.
+            (alike(&mut taken.iter().copied()), alike(&mut threads.iter()))
+        };
         let main = *taken
             .iter()
             .filter(|one| waits(one))
@@ -213,7 +219,7 @@ impl<'a> Taken<'a> {
             Did::Other => main.is_of_pool(thread),
             Did::Waited(_) | Did::Heard | Did::Deaf => false,
         };
-        if threads.iter().any(left) {
+        if threads.iter().any(left) || served(run, workers, pool.len()) {
             return None;
         }
         let queued = standing(workers)
@@ -230,6 +236,12 @@ impl<'a> Taken<'a> {
             return None;
         }
         let waits = most(run, &pool)?;
+        if kind == Workforce::Threads
+            && waits.cause() == Cause::TimerSleep
+            && !sleeps_for_requests(run, &waits)
+        {
+            return None;
+        }
         let threads_of = |waits: &Waits<'_>| {
             let ids: BTreeSet<(u32, u32)> = waits.iter().map(id).collect();
             ids.len()
@@ -386,7 +398,7 @@ fn named(run: &Run<'_>, workers: &Workers) -> String {
     let scripts: BTreeSet<Option<&str>> = workers.pids.iter().map(|pid| say::script(run, *pid)).collect();
     let script = scripts.first().copied().flatten().filter(|_| scripts.len() == 1);
     let name = script.unwrap_or(&workers.process);
-    say::name_or(name, "a server").to_owned()
+    say::name_or(name.trim(), "a server").to_owned()
 }
 
 fn id(wait: &AttributedWait) -> (u32, u32) {
@@ -418,6 +430,25 @@ fn unanswered(run: &Run<'_>, workers: &Workers) -> Option<u32> {
     let requests = run.attributed.requests.as_ref().filter(|_| observed)?;
     let count = u32::try_from(requests.open.saturating_add(requests.resting)).unwrap_or(u32::MAX);
     (count > 0).then_some(count)
+}
+
+/// Whether more requests than there are workers were answered meanwhile, and soon: somebody was left for them.
+fn served(run: &Run<'_>, workers: &Workers, count: usize) -> bool {
+    let ports: Vec<u16> = workers
+        .at
+        .iter()
+        .filter_map(|at| Some(at.address.parse::<SocketAddr>().ok()?.port()))
+        .collect();
+    let listeners = run.attributed.requests.iter().flat_map(|all| &all.listeners);
+    let mut own = listeners.filter(|one| one.port.is_some_and(|port| ports.contains(&port)));
+    own.any(|one| one.count > count as u64 && one.p50 < MIN_STAND_NS)
+}
+
+/// Whether threads slept with a request to answer, as far as is known: who only looks round now and then is no worker.
+fn sleeps_for_requests(run: &Run<'_>, waits: &Waits<'_>) -> bool {
+    let requests = run.attributed.requests.as_ref();
+    let slept = requests.and_then(|all| all.causes.get(&Cause::TimerSleep));
+    slept.is_some_and(|slept| slept.ns.saturating_mul(2) >= waits.own())
 }
 
 /// What the threads of workers did.

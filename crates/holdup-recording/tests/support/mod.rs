@@ -533,6 +533,8 @@ impl Dice {
                 pid: dice.below(1 << 22) as u32,
                 name: dice.text(),
             }),
+            database_files: vec![Default::default()],
+            unread_answers: self.some(|_| vec![Default::default()]),
             set_aside: self.some(|dice| {
                 dice.list(1, |dice| SetAside {
                     asks_on: 3,

@@ -8,9 +8,9 @@ use super::{Case, JudgeFn, PRECEDENCE, Subject, Verdict, decide, first_that_know
 use super::{idle, jvm, kernel, runtime_lock, server_timer, spent_on, tls};
 use holdup_evidence::churn::{Conversation, Hello};
 use holdup_evidence::{
-    Adopted, Call, Cause, Event, JvmStop, LockHolder, Ns, Object, ObjectId, ObjectKind, PauseWork, PolledFd,
-    RuntimeLock, RuntimeLockKind, RuntimeLockSource, Serving, SocketAddress, Start, TaskName, ThreadId, Wait,
-    WaitMemory,
+    Adopted, Call, Cause, Earlier, Event, JvmStop, LockHolder, Ns, Object, ObjectId, ObjectKind, PauseWork,
+    PolledFd, Request, RequestStep, RuntimeLock, RuntimeLockKind, RuntimeLockSource, Serving, SocketAddress,
+    Start, TaskName, ThreadId, Wait, WaitMemory,
 };
 use holdup_model::attributed::{Certainty, Judge, Reason};
 
@@ -292,6 +292,37 @@ fn a_request_held_by_a_timer_comes_before_idle() {
 
 fn answers_by_timer(run: &mut Attribution) {
     run.threads.get_mut(&THREAD).unwrap().answers_by_timer = true;
+}
+
+#[test]
+fn what_is_answered_after_a_timer_ran_out_was_held_by_it_though_it_was_read_before_anybody_looked() {
+    let held = |said_at, answered_by: ThreadId| {
+        let mut run = process("shop");
+        serves(&mut run);
+        run.push(&Event::Earlier(Earlier {
+            pid: PID,
+            connection: 1,
+            inode: 5,
+            said_at,
+            tick: 1,
+            by_client: true,
+            after: None,
+            words: None,
+        }));
+        run.threads.get_mut(&THREAD).unwrap().timer_ran_since = Some(10 * MS);
+        run.push(&Event::Request(Request {
+            at: 20 * MS,
+            thread: answered_by,
+            clock: Default::default(),
+            connection: 1,
+            weight: 1,
+            step: RequestStep::Answered,
+        }));
+        run.threads[&THREAD].answers_by_timer
+    };
+    assert!(held(5 * MS, THREAD));
+    assert!(!held(15 * MS, THREAD), "it came while the timer ran");
+    assert!(!held(5 * MS, ThreadId(2)), "somebody else answered");
 }
 
 #[test]

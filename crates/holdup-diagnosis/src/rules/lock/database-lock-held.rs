@@ -1,5 +1,6 @@
 //! A database's session waits for a row, a table or another thing that another session has locked.
 
+use crate::rules::lock_sessions::{Ends, Released};
 use crate::rules::{
     Extend, MATTERS, Rule, RuleId, Run, Waits, database_sessions, live_sessions, lock_sessions, percent, say,
     thread_sessions,
@@ -99,13 +100,22 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
     if let Some(remedy) = clients.as_ref().and_then(|them| them.remedy()) {
         finding = finding.remedy(remedy);
     }
+    let released = ends.as_ref().map_or(Released::Transaction, Ends::released_by);
     let finding = match main.resource.detail.database_lock {
-        Some(DatabaseServer::Mysql) => of_mysql(finding, unknown),
-        _ => of_postgresql(finding, &sessions, unknown),
+        Some(DatabaseServer::Mysql) => of_mysql(finding, unknown, released),
+        _ => of_postgresql(finding, &sessions, unknown, released),
     };
-    finding.remedy(Remedy::pointless(
-        "a faster disk or more CPUs: the session waits for a commit of another session",
-    ))
+    finding.remedy(Remedy::pointless(match released {
+        Released::Transaction | Released::Definition => {
+            "a faster disk or more CPUs: the session waits for a commit of another session"
+        }
+        Released::Prepared => {
+            "a faster disk or more CPUs, or to end sessions: none of them has the prepared transaction"
+        }
+        Released::Program => {
+            "a faster disk or more CPUs, or a limit for transactions: the program that took the lock has to release it"
+        }
+    }))
 }
 
 /// What they wait for: of MariaDB the kind of lock that the server itself names for most of these threads, of PostgreSQL the table.
@@ -164,17 +174,20 @@ fn statements(run: &Run<'_>, sessions: &[u32]) -> Option<Evidence> {
 }
 
 /// `unknown`: whether who has the lock is still to be found out.
-fn of_postgresql(finding: Finding, sessions: &[u32], unknown: bool) -> Finding {
+fn of_postgresql(finding: Finding, sessions: &[u32], unknown: bool, released: Released) -> Finding {
     let ids: Vec<String> = sessions.iter().take(MAX_SESSIONS).map(u32::to_string).collect();
     let blocked = format!(
         "psql -c \"select pid, pg_blocking_pids(pid), query from pg_stat_activity where pid in ({})\"",
         ids.join(", ")
     );
-    let limits = Remedy::changing(
-        "set idle_in_transaction_session_timeout to end unused transactions, and lock_timeout to let \
-         waiters give up",
-        "the program must repeat the transaction that is ended",
-    );
+    let limits = match released {
+        Released::Transaction | Released::Definition => {
+            "set idle_in_transaction_session_timeout to end unused transactions, and lock_timeout to let \
+             waiters give up"
+        }
+        Released::Prepared | Released::Program => "set lock_timeout to let waiters give up",
+    };
+    let limits = Remedy::changing(limits, "the program must repeat the transaction that is ended");
     if !unknown {
         return finding
             .and(Evidence::new(
@@ -196,10 +209,19 @@ fn of_postgresql(finding: Finding, sessions: &[u32], unknown: bool) -> Finding {
         .remedy(limits)
 }
 
-fn of_mysql(finding: Finding, unknown: bool) -> Finding {
-    let sooner =
-        "let waiters give up sooner: innodb_lock_wait_timeout for rows, lock_wait_timeout for definitions";
-    let again = "the program must repeat the transaction that is ended";
+fn of_mysql(finding: Finding, unknown: bool, released: Released) -> Finding {
+    let sooner = match released {
+        _ if unknown => {
+            "let waiters give up sooner: innodb_lock_wait_timeout for rows, lock_wait_timeout for definitions"
+        }
+        Released::Program => "let waiters give up sooner: the second argument of GET_LOCK is their time limit",
+        Released::Definition => "let waiters give up sooner: lock_wait_timeout",
+        Released::Transaction | Released::Prepared => "let waiters give up sooner: innodb_lock_wait_timeout",
+    };
+    let again = match released {
+        Released::Program => "the program must try again",
+        _ => "the program must repeat the transaction that is ended",
+    };
     let sleeps = "its thread executes a statement of a client, and sleeps where the server waits for a lock with \
                   a time limit";
     if !unknown {

@@ -1,6 +1,6 @@
 //! A server lets requests wait until a timer of its own has run out.
 
-use crate::rules::{HARM_FLOOR, Rule, RuleId, Run, duration, fires, percent, say};
+use crate::rules::{HARM_FLOOR, Rule, RuleId, Run, duration, fires, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Requests};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -17,12 +17,14 @@ pub(crate) const RULE: Rule = Rule::of_requests(RuleId::RequestsHeldByTimer, che
 fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let held = &requests.held;
     let mean = held.ns / held.count.max(1);
-    let part = held.count as f64 / requests.count.max(1) as f64;
+    // Of those that were read before anybody looked only the ones that are held are known.
+    let answered = requests.count.max(held.count);
+    let part = held.count as f64 / answered.max(1) as f64;
     if part < MIN_SHARE || mean < HARM_FLOOR {
         return Verdict::Clear(format!(
             "{} of {} were answered when a timer expired, {} after they arrived on average",
             held.count,
-            say::several(requests.count, "request"),
+            say::several(answered, "request"),
             duration(mean)
         ));
     }
@@ -34,16 +36,24 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let longest = waits.max_by_key(|wait| wait.ns);
     let who = longest.map_or_else(|| "The server".to_owned(), |wait| say::who(&wait.asker.name));
     let title = format!(
-        "{who} delays {} of its requests until its own timer expires, {} on average",
-        percent(part.min(1.0)),
-        duration(mean)
+        "{who} delays {} of {} by a timer of its own, {} each on average{}",
+        held.count,
+        say::several(answered, "request"),
+        duration(mean),
+        match requests.open {
+            0 => String::new(),
+            open => format!(
+                "; {open} more wait, the oldest for {}",
+                duration(requests.oldest_open)
+            ),
+        }
     );
     let seen = Evidence::new(
         format!(
-            "{} of {} requests were open until a poll timed out with nothing ready, and were answered then; \
-             the longest took {}",
+            "{} of {} requests were open until a poll timed out with nothing ready, and were answered or passed on \
+             only then; the longest took {}",
             held.count,
-            requests.count,
+            answered,
             duration(held.longest)
         ),
         "sock_recv_length, sock_send_length and what each poll returned",

@@ -1,0 +1,119 @@
+//! Who has the SQLite databases locked that observed processes have open.
+//!
+//! The problem: SQLite asks for a lock without waiting in the kernel, sleeps, and asks again, so no wait names a lock or its holder. In:
+//! processes, as observation ends. Out: locks of byte ranges that SQLite writes under, on files that these have open, and their holders. The
+//! kernel's table has inodes; what a descriptor's inode is, its `fdinfo` tells without a look at the file, which could block.
+
+use super::sessions::STOPPED;
+use holdup_evidence::facts::DatabaseFileLock;
+use holdup_knowledge::sqlite;
+use holdup_proc::lock_table::{self, Held};
+use holdup_proc::{Root, names};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+
+/// Processes that are looked at, and descriptors of each.
+const PROCESSES_MAX: usize = 512;
+const DESCRIPTORS_MAX: usize = 1024;
+
+/// Locks that are kept.
+const KEPT_MAX: usize = 16;
+
+/// What of a descriptor's `fdinfo` is looked through, lines: the inode is among the first.
+const LINES_MAX: usize = 8;
+
+/// Looks at these.
+pub(super) fn look(pids: &BTreeSet<u32>, root: &Root) -> Vec<DatabaseFileLock> {
+    let held = lock_table::held(root).into_iter();
+    let held: Vec<Held> = held
+        .filter(|one| one.exclusive && sqlite::keeps_writers_out(one.bytes))
+        .collect();
+    if held.is_empty() {
+        return Vec::new();
+    }
+    let inodes: HashSet<u64> = held.iter().map(|one| one.inode).collect();
+    // By file: who has it open.
+    let mut open: BTreeMap<(u64, String), Vec<u32>> = BTreeMap::new();
+    for pid in pids.iter().take(PROCESSES_MAX) {
+        for file in files(root, *pid, &inodes) {
+            open.entry(file).or_default().push(*pid);
+        }
+    }
+    let mut found: Vec<DatabaseFileLock> = Vec::new();
+    for ((inode, file), users) in open {
+        let users = |holder: u32| {
+            users
+                .iter()
+                .copied()
+                .filter(|pid| *pid != holder)
+                .collect::<Vec<u32>>()
+        };
+        for lock in held.iter().filter(|one| one.inode == inode) {
+            // Inodes of two file systems may be the same, names as well are not.
+            let theirs = files(root, lock.pid, &HashSet::from([inode]));
+            let same = theirs.iter().any(|(_, other)| name(other) == name(&file));
+            let known = found
+                .iter()
+                .any(|one| (one.holder, &one.file) == (lock.pid, &file));
+            if !same || known || users(lock.pid).is_empty() || found.len() >= KEPT_MAX {
+                continue;
+            }
+            found.push(DatabaseFileLock {
+                holder: lock.pid,
+                process: names::comm(root, lock.pid).unwrap_or_default(),
+                stopped: names::state(root, lock.pid) == Some(STOPPED),
+                users: users(lock.pid),
+                file: file.clone(),
+            });
+        }
+    }
+    found
+}
+
+fn name(file: &str) -> Option<&str> {
+    file.rsplit('/').next()
+}
+
+/// Files with these inodes that a process has open.
+fn files(root: &Root, pid: u32, inodes: &HashSet<u64>) -> BTreeSet<(u64, String)> {
+    let folder = root.proc.join(pid.to_string());
+    let Ok(entries) = std::fs::read_dir(folder.join("fd")) else {
+        return BTreeSet::new();
+    };
+    let file = |entry: std::fs::DirEntry| {
+        let link = std::fs::read_link(entry.path()).ok()?;
+        let path = link.to_str().filter(|path| path.starts_with('/'))?;
+        let inode = inode(&folder.join("fdinfo").join(entry.file_name()))?;
+        inodes.contains(&inode).then(|| (inode, path.to_owned()))
+    };
+    entries.take(DESCRIPTORS_MAX).flatten().filter_map(file).collect()
+}
+
+/// The inode behind a descriptor; kernels before 5.14 do not tell.
+fn inode(fdinfo: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(fdinfo).ok()?;
+    let mut lines = text.lines().take(LINES_MAX);
+    lines.find_map(|line| line.strip_prefix("ino:")?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{files, look};
+    use holdup_proc::Root;
+    use std::collections::{BTreeSet, HashSet};
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn a_file_is_found_by_its_inode() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let inode = file.as_file().metadata().unwrap().ino();
+        let own = std::process::id();
+        let found = files(&Root::system(), own, &HashSet::from([inode]));
+        let path = file.path().to_str().unwrap().to_owned();
+        assert!(found.contains(&(inode, path)), "{found:?}");
+        assert!(files(&Root::system(), own, &HashSet::new()).is_empty());
+        // Nobody else has it locked.
+        let locks = look(&BTreeSet::from([own]), &Root::system());
+        assert!(locks.iter().all(|one| one.holder != own), "{locks:?}");
+    }
+}

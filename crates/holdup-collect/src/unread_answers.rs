@@ -1,0 +1,141 @@
+//! Clients that do not read their answers: what a server has sent them stands in its sockets.
+//!
+//! The problem: which thread waits for such a client is not to be seen where the server has a thread of its own for sending, and the others
+//! wait for that one in a condition variable. In: processes, as observation begins and as it ends. Out: those with connections on which
+//! something was unsent both times, nothing of which had gone meanwhile, and whose clients leave it unread.
+
+use super::moment::Moment;
+use super::sessions::STOPPED;
+use holdup_evidence::facts::{SessionClient, UnreadAnswers};
+use holdup_proc::descriptors::{self, Open};
+use holdup_proc::names;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::net::SocketAddr;
+
+/// Processes that are looked at: of more, a recorder's, each look would take long.
+const PROCESSES_MAX: usize = 64;
+
+/// Clients of a process that are named.
+const NAMED_MAX: usize = 8;
+
+/// A connection with something unsent.
+#[derive(Debug, Clone, Copy)]
+struct Full {
+    pid: u32,
+    unsent: u32,
+    ends: (SocketAddr, SocketAddr),
+    /// What the other end has and did not read, where that is on this machine, and its inode.
+    other: Option<(u32, u64)>,
+}
+
+/// Connections with something unsent at an instant, by inode.
+#[derive(Debug, Default)]
+pub(super) struct Unsent(BTreeMap<u64, Full>);
+
+impl Unsent {
+    /// Looks at the clients of these processes.
+    pub(super) fn look(pids: &BTreeSet<u32>, moment: &mut Moment) -> Unsent {
+        let mut found = BTreeMap::new();
+        if pids.len() > PROCESSES_MAX {
+            return Unsent(found);
+        }
+        for pid in pids {
+            let Some(ends) = moment.ends(*pid) else { continue };
+            let sockets = moment.sockets(*pid);
+            let own = |inode: u64| inode != 0 && ends.sockets.contains(&inode);
+            let listeners = sockets.tcp.iter().filter(|one| one.listens && own(one.inode));
+            let ports: HashSet<u16> = listeners.map(|one| one.local.port()).collect();
+            let full = |one: &&holdup_proc::sockets::Tcp| {
+                one.unsent > 0 && own(one.inode) && ports.contains(&one.local.port())
+            };
+            for one in sockets.tcp.iter().filter(full) {
+                let mut others = sockets.tcp.iter();
+                let other = others.find(|other| (other.local, other.peer) == (one.peer, one.local));
+                found.entry(one.inode).or_insert(Full {
+                    pid: *pid,
+                    unsent: one.unsent,
+                    ends: (one.local, one.peer),
+                    other: other.map(|other| (other.unread, other.inode)),
+                });
+            }
+        }
+        Unsent(found)
+    }
+
+    /// Those on which as much or more was unsent before.
+    pub(super) fn since(self, before: &Unsent, moment: &mut Moment) -> Vec<UnreadAnswers> {
+        let mut by_process: BTreeMap<u32, Vec<Full>> = BTreeMap::new();
+        for (inode, now) in self.0 {
+            let was = before.0.get(&inode).filter(|was| was.ends == now.ends);
+            let stands = was.is_some_and(|was| was.unsent == now.unsent);
+            // Who has read it all is waited for by nobody: it is on its way.
+            if stands && now.other.is_none_or(|(unread, _)| unread > 0) {
+                by_process.entry(now.pid).or_default().push(now);
+            }
+        }
+        let of = |(pid, full): (u32, Vec<Full>), moment: &mut Moment| UnreadAnswers {
+            pid,
+            process: names::comm(&moment.root, pid).unwrap_or_default(),
+            clients: u32::try_from(full.len()).unwrap_or(u32::MAX),
+            most: full.iter().map(|one| u64::from(one.unsent)).max().unwrap_or(0),
+            readers: readers(pid, &full, moment),
+        };
+        by_process.into_iter().map(|one| of(one, moment)).collect()
+    }
+}
+
+/// The processes at the other ends, where those are on this machine.
+fn readers(pid: u32, full: &[Full], moment: &Moment) -> Vec<SessionClient> {
+    let others = full
+        .iter()
+        .filter_map(|one| Some((one.ends.1, one.other?.1)))
+        .take(NAMED_MAX);
+    let others: Vec<(SocketAddr, u64)> = others.collect();
+    let wanted: HashSet<Open> = others.iter().map(|(_, inode)| Open::Socket(*inode)).collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let holders = descriptors::holders(&moment.root, &wanted, std::process::id());
+    let client = |(address, inode): (SocketAddr, u64)| {
+        let mut all = holders.get(&Open::Socket(inode))?.iter();
+        let reader = *all.find(|one| **one != pid)?;
+        Some(SessionClient {
+            address: Some(address),
+            pid: Some(reader),
+            process: names::comm(&moment.root, reader).unwrap_or_default(),
+            stopped: names::state(&moment.root, reader) == Some(STOPPED),
+        })
+    };
+    others.into_iter().filter_map(client).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Moment, Unsent};
+    use std::collections::BTreeSet;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn what_a_client_leaves_unread_stands_until_it_reads() {
+        let own = BTreeSet::from([std::process::id()]);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        server.set_nonblocking(true).unwrap();
+        let mut sent = 0;
+        while let Ok(written) = server.write(&[7; 65536]) {
+            sent += written;
+        }
+        let look = || Unsent::look(&own, &mut Moment::now());
+        let here = |before: &Unsent| {
+            let found = look().since(before, &mut Moment::now());
+            found.first().map_or(0, |one| one.clients)
+        };
+        let before = look();
+        assert_eq!(here(&before), 1);
+        let mut read = vec![0; sent];
+        client.read_exact(&mut read).unwrap();
+        assert_eq!(here(&before), 0);
+    }
+}

@@ -1,0 +1,132 @@
+//! Clients of a server read nothing of what it sends them: what is for them stands in its sockets.
+
+use crate::rules::{Generality, Rule, RuleId, Run, say};
+use holdup_evidence::facts::{SessionClient, UnreadAnswers};
+use holdup_evidence::{Cause, units};
+use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule::of_attached(RuleId::ClientsDoNotRead, check)
+    .about("clients do not read the answers of a server")
+    .causes(Cause::ALL)
+    .from(0.0)
+    .generality(Generality::Consequence);
+
+/// What stands on a connection from which its client is the one that does not keep up, bytes: less a client takes in that only has not come
+/// to it yet.
+const MIN_BYTES: u64 = 16_384;
+
+/// Clients that are named.
+const MAX_NAMED: usize = 4;
+
+fn check(run: &Run<'_>) -> Verdict {
+    let Some(all) = &run.facts.unread_answers else {
+        return Verdict::CannotTell(
+            "whether its clients read: what was unsent on their connections".to_owned(),
+        );
+    };
+    let findings: Vec<Finding> = all
+        .iter()
+        .filter(|one| one.most >= MIN_BYTES)
+        .filter_map(|one| finding(run, one))
+        .collect();
+    if findings.is_empty() {
+        let most = all.iter().map(|one| one.most).max().unwrap_or(0);
+        return Verdict::Clear(format!(
+            "{} stood unread for a client from the start of the observation to its end, at most",
+            units::bytes(most)
+        ));
+    }
+    Verdict::Fires(findings)
+}
+
+fn finding(run: &Run<'_>, found: &UnreadAnswers) -> Option<Finding> {
+    let theirs = run.attributed.waits.iter();
+    let theirs = theirs.filter(|wait| wait.asker.name.pid == found.pid);
+    // One that waits to send to them is known by itself.
+    let sends = |wait: &AttributedWait| wait.cause == Cause::NetSend && wait.open;
+    if theirs.clone().any(sends) {
+        return None;
+    }
+    let main = theirs.max_by_key(|wait| wait.ns)?;
+    let who = say::name_or(&found.process, "a server");
+    let behind = waiting(run);
+    let does = if found.clients == 1 { "does" } else { "do" };
+    let title = format!(
+        "{} of {who} {does} not read, so up to {} of answers stand{} for each{}{}",
+        say::several(found.clients.into(), "client"),
+        units::bytes(found.most),
+        if found.clients == 1 { "s" } else { "" },
+        named(run, &found.readers),
+        match behind {
+            0 => String::new(),
+            1 => "; 1 more request waits in the server".to_owned(),
+            many => format!("; {many} more requests wait in the server"),
+        }
+    );
+    let severity = match behind {
+        0 => Severity::Note,
+        _ => Severity::Warning,
+    };
+    let stood = Evidence::new(
+        format!(
+            "the same number of bytes was unacknowledged on {} at the start and end of the observation",
+            say::several(found.clients.into(), "connection")
+        ),
+        "/proc/net/tcp",
+    );
+    let resource = Resource::named(ResourceKind::Socket, "connections of its clients");
+    let stopped = found.readers.iter().find(|one| one.stopped);
+    let finding = Finding::without_duration(RULE.id.id(), severity, title, Cause::NetSend, stood)
+        .about(resource, main.asker.clone())
+        .confidence(Confidence::Strong);
+    let finding = match stopped.and_then(|one| one.pid) {
+        Some(pid) => finding.remedy(
+            Remedy::changing("let the stopped client run on", "somebody may have stopped it on purpose")
+                .with_command(format!("kill -CONT {pid}")),
+        ),
+        None => match found.readers.iter().find_map(|one| one.pid) {
+            Some(pid) => finding.remedy(
+                Remedy::safe("find out what the client does instead of reading")
+                    .with_command(format!("holdup attach -p {pid}")),
+            ),
+            None => finding.remedy(
+                Remedy::safe("find out what the clients do instead of reading").with_command("ss -tnpi"),
+            ),
+        },
+    };
+    let finding = finding
+        .remedy(Remedy::safe(
+            "set a time limit for sending in the server, or put a proxy before it that takes whole answers (nginx: proxy_buffering)",
+        ))
+        .remedy(Remedy::pointless(
+            "a faster disk, database or CPU: the server has the answers ready",
+        ));
+    Some(finding)
+}
+
+/// Requests that the server has read and that nobody works on.
+fn waiting(run: &Run<'_>) -> u64 {
+    let requests = run.attributed.requests.as_ref().filter(|_| !run.machine);
+    requests.map_or(0, |all| all.open.saturating_add(all.resting))
+}
+
+/// `: kiosk.py (pid 7) and 2 others`.
+fn named(run: &Run<'_>, readers: &[SessionClient]) -> String {
+    let name = |one: &SessionClient| {
+        let pid = one.pid?;
+        let name = say::script(run, pid).unwrap_or(&one.process);
+        let stopped = if one.stopped { ", stopped" } else { "" };
+        Some(format!("{} (pid {pid}{stopped})", say::name_or(name, "a process")))
+    };
+    let mut all: Vec<String> = readers.iter().filter_map(name).collect();
+    all.dedup();
+    let more = all.len().saturating_sub(MAX_NAMED);
+    all.truncate(MAX_NAMED);
+    match (all.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, 0) => format!(": {}", all.join(", ")),
+        (false, more) => format!(": {} and {more} more", all.join(", ")),
+    }
+}

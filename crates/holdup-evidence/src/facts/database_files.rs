@@ -1,0 +1,19 @@
+//! Files of databases that are no server, and who has them locked.
+
+use serde::{Deserialize, Serialize};
+
+/// A lock on an SQLite database, of which another process has the file open as well.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DatabaseFileLock {
+    /// The file. Hostile text.
+    pub file: String,
+    /// Who has the lock.
+    pub holder: u32,
+    /// Its name. Hostile text.
+    pub process: String,
+    /// Whether a signal had stopped it.
+    pub stopped: bool,
+    /// Observed processes that have the file open, without the holder.
+    pub users: Vec<u32>,
+}
