@@ -214,7 +214,9 @@ fn of_mysql(finding: Finding, unknown: bool, released: Released) -> Finding {
         _ if unknown => {
             "let waiters give up sooner: innodb_lock_wait_timeout for rows, lock_wait_timeout for definitions"
         }
-        Released::Program => "let waiters give up sooner: the second argument of GET_LOCK is their time limit",
+        Released::Program => {
+            "let waiters give up sooner: the second argument of GET_LOCK is their time limit"
+        }
         Released::Definition => "let waiters give up sooner: lock_wait_timeout",
         Released::Transaction | Released::Prepared => "let waiters give up sooner: innodb_lock_wait_timeout",
     };

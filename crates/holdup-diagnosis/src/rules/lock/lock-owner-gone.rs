@@ -157,7 +157,8 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
 
 /// A semaphore that processes share, of whom all wait for it.
 fn shared(waits: &Waits<'_>, main: &AttributedWait, orphaned: &Orphaned) -> Finding {
-    let place = chosen_frame(&main.asker.stack).map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
+    let place = chosen_frame(&main.asker.stack)
+        .map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
     let all = match orphaned.sharers {
         1 => "no other process has it mapped".to_owned(),
         count => format!("all {count} processes that have it mapped wait for it"),

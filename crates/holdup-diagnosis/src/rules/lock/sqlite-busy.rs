@@ -95,7 +95,10 @@ fn title(run: &Run<'_>, busy: &Waits<'_>, locks: &[&DatabaseFileLock]) -> String
         Some(peer) => format!(", which waits for {} to answer", peer.address),
         None => String::new(),
     };
-    format!("{who} {verb} for the lock of SQLite database {file}, held by {}{does}", holder(run, lock))
+    format!(
+        "{who} {verb} for the lock of SQLite database {file}, held by {}{does}",
+        holder(run, lock)
+    )
 }
 
 /// Who waits: of several processes that work side by side how many, and whether it is several.
@@ -123,8 +126,11 @@ fn remedy(run: &Run<'_>, locks: &[&DatabaseFileLock]) -> Remedy {
     };
     let who = holder(run, lock);
     if lock.stopped {
-        return Remedy::changing(format!("let {who} run on"), "somebody may have stopped it on purpose")
-            .with_command(format!("kill -CONT {}", lock.holder));
+        return Remedy::changing(
+            format!("let {who} run on"),
+            "somebody may have stopped it on purpose",
+        )
+        .with_command(format!("kill -CONT {}", lock.holder));
     }
     Remedy::safe(format!(
         "find out what {who} waits for with the transaction open, and commit before that"

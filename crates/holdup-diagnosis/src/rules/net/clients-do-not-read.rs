@@ -83,8 +83,11 @@ fn finding(run: &Run<'_>, found: &UnreadAnswers) -> Option<Finding> {
         .confidence(Confidence::Strong);
     let finding = match stopped.and_then(|one| one.pid) {
         Some(pid) => finding.remedy(
-            Remedy::changing("let the stopped client run on", "somebody may have stopped it on purpose")
-                .with_command(format!("kill -CONT {pid}")),
+            Remedy::changing(
+                "let the stopped client run on",
+                "somebody may have stopped it on purpose",
+            )
+            .with_command(format!("kill -CONT {pid}")),
         ),
         None => match found.readers.iter().find_map(|one| one.pid) {
             Some(pid) => finding.remedy(
@@ -118,7 +121,10 @@ fn named(run: &Run<'_>, readers: &[SessionClient]) -> String {
         let pid = one.pid?;
         let name = say::script(run, pid).unwrap_or(&one.process);
         let stopped = if one.stopped { ", stopped" } else { "" };
-        Some(format!("{} (pid {pid}{stopped})", say::name_or(name, "a process")))
+        Some(format!(
+            "{} (pid {pid}{stopped})",
+            say::name_or(name, "a process")
+        ))
     };
     let mut all: Vec<String> = readers.iter().filter_map(name).collect();
     all.dedup();
