@@ -203,8 +203,9 @@ impl<S: Source> Program<S> {
             .map(|lock| (*lock, Has::Lock))
             .collect();
         for lock in wanted {
-            let around =
-                |word: &u64| (lock.saturating_sub(WITHIN_BYTES)..*lock).contains(word) && word % 8 == 0;
+            let around = |word: &u64| {
+                (lock.saturating_sub(WITHIN_BYTES)..*lock).contains(word) && word.is_multiple_of(8)
+            };
             if words.iter().any(around) {
                 found.push((*lock, Has::Around));
             }
