@@ -29,7 +29,6 @@ use std::net::SocketAddr;
 /// Text that programs give themselves.
 const TEXTS: &[&str] = &[
     "",
-    "sshd",
     "a b\"c\\d",
     "\u{1b}[31mred\u{7}",
     "x\0y",
