@@ -76,14 +76,16 @@ fn size(report: &Report, finding: &Finding) -> Option<String> {
     })
 }
 
-/// For how long one thread has stood in the finding's wait, which is not over and may have begun before it was watched.
+/// For how long threads have stood in the finding's wait, which is not over and may have begun before they were watched: the longest, if those
+/// that have stood so since account for most of what was found. Threads side by side wait no longer than one of them does.
 fn standing(report: &Report, finding: &Finding) -> Option<Ns> {
     let of_it = |wait: &&Wait| wait.cause == finding.cause && wait.resource == finding.resource;
-    let mut waits = report.waits.iter().filter(of_it);
-    match (waits.next(), waits.next()) {
-        (Some(wait), None) if wait.open && wait.count == 1 => Some(wait.max_ns),
-        _ => None,
-    }
+    let waits = || report.waits.iter().filter(of_it);
+    let whole = |wait: &&Wait| wait.max_ns >= report.subject.wall_ns / 10 * 9;
+    let one = waits().count() == 1;
+    let stood = || waits().filter(|wait| wait.open && (whole(wait) || (one && wait.count == 1)));
+    let most = stood().map(|wait| wait.ns).sum::<Ns>().saturating_mul(2) >= finding.ns?;
+    stood().map(|wait| wait.max_ns).max().filter(|_| most)
 }
 
 #[cfg(test)]
@@ -110,6 +112,27 @@ mod tests {
         report.threads.push(first);
         let size = headline(&report).size.unwrap_or_default();
         assert!(size.ends_with("of thread time in 1.04 s"), "{size}");
+    }
+
+    #[test]
+    fn of_threads_that_stand_together_the_longest_time_is_the_size() {
+        let mut report = report();
+        report.subject.kind = holdup_model::report::SubjectKind::Attach;
+        let (cause, resource) = (report.findings[0].cause, report.findings[0].resource.clone());
+        report
+            .waits
+            .retain(|wait| wait.cause == cause && wait.resource == resource);
+        report.waits.truncate(1);
+        let wait = &mut report.waits[0];
+        (wait.open, wait.count, wait.ns, wait.max_ns) = (true, 3, 3_900_000_000, 2_000_000_000);
+        report.findings[0].ns = Some(3_900_000_000);
+        assert_eq!(headline(&report).size.as_deref(), Some("for at least 2.00 s"));
+        report.waits[0].max_ns = 300_000_000;
+        let size = headline(&report).size.unwrap_or_default();
+        assert!(
+            size.contains("of thread time"),
+            "not all of them stood so: {size}"
+        );
     }
 
     #[test]

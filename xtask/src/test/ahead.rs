@@ -1,8 +1,9 @@
 //! What can be done while the first steps run: building holdup and the replay as released, then booting the guests.
 //!
 //! The first step is `cargo test`, which mostly waits for programs that it observes. All this runs in the scheduler's idle class, so
-//! that it gets only what the tests leave; to the guests, whose clock counts instructions, that is a slow machine. In: nothing. Out:
-//! whether holdup was built, and what the guests said.
+//! that it gets only what the tests leave; to the guests, whose clock counts instructions, that is a slow machine. The kernel shares CPUs
+//! between sessions first (autogroups), whatever the class of their tasks, and some tests begin sessions of their own: so this is a session
+//! too, with the least share that there is. In: nothing. Out: whether holdup was built, and what the guests said.
 
 use super::{Done, Step, Tally, step};
 use crate::{process, workspace};
@@ -106,10 +107,14 @@ impl Beside {
     }
 }
 
+/// Begins with the least share of the CPUs among sessions, where the kernel has shares of sessions.
+const LEAST_SHARE: &str = "echo 19 2>/dev/null >/proc/self/autogroup; exec \"$@\"";
+
 /// The command in the scheduler's idle class, with its messages in a file.
 fn when_idle(command: &Command, messages: &File) -> anyhow::Result<Command> {
-    let mut idle = Command::new("chrt");
-    idle.args(["--idle", "0"])
+    let mut idle = Command::new("setsid");
+    idle.args(["--wait", "sh", "-c", LEAST_SHARE, "sh"])
+        .args(["chrt", "--idle", "0"])
         .arg(command.get_program())
         .args(command.get_args())
         .current_dir(workspace::root())
