@@ -252,6 +252,9 @@ const SESSIONS_MAX: usize = 4;
 /// What holdup says then.
 const HIDDEN: &str = "wakeups not reported by the kernel";
 
+/// What it says where others had the CPUs meanwhile: a build beside the tests is no trouble of the examples.
+const CONTENDED: &str = "sched.runqueue";
+
 #[test]
 fn the_examples_of_the_readme_print_what_it_shows() {
     let page = std::fs::read_to_string(root().join("README.md")).unwrap();
@@ -263,7 +266,8 @@ fn the_examples_of_the_readme_print_what_it_shows() {
     let mut wrong = Vec::new();
     for _ in 0..SESSIONS_MAX {
         wrong = session(&examples);
-        if !wrong.iter().any(|one| one.contains(HIDDEN)) {
+        let disturbed = |one: &String| one.contains(HIDDEN) || one.contains(CONTENDED);
+        if !wrong.iter().any(disturbed) {
             break;
         }
     }
