@@ -6,6 +6,19 @@ use holdup_evidence::Cause;
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::{AttributedWait, Holder};
 
+/// The one with the lock: by its name, with its process where that is another one, and `another thread (4711)` where the name alone says nothing
+/// because it is the waiter's.
+pub(super) fn who(owner: &Holder, waiter: &AttributedWait) -> String {
+    let (own, waiter) = (&owner.name, &waiter.asker.name);
+    match own.pid == waiter.pid {
+        true if (&own.process, &own.thread) == (&waiter.process, &waiter.thread) => {
+            format!("another thread ({})", own.tid)
+        }
+        true => say::who(own),
+        false => say::who_with_pid(own),
+    }
+}
+
 /// What the one with the lock does meanwhile: `, sleeping on purpose in export (shop.py:33)`. Empty where that is not known.
 pub(super) fn with_it(run: &Run<'_>, holder: &Holder) -> String {
     let Some(doing) = holder.doing else {

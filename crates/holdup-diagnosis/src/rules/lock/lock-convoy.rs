@@ -497,7 +497,7 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
         ),
         (None, Some(keeps)) => format!(
             "{threads} threads of {who} queue{place} for one lock, which {} has{}",
-            say::who(&keeps.name),
+            held::who(keeps, main),
             held::with_it(run, keeps)
         ),
         (None, None) => format!("{threads} threads of {who} queue{place} for one lock"),

@@ -67,15 +67,11 @@ fn finding(run: &Run<'_>, lock: &Waits<'_>) -> Option<Finding> {
         Some(symbol) => format!("the lock {symbol}"),
         None => "a lock".to_owned(),
     };
-    let who = match owner.name.pid == main.asker.name.pid {
-        true => say::who(&owner.name),
-        false => say::who_with_pid(&owner.name),
-    };
     let title = format!(
         "{} waits{} for {what} that {} has{}",
         say::who(&main.asker.name),
         asked::place(lock),
-        other_thread(owner, main, who),
+        held::who(owner, main),
         held::with_it(run, owner),
     );
     let finding = RULE
@@ -94,13 +90,4 @@ fn finding(run: &Run<'_>, lock: &Waits<'_>) -> Option<Finding> {
         }
         _ => "do not wait for anything else while holding it, or with a time limit",
     })))
-}
-
-/// The holder, of which the name alone says nothing where it is the waiter's: `another thread`.
-fn other_thread(owner: &Holder, main: &AttributedWait, who: String) -> String {
-    let alike = owner.name.process == main.asker.name.process && owner.name.thread == main.asker.name.thread;
-    match alike && owner.name.pid == main.asker.name.pid {
-        true => format!("another thread ({})", owner.name.tid),
-        false => who,
-    }
 }
