@@ -29,6 +29,9 @@ const WAITS: [u64; 2] = [0, 9];
 /// What the kernel calls memory that is shared after `fork` and has no name.
 const NAMELESS: [&str; 2] = ["/dev/zero", "/SYSV"];
 
+/// States of a process that has ended.
+const ENDED: [char; 2] = ['Z', 'X'];
+
 /// What is asked: a process that may wait for such words.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Question(u32);
@@ -113,6 +116,8 @@ fn users(root: &Root, file: &maps::Mapping) -> (Vec<SharedUser>, bool) {
     let mut users = Vec::new();
     for pid in processes.into_iter().take(SEARCHED_MAX) {
         let Some(mapped) = maps::shared(root, pid) else {
+            // Whoever cannot be asked, and is not gone, may be the one that could end the wait.
+            all &= names::state(root, pid).is_none_or(|state| ENDED.contains(&state));
             continue;
         };
         let same = |one: &&maps::Mapping| (one.device, one.inode) == (file.device, file.inode);

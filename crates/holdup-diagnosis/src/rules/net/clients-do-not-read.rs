@@ -5,6 +5,7 @@ use holdup_evidence::facts::{SessionClient, UnreadAnswers};
 use holdup_evidence::{Cause, units};
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeMap;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_attached(RuleId::ClientsDoNotRead, check)
@@ -54,11 +55,10 @@ fn finding(run: &Run<'_>, found: &UnreadAnswers) -> Option<Finding> {
     let behind = waiting(run);
     let does = if found.clients == 1 { "does" } else { "do" };
     let title = format!(
-        "{} of {who} {does} not read, so up to {} of answers stand{} for each{}{}",
+        "{} of {who} {does} not read the server's answers, up to {} each{}{}",
         say::several(found.clients.into(), "client"),
         units::bytes(found.most),
-        if found.clients == 1 { "s" } else { "" },
-        named(run, &found.readers),
+        named(run, found),
         match behind {
             0 => String::new(),
             1 => "; 1 more request waits in the server".to_owned(),
@@ -115,24 +115,25 @@ fn waiting(run: &Run<'_>) -> u64 {
     requests.map_or(0, |all| all.open.saturating_add(all.resting))
 }
 
-/// `: kiosk.py (pid 7) and 2 others`.
-fn named(run: &Run<'_>, readers: &[SessionClient]) -> String {
-    let name = |one: &SessionClient| {
-        let pid = one.pid?;
-        let name = say::script(run, pid).unwrap_or(&one.process);
+/// `: kiosk.py (pid 7) and 2 more`. Of several connections of one process it is named once.
+fn named(run: &Run<'_>, found: &UnreadAnswers) -> String {
+    let readers: BTreeMap<u32, &SessionClient> = found
+        .readers
+        .iter()
+        .filter_map(|one| Some((one.pid?, one)))
+        .collect();
+    let name = |(pid, one): (&u32, &&SessionClient)| {
+        let name = say::script(run, *pid).unwrap_or(&one.process);
         let stopped = if one.stopped { ", stopped" } else { "" };
-        Some(format!(
-            "{} (pid {pid}{stopped})",
-            say::name_or(name, "a process")
-        ))
+        format!("{} (pid {pid}{stopped})", say::name_or(name, "a process"))
     };
-    let mut all: Vec<String> = readers.iter().filter_map(name).collect();
-    all.dedup();
-    let more = all.len().saturating_sub(MAX_NAMED);
-    all.truncate(MAX_NAMED);
-    match (all.is_empty(), more) {
-        (true, _) => String::new(),
-        (false, 0) => format!(": {}", all.join(", ")),
-        (false, more) => format!(": {} and {more} more", all.join(", ")),
+    let all: Vec<String> = readers.iter().map(name).take(MAX_NAMED).collect();
+    // How many more processes there are is not known where not all connections were looked up.
+    let looked_up = u64::from(found.clients) == found.readers.len() as u64;
+    match readers.len().saturating_sub(all.len()) {
+        _ if all.is_empty() => String::new(),
+        0 if looked_up => format!(": {}", all.join(", ")),
+        more if looked_up => format!(": {} and {more} more", all.join(", ")),
+        _ => format!(": {} and others", all.join(", ")),
     }
 }
