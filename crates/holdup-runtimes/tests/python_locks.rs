@@ -49,6 +49,17 @@ def rest():
     with changed_too:
         changed_too.wait()
 
+def let_go(condition, entered):
+    with condition:
+        entered.set()
+        condition.wait()
+
+# These wait in a condition of a lock, so that they have it no longer, though they stand in its block.
+for lock in (plain, taken_by_hand):
+    entered = threading.Event()
+    threading.Thread(target=let_go, args=(threading.Condition(lock), entered), daemon=True).start()
+    entered.wait()
+
 changed_too = threading.Condition()
 keeper = threading.Thread(target=keep)
 keeper.start()

@@ -133,8 +133,15 @@ impl<S: Source> Interpreter<S> {
 
     /// Whether a thread is in a block of `with` for this, or for a condition of which it is the lock.
     fn is_within(&mut self, thread: Thread, wanted: u64) -> bool {
-        let frames = self.frame_addresses(thread.state, HOLDER_FRAMES_MAX);
-        for frame in frames.unwrap_or_default() {
+        let frames = self
+            .frame_addresses(thread.state, HOLDER_FRAMES_MAX)
+            .unwrap_or_default();
+        // Whoever waits in a condition has let go of its lock for so long, although it stands in the block.
+        let innermost = frames.first().and_then(|frame| self.first_variable(*frame));
+        if innermost.is_some_and(|object| self.attribute(object, OF_CONDITION) == Some(wanted)) {
+            return false;
+        }
+        for frame in frames {
             for value in self.below_blocks(frame).unwrap_or_default() {
                 let Some(bound) = self.bound(value, LEAVES) else {
                     continue;
