@@ -56,7 +56,11 @@ fn nothing_breaks_a_reader() {
     std::thread::scope(|scope| {
         let all: Vec<_> = TARGETS
             .iter()
-            .map(|target| (target.name, scope.spawn(|| try_all(*target))))
+            .map(|target| {
+                let thread = std::thread::Builder::new().name(target.name.to_owned());
+                let thread = thread.spawn_scoped(scope, || try_all(*target)).unwrap();
+                (target.name, thread)
+            })
             .collect();
         let broken: Vec<&str> = all
             .into_iter()
