@@ -29,6 +29,7 @@ mod dumps;
 mod examples;
 pub(crate) mod figures;
 mod for_nobody;
+mod for_others;
 mod halted;
 mod head;
 mod held;
@@ -346,7 +347,7 @@ impl Rule {
     ) -> Finding {
         let main = waits.main();
         let cost = waits.cost();
-        let title = asked::with_place(title, waits);
+        let title = for_others::with_waiters(asked::with_place(title, waits), waits);
         let mut finding = Finding::new(self.id.id(), severity, title, waits.cause(), cost, first);
         finding.error = waits.error().min(cost);
         finding.about(main.resource.clone(), main.asker.clone())

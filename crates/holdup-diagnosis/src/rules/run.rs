@@ -398,6 +398,11 @@ impl<'a> Waits<'a> {
         groups.sort_by_key(|group| std::cmp::Reverse(group.cost()));
     }
 
+    /// What they are of.
+    pub(super) fn run(&self) -> &Run<'a> {
+        &self.run
+    }
+
     /// Each of them, costliest first.
     pub fn iter(&self) -> impl Iterator<Item = &'a AttributedWait> + '_ {
         self.list.iter().map(|(_, wait)| *wait)
