@@ -394,7 +394,9 @@ fn asked(raw: &wire::holdup_asked) -> RawEvent {
 }
 
 fn memory(raw: &wire::holdup_memory) -> RawMemory {
-    let polled = raw.polled_fds.iter().take(raw.polled as usize).map(polled);
+    // The kernel passes over a place of a poll that has no descriptor, and so does who asks what was awaited.
+    let used = raw.polled_fds.iter().take(raw.polled as usize);
+    let polled = used.filter(|one| one.fd >= 0).map(polled);
     RawMemory {
         wait: WaitMemory {
             thread: ThreadId(raw.head.thread),
@@ -548,7 +550,7 @@ fn end(raw: &wire::holdup_end) -> RawEvent {
 
 #[cfg(test)]
 mod tests {
-    use super::{DecodeError, RawEvent, asked, decode, state, wire};
+    use super::{DecodeError, RawEvent, asked, decode, memory, state, wire};
     use holdup_evidence::TaskState;
     use proptest::prelude::{any, proptest};
 
@@ -580,6 +582,14 @@ mod tests {
         };
         let fds: Vec<i32> = asked.polled.iter().map(|one| one.fd).collect();
         assert_eq!(fds, [3, 5]);
+        let mut raw = wire::holdup_memory {
+            polled: 2,
+            ..wire::holdup_memory::default()
+        };
+        raw.polled_fds[0].fd = -1;
+        raw.polled_fds[1].fd = 4;
+        let fds: Vec<i32> = memory(&raw).wait.polled.iter().map(|one| one.fd).collect();
+        assert_eq!(fds, [4]);
     }
 
     #[test]
