@@ -368,25 +368,26 @@ fn registers(raw: wire::holdup_regs) -> Registers {
     }
 }
 
-fn polled(one: &wire::holdup_polled) -> PolledFd {
-    PolledFd {
+/// What was awaited. Places that are not used, or have no descriptor, are none: the kernel passes over those, too.
+fn polled(places: &[wire::holdup_polled], used: u32) -> Vec<PolledFd> {
+    let used = places.iter().take(used as usize).filter(|one| one.fd >= 0);
+    let polled = used.map(|one| PolledFd {
         fd: one.fd,
         events: one.events,
         revents: one.revents,
         object: optional_object(one.object),
         own: false,
-    }
+    });
+    polled.collect()
 }
 
 fn asked(raw: &wire::holdup_asked) -> RawEvent {
-    // Places beyond those that are used hold zeros, which are no descriptor 0.
-    let used = raw.polled_fds.iter().take(raw.polled as usize);
     RawEvent::Asked(WaitMemory {
         thread: ThreadId(raw.head.thread),
         first: raw.seq,
         seq: raw.seq,
         returned: None,
-        polled: used.filter(|one| one.fd >= 0).map(polled).collect(),
+        polled: polled(&raw.polled_fds, raw.polled),
         polled_truncated: raw.truncated != 0,
         path: None,
         completed: None,
@@ -394,14 +395,13 @@ fn asked(raw: &wire::holdup_asked) -> RawEvent {
 }
 
 fn memory(raw: &wire::holdup_memory) -> RawMemory {
-    let polled = raw.polled_fds.iter().take(raw.polled as usize).map(polled);
     RawMemory {
         wait: WaitMemory {
             thread: ThreadId(raw.head.thread),
             first: raw.first,
             seq: raw.seq,
             returned: (raw.has_returned != 0).then_some(raw.returned),
-            polled: polled.collect(),
+            polled: polled(&raw.polled_fds, raw.polled),
             polled_truncated: raw.polled_truncated != 0,
             path: (raw.path_len > 1).then(|| text(&raw.path)),
             completed: optional_object(raw.completed),
@@ -548,7 +548,7 @@ fn end(raw: &wire::holdup_end) -> RawEvent {
 
 #[cfg(test)]
 mod tests {
-    use super::{DecodeError, RawEvent, asked, decode, state, wire};
+    use super::{DecodeError, RawEvent, asked, decode, memory, state, wire};
     use holdup_evidence::TaskState;
     use proptest::prelude::{any, proptest};
 
@@ -580,6 +580,14 @@ mod tests {
         };
         let fds: Vec<i32> = asked.polled.iter().map(|one| one.fd).collect();
         assert_eq!(fds, [3, 5]);
+        let mut raw = wire::holdup_memory {
+            polled: 2,
+            ..wire::holdup_memory::default()
+        };
+        raw.polled_fds[0].fd = -1;
+        raw.polled_fds[1].fd = 4;
+        let fds: Vec<i32> = memory(&raw).wait.polled.iter().map(|one| one.fd).collect();
+        assert_eq!(fds, [4]);
     }
 
     #[test]

@@ -5,8 +5,10 @@
 //! answers nobody's question, and is not counted.
 
 use super::look::{self, Sight};
-use super::{Observation, database_locks, elsewhere};
-use holdup_evidence::{Event, NotMeasured, Ns, Role, Wait};
+use super::moment::Moment;
+use super::set_aside::Loops;
+use super::{Observation, database_locks, elsewhere, serving};
+use holdup_evidence::{Event, NotMeasured, Ns, Role, Serving, Wait};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -133,6 +135,7 @@ impl Following {
             if new.is_empty() {
                 break;
             }
+            tell_resting_servers(observation, &new);
             self.adopt(observation, &new, Role::Neighbour, NEXT_LOOK)?;
         }
         if watched != &self.subjects | &self.neighbours {
@@ -142,6 +145,27 @@ impl Following {
         }
         Ok(())
     }
+}
+
+/// Of those in the way, servers whose loops nobody but clients can stir: in such a loop they wait for their clients, and work for none of
+/// them. What others of them poll may be what a request waits for.
+fn tell_resting_servers(observation: &mut Observation, pids: &[u32]) {
+    let mut moment = Moment::now();
+    let loops = Loops::look(&pids.iter().copied().collect(), &mut moment).stirred_by_clients();
+    let (loops, servers): (Vec<(u32, bool)>, Vec<u32>) = loops
+        .into_iter()
+        .filter(|(_, by_clients)| *by_clients)
+        .map(|(pid, by_clients)| ((pid, by_clients), pid))
+        .unzip();
+    if servers.is_empty() {
+        return;
+    }
+    let found = serving::look(&servers, &mut moment);
+    observation.attribution.push(&Event::Serving(Serving {
+        loops,
+        masters: Vec::new(),
+        ..found
+    }));
 }
 
 /// Waits that go on for longer than is worth a look, of a process each.

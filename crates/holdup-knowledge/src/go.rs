@@ -301,6 +301,26 @@ pub fn is_of_the_runtimes_code(symbol: &str) -> bool {
     of_packages(symbol, &RUNTIME_PACKAGES)
 }
 
+/// Methods of goroutines that read whatever comes on a connection, for all who use it: who asked something there waits elsewhere for what
+/// they find, and they wait also where nobody asked. By name: libraries for HTTP/2, brokers and databases all call theirs so.
+const READERS: [&str; 9] = [
+    ").readLoop",
+    ").ReadLoop",
+    ").recvLoop",
+    ").receiveLoop",
+    ").readPump",
+    ").responseReceiver",
+    "(*http2Client).reader",
+    "ClientConnReadLoop).run",
+    "clientConnReadLoop).run",
+];
+
+/// Whether a stack is that of a goroutine which reads a connection for all who use it.
+#[must_use]
+pub fn reads_for_others<'a>(mut symbols: impl Iterator<Item = &'a str>) -> bool {
+    symbols.any(|symbol| READERS.iter().any(|reader| symbol.ends_with(reader)))
+}
+
 /// Whether a function only makes system calls.
 #[must_use]
 pub fn makes_calls(symbol: &str) -> bool {
@@ -459,6 +479,10 @@ mod tests {
         assert_eq!(asks(&stack).as_deref(), Some("example.org/shop/db.Query"));
         assert_eq!(asks(&stack[..2]), None);
         assert!(is_gos_own("go/types.Check") && !is_gos_own("go.uber.org/zap.New"));
+        let reader = "google.golang.org/grpc/internal/transport.(*http2Client).reader";
+        let stack = ["golang.org/x/net/http2.readFrameHeader", reader];
+        assert!(super::reads_for_others(stack.into_iter()));
+        assert!(!super::reads_for_others(["main.(*Shop).reader"].into_iter()));
         assert!(is_gos_own("net/http.(*Server).Serve") && !is_gos_own("main.(*net).http"));
         assert!(is_gos_own("type:.eq.main.pair") && !is_gos_own("shop/db.Query"));
     }

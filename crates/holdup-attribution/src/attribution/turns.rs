@@ -168,10 +168,14 @@ fn own_pair(pid: u32, object: Option<&Object>) -> bool {
     )
 }
 
-/// Whether a process looks after the house while others of the same program serve.
+/// Whether a process looks after the house while others of the same program serve: its parent does, or its children do, whether it has
+/// their listener open itself or not.
 pub(super) fn attends(pid: u32, served: &Served, tasks: &TaskTable) -> bool {
+    if tasks.has_child(pid, |child| served.serves(child)) {
+        return true;
+    }
     if served.serves(pid) {
-        return served.is_master(pid) || tasks.has_child(pid, |child| served.serves(child));
+        return served.is_master(pid);
     }
     let parent = tasks.same_program_as(pid);
     parent.is_some_and(|parent| served.serves(parent))

@@ -127,7 +127,7 @@ impl Thread<'_> {
 }
 
 /// The function that a thread was started with: by name, or by its place in its module.
-fn entry(stack: &[Frame]) -> Option<(&str, Option<&str>, u64)> {
+pub(super) fn entry(stack: &[Frame]) -> Option<(&str, Option<&str>, u64)> {
     let module = |frame: &Frame| frame.module.clone().unwrap_or_default();
     let own = |frame: &&Frame| {
         let module = module(frame);

@@ -6,6 +6,7 @@ use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, AwaitedClients, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_attached(RuleId::ClientsNotAccepted, check)
@@ -130,15 +131,15 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     let processes = theirs.split(|wait| wait.asker.name.pid).into_iter();
     let masters = pools::masters(run, &queue.address.to_string());
     let accept: Vec<u32> = processes
-        .filter(|process| !attends(process) && !masters.contains(&process.main().asker.name.pid))
+        .filter(|process| !attends(queue, process) && !masters.contains(&process.main().asker.name.pid))
         .map(|process| process.main().asker.name.pid)
         .collect();
     let accepting = theirs.only(|wait| accept.contains(&wait.asker.name.pid))?;
     let own = accepting.own();
-    let held = accepting.only(|wait| awaits(wait) == Some(Awaits::Request));
+    let held = accepting.only(|wait| awaits(queue, wait) == Some(Awaits::Request));
     let of_held = held.as_ref().map_or(0, Waits::own);
     let free = accepting
-        .only(|wait| matches!(awaits(wait), Some(Awaits::Client | Awaits::Else)))
+        .only(|wait| matches!(awaits(queue, wait), Some(Awaits::Client | Awaits::Else)))
         .map_or(0, |free| free.own());
     if own == 0 || free.saturating_mul(NEVER_FREE) > own {
         return None;
@@ -188,10 +189,16 @@ enum Awaits {
     Else,
 }
 
-fn awaits(wait: &AttributedWait) -> Option<Awaits> {
+/// Who waits at another listener is not free for the clients of this one.
+fn awaits(queue: &Unaccepted, wait: &AttributedWait) -> Option<Awaits> {
+    let is_here = |at: &str| at.parse::<SocketAddr>().is_ok_and(|at| at == queue.address);
     match wait.cause {
-        Cause::NetAccept => Some(Awaits::Client),
+        Cause::NetAccept => Some(match wait.resource.detail.local {
+            Some(local) if local != queue.address => Awaits::Else,
+            _ => Awaits::Client,
+        }),
         Cause::Idle => Some(match AwaitedClients::read(&wait.resource.name) {
+            Some(AwaitedClients::Connection(at)) if !is_here(&at) => Awaits::Else,
             Some(AwaitedClients::Connection(_)) => Awaits::Client,
             Some(AwaitedClients::Request(_)) => Awaits::Request,
             None => Awaits::Else,
@@ -201,8 +208,8 @@ fn awaits(wait: &AttributedWait) -> Option<Awaits> {
 }
 
 /// Whether a process of a listener does nothing but look after others that accept there.
-fn attends(process: &Waits<'_>) -> bool {
-    let rests = process.only(|wait| awaits(wait) == Some(Awaits::Else));
+fn attends(queue: &Unaccepted, process: &Waits<'_>) -> bool {
+    let rests = process.only(|wait| awaits(queue, wait) == Some(Awaits::Else));
     let rests = rests.map_or(0, |rests| rests.own());
     (process.own() - rests).saturating_mul(NEVER_FREE) < process.own()
 }
@@ -255,7 +262,8 @@ fn held_by_silent(run: &Run<'_>, queue: &Unaccepted, held: &Waits<'_>, own: Ns) 
         ),
         say::source(main),
     );
-    let ns = held.own().min(run.attributed.elapsed);
+    // They are kept side by side: it is no longer for being many.
+    let ns = held.iter().map(|wait| wait.ns).max().unwrap_or(0);
     let port = queue.address.port();
     Finding::new(
         RULE.id.id(),

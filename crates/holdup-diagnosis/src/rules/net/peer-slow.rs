@@ -77,6 +77,18 @@ fn served_at_once(run: &Run<'_>, group: &Waits<'_>) -> bool {
     run.attributed.of_threads && at_once && group.longest().max < HARM_FLOOR
 }
 
+/// From so long a wait on its peer was not about to answer, nanoseconds: an idle loop takes a request up within far less.
+const LONG_NS: Ns = 100_000_000;
+
+/// Of processes that run already: whether the peer waited for its own clients for as long as it was waited for. It answers when
+/// others give it something, at a time of its own, or not at all.
+fn is_at_rest(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let holders = group.holders();
+    let longest = holders.iter().max_by_key(|holder| holder.ns);
+    let idle = longest.is_some_and(|holder| holder.doing == Some(Cause::Idle));
+    run.attributed.of_threads && idle && group.longest().max >= LONG_NS
+}
+
 /// Of the time of requests, so little was in waits of a kind that no client waits for them: one part of this many at most.
 const NO_CLIENTS: Ns = 50;
 
@@ -182,7 +194,11 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         None if made_itself => "the other end of a Unix socket that it has made".to_owned(),
         None => address.to_owned(),
     };
+    let at_rest = session.is_none() && is_at_rest(run, group);
     let title = match main.cause {
+        Cause::NetReceive if at_rest => {
+            format!("{who} {waits} for {peer} to answer, which is idle itself")
+        }
         Cause::NetSend => format!("{who} {waits} for {peer} to receive {its} data"),
         Cause::NetConnect => format!("{who} {waits} for {peer} to accept {its} connections"),
         Cause::NetDns => format!("{who} {waits} for names from {peer}"),
@@ -206,7 +222,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     let handed_on = group.handed_on() && main.cause != Cause::NetDns;
     let judged_there = handed_on || goes_on(run, group);
     let for_nobody = for_no_client(run, group);
-    let severity = if judged_there || served_at_once(run, group) || for_nobody {
+    let severity = if judged_there || served_at_once(run, group) || for_nobody || at_rest && !group.open() {
         Severity::Note
     } else {
         Severity::Warning
@@ -225,7 +241,24 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
                 "requests on accepted connections",
             )
         }))
+        .and_if(at_rest.then(|| {
+            Evidence::new(
+                "the peer waited for its clients and worked on no request meanwhile: it answers when another client gives it something \
+                 (a queue, a subscription), at a time of its own, or not at all",
+                say::SCHEDULER,
+            )
+        }))
         .proved_if(!holders.is_empty());
+    if at_rest {
+        let look = format!(
+            "find out what {peer} holds the answer back for: another client that should give it something, a \
+             worker that is left for that, a timer of its own"
+        );
+        let pid = holder.map_or(0, |holder| holder.name.pid);
+        return finding
+            .remedy(Remedy::safe(look).with_command(format!("holdup attach -p {pid}")))
+            .remedy(Remedy::pointless("a faster server: it has no work"));
+    }
     let ends = session.and_then(|session| session.remedy()).into_iter();
     let ends = ends.chain(behind.iter().flat_map(|behind| behind.remedies()));
     let finding = ends.fold(finding, Finding::remedy);

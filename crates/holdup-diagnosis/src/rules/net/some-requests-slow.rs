@@ -46,6 +46,21 @@ fn ticked(run: &Run<'_>, requests: &Requests, cause: Cause) -> bool {
     cause == Cause::TimerSleep && requests.held.count == 0 && !slept()
 }
 
+/// Whether the waits of a cause were mostly for other threads of the same process that waited for work themselves: nobody in the server had
+/// anything to do for these requests, as where a client asks for the next job there is.
+fn rested(run: &Run<'_>, cause: Cause) -> bool {
+    let (mut all, mut for_idle): (Ns, Ns) = (0, 0);
+    for wait in run.attributed.waits.iter().filter(|wait| wait.cause == cause) {
+        let longest = wait.holders.iter().max_by_key(|holder| holder.ns);
+        let idle = longest.is_some_and(|holder| {
+            holder.name.pid == wait.asker.name.pid && holder.doing == Some(Cause::Idle)
+        });
+        all = all.saturating_add(wait.ns);
+        for_idle = for_idle.saturating_add(if idle { wait.ns } else { 0 });
+    }
+    for_idle > all / 2
+}
+
 fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     if requests.count < MIN_REQUESTS {
         return Verdict::Clear(format!(
@@ -76,7 +91,7 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
             duration(longer)
         ));
     };
-    if *cause == Cause::Idle || ticked(run, requests, *cause) {
+    if *cause == Cause::Idle || ticked(run, requests, *cause) || rested(run, *cause) {
         return Verdict::CannotTell(format!(
             "the cause of the slow ones, {} each: the threads that answer were idle meanwhile, so it is outside of them, with the \
              clients or with whoever hands them work",

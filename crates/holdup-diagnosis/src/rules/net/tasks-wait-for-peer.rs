@@ -2,6 +2,7 @@
 
 use crate::rules::{Rule, RuleId, Run, tasks};
 use holdup_evidence::Cause;
+use holdup_knowledge::go;
 use holdup_model::attributed::{AttributedWait, Peer, Task};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -21,7 +22,8 @@ fn check(run: &Run<'_>) -> Verdict {
 
 /// Whether the application's code waits for a server there.
 fn asks(task: &Task) -> bool {
-    task.resource.detail.peer.is_some() && task.place.is_some()
+    let symbols = task.stack.iter().filter_map(|frame| frame.symbol.as_deref());
+    task.resource.detail.peer.is_some() && task.place.is_some() && !go::reads_for_others(symbols)
 }
 
 /// Whether a thread of its process is known to wait for the same server: then that is told of the thread.

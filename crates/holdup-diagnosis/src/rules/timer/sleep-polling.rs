@@ -2,7 +2,9 @@
 
 use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
-use crate::rules::{Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, percent, say};
+use crate::rules::{
+    Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, for_nobody, percent, say,
+};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -285,7 +287,9 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         "polling finds the event {} late on average",
         duration(group.median() / 2)
     );
-    let severity = match asks_between(run, group) {
+    // What slows clients is elsewhere, where others of the process serve them and this thread does not.
+    let aside = || group.iter().all(|wait| for_nobody::is_aside(run, wait));
+    let severity = match asks_between(run, group) || aside() {
         true => Severity::Note,
         false => Severity::Warning,
     };

@@ -65,6 +65,11 @@ fn in_event_loop<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<(&'a Attributed
     Some((longest, delayed(run, longest)?))
 }
 
+/// Whether somebody is known to have waited while that thread slept.
+pub(in crate::rules) fn is_delayed(run: &Run<'_>, sleep: &AttributedWait) -> bool {
+    delayed(run, sleep).is_some()
+}
+
 /// Who waited while that thread slept.
 fn delayed(run: &Run<'_>, sleep: &AttributedWait) -> Option<Delayed> {
     let name = &sleep.asker.name;
