@@ -53,6 +53,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "the Go runtime's reason for a wait, as its dumps print it",
     ),
     (
+        "holdup-knowledge/src/go.rs",
+        "chan receive",
+        "the Go runtime's reason for a wait, as its dumps print it",
+    ),
+    (
         "holdup-artefacts/src/objects.rs",
         "inotify",
         "the kernel's name of the anonymous inode, which holdup takes as it is",

@@ -118,6 +118,7 @@ pub(super) fn add(
                 stood_since,
                 stack: (!frames.is_empty()).then(|| stacks.intern_interpreted(&frames)),
                 name: task.name,
+                started_by: None,
                 awaits: task.awaits,
                 descriptor: task.descriptor,
                 peer: task.descriptor.and_then(|number| peers.of(pid, number)),
@@ -127,6 +128,7 @@ pub(super) fn add(
                 channels: TaskChannels {
                     awaits: task.lock.into_iter().chain(pool).collect(),
                     refers: task.holds.into_iter().chain(task.has).collect(),
+                    timed: false,
                 },
             });
         }

@@ -199,9 +199,11 @@ pub(super) fn parked(
                 channels: TaskChannels {
                     awaits: goroutine.awaited.channels,
                     refers: goroutine.refers,
+                    timed: goroutine.awaited.timed,
                 },
                 stack,
                 name: None,
+                started_by: goroutine.started_by,
                 awaits: None,
                 descriptor,
                 peer,
@@ -292,6 +294,9 @@ fn answer(program: &mut Program<Running>, closely: bool) -> Answer {
         return Some(listed(read.all, read.left_out));
     }
     program.refer(&mut read, go::sends);
+    program.refer(&mut read, go::receives);
+    program.groups(&mut read);
+    program.started(&mut read);
     program.locks(&mut read);
     program.pooled(
         &mut read,
@@ -338,6 +343,7 @@ mod tests {
             addresses: Vec::new(),
             awaited: Awaited::default(),
             refers: Vec::new(),
+            started_by: None,
             at: 0,
         };
         let count = LISTED_MAX as u64 + 2;

@@ -40,15 +40,18 @@ pub struct TaskChannels {
     /// Those that it waits for; pools of connections and locks are among them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<u64>,
-    /// Those that others wait to send to, and that its stack, or a structure that its stack refers to, has the address of; and pools of
-    /// which it refers to a connection, and locks that its code has taken where it stands.
+    /// Those that others wait for, and that its stack, or a structure that its stack refers to, has the address of; groups of tasks among them;
+    /// and pools of which it refers to a connection, and locks that its code has taken where it stands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refers: Vec<u64>,
+    /// Whether a timer may send to one of those that it waits for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub timed: bool,
 }
 
 impl TaskChannels {
     fn is_empty(&self) -> bool {
-        self.awaits.is_empty() && self.refers.is_empty()
+        self.awaits.is_empty() && self.refers.is_empty() && !self.timed
     }
 }
 
@@ -81,6 +84,9 @@ pub struct RuntimeTask {
     /// Its name, where tasks have names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The task that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_by: Option<u64>,
     /// The task that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaits: Option<u64>,

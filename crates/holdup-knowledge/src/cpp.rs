@@ -37,6 +37,13 @@ pub fn of_library(frame: &Frame) -> bool {
     }
 }
 
+/// Whether a name has the types of its arguments, as names of C++ have.
+#[must_use]
+pub fn takes_arguments(symbol: &str) -> bool {
+    let ends = symbol.ends_with(')') || symbol.ends_with(") const");
+    ends && !qualified(symbol).is_empty()
+}
+
 /// A function's name with its namespaces, without what it returns and its arguments: `shop::pay` of `std::string shop::pay<int>(int)`.
 #[must_use]
 pub fn qualified(symbol: &str) -> &str {

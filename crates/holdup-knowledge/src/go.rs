@@ -4,6 +4,7 @@
 //! and which of its functions is the application's.
 
 use holdup_evidence::{Cause, Frame};
+use holdup_model::attributed::TaskOthers;
 
 /// What the runtime's own goroutines wait for: the collector's workers, its sweeper and its scavenger, who runs finalizers and
 /// cleanups, who forces a collection, who counts processors, and who reads traces.
@@ -32,7 +33,7 @@ const FOR_COLLECTOR: [&str; 7] = [
 
 /// Waits for other goroutines, and what a report calls what they wait for.
 const FOR_OTHERS: [(&str, &str); 15] = [
-    ("chan receive", "a channel to receive from"),
+    (RECEIVES, "a channel to receive from"),
     ("chan receive (nil chan)", "a nil channel"),
     ("chan receive (synctest)", "a channel to receive from"),
     ("chan receive (durable)", "a channel to receive from"),
@@ -116,11 +117,37 @@ const OPENS_CONNECTIONS: &str = "database/sql.(*DB).connectionOpener";
 /// A `select` without cases: nothing can end it, and programs rest their main goroutine so.
 const RESTS: &str = "select (no cases)";
 
+/// What the runtime's words for a wait to receive begin with.
+const RECEIVES: &str = "chan receive";
+
+/// What the runtime calls a wait for several channels.
+const FIRST_OF_SEVERAL: &str = "select";
+
+/// What the runtime calls a wait for a group, and the function in which it is; before Go 1.25 only the function tells.
+const GROUP: &str = "sync.WaitGroup.Wait";
+const WAITS_FOR_GROUP: &str = "sync.(*WaitGroup).Wait";
+
+/// The function in which a goroutine waits for what another one does once, behind a lock.
+const ONCE: &str = "sync.(*Once).doSlow";
+
+/// Functions in which a library waits for a client, and for signals of the operating system.
+const ACCEPTS: &str = "internal/poll.(*FD).Accept";
+const SIGNALS: &str = "os/signal.signal_recv";
+
+/// Functions of libraries that answer one request each.
+const SERVES: [&str; 5] = [
+    "net/http.(*conn).serve",
+    "net/http.(*http2serverConn).runHandler",
+    "golang.org/x/net/http2.(*serverConn).runHandler",
+    "google.golang.org/grpc.(*Server).handleStream",
+    "net/rpc.(*service).call",
+];
+
 /// Functions below which a goroutine of a library has no work: one waits for a client or a signal, one opens connections of a pool when
 /// there are too few, one closes those that are too old.
 const WITHOUT_WORK: [&str; 5] = [
-    "internal/poll.(*FD).Accept",
-    "os/signal.signal_recv",
+    ACCEPTS,
+    SIGNALS,
     "os/signal.loop",
     "database/sql.(*DB).connectionOpener",
     "database/sql.(*DB).connectionCleaner",
@@ -130,6 +157,9 @@ const WITHOUT_WORK: [&str; 5] = [
 const OWN_PACKAGES: &str = "archive bufio bytes cmp compress container context crypto database debug embed encoding errors expvar \
     flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect regexp runtime slices sort \
     strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak";
+
+/// The program's first function.
+pub const FIRST_FUNCTION: &str = "main.main";
 
 /// What the compiler calls functions that only call another one: of `go` and of `defer`.
 const WRAPPERS: [&str; 2] = ["gowrap", "deferwrap"];
@@ -149,6 +179,8 @@ pub struct Wait {
     pub lock: bool,
     /// Whether it is a place among so many, which others have: a connection of a pool, or a place of a semaphore.
     pub pool: bool,
+    /// What else it is that only other goroutines end.
+    pub others: Option<TaskOthers>,
 }
 
 /// Whether a goroutine that waits for this is the runtime's own.
@@ -161,6 +193,41 @@ pub fn is_of_the_runtime(reason: &str) -> bool {
 #[must_use]
 pub fn sends(reason: &str) -> bool {
     reason.starts_with("chan send")
+}
+
+/// Whether a goroutine that waits for this wants to receive from a channel, or for whatever comes first of several.
+#[must_use]
+pub fn receives(reason: &str) -> bool {
+    reason.starts_with(RECEIVES) || reason == FIRST_OF_SEVERAL
+}
+
+/// Whether a goroutine that stands in this function waits for signals of the operating system, for those who asked for them.
+#[must_use]
+pub fn awaits_signals(symbol: &str) -> bool {
+    symbol == SIGNALS
+}
+
+/// Whether it waits for a client.
+#[must_use]
+pub fn accepts(symbol: &str) -> bool {
+    symbol == ACCEPTS
+}
+
+/// Whether a function is a library's that answers one request by calling the application.
+#[must_use]
+pub fn serves(symbol: &str) -> bool {
+    SERVES.contains(&symbol)
+}
+
+/// What a goroutine waits for that only others of its process end.
+fn others(reason: &str, of_group: bool) -> Option<TaskOthers> {
+    match reason {
+        _ if of_group => Some(TaskOthers::Group),
+        "sync.Cond.Wait" => Some(TaskOthers::Condition),
+        FIRST_OF_SEVERAL => Some(TaskOthers::First),
+        _ if receives(reason) => Some(TaskOthers::Value),
+        _ => None,
+    }
 }
 
 /// Whether a goroutine that waits for a lock wants to read.
@@ -191,6 +258,7 @@ pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {
             LOCKS.contains(&reason) || reason == OLD_REASON && LOCKING.iter().any(|name| stands_in(name))
         }),
         pool: false,
+        others: None,
     };
     let Some(reason) = reason else {
         return wait(Cause::Unknown, None);
@@ -207,6 +275,7 @@ pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {
             what: Some(place.what()),
             lock: false,
             pool: true,
+            others: None,
         };
     }
     if FOR_COLLECTOR.contains(&reason) {
@@ -217,10 +286,18 @@ pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {
         // The kinds of descriptors are not distinguished: a pipe and a Unix socket park a goroutine in the same functions.
         "IO wait" if stands_in("net.(*netFD).connect") => wait(Cause::NetConnect, None),
         "IO wait" => wait(Cause::PollWait, Some("a descriptor")),
-        _ => match FOR_OTHERS.iter().find(|(known, _)| *known == reason) {
-            Some((_, what)) => wait(Cause::LockFutex, Some(what)),
-            None => wait(Cause::Unknown, None),
-        },
+        _ => {
+            let of_group = reason == GROUP || reason == OLD_REASON && stands_in(WAITS_FOR_GROUP);
+            let words = if of_group { GROUP } else { reason };
+            match FOR_OTHERS.iter().find(|(known, _)| *known == words) {
+                Some(_) if stands_in(ONCE) => wait(Cause::LockFutex, Some("a sync.Once")),
+                Some((_, what)) => Wait {
+                    others: others(reason, of_group),
+                    ..wait(Cause::LockFutex, Some(*what))
+                },
+                None => wait(Cause::Unknown, None),
+            }
+        }
     }
 }
 
@@ -278,6 +355,14 @@ pub fn is_wrapper(frame: &Frame) -> bool {
 #[must_use]
 pub fn is_applications(symbol: &str, file: Option<&str>) -> bool {
     !is_gos_own(symbol) && !file.is_some_and(is_fetched)
+}
+
+/// The function within which a function was written: `main.count` of `main.count.func1`.
+#[must_use]
+pub fn enclosing(symbol: &str) -> Option<&str> {
+    let (outer, last) = symbol.split_once(".func")?;
+    last.starts_with(|digit: char| digit.is_ascii_digit())
+        .then_some(outer)
 }
 
 /// The type whose method a function is, or is a part of: `main.(*Cache)` of `main.(*Cache).get.func1`. Methods of values are named as

@@ -22,7 +22,7 @@ pub use fact::{
 pub use judged::{Certainty, Judge, JudgedBy, Reason};
 pub use requests::{AnsweredAtLast, HeldByTimer, OfListener, Requests, SlowRequest, Unanswered, Upstream};
 pub use source::Source;
-pub use task::{Task, TaskState};
+pub use task::{Task, TaskOthers, TaskState};
 pub use uncertainty::{Uncertainty, error_together};
 
 use crate::churn::Churn;

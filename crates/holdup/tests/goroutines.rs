@@ -237,7 +237,7 @@ fn goroutines_that_send_to_nobody_are_a_finding_with_the_receiver_that_waits_its
     let finding = of_rule(&report, "tasks-wait-to-send").unwrap_or_else(|| panic!("{report:#}"));
     let title = finding["title"].as_str().unwrap();
     assert!(title.starts_with("3 goroutines of "), "{title}");
-    let place = format!("to send in main.produce (shop.go:{})", line("sends"));
+    let place = format!("to send on a channel in main.produce (shop.go:{})", line("sends"));
     assert!(title.contains(&place), "{title}");
     let candidate = format!(
         "main.consume (shop.go:{}) waits for a sync.Mutex",

@@ -6,7 +6,7 @@
 use crate::classify::{virtual_thread, waits_for_room};
 use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime};
 use holdup_knowledge::{asyncio, go, java, python};
-use holdup_model::attributed::{Peer, Resource, ResourceKind, Task, TaskState};
+use holdup_model::attributed::{Peer, Resource, ResourceKind, Task, TaskOthers, TaskState};
 
 /// All tasks.
 pub(super) fn tasks(finish: &Finish) -> Vec<Task> {
@@ -63,6 +63,8 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         lock: wait.lock,
         pool: wait.pool,
         sends: state == TaskState::Waiting && sends(one, stack),
+        others: wait.others,
+        started_by: one.started_by,
         channels: one.channels.clone(),
         resource: wait
             .what
@@ -83,6 +85,7 @@ struct Wait {
     what: Option<String>,
     lock: bool,
     pool: bool,
+    others: Option<TaskOthers>,
 }
 
 impl Wait {
@@ -92,6 +95,7 @@ impl Wait {
             what: None,
             lock: false,
             pool: false,
+            others: None,
         }
     }
 }
@@ -104,6 +108,7 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
                 what: wait.what.map(str::to_owned),
                 lock: wait.lock,
                 pool: wait.pool,
+                others: wait.others,
                 ..Wait::of(wait.cause)
             }
         }
@@ -207,6 +212,7 @@ mod tests {
             channels: TaskChannels::default(),
             stack: Some(UserStackId(0)),
             name: None,
+            started_by: None,
             awaits: None,
             descriptor: None,
             peer: None,

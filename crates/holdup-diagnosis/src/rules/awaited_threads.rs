@@ -3,7 +3,7 @@
 //! In: waits for futexes whose end nobody explains. Out: which of them to speak of, in words, who else is in the process, and what
 //! an expert would look for.
 
-use super::{Run, Waits, say};
+use super::{Run, Waits, asked, beside, java_waits, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::Cause;
 use holdup_knowledge::user_code::{Primitive, in_python, primitive, python_lock};
@@ -45,9 +45,75 @@ pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Awaited<'a>> {
     })
 }
 
+/// What a thread waits for, as it follows "for".
+pub(super) fn what(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::Condition => "a condition",
+        Primitive::Barrier => "others at a barrier or latch",
+        Primitive::Semaphore => "a semaphore",
+        Primitive::ThreadEnd => "the end of a thread",
+        Primitive::ReadWriteLock => "a reader-writer lock",
+        Primitive::Mutex => "a lock",
+        Primitive::Future => "the result of a future",
+        Primitive::Queue => "the next item of a queue or channel",
+        Primitive::Room => "room in a queue or channel",
+        Primitive::Initialisation => "what is initialised once",
+    }
+}
+
 impl Awaited<'_> {
+    /// Whether one of them has waited all the time; others go round, as threads do that get work again and again.
+    pub(super) fn stands(&self, run: &Run<'_>) -> bool {
+        self.waits.iter().any(|wait| java_waits::stands(run, wait))
+    }
+
+    /// Whether who waits so may have no work: it goes on whenever there is some.
+    pub(super) fn may_be_work(&self) -> bool {
+        !self.python
+            && matches!(
+                self.primitive,
+                Primitive::Condition | Primitive::Semaphore | Primitive::Queue
+            )
+    }
+
+    /// For the end of a title: the threads of the process of which one may end the wait, where they stand in one place.
+    pub(super) fn candidate(&self, run: &Run<'_>) -> String {
+        let role = match self.primitive {
+            Primitive::Condition => "signals it",
+            Primitive::Semaphore => "posts it",
+            Primitive::ThreadEnd => "has to end",
+            _ => "ends that",
+        };
+        let standing = |wait: &&AttributedWait| java_waits::stands(run, wait);
+        let others: Vec<&AttributedWait> = beside::others(run, &self.waits)
+            .into_iter()
+            .filter(standing)
+            .collect();
+        let Some(first) = others.first().filter(|_| !self.python) else {
+            return String::new();
+        };
+        let doing = beside::doing(first);
+        match others.len() {
+            1 => format!(
+                "; {} may be who {role}, {doing}",
+                beside::other(&first.asker.name)
+            ),
+            count if others.iter().all(|other| beside::doing(other) == doing) => {
+                format!("; one of {count} other threads may be who {role}, {doing}")
+            }
+            _ => String::new(),
+        }
+    }
+
     /// Who waits for what, as a title.
-    pub(super) fn title(&self) -> String {
+    pub(super) fn title(&self, run: &Run<'_>) -> String {
+        match self.candidate(run) {
+            candidate if candidate.is_empty() => self.head(),
+            candidate => format!("{}{}{candidate}", self.head(), asked::place(&self.waits)),
+        }
+    }
+
+    fn head(&self) -> String {
         let main = self.waits.main();
         let tids: BTreeSet<u32> = self.waits.iter().map(|wait| wait.asker.name.tid).collect();
         let who = match tids.len() {

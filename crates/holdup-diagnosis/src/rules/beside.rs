@@ -5,8 +5,9 @@
 use super::{Run, Waits, java_waits, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::Cause;
+use holdup_knowledge::rust;
 use holdup_knowledge::user_code::{Primitive, primitive};
-use holdup_model::attributed::AttributedWait;
+use holdup_model::attributed::{AttributedWait, ThreadName};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The other threads of the process that wait for something, each by its longest wait: neither for work nor for the end of a thread.
@@ -28,7 +29,11 @@ pub(super) fn others<'a>(run: &Run<'a>, group: &Waits<'a>) -> Vec<&'a Attributed
             Some(Primitive::ThreadEnd | Primitive::Queue | Primitive::Condition)
         ) && wait.cause == Cause::LockFutex;
         let most = wait.ns.saturating_mul(2) >= run.attributed.wall;
-        wait.cause != Cause::Idle && java_waits::waits_for_something(wait.cause) && most && !rests
+        // Who waits for a signal of the operating system rests, as a program's first thread does.
+        !matches!(wait.cause, Cause::Idle | Cause::IpcSignal)
+            && java_waits::waits_for_something(wait.cause)
+            && most
+            && !rests
     };
     longest.into_values().filter(waits).collect()
 }
@@ -61,6 +66,28 @@ pub(super) fn outside<'a>(run: &'a Run<'_>, pid: u32) -> Vec<&'a AttributedWait>
 /// Whether code of the program is in the stack: what a virtual machine does for itself has none.
 fn has_frames(wait: &AttributedWait) -> bool {
     chosen_frame(&wait.asker.stack).is_some()
+}
+
+/// A thread beside others of its process, which mostly have the same name in C.
+pub(super) fn other(name: &ThreadName) -> String {
+    match name.thread == name.process || name.thread.is_empty() {
+        true => format!("thread {}", name.tid),
+        false => say::who(name),
+    }
+}
+
+/// Whether a thread waits for the lock with which another one waits for the next item: threads of a pool take turns so at one receiver.
+pub(super) fn receives_with_lock(run: &Run<'_>, wait: &AttributedWait) -> bool {
+    let Some(place) = chosen_frame(&wait.asker.stack).filter(|_| rust::is_rust(&wait.asker.stack)) else {
+        return false;
+    };
+    let receives = |other: &AttributedWait| {
+        let here = chosen_frame(&other.asker.stack);
+        other.asker.name.pid == wait.asker.name.pid
+            && primitive(&other.asker.stack) == Some(Primitive::Queue)
+            && here.is_some_and(|here| (&here.symbol, &here.file) == (&place.symbol, &place.file))
+    };
+    primitive(&wait.asker.stack) == Some(Primitive::Mutex) && run.attributed.waits.iter().any(receives)
 }
 
 /// What a thread waits for, and where: `waiting for a network peer to send in fetch (tables.cpp:14): 127.0.0.1:22514 (tcp)`, and who is at the

@@ -78,6 +78,7 @@ use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::attributed::{Requests, Resource};
 use holdup_model::churn::Churn;
 use holdup_model::finding::{Confidence, Evidence, FINDINGS, Finding, Severity, Verdict, Verdicts};
+use std::collections::BTreeSet;
 
 /// Share of the elapsed time from which trouble is worth a finding: a tenth is about what a person notices, and
 /// about the noise of repeated runs of one command.
@@ -447,13 +448,21 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         let doubted = |(rule, finding)| (rule, doubt::too_few_samples(finding));
         found = found.into_iter().map(doubted).collect();
     }
+    let inside = found
+        .iter()
+        .filter(|(_, finding)| finding.cause == Cause::LockFutex && run.attributed.of_threads);
+    let waiting: BTreeSet<u32> = inside
+        .map(|(_, finding)| finding.asker.name.pid)
+        .filter(|pid| *pid != 0)
+        .collect();
     found.sort_by_key(|(rule, finding)| {
         let of_machine = matches!(rule.check, Check::Machine(..));
         // Roots come in an order of their own: a queue for the CPUs is longer than what one thread cannot get past, and less grave.
         let rank = if of_machine {
             None
         } else {
-            rank(rule.place, finding.ns)
+            let inside = waiting.contains(&finding.asker.name.pid);
+            rank(rule, finding, run.attributed.wall, inside)
         };
         (
             std::cmp::Reverse(finding.severity),
@@ -477,11 +486,14 @@ pub fn judge(run: &Run<'_>) -> Judgement {
 
 /// What a finding's time counts for among those of the same severity: what mending it would bring. Where somebody waits for another whose
 /// own time is judged, the end of that chain comes first if it is at least half of it; if the end is something else that costs little,
-/// it is not.
-fn rank(place: Place, ns: Option<Ns>) -> Option<Ns> {
-    ns.map(|ns| match place {
-        Place::RootCause => ns,
-        Place::Intermediate => ns / 2,
+/// it is not. `waits_inside`: whether a thread of a process waits for another one of it. A sleep there is what that process waits for only where
+/// nothing else of it stands, however many threads sleep; and to wait for a signal is how a thread rests.
+fn rank(rule: &Rule, finding: &Finding, wall: Ns, waits_inside: bool) -> Option<Ns> {
+    finding.ns.map(|ns| match (finding.cause, rule.place) {
+        (Cause::IpcSignal, _) if waits_inside => ns / 8,
+        (Cause::TimerSleep, _) if waits_inside => ns.min(wall) / 4,
+        (_, Place::RootCause) => ns,
+        (_, Place::Intermediate) => ns / 2,
     })
 }
 

@@ -6,7 +6,8 @@ use super::{Run, Waits, clock_of};
 use holdup_attribution::attribution::choose;
 pub(crate) use holdup_evidence::units::bytes;
 pub use holdup_evidence::units::{duration, share as percent};
-use holdup_evidence::{Cause, Frame};
+use holdup_evidence::{Cause, Frame, Language};
+use holdup_knowledge::cpp;
 use holdup_model::attributed::{AttributedWait, Holder, HowKnown, Link, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::Evidence;
 
@@ -154,7 +155,13 @@ pub(super) fn clock(run: &Run<'_>, waits: &Waits<'_>) -> Option<Evidence> {
 
 /// A function, and where it stands: `pay (shop.py:41)`.
 pub(super) fn place(frame: &Frame) -> String {
-    let function = frame.symbol.as_deref().unwrap_or("an unknown function");
+    // What types C++ makes of the arguments is longer than all the rest.
+    let named = |symbol| match frame.language == Language::Native && cpp::takes_arguments(symbol) {
+        true => cpp::qualified(symbol),
+        false => symbol,
+    };
+
+    let function = frame.symbol.as_deref().map_or("an unknown function", named);
     let file = frame.file.as_deref().and_then(|file| file.rsplit('/').next());
     match (file, frame.line) {
         (Some(file), Some(line)) => format!("{function} ({file}:{line})"),

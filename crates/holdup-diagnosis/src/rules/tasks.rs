@@ -2,6 +2,7 @@
 
 use crate::rules::{RuleId, Run, duration, say};
 use holdup_evidence::{Cause, Frame, Ns, TaskRuntime};
+use holdup_knowledge::go;
 use holdup_model::attributed::{Asker, Resource, ResourceKind, Task, TaskState, ThreadName};
 use holdup_model::finding::{Evidence, Finding, Severity, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,7 +110,33 @@ pub(super) fn further_in<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<(&'a Tas
         return Vec::new();
     };
     let ids: BTreeSet<u64> = waiting.iter().map(|task| task.id).collect();
-    let places: Vec<&Frame> = waiting.iter().filter_map(|task| task.place.as_ref()).collect();
+    let within = |places: Vec<&Frame>| within(all, pid, &ids, &places);
+    let own = within(waiting.iter().filter_map(|task| task.place.as_ref()).collect());
+    match own.is_empty() {
+        // A type of the program's own around a channel or a lock: who called its method goes on when that returns.
+        true if waiting.iter().all(|task| task.runtime == TaskRuntime::Go) => within(
+            waiting
+                .iter()
+                .filter_map(|task| caller(task))
+                .filter(|frame| !is_first(frame))
+                .collect(),
+        ),
+        _ => own,
+    }
+}
+
+/// Whether a function is the program's first, in which everything is.
+fn is_first(frame: &Frame) -> bool {
+    frame.symbol.as_deref() == Some(go::FIRST_FUNCTION)
+}
+
+/// The tasks of a process beside these that are in one of these functions and further in.
+fn within<'a>(
+    all: &'a [Task],
+    pid: u32,
+    ids: &BTreeSet<u64>,
+    places: &[&Frame],
+) -> Vec<(&'a Task, &'a Frame)> {
     let same = |frame: &&Frame| {
         let is = |place: &&Frame| place.symbol == frame.symbol && place.file == frame.file;
         frame.symbol.is_some() && places.iter().any(is)
@@ -148,6 +175,39 @@ pub(super) fn place(task: &Task) -> String {
     task.place
         .as_ref()
         .map_or_else(|| "an unknown place".to_owned(), say::place)
+}
+
+/// Where a candidate stands, by whom that was called, and what it waits for.
+pub(super) fn stands_called(task: &Task) -> String {
+    match caller(task) {
+        Some(frame) => format!(
+            "{}, called by {}{}",
+            place(task),
+            say::place(frame),
+            waits_for(task)
+        ),
+        None => format!("{}{}", place(task), waits_for(task)),
+    }
+}
+
+/// What a task waits for, for the end of a sentence.
+pub(super) fn waits_for(task: &Task) -> String {
+    match task.resource.name.as_str() {
+        "" => String::new(),
+        what => format!(", waiting for {what}"),
+    }
+}
+
+/// The application's function that called the one in which a task stands.
+pub(super) fn caller(task: &Task) -> Option<&Frame> {
+    let place = task.place.as_ref()?;
+    let from = task.stack.iter().skip_while(|frame| frame.symbol != place.symbol);
+    let own = |frame: &&Frame| match task.runtime {
+        TaskRuntime::Go => go::is_application(frame) && !go::is_wrapper(frame),
+        TaskRuntime::Asyncio | TaskRuntime::Java => frame.file.is_some(),
+    };
+    from.skip(1)
+        .find(|frame| own(frame) && frame.symbol != place.symbol)
 }
 
 /// Different places of tasks, the most frequent first.

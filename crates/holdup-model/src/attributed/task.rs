@@ -22,6 +22,20 @@ pub enum TaskState {
     Idle,
 }
 
+/// What a task waits for that only other tasks of its process end, and that is no lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskOthers {
+    /// The end of a group of tasks.
+    Group,
+    /// A signal of a condition variable.
+    Condition,
+    /// A value of one channel.
+    Value,
+    /// Whatever comes first of several channels.
+    First,
+}
+
 /// A task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
@@ -57,6 +71,12 @@ pub struct Task {
     /// Whether it waited to send on a channel.
     #[serde(default)]
     pub sends: bool,
+    /// What it waited for that only other tasks end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<TaskOthers>,
+    /// The task that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_by: Option<u64>,
     /// The channels that it had to do with.
     #[serde(default)]
     pub channels: TaskChannels,

@@ -14,7 +14,8 @@ use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskC
 use holdup_model::attributed::{AnsweredAtLast, Certainty, Judge, JudgedBy, Reason, Unanswered};
 use holdup_model::attributed::{
     Asker, Attributed, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace,
-    Queue, Requests, Resource, ResourceKind, SlowRequest, Tally, TaskState, ThreadLedger, ThreadName,
+    Queue, Requests, Resource, ResourceKind, SlowRequest, Tally, TaskOthers, TaskState, ThreadLedger,
+    ThreadName,
 };
 use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
 use holdup_model::connections::{Connections, TcpSeen};
@@ -265,12 +266,7 @@ impl Dice {
                 pid: dice.below(9) as u32,
                 process: dice.text(),
                 id: dice.number(),
-                state: dice.of(&[
-                    TaskState::Running,
-                    TaskState::Ready,
-                    TaskState::Waiting,
-                    TaskState::Idle,
-                ]),
+                state: dice.of(&[TaskState::Ready, TaskState::Waiting, TaskState::Idle]),
                 cause: dice.of(&[Cause::LockFutex, Cause::Idle]),
                 since: dice.number(),
                 ns: dice.number(),
@@ -281,7 +277,10 @@ impl Dice {
                 channels: TaskChannels {
                     awaits: dice.list(2, Dice::number),
                     refers: dice.list(2, Dice::number),
+                    timed: dice.below(2) == 0,
                 },
+                others: dice.some(|dice| dice.of(&[TaskOthers::Group, TaskOthers::First])),
+                started_by: dice.some(Dice::number),
                 resource: Resource::named(ResourceKind::Lock, dice.text()),
                 place: None,
                 name: dice.some(Dice::text),

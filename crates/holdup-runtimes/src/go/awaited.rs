@@ -26,6 +26,14 @@ const NUMBER_MAX: u64 = 1 << 20;
 /// Where, from the state on, a goroutine may have its records of waits.
 const RECORDS: std::ops::Range<u64> = 96..320;
 
+/// Where a channel has its room, the size of a value (two bytes), and its timer.
+const ROOM: u64 = 8;
+const VALUE: u64 = 24;
+const TIMER: u64 = 32;
+
+/// The size of a time (`time.Time`), bytes.
+const TIME_BYTES: u64 = 24;
+
 /// Channels of one goroutine that are read: a `select` rarely has more cases.
 const CHANNELS_MAX: usize = 16;
 
@@ -70,17 +78,28 @@ impl<S: Source> Program<S> {
         if reason == FOR_DESCRIPTOR {
             return Awaited {
                 descriptor: self.descriptor(goroutine),
-                channels: Vec::new(),
+                ..Awaited::default()
             };
         }
-        let channels = FOR_CHANNELS.iter().any(|begin| reason.starts_with(begin));
+        let channels = match FOR_CHANNELS.iter().any(|begin| reason.starts_with(begin)) {
+            true => self.channels(goroutine).unwrap_or_default(),
+            false => Vec::new(),
+        };
         Awaited {
             descriptor: None,
-            channels: match channels {
-                true => self.channels(goroutine).unwrap_or_default(),
-                false => Vec::new(),
-            },
+            timed: channels.iter().any(|channel| self.is_timers(*channel)),
+            channels,
         }
+    }
+
+    /// Whether a timer sends to a channel: it notes the timer, or it has room for one value of the size of a time. Before Go 1.23, and in programs
+    /// that ask for what was then, only the latter.
+    fn is_timers(&mut self, channel: u64) -> bool {
+        let memory = &mut self.memory;
+        let mut word = |offset| channel.checked_add(offset).and_then(|at| memory.word(at));
+        let noted = word(TIMER).is_some_and(|timer| timer != 0);
+        let of_times = word(ROOM) == Some(1) && word(VALUE).is_some_and(|size| size & 0xffff == TIME_BYTES);
+        of_times || noted && self.layout.channels_note_timers()
     }
 
     /// The number of the descriptor: in the frames of the poller stands a poll descriptor, and where in it the goroutine is noted.

@@ -98,13 +98,14 @@ impl<S: Source> Program<S> {
         lines
     }
 
-    /// Notes which channels, of those that goroutines wait to send to, each other goroutine refers to. `sends`: whether a reason is that.
-    pub fn refer(&mut self, all: &mut Goroutines, sends: impl Fn(&str) -> bool) {
-        let sending = all
+    /// Notes which channels, of those that goroutines with some reasons wait for, each other goroutine refers to. `waits`: whether a reason is
+    /// one of those.
+    pub fn refer(&mut self, all: &mut Goroutines, waits: impl Fn(&str) -> bool) {
+        let waiting = all
             .all
             .iter()
-            .filter(|one| one.reason.as_deref().is_some_and(&sends));
-        let channels: BTreeSet<u64> = sending
+            .filter(|one| one.reason.as_deref().is_some_and(&waits));
+        let channels: BTreeSet<u64> = waiting
             .flat_map(|one| one.awaited.channels.iter().copied())
             .collect();
         if channels.is_empty() {
@@ -120,7 +121,7 @@ impl<S: Source> Program<S> {
                 }
                 known
             });
-            one.refers = referred.into_iter().collect();
+            one.refers.extend(referred);
         }
     }
 
@@ -206,7 +207,12 @@ impl<S: Source> Program<S> {
 
     /// Gives each word of a goroutine's stack, and of structures that it refers to; `is_known`: whether it is the address of a channel,
     /// and not of a structure to be looked at.
-    fn references(&mut self, one: &Goroutine, levels: &[usize], is_known: &mut impl FnMut(u64) -> bool) {
+    pub(super) fn references(
+        &mut self,
+        one: &Goroutine,
+        levels: &[usize],
+        is_known: &mut impl FnMut(u64) -> bool,
+    ) {
         let Some((sp, high)) = self.stack_of(one.at) else {
             return;
         };

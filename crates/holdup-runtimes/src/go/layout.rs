@@ -65,6 +65,11 @@ impl Layout {
         }
     }
 
+    /// Whether a channel has the timer that sends to it: from Go 1.23 on.
+    pub(super) fn channels_note_timers(&self) -> bool {
+        *self != LAYOUTS[2]
+    }
+
     /// The layout that fits all goroutines at the beginning of a list.
     pub(super) fn of<S: Source>(memory: &mut Memory<S>, list: u64, count: u64) -> Option<Layout> {
         let mut some = Vec::new();

@@ -127,6 +127,11 @@ impl<S: Source> Program<S> {
     fn lock_of(&mut self, one: &Goroutine) -> Option<u64> {
         let reason = one.reason.as_deref()?;
         let (_, offset) = SEMAPHORES.iter().find(|(known, _)| *known == reason)?;
+        self.semaphore_of(one)?.checked_sub(*offset)
+    }
+
+    /// The semaphore for which a goroutine waits.
+    pub(super) fn semaphore_of(&mut self, one: &Goroutine) -> Option<u64> {
         let (sp, high) = self.stack_of(one.at)?;
         let end = high.min(sp.saturating_add(RECORD_WORDS * 8));
         for at in (sp..end).step_by(8) {
@@ -135,7 +140,7 @@ impl<S: Source> Program<S> {
             if apart && self.memory.word(record) == Some(one.at) {
                 let semaphore = self.memory.word(record.checked_add(SEMAPHORE)?)?;
                 if semaphore != 0 && semaphore % 4 == 0 {
-                    return semaphore.checked_sub(*offset);
+                    return Some(semaphore);
                 }
             }
         }

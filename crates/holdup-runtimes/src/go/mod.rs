@@ -9,10 +9,12 @@
 //! before.
 
 mod awaited;
+mod groups;
 mod handing;
 mod layout;
 mod locks;
 mod pooled;
+mod started;
 mod stripped;
 mod table;
 
@@ -83,8 +85,11 @@ pub enum Status {
 pub struct Awaited {
     /// A descriptor: its number.
     pub descriptor: Option<u32>,
-    /// Channels, by address: one, or those of a `select`. A lock that it waits for is noted among them by [`Program::locks`].
+    /// Channels, by address: one, or those of a `select`. A lock that it waits for is noted among them by [`Program::locks`], a group by
+    /// [`Program::groups`].
     pub channels: Vec<u64>,
+    /// Whether a timer sends to one of them.
+    pub timed: bool,
 }
 
 /// A goroutine.
@@ -103,9 +108,11 @@ pub struct Goroutine {
     pub addresses: Vec<u64>,
     /// What it waits for.
     pub awaited: Awaited,
-    /// Channels that others wait to send to, and to which it refers; noted by [`Program::refer`]. Locks that it seems to have are noted among
-    /// them by [`Program::locks`].
+    /// Channels that others wait for, and to which it refers; noted by [`Program::refer`]. Locks that it seems to have are noted among
+    /// them by [`Program::locks`], and groups by [`Program::groups`].
     pub refers: Vec<u64>,
+    /// Who started it; noted by [`Program::started`] from Go 1.21 on.
+    pub started_by: Option<u64>,
     /// Where its structure is.
     pub at: u64,
 }
@@ -270,6 +277,7 @@ impl<S: Source> Program<S> {
             addresses,
             awaited,
             refers: Vec::new(),
+            started_by: None,
             at: goroutine,
         }))
     }

@@ -75,6 +75,7 @@ fn each_layout_is_told_by_the_goroutines_themselves() {
                 addresses: vec![0x40_0000, 0x41_0000, 0x42_0000],
                 awaited: Awaited::default(),
                 refers: Vec::new(),
+                started_by: None,
                 at: FIRST,
             }
         );
@@ -261,6 +262,65 @@ fn who_refers_to_a_channel_that_another_waits_to_send_to_is_known() {
     found.refer(&mut all, |reason| reason == "chan receive");
     let refers: Vec<&[u64]> = all.all.iter().map(|one| &*one.refers).collect();
     assert_eq!(refers, [&[CHANNEL][..], &[], &[]]);
+}
+
+#[test]
+fn a_channel_of_times_is_a_timers() {
+    for layout in LAYOUTS {
+        let (mut memory, place) = client(&layout);
+        let timed = |memory: &Written| {
+            let mut found = Program::find(memory.clone(), place).unwrap();
+            found.goroutines().unwrap().all[1].awaited.timed
+        };
+        assert!(!timed(&memory));
+        memory.word(CHANNEL + 8, 1);
+        memory.word(CHANNEL + 24, 24);
+        assert!(timed(&memory));
+    }
+}
+
+#[test]
+fn who_started_a_goroutine_is_where_all_of_them_have_it() {
+    for layout in LAYOUTS {
+        let (mut memory, place) = client(&layout);
+        for (at, by) in [(0, 0), (1, 1), (2, 1)] {
+            let noted = FIRST + at * 0x1c0 + layout.status + 200;
+            memory.word(noted, by);
+            memory.word(noted + 8, CODE + 0x10);
+            memory.word(noted + 24, CODE + 0x100);
+        }
+        let started = |memory: &Written| {
+            let mut found = Program::find(memory.clone(), place).unwrap();
+            let mut all = found.goroutines().unwrap();
+            found.started(&mut all);
+            all.all.iter().map(|one| one.started_by).collect::<Vec<_>>()
+        };
+        assert_eq!(started(&memory), [None, Some(1), Some(1)]);
+        // Where one of them has no function there, it is not the place.
+        memory.word(FIRST + layout.status + 224, CODE + 0x101);
+        assert_eq!(started(&memory), [None; 3]);
+    }
+}
+
+#[test]
+fn who_refers_to_a_group_that_another_waits_for_is_known() {
+    const GROUP: u64 = 0x60_0000;
+    let (mut memory, place) = client(&LAYOUTS[0]);
+    let asker = FIRST + 0x1c0;
+    memory.put(TEXTS + 64, b"sync.WaitGroup.Wait");
+    memory.word(REASONS + 7 * 16, TEXTS + 64);
+    memory.word(REASONS + 7 * 16 + 8, 19);
+    memory.word(asker + SP, STACKS + STACK_BYTES + 0x6f0);
+    memory.word(STACKS + STACK_BYTES + 0x6f0, RECORD);
+    memory.word(STACKS + STACK_BYTES + 0x6f8, 0);
+    memory.word(STACKS + STACK_BYTES + 0x700, STACKS + STACK_BYTES + 0x780);
+    memory.word(RECORD + 24, GROUP + 8);
+    memory.word(STACKS + 0x6f0, GROUP);
+    let mut found = Program::find(memory, place).unwrap();
+    let mut all = found.goroutines().unwrap();
+    found.groups(&mut all);
+    assert_eq!(all.all[1].awaited.channels, [GROUP]);
+    assert_eq!(all.all[0].refers, [GROUP]);
 }
 
 #[test]

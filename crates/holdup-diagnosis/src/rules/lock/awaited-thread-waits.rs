@@ -4,13 +4,14 @@
 //! nobody. The choice: whoever is in the function in which others wait, and further in, is past the place where they stand. Where nobody is,
 //! the only other thread of the process that waits for something is named as such.
 
-use crate::rules::beside::{doing, others};
+use crate::rules::awaited_threads::what;
+use crate::rules::beside::{doing, other, others, receives_with_lock};
 use crate::rules::{Rule, RuleId, Run, Waits, java_waits, root, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::rust;
 use holdup_knowledge::user_code::{Primitive, in_python, primitive};
-use holdup_model::attributed::{AttributedWait, Judge, ThreadName};
+use holdup_model::attributed::{AttributedWait, Judge};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Other threads that are listed.
@@ -24,7 +25,9 @@ pub(crate) const RULE: Rule = Rule::of_attached(RuleId::AwaitedThreadWaits, chec
     .explains(&[RuleId::WaitUncategorised]);
 
 fn check(run: &Run<'_>) -> Verdict {
-    let standing = run.waits(|wait| awaited(wait).is_some() && java_waits::stands(run, wait));
+    let standing = run.waits(|wait| {
+        awaited(wait).is_some() && java_waits::stands(run, wait) && !receives_with_lock(run, wait)
+    });
     let groups = standing.map_or_else(Vec::new, |standing| {
         standing.split(|wait| (wait.asker.name.pid, awaited(wait), wait.asker.frame.clone()))
     });
@@ -73,19 +76,6 @@ fn awaited(wait: &AttributedWait) -> Option<Primitive> {
     }
 }
 
-/// What that is, as it follows "for".
-fn what(primitive: Primitive) -> &'static str {
-    match primitive {
-        Primitive::Initialisation => "what is initialised once",
-        Primitive::Future => "a result",
-        Primitive::Room => "room in a queue or channel",
-        Primitive::Semaphore => "a semaphore",
-        Primitive::ReadWriteLock => "a reader-writer lock",
-        Primitive::Barrier => "others at a barrier",
-        _ => "a lock",
-    }
-}
-
 /// Whether somebody in the same function, and further in, has it; of a queue or a result that says nothing.
 fn taken_in_place(primitive: Primitive) -> bool {
     !matches!(primitive, Primitive::Future | Primitive::Room)
@@ -100,14 +90,6 @@ fn is_within(wait: &AttributedWait, place: &Frame) -> bool {
     wait.asker.stack.iter().any(same)
 }
 
-/// A thread beside others of its process, which mostly have the same name in C.
-fn other(name: &ThreadName) -> String {
-    match name.thread == name.process || name.thread.is_empty() {
-        true => format!("thread {}", name.tid),
-        false => say::who(name),
-    }
-}
-
 fn named(wait: &&AttributedWait) -> String {
     format!("{}, {}", other(&wait.asker.name), doing(wait))
 }
@@ -116,7 +98,9 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
     let main = group.main();
     let awaited = awaited(main)?;
     let place = chosen_frame(&main.asker.stack);
-    let others = others(run, group);
+    // Who sleeps again and again goes on.
+    let still = |wait: &&AttributedWait| wait.cause != Cause::TimerSleep || java_waits::stands(run, wait);
+    let others: Vec<&AttributedWait> = others(run, group).into_iter().filter(still).collect();
     let within: Vec<&AttributedWait> = match place.filter(|_| taken_in_place(awaited)) {
         Some(place) => others
             .iter()
@@ -136,7 +120,6 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
         true => (others, false),
         false => (within, true),
     };
-    let first = candidates.first()?;
     let threads = java_waits::threads(group);
     let place = place.map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
     let head = format!(
@@ -146,6 +129,9 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
         if threads == 1 { "waits" } else { "wait" },
         what(awaited)
     );
+    let Some(first) = candidates.first() else {
+        return nobody(awaited, &head, group);
+    };
     let who = other(&first.asker.name);
     let title = match (candidates.len(), sure, awaited) {
         (1, true, Primitive::Initialisation) => {
@@ -184,6 +170,24 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
     if let Some(root) = behind.and_then(root::of) {
         finding = finding.remedy(root.remedy());
     }
+    Some(finding.remedy(remedy(awaited)))
+}
+
+/// Where nobody of the process stands for anything else: whoever was to come or to give a result has ended, or goes on without it.
+fn nobody(awaited: Primitive, head: &str, group: &Waits<'_>) -> Option<Finding> {
+    let missing = match awaited {
+        Primitive::Barrier => "whoever has not come has ended, or goes on without it",
+        Primitive::Future => "whoever was to set it has ended, or goes on without it",
+        _ => return None,
+    };
+    let title = format!("{head}, and no other thread stands before that: {missing}");
+    let finding = RULE
+        .finding(Severity::Warning, title, group)
+        .and(Evidence::new(
+            "no other thread of the process stands in a wait for anything but work",
+            "the stacks of the process's threads",
+        ))
+        .confidence(Confidence::Suspect);
     Some(finding.remedy(remedy(awaited)))
 }
 

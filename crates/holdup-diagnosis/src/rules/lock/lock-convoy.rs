@@ -59,6 +59,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                     && !is_condition(wait)
                     && !wait.deadlock
                     && wait.orphaned.is_none()
+                    && !beside::receives_with_lock(run, wait)
                     && user_code::allocator(&wait.asker.stack).is_none()
             })
             .filter(|queue| threads(queue) >= MIN_QUEUED_THREADS)

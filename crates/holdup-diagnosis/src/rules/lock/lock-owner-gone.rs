@@ -1,6 +1,6 @@
 //! A wait for a lock or condition that no thread which there is can end: copied by fork, or left behind by a thread.
 
-use crate::rules::{Extend, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, awaited_threads, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::python;
@@ -203,7 +203,11 @@ fn places(waits: &Waits<'_>) -> Vec<String> {
         } else {
             ""
         };
-        let place = frame.map(|frame| format!("{}{worker}", say::place(frame)));
+        let what = primitive(&wait.asker.stack).filter(|_| worker.is_empty());
+        let what = what.map_or_else(String::new, |what| {
+            format!(" for {}", awaited_threads::what(what))
+        });
+        let place = frame.map(|frame| format!("{}{what}{worker}", say::place(frame)));
         places.extend(place.filter(|place| !places.contains(place)));
     }
     places.truncate(MAX_PLACES);
@@ -246,6 +250,22 @@ fn title(who: &str, orphaned: &Orphaned, awaited: Option<Primitive>, places: &[S
             }
             Some(Primitive::Semaphore) => {
                 format!("{who} waits for a semaphore that another thread would post, and has none")
+            }
+            Some(Primitive::Queue) => {
+                format!(
+                    "{who} waits for the next item of a queue or channel, and no other thread is left to send one"
+                )
+            }
+            Some(Primitive::Room) => {
+                format!(
+                    "{who} waits for room in a queue or channel, and no other thread is left to receive from it"
+                )
+            }
+            Some(Primitive::Future) => {
+                format!("{who} waits for the result of a future, and no other thread is left to set it")
+            }
+            Some(Primitive::Barrier) => {
+                format!("{who} waits for others at a barrier or latch, and no other thread is left to come")
             }
             _ => {
                 format!("{who} waits for a lock or condition that another thread would release, and has none")

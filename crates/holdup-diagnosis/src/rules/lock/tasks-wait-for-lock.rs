@@ -114,7 +114,7 @@ impl Candidates<'_> {
         let waits = |task: &&Task| waiting.iter().any(|one| one.id == task.id);
         match self.basis {
             Basis::Structures if own.iter().all(waits) => {
-                let called = own.iter().find_map(|task| caller(task));
+                let called = own.iter().find_map(|task| tasks::caller(task));
                 let called =
                     called.map_or_else(String::new, |frame| format!(", called by {}", say::place(frame)));
                 match waiting.len() {
@@ -188,7 +188,8 @@ impl Candidates<'_> {
         let name = tasks::name(all[0]);
         let again = all.iter().find(|task| waits(task) && has_what_it_wants(task));
         if let Some(task) = again {
-            let already = caller(task).map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
+            let already =
+                tasks::caller(task).map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
             let writer = waiting.iter().find(|one| go::writes(&one.stack));
             return match writer.filter(|_| go::reads(&task.stack)) {
                 Some(writer) => format!(
@@ -203,7 +204,7 @@ impl Candidates<'_> {
             };
         }
         if let [first, second, ..] = in_circle(&all).as_slice() {
-            let taken = |task: &Task| caller(task).map_or_else(|| tasks::place(task), say::place);
+            let taken = |task: &Task| tasks::caller(task).map_or_else(|| tasks::place(task), say::place);
             return format!(
                 "; a deadlock: {} and {} seem to have the locks that the other one wants",
                 taken(first),
@@ -217,7 +218,7 @@ impl Candidates<'_> {
             "; {} {} to have it, in {}",
             say::several(count, name),
             if count == 1 { "seems" } else { "seem" },
-            tasks::say_places(&tasks::places(shown, stands_called))
+            tasks::say_places(&tasks::places(shown, tasks::stands_called))
         )
     }
 }
@@ -245,40 +246,8 @@ fn in_circle<'a>(all: &[&'a Task]) -> Vec<&'a Task> {
     Vec::new()
 }
 
-/// Where a candidate stands, by whom that was called, and what it waits for.
-fn stands_called(task: &Task) -> String {
-    match caller(task) {
-        Some(frame) => format!(
-            "{}, called by {}{}",
-            tasks::place(task),
-            say::place(frame),
-            waits_for(task)
-        ),
-        None => stands(task),
-    }
-}
-
-fn waits_for(task: &Task) -> String {
-    match task.resource.name.as_str() {
-        "" => String::new(),
-        what => format!(", waiting for {what}"),
-    }
-}
-
 fn has(count: u64) -> &'static str {
     if count == 1 { "has" } else { "have" }
-}
-
-/// The application's function that called the one in which a task stands.
-fn caller(task: &Task) -> Option<&Frame> {
-    let place = task.place.as_ref()?;
-    let from = task.stack.iter().skip_while(|frame| frame.symbol != place.symbol);
-    let own = |frame: &&Frame| match task.runtime {
-        TaskRuntime::Go => go::is_application(frame) && !go::is_wrapper(frame),
-        TaskRuntime::Asyncio | TaskRuntime::Java => frame.file.is_some(),
-    };
-    from.skip(1)
-        .find(|frame| own(frame) && frame.symbol != place.symbol)
 }
 
 /// Those that have it by the program's structures: what others wait for is among what they refer to.
@@ -318,7 +287,7 @@ fn candidates<'a>(run: &Run<'a>, waiting: &[&Task]) -> Option<Candidates<'a>> {
 
 /// Where a candidate stands, and what it waits for.
 fn stands(task: &Task) -> String {
-    format!("{}{}", tasks::place(task), waits_for(task))
+    format!("{}{}", tasks::place(task), tasks::waits_for(task))
 }
 
 /// What a candidate does: `main.askExchange (main.go:21) in main.(*Cache).refresh, waiting for a descriptor`.
@@ -376,6 +345,17 @@ fn type_of<'a>(task: &Task, symbol: &'a str) -> Option<&'a str> {
     }
 }
 
+/// What goroutines wait for in their language's own word, if all wait for the same kind of lock.
+fn own_word(waiting: &[&Task]) -> Option<String> {
+    // Without whether it is to read or to write.
+    fn kind<'a>(task: &'a Task) -> &'a str {
+        task.resource.name.split(", ").next().unwrap_or_default()
+    }
+    let name = kind(waiting[0]);
+    let same = |task: &&Task| task.runtime == TaskRuntime::Go && kind(task) == name;
+    (!name.is_empty() && waiting.iter().all(same)).then(|| format!("for {name}"))
+}
+
 fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     let holder = holder(run, waiting);
     let candidates = match holder {
@@ -391,7 +371,8 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     let pool = waiting[0]
         .pool
         .then(|| format!("for {}", waiting[0].resource.name));
-    let what = pool.as_deref().unwrap_or(WHAT);
+    let lock = own_word(waiting);
+    let what = pool.as_deref().or(lock.as_deref()).unwrap_or(WHAT);
     let who = match (&holder, &candidates) {
         (Some(holder), _) => Evidence::new(
             format!("held by {}, {}", holder.who(), holder.does()),

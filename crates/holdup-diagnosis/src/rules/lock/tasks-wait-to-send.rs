@@ -8,7 +8,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use std::collections::BTreeSet;
 
 /// What the tasks wait for, as it follows "wait".
-const WHAT: &str = "to send";
+const WHAT: &str = "to send on a channel";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_attached(RuleId::TasksWaitToSend, check)
@@ -110,6 +110,14 @@ fn finding(run: &Run<'_>, sending: &[&Task]) -> Finding {
     let inside: Vec<&Task> = inside.into_iter().map(|(task, _)| task).collect();
     let outcome = match inside.first() {
         None => match takers.as_slice() {
+            [] if !others.is_empty() => format!(
+                ": {nobody}; {} may be who receives, in {}",
+                match others.len() {
+                    1 => format!("1 {}", tasks::name(others[0])),
+                    count => format!("one of {count} {}s", tasks::name(others[0])),
+                },
+                tasks::say_places(&tasks::places(&others, tasks::stands_called))
+            ),
             [] => format!(": {nobody}"),
             [one] => format!(
                 ": {nobody}; {} may be who takes, {}",
@@ -124,7 +132,7 @@ fn finding(run: &Run<'_>, sending: &[&Task]) -> Finding {
                 1 => format!("1 {} is", tasks::name(first)),
                 count => format!("{count} {}s are", tasks::name(first)),
             },
-            tasks::say_places(&tasks::places(&inside, tasks::place))
+            tasks::say_places(&tasks::places(&inside, tasks::stands_called))
         ),
     };
     let further = (!inside.is_empty()).then(|| {

@@ -1,8 +1,8 @@
 //! Waits for which there is no rule of their own yet: says in plain words what they are.
 
 use crate::rules::{
-    Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, fires, java_waits,
-    percent, say,
+    Extend, Generality, Need, Rule, RuleId, Run, WORTH_A_NOTE, Waits, awaited_threads, duration, fires,
+    java_waits, percent, say,
 };
 use holdup_evidence::Cause;
 use holdup_model::attributed::Common;
@@ -51,8 +51,15 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         Remedy::safe("read the page of this kind of wait").with_command(format!("holdup explain {cause}"))
     };
     if let Some(awaited) = awaited_threads::of(waits) {
+        if run.attributed.of_threads && awaited.may_be_work() && !awaited.stands(run) {
+            return Verdict::Clear(format!(
+                "the longest of {} took {}: threads that are signalled again and again, as those are that get work",
+                say::several(awaited.waits.count().max(1), "wait"),
+                duration(awaited.waits.longest().max)
+            ));
+        }
         let finding = RULE
-            .finding(Severity::Note, awaited.title(), waits)
+            .finding(Severity::Note, awaited.title(run), waits)
             .and_if(awaited.waits.holders().first().map(say::meanwhile))
             .and_if(awaited.others(run))
             .and_if(say::clock(run, waits))

@@ -1,10 +1,10 @@
 //! Sleeping because the program was told to.
 
-use crate::rules::{Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, say};
-use holdup_evidence::Cause;
+use crate::rules::{Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, say, tasks};
+use holdup_evidence::{Cause, TaskRuntime};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
-use holdup_model::attributed::AttributedWait;
+use holdup_model::attributed::{AttributedWait, Task};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Polls of a thread from which it is a loop: one that waits for a start or an end alone does so once.
@@ -17,6 +17,13 @@ pub(crate) const RULE: Rule = Rule::of_waits(RuleId::SleepsOnPurpose, check)
     .generality(Generality::Describes);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    let own = waits.only(|wait| !is_tickers(run, wait));
+    let Some(own) = own.filter(|own| run.matters(own.cost(), MATTERS)) else {
+        return Verdict::Clear(
+            "0 of its goroutines sleep: the sleeps are those of tickers and time limits that others wait with".to_owned(),
+        );
+    };
+    let waits = &own;
     // Of the one there may be much and of the other nothing that anybody waited for.
     let (limits, sleeps): (Vec<_>, Vec<_>) = run
         .worth(waits, waits.split(is_limit), MATTERS)
@@ -133,6 +140,26 @@ impl Delayed {
     }
 }
 
+/// The goroutines that sleep, if a thread of Go's scheduler slept in its poll for them.
+fn sleeping<'a>(run: &Run<'a>, wait: &AttributedWait) -> Option<Vec<&'a Task>> {
+    if !system_calls::is_named(wait.call.as_deref(), Kind::WaitsForEpoll) {
+        return None;
+    }
+    let own = |task: &&Task| task.pid == wait.asker.name.pid && task.runtime == TaskRuntime::Go;
+    let mut tasks = run.attributed.tasks.iter().filter(own).peekable();
+    tasks.peek()?;
+    Some(
+        tasks
+            .filter(|task| task.cause == Cause::TimerSleep && task.place.is_some())
+            .collect(),
+    )
+}
+
+/// Whether a thread of Go's scheduler slept while none of its goroutines does: what it waited for is the next tick of a ticker, or a time limit.
+fn is_tickers(run: &Run<'_>, wait: &AttributedWait) -> bool {
+    sleeping(run, wait).is_some_and(|tasks| tasks.is_empty())
+}
+
 /// Whether it was a wait for another thread that its time limit ended.
 fn is_limit(wait: &AttributedWait) -> bool {
     let futex = system_calls::is_named(wait.call.as_deref(), Kind::WaitsForFutex);
@@ -144,7 +171,16 @@ fn slept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         return loop_sleeps(waits, longest, delayed);
     }
     let who = say::who(&waits.main().asker.name);
-    let title = format!("{who} sleeps on purpose, for {}", say::cost(waits));
+    let title = match sleeping(run, waits.main()).filter(|tasks| !tasks.is_empty()) {
+        Some(tasks) => format!(
+            "{} of {who} {} on purpose in {}, for {}",
+            say::several(tasks.len() as u64, tasks::name(tasks[0])),
+            if tasks.len() == 1 { "sleeps" } else { "sleep" },
+            tasks::say_places(&tasks::places(&tasks, tasks::place)),
+            say::cost(waits)
+        ),
+        None => format!("{who} sleeps on purpose, for {}", say::cost(waits)),
+    };
     RULE.finding(Severity::Note, title, waits).remedy(Remedy::safe(
         "sleep less, or wait for an event instead of sleeping",
     ))
