@@ -11,6 +11,7 @@ use super::moment::Moment;
 use super::programs;
 use super::queues::Queues;
 use super::set_aside::Loops;
+use super::task_limits::TaskLimits;
 use super::unread_answers::Unsent;
 use super::workers::{self, Standing};
 use super::{
@@ -24,7 +25,7 @@ use crate::privileges;
 use crate::selection::{Known, Selection};
 use holdup_bpf::{Loaded, Pace};
 use holdup_events::Settings;
-use holdup_evidence::facts::NameServer;
+use holdup_evidence::facts::{NameServer, Unaccepted, Workers};
 use holdup_evidence::{Cause, Event, Ns, Role, Serving, SocketAddress, Wait};
 use holdup_model::attributed::{Attributed, AttributedWait, Peer};
 use holdup_proc::{Root, tasks};
@@ -119,6 +120,7 @@ pub fn attach(
         Pace::Record => MemoryLimits::begin(),
         Pace::Command | Pace::Service => MemoryLimits::default(),
     };
+    let task_limits = TaskLimits::begin();
     let queues = Queues::look(&asked, &mut moment);
     let standing = Standing::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
@@ -227,6 +229,7 @@ pub fn attach(
     drop(moment);
     let thread_sessions = database_memory::look(&mut observation, &attached.following.subjects);
     let cgroups_at_limit = memory.finish();
+    let task_limits = task_limits.finish(&attached.following.subjects);
     let full_file_systems = match how.tracing.pace {
         Pace::Record => full_file_systems::look(),
         Pace::Command | Pace::Service => Vec::new(),
@@ -247,11 +250,13 @@ pub fn attach(
         Pace::Record => Haste::none(),
         Pace::Command | Pace::Service => Haste::of(signals, None),
     };
+    observation.pointed_at = pointed_at(&unaccepted, &workers);
     let mut collected = observation.finish(None, haste);
     collected.attributed.host_figures = figures.since(collected.started);
     collected.facts.programs = programs;
     collected.facts.stopped_children = stopped_children;
     collected.facts.cgroups_at_limit = cgroups_at_limit;
+    collected.facts.task_limits = Some(task_limits);
     collected.facts.workers = workers;
     collected.facts.full_file_systems = full_file_systems;
     collected.facts.unaccepted = Some(unaccepted);
@@ -281,6 +286,14 @@ pub fn attach(
         facts.programs.extend(programs::look(clients.iter()));
     }
     Ok(collected)
+}
+
+/// Processes that clients wait for at their listeners.
+fn pointed_at(unaccepted: &[Unaccepted], workers: &[Workers]) -> Vec<u32> {
+    let queued = unaccepted.iter().flat_map(|queue| &queue.processes);
+    let stands = |one: &&Workers| one.at.iter().any(|at| at.before > 0 && at.after > 0);
+    let workers = workers.iter().filter(stands).flat_map(|one| &one.pids);
+    queued.chain(workers).copied().collect()
 }
 
 /// The name servers of the observed processes' own machine that they asked, and whom those ask.

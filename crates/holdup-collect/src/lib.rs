@@ -56,6 +56,7 @@ mod serving;
 mod sessions;
 mod set_aside;
 mod shared_words;
+mod task_limits;
 mod task_peers;
 mod unread_answers;
 mod virtual_threads;
@@ -185,6 +186,8 @@ struct Observation {
     not_measured: Vec<NotMeasured>,
     sessions: Sessions,
     locks: Locks,
+    /// Processes at whose listeners clients stand, when observation ends.
+    pointed_at: Vec<u32>,
 }
 
 impl Observation {
@@ -239,6 +242,7 @@ impl Observation {
             not_measured,
             sessions: Sessions::default(),
             locks: Locks::default(),
+            pointed_at: Vec::new(),
         })
     }
 
@@ -356,6 +360,7 @@ impl Observation {
             event_loops,
             interpreter_locks,
             upstreams: self.tracer.upstreams(frozen),
+            pointed_at: self.pointed_at,
         };
         let (attributed, events) = self.attribution.finish(finish, &facts);
         Collected {

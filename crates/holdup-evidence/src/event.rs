@@ -576,4 +576,8 @@ pub struct Finish {
     /// Words of shared files for which threads wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_words: Vec<SharedWord>,
+    /// Processes that somebody waits for as tables of the kernel have it: at their listeners clients stand. What each of their threads did
+    /// is told, however idle it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pointed_at: Vec<u32>,
 }

@@ -9,6 +9,7 @@ mod database_locks;
 mod database_sessions;
 mod full;
 mod programs;
+mod task_limits;
 mod unread;
 mod workers;
 
@@ -19,6 +20,7 @@ pub use database_locks::{LockKind, LockSession, LockWait};
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState, ThreadSession};
 pub use full::{FileWriter, FullFileSystem};
 pub use programs::{Program, StoppedChild};
+pub use task_limits::{TaskLimit, TaskUser, TasksOf};
 pub use unread::UnreadAnswers;
 pub use workers::{SharedListener, Workers};
 
@@ -89,6 +91,9 @@ pub struct SystemFacts {
     pub cgroups_at_limit: Vec<SeenCgroup>,
     /// File systems that were full when the recording of a machine ended.
     pub full_file_systems: Vec<FullFileSystem>,
+    /// Limits on processes and threads that were used up when observation of processes that ran already ended. `None`: nobody
+    /// looked.
+    pub task_limits: Option<Vec<TaskLimit>>,
     /// Event loops whose clients were set aside when observation began and when it ended. `None`: nobody looked.
     pub set_aside: Option<Vec<SetAside>>,
     /// Selected `/proc/sys` values by path below it (`net/ipv4/tcp_syn_retries`).

@@ -131,6 +131,7 @@ rule_pages! {
     "disk" "sync-waits-for-all"
     "security" "syscall-supervisor-slow"
     "lock" "task-hung"
+    "process" "task-limit-reached"
     "process" "tasks-pile-up"
     "disk" "tasks-stall-for-io"
     "mem" "tasks-stall-for-memory"

@@ -57,6 +57,12 @@ pub fn find(root: &Root) -> Limits {
     find_of(root, &[Limited::Tasks, Limited::Memory, Limited::CpuTime])
 }
 
+/// Finds limits on processes and threads alone.
+#[must_use]
+pub fn find_of_tasks(root: &Root) -> Limits {
+    find_of(root, &[Limited::Tasks])
+}
+
 /// Finds limits of memory and of CPU time alone.
 #[must_use]
 pub fn find_slowing(root: &Root) -> Limits {
@@ -167,7 +173,7 @@ impl One {
                 Vec::new()
             },
             members: match self.what {
-                Limited::CpuTime if is_hit => members(&self.directory),
+                Limited::CpuTime | Limited::Tasks if is_hit => members(&self.directory),
                 _ => Vec::new(),
             },
             quote: quote.clone(),

@@ -75,6 +75,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         stopped_children: Vec::new(),
         cgroups_at_limit: Vec::new(),
         full_file_systems: Vec::new(),
+        task_limits: None,
         set_aside: None,
         jvms: Vec::new(),
         sysctl: sysctl::read(root, problems),

@@ -56,6 +56,7 @@ pub mod status;
 pub mod swap_areas;
 pub mod swaps;
 pub mod sysctl;
+pub mod task_limits;
 pub mod task_list;
 pub mod tasks;
 pub mod titles;

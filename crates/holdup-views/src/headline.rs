@@ -3,8 +3,7 @@
 //! In: a report of what was watched. Out: the first finding's title with its size; where there is none, that nothing was found, or that too
 //! little was seen.
 
-use crate::terminal::margins::{no_verdict_words, nothing_found_words, says_nothing_found};
-use crate::terminal::picture::too_little_seen;
+use crate::terminal::margins::{has_no_verdict, no_verdict_words, nothing_found_words, says_nothing_found};
 use crate::units::{duration, percent};
 use holdup_evidence::Ns;
 use holdup_model::finding::Severity;
@@ -43,7 +42,7 @@ pub(crate) fn headline(report: &Report) -> Headline {
         severity,
         is_first_finding: false,
     };
-    if too_little_seen(report) {
+    if has_no_verdict(report) {
         return without_finding(no_verdict_words(report), Some(Severity::Critical));
     }
     match report.findings.first() {

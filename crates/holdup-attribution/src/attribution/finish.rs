@@ -87,7 +87,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     let whole_path = path.clone();
     let key_causes = key_causes(&ledgers, &folded, &run.book.whats);
     let before = deal_out(&mut path, &mut ledgers, &mut folded, &run.book.whats, elapsed);
-    let (ledgers, names) = list(ledgers, folded, &mut into, &mut run);
+    let (ledgers, names) = list(ledgers, folded, &mut into, &mut run, &finish.pointed_at);
 
     let (by_process, by_run) = cpu_samples(&ledgers, &run.book.whats, &run.tasks);
     let rows = Rows {
@@ -323,6 +323,10 @@ fn deal_out(
     nobodys
 }
 
+/// One part in this many of the longest life is too little for a thread to tell anything: each of a hundred commands that live for a moment
+/// waits for something.
+const DUST: Ns = 1000;
+
 /// What a thread's time tells of trouble. A machine has hundreds of threads that all live for as long, and most of them rest; one that waits
 /// for a disk, a server or a lock's holder must not be one of many. Threads of pools wait for user-space locks and in polls too.
 fn telling(ledger: &Ledger, whats: &Whats) -> Ns {
@@ -335,20 +339,26 @@ fn telling(ledger: &Ledger, whats: &Whats) -> Ns {
     ledger.sites.iter().map(of).fold(0, Ns::saturating_add)
 }
 
-/// At most [`LISTED`] ledgers of single threads, those that matter most to the run, then those that tell most and then the longest
-/// lived; the others by process name. Also where which name is, and, in `into`, which name a thread is under.
+/// At most [`LISTED`] ledgers of single threads, those that matter most to the run, then those of processes that clients wait for, then
+/// those that tell most and then the longest lived; the others by process name. Also where which name is, and, in `into`, which name a thread is under.
 fn list(
     mut ledgers: Vec<Ledger>,
     folded: Vec<Ledger>,
     into: &mut HashMap<ThreadId, NameId>,
     run: &mut Attribution,
+    pointed_at: &[u32],
 ) -> (Vec<Ledger>, HashMap<NameId, usize>) {
+    let longest = ledgers.iter().map(|ledger| ledger.wall).max();
+    let dust = longest.unwrap_or(0) / DUST;
     ledgers.sort_by_cached_key(|ledger| {
         let on_path = ledger.sites.iter().fold(0u64, |sum, site| {
             sum.saturating_add(site.on_path.ns)
                 .saturating_add(site.on_path.handed_on)
         });
-        Reverse((on_path, telling(ledger, &run.book.whats), ledger.wall))
+        let telling = telling(ledger, &run.book.whats);
+        let telling = if telling < dust { 0 } else { telling };
+        let is_pointed_at = pointed_at.contains(&name(ledger, &run.tasks).pid);
+        Reverse((on_path, is_pointed_at, telling, ledger.wall))
     });
     let rest = ledgers.split_off(ledgers.len().min(LISTED));
     let mut by_name = HashMap::new();

@@ -15,7 +15,7 @@ use holdup_model::attributed::{Attributed, AttributedWait, Holder, HowKnown, Res
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A single wait behind a root from which somebody notices, nanoseconds. Locks, answers and syncs of a healthy machine take less.
-pub(super) const MIN_LONGEST_NS: Ns = 1_000_000_000;
+pub(crate) const MIN_LONGEST_NS: Ns = 1_000_000_000;
 
 /// All waits behind something that is slow rather than stopped, below which one of them may be chance, nanoseconds.
 const MIN_ALL_NS: Ns = 2_000_000_000;
@@ -328,6 +328,7 @@ pub(crate) fn of<'a>(
     }
     files_of_one(&mut roots, beyond);
     stopped_servers(&graph, &mut roots);
+    own_listeners(facts, &mut roots);
     sessions::idle(&mut roots, &mut loose, titled);
     sessions::waiting(&graph, &mut roots);
     sessions::behind(&graph, &mut roots, &loose);
@@ -390,6 +391,19 @@ fn stopped_servers<'a>(graph: &Graph<'a>, roots: &mut BTreeMap<Key, Root<'a>>) {
             }
         }
     }
+}
+
+/// An address that accepts no connection, where a process of this machine listens and clients stand in its queue: what that process does
+/// instead is a finding of its own, and who is behind it is found there.
+fn own_listeners(facts: &SystemFacts, roots: &mut BTreeMap<Key, Root<'_>>) {
+    let queues = facts.unaccepted.iter().flatten();
+    let standing = queues.filter(|queue| queue.after > 0 && !queue.processes.is_empty());
+    let listens: HashSet<String> = standing.map(|queue| queue.address.to_string()).collect();
+    roots.retain(|key, root| {
+        let Key::Silent(address) = key else { return true };
+        let address = address.split(' ').next().unwrap_or(address);
+        root.cause != Some(Cause::NetConnect) || !listens.contains(address)
+    });
 }
 
 /// Adds a waiter to a list, or its time to its own place there.

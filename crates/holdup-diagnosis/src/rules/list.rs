@@ -131,6 +131,7 @@ rules! {
     "disk/sync-waits-for-all.rs" sync_waits_for_all SyncWaitsForAll
     "security/syscall-supervisor-slow.rs" syscall_supervisor_slow SyscallSupervisorSlow
     "lock/task-hung.rs" task_hung TaskHung
+    "process/task-limit-reached.rs" task_limit_reached TaskLimitReached
     "process/tasks-pile-up.rs" tasks_pile_up TasksPileUp
     "disk/tasks-stall-for-io.rs" tasks_stall_for_io TasksStallForIo
     "mem/tasks-stall-for-memory.rs" tasks_stall_for_memory TasksStallForMemory

@@ -11,7 +11,7 @@ use super::roots_said::Words;
 use super::{Check, Place, Rule, Run, duration, say};
 use crate::machine::behind::Ways;
 use crate::machine::names::Names;
-use crate::machine::roots::Waiter;
+use crate::machine::roots::{MIN_LONGEST_NS, Waiter};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Confidence, Evidence, Finding, Severity};
 use std::collections::BTreeSet;
@@ -20,7 +20,9 @@ use std::collections::BTreeSet;
 const STAND_ALONE: [RuleId; 2] = [RuleId::Deadlock, RuleId::LockOwnerGone];
 
 /// Rules about a whole service that stand for a root.
-const STAND_FOR_ROOT: [RuleId; 6] = [
+const STAND_FOR_ROOT: [RuleId; 8] = [
+    RuleId::TaskLimitReached,
+    RuleId::ConnectionRefusedRetried,
     RuleId::DatabaseLockHeld,
     RuleId::WholePoolWaits,
     RuleId::ClientsNotAccepted,
@@ -28,6 +30,27 @@ const STAND_FOR_ROOT: [RuleId; 6] = [
     RuleId::ConnectionPoolEmpty,
     RuleId::WorkerPoolExhausted,
 ];
+
+/// Rules about one program that stand for a root if somebody waited for it, or it waited itself, for a second at once: what they prove ends by
+/// itself only if somebody else does something.
+const STAND_IF_LONG: [RuleId; 7] = [
+    RuleId::ConnectionCut,
+    RuleId::MessageQueueFull,
+    RuleId::SqliteBusy,
+    RuleId::LogSocketFull,
+    RuleId::UnixQueueFull,
+    RuleId::LocalPortsUsedUp,
+    RuleId::OutOfMemoryPaused,
+];
+
+fn stands(id: RuleId) -> bool {
+    STAND_IF_LONG.contains(&id)
+}
+
+/// Whether a rule's finding is trouble of a machine if one thread stands so.
+pub(super) fn judges_one_thread(id: RuleId) -> bool {
+    stands(id) || id == RuleId::ConnectionRefusedRetried
+}
 
 /// A finding about a whole service.
 struct Service<'a> {
@@ -53,10 +76,39 @@ fn is_root(rule: &Rule) -> bool {
     matches!(rule.check, Check::Machine(..))
 }
 
+/// Whether a note says that clients stand before a server with nobody free for them, or that a program has no process left. Alone that may be
+/// meant so; on a machine it is known whether somebody waited there for long.
+fn may_keep_clients(rule: &Rule, finding: &Finding) -> bool {
+    matches!(rule.id, RuleId::ClientsNotAccepted | RuleId::TaskLimitReached)
+        && finding.severity == Severity::Note
+        && finding.confidence != Confidence::Suspect
+        && finding.asker.name.pid != 0
+}
+
+/// Whether the program that a finding is about waited so for a second at once.
+fn waited_long(run: &Run<'_>, finding: &Finding) -> bool {
+    run.attributed.waits.iter().any(|wait| {
+        wait.cause == finding.cause
+            && wait.asker.name.pid == finding.asker.name.pid
+            && wait.max.min(wait.ns) >= MIN_LONGEST_NS
+    })
+}
+
+/// Longest mean sleep between two attempts that shows that a program cannot go on until one succeeds, nanoseconds: whoever can do without the
+/// other side waits for longer.
+const HASTE_NS: Ns = 2_000_000_000;
+
+/// Whether a program does little but try again and again.
+fn is_haste(run: &Run<'_>, finding: &Finding) -> bool {
+    let theirs = run.attributed.connections.iter();
+    let mut theirs = theirs.filter(|peer| peer.by.pid == finding.asker.name.pid && peer.refused > 0);
+    theirs.any(|peer| peer.slept_ns / peer.refused < HASTE_NS)
+}
+
 /// Whether a finding says what is wrong with a service. A suspicion does not: of a hundred programs one may have all its threads asleep at that
 /// moment.
 fn is_of_service(rule: &Rule, finding: &Finding) -> bool {
-    STAND_FOR_ROOT.contains(&rule.id)
+    (STAND_FOR_ROOT.contains(&rule.id) || stands(rule.id))
         && finding.severity > Severity::Note
         && finding.confidence != Confidence::Suspect
         && finding.asker.name.pid != 0
@@ -64,7 +116,9 @@ fn is_of_service(rule: &Rule, finding: &Finding) -> bool {
 
 /// These findings as a machine has them.
 pub(super) fn judged<'r>(run: &Run<'_>, mut found: Vec<(&'r Rule, Finding)>) -> Vec<(&'r Rule, Finding)> {
-    let any = found.iter().any(|(rule, finding)| is_of_service(rule, finding));
+    let any = found
+        .iter()
+        .any(|(rule, finding)| is_of_service(rule, finding) || may_keep_clients(rule, finding));
     let mut led = BTreeSet::new();
     if any {
         let ways = Ways::of(run.attributed, run.facts);
@@ -78,6 +132,7 @@ pub(super) fn judged<'r>(run: &Run<'_>, mut found: Vec<(&'r Rule, Finding)>) -> 
                 waits: &run.attributed.waits,
             };
             let (_, finding) = &mut found[service.at];
+            finding.severity = finding.severity.max(Severity::Warning);
             tell(finding, service, &words);
         }
     }
@@ -94,7 +149,14 @@ pub(super) fn judged<'r>(run: &Run<'_>, mut found: Vec<(&'r Rule, Finding)>) -> 
 /// Findings about services of which no root says what is wrong.
 fn services<'a>(run: &Run<'a>, ways: &Ways<'a>, found: &[(&Rule, Finding)]) -> Vec<Service<'a>> {
     let of_service = |(at, (rule, finding)): (usize, &(&Rule, Finding))| {
-        if !is_of_service(rule, finding) {
+        // Why its threads sleep says more than that nobody is free.
+        let own = finding.asker.name.pid;
+        let says_why = |(of, other): &(&Rule, Finding)| {
+            let of_limit = of.id == RuleId::TaskLimitReached && rule.id != RuleId::TaskLimitReached;
+            (is_of_service(of, other) || of_limit) && other.asker.name.pid == own
+        };
+        let may_keep = may_keep_clients(rule, finding) && !found.iter().any(says_why);
+        if !is_of_service(rule, finding) && !may_keep {
             return None;
         }
         let (pids, except) = processes(run, rule, finding);
@@ -103,7 +165,15 @@ fn services<'a>(run: &Run<'a>, ways: &Ways<'a>, found: &[(&Rule, Finding)]) -> V
             .iter()
             .any(|(rule, root)| is_root(rule) && (pids.contains(&root.asker.name.pid) || is_met(root, &met)));
         let behind = ways.behind(&pids, &except);
-        (!explained).then_some(Service { at, pids, behind })
+        // A program that tries a closed port now and then may do so for ever, if nobody waits for it.
+        let needs_waiters =
+            may_keep || (rule.id == RuleId::ConnectionRefusedRetried && !is_haste(run, finding));
+        let is_short = stands(rule.id) && !waited_long(run, finding);
+        (!explained && !((needs_waiters || is_short) && behind.is_empty())).then_some(Service {
+            at,
+            pids,
+            behind,
+        })
     };
     found.iter().enumerate().filter_map(of_service).collect()
 }
@@ -139,6 +209,17 @@ fn processes(run: &Run<'_>, rule: &Rule, finding: &Finding) -> (BTreeSet<u32>, B
             pids.extend(waiting.map(|one| one.pid));
             let free = ours().filter(|one| one.waits.is_none());
             except.extend(free.filter_map(|one| one.client.as_ref()?.pid));
+        }
+        // Who is bound by it cannot go on, whichever of them is named.
+        RuleId::TaskLimitReached => {
+            let limits = run.facts.task_limits.iter().flatten();
+            let mut limits = limits.filter(|limit| limit.binds.contains(&own));
+            pids.extend(
+                limits
+                    .next()
+                    .into_iter()
+                    .flat_map(|limit| limit.binds.iter().copied()),
+            );
         }
         _ => {
             let workers = run.facts.workers.iter();

@@ -28,6 +28,9 @@ pub struct Run<'a> {
     pub boot: bool,
     /// Whether it is of all that ran on a machine, and nobody has named what to look at.
     pub machine: bool,
+    /// Whether shares are those of the observed time rather than of all threads': of a machine, for rules whose finding is trouble if one
+    /// thread stands so.
+    pub of_one_thread: bool,
 }
 
 impl<'a> Run<'a> {
@@ -40,6 +43,7 @@ impl<'a> Run<'a> {
             observed: None,
             boot: false,
             machine: false,
+            of_one_thread: false,
         }
     }
 
@@ -60,11 +64,8 @@ impl<'a> Run<'a> {
         observed: &'a Observed,
     ) -> Run<'a> {
         Run {
-            attributed,
-            facts,
             observed: Some(observed),
-            boot: false,
-            machine: false,
+            ..Run::new(attributed, facts)
         }
     }
 
@@ -89,7 +90,10 @@ impl<'a> Run<'a> {
     /// Whether a cost is worth speaking of: at least the share `from`, and long enough unless it is most of the run.
     #[must_use]
     pub fn matters(&self, ns: Ns, from: f64) -> bool {
-        let share = self.share(ns);
+        let share = match self.of_one_thread && self.attributed.wall > 0 {
+            true => ns as f64 / self.attributed.wall as f64,
+            false => self.share(ns),
+        };
         // Of a server that is idle the few microseconds in which it is not are no matter.
         share >= from && (ns >= FLOOR || share > ALWAYS && !self.attributed.of_threads)
     }

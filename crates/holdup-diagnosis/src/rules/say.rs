@@ -63,6 +63,14 @@ pub(super) fn who_with_pid(name: &ThreadName) -> String {
     }
 }
 
+/// A thread's process by what a person knows: of an interpreter its script, with the process id, since others may have the same.
+pub(super) fn program(run: &Run<'_>, name: &ThreadName) -> String {
+    match script(run, name.pid).filter(|script| script.starts_with(name.process.as_str())) {
+        Some(script) => format!("{script} (pid {})", name.pid),
+        None => who(name),
+    }
+}
+
 /// What an interpreter interprets, with its own name: `python3 app.py`.
 pub(super) fn script<'a>(run: &Run<'a>, pid: u32) -> Option<&'a str> {
     let mut programs = run.facts.programs.iter();

@@ -37,7 +37,7 @@ pub struct SeenCgroup {
     /// Processes in it, where somebody ran into the limit; the first few.
     #[serde(default)]
     pub processes: Vec<SeenProcess>,
-    /// Of CPU time, the ids of all processes in it and in the cgroups below, where it was used up; at most some hundreds.
+    /// Of CPU time and tasks, the ids of all processes in it and in the cgroups below, where it was used up; at most some hundreds.
     #[serde(default)]
     pub members: Vec<u32>,
     /// Where it was read.

@@ -1,7 +1,7 @@
 //! What the machine said of itself in several segments: as it stood at the end, with what was counted meanwhile added up.
 
 use holdup_evidence::SystemFacts;
-use holdup_evidence::facts::{CpuTime, MemoryCgroup};
+use holdup_evidence::facts::{CpuTime, MemoryCgroup, TaskLimit};
 use holdup_evidence::observed::{Limited, SeenCgroup};
 
 /// Cgroups at their memory limit that are kept of all segments.
@@ -44,6 +44,7 @@ pub(super) fn add(whole: &mut SystemFacts, next: SystemFacts, booted: bool) {
                 whole.full_file_systems.push(earlier);
             }
         }
+        add_task_limits(&mut whole.task_limits, before.task_limits);
         for earlier in before.stopped_children {
             let known = whole.stopped_children.iter().any(|one| one.pid == earlier.pid);
             if !known && whole.stopped_children.len() < PROGRAMS_MAX {
@@ -112,6 +113,23 @@ fn add_limit(whole: &mut Vec<SeenCgroup>, earlier: SeenCgroup) {
         }
     } else if whole.len() < LIMITS_MAX {
         whole.push(earlier);
+    }
+}
+
+/// Limits on processes that were used up before, with what was refused meanwhile.
+fn add_task_limits(whole: &mut Option<Vec<TaskLimit>>, earlier: Option<Vec<TaskLimit>>) {
+    let Some(earlier) = earlier else { return };
+    let whole = whole.get_or_insert_default();
+    for one in earlier {
+        if let Some(known) = whole.iter_mut().find(|known| known.of == one.of) {
+            let sum = known
+                .refused
+                .unwrap_or(0)
+                .saturating_add(one.refused.unwrap_or(0));
+            known.refused = known.refused.or(one.refused).map(|_| sum);
+        } else if whole.len() < LIMITS_MAX {
+            whole.push(one);
+        }
     }
 }
 

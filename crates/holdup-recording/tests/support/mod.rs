@@ -1,13 +1,14 @@
 //! Segments made of dice: every part of a segment in some value or other, hostile text included.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+mod limits;
 mod looks;
 mod pools;
 
 use holdup_evidence::facts::{
-    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, FileWriter, FullFileSystem, Listener,
-    LockKind, LockSession, LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState,
-    SetAside, SharedListener, StoppedChild, ThreadSession, Workers,
+    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, Listener, LockKind, LockSession,
+    LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState, SetAside, SharedListener,
+    StoppedChild, ThreadSession, Workers,
 };
 use holdup_evidence::observed::{Limited, Quote, SeenCgroup, SeenProcess};
 use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
@@ -511,18 +512,8 @@ impl Dice {
                 members: dice.list(2, |dice| dice.below(1 << 22) as u32),
                 quote: Quote::default(),
             }),
-            full_file_systems: self.list(1, |dice| FullFileSystem {
-                mount: dice.text(),
-                source: dice.text(),
-                size: 9,
-                left: 1,
-                inodes: false,
-                writers: dice.list(1, |dice| FileWriter {
-                    pid: 7,
-                    process: dice.text(),
-                    file: dice.text(),
-                }),
-            }),
+            task_limits: self.some(Dice::task_limits),
+            full_file_systems: self.full_file_systems(),
             stopped_children: self.list(2, |dice| StoppedChild {
                 pid: dice.below(1 << 22) as u32,
                 parent: dice.below(1 << 22) as u32,

@@ -168,6 +168,14 @@ pub(crate) fn of_machine(report: &Report) -> bool {
         .is_some_and(|recording| recording.machine)
 }
 
+/// Whether too much is unknown for any verdict. Of a machine a root says who waited behind what, and for how long, by their own waits,
+/// whatever the unknown time of others was.
+pub(crate) fn has_no_verdict(report: &Report) -> bool {
+    let first = report.findings.first();
+    let root = first.is_some_and(|first| of_machine(report) && first.severity != Severity::Note);
+    too_little_seen(report) && !root
+}
+
 /// Whether no time of any thread was observed: a recorder's segment that could not be written looks so.
 fn saw_nothing(report: &Report) -> bool {
     report.coverage.observed_ns == Some(0)

@@ -4,7 +4,7 @@
 //! line. So no other view has words of its own for what the terminal says, and none can say something else.
 
 use super::entry::Depth;
-use super::picture::{Entry, picture, too_little_seen};
+use super::picture::{Entry, picture};
 use super::{
     artefacts, boot, comparison, entry, experiment, host, jvm, margins, prediction, randomness, recorded,
     scale,
@@ -64,7 +64,7 @@ pub(crate) fn findings_count(report: &Report) -> bool {
         && report.host.is_none()
         && report.comparison.is_none()
         && report.subject.kind != SubjectKind::Read;
-    !live || !too_little_seen(report)
+    !live || !margins::has_no_verdict(report)
 }
 
 /// Takes the report's words.
@@ -171,7 +171,7 @@ fn of_watched(sheet: &mut Sheet, report: &Report, result: &mut TerminalWords) {
     result.header = sheet.take_said();
     super::about(sheet, report);
     result.about = sheet.take_said();
-    if too_little_seen(report) {
+    if margins::has_no_verdict(report) {
         margins::no_verdict(sheet, report);
     } else if margins::says_nothing_found(report) {
         margins::nothing_found(sheet, report);

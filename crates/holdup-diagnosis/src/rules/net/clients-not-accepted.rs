@@ -63,7 +63,10 @@ fn out_of_descriptors(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     let limit = queue.out_of_descriptors.first()?;
     let theirs = run.waits(|wait| wait.asker.name.pid == limit.pid)?;
     let main = theirs.iter().max_by_key(|wait| wait.ns)?;
-    let who = say::who_with_pid(&main.asker.name);
+    let who = match say::script(run, limit.pid) {
+        Some(script) => format!("{script} (pid {})", limit.pid),
+        None => say::who_with_pid(&main.asker.name),
+    };
     // Another process that accepts there takes the clients that this one cannot.
     let shared = queue.processes.len() > queue.out_of_descriptors.len() || !queue.children.is_empty();
     let whose = connected::most(run, &queue.clients);
@@ -135,6 +138,9 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         .map(|process| process.main().asker.name.pid)
         .collect();
     let accepting = theirs.only(|wait| accept.contains(&wait.asker.name.pid))?;
+    // Threads in the background of a server that stands are free, and accept nobody.
+    let background = background(&accepting);
+    let accepting = accepting.only(|wait| !background.contains(&wait.asker.name.tid))?;
     let own = accepting.own();
     let held = accepting.only(|wait| awaits(queue, wait) == Some(Awaits::Request));
     let of_held = held.as_ref().map_or(0, Waits::own);
@@ -150,7 +156,7 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     let main = accepting.iter().max_by_key(|wait| wait.ns)?;
     let title = format!(
         "{} has no free thread for its clients at {}: some are queued while it is mostly {}",
-        say::who(&main.asker.name),
+        say::program(run, &main.asker.name),
         queue.address,
         main.cause.phrase()
     );
@@ -214,6 +220,15 @@ fn attends(queue: &Unaccepted, process: &Waits<'_>) -> bool {
     (process.own() - rests).saturating_mul(NEVER_FREE) < process.own()
 }
 
+/// Threads that do nothing but wait for something else than clients, where others of these do not.
+fn background(threads: &Waits<'_>) -> BTreeSet<u32> {
+    let each = threads.split(|wait| wait.asker.name.tid);
+    let rest = each.iter().filter(|thread| attends(thread));
+    rest.map(|thread| thread.main().asker.name.tid)
+        .filter(|tid| *tid != 0)
+        .collect()
+}
+
 /// Pieces for each thread from which its client is known to send: one may be the end of a request that began before.
 const MIN_PIECES: u64 = 2;
 
@@ -243,7 +258,7 @@ fn held_by_silent(run: &Run<'_>, queue: &Unaccepted, held: &Waits<'_>, own: Ns) 
     let clients = known.map_or_else(|| "clients".to_owned(), |(clients, _)| clients);
     let title = format!(
         "{} accepts no clients at {}: {clients} {sends} {}, and {}",
-        say::who(&main.asker.name),
+        say::program(run, &main.asker.name),
         queue.address,
         match threads.len() {
             1 => "its only worker".to_owned(),
@@ -331,7 +346,7 @@ fn left_to_children(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     }
     let title = format!(
         "{} has {children} that answer clients at {}; they were not observed, and some clients are queued",
-        say::who(&main.asker.name),
+        say::program(run, &main.asker.name),
         queue.address
     );
     let pids: Vec<String> = queue.children.iter().map(|pid| format!("-p {pid}")).collect();
@@ -373,7 +388,7 @@ fn finding(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     let main = instead(run, queue)?;
     let title = format!(
         "{} accepts no clients at {}, whose queue is full: it was mostly {}",
-        say::who(&main.asker.name),
+        say::program(run, &main.asker.name),
         queue.address,
         main.cause.phrase()
     );

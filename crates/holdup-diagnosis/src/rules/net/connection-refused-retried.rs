@@ -20,13 +20,23 @@ pub(in crate::rules) fn refused<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<
     let worst = peers
         .filter(|peer| peer.refused >= MIN_REFUSALS)
         .max_by_key(|peer| peer.slept_ns)?;
-    let most_of_it = worst.slept_ns.saturating_mul(2) > waits.own();
-    (most_of_it && run.matters(worst.slept_ns.min(waits.cost()), MATTERS)).then_some(worst)
+    let twice = worst.slept_ns.saturating_mul(2);
+    let whole = run.attributed.of_threads && twice > run.attributed.wall;
+    // What other processes sleep says nothing of this one. A script has commands that sleep for it.
+    let most_of_it = match waits.only(|wait| wait.asker.name.pid == worst.by.pid) {
+        Some(theirs) => twice > theirs.own(),
+        None => whole || twice > waits.own(),
+    };
+    (most_of_it && (whole || run.matters(worst.slept_ns.min(waits.cost()), MATTERS))).then_some(worst)
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     match refused(run, waits) {
-        Some(peer) => Verdict::Fires(vec![finding(waits, peer)]),
+        Some(peer) => {
+            let theirs = waits.only(|wait| wait.asker.name.pid == peer.by.pid);
+            let finding = finding(run, theirs.as_ref().unwrap_or(waits), peer);
+            Verdict::Fires(vec![finding])
+        }
         None => {
             let refused = run.attributed.connections.iter().map(|peer| peer.refused).sum();
             Verdict::Clear(format!(
@@ -37,11 +47,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
 }
 
-fn finding(waits: &Waits<'_>, peer: &Connections) -> Finding {
+fn finding(run: &Run<'_>, waits: &Waits<'_>, peer: &Connections) -> Finding {
     let address = &peer.peer;
     let title = format!(
         "{} retries {address}, which refuses connections: {} refused, {} of sleep between them",
-        say::who(&peer.by),
+        say::program(run, &peer.by),
         say::several(peer.refused, "connection"),
         duration(peer.slept_ns)
     );

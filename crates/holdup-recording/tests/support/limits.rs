@@ -1,0 +1,38 @@
+//! Limits that were used up.
+
+use super::Dice;
+use holdup_evidence::facts::{FileWriter, FullFileSystem, TaskLimit, TaskUser, TasksOf};
+
+impl Dice {
+    /// Some limits on processes and threads.
+    pub(super) fn task_limits(&mut self) -> Vec<TaskLimit> {
+        self.list(1, |dice| TaskLimit {
+            of: TasksOf::User(dice.text()),
+            limit: 12,
+            used: 12,
+            refused: dice.some(|_| 3),
+            binds: dice.list(2, |dice| dice.below(1 << 22) as u32),
+            programs: dice.list(1, |dice| TaskUser {
+                name: dice.text(),
+                pid: 7,
+                tasks: 9,
+            }),
+        })
+    }
+
+    /// A file system without room.
+    pub(super) fn full_file_systems(&mut self) -> Vec<FullFileSystem> {
+        self.list(1, |dice| FullFileSystem {
+            mount: dice.text(),
+            source: dice.text(),
+            size: 9,
+            left: 1,
+            inodes: false,
+            writers: dice.list(1, |dice| FileWriter {
+                pid: 7,
+                process: dice.text(),
+                file: dice.text(),
+            }),
+        })
+    }
+}
