@@ -135,6 +135,7 @@ rule_pages! {
     "disk" "tasks-stall-for-io"
     "mem" "tasks-stall-for-memory"
     "lock" "tasks-wait-for-lock"
+    "lock" "tasks-wait-for-others"
     "net" "tasks-wait-for-peer"
     "lock" "tasks-wait-to-send"
     "runtime" "thread-per-handshake"

@@ -135,6 +135,7 @@ rules! {
     "disk/tasks-stall-for-io.rs" tasks_stall_for_io TasksStallForIo
     "mem/tasks-stall-for-memory.rs" tasks_stall_for_memory TasksStallForMemory
     "lock/tasks-wait-for-lock.rs" tasks_wait_for_lock TasksWaitForLock
+    "lock/tasks-wait-for-others.rs" tasks_wait_for_others TasksWaitForOthers
     "net/tasks-wait-for-peer.rs" tasks_wait_for_peer TasksWaitForPeer
     "lock/tasks-wait-to-send.rs" tasks_wait_to_send TasksWaitToSend
     "runtime/thread-per-handshake.rs" thread_per_handshake ThreadPerHandshake

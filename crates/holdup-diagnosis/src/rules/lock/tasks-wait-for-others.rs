@@ -1,0 +1,209 @@
+//! Tasks of a language runtime wait for what another task or thread of the program is to do, at a first look and at a last: and that one waits
+//! itself, or there is none.
+
+use crate::rules::beside::{doing, outside};
+use crate::rules::{Rule, RuleId, Run, say, tasks};
+use holdup_evidence::{Cause, Ns, TaskRuntime};
+use holdup_knowledge::asyncio::{self, Given};
+use holdup_knowledge::python;
+use holdup_model::attributed::{AttributedWait, Common, Task, TaskState};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeSet;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule::of_attached(RuleId::TasksWaitForOthers, check)
+    .about("tasks of a runtime wait for what another task or thread does not do")
+    .causes(&[Cause::LockFutex])
+    .from(0.0)
+    .explains(&[RuleId::WaitUncategorised]);
+
+/// What the tasks wait for, where that is several things.
+const WHAT: &str = "for others";
+
+/// How Python names the task that it begins a program with.
+const FIRST_TASK: &str = "Task-1";
+
+/// Part of the time watched that a wait of a thread is of no matter in: one part of this many.
+const NO_MATTER: Ns = 50;
+
+fn check(run: &Run<'_>) -> Verdict {
+    let of_interest = |task: &Task| {
+        awaited(task).is_some_and(|given| match Giver::of(run, task.pid) {
+            Some(Giver::Nobody) => !stops(task, given),
+            // Work may be due at any time.
+            Some(_) => given != Given::Item && !stops(task, given),
+            None => false,
+        })
+    };
+    tasks::judge(run, WHAT, of_interest, finding)
+}
+
+/// What another task or thread is to do for one.
+fn awaited(task: &Task) -> Option<Given> {
+    let waits = task.runtime == TaskRuntime::Asyncio && !task.lock && !task.pool && task.awaits.is_none();
+    let inside = matches!(task.cause, Cause::LockFutex | Cause::Idle) && task.place.is_some();
+    asyncio::given(&task.stack).filter(|_| waits && inside)
+}
+
+/// Whether the program's first task waits to be told of the program's end.
+fn stops(task: &Task, given: Given) -> bool {
+    let outermost = task.stack.last() == task.place.as_ref();
+    matches!(given, Given::Signal | Given::Result) && outermost && task.name.as_deref() == Some(FIRST_TASK)
+}
+
+/// Who else of a process may be the one that is waited for.
+enum Giver<'a> {
+    /// These tasks wait for something outside of it.
+    Tasks(Vec<&'a Task>),
+    /// These threads do.
+    Threads(Vec<&'a AttributedWait>),
+    /// All other tasks wait for each other, and there is no other thread.
+    Nobody,
+}
+
+impl<'a> Giver<'a> {
+    fn of(run: &'a Run<'_>, pid: u32) -> Option<Giver<'a>> {
+        let own = run.attributed.tasks.iter().filter(|task| task.pid == pid);
+        let tasks: Vec<&Task> = own.clone().filter(|task| is_for_outside(task)).collect();
+        let threads: Vec<&AttributedWait> = outside(run, pid)
+            .into_iter()
+            .filter(|wait| !python::runs_event_loop(&wait.asker.stack))
+            .collect();
+        let work = own
+            .clone()
+            .any(|task| !matches!(task.state, TaskState::Waiting | TaskState::Idle));
+        match (tasks.is_empty(), threads.is_empty()) {
+            (_, false) => Some(Giver::Threads(threads)),
+            (false, true) => Some(Giver::Tasks(tasks)),
+            (true, true) => (!work && is_left(run, pid)).then_some(Giver::Nobody),
+        }
+    }
+
+    /// For the end of a title.
+    fn outcome(&self) -> String {
+        match self {
+            Giver::Tasks(tasks) => match tasks.as_slice() {
+                [one] => format!(
+                    "; the only other task that waits for something else is {} in {}",
+                    say::name_or(one.name.as_deref().unwrap_or_default(), "one"),
+                    stands(one)
+                ),
+                several => format!(
+                    "; {} other tasks wait for something else, in {}",
+                    several.len(),
+                    tasks::say_places(&tasks::places(several, stands))
+                ),
+            },
+            Giver::Threads(threads) => {
+                let places: BTreeSet<String> = threads.iter().map(|wait| doing(wait)).collect();
+                let first = doing(threads[0]);
+                let count = threads.len() as u64;
+                match (count, places.len()) {
+                    (1, _) => format!("; the only other thread that waits for something is {first}"),
+                    (_, 1) => format!("; {} are {first}", say::several(count, "other thread")),
+                    _ => format!(
+                        "; {} wait for something, one is {first}",
+                        say::several(count, "other thread")
+                    ),
+                }
+            }
+            Giver::Nobody => "; no other task or thread is left that could do it".to_owned(),
+        }
+    }
+
+    fn evidence(&self) -> Evidence {
+        match self {
+            Giver::Tasks(_) => Evidence::new(
+                "nothing notes who is to end the wait; the tasks named wait for something outside of the process",
+                "the program's own structures, read from its memory",
+            ),
+            Giver::Threads(_) => Evidence::new(
+                "nothing notes who is to end the wait; the threads named wait for something outside of the process",
+                "the stacks of the process's threads",
+            ),
+            Giver::Nobody => Evidence::new(
+                "no task waits for a timer or a descriptor, and the loop polls only what its own process can make ready",
+                "the program's own structures, and the scheduler's events",
+            ),
+        }
+    }
+}
+
+/// Whether a task stands in a wait for something outside of the process.
+fn is_for_outside(task: &Task) -> bool {
+    let outside = matches!(
+        task.cause,
+        Cause::PollWait
+            | Cause::NetConnect
+            | Cause::NetReceive
+            | Cause::NetSend
+            | Cause::NetDns
+            | Cause::ProcessChild
+    );
+    task.state == TaskState::Waiting && outside && task.place.is_some() && task.stood > 0
+}
+
+/// Whether nothing but the loops of a process waits, and those for nothing but the process itself.
+fn is_left(run: &Run<'_>, pid: u32) -> bool {
+    let mut loops = 0;
+    for wait in run
+        .attributed
+        .waits
+        .iter()
+        .filter(|wait| wait.asker.name.pid == pid)
+    {
+        let itself = wait.cause == Cause::IpcQueue && wait.resource.common() == Some(Common::OwnWakeup);
+        match itself && python::runs_event_loop(&wait.asker.stack) {
+            true => loops += 1,
+            false if wait.cause == Cause::Idle || wait.ns.saturating_mul(NO_MATTER) < run.attributed.wall => {
+            }
+            false => return false,
+        }
+    }
+    loops > 0
+}
+
+/// Where a task stands, and what it waits for.
+fn stands(task: &Task) -> String {
+    let on = match task.resource.name.as_str() {
+        "" => task.cause.phrase().to_owned(),
+        name => format!("waiting for {name}"),
+    };
+    format!("{}, {on}", tasks::place(task))
+}
+
+fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
+    let giver = Giver::of(run, waiting[0].pid).unwrap_or(Giver::Nobody);
+    let names: BTreeSet<&str> = waiting.iter().map(|task| task.resource.name.as_str()).collect();
+    let returned =
+        |task: &&Task| awaited(task).is_some_and(|given| matches!(given, Given::Return | Given::Result));
+    let returns = matches!(giver, Giver::Threads(_)) && waiting.iter().all(returned);
+    let what = match names.first() {
+        _ if returns => "for functions in other threads".to_owned(),
+        Some(name) if names.len() == 1 && !name.is_empty() => format!("for {name}"),
+        _ => WHAT.to_owned(),
+    };
+    let confidence = match giver {
+        Giver::Nobody => Confidence::Strong,
+        Giver::Tasks(_) | Giver::Threads(_) => Confidence::Suspect,
+    };
+    let finding = tasks::finding(
+        run,
+        RULE.id,
+        Severity::Warning,
+        waiting,
+        [&what, &giver.outcome()],
+    )
+    .confidence(confidence)
+    .and(giver.evidence());
+    match giver {
+        Giver::Nobody => finding.remedy(Remedy::safe(
+            "find the task that was to do it: it has most likely ended with an exception that nobody has asked it for",
+        )),
+        Giver::Tasks(_) | Giver::Threads(_) => finding
+            .remedy(Remedy::safe("find out what is at the other end of what that one waits for, and what it does"))
+            .remedy(Remedy::safe(
+                "give both waits a time limit (`asyncio.timeout`, or one of the client)",
+            )),
+    }
+}
