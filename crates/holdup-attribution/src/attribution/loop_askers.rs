@@ -40,6 +40,9 @@ pub(super) fn put_in_place(waits: &mut [AttributedWait], tasks: &[Task]) {
     }
 }
 
+/// A function of the program and the line in it.
+type Place = (Option<String>, Option<u32>);
+
 /// The frames of the task that a poll is for.
 fn asked(wait: &AttributedWait, tasks: &[&Task]) -> Option<Vec<Frame>> {
     let own = |task: &&&Task| task.pid == wait.asker.name.pid;
@@ -56,7 +59,7 @@ fn asked(wait: &AttributedWait, tasks: &[&Task]) -> Option<Vec<Frame>> {
         }
         _ => false,
     };
-    let mut places: BTreeMap<(Option<String>, Option<u32>), (usize, Vec<Frame>)> = BTreeMap::new();
+    let mut places: BTreeMap<Place, (usize, Vec<Frame>)> = BTreeMap::new();
     for task in tasks.iter().filter(own).filter(is_for) {
         let frames = frames(task, tasks);
         let Some(place) = asker::place(&frames).filter(asker::is_applications) else {
