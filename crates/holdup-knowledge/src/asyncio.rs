@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(library("tasks.py", "sleep").0, Cause::TimerSleep);
         let event = frame("/usr/lib/python3.11/asyncio/locks.py", "Event.wait");
         let join = frame("/usr/lib/python3.11/asyncio/queues.py", "Queue.join");
-        assert_eq!(given(&[event.clone()]), Some(Given::Signal));
+        assert_eq!(given(std::slice::from_ref(&event)), Some(Given::Signal));
         assert_eq!(given(&[event, join]), Some(Given::Other));
         assert_eq!(given(&[frame("/srv/shop.py", "need")]), Some(Given::Result));
         assert_eq!(
