@@ -14,6 +14,7 @@
 #define HOLDUP_NAME_MAX 256       /* longest component, bytes */
 #define HOLDUP_POLLED 16          /* descriptors of a poll kept */
 #define HOLDUP_QUESTIONS 4        /* sockets kept on which a thread with a request has asked others */
+#define HOLDUP_EDGES (1u << 31)   /* EPOLLET */
 #define HOLDUP_ASKED 4            /* descriptors of a poll kept as it begins */
 #define HOLDUP_ASKED_SENT 7       /* descriptors in a record of what was asked for */
 #define HOLDUP_PATH_ARG 256       /* path argument of a call, bytes */

@@ -7,6 +7,7 @@ use super::goroutines::Parked;
 use super::interpreters::Interpreters;
 use super::task_peers::Peers;
 use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
+use holdup_knowledge::asyncio::DRAINS;
 use holdup_proc::{Root, clocks, names};
 use holdup_runtimes::python::{AsyncTask, PythonFrame, TaskStatus};
 use holdup_symbols::{Interpreted, ProcessKey, UserStacks};
@@ -97,6 +98,8 @@ pub(super) fn add(
         }
         for task in read.all.into_iter().take(room) {
             let stood_since = first.stood_since(pid, &task);
+            let innermost = task.frames.first().and_then(|one| one.frame.symbol.as_deref());
+            let sends = innermost == Some(DRAINS);
             let (pool, reason) = task.pool.unzip();
             let frames: Vec<Interpreted> = task
                 .frames
@@ -121,7 +124,11 @@ pub(super) fn add(
                 started_by: None,
                 awaits: task.awaits,
                 descriptor: task.descriptor,
-                peer: task.descriptor.and_then(|number| peers.of(pid, number)),
+                peer: task.descriptor.and_then(|number| match sends {
+                    true => peers.of_any(pid, number),
+                    false => peers.of(pid, number),
+                }),
+
                 opened: None,
                 holder: task.holder,
                 holder_thread: None,

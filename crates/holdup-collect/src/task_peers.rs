@@ -25,12 +25,23 @@ const PIPE: &str = "pipe:[";
 #[derive(Debug, Default)]
 pub(super) struct Peers {
     pipes: HashMap<(u32, PathBuf), Option<String>>,
-    tables: HashMap<Option<String>, HashMap<u64, SocketAddr>>,
+    tables: HashMap<Option<String>, HashMap<u64, (SocketAddr, bool)>>,
 }
 
 impl Peers {
-    /// The peer of a descriptor; `None` where it is no TCP connection, or that cannot be read.
+    /// The peer of a descriptor; `None` where it is no TCP connection that the process has made, or that cannot be read. Of one that a client
+    /// has made, no server is waited for.
     pub(super) fn of(&mut self, pid: u32, descriptor: u32) -> Option<SocketAddr> {
+        let (peer, made) = self.connection(pid, descriptor)?;
+        made.then_some(peer)
+    }
+
+    /// The same, whoever made the connection: who does not read may be a client.
+    pub(super) fn of_any(&mut self, pid: u32, descriptor: u32) -> Option<SocketAddr> {
+        self.connection(pid, descriptor).map(|(peer, _)| peer)
+    }
+
+    fn connection(&mut self, pid: u32, descriptor: u32) -> Option<(SocketAddr, bool)> {
         let inode = inode(pid, descriptor)?;
         let root = Root::system();
         let namespace = names::network_namespace(&root, pid);
@@ -83,19 +94,17 @@ fn other_end(pid: u32, link: &PathBuf) -> Option<String> {
     })
 }
 
-/// The peers of connections that processes have, by inode. One that a client has opened to a port of this machine on which somebody listens
-/// has the client as its peer: no server is waited for there, so it is left out.
-fn connections(table: Vec<Tcp>) -> HashMap<u64, SocketAddr> {
+/// The peers of connections that processes have, by inode, and whether the process has made the connection: one to a port of this machine on
+/// which somebody listens was made by a client.
+fn connections(table: Vec<Tcp>) -> HashMap<u64, (SocketAddr, bool)> {
     let listening: Vec<u16> = table
         .iter()
         .filter(|one| one.listens)
         .map(|one| one.local.port())
         .collect();
-    let asked = |one: &&Tcp| !one.listens && one.inode != 0 && !listening.contains(&one.local.port());
-    table
-        .iter()
-        .filter(asked)
-        .map(|one| (one.inode, one.peer))
+    let connected = table.iter().filter(|one| !one.listens && one.inode != 0);
+    connected
+        .map(|one| (one.inode, (one.peer, !listening.contains(&one.local.port()))))
         .collect()
 }
 
@@ -105,7 +114,7 @@ mod tests {
     use holdup_proc::sockets::Tcp;
 
     #[test]
-    fn only_connections_to_others_have_a_peer() {
+    fn a_connection_to_a_listener_was_made_by_a_client() {
         let tcp = |local: &str, peer: &str, listens: bool, inode: u64| Tcp {
             local: local.parse().unwrap(),
             peer: peer.parse().unwrap(),
@@ -122,7 +131,8 @@ mod tests {
             tcp("127.0.0.1:40001", "127.0.0.1:5432", false, 3),
             tcp("127.0.0.1:40002", "127.0.0.1:5432", false, 0),
         ]);
-        assert_eq!(peers.len(), 1);
-        assert_eq!(peers[&3], "127.0.0.1:5432".parse().unwrap());
+        assert_eq!(peers.len(), 2);
+        assert_eq!(peers[&2], ("127.0.0.1:40000".parse().unwrap(), false));
+        assert_eq!(peers[&3], ("127.0.0.1:5432".parse().unwrap(), true));
     }
 }

@@ -296,6 +296,12 @@ pub struct PolledFd {
     pub own: bool,
 }
 
+impl PolledFd {
+    /// In what was asked for: the kernel tells of a state as long as it lasts, and not of its change alone. A bit that no event has; where it
+    /// is not set, that is not known.
+    pub const LEVEL: u16 = 0x4000;
+}
+
 /// What a woken thread's memory said before it ran user code again. Arrives soon after its [`Wait`], before
 /// any other event that the thread causes from user mode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

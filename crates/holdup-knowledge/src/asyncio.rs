@@ -3,10 +3,11 @@
 //! In: where a task stands, innermost frame first. Out: what it waits for, and whether it has no work. Coroutines have the name with which
 //! they were defined, with the class.
 
+use crate::python;
 use holdup_evidence::{Cause, Frame};
 
 /// Functions of the library, by file and name, in which a task waits, and what for.
-const WAITS: [(&str, &str, Cause, &str, bool); 20] = [
+const WAITS: [(&str, &str, Cause, &str, bool); 21] = [
     (
         "locks.py",
         "Lock.acquire",
@@ -124,12 +125,26 @@ const WAITS: [(&str, &str, Cause, &str, bool); 20] = [
     ),
     (
         "streams.py",
+        DRAINS,
+        Cause::NetSend,
+        "room to send on descriptor",
+        false,
+    ),
+    (
+        "streams.py",
         "StreamReader._wait_for_data",
         Cause::PollWait,
         "descriptor",
         false,
     ),
 ];
+
+/// Functions that wait by means of those of an event or a condition, and say more.
+const BY_MEANS: [&str; 2] = ["Queue.join", "Barrier._wait"];
+const MEANS: [&str; 3] = ["Event.wait", "Condition.wait", "Condition.wait_for"];
+
+/// The method of a stream's protocol that waits until the other end has read some of what was sent.
+pub const DRAINS: &str = "FlowControlMixin._drain_helper";
 
 /// Files of the library are in this folder.
 const FOLDER: &str = "asyncio";
@@ -148,15 +163,11 @@ pub struct Wait {
 /// What a task waits for that stands here. `for_task`, `for_descriptor`: whether it is known to wait for another task, or for a descriptor.
 #[must_use]
 pub fn wait(stack: &[Frame], for_task: bool, for_descriptor: bool) -> Wait {
-    let known = stack.first().and_then(|frame| {
-        let (file, folder) = {
-            let mut parts = frame.file.as_deref()?.rsplit('/');
-            (parts.next()?, parts.next())
-        };
-        let symbol = frame.symbol.as_deref()?;
-        let is = |(of_file, name, ..): &&(&str, &str, Cause, &str, bool)| *of_file == file && *name == symbol;
-        WAITS.iter().find(is).filter(|_| folder == Some(FOLDER))
-    });
+    let symbol = |frame: &Frame| frame.symbol.clone().unwrap_or_default();
+    let is = |frame: &Frame, names: &[&str]| names.contains(&symbol(frame).as_str());
+    let mut callers = stack.iter().skip_while(|frame| is(frame, &MEANS));
+    let by_means = callers.next().filter(|frame| is(frame, &BY_MEANS));
+    let known = by_means.or(stack.first()).and_then(in_library);
     let wait = |cause, what, lock| Wait {
         cause,
         what: Some(what),
@@ -169,6 +180,52 @@ pub fn wait(stack: &[Frame], for_task: bool, for_descriptor: bool) -> Wait {
         // Somebody is to set its result: who, nothing says.
         _ => wait(Cause::LockFutex, "a future", false),
     }
+}
+
+/// What another task or thread does, and a task awaits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Given {
+    /// It sets an event.
+    Signal,
+    /// It sets a future that the program awaits itself.
+    Result,
+    /// It puts something into a queue, which may be work.
+    Item,
+    /// It takes something from a full queue, has done what was in one, comes to a barrier, or tells of a change.
+    Other,
+    /// A thread returns from a function.
+    Return,
+}
+
+/// What a task awaits that another task or thread has to do; `None` where that is a task, a lock or a descriptor, or where the library waits for
+/// something of its own.
+#[must_use]
+pub fn given(stack: &[Frame]) -> Option<Given> {
+    let innermost = stack.first()?;
+    if !python::of_library(innermost.file.as_deref()?) {
+        return Some(Given::Result);
+    }
+    in_library(innermost)?;
+    let calls = |name: &str| stack.iter().any(|frame| frame.symbol.as_deref() == Some(name));
+    let by_means = BY_MEANS.into_iter().any(calls);
+    match innermost.symbol.as_deref()? {
+        "Event.wait" if !by_means => Some(Given::Signal),
+        "Queue.get" => Some(Given::Item),
+        "Event.wait" | "Condition.wait" | "Barrier._wait" | "Queue.put" => Some(Given::Other),
+        "to_thread" => Some(Given::Return),
+        _ => None,
+    }
+}
+
+/// What a function of the library waits for.
+fn in_library(frame: &Frame) -> Option<&'static (&'static str, &'static str, Cause, &'static str, bool)> {
+    let (file, folder) = {
+        let mut parts = frame.file.as_deref()?.rsplit('/');
+        (parts.next()?, parts.next())
+    };
+    let symbol = frame.symbol.as_deref()?;
+    let is = |(of_file, name, ..): &&(&str, &str, Cause, &str, bool)| *of_file == file && *name == symbol;
+    WAITS.iter().find(is).filter(|_| folder == Some(FOLDER))
 }
 
 /// Folders of installed packages end so.
@@ -198,7 +255,7 @@ pub fn lent(class: &str, stack: &[Frame]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{lent, wait};
+    use super::{DRAINS, Given, given, lent, wait};
     use holdup_evidence::{Cause, Frame};
 
     fn frame(file: &str, symbol: &str) -> Frame {
@@ -221,8 +278,24 @@ mod tests {
             (Cause::LockFutex, "an asyncio.Lock", true)
         );
         assert_eq!(library("tasks.py", "sleep").0, Cause::TimerSleep);
+        let event = frame("/usr/lib/python3.11/asyncio/locks.py", "Event.wait");
+        let join = frame("/usr/lib/python3.11/asyncio/queues.py", "Queue.join");
+        assert_eq!(given(std::slice::from_ref(&event)), Some(Given::Signal));
+        assert_eq!(given(&[event, join]), Some(Given::Other));
+        assert_eq!(given(&[frame("/srv/shop.py", "need")]), Some(Given::Result));
+        assert_eq!(
+            given(&[frame("/usr/lib/python3.11/asyncio/tasks.py", "sleep")]),
+            None
+        );
         assert_eq!(library("queues.py", "Queue.get").0, Cause::Idle);
         assert_eq!(library("tasks.py", "other").1, "a future");
+        assert_eq!(library("streams.py", DRAINS).0, Cause::NetSend);
+        let joins = [("locks.py", "Event.wait"), ("queues.py", "Queue.join")]
+            .map(|(file, symbol)| frame(&format!("/usr/lib/python3.11/asyncio/{file}"), symbol));
+        assert_eq!(
+            wait(&joins, false, false).what,
+            Some("the work of an asyncio.Queue")
+        );
         let own = [frame("/srv/tasks.py", "sleep")];
         assert_eq!(wait(&own, false, false).cause, Cause::LockFutex);
         assert_eq!(wait(&own, true, false).what, Some("another task"));

@@ -86,6 +86,16 @@ pub fn keeps_event_loop(stack: &[Frame]) -> bool {
     false
 }
 
+/// Whether a thread runs an event loop of `asyncio`.
+#[must_use]
+pub fn runs_event_loop(stack: &[Frame]) -> bool {
+    let of_loop = |frame: &Frame| {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        frame.language == Language::Python && is(frame, LOOP.0) && symbol.rsplit('.').next() == Some(LOOP.1)
+    };
+    stack.iter().any(of_loop)
+}
+
 /// `python3.11`, `python3.13t`.
 fn is_version(folder: &str) -> bool {
     let minor = folder.strip_prefix("python3.").unwrap_or_default();
@@ -95,7 +105,7 @@ fn is_version(folder: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{begins, keeps_event_loop, of_library};
+    use super::{begins, keeps_event_loop, of_library, runs_event_loop};
     use holdup_evidence::{Frame, Language};
 
     #[test]
@@ -120,6 +130,7 @@ mod tests {
             (vec![pays], false),
         ] {
             let stack = stack(&names);
+            assert_eq!(runs_event_loop(&stack), names.contains(&loops));
             assert_eq!(keeps_event_loop(&stack), keeps, "{names:?}");
         }
     }

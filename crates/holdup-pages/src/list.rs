@@ -57,6 +57,7 @@ rule_pages! {
     "process" "fork-copies-memory"
     "disk" "fuse-daemon-slow"
     "random" "generator-shared"
+    "lock" "goroutines-wait-for-others"
     "boot" "hole-in-critical-chain"
     "runtime" "interpreter-lock-contended"
     "cpu" "interrupts-take-the-cpu"

@@ -172,6 +172,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     whole.event_loops.clone_from(&finish.event_loops);
     super::interpreter_locks::name_holders(&mut whole, finish);
     whole.tasks = super::runtime_tasks::tasks(finish);
+    super::loop_askers::put_in_place(&mut whole.waits, &whole.tasks);
     whole.pools.clone_from(&finish.pools);
     whole.coverage = coverage(&whole, finish, &run.faults);
     if let Some(graph) = run.graph.take() {

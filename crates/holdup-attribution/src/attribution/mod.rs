@@ -40,6 +40,7 @@ mod ledger;
 mod left_behind;
 mod life;
 mod listeners;
+mod loop_askers;
 mod named_requests;
 mod network;
 mod numbers;

@@ -47,7 +47,7 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
     };
     let stood = one
         .stood_since
-        .filter(|_| state == TaskState::Waiting)
+        .filter(|_| matches!(state, TaskState::Waiting | TaskState::Idle))
         .map_or(0, |since| finish.ended.saturating_sub(since));
     let since = since.unwrap_or_default();
     Task {
@@ -155,7 +155,7 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
 
 /// Whether a task waits for a descriptor, whatever it is open on.
 fn is_for_descriptor(cause: Cause) -> bool {
-    matches!(cause, Cause::PollWait | Cause::NetConnect)
+    matches!(cause, Cause::PollWait | Cause::NetConnect | Cause::NetSend)
 }
 
 fn sends(one: &RuntimeTask, stack: &[Frame]) -> bool {

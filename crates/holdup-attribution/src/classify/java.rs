@@ -438,6 +438,16 @@ fn awaited(task: &str) -> String {
     }
 }
 
+/// Where threads meet, by the beginning of the names of its methods, and what one that has come waits for.
+const MEETINGS: [(&str, &str); 3] = [
+    ("java.util.concurrent.CyclicBarrier.", "others at a CyclicBarrier"),
+    ("java.util.concurrent.Phaser.", "others at a Phaser"),
+    (
+        "java.util.concurrent.Exchanger.",
+        "another thread at an Exchanger",
+    ),
+];
+
 /// What a parked thread waits for, by the runtime's frames that parked it.
 fn synchronised(near: &[&str]) -> Shown {
     let own = near.iter().take_while(|frame| of_runtime(frame));
@@ -464,6 +474,10 @@ fn synchronised(near: &[&str]) -> Shown {
         let of_queues = is(frame, "java.util.concurrent.") && !is(frame, "java.util.concurrent.locks.");
         of_queues && (class.contains("Queue") || class.contains("Deque"))
     });
+    let met = |(class, _): &&(&str, &str)| runtime.iter().any(|frame| is(frame, class));
+    if let Some((_, what)) = MEETINGS.iter().find(met) {
+        return Shown::Awaits(Awaits::Signal, (*what).to_owned());
+    }
     match queue {
         Some(queue) => {
             let name = class(queue).rsplit('.').next().unwrap_or(queue);

@@ -187,7 +187,7 @@ fn awaited<'a>(site: &Site<'a>, kind: Kind) -> Vec<Awaited<'a>> {
             let object = (site.objects)(fd.object?)?;
             Some(Awaited {
                 object,
-                used: use_of(fd.events, object),
+                used: awaited_for(fd.events, object),
                 own: fd.own,
             })
         });
@@ -305,6 +305,15 @@ fn use_of(events: u16, object: &Object) -> Use {
         Use::Out
     } else {
         Use::In
+    }
+}
+
+/// What a descriptor is awaited for. A loop that is told of states, and not of their changes, would not wait if there were room on what it
+/// asks for both of: it has something to send.
+fn awaited_for(events: u16, object: &Object) -> Use {
+    match events & POLLOUT != 0 && events & PolledFd::LEVEL != 0 {
+        true => Use::Out,
+        false => use_of(events, object),
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) const RUNS_SHARE: f64 = 0.01;
 /// Places that a sentence names.
 pub(super) const MAX_PLACES: usize = 3;
 
-/// Judges the waiting tasks that are `of_interest`, each process's together, those that wait for a pool by themselves. `what`: what they wait for, as it follows "wait".
+/// Judges the tasks that wait, if only for work, and are `of_interest`, each process's together, those that wait for a pool by themselves. `what`: what they wait for, as it follows "wait".
 pub(super) fn judge(
     run: &Run<'_>,
     what: &str,
@@ -30,7 +30,7 @@ pub(super) fn judge(
     let mut by_process: BTreeMap<(u32, bool), Vec<&Task>> = BTreeMap::new();
     let mut met_once = 0;
     for task in tasks {
-        if task.state != TaskState::Waiting || !of_interest(task) {
+        if !matches!(task.state, TaskState::Waiting | TaskState::Idle) || !of_interest(task) {
             continue;
         }
         match task.stood >= MIN_STOOD_NS {

@@ -9,7 +9,7 @@ use super::sockets::unix_peers;
 use crate::mountinfo;
 use crate::root::{Root, text_if_there};
 use crate::sockets::Sockets;
-use holdup_evidence::{Call, DeviceNumber, Object, ObjectKind, SocketAddress};
+use holdup_evidence::{Call, DeviceNumber, Object, ObjectKind, PolledFd, SocketAddress};
 use holdup_knowledge::system_calls::{self, Kind, Limit, PollSet};
 use std::net::SocketAddr;
 
@@ -426,7 +426,11 @@ pub fn epoll_set(text: &str) -> Vec<(i32, u16)> {
         let fd = words.next()?.parse().ok()?;
         let events = words.nth(1)?;
         let events = u32::from_str_radix(events, 16).ok()?;
-        Some((fd, u16::try_from(events & 0xffff).unwrap_or(u16::MAX)))
+        let level = match events & libc::EPOLLET.cast_unsigned() {
+            0 => PolledFd::LEVEL,
+            _ => 0,
+        };
+        Some((fd, u16::try_from(events & 0xffff).unwrap_or(u16::MAX) | level))
     };
     text.lines().filter_map(one).collect()
 }
@@ -536,7 +540,10 @@ mod tests {
     fn a_set_and_a_holder_are_read() {
         let text = "pos:\t0\nflags:\t02\ntfd:        5 events:       19 data:                5  pos:0 ino:3d sdev:f\n\
                     tfd:        7 events: 80000001 data: 7\ntfd: x\n";
-        assert_eq!(epoll_set(text), [(5, 0x19), (7, 1)]);
+        assert_eq!(
+            epoll_set(text),
+            [(5, 0x19 | holdup_evidence::PolledFd::LEVEL), (7, 1)]
+        );
         let tree = Tree::new(&[(
             "proc/locks",
             "1: POSIX  ADVISORY  WRITE 700 08:01:131 0 EOF\n1: -> POSIX  ADVISORY  WRITE 701 08:01:131 0 EOF\n\

@@ -4,11 +4,11 @@
 //! nobody. The choice: whoever is in the function in which others wait, and further in, is past the place where they stand. Where nobody is,
 //! the only other thread of the process that waits for something is named as such.
 
-use crate::rules::awaited_threads::what;
+use crate::rules::awaited_threads;
 use crate::rules::beside::{doing, other, others, receives_with_lock};
-use crate::rules::{Rule, RuleId, Run, Waits, java_waits, root, say};
+use crate::rules::{Rule, RuleId, Run, Waits, asked, java_waits, root, say};
 use holdup_attribution::attribution::chosen_frame;
-use holdup_evidence::{Cause, Frame};
+use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::rust;
 use holdup_knowledge::user_code::{Primitive, in_python, primitive};
 use holdup_model::attributed::{AttributedWait, Judge};
@@ -70,15 +70,53 @@ fn awaited(wait: &AttributedWait) -> Option<Primitive> {
         Some(known @ Primitive::Mutex) if rust::is_rust(stack) => Some(known),
         // It may be a signal, too: only the place says that somebody has it.
         Some(known @ Primitive::Semaphore) => Some(known),
+        Some(known @ (Primitive::Condition | Primitive::ThreadEnd)) if in_program(stack) => Some(known),
+        // Only a worker waits in a thread of its own for work.
+        Some(known @ Primitive::Queue) if in_program(stack) && wait.asker.name.tid == wait.asker.name.pid => {
+            Some(known)
+        }
         _ if in_python(stack).is_some() => None,
         // An interpreter says that it is a lock.
         _ => (wait.judged_by?.judge == Judge::RuntimeLock).then_some(Primitive::Mutex),
     }
 }
 
+/// Languages of which a program's own threads are known from those of its interpreter.
+const INTERPRETED: [Language; 3] = [Language::Python, Language::Ruby, Language::Perl];
+
+/// A script's code outside of any function, where it waits for all that it has begun.
+const OUTSIDE_OF_FUNCTIONS: [&str; 2] = ["<module>", "<main>"];
+
+/// Whether a function of an interpreted program waits, not the interpreter for itself or the script for its end.
+fn in_program(stack: &[Frame]) -> bool {
+    let place = asked::known(chosen_frame(stack));
+    place.is_some_and(|frame| {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        INTERPRETED.contains(&frame.language) && !OUTSIDE_OF_FUNCTIONS.contains(&symbol)
+    })
+}
+
+/// Whether that may be due at any time, or never: then only a thread that must be the one is named.
+fn is_signal(primitive: Primitive) -> bool {
+    matches!(
+        primitive,
+        Primitive::Condition | Primitive::ThreadEnd | Primitive::Queue
+    )
+}
+
+/// What that is, as it follows "for".
+fn what(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::Condition => "a condition or an event",
+        Primitive::ThreadEnd => "the end of another thread",
+        Primitive::Queue => "a queue",
+        _ => awaited_threads::what(primitive),
+    }
+}
+
 /// Whether somebody in the same function, and further in, has it; of a queue or a result that says nothing.
 fn taken_in_place(primitive: Primitive) -> bool {
-    !matches!(primitive, Primitive::Future | Primitive::Room)
+    !matches!(primitive, Primitive::Future | Primitive::Room) && !is_signal(primitive)
 }
 
 /// Whether a thread is in the function in which others wait.
@@ -92,6 +130,12 @@ fn is_within(wait: &AttributedWait, place: &Frame) -> bool {
 
 fn named(wait: &&AttributedWait) -> String {
     format!("{}, {}", other(&wait.asker.name), doing(wait))
+}
+
+/// Whether threads all wait in one place for one thing.
+fn in_one_place(waits: &[&AttributedWait]) -> bool {
+    let place = |wait: &AttributedWait| (doing(wait), wait.cause);
+    waits.iter().all(|wait| place(wait) == place(waits[0]))
 }
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
@@ -132,6 +176,10 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
     let Some(first) = candidates.first() else {
         return nobody(awaited, &head, group);
     };
+    let together = in_one_place(&candidates);
+    if is_signal(awaited) && !(together && outside(first)) {
+        return None;
+    }
     let who = other(&first.asker.name);
     let title = match (candidates.len(), sure, awaited) {
         (1, true, Primitive::Initialisation) => {
@@ -147,6 +195,12 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
             doing(first)
         ),
         (count, true, _) => format!("{head}, which {count} threads seem to have, {}", doing(first)),
+        (count, false, _) if together => {
+            format!(
+                "{head}; {count} other threads wait for something else, {}",
+                doing(first)
+            )
+        }
         (count, false, _) => format!("{head}, and {count} others for something else"),
     };
     let listed: Vec<String> = candidates.iter().take(MAX_CANDIDATES).map(named).collect();
@@ -199,6 +253,9 @@ fn remedy(awaited: Primitive) -> Remedy {
         Primitive::Future => "give the wait for the result a time limit, and what it waits for one, too",
         Primitive::Room => {
             "find out why nobody takes from it; where data may be dropped, send without waiting or with a time limit"
+        }
+        Primitive::Condition | Primitive::ThreadEnd | Primitive::Queue => {
+            "give what the other thread waits for a time limit, and this wait one, too"
         }
         Primitive::Barrier => {
             "give what comes before the barrier a time limit: one thread that does not come stops all others"

@@ -139,7 +139,7 @@ fn one_after_another(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         .collect();
     let accepting = theirs.only(|wait| accept.contains(&wait.asker.name.pid))?;
     // Threads in the background of a server that stands are free, and accept nobody.
-    let background = background(&accepting);
+    let background = background(queue, &accepting);
     let accepting = accepting.only(|wait| !background.contains(&wait.asker.name.tid))?;
     let own = accepting.own();
     let held = accepting.only(|wait| awaits(queue, wait) == Some(Awaits::Request));
@@ -221,9 +221,9 @@ fn attends(queue: &Unaccepted, process: &Waits<'_>) -> bool {
 }
 
 /// Threads that do nothing but wait for something else than clients, where others of these do not.
-fn background(threads: &Waits<'_>) -> BTreeSet<u32> {
+fn background(queue: &Unaccepted, threads: &Waits<'_>) -> BTreeSet<u32> {
     let each = threads.split(|wait| wait.asker.name.tid);
-    let rest = each.iter().filter(|thread| attends(thread));
+    let rest = each.iter().filter(|thread| attends(queue, thread));
     rest.map(|thread| thread.main().asker.name.tid)
         .filter(|tid| *tid != 0)
         .collect()

@@ -40,9 +40,12 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
         Some(Peer::Address(address)) => address.to_string(),
         _ => "a server".to_owned(),
     });
-    let what = match peers.as_slice() {
-        [one] => format!("for {one} to answer"),
-        _ => SERVERS.to_owned(),
+    let sends = waiting.iter().all(|task| task.cause == Cause::NetSend);
+    let what = match (peers.as_slice(), sends) {
+        ([one], true) => format!("for {one} to read what it is sent"),
+        (_, true) => "for others to read what they are sent".to_owned(),
+        ([one], false) => format!("for {one} to answer"),
+        (_, false) => SERVERS.to_owned(),
     };
     let finding = tasks::finding(run, RULE.id, Severity::Note, waiting, [&what, ""])
         .confidence(Confidence::Strong)

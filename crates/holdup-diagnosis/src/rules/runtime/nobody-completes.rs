@@ -1,6 +1,6 @@
 //! Threads stand where they need another thread of the process: one that finishes a task, opens a latch, or takes from a full queue.
 
-use crate::rules::{Rule, RuleId, Run, Waits, duration, java_waits as java, say};
+use crate::rules::{Rule, RuleId, Run, Waits, beside, duration, java_waits as java, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Awaits};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Threads that stand for a task or a latch in one place, from which somebody lacks it: one alone may be the program's first, which waits for
 /// its end.
 const MIN_THREADS: usize = 2;
+
+/// The method in which a program begins.
+const MAIN: &str = "main";
 
 /// Other threads that are reported.
 const MAX_OTHERS: usize = 3;
@@ -22,7 +25,12 @@ pub(crate) const RULE: Rule = Rule::of_attached(RuleId::NobodyCompletes, check)
     .intermediate();
 
 fn check(run: &Run<'_>) -> Verdict {
-    let needs_other = |wait: &AttributedWait| matches!(java::awaits(wait), Some(Awaits::Task | Awaits::Room));
+    let needs_other = |wait: &AttributedWait| {
+        matches!(
+            java::awaits(wait),
+            Some(Awaits::Task | Awaits::Room | Awaits::Signal)
+        )
+    };
     let all = run.waits(|wait| wait.cause == Cause::LockFutex && needs_other(wait));
     let standing = all
         .as_ref()
@@ -33,8 +41,10 @@ fn check(run: &Run<'_>) -> Verdict {
             (asker.name.pid, wait.resource.name.clone(), asker.frame.clone())
         })
     });
-    let enough = |group: &&Waits<'_>| {
-        java::awaits(group.main()) == Some(Awaits::Room) || java::threads(group) >= MIN_THREADS
+    let enough = |group: &&Waits<'_>| match java::awaits(group.main()) {
+        Some(Awaits::Room) => true,
+        Some(Awaits::Task) if java::threads(group) >= MIN_THREADS => true,
+        _ => !of_main(group) && !only_others(run, group).is_empty(),
     };
     let findings: Vec<Finding> = groups
         .iter()
@@ -51,6 +61,24 @@ fn check(run: &Run<'_>) -> Verdict {
     ))
 }
 
+/// Whether the program's first function waits, most likely for the end of all that it has begun.
+fn of_main(group: &Waits<'_>) -> bool {
+    let frame = group.main().asker.frame.as_deref().unwrap_or_default();
+    frame.rsplit('.').next() == Some(MAIN)
+}
+
+/// The other threads of the process that wait for something outside of it, if they all do so in one place.
+fn only_others<'a>(run: &'a Run<'_>, group: &Waits<'_>) -> Vec<&'a AttributedWait> {
+    let own: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
+    let mut outside = beside::outside(run, group.main().asker.name.pid);
+    outside.retain(|wait| !own.contains(&wait.asker.name.tid));
+    let elsewhere = |wait: &&AttributedWait| java::stands_in(wait) != java::stands_in(outside[0]);
+    match outside.iter().any(elsewhere) {
+        true => Vec::new(),
+        false => outside,
+    }
+}
+
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
     let threads = java::threads(group);
@@ -58,9 +86,14 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let place = java::askers(group, 1)
         .pop()
         .map_or_else(String::new, |place| format!(" in {place}"));
-    let outcome = match java::awaits(main) {
-        Some(Awaits::Room) => ": no thread takes from it",
-        _ => "",
+    let outcome = match (only_others(run, group).as_slice(), java::awaits(main)) {
+        ([other], _) => format!(
+            "; the only other thread that waits for something else is {}",
+            java::doing(other)
+        ),
+        ([other, ..], _) => format!("; others wait for something else, as {} does", java::doing(other)),
+        ([], Some(Awaits::Room)) => ": no thread takes from it".to_owned(),
+        ([], _) => String::new(),
     };
     let title = format!(
         "{} of {who} {} for {}{place}, for at least {}{outcome}",

@@ -22,6 +22,11 @@ const OBJECTS_OF_ALL_MAX: usize = 100_000;
 const COUNT: u64 = 16;
 const FIRST: u64 = 24;
 
+/// Of a deque: its first block, and the place of the first member there; members of a block, before which is a pointer to another one.
+const DEQUE_BLOCK: u64 = 24;
+const DEQUE_INDEX: u64 = 40;
+const DEQUE_MEMBERS: u64 = 64;
+
 /// Members of a tuple, and words of a callback's handle, that are followed.
 const MEMBERS_MAX: u64 = 8;
 
@@ -93,6 +98,16 @@ impl<S: Source> Interpreter<S> {
         None
     }
 
+    /// The first members of a deque, those of its first block: a transport has there who waits for room.
+    fn queued(&mut self, deque: u64) -> Option<Vec<u64>> {
+        let (count, block) = (self.at(deque, COUNT)?, self.at(deque, DEQUE_BLOCK)?);
+        let first = self.at(deque, DEQUE_INDEX)?;
+        let last = first.checked_add(count.min(MEMBERS_MAX))?.min(DEQUE_MEMBERS);
+        (first..last)
+            .map(|number| self.at(block, (number + 1) * 8))
+            .collect()
+    }
+
     /// Objects to which one refers, as far as callbacks lead through them.
     fn next_to(&mut self, object: u64) -> Option<Vec<u64>> {
         let kind = self.type_name(object)?;
@@ -108,6 +123,7 @@ impl<S: Source> Interpreter<S> {
                 .map(|word| self.at(object, word * 8))
                 .collect(),
             "method" | "builtin_function_or_method" => Some(vec![self.at(object, BOUND_TO)?]),
+            "collections.deque" => self.queued(object),
             _ if kind.starts_with("weakref") => Some(vec![self.at(object, REFERS_TO)?]),
             // Who waits for something else; and what is everybody's.
             TASK | FUTURE | "module" | "type" | "function" | "coroutine" | "str" | "bytes" | "int"
