@@ -56,7 +56,7 @@ pub fn attribute(observed: &Observed) -> Attributed {
 const SLOW: Ns = 1_000_000;
 
 /// Up to which length on average calls are the kernel's own work although one of them was longer: it lost its CPU then.
-const SHORT: Ns = 100_000;
+const MAX_OWN_WORK_NS: Ns = 100_000;
 
 /// Adds one trace. Several traces are of several runs: their elapsed times add up.
 fn add(attributed: &mut Attributed, observed: &Observed, calls: &Calls) {
@@ -76,7 +76,7 @@ fn add(attributed: &mut Attributed, observed: &Observed, calls: &Calls) {
         let wait = wait(observed, calls, call, way);
         on_the_way = on_the_way.saturating_add(wait.path_ns);
         // What is short and not told is the kernel's work for the call, not a wait.
-        let short = wait.max < SLOW || wait.ns / wait.count < SHORT;
+        let short = wait.max < SLOW || wait.ns / wait.count < MAX_OWN_WORK_NS;
         if wait.cause == Cause::Unknown && short {
             on_the_way = on_the_way.saturating_sub(wait.path_ns);
             continue;

@@ -10,7 +10,7 @@ use holdup_evidence::{Ns, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sessions that are followed from one that waits to the root: a chain of more is a circle.
-const LONGEST: usize = 64;
+const MAX_CHAIN: usize = 64;
 
 /// The state of a session at one time, as an artefact reports it.
 #[derive(Debug, Clone, Copy)]
@@ -166,7 +166,7 @@ impl<'a> Sessions<'a> {
         let mut next = vec![wait];
         while let Some(waits) = next.pop() {
             for holder in self.holders(waits) {
-                if !seen.insert(holder) || seen.len() > LONGEST {
+                if !seen.insert(holder) || seen.len() > MAX_CHAIN {
                     continue;
                 }
                 let own = self.waits.get(&(waits.session.server, holder));

@@ -9,10 +9,10 @@ use holdup_evidence::Ns;
 const ALL_OF: u64 = 4096;
 
 /// Requests told a second are to be no more than this: a record takes some 2 µs in all, so 0.2 % of a core.
-const MOST: f64 = 1_000.0;
+const MAX_PER_SECOND: f64 = 1_000.0;
 
 /// Below this rate each stands for fewer again.
-const FEW: f64 = 250.0;
+const MIN_PER_SECOND: f64 = 250.0;
 
 /// Rates are judged over so long, nanoseconds.
 const JUDGED_OVER: Ns = 100_000_000;
@@ -46,11 +46,11 @@ impl Thinning {
         let rate = self.lately as f64 * 1e9 / self.since as f64;
         (self.lately, self.since) = (0, 0);
         let mut rate = rate;
-        while rate > MOST && self.mask < MOST_MASK {
+        while rate > MAX_PER_SECOND && self.mask < MOST_MASK {
             self.mask = self.mask << 1 | 1;
             rate /= 2.0;
         }
-        if rate < FEW {
+        if rate < MIN_PER_SECOND {
             self.mask >>= 1;
         }
         self.mask

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 
 /// Processes beyond which nobody's children are looked at: who observes so many has asked for the workers, too.
-const FEW: usize = 64;
+const MAX_PROCESSES: usize = 64;
 
 /// Sockets for datagrams whose peers are asked for in a network namespace, one question to the kernel each.
 const PEERS_ASKED_MAX: usize = 64;
@@ -50,7 +50,7 @@ pub(super) fn look(pids: &[u32], moment: &mut Moment) -> Serving {
 /// The children of a process that run the same program and have this socket open, too, and are none of those that are observed.
 /// Another program has inherited it by mistake.
 pub(super) fn children_at(pid: u32, observed: &BTreeSet<u32>, inode: u64, moment: &mut Moment) -> Vec<u32> {
-    if observed.len() > FEW {
+    if observed.len() > MAX_PROCESSES {
         return Vec::new();
     }
     let children = tasks::children(&moment.root, pid).into_iter();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const AT_FIRST: Duration = Duration::from_secs(2);
 
 /// One part in so many of the time since then may be waited too.
-const PART: u32 = 10;
+const ONE_PART_IN: u32 = 10;
 
 /// What starting a reader counts as: a fork of a large process, and its confinement, take some milliseconds.
 const START: Duration = Duration::from_millis(5);
@@ -60,7 +60,7 @@ impl WaitBudget {
 
 /// What may have been waited by then.
 fn allowed(elapsed: Duration) -> Duration {
-    AT_FIRST + elapsed / PART
+    AT_FIRST + elapsed / ONE_PART_IN
 }
 
 #[cfg(test)]

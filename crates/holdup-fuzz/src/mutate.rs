@@ -28,7 +28,7 @@ const NUMBERS: [&str; 6] = [
 ];
 
 /// No mutation makes its input longer than this, bytes.
-const LONGEST: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
 /// Makes mutations of a corpus.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Mutator {
         for _ in 0..1 + self.below(8) {
             self.change(&mut bytes, corpus);
         }
-        bytes.truncate(LONGEST);
+        bytes.truncate(MAX_BYTES);
         bytes
     }
 
@@ -117,7 +117,7 @@ impl Mutator {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, Mutator};
+    use super::{MAX_BYTES, Mutator};
 
     #[test]
     fn the_same_seed_makes_the_same_mutations_and_they_differ() {
@@ -129,6 +129,6 @@ mod tests {
         assert_eq!(all(1), all(1));
         let distinct: std::collections::BTreeSet<Vec<u8>> = all(1).into_iter().collect();
         assert!(distinct.len() > 400, "{}", distinct.len());
-        assert!(distinct.iter().all(|one| one.len() <= LONGEST));
+        assert!(distinct.iter().all(|one| one.len() <= MAX_BYTES));
     }
 }

@@ -62,10 +62,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// How long one part of an answer is waited for before it is seen whether anybody still wants it, microseconds.
-const PART: i64 = 100_000;
+const POLL_US: i64 = 100_000;
 
 /// Most of a dump that is read, bytes: ten thousand threads with a hundred frames are 80 MB.
-const MOST: usize = 128 << 20;
+const MAX_DUMP_BYTES: usize = 128 << 20;
 
 /// What is read at a time, bytes.
 const PIECE: usize = 64 << 10;
@@ -269,16 +269,16 @@ fn make_listen(process: &Process, tmp: &Tmp, child: &Expendable) -> Result<(), R
 }
 
 fn ask(root: &Root, pid: u32, mut stream: UnixStream, child: &Expendable) -> Result<Dump, Refused> {
-    let limited = setsockopt(&stream, ReceiveTimeout, &TimeVal::microseconds(PART)).and(setsockopt(
+    let limited = setsockopt(&stream, ReceiveTimeout, &TimeVal::microseconds(POLL_US)).and(setsockopt(
         &stream,
         SendTimeout,
-        &TimeVal::microseconds(PART),
+        &TimeVal::microseconds(POLL_US),
     ));
     limited.map_err(|_| Refused::NoAnswer)?;
     let switches = Switches::count(root, pid);
     let from = clocks::monotonic();
     stream.write_all(REQUEST).map_err(|_| Refused::NoAnswer)?;
-    let answer = answer(&mut stream, MOST, child)?;
+    let answer = answer(&mut stream, MAX_DUMP_BYTES, child)?;
     let to = clocks::monotonic();
     Ok(Dump {
         text: text_of(answer)?,

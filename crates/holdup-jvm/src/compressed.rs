@@ -7,7 +7,7 @@ use crate::layout::WITHOUT_ZEROS;
 use crate::memory::{Memory, Source};
 
 /// Most bytes of one number.
-const LONGEST: u32 = 5;
+const MAX_BYTES: u32 = 5;
 
 /// Values that a byte can have and mean that another follows.
 const HIGH: u32 = 64;
@@ -36,7 +36,7 @@ impl Numbers {
     pub(crate) fn next<S: Source>(&mut self, memory: &mut Memory<S>) -> Option<u32> {
         let low = 256 - HIGH;
         let mut sum = 0_u32;
-        for index in 0..LONGEST {
+        for index in 0..MAX_BYTES {
             let byte = u32::from(memory.byte(self.at)?);
             self.at = self.at.checked_add(1)?;
             let value = byte.checked_sub(self.excluded)?;

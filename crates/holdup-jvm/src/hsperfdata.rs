@@ -17,7 +17,7 @@ const HEAD: usize = 20;
 /// What all JVMs since 1.5 write.
 const MAJOR: u8 = 2;
 /// The most that is read of it, bytes. `-XX:PerfDataMemorySize` is 32 KiB; a hundred times that has never been asked for.
-pub const MOST: usize = 4 << 20;
+pub const MAX_BYTES: usize = 4 << 20;
 /// Entries kept; JDK 17 and 25 have some 230.
 const MOST_ENTRIES: usize = 8_192;
 /// Bytes of a name that are looked at; the longest of JDK 25 has 64.

@@ -7,7 +7,7 @@
 //! In: a process. Out: its [`PerfMemory`], and copies. Both can block (the list of mappings takes the lock of the address
 //! space), so they are for a process that can be left behind.
 
-use crate::hsperfdata::{Index, MOST, Unreadable};
+use crate::hsperfdata::{Index, MAX_BYTES, Unreadable};
 use holdup_proc::maps::{self, Mapping};
 use holdup_proc::{Root, memory};
 
@@ -45,11 +45,11 @@ impl PerfMemory {
             .iter()
             .find(|one| is_perf_data(one))
             .ok_or(Absent::NotShared)?;
-        let length = usize::try_from(mapping.end.saturating_sub(mapping.start)).unwrap_or(MOST);
+        let length = usize::try_from(mapping.end.saturating_sub(mapping.start)).unwrap_or(MAX_BYTES);
         let mut found = PerfMemory {
             pid,
             at: mapping.start,
-            length: length.min(MOST),
+            length: length.min(MAX_BYTES),
             index: Index::default(),
         };
         let bytes = found.copy()?;

@@ -74,11 +74,11 @@ fn lockdown(text: &str) -> Option<Lockdown> {
 
 /// Addresses are all zero for those who may not see them. A few lines are enough; the file has megabytes.
 fn kernel_symbols(root: &Root) -> Option<bool> {
-    const ENOUGH: u64 = 4096;
+    const MAX_BYTES: u64 = 4096;
     let mut start = String::new();
     std::fs::File::open(root.proc.join("kallsyms"))
         .ok()?
-        .take(ENOUGH)
+        .take(MAX_BYTES)
         .read_to_string(&mut start)
         .ok()?;
     Some(

@@ -12,7 +12,7 @@ use holdup_knowledge::programs;
 use std::path::{Path, PathBuf};
 
 /// Cgroups of a tree that are looked at: a machine with some hundred containers has as many, and each takes some 30 µs.
-const MOST: usize = 2_000;
+const MAX_CGROUPS: usize = 2_000;
 
 /// In version 1 `memory.limit_in_bytes` is the largest multiple of a page where there is no limit.
 const NO_MEMORY_LIMIT: u64 = i64::MAX as u64 & !0xffff;
@@ -100,7 +100,7 @@ impl Limits {
         let mut seen = 0;
         while let Some(directory) = left.pop() {
             seen += 1;
-            if seen > MOST {
+            if seen > MAX_CGROUPS {
                 self.cut = true;
                 return;
             }

@@ -78,12 +78,12 @@ pub fn online(root: &Root, problems: &mut Vec<Problem>) -> Option<u32> {
 #[must_use]
 pub fn which_online(root: &Root) -> Vec<u32> {
     /// More than any machine has: a list that says so is wrong.
-    const MOST: u32 = 1 << 16;
+    const MAX_CPUS: u32 = 1 << 16;
     let file = root.sys.join("devices/system/cpu/online");
     let Some(list) = word(&file, &mut Vec::new()) else {
         return in_stat(root);
     };
-    if count(&list).is_none_or(|count| count > MOST) {
+    if count(&list).is_none_or(|count| count > MAX_CPUS) {
         return Vec::new();
     }
     let ranges = list.split(',').filter_map(|range| {

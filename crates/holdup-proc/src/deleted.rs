@@ -19,11 +19,11 @@ const MARK: &str = " (deleted)";
 const MEMORY: [&str; 6] = ["/memfd:", "/dev/shm/", "/dev/zero", "/SYSV", "/[aio]", "/i915"];
 
 /// Descriptors of a process that are looked at; the others are counted.
-const MOST: usize = 10_000;
+const MAX_DESCRIPTORS: usize = 10_000;
 
 /// Descriptors from which it is asked how many there may be: nobody has so low a limit that fewer are near it, but those who
 /// want it so.
-const MANY: u64 = 200;
+const MIN_DESCRIPTORS: u64 = 200;
 
 /// Bytes of a block, as `stat` counts them.
 const BLOCK: u64 = 512;
@@ -66,7 +66,7 @@ pub fn of(root: &Root, pid: u32, askable: &Askable) -> Option<Opened> {
     let mut count = 0;
     for link in links.flatten() {
         count += 1;
-        if count > MOST as u64 {
+        if count > MAX_DESCRIPTORS as u64 {
             continue;
         }
         let Ok(target) = std::fs::read_link(link.path()) else {
@@ -104,7 +104,7 @@ pub fn of(root: &Root, pid: u32, askable: &Askable) -> Option<Opened> {
             file,
         ));
     }
-    let limit = (count >= MANY).then(|| most(&folder)).flatten();
+    let limit = (count >= MIN_DESCRIPTORS).then(|| most(&folder)).flatten();
     Some(Opened {
         deleted: files.into_iter().map(|(file, _)| file).collect(),
         descriptors: limit.map(|limit| ProcessLimit {

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Descriptors that are looked at: a program that wakes itself opens the ends for that among its first.
-const MOST: usize = 1024;
+const MAX_DESCRIPTORS: usize = 1024;
 
 /// Permissions of such a link: what the descriptor may be used for.
 const READS: u32 = 0o400;
@@ -33,7 +33,7 @@ pub fn ends(root: &Root, pid: u32) -> Option<Ends> {
     let folder = root.proc.join(pid.to_string()).join("fd");
     let mut ends = Ends::default();
     let mut any = false;
-    for entry in std::fs::read_dir(folder).ok()?.take(MOST).flatten() {
+    for entry in std::fs::read_dir(folder).ok()?.take(MAX_DESCRIPTORS).flatten() {
         any = true;
         add(&entry.path(), &mut ends);
     }
@@ -90,7 +90,7 @@ pub fn holders(root: &Root, wanted: &HashSet<Open>, own: u32) -> HashMap<Open, V
         let Ok(entries) = std::fs::read_dir(folder) else {
             continue;
         };
-        for entry in entries.take(MOST).flatten() {
+        for entry in entries.take(MAX_DESCRIPTORS).flatten() {
             for open in opens(&entry.path(), &paths).into_iter().flatten() {
                 if wanted.contains(&open) {
                     let pids = holders.entry(open).or_default();
@@ -134,7 +134,7 @@ pub fn written_by(root: &Root, pid: u32, directories: &[String]) -> Vec<Written>
     let mut found: Vec<Written> = Vec::new();
     let folder = root.proc.join(pid.to_string()).join("fd");
     let entries = std::fs::read_dir(folder).into_iter().flatten();
-    for entry in entries.take(MOST).flatten() {
+    for entry in entries.take(MAX_DESCRIPTORS).flatten() {
         let link = entry.path();
         let Ok(target) = std::fs::read_link(&link) else {
             continue;
@@ -173,7 +173,7 @@ pub fn fuse_servers(root: &Root, own: u32) -> Vec<FuseServer> {
         let Ok(entries) = std::fs::read_dir(process.join("fd")) else {
             continue;
         };
-        for entry in entries.take(MOST).flatten() {
+        for entry in entries.take(MAX_DESCRIPTORS).flatten() {
             let device =
                 std::fs::read_link(entry.path()).is_ok_and(|target| target == Path::new("/dev/fuse"));
             if !device {

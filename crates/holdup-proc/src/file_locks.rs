@@ -10,7 +10,7 @@ use crate::root::{Root, text_if_there};
 use crate::{names, tasks};
 
 /// Descriptors of one process that are looked at.
-const MOST: usize = 1024;
+const MAX_DESCRIPTORS: usize = 1024;
 
 /// Whether a process has, on one of its descriptors, a lock for which this process is noted.
 #[must_use]
@@ -18,7 +18,7 @@ pub fn has(root: &Root, pid: u32, noted: u32) -> bool {
     let folder = root.proc.join(pid.to_string()).join("fdinfo");
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries
-        .take(MOST)
+        .take(MAX_DESCRIPTORS)
         .filter_map(|entry| text_if_there(&entry.path()))
         .any(|text| text.lines().any(|line| is_noted(line, noted)))
 }

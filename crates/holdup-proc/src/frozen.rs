@@ -7,7 +7,7 @@ use crate::root::{Root, text_if_there};
 use std::path::{Path, PathBuf};
 
 /// Cgroups that are looked at: a host with two thousand containers has some ten thousand.
-const MOST: usize = 20_000;
+const MAX_CGROUPS: usize = 20_000;
 
 /// The frozen ones.
 #[must_use]
@@ -54,7 +54,7 @@ fn walk(tree: &Path, frozen: &mut Vec<String>) {
     let mut seen = 0;
     while let Some(cgroup) = left.pop() {
         seen += 1;
-        if seen > MOST {
+        if seen > MAX_CGROUPS {
             return;
         }
         if is_frozen(&cgroup) {

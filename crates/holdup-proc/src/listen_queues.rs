@@ -30,10 +30,10 @@ const LIMIT: usize = 60;
 const INODE: usize = 68;
 
 /// Longest part of an answer, bytes.
-const PART: usize = 32 << 10;
+const MAX_PART_BYTES: usize = 32 << 10;
 
 /// Parts that are read: some ten thousand listeners, or five thousand connections with what is known of each.
-const PARTS: usize = 64;
+const MAX_PARTS: usize = 64;
 
 /// A listener's queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,8 +136,8 @@ pub(crate) fn dump(
     if sent < 0 {
         return;
     }
-    let mut part = vec![0u8; PART];
-    for _ in 0..PARTS {
+    let mut part = vec![0u8; MAX_PART_BYTES];
+    for _ in 0..MAX_PARTS {
         // SAFETY: as above; the descriptor does not block.
         let length = unsafe { libc::recv(socket.as_raw_fd(), part.as_mut_ptr().cast(), part.len(), 0) };
         let Ok(length) = usize::try_from(length) else {

@@ -14,7 +14,7 @@ use std::path::Path;
 const LISTEN: &str = "0A";
 
 /// Most that is read of one file, bytes: some ten thousand listeners.
-const MOST: u64 = 2 << 20;
+const MAX_BYTES: u64 = 2 << 20;
 
 /// All listeners of the reader's own network namespace; what cannot be read or understood is left out.
 pub fn read(root: &Root) -> Vec<Listener> {
@@ -33,7 +33,7 @@ fn below(folder: &Path) -> Vec<Listener> {
         let Ok(file) = File::open(folder.join(file)) else {
             continue;
         };
-        let lines = BufReader::new(file.take(MOST)).lines().skip(1);
+        let lines = BufReader::new(file.take(MAX_BYTES)).lines().skip(1);
         listeners.extend(lines.map_while(|line| listener(&line.ok()?)));
     }
     listeners

@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 
 /// Most that is read, bytes: some 80,000 mappings.
-const MOST: u64 = 8 << 20;
+const MAX_BYTES: u64 = 8 << 20;
 
 /// A mapping.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -120,7 +120,7 @@ fn of_kind(root: &Root, pid: u32, place: usize, letter: u8) -> Option<Vec<Mappin
 
 fn of_file(file: File, place: usize, letter: u8) -> Option<Vec<Mapping>> {
     let mut mappings = Vec::new();
-    for line in BufReader::new(file.take(MOST)).split(b'\n') {
+    for line in BufReader::new(file.take(MAX_BYTES)).split(b'\n') {
         let line = line.ok()?;
         mappings.extend(mapping(&String::from_utf8_lossy(&line), place, letter));
     }

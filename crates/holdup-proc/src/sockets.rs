@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 
 /// Most that is read of one table, bytes: some fifty thousand connections.
-const MOST: u64 = 8 << 20;
+const MAX_BYTES: u64 = 8 << 20;
 
 /// TCP's state `LISTEN`, as the tables have it.
 const LISTEN: &str = "0A";
@@ -155,7 +155,7 @@ fn lines(root: &Root, pid: u32, file: &str) -> Vec<String> {
     let path = root.proc.join(pid.to_string()).join("net").join(file);
     let lines = File::open(path)
         .ok()
-        .map(|file| BufReader::new(file.take(MOST)).split(b'\n').skip(1));
+        .map(|file| BufReader::new(file.take(MAX_BYTES)).split(b'\n').skip(1));
     lines
         .into_iter()
         .flatten()

@@ -70,7 +70,7 @@ pub struct TaskList {
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Bytes of a `stat`: 52 numbers and a name.
-const LONGEST: usize = 2048;
+const MAX_STAT_BYTES: usize = 2048;
 
 /// Bytes of `TID/stat`.
 const LONGEST_NAME: usize = 16;
@@ -94,7 +94,7 @@ struct Line {
 /// Processes that are programs: neither the kernel's own threads nor what is left of ended ones. Lowest id first.
 #[must_use]
 pub fn programs(root: &Root) -> Vec<u32> {
-    let mut buffer = [0; LONGEST];
+    let mut buffer = [0; MAX_STAT_BYTES];
     let all = tasks::processes(root).into_iter();
     all.filter(|pid| {
         let stat = root.proc.join(pid.to_string()).join("stat");
@@ -129,7 +129,7 @@ impl Lister {
     /// Lists all threads.
     pub fn read(&mut self, root: &Root) -> TaskList {
         let mut list = TaskList::default();
-        let mut buffer = [0; LONGEST];
+        let mut buffer = [0; MAX_STAT_BYTES];
         for pid in tasks::processes(root) {
             let folder = root.proc.join(pid.to_string());
             let Some(whole) = line(&folder.join("stat"), &mut buffer) else {
@@ -166,7 +166,7 @@ impl Lister {
         &mut self,
         pid: u32,
         threads: u64,
-        buffer: &mut [u8; LONGEST],
+        buffer: &mut [u8; MAX_STAT_BYTES],
         busy_ones: &mut Vec<Task>,
     ) -> bool {
         let Some(files) = self.kept.get(&pid) else {
@@ -188,7 +188,13 @@ impl Lister {
     }
 
     /// Adds the busy threads of a process. All files are opened from the process's folder: there are thousands.
-    fn threads(&mut self, folder: &Path, pid: u32, buffer: &mut [u8; LONGEST], busy_ones: &mut Vec<Task>) {
+    fn threads(
+        &mut self,
+        folder: &Path,
+        pid: u32,
+        buffer: &mut [u8; MAX_STAT_BYTES],
+        busy_ones: &mut Vec<Task>,
+    ) {
         let (Ok(entries), Ok(from)) = (std::fs::read_dir(folder), File::open(folder)) else {
             return;
         };
@@ -242,12 +248,12 @@ fn busy(pid: u32, line: Line) -> Option<Task> {
     })
 }
 
-fn line(file: &Path, buffer: &mut [u8; LONGEST]) -> Option<Line> {
+fn line(file: &Path, buffer: &mut [u8; MAX_STAT_BYTES]) -> Option<Line> {
     parse(take(&mut File::open(file).ok()?, buffer)?)
 }
 
 /// The text of a file, in the buffer.
-fn take<'a>(file: &mut File, buffer: &'a mut [u8; LONGEST]) -> Option<&'a [u8]> {
+fn take<'a>(file: &mut File, buffer: &'a mut [u8; MAX_STAT_BYTES]) -> Option<&'a [u8]> {
     let mut length = 0;
     while let Some(room) = buffer.get_mut(length..).filter(|room| !room.is_empty()) {
         match file.read(room) {

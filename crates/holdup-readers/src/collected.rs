@@ -30,7 +30,7 @@ const FORGIVEN: usize = 40;
 const RAN_OUT: i64 = 124;
 
 /// Parts that are read; the script makes about fifty.
-const PARTS: usize = 2_000;
+const MAX_PARTS: usize = 2_000;
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
@@ -56,7 +56,7 @@ pub(crate) fn read(name: &str, lines: &mut Lines<'_>, before: u64, gather: &mut 
     let mut files = Files::default();
     let mut problems = Vec::new();
     let mut header = next_header(lines, &mark, &mut number);
-    for _ in 0..PARTS {
+    for _ in 0..MAX_PARTS {
         let Some(part) = header else { break };
         let before = number;
         let mut body = Body {

@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read};
 const CHUNK: usize = 1 << 20;
 
 /// A longer line is cut here and its rest is skipped: no line that people read is longer.
-pub(crate) const LONGEST: usize = 1 << 20;
+pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Reads lines.
 pub(crate) struct Lines<'a> {
@@ -32,7 +32,7 @@ impl<'a> Lines<'a> {
     pub(crate) fn new(stream: &'a mut dyn Read, cleaner: Cleaner) -> Lines<'a> {
         Lines {
             stream,
-            buffer: vec![0; CHUNK + LONGEST],
+            buffer: vec![0; CHUNK + MAX_LINE_BYTES],
             from: 0,
             to: 0,
             ended: false,
@@ -65,10 +65,10 @@ impl<'a> Lines<'a> {
                 return Some(without_return(&self.buffer[start..end]));
             }
             searched = unread.len();
-            if searched >= LONGEST {
+            if searched >= MAX_LINE_BYTES {
                 self.cut += 1;
                 let start = self.from;
-                let line = self.buffer[start..start + LONGEST].to_vec();
+                let line = self.buffer[start..start + MAX_LINE_BYTES].to_vec();
                 self.skip_line();
                 // Back into the buffer's front, which is free once the line is skipped.
                 return Some(self.lend(line));
@@ -88,7 +88,7 @@ impl<'a> Lines<'a> {
         self.buffer.extend_from_slice(&unread);
         self.from = line.len();
         self.to = line.len() + unread.len();
-        self.buffer.resize((CHUNK + LONGEST).max(self.to), 0);
+        self.buffer.resize((CHUNK + MAX_LINE_BYTES).max(self.to), 0);
         &self.buffer[..line.len()]
     }
 
@@ -174,7 +174,7 @@ fn without_return(mut line: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, Lines};
+    use super::{Lines, MAX_LINE_BYTES};
     use crate::text::Cleaner;
     use std::io::Read;
 
@@ -197,13 +197,13 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_cut_and_the_next_one_is_whole() {
-        let mut text = vec![b'x'; 3 * LONGEST + 17];
+        let mut text = vec![b'x'; 3 * MAX_LINE_BYTES + 17];
         text.extend_from_slice(b"\nnext\n");
         for _ in 0..40_000 {
             text.extend_from_slice(b"a line of some forty bytes or a few more\n");
         }
         let (all, cut) = lines(&text[..]);
-        assert_eq!((all[0].len(), cut), (LONGEST, 1));
+        assert_eq!((all[0].len(), cut), (MAX_LINE_BYTES, 1));
         assert_eq!(all[1], b"next");
         assert_eq!(all.len(), 40_002);
         assert!(all[2..].iter().all(|line| line.len() == 40));

@@ -278,8 +278,8 @@ pub(crate) fn is_unit(name: &[u8]) -> bool {
 }
 
 fn owned(text: &[u8]) -> String {
-    const LONGEST: usize = 200;
-    String::from_utf8_lossy(text.get(..LONGEST).unwrap_or(text)).into_owned()
+    const MAX_BYTES: usize = 200;
+    String::from_utf8_lossy(text.get(..MAX_BYTES).unwrap_or(text)).into_owned()
 }
 
 #[cfg(test)]

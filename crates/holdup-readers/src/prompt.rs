@@ -20,7 +20,7 @@ pub(crate) enum Prompt {
 }
 
 /// Bytes in which a prompt ends.
-const LONGEST: usize = 160;
+const MAX_PROMPT_BYTES: usize = 160;
 
 /// Formats by the command that prints them.
 const COMMANDS: &[(&str, &str)] = &[
@@ -113,7 +113,7 @@ pub(crate) fn of(line: &[u8]) -> Prompt {
 
 /// What stands behind `user@host…# `.
 fn after(line: &[u8]) -> Option<&[u8]> {
-    let head = line.get(..LONGEST).unwrap_or(line);
+    let head = line.get(..MAX_PROMPT_BYTES).unwrap_or(line);
     let at = memchr(b'@', head)?;
     let name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'[' | b'_' | b'-' | b'.');
     if at == 0 || !head.get(..at)?.iter().all(name) {

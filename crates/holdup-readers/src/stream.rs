@@ -5,7 +5,7 @@ use crate::copied::{self, AHEAD, Ahead, Copied};
 use crate::format::{Format, LineReader, Shape, Sureness, Understood};
 use crate::formats::{ALL, LOG, text};
 use crate::gather::{Gather, Out, quoted};
-use crate::lines::{LONGEST, Lines};
+use crate::lines::{Lines, MAX_LINE_BYTES};
 use crate::prompt::{self, Prompt};
 use crate::quoted::{Unquoted, is_quoted};
 use crate::statements::{self, Statements};
@@ -20,7 +20,7 @@ pub const HEAD: usize = 64 << 10;
 pub(crate) const DOCUMENT: usize = 256 << 20;
 
 /// Parts of different formats that one artefact is read as; of what comes then the last reader makes what it can.
-const PARTS: usize = 500;
+const MAX_PARTS: usize = 500;
 
 /// Places of one artefact at which is looked whether a format begins: people paste a few outputs, and a log has empty lines without end.
 const LOOKS: u32 = 24;
@@ -217,13 +217,13 @@ fn parts(
     };
     place.copied = copied;
     // Each turn is a part of one format; the line that ended the last one is the first of the next.
-    for left in (0..PARTS).rev() {
+    for left in (0..MAX_PARTS).rev() {
         let mut out = gather.begin(name, format.id);
         let mut reader = Reader::of(format);
         let consumed = lines.consumed();
         let openings = Some(&openings).filter(|_| left > 0);
         if openings.is_none() {
-            out.problem(format!("changes its format more than {PARTS} times"));
+            out.problem(format!("changes its format more than {MAX_PARTS} times"));
         }
         let next = part(lines, openings, &mut reader, &mut out, &mut place);
         reader.end(&mut out);
@@ -396,7 +396,7 @@ fn finish(lines: &Lines<'_>, out: &mut Out<'_>) {
         out.problem(format!(
             "{} lines are longer than {} KiB and were cut",
             lines.cut,
-            LONGEST >> 10
+            MAX_LINE_BYTES >> 10
         ));
     }
 }

@@ -10,7 +10,7 @@ use holdup_evidence::observed::{Metric, Quote, SeenThread, Snapshot, SnapshotKin
 pub(crate) const NOTABLE_PERCENT: f64 = 1.0;
 
 /// Tasks of one snapshot that are kept; a machine with more blocked ones is known by the first of them.
-const MOST: usize = 20_000;
+const MAX_TASKS: usize = 20_000;
 
 /// Bytes of the names that are remembered of one snapshot, for those who turn out to be parents.
 const NAMES: usize = 4 << 20;
@@ -106,7 +106,7 @@ impl Tasks {
         if self.begun.is_none() {
             self.begun = Some(out.here());
         }
-        if self.threads.len() < MOST {
+        if self.threads.len() < MAX_TASKS {
             self.threads.push(task);
         } else {
             out.account().left_out += 1;

@@ -14,7 +14,7 @@ const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 const SNIFFED: usize = 4096;
 
 /// Fewer characters are too few to tell UTF-16 by its zeros.
-const FEWEST: usize = 8;
+const MIN_CHARACTERS: usize = 8;
 
 /// A control sequence that is longer is none, bytes: colours and titles are shorter.
 const SEQUENCE: usize = 512;
@@ -74,7 +74,7 @@ fn utf16_by_zeros(head: &[u8]) -> Option<bool> {
     let most = |zeros: usize| zeros * 10 > all * 9;
     let few = |zeros: usize| zeros * 50 < all;
     match () {
-        () if all < FEWEST => None,
+        () if all < MIN_CHARACTERS => None,
         () if most(second) && few(first) => Some(false),
         () if most(first) && few(second) => Some(true),
         () => None,

@@ -24,7 +24,7 @@ const TO_DEVIATION: f64 = 1.4826;
 const LEAST_DEVIATION: f64 = 10_000_000.0 / CUTOFF;
 
 /// Of fewer segments none can be said to be unlike the others.
-pub const FEWEST: usize = 5;
+pub const MIN_SEGMENTS: usize = 5;
 
 /// Thread time by cause, nanoseconds a second.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -78,7 +78,7 @@ impl Rates {
 /// Those that stand out, farthest first.
 #[must_use]
 pub fn outliers(all: &[Rates]) -> Vec<Outlier> {
-    if all.len() < FEWEST {
+    if all.len() < MIN_SEGMENTS {
         return Vec::new();
     }
     let usual: Vec<(Cause, f64, f64)> = Cause::ALL

@@ -232,10 +232,10 @@ impl Signals {
 
 /// At most as long as an end of CMD that nothing tells of may go unnoticed.
 fn soonest(timeout: PollTimeout) -> PollTimeout {
-    const MOST: u8 = 10;
+    const MAX_TRIES: u8 = 10;
     match timeout.as_millis() {
-        Some(short) if short < u32::from(MOST) => timeout,
-        _ => PollTimeout::from(MOST),
+        Some(short) if short < u32::from(MAX_TRIES) => timeout,
+        _ => PollTimeout::from(MAX_TRIES),
     }
 }
 

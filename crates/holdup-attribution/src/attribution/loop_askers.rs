@@ -141,6 +141,8 @@ mod tests {
             awaits: None,
             held_by: None,
             held_by_thread: None,
+            others: None,
+            started_by: None,
             stack: vec![
                 frame("/usr/lib/python3.11/asyncio/streams.py", "StreamReader.read", 5),
                 frame("/srv/shop.py", symbol, 12),

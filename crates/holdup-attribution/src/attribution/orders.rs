@@ -21,7 +21,7 @@ const OWN_WORD: &str = "a word from another thread of its own";
 const JOIN: &str = "the end of another thread of its own";
 
 /// Shorter waits are between two words that follow each other, nanoseconds: what they are for is not worth a look at all requests.
-const SHORTEST: Ns = 10_000_000;
+const MIN_WAIT_NS: Ns = 10_000_000;
 
 /// `FUTEX_CMD_MASK`, `FUTEX_WAIT`, `FUTEX_WAIT_BITSET`, `FUTEX_PRIVATE_FLAG`.
 const OPERATION: u64 = 127;
@@ -52,7 +52,7 @@ impl Sets {
 
 /// For what such work a wait was. A wait with a request to answer never is.
 pub(super) fn awaited(known: &Knowledge<'_>, wait: &Wait, memory: Option<&WaitMemory>) -> Option<Work> {
-    if wait.serves || wait.end.saturating_sub(wait.start) < SHORTEST {
+    if wait.serves || wait.end.saturating_sub(wait.start) < MIN_WAIT_NS {
         return None;
     }
     let pid = known.tasks.pid(known.threads.get(&wait.thread)?.identity.process);

@@ -21,7 +21,7 @@ const FIRST: usize = 7;
 
 /// Rows that are enough to tell: simulated with delays like those of timers (60 µs, some of a millisecond), of 32 ends one in
 /// fifty is reported wrongly, of 50 one in two hundred.
-const ENOUGH: u32 = 28;
+const MIN_ROWS: u32 = 28;
 
 /// From this ratio of the variances on delays are passed on: it is 1 where none is, 4 where all are, both with some chance.
 const PASSED_ON: f64 = 1.75;
@@ -140,7 +140,7 @@ impl Rhythm {
             true if self.shortest.is_some_and(round) => Pace::OneAfterTheOther,
             true => Pace::Until,
         };
-        if self.gaps || self.row.count < ENOUGH {
+        if self.gaps || self.row.count < MIN_ROWS {
             return untold;
         }
         let centre = self.one.sum / f64::from(self.one.count);

@@ -11,7 +11,7 @@ use holdup_model::attributed::Attributed;
 const COUNTS: f64 = 0.05;
 
 /// What is for the most part so, as a share.
-const MOSTLY: f64 = 0.5;
+const MIN_SHARE: f64 = 0.5;
 
 /// Sleeps of one thread from which they may be looks at something.
 const AGAIN_AND_AGAIN: u64 = 5;
@@ -49,7 +49,7 @@ pub(super) fn of(cause: Cause, factor: f64, graph: &Graph, run: &Attributed) -> 
     }
     // A lock is not waited for as work is: with another lock the same work is done side by side.
     let lock = cause.id().starts_with("lock.") || cause == Cause::RuntimeInterpreter;
-    if !lock && share(graph.handed_on(cause), graph.time_for(cause)) > MOSTLY {
+    if !lock && share(graph.handed_on(cause), graph.time_for(cause)) > MIN_SHARE {
         doubts.push(Doubt::OthersWork);
     }
     let looks = run.waits.iter().any(|row| {

@@ -27,7 +27,7 @@ const SHARED_CORE: f64 = 2.0;
 const BUSY: f64 = 0.9;
 
 /// Workers who wait for a CPU for so much of an operation have too few of them, whoever else uses them.
-const MOSTLY: f64 = 0.5;
+const MIN_WAITING_SHARE: f64 = 0.5;
 
 /// How often repeats are drawn again for an interval.
 const DRAWN: usize = 500;
@@ -115,7 +115,7 @@ pub(super) fn judge(
         Some([few, many]) if many.programs => grown::queued(many) - grown::queued(few),
         _ => queued,
     };
-    let short = queued > NOTABLE * alone || many.subject.queued() > MOSTLY * many.subject.all();
+    let short = queued > NOTABLE * alone || many.subject.queued() > MIN_WAITING_SHARE * many.subject.all();
     Judged {
         verdict: match short || (many.subject.programs && cpu_busy >= BUSY * f64::from(cpus)) {
             true => ScalingVerdict::CpuBound,

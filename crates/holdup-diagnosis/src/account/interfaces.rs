@@ -15,7 +15,7 @@ const MIN_NOT_CLOSED: u64 = 3;
 const MIN_SEGMENTS: u64 = 100;
 
 /// The part of a program's connections that are most of them.
-const MOSTLY: f64 = 0.5;
+const MIN_SHARE: f64 = 0.5;
 
 /// Adds the lines.
 pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
@@ -293,7 +293,7 @@ fn add_not_closed(observed: &Observed, table: &SocketTable, all: &mut Vec<Ranked
     });
     let share = closed.count as f64 / closed.count.saturating_add(open).max(1) as f64;
     // Who closes its connections at all has hardly any of these at any time.
-    let rank = if share >= MOSTLY {
+    let rank = if share >= MIN_SHARE {
         Rank::Saturated
     } else {
         Rank::Largest

@@ -40,7 +40,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
 }
 
 /// Bytes of the line's own words that are read at one look: how often stands behind them, and before longer ones.
-const SHORT: usize = 80;
+const MAX_WORDS_BYTES: usize = 80;
 
 /// The line's own words, how often, in which time, and how long at most.
 fn sentence(one: &Statement) -> String {
@@ -58,7 +58,7 @@ fn sentence(one: &Statement) -> String {
     if let Some(ns) = one.ns {
         often.push_str(&format!(", longest {}", duration(ns)));
     }
-    match one.text.len() <= SHORT {
+    match one.text.len() <= MAX_WORDS_BYTES {
         true => format!("{} ({often})", one.text),
         false => format!("{often}: {}", one.text),
     }

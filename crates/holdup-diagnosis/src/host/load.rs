@@ -21,13 +21,13 @@ const FADES: f64 = 2.0;
 const FADES_BY: f64 = 4.0;
 
 /// Part of the blocked tasks from which what they wait for is what all of them do.
-const MOSTLY: f64 = 0.9;
+const MIN_SAME_SHARE: f64 = 0.9;
 
 /// Part of them below which no place is reported.
 const HALF: f64 = 0.5;
 
 /// Tasks of a program from which they are counted.
-const FEW: f64 = 1.5;
+const MIN_TASKS: f64 = 1.5;
 
 /// Programs that are kept of those that ran.
 const RUNNERS: usize = 10;
@@ -245,7 +245,11 @@ pub(super) fn sentence(load: Option<&Load>, blocked: &[BlockedTasks], cpus: Opti
 
 /// ` (9 of rustc, 2 of cc)`: whose they are, where that is more than chance.
 fn whose(load: &Load, running: f64) -> String {
-    let found = load.runners.iter().filter(|one| one.tasks >= FEW).take(NAMED);
+    let found = load
+        .runners
+        .iter()
+        .filter(|one| one.tasks >= MIN_TASKS)
+        .take(NAMED);
     let names: Vec<String> = found
         .map(|one| format!("{:.0} of {}", one.tasks, one.process))
         .collect();
@@ -295,7 +299,7 @@ fn place(all: f64, blocked: &[BlockedTasks]) -> String {
     let others = if names.len() > NAMED { " and others" } else { "" };
     names.truncate(NAMED);
     let by = format!("by {}{others}", names.join(", "));
-    let is_all = tasks >= all * MOSTLY || tasks.round() >= all.round();
+    let is_all = tasks >= all * MIN_SAME_SHARE || tasks.round() >= all.round();
     match (place.is_empty(), is_all) {
         (true, _) => format!("blocked in the kernel (D) {by}"),
         (false, true) => format!("{place}{on} {by}"),

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Read;
 
 /// Most that is read of either, bytes.
-const MOST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Variables whose value a JVM takes options from.
 const VARIABLES: [&str; 3] = ["JAVA_TOOL_OPTIONS=", "JDK_JAVA_OPTIONS=", "_JAVA_OPTIONS="];
@@ -39,7 +39,7 @@ pub(super) fn at_start(root: &Root, pid: u32) -> Vec<String> {
     let read = |name: &str| {
         let mut text = Vec::new();
         let file = File::open(process.join(name)).ok();
-        file.and_then(|file| file.take(MOST).read_to_end(&mut text).ok());
+        file.and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text).ok());
         String::from_utf8_lossy(&text).into_owned()
     };
     let (line, environment) = (read("cmdline"), read("environ"));

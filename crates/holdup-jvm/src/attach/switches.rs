@@ -8,7 +8,7 @@ use holdup_proc::{Root, tasks};
 use std::collections::{HashMap, HashSet};
 
 /// Threads of which the counts are read; of more nothing is known.
-const MOST: usize = 16_384;
+const MAX_THREADS: usize = 16_384;
 
 /// Counts at one instant, by the id that the kernel shows us.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Unmoved {
 impl Switches {
     pub(super) fn count(root: &Root, pid: u32) -> Switches {
         let threads = tasks::threads(root, pid);
-        let counted = threads.iter().take(MOST);
+        let counted = threads.iter().take(MAX_THREADS);
         Switches {
             threads: u32::try_from(threads.len()).unwrap_or(u32::MAX),
             of: counted

@@ -15,8 +15,8 @@ const PATH: usize = 1024;
 pub(super) fn unix_address(tid: u32, at: u64, length: u64) -> Option<String> {
     /// Bytes of the family, and of the whole at most.
     const FAMILY: usize = 2;
-    const MOST: usize = 110;
-    let length = usize::try_from(length & 0xffff_ffff).ok()?.min(MOST);
+    const MAX_BYTES: usize = 110;
+    let length = usize::try_from(length & 0xffff_ffff).ok()?.min(MAX_BYTES);
     let bytes = memory::read(tid, at, length)?;
     let (family, path) = bytes.split_first_chunk::<FAMILY>()?;
     if u16::from_ne_bytes(*family) != described::AF_UNIX {

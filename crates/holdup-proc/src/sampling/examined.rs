@@ -23,7 +23,7 @@ const WORTH: u64 = 2;
 const LATELY: Ns = 200_000_000;
 
 /// Threads that are examined at the same time: each has nine events at most.
-const MOST: usize = 2;
+const MAX_THREADS: usize = 2;
 
 /// From the beginning of an examination to the next of the same thread, nanoseconds: one costs the thread some milliseconds.
 const EVERY: Ns = 1_000_000_000;
@@ -216,7 +216,7 @@ impl Examined {
         if now.saturating_sub(lately.0) > LATELY {
             *lately = (now, stat.kernel);
         }
-        used >= WORTH && self.under_way.len() < MOST
+        used >= WORTH && self.under_way.len() < MAX_THREADS
     }
 
     /// It ends, or runs another program.

@@ -15,14 +15,14 @@ use std::collections::{BTreeMap, HashMap};
 /// Time in queues, of all threads or of one that ends, from which it is worth a look at everybody: nanoseconds, and a part of the time
 /// since the first look at anybody. What is less is no finding, and the look would cost more than it tells.
 const WORTH: Ns = 50_000_000;
-const PART: Ns = 10;
+const ONE_PART_IN: Ns = 10;
 
 /// Between two such looks, and before one for the sake of a thread that ends: each reads a file for every process.
 const EVERY: Ns = 500_000_000;
 const AT_AN_END: Ns = 100_000_000;
 
 /// Processes beyond which nobody looks.
-const MOST: usize = 4_096;
+const MAX_PROCESSES: usize = 4_096;
 
 /// Who is named of those that had the CPU.
 const NAMED: usize = 4;
@@ -88,7 +88,7 @@ impl Sampler {
     /// Says who ran instead, if that is due. `ends`: who is about to be gone.
     pub(super) fn tell_instead(&mut self, ends: Option<ThreadId>) {
         let begun = *self.instead.begun.get_or_insert(self.now);
-        let worth = WORTH.max(self.now.saturating_sub(begun) / PART);
+        let worth = WORTH.max(self.now.saturating_sub(begun) / ONE_PART_IN);
         if self.instead.owed(ends) < WORTH || self.instead.owed(None) < worth {
             return;
         }
@@ -124,7 +124,7 @@ impl Sampler {
 /// All processes, as they are; `None` where they are too many.
 fn everybody(root: &Root) -> Option<HashMap<u32, Stat>> {
     let pids = tasks::processes(root);
-    if pids.len() > MOST {
+    if pids.len() > MAX_PROCESSES {
         return None;
     }
     let of = |pid: u32| {

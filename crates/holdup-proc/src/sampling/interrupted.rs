@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver};
 
 /// Interrupts a second from which a CPU is worth a look: at a microsecond each, the least that one takes, a hundredth of it.
-const MANY: u64 = 10_000;
+const MIN_INTERRUPTS_PER_SECOND: u64 = 10_000;
 
 /// Between two readings of the counts, nanoseconds, and so many times what reading took, on machines with many CPUs.
 const EVERY: Ns = 100_000_000;
@@ -43,8 +43,8 @@ const WINDOW: Ns = 250_000;
 const PATIENCE: Ns = 500_000_000;
 
 /// Shorter gaps between two looks are the look's own; longer ones another thread's turn.
-const LEAST: Ns = 700;
-const MOST: Ns = 100_000;
+const MIN_GAP_NS: Ns = 700;
+const MAX_GAP_NS: Ns = 100_000;
 
 /// Where a look at the clock takes longer than this, nanoseconds, gaps can't be told from looks.
 const SLOW_CLOCK: Ns = 300;
@@ -116,7 +116,7 @@ impl Interrupted {
             let passed: Counts = std::array::from_fn(|kind| count[kind].saturating_sub(old[kind]));
             let rate = a_second(passed.iter().sum(), elapsed);
             self.kinds.insert(cpu, passed);
-            if rate < MANY {
+            if rate < MIN_INTERRUPTS_PER_SECOND {
                 self.measured.remove(&cpu);
                 self.before.retain(|(_, at), _| *at != cpu);
                 continue;
@@ -220,12 +220,12 @@ fn window(mut clock: impl FnMut() -> Ns) -> Option<(Ns, Ns)> {
         let now = clock();
         let gap = now.saturating_sub(last);
         last = now;
-        if gap >= MOST {
+        if gap >= MAX_GAP_NS {
             continue;
         }
         lasted += gap.max(1);
         quickest = quickest.min(gap.max(1));
-        if gap > LEAST {
+        if gap > MIN_GAP_NS {
             taken += gap;
         }
     }

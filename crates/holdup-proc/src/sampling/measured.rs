@@ -9,7 +9,7 @@ use super::probe::{HITS, Hit, INSTRUCTION};
 use holdup_evidence::{Call, Ns};
 
 /// Calls from one place that must have been seen.
-const LEAST: usize = 3;
+const MIN_CALLS: usize = 3;
 
 /// Highest number of a call that is believed.
 const HIGHEST: u64 = 1023;
@@ -71,7 +71,7 @@ fn part(hits: &[Hit], place: u64, cost: Ns) -> Option<Part> {
         return None;
     };
     let number = i32::try_from(first.ax).ok().filter(|_| first.ax <= HIGHEST)?;
-    if calls.len() < LEAST || calls.len() > usize::from(HITS) {
+    if calls.len() < MIN_CALLS || calls.len() > usize::from(HITS) {
         return None;
     }
     let mut lasted: Vec<Ns> = calls.iter().map(|(begin, end)| end.clock - begin.clock).collect();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Between two looks of either kind, in nanoseconds, and processes beyond which nobody looks.
 const BETWEEN: Ns = 50_000_000;
-const MOST: usize = 64;
+const MAX_PROCESSES: usize = 64;
 
 /// A wait that has lasted for so long is worth a look at all processes, nanoseconds.
 const LASTS: Ns = 10_000_000;
@@ -46,7 +46,7 @@ impl Sampler {
     pub(super) fn met_with_ends(&mut self, pid: u32, waiting: &Waiting) {
         if waiting.ends.is_empty()
             || self.now.saturating_sub(self.other_ends.read) < BETWEEN
-            || self.processes.len() > MOST
+            || self.processes.len() > MAX_PROCESSES
         {
             return;
         }
@@ -62,10 +62,14 @@ impl Sampler {
                 let (waiting, since) = thread.account.asleep()?;
                 (!waiting.ends.is_empty()).then(|| (thread.pid, Arc::clone(waiting), since))
             };
-            self.threads.values().filter_map(asleep).take(MOST).collect()
+            self.threads
+                .values()
+                .filter_map(asleep)
+                .take(MAX_PROCESSES)
+                .collect()
         };
         let processes = (self.next_process, self.processes.len());
-        let changed = due && processes != self.other_ends.processes && self.processes.len() <= MOST;
+        let changed = due && processes != self.other_ends.processes && self.processes.len() <= MAX_PROCESSES;
         let beyond = self.now >= self.other_ends.not_before;
         if !changed && !beyond {
             return;

@@ -19,7 +19,7 @@ const EAGER: Ns = 4;
 
 /// Between two rounds at least, in nanoseconds. More often than every millisecond the sampler would mostly meet waits that it is
 /// itself the reason of.
-const SHORTEST: Ns = 1_000_000;
+const MIN_BETWEEN_NS: Ns = 1_000_000;
 
 /// A round's part in what the next one is expected to cost: more where it was dearer than expected, so that the budget is kept while
 /// that is still being learnt.
@@ -51,7 +51,7 @@ impl Rate {
         Rate {
             began: now,
             spent_before: spent,
-            round: SHORTEST / 50,
+            round: MIN_BETWEEN_NS / 50,
             last: spent,
             chance: seed | 1,
         }
@@ -64,7 +64,7 @@ impl Rate {
         let counts = cost.min(self.round * LEAP);
         let memory = if counts > self.round { DEARER } else { CHEAPER };
         self.round = (self.round * (memory - 1) + counts) / memory;
-        let even = (self.round * 1000 / BUDGET).max(SHORTEST);
+        let even = (self.round * 1000 / BUDGET).max(MIN_BETWEEN_NS);
         let allowed = now.saturating_sub(self.began) * BUDGET / 1000 + BEGINNING;
         let taken = spent.saturating_sub(self.spent_before);
         let owed = taken.saturating_sub(allowed) * 1000 / BUDGET;
@@ -72,7 +72,7 @@ impl Rate {
         // What was left long ago is no credit.
         self.began += left.saturating_sub(BEGINNING) * 1000 / BUDGET;
         let sooner = (left.min(BEGINNING) * 1000 / BUDGET).min(even - even / EAGER);
-        let wait = (even - sooner).max(SHORTEST) + owed.min(even * (SLOWER - 1));
+        let wait = (even - sooner).max(MIN_BETWEEN_NS) + owed.min(even * (SLOWER - 1));
         // Anything between half and one and a half of it, so that what happens at fixed times is not always met, or never.
         let wait = wait / 2 + wait * (self.random() % 1024) / 1024;
         Duration::from_nanos(wait)

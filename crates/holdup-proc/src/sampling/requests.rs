@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 const SYN_SENT: u8 = 2;
 
 /// Requests of one process that are kept in mind.
-const MOST: usize = 64;
+const MAX_REQUESTS: usize = 64;
 
 /// A request that has no answer yet.
 #[derive(Debug, Clone, Copy)]
@@ -80,12 +80,13 @@ impl Requests {
             };
             if state_then == SYN_SENT {
                 // One of another network namespace can't be asked about later.
-                let new = of.open.len() < MOST && of.open.iter().all(|open| open.inode != inode);
+                let new = of.open.len() < MAX_REQUESTS && of.open.iter().all(|open| open.inode != inode);
                 if new && state(&request).is_some() {
                     of.ports.insert(peer.port());
                     of.open.push(request);
                 }
-            } else if of.ports.contains(&peer.port()) && of.made.len() < MOST && of.made.insert(inode) {
+            } else if of.ports.contains(&peer.port()) && of.made.len() < MAX_REQUESTS && of.made.insert(inode)
+            {
                 let known = of.open.iter().position(|open| open.inode == inode);
                 let request = known.map_or(request, |at| of.open.swap_remove(at));
                 listed.push(request.over(at, Outcome::Made));

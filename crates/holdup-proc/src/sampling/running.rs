@@ -10,7 +10,7 @@ use crate::filters;
 use nix::errno::Errno;
 
 /// Stacks that are kept of a thread until it is told about.
-const MOST: usize = 256;
+const MAX_STACKS: usize = 256;
 
 /// Why running threads are not seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Sampler {
         let weight = PERIOD * each as u64;
         for one in seen.into_iter().skip(each / 2).step_by(each) {
             let thread = self.by_tid.get(&one.tid).and_then(|id| self.threads.get_mut(id));
-            let Some(thread) = thread.filter(|thread| thread.running.len() < MOST) else {
+            let Some(thread) = thread.filter(|thread| thread.running.len() < MAX_STACKS) else {
                 continue;
             };
             if stacks.knows(thread.pid, one.registers.ip) {

@@ -19,7 +19,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_millis(200);
 
 /// CPUs that are asked at most: each takes a thread and two moves.
-const MOST: usize = 256;
+const MAX_CPUS: usize = 256;
 
 /// What the CPUs' clocks say, and by which instant.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub(super) struct CpuClocks {
 impl CpuClocks {
     /// The instant from which on a thread has slept that was last charged then on this CPU.
     pub(super) fn since(&mut self, cpu: u32, charged: Ns) -> Option<Ns> {
-        if !self.known.contains_key(&cpu) && self.known.len() < MOST {
+        if !self.known.contains_key(&cpu) && self.known.len() < MAX_CPUS {
             self.known.insert(cpu, ask(cpu));
         }
         let (clock, at) = (*self.known.get(&cpu)?)?;

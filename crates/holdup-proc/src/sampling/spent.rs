@@ -17,8 +17,8 @@ const MIN_TCP_NS: Ns = 1_000_000;
 /// of its ends, and that is little; or if it would have lasted longer still, had it had all of its share of what is in doubt.
 fn ran_out(piece: &Piece<Arc<Waiting>>, site: &Waiting) -> bool {
     /// In doubt of the limit may be this part, or that one where it seems to have lasted longer.
-    const LITTLE: u64 = 4;
-    const MUCH: u64 = 2;
+    const DOUBT_ONE_PART_IN: u64 = 4;
+    const LONGER_DOUBT_ONE_PART_IN: u64 = 2;
     /// It lacks at most this part.
     const NEARLY: u64 = 20;
     let Some(call) = site.site.call.filter(|_| piece.seen) else {
@@ -31,8 +31,8 @@ fn ran_out(piece: &Piece<Arc<Waiting>>, site: &Waiting) -> bool {
     let lasted = piece.end - piece.start;
     // Where there were other waits between two looks, a part of this one may have been taken for theirs.
     let unsure = piece.doubt.max(limit / NEARLY);
-    let as_long = piece.doubt <= limit / LITTLE && lasted + unsure >= limit;
-    limit > 0 && (as_long || piece.doubt <= limit / MUCH && lasted >= limit)
+    let as_long = piece.doubt <= limit / DOUBT_ONE_PART_IN && lasted + unsure >= limit;
+    limit > 0 && (as_long || piece.doubt <= limit / LONGER_DOUBT_ONE_PART_IN && lasted >= limit)
 }
 
 /// The signal that stopped a process, which stands in its status while it is stopped. Who sent it stands nowhere: it is reported as the kernel's.

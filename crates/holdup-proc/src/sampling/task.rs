@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 /// Longest text that is read of one file, bytes: `status` has some 1,500 where a machine has many CPUs.
-const LONGEST: usize = 8 << 10;
+const MAX_BYTES: usize = 8 << 10;
 
 /// A thread's folder.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Folder {
     pub fn text(&self, name: &str) -> Option<String> {
         let mut bytes = Vec::new();
         file_in(&self.folder, name)?
-            .take(LONGEST as u64)
+            .take(MAX_BYTES as u64)
             .read_to_end(&mut bytes)
             .ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -49,8 +49,8 @@ impl Folder {
     #[must_use]
     pub fn schedstat(&self) -> Option<super::clocks::Turns> {
         /// Three numbers of at most 20 digits.
-        const LONGEST: usize = 64;
-        let mut bytes = [0; LONGEST];
+        const MAX_BYTES: usize = 64;
+        let mut bytes = [0; MAX_BYTES];
         let read = self.schedstat.as_ref()?.read_at(&mut bytes, 0).ok()?;
         super::clocks::turns(std::str::from_utf8(bytes.get(..read)?).ok()?)
     }
@@ -98,7 +98,7 @@ pub fn folder(root: &Root, pid: u32, tid: u32) -> Option<OwnedFd> {
 pub fn text_in(folder: &OwnedFd, name: &str) -> Option<String> {
     let mut bytes = Vec::new();
     file_in(folder, name)?
-        .take(LONGEST as u64)
+        .take(MAX_BYTES as u64)
         .read_to_end(&mut bytes)
         .ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())

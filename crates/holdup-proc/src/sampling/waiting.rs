@@ -15,7 +15,7 @@ use holdup_knowledge::system_calls::{self, Child, Kind};
 use std::collections::HashMap;
 
 /// Objects and kernel stacks that are distinguished; a program that waits for more different ones has a trouble of another kind.
-const MOST: usize = 65_536;
+const MAX_OBJECTS: usize = 65_536;
 
 /// What a thread waits in.
 #[derive(Debug, Clone)]
@@ -270,7 +270,7 @@ impl Met {
         if let Some(known) = self.objects.get(&key) {
             return Some(*known);
         }
-        if self.objects.len() >= MOST {
+        if self.objects.len() >= MAX_OBJECTS {
             return None;
         }
         let id = ObjectId(u32::try_from(self.objects.len()).ok()?);
@@ -286,7 +286,7 @@ impl Met {
         if let Some(known) = self.kernel_stacks.get(&frames) {
             return Some(*known);
         }
-        if self.kernel_stacks.len() >= MOST {
+        if self.kernel_stacks.len() >= MAX_OBJECTS {
             return None;
         }
         let id = KernelStackId(u32::try_from(self.kernel_stacks.len()).ok()?);

@@ -13,8 +13,8 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("ceph-health", Family
     .about("ceph health detail and ceph status");
 
 /// Parts that are reported, and bytes of each.
-const PARTS: usize = 10;
-const PART: usize = 140;
+const MAX_PARTS: usize = 10;
+const MAX_PART_BYTES: usize = 140;
 
 /// Details of one check that are reported; the rest are of the same kind.
 const DETAILS: usize = 2;
@@ -167,11 +167,11 @@ enum Section {
 impl Reader {
     fn tell(&mut self, text: &str) {
         let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let text: String = text.chars().take(PART).collect();
+        let text: String = text.chars().take(MAX_PART_BYTES).collect();
         if text.starts_with("```") || !matches!(prompt::of(text.as_bytes()), Prompt::No) {
             return;
         }
-        if self.parts.len() < PARTS && !text.is_empty() && !self.parts.contains(&text) {
+        if self.parts.len() < MAX_PARTS && !text.is_empty() && !self.parts.contains(&text) {
             self.parts.push(text);
         }
     }
@@ -186,7 +186,7 @@ impl Reader {
         let longest = self.blocked.as_ref().map(|(longest, ..)| *longest);
         // Of equally long ones the last says which daemon it is.
         if longest.is_none_or(|longest| seconds >= longest) {
-            self.blocked = Some((seconds, text.chars().take(PART).collect(), out.here()));
+            self.blocked = Some((seconds, text.chars().take(MAX_PART_BYTES).collect(), out.here()));
         }
         true
     }
@@ -213,7 +213,7 @@ impl LineReader for Reader {
                 self.end(out);
             }
             let (word, rest) = value.split_once(' ').unwrap_or((value, ""));
-            self.health = Some((word.chars().take(PART).collect(), out.here()));
+            self.health = Some((word.chars().take(MAX_PART_BYTES).collect(), out.here()));
             for piece in rest.split("; ") {
                 self.wait_or_tell(piece, out);
             }

@@ -16,7 +16,7 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("counters", Family::H
 
 /// A part of all packets from which on a loss is no longer within what a network does: TCP's rate falls with the root of the loss
 /// (Mathis et al., 1997); at one in a thousand, a connection over 50 ms has less than 10 Mbit/s.
-const MUCH: f64 = 0.001;
+const MIN_LOSS_SHARE: f64 = 0.001;
 
 /// Counters that are kept, and bytes of a name.
 const COUNTERS: usize = 4_096;
@@ -196,13 +196,13 @@ impl LineReader for Reader {
                 ", {percent:.decimals$} % of {} {} (from {} % on it is much)",
                 whole.value,
                 whole.name,
-                MUCH * 100.0
+                MIN_LOSS_SHARE * 100.0
             )
         });
         let text = format!("{} {}{}", counter.name, counter.value, part.unwrap_or_default());
         // Of an unknown whole nothing can be said.
         let kind = match share {
-            Some(share) if share >= MUCH => StatementKind::Failed,
+            Some(share) if share >= MIN_LOSS_SHARE => StatementKind::Failed,
             _ => StatementKind::Took,
         };
         out.statement(Statement {

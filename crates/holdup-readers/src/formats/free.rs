@@ -18,7 +18,7 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("free", Family::Host,
 const PAGE: u64 = 4;
 
 /// Amounts that must be multiples of a page before that is no chance: one of 256 tables in MiB has four such.
-const ENOUGH: usize = 4;
+const MIN_MULTIPLES: usize = 4;
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut best = Sureness::No;
@@ -200,10 +200,10 @@ fn inferred(amounts: &[Amount]) -> Option<f64> {
     const PLAUSIBLE_KIB: std::ops::Range<u64> = 65_536..68_719_476_736;
     // In bytes they are multiples of a page, too: such amounts in KiB would all be whole numbers of 4 MiB.
     let bytes = bare.iter().all(|number| number % (PAGE * 1024) == 0);
-    if bytes && pages >= ENOUGH {
+    if bytes && pages >= MIN_MULTIPLES {
         return (total / 1024 >= PLAUSIBLE_KIB.start).then_some(1.0 / 1024.0);
     }
-    if all && pages >= ENOUGH && PLAUSIBLE_KIB.contains(&total) {
+    if all && pages >= MIN_MULTIPLES && PLAUSIBLE_KIB.contains(&total) {
         return Some(1.0);
     }
     // Not multiples of a page: MiB or GiB, and a machine with so many GiB prints none that are below 1024.

@@ -21,13 +21,13 @@ const PROCESSES: usize = 50_000;
 const LINE: usize = 2_000;
 
 /// Open files from which a process is near the limit that most systems set it (`ulimit -n`: 1024).
-const MANY: u64 = 900;
+const MIN_OPEN_FILES: u64 = 900;
 
 /// Connections that the other end has closed from which a program forgets to close its own.
 const FORGOTTEN: u64 = 10;
 
 /// Bytes of deleted files from which their space is worth a look: 10 MiB.
-const MUCH: f64 = 10.0 * 1_048_576.0;
+const MIN_DELETED_BYTES: f64 = 10.0 * 1_048_576.0;
 
 /// What stands in the column of types.
 const TYPES: &[&[u8]] = &[
@@ -166,7 +166,11 @@ impl Reader {
     fn says(&mut self) -> Vec<Statement> {
         let mut said = Vec::new();
         let whole = |size: f64| bytes(size.clamp(0.0, 1e18) as u64);
-        if let Some((who, path, size, quote)) = self.largest.take().filter(|(_, _, size, _)| *size >= MUCH) {
+        if let Some((who, path, size, quote)) = self
+            .largest
+            .take()
+            .filter(|(_, _, size, _)| *size >= MIN_DELETED_BYTES)
+        {
             let all = match self.deleted {
                 1 => String::new(),
                 count => format!("; {count} deleted files hold {} in all", whole(self.held)),
@@ -207,7 +211,7 @@ impl Reader {
                 "{name} (pid {pid}) has {} files open, the most (a limit of 1024 is usual)",
                 process.open
             );
-            let kind = match process.open >= MANY {
+            let kind = match process.open >= MIN_OPEN_FILES {
                 true => StatementKind::Took,
                 false => StatementKind::WithinNorm,
             };

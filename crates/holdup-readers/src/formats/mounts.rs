@@ -16,7 +16,7 @@ pub(crate) static FORMAT: Format = Format::new(
 
 /// Lines that are looked at, and mounts among them from which it is no chance.
 const LOOKED_AT: usize = 20;
-const ENOUGH: usize = 2;
+const MIN_MOUNTS: usize = 2;
 
 /// Bytes of options that are kept: an overlay names all its layers there.
 const OPTIONS: usize = 400;
@@ -33,7 +33,7 @@ fn recognise(head: &[u8]) -> Sureness {
         all += 1;
         mounts += usize::from(mount(line).is_some());
     }
-    Sureness::certain_if(mounts >= ENOUGH || (mounts > 0 && mounts == all))
+    Sureness::certain_if(mounts >= MIN_MOUNTS || (mounts > 0 && mounts == all))
 }
 
 /// Parts of a line.

@@ -14,7 +14,7 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("nvidia-smi", Family:
 
 const NAME: usize = 60;
 /// Processors that are kept.
-const MOST: usize = 1_000;
+const MAX_PROCESSORS: usize = 1_000;
 
 /// Parts of the time and of the memory from which either is used up.
 const BUSY: f64 = 0.9;
@@ -69,7 +69,7 @@ impl LineReader for Reader {
                     .split_once('/')
                     .and_then(|(used, all)| Some(number(used)? / number(all)?.max(1.0)));
                 let (number, name) = self.named.take().unwrap_or_default();
-                if self.all.len() < MOST {
+                if self.all.len() < MAX_PROCESSORS {
                     self.all.push(Processor {
                         number,
                         name,

@@ -16,7 +16,7 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("swaps", Family::Host
     .openings(&["Filename Type Size Used Priority", "NAME TYPE SIZE USED PRIO"]);
 
 /// Areas of one list: the kernel has room for 32.
-const MOST: usize = 32;
+const MAX_AREAS: usize = 32;
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n');
@@ -86,7 +86,7 @@ impl LineReader for Reader {
         let Some(area) = area(line, self.head.unwrap_or(Head::Show)) else {
             return Understood::No;
         };
-        if self.areas.len() < MOST {
+        if self.areas.len() < MAX_AREAS {
             self.areas.push(SeenSwap {
                 quote: out.here(),
                 ..area
@@ -120,7 +120,7 @@ impl Reader {
                 priority: area.priority.unwrap_or(0),
             };
             known.retain(|known| known.path != fact.path);
-            if known.len() < MOST {
+            if known.len() < MAX_AREAS {
                 known.push(fact);
             }
         }

@@ -12,7 +12,7 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("tc-queues", Family::
     .openings(&["qdisc "]);
 
 /// A part of all packets from which a loss is much, as in lists of counters.
-const MUCH: f64 = 0.001;
+const MIN_LOSS_SHARE: f64 = 0.001;
 
 const NAME: usize = 100;
 
@@ -98,7 +98,7 @@ impl LineReader for Reader {
     fn end(&mut self, out: &mut Out<'_>) {
         self.close();
         let Some(worst) = self.worst.take() else { return };
-        let kind = match worst.part() >= MUCH {
+        let kind = match worst.part() >= MIN_LOSS_SHARE {
             true => StatementKind::Failed,
             false => StatementKind::WithinNorm,
         };
@@ -112,7 +112,7 @@ impl LineReader for Reader {
             worst.dropped,
             worst.sent.saturating_add(worst.dropped),
             worst.part() * 100.0,
-            MUCH * 100.0
+            MIN_LOSS_SHARE * 100.0
         );
         out.statement(Statement {
             share: Some(worst.part()),

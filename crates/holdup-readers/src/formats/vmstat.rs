@@ -184,17 +184,17 @@ impl Reader {
 
     fn row(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         /// Columns that a version may have.
-        const MOST: usize = 24;
+        const MAX_COLUMNS: usize = 24;
         let Some(columns) = &mut self.columns else {
             return Understood::No;
         };
-        let mut values = [0.0; MOST];
+        let mut values = [0.0; MAX_COLUMNS];
         let mut fields = words(line);
         // Some collectors put the time in front of each row.
         if words(line).next().is_some_and(|first| first.contains(&b':')) {
             fields.next();
         }
-        let width = columns.metrics.len().min(MOST);
+        let width = columns.metrics.len().min(MAX_COLUMNS);
         for value in values.iter_mut().take(width) {
             match fields.next().and_then(decimal).filter(|value| *value >= 0.0) {
                 Some(read) => *value = read,
@@ -224,7 +224,7 @@ impl Reader {
             .and_then(|swpd| values.get(swpd..(swpd + 4).min(width)));
         let memory: f64 = memory.unwrap_or_default().iter().sum();
         let in_kib = memory >= LEAST_MEMORY_KIB;
-        for (((metric, value), series), _) in found.zip(&mut columns.at).zip(0..MOST) {
+        for (((metric, value), series), _) in found.zip(&mut columns.at).zip(0..MAX_COLUMNS) {
             let Some(known) = *metric else { continue };
             if is(metric, is_memory) && !in_kib {
                 continue;

@@ -31,6 +31,6 @@ pub(super) fn number(text: &[u8]) -> Option<u64> {
 
 /// As text, whatever its encoding; names in messages are short.
 pub(super) fn owned(text: &[u8]) -> String {
-    const LONGEST: usize = 200;
-    String::from_utf8_lossy(text.get(..LONGEST).unwrap_or(text)).into_owned()
+    const MAX_BYTES: usize = 200;
+    String::from_utf8_lossy(text.get(..MAX_BYTES).unwrap_or(text)).into_owned()
 }

@@ -17,7 +17,7 @@ pub(super) struct Length {
 const BEFORE: usize = 40;
 
 /// Parts of one length: `1d 2h 3min 4s 5ms`.
-const PARTS: usize = 6;
+const MAX_PARTS: usize = 6;
 
 const US: f64 = 1e3;
 const MS: f64 = 1e6;
@@ -27,7 +27,7 @@ const HOUR: f64 = 3_600.0 * SECOND;
 const DAY: f64 = 86_400.0 * SECOND;
 
 /// The longest length that is believed: a larger number is an identifier.
-const MOST: f64 = 3_650.0 * DAY;
+const MAX_LENGTH_NS: f64 = 3_650.0 * DAY;
 
 /// Bytes of a number; a longer one is an identifier.
 const LONGEST_NUMBER: usize = 18;
@@ -142,7 +142,7 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
             continue;
         }
         let longer = longest.is_none_or(|longest| ns > longest.ns as f64);
-        if longer && (1.0..MOST).contains(&ns) && happened(line, from, behind, timed_out) {
+        if longer && (1.0..MAX_LENGTH_NS).contains(&ns) && happened(line, from, behind, timed_out) {
             longest = Some(Length {
                 ns: ns as Ns,
                 at: from,
@@ -239,7 +239,7 @@ fn length(line: &[u8], from: usize, number: Number<'_>, end: usize) -> Option<(f
     let mut ns = number.value()? * unit;
     let mut last = unit;
     let mut parts = 1;
-    for _ in 1..PARTS {
+    for _ in 1..MAX_PARTS {
         let blank = usize::from(line.get(behind) == Some(&b' '));
         if !line.get(behind + blank).is_some_and(u8::is_ascii_digit) {
             break;

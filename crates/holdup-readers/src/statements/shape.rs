@@ -8,7 +8,7 @@ const SHAPED: usize = 400;
 
 /// Bytes of a sentence, and where it is cut if what matters stands behind that: so much of the beginning, and so much
 /// before and from there.
-const LONGEST: usize = 300;
+const MAX_SENTENCE_BYTES: usize = 300;
 const HEAD: usize = 200;
 const BEFORE: usize = 50;
 const BEHIND: usize = 150;
@@ -17,7 +17,7 @@ const BEHIND: usize = 150;
 const TOKEN: usize = 24;
 
 /// Bytes from what matters to the end that a sentence that is not cut within has.
-const ENOUGH: usize = 100;
+const MIN_TAIL_BYTES: usize = 100;
 
 /// Bytes in which a time stands that a logger puts before its message.
 const STAMPED: usize = 60;
@@ -201,8 +201,8 @@ pub(super) fn is_incomplete(message: &[u8], half: usize) -> bool {
 
 /// A message as a sentence: blanks are single, and of a long one the beginning and what stands around `focus`.
 pub(super) fn sentence(message: &[u8], focus: usize) -> String {
-    if message.len() <= LONGEST || focus + ENOUGH <= LONGEST {
-        return blanks_single(message.get(..LONGEST).unwrap_or(message));
+    if message.len() <= MAX_SENTENCE_BYTES || focus + MIN_TAIL_BYTES <= MAX_SENTENCE_BYTES {
+        return blanks_single(message.get(..MAX_SENTENCE_BYTES).unwrap_or(message));
     }
     let head = message.get(..HEAD).unwrap_or(message);
     let from = focus.saturating_sub(BEFORE).max(HEAD);
@@ -216,8 +216,9 @@ pub(super) fn sentence(message: &[u8], focus: usize) -> String {
 pub(super) fn sentence_with(message: &[u8], focus: usize, length: Option<usize>) -> String {
     let mut text = sentence(message, focus);
     let Some(at) = length else { return text };
-    let told_whole = message.len() <= LONGEST;
-    let in_head = at + TOKEN <= HEAD || focus + ENOUGH <= LONGEST && at + TOKEN <= LONGEST;
+    let told_whole = message.len() <= MAX_SENTENCE_BYTES;
+    let in_head = at + TOKEN <= HEAD
+        || focus + MIN_TAIL_BYTES <= MAX_SENTENCE_BYTES && at + TOKEN <= MAX_SENTENCE_BYTES;
     let in_focus = (focus.saturating_sub(BEFORE)..focus + BEHIND - TOKEN).contains(&at);
     if !told_whole && !in_head && !in_focus {
         let end = message.len().min(at + TOKEN);

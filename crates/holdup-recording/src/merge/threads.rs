@@ -6,7 +6,7 @@ use holdup_model::attributed::{ThreadLedger, ThreadName};
 use std::collections::HashMap;
 
 /// Threads that are distinguished; of more, the smallest are one entry a process, as in a live report.
-const MOST: usize = 200;
+const MAX_THREADS: usize = 200;
 
 /// Which thread of several that had the same numbers, one after the other.
 pub(super) type Which = (u32, u32, String, u32);
@@ -72,11 +72,11 @@ impl Threads {
     pub(super) fn finish(mut self) -> Vec<ThreadLedger> {
         self.list
             .sort_by_key(|ledger| (std::cmp::Reverse(ledger.wall), ledger.name.pid, ledger.name.tid));
-        if self.list.len() <= MOST {
+        if self.list.len() <= MAX_THREADS {
             return self.list;
         }
         let mut folded: Vec<ThreadLedger> = Vec::new();
-        for ledger in self.list.split_off(MOST) {
+        for ledger in self.list.split_off(MAX_THREADS) {
             let same = |one: &&mut ThreadLedger| {
                 one.name.pid == ledger.name.pid && one.name.process == ledger.name.process
             };

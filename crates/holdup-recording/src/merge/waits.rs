@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Rows that are distinguished; of more, the smallest are one a process and cause. A day of an ordinary server comes to some
 /// thousands, and a row takes about a kilobyte.
-const MOST: usize = 20_000;
+const MAX_ROWS: usize = 20_000;
 
 /// Holders of a row that are kept.
 const MOST_HOLDERS: usize = 16;
@@ -111,10 +111,10 @@ impl Waits {
             })
             .collect();
         rows.sort_by(|one, other| order(one).cmp(&order(other)));
-        if rows.len() > MOST {
+        if rows.len() > MAX_ROWS {
             // What rests is alike, and there is most of it.
             rows.sort_by_key(|row| row.cause.rests());
-            let rest = rows.split_off(MOST);
+            let rest = rows.split_off(MAX_ROWS);
             rows.sort_by(|one, other| order(one).cmp(&order(other)));
             rows.extend(folded(rest));
         }

@@ -5,7 +5,7 @@
 
 use super::code::{self, Code};
 use super::objects::{self, Kind};
-use super::state::{PART, WORDS_A_NAME};
+use super::state::{NAMES_IN_PART, WORDS_A_NAME};
 use super::{Interpreter, RubyFrame, Unread, threads};
 use crate::memory::Source;
 use holdup_evidence::{Frame, Language};
@@ -145,13 +145,13 @@ impl<S: Source> Interpreter<S> {
         };
         let parts = self.memory.word(self.parts?)?;
         let (begin, length) = objects::array(&mut self.memory, &self.layout, parts)?;
-        let part = number / PART;
+        let part = number / NAMES_IN_PART;
         if part >= length {
             return None;
         }
         let part = self.memory.word(begin.checked_add(part * 8)?)?;
         let (begin, length) = objects::array(&mut self.memory, &self.layout, part)?;
-        let place = number % PART * WORDS_A_NAME;
+        let place = number % NAMES_IN_PART * WORDS_A_NAME;
         if place >= length {
             return None;
         }

@@ -17,7 +17,7 @@ const CODE_BYTES: usize = 256;
 const BEHIND_MAX: u64 = 4;
 
 /// Names are kept in parts of so many, with two words for each.
-pub(super) const PART: u64 = 512;
+pub(super) const NAMES_IN_PART: u64 = 512;
 pub(super) const WORDS_A_NAME: u64 = 2;
 
 /// Every Ruby has more names than that when it has begun, and none has so many.
@@ -25,7 +25,7 @@ const NAMES_MIN: u32 = 256;
 const NAMES_MAX: u32 = 1 << 28;
 
 /// Offset of the list of parts in the table of names.
-const PARTS: u64 = 16;
+const PARTS_OFFSET: u64 = 16;
 
 /// What is behind the opcode and the operands of a jump to a near address.
 const JUMP: u8 = 0xe9;
@@ -67,9 +67,9 @@ pub(super) fn names<S: Source>(memory: &mut Memory<S>, layout: &Layout, place: &
     let within = within.flat_map(|(target, code)| referenced(target, code));
     let all: Vec<u64> = referenced(begin, &first).chain(within).collect();
     all.into_iter().find_map(|at| {
-        [0, PARTS].into_iter().find_map(|offset| {
+        [0, PARTS_OFFSET].into_iter().find_map(|offset| {
             let table = at.checked_sub(offset)?;
-            is_names(memory, layout, table)?.then(|| table + PARTS)
+            is_names(memory, layout, table)?.then(|| table + PARTS_OFFSET)
         })
     })
 }
@@ -83,9 +83,9 @@ fn is_names<S: Source>(memory: &mut Memory<S>, layout: &Layout, table: u64) -> O
     if !(NAMES_MIN..NAMES_MAX).contains(&count) {
         return None;
     }
-    let parts = memory.word(table.checked_add(PARTS)?)?;
+    let parts = memory.word(table.checked_add(PARTS_OFFSET)?)?;
     let (begin, length) = objects::array(memory, layout, parts)?;
-    let full = u64::from(count) / PART + 1;
+    let full = u64::from(count) / NAMES_IN_PART + 1;
     let first = memory.word(begin)?;
     Some((full..=full + 1).contains(&length) && objects::is(memory, first, Kind::Array)?)
 }

@@ -151,8 +151,8 @@ const fn version(major: u8, minor: u8) -> Version {
 }
 
 /// Two bits of an array's flags, and seven.
-const FEW: u64 = 0x3;
-const MANY: u64 = 0x7f;
+const EMBEDDED_MASK_2_BITS: u64 = 0x3;
+const EMBEDDED_MASK_7_BITS: u64 = 0x7f;
 
 const LAYOUTS: [Layout; 4] = [
     Layout {
@@ -170,7 +170,7 @@ const LAYOUTS: [Layout; 4] = [
         lines: lines(120, 8, true),
         around: None,
         text: Embedded::Flags,
-        array_length: FEW,
+        array_length: EMBEDDED_MASK_2_BITS,
         last_operator: 168,
     },
     Layout {
@@ -188,7 +188,7 @@ const LAYOUTS: [Layout; 4] = [
         lines: lines(120, 12, true),
         around: None,
         text: Embedded::Flags,
-        array_length: FEW,
+        array_length: EMBEDDED_MASK_2_BITS,
         last_operator: 169,
     },
     Layout {
@@ -206,7 +206,7 @@ const LAYOUTS: [Layout; 4] = [
         lines: lines(112, 12, false),
         around: None,
         text: Embedded::Word,
-        array_length: MANY,
+        array_length: EMBEDDED_MASK_7_BITS,
         last_operator: 169,
     },
     Layout {
@@ -224,7 +224,7 @@ const LAYOUTS: [Layout; 4] = [
         lines: lines(112, 12, false),
         around: Some(160),
         text: Embedded::Word,
-        array_length: MANY,
+        array_length: EMBEDDED_MASK_7_BITS,
         last_operator: 170,
     },
 ];

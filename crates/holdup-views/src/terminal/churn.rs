@@ -7,12 +7,12 @@ use holdup_model::churn::Born;
 use holdup_model::report::{Births, Churn, Conversations, Report, SubjectKind};
 
 /// How many there must be, and a second, to be worth a line: fewer cost nobody anything.
-const MANY: u64 = 10;
+const MIN_PER_SECOND_ATTACHED: u64 = 10;
 const PER_SECOND: f64 = 1.0;
 
 /// The same of a program that was started for this: what makes and scripts start is what they are for. From this rate on, starting and
 /// ending takes a good part of a CPU whatever each of them does.
-const MANY_OF_RUN: u64 = 100;
+const MIN_PER_SECOND_RUN: u64 = 100;
 const PER_SECOND_OF_RUN: f64 = 50.0;
 
 /// Lines of each kind.
@@ -21,8 +21,8 @@ const LINES: usize = 2;
 /// Writes them below the header.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     let least = match report.subject.kind {
-        SubjectKind::Attach => (MANY, PER_SECOND),
-        SubjectKind::Run => (MANY_OF_RUN, PER_SECOND_OF_RUN),
+        SubjectKind::Attach => (MIN_PER_SECOND_ATTACHED, PER_SECOND),
+        SubjectKind::Run => (MIN_PER_SECOND_RUN, PER_SECOND_OF_RUN),
         _ => return,
     };
     let Some(churn) = report.churn.as_ref() else {
@@ -94,7 +94,7 @@ fn conversations(one: &Conversations) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{MANY, MANY_OF_RUN, PER_SECOND, PER_SECOND_OF_RUN, lines};
+    use super::{MIN_PER_SECOND_ATTACHED, MIN_PER_SECOND_RUN, PER_SECOND, PER_SECOND_OF_RUN, lines};
     use holdup_model::churn::Born;
     use holdup_model::report::{Asker, Births, Churn, Conversations, Handshakes};
 
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn rates_and_makers_are_told() {
         assert_eq!(
-            lines(&churn(200.0), (MANY, PER_SECOND)),
+            lines(&churn(200.0), (MIN_PER_SECOND_ATTACHED, PER_SECOND)),
             [
                 "200 threads a second called HandshakeComple started by shop in serve_one, median lifetime \
                  1.5 ms",
@@ -166,9 +166,12 @@ mod tests {
 
     #[test]
     fn a_few_are_not_worth_a_line() {
-        assert_eq!(lines(&churn(0.8), (MANY, PER_SECOND)), Vec::<String>::new());
+        assert_eq!(
+            lines(&churn(0.8), (MIN_PER_SECOND_ATTACHED, PER_SECOND)),
+            Vec::<String>::new()
+        );
         // Of a program that was started for this a rate is told from which it costs.
-        let of_run = (MANY_OF_RUN, PER_SECOND_OF_RUN);
+        let of_run = (MIN_PER_SECOND_RUN, PER_SECOND_OF_RUN);
         assert_eq!(lines(&churn(30.0), of_run), Vec::<String>::new());
         assert_eq!(lines(&churn(800.0), of_run).len(), 2);
     }

@@ -55,7 +55,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The shortest time between two turns: what is shorter shows no more, and the kernel's counters of CPU time have hundredths.
-const SHORTEST: Duration = Duration::from_secs(1);
+const MIN_BETWEEN: Duration = Duration::from_secs(1);
 
 /// Turns of a look: of a long one every second would fill memory and say nothing more.
 const TURNS: u32 = 120;
@@ -153,7 +153,7 @@ fn watch(
 ) {
     let began = Instant::now();
     let until = began + duration;
-    let pause = SHORTEST.max(duration / TURNS);
+    let pause = MIN_BETWEEN.max(duration / TURNS);
     let mut next_list = Instant::now();
     loop {
         let before = own_cpu_time();

@@ -17,7 +17,7 @@ use crate::verdict;
 use anyhow::bail;
 use holdup_collect::privileges::{self, Part};
 use holdup_model::report::SubjectKind;
-use holdup_recording::unlike::{self, FEWEST, Outlier, Rates};
+use holdup_recording::unlike::{self, MIN_SEGMENTS, Outlier, Rates};
 use holdup_recording::{
     Error, Folder, Head, Merging, Segment, folder, only_process, peek, read_one, read_sums,
 };
@@ -162,9 +162,9 @@ fn worst(
     args: &ShowArgs,
     problems: &mut Vec<Error>,
 ) -> anyhow::Result<Option<Vec<Outlier>>> {
-    if files.len() < FEWEST {
+    if files.len() < MIN_SEGMENTS {
         bail!(Usage::Wrong(format!(
-            "--worst compares segments, and there are only {}: it needs at least {FEWEST}",
+            "--worst compares segments, and there are only {}: it needs at least {MIN_SEGMENTS}",
             files.len()
         )));
     }

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Files and folders that are looked at: some seconds' worth.
-const MOST: u64 = 200_000;
+const MAX_FILES: u64 = 200_000;
 
 /// Of the memory that is available: what may be taken. The rest is for CMD and for everybody else.
 const PART_OF_MEMORY: u64 = 2;
@@ -174,7 +174,7 @@ fn walk(directory: BorrowedFd<'_>, mut each: impl FnMut(&Path, &FileStat)) -> ni
                 continue;
             }
             met += 1;
-            if met > MOST {
+            if met > MAX_FILES {
                 return Ok(false);
             }
             let Some(about) = about(&opened, name) else {

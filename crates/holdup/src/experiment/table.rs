@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Names that are asked for again, those first that were waited for most: a table of more is no table any more.
-const MOST: usize = 1_000;
+const MAX_NAMES: usize = 1_000;
 
 /// Bytes of a name (RFC 1035, 2.3.4).
-const LONGEST: usize = 253;
+const MAX_NAME_BYTES: usize = 253;
 
 /// What came of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) fn asked(run: &Attributed) -> BTreeMap<String, Ns> {
     }
     let mut longest: Vec<(&str, Ns)> = all.into_iter().collect();
     longest.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-    longest.truncate(MOST);
+    longest.truncate(MAX_NAMES);
     longest
         .into_iter()
         .map(|(name, ns)| (name.to_owned(), ns))
@@ -47,7 +47,7 @@ pub(crate) fn asked(run: &Attributed) -> BTreeMap<String, Ns> {
 /// Whether it can stand in a line of the table: letters, digits, and what else host names have.
 pub(crate) fn is_host_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    (1..=LONGEST).contains(&name.len()) && name.bytes().all(fits) && !name.starts_with('.')
+    (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(fits) && !name.starts_with('.')
 }
 
 /// The address for whose name is asked under `in-addr.arpa` and `ip6.arpa` (RFC 1035, 3.5; RFC 3596, 2.5).

@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 const SLICE: Duration = Duration::from_millis(40);
 
 /// No operation begins after so long: with many workers a slice takes longer, and would not tell more.
-const MOST: Duration = Duration::from_millis(500);
+const MAX_SLICE: Duration = Duration::from_millis(500);
 
 /// The same of programs: a slice is to have some runs.
-const MOST_OF_PROGRAMS: Duration = Duration::from_secs(2);
+const MAX_SLICE_OF_PROGRAMS: Duration = Duration::from_secs(2);
 
 /// Fewest and most operations of a worker in a slice.
 const OPERATIONS: (u64, u64) = (20, 10_000_000);
@@ -90,8 +90,8 @@ impl Bench<'_> {
             workers,
             operations,
             most_ms: milliseconds(match job.programs() {
-                true => MOST_OF_PROGRAMS,
-                false => MOST,
+                true => MAX_SLICE_OF_PROGRAMS,
+                false => MAX_SLICE,
             }),
             timeout_ms: milliseconds(self.timeout),
             result: result.as_raw_fd(),

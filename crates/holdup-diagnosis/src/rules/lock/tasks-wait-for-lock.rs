@@ -348,7 +348,7 @@ fn type_of<'a>(task: &Task, symbol: &'a str) -> Option<&'a str> {
 /// What goroutines wait for in their language's own word, if all wait for the same kind of lock.
 fn own_word(waiting: &[&Task]) -> Option<String> {
     // Without whether it is to read or to write.
-    fn kind<'a>(task: &'a Task) -> &'a str {
+    fn kind(task: &Task) -> &str {
         task.resource.name.split(", ").next().unwrap_or_default()
     }
     let name = kind(waiting[0]);

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 
 /// Between two looks at a connection while one wait goes on: at least this, in nanoseconds, and a part of how long it lasts.
 const AGAIN: Ns = 20_000_000;
-const PART: Ns = 4;
+const ONE_PART_IN: Ns = 4;
 
 /// A tick of what is reported, in microseconds: finer than any kernel's.
 const TICK_US: u64 = 1_000;
@@ -111,7 +111,7 @@ impl Watched {
         let lasted = now.saturating_sub(self.first.at);
         let ago = now.saturating_sub(self.last.at);
         let repeated = self.last.repeats.is_some_and(|at| now >= at);
-        ago >= AGAIN && (ago >= lasted / PART || repeated)
+        ago >= AGAIN && (ago >= lasted / ONE_PART_IN || repeated)
     }
 
     /// In the words of tracing.

@@ -17,7 +17,7 @@ const NAME: usize = 80;
 const SEGMENT: f64 = 1_448.0;
 
 /// A part of all segments that was sent again from which it is much: the norm of lists of counters.
-const MUCH: f64 = 0.001;
+const MIN_RESENT_SHARE: f64 = 0.001;
 
 fn recognise(head: &[u8]) -> Sureness {
     let text = text_of(head);
@@ -140,10 +140,10 @@ impl LineReader for Reader {
             text.push_str(&format!(
                 ", {again:.0} segments were sent again (retr), about {:.2} % (from {} % on it is much)",
                 part * 100.0,
-                MUCH * 100.0
+                MIN_RESENT_SHARE * 100.0
             ));
         }
-        let kind = match share.is_some_and(|share| share >= MUCH) {
+        let kind = match share.is_some_and(|share| share >= MIN_RESENT_SHARE) {
             true => StatementKind::Failed,
             false => StatementKind::Took,
         };

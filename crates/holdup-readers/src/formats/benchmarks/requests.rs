@@ -15,7 +15,7 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("requests", Family::T
     .openings(&["This is ApacheBench, "]);
 
 /// Seconds from which a request is long: up to one, people do not lose their thread (Nielsen, Usability Engineering, 1993).
-const LONG: Ns = 1_000_000_000;
+const LONG_REQUEST_NS: Ns = 1_000_000_000;
 
 /// The part of all requests from which failures are no chance.
 const MANY_FAIL: f64 = 0.01;
@@ -237,10 +237,10 @@ impl Reader {
             StatementKind::TimedOut
         } else if failed > 0.0 && fails {
             StatementKind::Failed
-        } else if self.mean.is_some_and(|mean| mean >= LONG) {
+        } else if self.mean.is_some_and(|mean| mean >= LONG_REQUEST_NS) {
             StatementKind::Took
         } else if self.mean.is_some() || self.longest.is_some() {
-            listed.push(format!("from {} on a request is long", duration(LONG)));
+            listed.push(format!("from {} on a request is long", duration(LONG_REQUEST_NS)));
             StatementKind::WithinNorm
         } else {
             return None;

@@ -20,7 +20,7 @@ const PAIRS: usize = 20_000;
 const SECOND: Ns = 1_000_000_000;
 
 /// Seconds from which an operation is slow by the server's own log it is 0.1; a list that was asked for by hand shows those of seconds.
-const LONG: Ns = SECOND;
+const SLOW_OPERATION_NS: Ns = SECOND;
 
 fn recognise(head: &[u8]) -> Sureness {
     let has = |name: &[u8]| memchr::memmem::find(head, name).is_some();
@@ -113,13 +113,13 @@ impl LineReader for Reader {
         let ns = longest.ns.unwrap_or(0);
         let (kind, norm) = match () {
             () if self.waiting > 0 => (StatementKind::Stalled, String::new()),
-            () if ns >= LONG => (StatementKind::Took, String::new()),
+            () if ns >= SLOW_OPERATION_NS => (StatementKind::Took, String::new()),
             () => (
                 StatementKind::WithinNorm,
                 format!(
                     ", the longest of {} (from {} on it is long)",
                     self.count,
-                    duration(LONG)
+                    duration(SLOW_OPERATION_NS)
                 ),
             ),
         };

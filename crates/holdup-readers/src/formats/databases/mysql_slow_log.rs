@@ -22,7 +22,7 @@ const KINDS: usize = 1_000;
 const STATEMENT: usize = 160;
 
 /// The part of its time from which waiting for locks is why a statement is slow.
-const MOSTLY: f64 = 0.5;
+const MIN_LOCK_SHARE: f64 = 0.5;
 
 fn recognise(head: &[u8]) -> Sureness {
     let line = |line: &[u8]| {
@@ -109,7 +109,7 @@ impl LineReader for Reader {
                 rows => format!(", {rows} rows examined"),
             };
             let locked = (record.locked.clamp(0.0, 1e9) * 1e9) as Ns;
-            let waits = record.locked >= MOSTLY * record.seconds && locked > 0;
+            let waits = record.locked >= MIN_LOCK_SHARE * record.seconds && locked > 0;
             let locked = match locked {
                 0 => String::new(),
                 locked => format!(", {} of it waiting for locks", duration(locked)),

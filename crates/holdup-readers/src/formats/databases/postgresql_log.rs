@@ -44,7 +44,7 @@ const WITHIN: usize = 240;
 const LOOKED_AT: usize = 60;
 
 /// Entries from which it is beyond doubt.
-const MANY: usize = 2;
+const MIN_ENTRIES: usize = 2;
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut stamps = Stamps::default();
@@ -52,7 +52,7 @@ fn recognise(head: &[u8]) -> Sureness {
     let entries = lines.filter(|line| stamps.of(line).is_some() && level(line).is_some());
     match entries.count() {
         0 => Sureness::No,
-        MANY.. => Sureness::Certain,
+        MIN_ENTRIES.. => Sureness::Certain,
         _ => Sureness::Likely,
     }
 }

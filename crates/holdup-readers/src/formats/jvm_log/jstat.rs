@@ -18,7 +18,7 @@ pub(crate) static FORMAT: Format =
 const FULL_PERCENT: f64 = 95.0;
 
 /// The part of the time that full collections may take: the JVM itself gives up at 98 %, and 5 % is felt.
-const MUCH: f64 = 0.05;
+const MIN_FULL_SHARE: f64 = 0.05;
 
 fn recognise(head: &[u8]) -> Sureness {
     match head
@@ -152,7 +152,7 @@ impl Reader {
                 .map(|(last, first)| last - first)
                 .filter(|within| *within > 0.0);
             let part = within.map(|within| (last.full_s - first.full_s) / within);
-            let much = part.is_some_and(|part| part >= MUCH);
+            let much = part.is_some_and(|part| part >= MIN_FULL_SHARE);
             kind = match () {
                 () if full => StatementKind::Exhausted,
                 () if much => StatementKind::Stalled,

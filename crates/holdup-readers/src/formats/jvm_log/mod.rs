@@ -29,7 +29,7 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("jvm-log", Family::Ru
 const LOOKED_AT: usize = 400;
 
 /// Spans of a kind that are kept, the longest.
-const LONGEST: usize = 16;
+const MAX_SPANS: usize = 16;
 
 /// Methods whose compiled code was given up that are reported one by one.
 const DEOPTIMISED: u64 = 500;
@@ -286,7 +286,7 @@ struct Longest {
 impl Longest {
     fn keep(&mut self, kind: SpanKind, name: &[u8], ns: Ns, line: &Line<'_>, out: &Out<'_>) {
         let least = self.spans.last().map_or(0, |last| last.ns);
-        if ns == 0 || (self.spans.len() >= LONGEST && ns <= least) {
+        if ns == 0 || (self.spans.len() >= MAX_SPANS && ns <= least) {
             return;
         }
         let at = self.spans.partition_point(|other| other.ns >= ns);
@@ -303,7 +303,7 @@ impl Longest {
                 text: crate::gather::quoted(line.whole),
             },
         );
-        self.spans.truncate(LONGEST);
+        self.spans.truncate(MAX_SPANS);
     }
 
     fn tell(&mut self, out: &mut Out<'_>) {

@@ -37,7 +37,7 @@ const VALUE: usize = 100;
 
 /// Lines that are looked at, and settings among them from which it is no chance.
 const LOOKED_AT: usize = 60;
-const ENOUGH: usize = 3;
+const MIN_SETTINGS: usize = 3;
 
 /// Where settings begin.
 const AREAS: &[&[u8]] = &[
@@ -53,7 +53,7 @@ fn recognise(head: &[u8]) -> Sureness {
         all += 1;
         settings += usize::from(setting(line).is_some());
     }
-    Sureness::certain_if(settings >= ENOUGH || (settings > 0 && settings == all))
+    Sureness::certain_if(settings >= MIN_SETTINGS || (settings > 0 && settings == all))
 }
 
 /// Name and value.

@@ -14,7 +14,7 @@ pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("mtr", Family::Host, recognise).about("mtr --report");
 
 /// Hops of one way: a packet has no more lives.
-const MOST: usize = 255;
+const MAX_HOPS: usize = 255;
 
 fn recognise(head: &[u8]) -> Sureness {
     Sureness::certain_if(text_of(head).lines().any(is_heading))
@@ -70,7 +70,7 @@ impl LineReader for Reader {
             return Understood::Evidence;
         }
         match Hop::of(text) {
-            Some(hop) if self.hops.len() < MOST => {
+            Some(hop) if self.hops.len() < MAX_HOPS => {
                 self.hops.push(hop);
                 Understood::Evidence
             }

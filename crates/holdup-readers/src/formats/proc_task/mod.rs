@@ -28,7 +28,7 @@ const LOOKED_AT: usize = 100;
 const FRAMES: usize = 64;
 
 /// Tasks of one snapshot that are kept.
-const MOST: usize = 20_000;
+const MAX_TASKS: usize = 20_000;
 
 /// Threads of a process from which their number is worth a figure, as in a list of `ps`.
 const NOTABLE_THREADS: u64 = 500;
@@ -201,7 +201,7 @@ impl Reader {
         }
         let at = match known.filter(|_| !again) {
             Some(at) => at,
-            None if self.seen.len() >= MOST => {
+            None if self.seen.len() >= MAX_TASKS => {
                 out.account().left_out += 1;
                 self.seen.len() - 1
             }
@@ -381,11 +381,11 @@ fn frame(line: &[u8]) -> Option<&[u8]> {
 fn wait_channel(line: &[u8]) -> Option<&[u8]> {
     let fits = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$');
     // No function of the kernel has a longer name, nor begins with a digit.
-    const LONGEST: usize = 128;
+    const MAX_BYTES: usize = 128;
     let named = line
         .first()
         .is_some_and(|byte| byte.is_ascii_lowercase() || *byte == b'_');
-    (line == b"0" || (named && line.len() <= LONGEST && line.iter().all(fits))).then_some(line)
+    (line == b"0" || (named && line.len() <= MAX_BYTES && line.iter().all(fits))).then_some(line)
 }
 
 /// What `/proc/PID/syscall` says.

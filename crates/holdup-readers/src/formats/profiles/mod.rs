@@ -38,7 +38,7 @@ const SWITCHED: [&str; 5] = [
     "__traceiter_sched_switch",
 ];
 /// Share of the weight, in percent, that must end in these to make a profile one of waiting.
-const MOSTLY: u64 = 90;
+const MIN_WAITING_PERCENT: u64 = 90;
 
 /// A stack and its weight.
 struct Weighed {
@@ -111,7 +111,7 @@ impl Folded {
             .filter(|(stack, _)| ends_asleep(stack))
             .map(|(_, weight)| *weight)
             .fold(0, u64::saturating_add);
-        let mostly = u128::from(asleep) * 100 >= u128::from(self.total) * u128::from(MOSTLY);
+        let mostly = u128::from(asleep) * 100 >= u128::from(self.total) * u128::from(MIN_WAITING_PERCENT);
         all.truncate(KEPT);
         let stacks = all
             .into_iter()

@@ -89,7 +89,7 @@ fn numbers(field: &Field<'_>, into: &mut Vec<u64>) {
 /// among them, and something that it is a type of.
 fn recognise(head: &[u8]) -> Sureness {
     /// Fields from which it can't be chance: each byte that begins one is one of fifteen in 256.
-    const ENOUGH: u32 = 5;
+    const MIN_FIELDS: u32 = 5;
     let is_type = |message: &[u8]| {
         let of_two = Fields(message).all(|field| matches!(field, Field::Number(1 | 2, _)));
         of_two && (1..=12).contains(&message.len())
@@ -105,7 +105,7 @@ fn recognise(head: &[u8]) -> Sureness {
         }
         seen += 1;
     }
-    if types && others && seen >= ENOUGH {
+    if types && others && seen >= MIN_FIELDS {
         Sureness::Certain
     } else {
         Sureness::No

@@ -6,7 +6,7 @@
 use crate::numbers::{whole, words};
 
 /// Columns that a list can have at most.
-pub(super) const MOST: usize = 48;
+pub(super) const MAX_COLUMNS: usize = 48;
 
 /// Characters that procps gives the kernel function where no width is asked for: what is as long may be cut.
 const CUT_FUNCTION: usize = 6;
@@ -115,7 +115,10 @@ impl Columns {
             byte.is_ascii_uppercase() || byte.is_ascii_digit() || matches!(byte, b'%' | b'_' | b'+')
         };
         for word in words(line) {
-            if all.len() == MOST || !word.iter().all(head) || FOREIGN.contains(&word) || whole(word).is_some()
+            if all.len() == MAX_COLUMNS
+                || !word.iter().all(head)
+                || FOREIGN.contains(&word)
+                || whole(word).is_some()
             {
                 return None;
             }
@@ -137,7 +140,7 @@ impl Columns {
             if !asks {
                 continue;
             }
-            for field in listed.peek()?.split(|byte| *byte == b',').take(MOST) {
+            for field in listed.peek()?.split(|byte| *byte == b',').take(MAX_COLUMNS) {
                 let name = field
                     .split(|byte| matches!(byte, b':' | b'='))
                     .next()

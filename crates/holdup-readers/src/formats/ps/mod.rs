@@ -40,7 +40,7 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("ps", Family::Host, r
 const LOOKED_AT: usize = 60;
 
 /// Columns from which a head is beyond doubt.
-const MANY: usize = 4;
+const MIN_COLUMNS: usize = 4;
 
 /// Threads of a process from which their number is worth a figure: thread pools of large servers stay below it.
 const NOTABLE_THREADS: u64 = 500;
@@ -57,7 +57,7 @@ const DEFUNCT: &[u8] = b"<defunct>";
 fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n').take(LOOKED_AT);
     match lines.find_map(Columns::of_head) {
-        Some(columns) if columns.count() >= MANY => Sureness::Certain,
+        Some(columns) if columns.count() >= MIN_COLUMNS => Sureness::Certain,
         Some(_) => Sureness::Likely,
         None => Sureness::No,
     }

@@ -18,11 +18,11 @@ const QUEUES: usize = 200;
 const CONNECTIONS: usize = 200;
 
 /// Bytes of an address or the name of a process that are kept.
-const LONGEST: usize = 120;
+const MAX_BYTES: usize = 120;
 
 /// Bytes that were not answered, from which a connection is worth a look: less is on its way at any instant. What is unread
 /// is always reported.
-const MUCH: u64 = 16_384;
+const MIN_UNANSWERED_BYTES: u64 = 16_384;
 
 /// States in the order of their numbers.
 const STATES: [TcpState; 11] = [
@@ -185,7 +185,7 @@ impl Tally {
     /// The row before is complete.
     fn settle(&mut self) {
         let Some(last) = self.last.take() else { return };
-        let waits = unread(last.state, last.unread) || last.unsent >= MUCH;
+        let waits = unread(last.state, last.unread) || last.unsent >= MIN_UNANSWERED_BYTES;
         if !waits && last.unanswered == 0 && last.retransmitted == 0 && !last.probes {
             return;
         }
@@ -251,7 +251,7 @@ fn count(counts: &mut Counts, at: usize, here: &Quote) {
 
 /// Counts under a name; whether there was no room for it.
 fn name(names: &mut HashMap<Box<[u8]>, Box<Counts>>, name: &[u8], at: usize, here: &Quote) -> bool {
-    let name = name.get(..LONGEST).unwrap_or(name);
+    let name = name.get(..MAX_BYTES).unwrap_or(name);
     if let Some(counts) = names.get_mut(name) {
         count(counts, at, here);
         return false;
@@ -305,5 +305,5 @@ fn host(address: &[u8]) -> &[u8] {
 
 /// Text of an address or name, cut.
 fn text(bytes: &[u8]) -> String {
-    text_of(bytes.get(..LONGEST).unwrap_or(bytes))
+    text_of(bytes.get(..MAX_BYTES).unwrap_or(bytes))
 }

@@ -12,7 +12,7 @@ const KNOWN: usize = 32 << 20;
 const DEEPEST: usize = 1024;
 
 /// Bytes of one stack that are kept: frames have some hundred.
-const LONGEST: usize = 1 << 20;
+const MAX_STACK_BYTES: usize = 1 << 20;
 
 /// The frames of the thread that is being read, and the stacks that were read.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Frames {
 
     /// The next frame outwards.
     pub(in crate::formats) fn push(&mut self, frame: &[u8]) {
-        if self.depth < DEEPEST && self.raw.len() + frame.len() <= LONGEST {
+        if self.depth < DEEPEST && self.raw.len() + frame.len() <= MAX_STACK_BYTES {
             self.depth += 1;
             self.raw.extend_from_slice(frame);
             self.raw.push(b'\n');

@@ -20,7 +20,7 @@ const KEPT: usize = 200;
 const GAPS: usize = 24;
 
 /// A thread that is silent for less, in nanoseconds, is not silent: a request of a person's takes longer.
-const LEAST: i64 = 10_000_000;
+const MIN_GAP_NS: i64 = 10_000_000;
 
 /// Steps that are kept of one pair, and of all.
 const STEPS_OF_PAIR: u64 = 3;
@@ -236,7 +236,7 @@ impl Gaps {
             return None;
         }
         let early = pair.count <= STEPS_OF_PAIR && self.steps.len() < STEPS;
-        let long = gap >= LEAST && gap > least(&self.of_threads);
+        let long = gap >= MIN_GAP_NS && gap > least(&self.of_threads);
         if !(early || long) || !message::begins(last.kept(), usize::from(last.message)) {
             return None;
         }

@@ -295,13 +295,13 @@ fn year_after(rest: &[u8]) -> Option<i64> {
 
 /// Passes over the name of a zone or half of a day between time and year, as `date` has them.
 fn after_zone_name(rest: &[u8]) -> &[u8] {
-    const LONGEST: usize = 5;
+    const MAX_BYTES: usize = 5;
     let Some(name) = rest.strip_prefix(b" ") else {
         return rest;
     };
     let length = name.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
     match name.get(length..) {
-        Some(behind) if (2..=LONGEST).contains(&length) && behind.starts_with(b" ") => behind,
+        Some(behind) if (2..=MAX_BYTES).contains(&length) && behind.starts_with(b" ") => behind,
         _ => rest,
     }
 }

@@ -9,7 +9,7 @@ use crate::tasks::{self, NOTABLE_PERCENT, Tasks};
 use holdup_evidence::observed::SeenThread;
 
 /// Columns that a table can have at most: top has some fifty.
-const MOST: usize = 64;
+const MAX_COLUMNS: usize = 64;
 
 /// Where the columns are that say something, by word.
 #[derive(Debug, Default, PartialEq)]
@@ -31,7 +31,7 @@ impl Columns {
         let mut columns = Columns::default();
         let (mut pid, mut state, mut command, mut priority) = (None, None, None, false);
         let (mut virt, mut last) = (false, 0);
-        for (at, word) in words(line).take(MOST).enumerate() {
+        for (at, word) in words(line).take(MAX_COLUMNS).enumerate() {
             last = at;
             virt |= word == b"VIRT";
             match word {
@@ -64,9 +64,9 @@ impl Columns {
 
     /// A row; `No` for a line that is none.
     pub(super) fn row(&self, line: &[u8], tasks: &mut Tasks, out: &mut Out<'_>) -> Understood {
-        let mut fields: [&[u8]; MOST] = [b""; MOST];
+        let mut fields: [&[u8]; MAX_COLUMNS] = [b""; MAX_COLUMNS];
         let mut rest = line;
-        let most = self.command.min(MOST - 1);
+        let most = self.command.min(MAX_COLUMNS - 1);
         let mut count = 0;
         for slot in fields.iter_mut().take(most) {
             rest = rest.trim_ascii_start();

@@ -37,7 +37,7 @@ const ONCE: [&str; 4] = [
 const PASSED: [&str; 2] = ["intr ", "softirq "];
 
 /// Bytes that are kept of all turns: a machine with 500 CPUs and 500 disks has 100 KiB a turn.
-const MOST: usize = 12 << 20;
+const MAX_BYTES: usize = 12 << 20;
 
 /// What was read so far.
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ impl Counters {
             .and_then(|word| word.parse().ok());
         self.now = seconds.or(self.now);
         self.began = self.began.or(seconds);
-        if self.text.len() > MOST {
+        if self.text.len() > MAX_BYTES {
             self.cut = true;
             return;
         }

@@ -36,7 +36,7 @@ const KEPT: u64 = 6_000;
 const NAMED: usize = 2_000;
 
 /// Threads of all lists that are kept: some 400 bytes each.
-const MOST: usize = 60_000;
+const MAX_THREADS: usize = 60_000;
 
 /// Ticks of `USER_HZ` in a second.
 const TICKS: f64 = 100.0;
@@ -83,7 +83,7 @@ impl Snapshots {
         list.processes.retain(|process| others(process.pid));
         list.busy.retain(|task| others(task.pid));
         self.spent.turn(&list.processes);
-        let room = MOST.saturating_sub(self.kept);
+        let room = MAX_THREADS.saturating_sub(self.kept);
         // Threads give themselves names by the dozen; who reads this knows the program's.
         let names: HashMap<u32, &str> = list
             .processes

@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 /// Threads at the most: beyond these, putting segments together is what takes the time.
-const MOST: usize = 4;
+const MAX_THREADS: usize = 4;
 
 /// Reads `count` of something, and takes them in order.
 pub(super) fn in_turn<T: Send>(
@@ -18,7 +18,7 @@ pub(super) fn in_turn<T: Send>(
     mut take: impl FnMut(usize, T),
 ) {
     let cpus = thread::available_parallelism().map_or(1, NonZero::get);
-    let readers = cpus.min(MOST).min(count);
+    let readers = cpus.min(MAX_THREADS).min(count);
     if readers < 2 {
         return (0..count).for_each(|number| take(number, read(number)));
     }
@@ -71,7 +71,7 @@ mod tests {
                 },
             );
             assert_eq!(taken, (0..count).collect::<Vec<_>>());
-            assert!(most <= 3 * super::MOST, "{most} read ahead of {count}");
+            assert!(most <= 3 * super::MAX_THREADS, "{most} read ahead of {count}");
         }
     }
 }
