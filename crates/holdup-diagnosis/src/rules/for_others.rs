@@ -13,7 +13,7 @@ const MIN_SHARE_ONE_IN: Ns = 2;
 
 /// A title, with the process that waits for these threads to go on, where it is another one and the title does not name it.
 pub(super) fn with_waiters(title: String, waits: &Waits<'_>) -> String {
-    let (run, root) = (waits.run(), &waits.main().asker.name);
+    let (run, root) = (&waits.run, &waits.main().asker.name);
     if run.machine || run.observed.is_some() {
         return title;
     }

@@ -383,7 +383,7 @@ impl<'a> Run<'a> {
 pub struct Waits<'a> {
     /// With what each costs.
     list: Vec<(Ns, &'a AttributedWait)>,
-    run: Run<'a>,
+    pub(super) run: Run<'a>,
 }
 
 impl<'a> Waits<'a> {
@@ -400,11 +400,6 @@ impl<'a> Waits<'a> {
     // Apart from `split`, for the same reason.
     fn costliest_group_first(groups: &mut [Waits<'a>]) {
         groups.sort_by_key(|group| std::cmp::Reverse(group.cost()));
-    }
-
-    /// What they are of.
-    pub(super) fn run(&self) -> &Run<'a> {
-        &self.run
     }
 
     /// Each of them, costliest first.
