@@ -265,9 +265,11 @@ pub(super) fn of(line: &[u8], kind: StatementKind) -> Option<(String, How)> {
         How::NoSpace | How::Denied | How::ReadOnly | How::NotFound => named::path(line)?,
         How::Killed => named::process(line).or_else(|| named::pod(line))?,
         How::TooMany => peers::of(line).or_else(|| named::path(line))?,
-        How::Refused | How::Broken | How::NoConnection | How::Unavailable => named::server(line)
+        How::Refused | How::Broken | How::NoConnection => named::server(line)
             .or_else(|| peers::of(line))
             .or_else(|| peers::node(line))?,
+        // The kernel tells of memory on `node 0` that is unavailable: a number is no peer here.
+        How::Unavailable => named::server(line).or_else(|| peers::of(line))?,
         How::NoAnswer | How::TimedOut => {
             if let Some(peer) = named::server(line).or_else(|| peers::of(line)) {
                 return Some((peer, How::NoAnswer));

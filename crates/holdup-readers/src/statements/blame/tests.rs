@@ -135,6 +135,7 @@ fn nobody_is_blamed_for_a_client_who_left_or_without_a_name() {
         "main.go:36: request failed: timed out",
         "12:03:11 worker timed out",
         "permission denied",
+        "On node 0, zone DMA: 1 pages in unavailable ranges",
         "upload to version 1.2.3.4 failed",
     ] {
         assert_eq!(blamed(line), None, "{line}");
