@@ -9,6 +9,7 @@ mod collected;
 mod copied;
 mod day_time;
 mod figures;
+mod find;
 mod format;
 mod formats;
 mod gather;

@@ -3,12 +3,12 @@
 //! In: messages with the name of who wrote them. Out: unit events. A unit is called by its name where the line has it, and by
 //! its description where only that is there (`Starting OpenBSD Secure Shell server...`).
 
+use crate::find::find;
 use crate::format::Understood;
 use crate::formats::systemd;
 use crate::gather::Out;
 use crate::stamp::Stamp;
 use holdup_evidence::observed::{SpanKind, UnitEvent, What};
-use memchr::memmem;
 
 /// Happenings of the usual course (started, reached) that are kept of one log between two boots: a machine that has been
 /// up for long starts sessions and timers by the thousand.
@@ -174,7 +174,7 @@ fn usual(text: &[u8]) -> Option<UnitEvent> {
 
 /// `systemd 252.38-1~deb12u1 running in system mode (+PAM …)`.
 fn is_own_start(text: &[u8]) -> bool {
-    text.starts_with(b"systemd ") && memmem::find(text, b" running in system mode").is_some()
+    text.starts_with(b"systemd ") && find(text, b" running in system mode").is_some()
 }
 
 /// The event with the unit's name instead of its description, where the log has it.
@@ -196,7 +196,7 @@ fn named(mut event: UnitEvent, name: Option<&str>) -> UnitEvent {
 
 /// The unit of `ssh.service - OpenBSD Secure Shell server`, as systemd has it since 249; else the description.
 fn unit(named: &[u8]) -> String {
-    let name = memmem::find(named, b" - ").and_then(|at| named.get(..at));
+    let name = find(named, b" - ").and_then(|at| named.get(..at));
     match name.filter(|name| is_unit(name)) {
         Some(name) => owned(name),
         None => owned(named),
@@ -212,9 +212,9 @@ fn of_unit(text: &[u8]) -> Option<UnitEvent> {
         return None;
     }
     let said = text.get(end + 1..)?;
-    let has = |part: &[u8]| memmem::find(said, part).is_some();
+    let has = |part: &[u8]| find(said, part).is_some();
     let unit = owned(name);
-    if let Some(at) = memmem::find(said, b"timed out") {
+    if let Some(at) = find(said, b"timed out") {
         // A device's job and its "Timed out waiting" are two lines about one thing; so are a job and its unit's.
         if said.starts_with(b"Job ") {
             let job = said.get(b"Job ".len()..at)?.trim_ascii();
@@ -233,7 +233,7 @@ fn of_unit(text: &[u8]) -> Option<UnitEvent> {
     }
     if has(b"Scheduled restart job") {
         const COUNTER: &[u8] = b"restart counter is at ";
-        let times = memmem::find(said, COUNTER).and_then(|at| {
+        let times = find(said, COUNTER).and_then(|at| {
             let digits = said.get(at + COUNTER.len()..)?;
             let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
             crate::numbers::whole(digits.get(..count)?)

@@ -9,6 +9,7 @@ use crate::speed::{self, MB, repeat};
 use crate::workspace;
 use anyhow::Context;
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -20,6 +21,9 @@ const RUNS: usize = 5;
 
 /// Files that are named at most: a command line has an end.
 const FILES: u64 = 10_000;
+
+/// Bytes by which a document is told from lines.
+const HEAD: u64 = 64 << 10;
 
 /// Of a file that was repeated so much may be misunderstood, per cent; else it is a document.
 const MISUNDERSTOOD: u64 = 20;
@@ -71,15 +75,16 @@ fn command(
     let mut command = Command::new(holdup);
     command.arg("read").current_dir(folder).stdin(Stdio::null());
     // A document of which there are many in one file is none, and need not come to a report.
-    let of_lines = report(holdup, std::slice::from_ref(&large)).is_ok_and(|report| {
-        let own = report.artefacts.iter().find(|one| one.lines > 0);
-        own.is_some_and(|one| {
-            one.format.as_deref() == Some(format)
+    let of_lines = !is_document(&large)?
+        && report(holdup, std::slice::from_ref(&large)).is_ok_and(|report| {
+            let own = report.artefacts.iter().find(|one| one.lines > 0);
+            own.is_some_and(|one| {
+                one.format.as_deref() == Some(format)
                 && one.not_understood * 100 <= one.lines * MISUNDERSTOOD
                 // Each repetition has a line at least; where not, it was not read to its end.
                 && one.lines >= SIZE / size.max(1)
-        })
-    });
+            })
+        });
     if of_lines {
         let bytes = large.metadata().context("look at what was made")?.len();
         command.arg("large");
@@ -91,4 +96,23 @@ fn command(
         command.arg("one");
     }
     Ok((command, times * size))
+}
+
+/// Whether it is a document of JSON over several lines: repeated, it is cut off at its end, and no reader takes it to there.
+fn is_document(large: &Path) -> anyhow::Result<bool> {
+    let mut head = Vec::new();
+    std::fs::File::open(large)
+        .context("open what was made")?
+        .take(HEAD)
+        .read_to_end(&mut head)
+        .context("read what was made")?;
+    let text = head.trim_ascii_start();
+    let Some((b'{' | b'[', inner)) = text.split_first() else {
+        return Ok(false);
+    };
+    // `[Mon Nov 24 …]` is a log's; a line that is a whole value is one of many, as loggers print them.
+    let is_json = matches!(inner.trim_ascii_start().first(), Some(b'"' | b'{' | b'['));
+    let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let whole = first.len() > 2 && matches!(first.trim_ascii_end().last(), Some(b'}' | b']'));
+    Ok(is_json && !whole)
 }

@@ -1,10 +1,12 @@
 //! What lines of text state, gravest and longest first.
 
 use super::{Rank, Ranked};
-use holdup_evidence::observed::{Snapshot, SnapshotKind, Statement, StatementKind};
+use crate::rules::logs::clock_face;
+use holdup_evidence::observed::{Blame, How, Snapshot, SnapshotKind, Statement, StatementKind, When};
 use holdup_evidence::units::duration;
 use holdup_evidence::{Ns, Observed};
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 /// Things that a line names; with more it is data.
 const MAX_THINGS: usize = 2;
@@ -18,20 +20,20 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     // Shares in thousandths, to be put in order with the rest.
     let share = |one: &Statement| one.share.map(|share| (share.clamp(0.0, 1e6) * 1e3) as u64);
     let order = |one: &Statement| {
-        (
-            one.kind,
-            Reverse((share(one), one.ns, one.times, things(&one.text))),
-        )
+        let named = (!one.blames.is_empty(), things(&one.text));
+        (one.kind, Reverse((share(one), one.ns, one.times, named)))
     };
     statements.sort_by_cached_key(|one| order(one));
-    all.extend(statements.into_iter().take(MAX_STATEMENTS).map(|one| {
+    all.extend(told(&statements).into_iter().take(MAX_STATEMENTS).map(|told| {
+        let one = told.one;
         let mut ranked = Ranked::new(
             rank_beside(observed, one),
-            &one.text,
-            sentence(one),
+            told.blamed
+                .map_or(one.text.as_str(), |(blame, _)| blame.of.as_str()),
+            sentence(&told),
             (observed, &one.quote),
         );
-        ranked.line.ns = one.ns;
+        ranked.line.ns = told.ns;
         if let Some(share) = one.share {
             ranked = ranked.share(share);
         }
@@ -39,28 +41,144 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     }));
 }
 
+/// What becomes one line: a statement, with all others that blame the same thing for the same.
+struct Told<'a> {
+    /// The gravest, whose words are told.
+    one: &'a Statement,
+    /// What is blamed most often, and how many others for the same.
+    blamed: Option<(&'a Blame, usize)>,
+    times: u64,
+    ns: Option<Ns>,
+    first: Option<When>,
+    last: Option<When>,
+}
+
+/// Puts statements together that blame the same, in the order of the gravest of each.
+fn told<'a>(statements: &[&'a Statement]) -> Vec<Told<'a>> {
+    let mut all: Vec<Told<'a>> = Vec::new();
+    let mut places: HashMap<(&str, How), usize> = HashMap::new();
+    for one in statements {
+        let blamed = blamed_most(one);
+        let key = blamed.map(|(blame, _)| (blame.of.as_str(), blame.how));
+        let known = key.and_then(|key| places.get(&key)).copied();
+        match known.and_then(|place| all.get_mut(place)) {
+            Some(told) => {
+                told.times += one.times;
+                told.ns = told.ns.max(one.ns);
+                told.first = earlier(told.first, one.first);
+                told.last = later(told.last, one.last);
+                if let (Some((_, others)), Some((_, more))) = (told.blamed.as_mut(), blamed) {
+                    *others = more.max(*others);
+                }
+            }
+            None => {
+                if let Some(key) = key {
+                    places.insert(key, all.len());
+                }
+                all.push(Told {
+                    one,
+                    blamed,
+                    times: one.times,
+                    ns: one.ns,
+                    first: one.first,
+                    last: one.last,
+                });
+            }
+        }
+    }
+    all
+}
+
+/// What a statement's lines blame most often, of those as often the first; and how many others for the same.
+fn blamed_most(one: &Statement) -> Option<(&Blame, usize)> {
+    let most = one.blames.iter().rev().max_by_key(|blame| blame.times)?;
+    let alike = one.blames.iter().filter(|blame| blame.how == most.how);
+    Some((most, alike.count() - 1))
+}
+
+fn earlier(one: Option<When>, other: Option<When>) -> Option<When> {
+    match (one, other) {
+        (Some(one), Some(other)) if other.since(one).is_some_and(|ns| ns < 0) => Some(other),
+        (one, other) => one.or(other),
+    }
+}
+
+fn later(one: Option<When>, other: Option<When>) -> Option<When> {
+    match (one, other) {
+        (Some(one), Some(other)) if other.since(one).is_some_and(|ns| ns > 0) => Some(other),
+        (one, other) => one.or(other),
+    }
+}
+
 /// Bytes of the line's own words that are read at one look: how often stands behind them, and before longer ones.
 const MAX_WORDS_BYTES: usize = 80;
 
-/// The line's own words, how often, in which time, and how long at most.
-fn sentence(one: &Statement) -> String {
-    if one.times < 2 {
-        return one.text.clone();
-    }
-    let mut often = format!("{} times", one.times);
-    let within = one
+/// The line's own words, how often, in which time, and how long at most; before them who is blamed, for what.
+fn sentence(told: &Told<'_>) -> String {
+    let text = &told.one.text;
+    let within = told
         .last
-        .zip(one.first)
-        .and_then(|(last, first)| last.since(first));
-    if let Some(within) = within.and_then(|ns| Ns::try_from(ns).ok()).filter(|ns| *ns > 0) {
+        .zip(told.first)
+        .and_then(|(last, first)| last.since(first))
+        .and_then(|ns| Ns::try_from(ns).ok())
+        .filter(|ns| *ns > 0);
+    let mut often = format!("{} times", told.times);
+    if let Some(within) = within {
         often.push_str(&format!(" in {}", duration(within)));
     }
-    if let Some(ns) = one.ns {
+    if let Some((blame, others)) = told.blamed {
+        let mut said = blamed(blame, others);
+        match (told.ns, told.times) {
+            (Some(ns), 0..2) => said.push_str(&format!(" ({})", duration(ns))),
+            (Some(ns), _) => said.push_str(&format!(", {often}, longest {}", duration(ns))),
+            (None, 0..2) => {}
+            (None, _) => said.push_str(&format!(", {often}")),
+        }
+        match told.first.map(clock_face) {
+            Some(at) if told.times > 1 => said.push_str(&format!(", first at {at}")),
+            Some(at) => said.push_str(&format!(" at {at}")),
+            None => {}
+        }
+        return format!("{said}: {text}");
+    }
+    if told.times < 2 {
+        return text.clone();
+    }
+    if let Some(ns) = told.ns {
         often.push_str(&format!(", longest {}", duration(ns)));
     }
-    match one.text.len() <= MAX_WORDS_BYTES {
-        true => format!("{} ({often})", one.text),
-        false => format!("{often}: {}", one.text),
+    match text.len() <= MAX_WORDS_BYTES {
+        true => format!("{text} ({often})"),
+        false => format!("{often}: {text}"),
+    }
+}
+
+/// Who is blamed, for what.
+fn blamed(blame: &Blame, others: usize) -> String {
+    let who = match others {
+        0 => blame.of.clone(),
+        1 => format!("{} and 1 other", blame.of),
+        others => format!("{} and {others} others", blame.of),
+    };
+    let (is, does, was) = match others {
+        0 => ("is", "does", "was"),
+        _ => ("are", "do", "were"),
+    };
+    match blame.how {
+        How::Unresolved => format!("the name {who} {does} not resolve"),
+        How::Refused => format!("{who} refused the connection"),
+        How::NoSpace => format!("no space was left for {who}"),
+        How::NoFreeConnection => format!("{who} had no free connection"),
+        How::TooMany => format!("{who} {is} at a limit"),
+        How::Denied => format!("access to {who} was denied"),
+        How::ReadOnly => format!("{who} {is} read-only"),
+        How::Killed => format!("{who} {was} killed"),
+        How::Broken => format!("the connection to {who} broke"),
+        How::NoConnection => format!("no connection to {who} could be made"),
+        How::NoAnswer => format!("{who} did not answer in time"),
+        How::TimedOut => format!("{who} timed out"),
+        How::Unavailable => format!("{who} {was} not available"),
+        How::NotFound => format!("{who} {was} not found"),
     }
 }
 
@@ -122,11 +240,12 @@ mod tests {
     use crate::account::account;
     use holdup_evidence::Observed;
     use holdup_evidence::observed::{
-        Happening, KernelEvent, Quote, Source, Statement, StatementKind, What, When,
+        Blame, Happening, How, KernelEvent, Quote, Source, Statement, StatementKind, What, When,
     };
 
     fn statement(kind: StatementKind, ns: Option<u64>, times: u64, text: &str) -> Statement {
         Statement {
+            blames: Vec::new(),
             kind,
             ns,
             share: None,
@@ -242,6 +361,48 @@ mod tests {
         assert_eq!(
             lines[0].text,
             "context deadline exceeded (40 times in 1 min 30 s, longest 2.00 s)"
+        );
+    }
+
+    #[test]
+    fn lines_that_blame_the_same_thing_are_one_with_all_times() {
+        let blame = |of: &str, how, times| Blame {
+            of: of.to_owned(),
+            how,
+            times,
+        };
+        let second = |at: i64| Some(When::Unix((43_391 + at) * 1_000_000_000));
+        let mut read = statement(StatementKind::Unreachable, None, 200, "read: refused");
+        read.blames = vec![blame("10.0.0.5:6379", How::Refused, 200)];
+        (read.first, read.last) = (second(20), second(180));
+        let mut write = statement(StatementKind::Unreachable, None, 14, "write: refused");
+        write.blames = vec![blame("10.0.0.5:6379", How::Refused, 14)];
+        (write.first, write.last) = (second(0), second(170));
+        let mut pool = statement(
+            StatementKind::Exhausted,
+            Some(30_010_000_000),
+            1,
+            "request timed out",
+        );
+        pool.blames = vec![blame("the connection pool shop-1", How::NoFreeConnection, 1)];
+        let mut workers = statement(StatementKind::TimedOut, None, 4, "WORKER TIMEOUT");
+        workers.blames = [7214, 7284, 7289, 7296]
+            .map(|pid| blame(&format!("process {pid}"), How::TimedOut, 1))
+            .to_vec();
+        let observed = Observed {
+            sources: vec![Source::default()],
+            statements: vec![write, workers, read, pool],
+            ..Observed::default()
+        };
+        let lines = account(&observed);
+        let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "the connection pool shop-1 had no free connection (30.01 s): request timed out",
+                "process 7214 and 3 others timed out, 4 times: WORKER TIMEOUT",
+                "10.0.0.5:6379 refused the connection, 214 times in 3 min 0 s, first at 12:03:11 UTC: read: refused",
+            ]
         );
     }
 }

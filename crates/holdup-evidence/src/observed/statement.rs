@@ -33,6 +33,55 @@ pub struct Statement {
     /// The line, without what a logger puts before it, cut to a bearable length.
     #[serde(default)]
     pub text: String,
+    /// What its lines blame, each with how often.
+    #[serde(default)]
+    pub blames: Vec<Blame>,
+}
+
+/// What a line blames: a peer, a path, a pool, a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blame {
+    /// Which, as the line names it.
+    pub of: String,
+    /// What it did or did not do.
+    pub how: How,
+    /// How often.
+    #[serde(default)]
+    pub times: u64,
+}
+
+/// What a thing that is blamed did or did not do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// A name that no resolver knows, or that none could be asked for.
+    Unresolved,
+    /// It refused a connection.
+    Refused,
+    /// There is no space left on it.
+    NoSpace,
+    /// A pool had no free connection.
+    NoFreeConnection,
+    /// It takes no more connections, or is open too often.
+    TooMany,
+    /// Access to it was denied.
+    Denied,
+    /// It can only be read.
+    ReadOnly,
+    /// It was killed.
+    Killed,
+    /// The connection to it broke.
+    Broken,
+    /// No connection to it could be made.
+    NoConnection,
+    /// It did not answer in time.
+    NoAnswer,
+    /// It did not get done in time.
+    TimedOut,
+    /// It is down, or cannot be had.
+    Unavailable,
+    /// It does not exist.
+    NotFound,
 }
 
 /// Kinds of statements, gravest first.

@@ -4,6 +4,7 @@
 //! kernel and the service manager tell, and services that say that they listen. Messages of other programs are read and
 //! say nothing to us here.
 
+use crate::find::find;
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::kernel::{Kernel, Message};
@@ -151,7 +152,7 @@ fn program(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
         return Some((b"", b"kernel", message));
     }
     let (host, rest) = word(text)?;
-    let end = memchr::memmem::find(rest, b": ").or_else(|| rest.ends_with(b":").then(|| rest.len() - 1))?;
+    let end = find(rest, b": ").or_else(|| rest.ends_with(b":").then(|| rest.len() - 1))?;
     let tag = rest.get(..end)?;
     let message = rest.get(end + 1..)?;
     let message = message.strip_prefix(b" ").unwrap_or(message);
@@ -168,7 +169,7 @@ fn fields(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (_kind, rest) = word(rest)?;
     let message = match rest.strip_prefix(b"- ") {
         Some(message) => message,
-        None => rest.get(memchr::memmem::find(rest, b"] ")? + 2..)?,
+        None => rest.get(find(rest, b"] ")? + 2..)?,
     };
     Some((
         host,
@@ -281,7 +282,7 @@ impl Reader {
             }
             Some(_) if line.first().is_some_and(u8::is_ascii_whitespace) => Understood::Ignorable,
             // `box last message repeated 3 times`: by syslog itself.
-            _ if memchr::memmem::find(line, b"message repeated ").is_some() => Understood::Ignorable,
+            _ if find(line, b"message repeated ").is_some() => Understood::Ignorable,
             _ => Understood::No,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::tasks::{self, Stack};
 use super::text::{after, number, owned};
+use crate::find::find;
 use crate::gather::Out;
 use holdup_evidence::observed::{Quote, SeenThread, Snapshot, SnapshotKind, State, When};
 
@@ -135,7 +136,7 @@ fn task(text: &[u8]) -> Option<(SeenThread, bool)> {
 /// `task:umount.nfs4     state:D stack:0     pid:3542745 ppid:3542744 flags:0x00004000`, since 5.12.
 fn modern(text: &[u8]) -> Option<(String, u8, Option<u32>)> {
     let said = text.strip_prefix(b"task:")?;
-    let at = memchr::memmem::find(said, b" state:")?;
+    let at = find(said, b" state:")?;
     let state = *said.get(at + b" state:".len())?;
     let pid = after(said, b" pid:").and_then(|pid| number(pid.trim_ascii_start()));
     let pid = pid.and_then(|pid| u32::try_from(pid).ok());

@@ -4,10 +4,10 @@
 //! each, and the order that was known before.
 
 use super::text::{after, owned, until};
+use crate::find::find;
 use crate::gather::Out;
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
-use memchr::memmem::find;
 
 /// Lines of a report that are looked at.
 const LINES: u32 = 240;

@@ -2,6 +2,7 @@
 
 use super::tasks;
 use super::text::{after, number, owned, until};
+use crate::find::find;
 
 /// Lines of a report that are looked at: the modules alone can take twenty.
 const LINES: u32 = 120;
@@ -73,7 +74,7 @@ impl Lockup {
         let found = if let Some(name) = after(text, b" Comm: ") {
             let end = [&b" Not tainted"[..], b" Tainted", b" Kdump"]
                 .into_iter()
-                .filter_map(|end| memchr::memmem::find(name, end))
+                .filter_map(|end| find(name, end))
                 .min();
             Some(named(
                 name.get(..end.unwrap_or(name.len())).unwrap_or(name),
@@ -116,7 +117,7 @@ impl Lockup {
     fn time(&mut self, text: &[u8]) -> bool {
         let jiffies = after(text, b"t=").filter(|_| text.starts_with(b"("));
         let jiffies = jiffies
-            .filter(|rest| memchr::memmem::find(rest, b" jiffies").is_some())
+            .filter(|rest| find(rest, b" jiffies").is_some())
             .and_then(number);
         if let Some(jiffies) = jiffies {
             self.length = Some(format!("{jiffies} jiffies"));

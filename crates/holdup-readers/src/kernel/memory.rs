@@ -1,10 +1,11 @@
 //! Processes that the kernel ends for their memory. What memory and swap there was stands in the lines before.
 
 use super::text::{after, number, owned, until};
+use crate::find::find;
 use crate::gather::Out;
 use crate::statements;
 use holdup_evidence::observed::{KernelEvent, Quote, StatementKind};
-use memchr::{memmem, memrchr};
+use memchr::memrchr;
 
 /// What the lines since a shortage began tell.
 #[derive(Debug, Default)]
@@ -104,7 +105,7 @@ impl Memory {
         }
         let said = after(text, b"Killed process ")?;
         let pid = number(said).and_then(|pid| u32::try_from(pid).ok())?;
-        let sizes = memmem::find(said, b"total-vm:").or_else(|| memmem::find(said, b"vsz:"));
+        let sizes = find(said, b"total-vm:").or_else(|| find(said, b"vsz:"));
         let head = said.get(..sizes.unwrap_or(said.len()))?;
         let name = after(head, b"(").and_then(|name| name.get(..memrchr(b')', name)?))?;
         let of_cgroup = text.starts_with(b"Memory cgroup") || self.cgroup.is_some();

@@ -1,6 +1,7 @@
 //! How far the boot has come: the few messages of a boot that say so.
 
 use super::text::{after, owned, until, word};
+use crate::find::find;
 use holdup_evidence::observed::{BootStep, KernelEvent};
 
 /// What a message tells. Each form is known by how it begins or ends: most messages are none of them.
@@ -90,7 +91,7 @@ fn link(text: &[u8]) -> Option<BootStep> {
         b": link up",
     ];
     // All of them have one of these letters, which are cheap to look for.
-    memchr::memmem::find(text, b"ink ")?;
+    find(text, b"ink ")?;
     let before = FORMS.iter().find_map(|form| until(text, form))?;
     let interface = before.rsplit(|byte| *byte == b' ').next()?;
     let interface = interface.strip_suffix(b":").unwrap_or(interface);

@@ -1,9 +1,10 @@
 //! Tasks and CPUs that do not get on: hung tasks, soft lockups, stalls that RCU finds, the clock.
 
 use super::text::{after, number, owned, until, word};
+use crate::find::find;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::KernelEvent;
-use memchr::{memmem, memrchr};
+use memchr::memrchr;
 
 const NS_PER_SECOND: Ns = 1_000_000_000;
 
@@ -30,7 +31,7 @@ pub(super) fn event(text: &[u8]) -> Option<KernelEvent> {
 /// `INFO: task dd:123 blocked for more than 120 seconds.`; since 6.19 also `blocked in I/O wait for more than`.
 fn hung(text: &[u8]) -> Option<KernelEvent> {
     let said = text.strip_prefix(b"INFO: task ")?;
-    let at = memmem::find(said, b" blocked ")?;
+    let at = find(said, b" blocked ")?;
     let seconds = number(after(said.get(at..)?, b"for more than ")?)?;
     let (process, pid) = task(said.get(..at)?)?;
     Some(KernelEvent::HungTask {
@@ -112,7 +113,7 @@ impl Stack {
 
 /// `[<address>] ? schedule+0x32/0x80`.
 fn leftover(text: &[u8]) -> Option<String> {
-    let at = memmem::find(text, b"? ")?;
+    let at = find(text, b"? ")?;
     function(until(text.get(at + 2..)?, b"+0x")?)
 }
 
@@ -186,9 +187,7 @@ pub(super) fn in_brackets(text: &[u8]) -> Option<String> {
 fn rcu(text: &[u8]) -> Option<KernelEvent> {
     let said = text.strip_prefix(b"rcu: ").unwrap_or(text);
     let said = said.strip_prefix(b"INFO: rcu")?;
-    memmem::find(said, b" stall")
-        .is_some()
-        .then_some(KernelEvent::RcuStall)
+    find(said, b" stall").is_some().then_some(KernelEvent::RcuStall)
 }
 
 /// `clocksource: timekeeping watchdog on CPU0: Marking clocksource 'tsc' as unstable because the skew is too large:`,

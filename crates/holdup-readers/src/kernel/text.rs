@@ -1,16 +1,16 @@
 //! Pieces of messages.
 
-use memchr::memmem;
+use crate::find::find;
 
 /// What comes after `before`, wherever that stands.
 pub(super) fn after<'a>(text: &'a [u8], before: &[u8]) -> Option<&'a [u8]> {
-    let at = memmem::find(text, before)?;
+    let at = find(text, before)?;
     text.get(at + before.len()..)
 }
 
 /// What stands before `end`.
 pub(super) fn until<'a>(text: &'a [u8], end: &[u8]) -> Option<&'a [u8]> {
-    text.get(..memmem::find(text, end)?)
+    text.get(..find(text, end)?)
 }
 
 /// The first word, without a comma, colon or point at its end.

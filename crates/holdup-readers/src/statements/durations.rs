@@ -2,6 +2,7 @@
 //!
 //! Only lengths of what happened: no settings (`timeout=30s`, `interval 10s`), no times of day, no ages, no rates.
 
+use crate::find::find;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use holdup_evidence::Ns;
 use std::sync::LazyLock;
@@ -377,7 +378,7 @@ fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
     // `was last seen active 3m25s ago`: for so long it has done nothing since. Other ages are of things that are well.
     let since_last = || {
         let before = line.get(from.saturating_sub(BEFORE)..from).unwrap_or_default();
-        memchr::memmem::find(before, b"last ").is_some()
+        find(before, b"last ").is_some()
     };
     // `total [702ms]/[10.3s]`: of how much.
     if line.get(..from).is_some_and(|before| before.ends_with(b"]/[")) {

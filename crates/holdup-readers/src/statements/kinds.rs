@@ -4,6 +4,7 @@
 //! no name of a setting (`timeout=30s`) or of a function.
 
 use super::words::{End, HARMLESS, NOTHING, TAKEN_BACK, WORDS};
+use crate::find::find;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use holdup_evidence::observed::StatementKind;
 use std::ops::Range;
@@ -43,6 +44,9 @@ static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
 /// The gravest kind that a line states.
 pub(super) fn of(line: &[u8]) -> Option<Found> {
     let matcher = MATCHER.as_ref()?;
+    if is_done(line) {
+        return None;
+    }
     let mut gravest: Option<Found> = by_letter(line);
     for found in matcher.words.find_iter(line) {
         let Some((kind, end)) = matcher.says.get(found.pattern().as_usize()) else {
@@ -59,6 +63,13 @@ pub(super) fn of(line: &[u8]) -> Option<Found> {
         }
     }
     gravest
+}
+
+/// `[  OK  ] Started Remount Root and Kernel File Systems`: what is named after a trouble went well.
+fn is_done(line: &[u8]) -> bool {
+    let status = line.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    let rest = status.and_then(|status| status.strip_prefix(b"OK"));
+    rest.is_some_and(|rest| rest.trim_ascii_start().starts_with(b"]"))
 }
 
 /// The level that glog puts before a line, and klog: `E0507 11:59:43.923954`.
@@ -219,10 +230,7 @@ fn is_setting(kind: StatementKind, plural: bool, value: &Value<'_>, behind: &[u8
         StatementKind::TimedOut => {
             let exceeded: [&[u8]; 4] = [b"exceeded", b"expired", b"reached", b"elapsed"];
             let near = behind.get(..behind.len().min(48)).unwrap_or_default();
-            !plural
-                && !exceeded
-                    .iter()
-                    .any(|word| memchr::memmem::find(near, word).is_some())
+            !plural && !exceeded.iter().any(|word| find(near, word).is_some())
         }
         StatementKind::Deadlock | StatementKind::Ended | StatementKind::Exhausted => {
             !plural && value.assigned

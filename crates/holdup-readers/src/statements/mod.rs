@@ -4,6 +4,7 @@
 //! numbers alone, with a count, the longest length, and the first and last time. Each line is scanned once. Memory is bounded:
 //! each kind of statement has room for so many, so that a flood of warnings does not push out a deadlock.
 
+mod blame;
 mod cells;
 mod columns;
 mod durations;
@@ -14,6 +15,7 @@ mod structured;
 mod tables;
 mod words;
 
+use crate::find::find;
 use crate::format::{Family, Format, Understood};
 use crate::formats::{LOG, Stamps};
 use crate::gather::Out;
@@ -101,6 +103,7 @@ pub(crate) fn reads(format: &Format, understood: Understood) -> bool {
 /// What the reader of a known format states of a thing, in a sentence of its own.
 pub(crate) fn one(kind: StatementKind, ns: Option<Ns>, quote: Quote, text: String) -> Statement {
     Statement {
+        blames: Vec::new(),
         kind,
         ns,
         share: None,
@@ -110,6 +113,13 @@ pub(crate) fn one(kind: StatementKind, ns: Option<Ns>, quote: Quote, text: Strin
         quote,
         text,
     }
+}
+
+/// Why a program ended, in the words of its runtime, with whom they blame.
+pub(crate) fn ended(line: &[u8], quote: Quote) -> Statement {
+    let mut statement = one(StatementKind::Ended, None, quote, shape::sentence(line, 0));
+    blame::count(&mut statement.blames, blame::of(line, StatementKind::Ended));
+    statement
 }
 
 impl Statements {
@@ -210,12 +220,14 @@ impl Statements {
             }
             None => shape::shape(message, kind as u64),
         };
+        let blamed = found.and_then(|found| blame::of(line, found.kind));
         let place = match self.places.get(&key) {
             Some(place) => {
                 let Some(known) = self.all.get_mut(*place) else {
                     return true;
                 };
                 known.times += 1;
+                blame::count(&mut known.blames, blamed);
                 known.last = at.or(known.last);
                 if ns <= known.ns {
                     return true;
@@ -232,7 +244,10 @@ impl Statements {
                 *count += 1;
                 let place = self.all.len();
                 self.places.insert(key, place);
+                let mut blames = Vec::new();
+                blame::count(&mut blames, blamed);
                 self.all.push(Statement {
+                    blames,
                     kind,
                     ns,
                     share: None,
@@ -330,7 +345,7 @@ impl Statements {
 
 /// `=WARNING REPORT==== 6-May-2019::03:56:36 ===`: what Erlang prints above each message.
 fn is_report(line: &[u8]) -> bool {
-    line.first() == Some(&b'=') && memchr::memmem::find(line, b" REPORT====").is_some()
+    line.first() == Some(&b'=') && find(line, b" REPORT====").is_some()
 }
 
 /// Which lines below a statement belong to it.

@@ -1,7 +1,12 @@
-//! Lines without what copying does to them: quoting, no-break spaces, fences of Markdown.
+//! Lines without what copying does to them: quoting, no-break spaces, fences of Markdown, colours that lost their escape.
+
+use std::ops::Range;
 
 /// The no-break space in UTF-8.
 const NO_BREAK: [u8; 2] = [0xc2, 0xa0];
+
+/// Bytes of a colour's numbers: `38;5;208`, `0;1;31`, `38;2;255;255;255`.
+const LONGEST_COLOUR: usize = 20;
 
 /// Levels of quoting that are taken off.
 const LEVELS: usize = 8;
@@ -10,6 +15,25 @@ const LEVELS: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Plain {
     buffer: Vec<u8>,
+    uncoloured: Vec<u8>,
+}
+
+/// The first colour without its escape: `[0;1;31m`, `[0m`, `[31m`. A length of PromQL (`[5m]`) ends with a bracket.
+fn colour(line: &[u8]) -> Option<Range<usize>> {
+    memchr::memchr_iter(b'[', line).find_map(|start| {
+        let rest = line.get(start + 1..)?;
+        let length = rest
+            .iter()
+            .take(LONGEST_COLOUR)
+            .take_while(|byte| byte.is_ascii_digit() || **byte == b';')
+            .count();
+        let codes = rest.get(..length)?;
+        let ends = rest.get(length) == Some(&b'm');
+        let bracket = rest.get(length + 1) == Some(&b']');
+        let several = memchr::memchr(b';', codes).is_some();
+        let one = matches!(codes, [b'1'] | [b'3' | b'4' | b'9', b'0'..=b'9']) && !bracket;
+        (ends && (several || one || codes == b"0")).then_some(start..start + length + 2)
+    })
 }
 
 impl Plain {
@@ -33,6 +57,20 @@ impl Plain {
                     }
                 }
                 &self.buffer
+            }
+        };
+        let line = match colour(line) {
+            None => line,
+            Some(_) => {
+                self.uncoloured.clear();
+                let mut rest = line;
+                while let Some(at) = colour(rest) {
+                    self.uncoloured
+                        .extend_from_slice(rest.get(..at.start).unwrap_or_default());
+                    rest = rest.get(at.end..).unwrap_or_default();
+                }
+                self.uncoloured.extend_from_slice(rest);
+                &self.uncoloured
             }
         };
         let mut line = line.trim_ascii();

@@ -4,6 +4,7 @@
 //! goes: lines are clipped where people copy them, so that a parser of whole documents would refuse them.
 
 use super::durations;
+use crate::find::find;
 use crate::gather::text_of;
 
 /// Bytes of a sentence, of one value, and pairs that are looked at.
@@ -65,7 +66,7 @@ const STATUS: [&str; 5] = ["status", "status_code", "statuscode", "response_code
 
 /// Whether a line tells of a request that a server answered with an error of its own (`"status_code":503`), and where its values begin.
 pub(super) fn server_error(line: &[u8]) -> Option<usize> {
-    let begin = memchr::memmem::find(line, b"{\"")?;
+    let begin = find(line, b"{\"")?;
     pairs(line.get(begin..)?).iter().any(is_error).then_some(begin)
 }
 
@@ -86,7 +87,7 @@ struct Pair<'a> {
 
 /// The line as a sentence; `None` where it is no structured one.
 pub(super) fn message_of(line: &[u8]) -> Option<String> {
-    let begin = memchr::memmem::find(line, b"{\"")?;
+    let begin = find(line, b"{\"")?;
     let pairs = pairs(line.get(begin..)?);
     let is = |pair: &Pair<'_>, keys: &[&str]| {
         keys.iter()

@@ -27,6 +27,11 @@ fn words_say_what_happened() {
         ("java.lang.OutOfMemoryError: Java heap space", Ended),
         ("goroutine panic: index out of range", Ended),
         ("write /data/x: no space left on device", Exhausted),
+        ("open: ENOSPC", Exhausted),
+        ("read of block 7: EIO", Failed),
+        ("rename: EROFS, stat: ESTALE", Failed),
+        ("getaddrinfo EAI_AGAIN db", Unreachable),
+        ("connect EHOSTUNREACH 10.0.0.7:80", Unreachable),
         ("accept4: too many open files", Exhausted),
         ("pool orders is exhausted, 40 of 40 in use", Exhausted),
         ("read tcp 10.9.8.7:80: i/o timeout", TimedOut),
@@ -399,4 +404,33 @@ fn hostile_lines_are_read_to_their_end() {
     for cut in 0.."COMM PID LAT(ms) X\ndd 1 2 failed\n".len() {
         let _ = statements(&"COMM PID LAT(ms) X\ndd 1 2 failed\n"[..cut]);
     }
+}
+
+#[test]
+fn a_step_that_went_well_is_no_failure_and_a_colour_is_no_part_of_a_line() {
+    assert_eq!(
+        kind("[  OK  ] Started Remount Root and Kernel File Systems."),
+        None
+    );
+    assert_eq!(kind("[  OK  ]Stopped the crash reporter."), None);
+    assert_eq!(kind("[FAILED] Failed to start shop.service."), Some(Failed));
+    let found = statements("[[0;1;31mFAILED[0m] Failed to start [0;1;39mthe shop's web server[0m.\n");
+    assert_eq!(found[0].text, "[FAILED] Failed to start the shop's web server.");
+    let found = statements("query rate(errors[5m]) failed, see [10] and [0;1]\n");
+    assert_eq!(found[0].text, "query rate(errors[5m]) failed, see [10] and [0;1]");
+}
+
+#[test]
+fn what_lines_blame_is_counted_over_all_that_differ_in_numbers() {
+    let found = statements(
+        "2026-01-02T03:04:05Z [CRITICAL] WORKER TIMEOUT (pid:71)\n\
+         2026-01-02T03:04:09Z [CRITICAL] WORKER TIMEOUT (pid:72)\n\
+         2026-01-02T03:04:29Z [CRITICAL] WORKER TIMEOUT (pid:71)\n",
+    );
+    let blames: Vec<(&str, u64)> = found[0]
+        .blames
+        .iter()
+        .map(|blame| (blame.of.as_str(), blame.times))
+        .collect();
+    assert_eq!(blames, [("process 71", 2), ("process 72", 1)]);
 }

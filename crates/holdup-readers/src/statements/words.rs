@@ -67,6 +67,33 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "exited unexpectedly",
         ],
     ),
+    // Names of errno, as Node.js, Go, libuv, traces and programs of their own print them.
+    (
+        Exhausted,
+        Whole,
+        &["enospc", "emfile", "enfile", "edquot", "enobufs", "enomem"],
+    ),
+    (
+        Unreachable,
+        Whole,
+        &[
+            "ehostunreach",
+            "enetunreach",
+            "enetdown",
+            "ehostdown",
+            "eai_again",
+            "eai_noname",
+            "eai_fail",
+            "enotfound",
+            "enotconn",
+            "econnaborted",
+        ],
+    ),
+    (
+        Failed,
+        Whole,
+        &["eio", "erofs", "estale", "eacces", "eperm", "enodev", "enxio"],
+    ),
     // glibc's error texts, PostgreSQL, MySQL, etcd, pools of connections, nginx, the kernel, collectors of garbage.
     (
         Exhausted,
@@ -204,7 +231,7 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "network is down",
             "link is down",
             "link down",
-            "is down or",
+            "is down",
             "not connected",
             "is not available",
             "trying again in",

@@ -1,6 +1,7 @@
 //! Pauses of the garbage collector, and threads that had to wait for memory.
 
 use super::{Line, Longest, after, figure, ns};
+use crate::find::find;
 use crate::gather::Out;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Metric, SpanKind};
@@ -38,8 +39,8 @@ const CONCURRENT: &[u8] = b"[GC concurrent-";
 
 /// Whether such a step's line has come into the line of a pause before its length was written.
 fn is_cut_into(message: &[u8]) -> bool {
-    let end = memchr::memmem::find(message, b" secs]");
-    memchr::memmem::find(message, CONCURRENT).is_some_and(|at| end.is_none_or(|end| at < end))
+    let end = find(message, b" secs]");
+    find(message, CONCURRENT).is_some_and(|at| end.is_none_or(|end| at < end))
 }
 
 /// Bytes of a line in which they are looked for.
@@ -50,8 +51,8 @@ fn marked(name: &[u8], line: &[u8]) -> Vec<u8> {
     let head = line.get(..HEAD).unwrap_or(line);
     let mut whole = name.to_vec();
     for mark in MARKS {
-        let known = memchr::memmem::find(name, mark.as_bytes()).is_some();
-        if !known && memchr::memmem::find(head, mark.as_bytes()).is_some() {
+        let known = find(name, mark.as_bytes()).is_some();
+        if !known && find(head, mark.as_bytes()).is_some() {
             whole.extend_from_slice(b" (");
             whole.extend_from_slice(mark.as_bytes());
             whole.push(b')');
@@ -101,7 +102,7 @@ impl Collector {
     /// `12) Pause Young (Normal) (G1 Evacuation Pause) 18M->2M(380M) 5.132ms`: the end of a pause has its length, the
     /// beginning has none. ZGC has a letter of the generation before it.
     fn modern(&mut self, rest: &[u8], line: &Line<'_>, out: &mut Out<'_>) -> Option<()> {
-        let at = memchr::memmem::find(rest, b") ")? + 2;
+        let at = find(rest, b") ")? + 2;
         let text = rest.get(at..)?;
         let number = rest.get(..at)?;
         if text.starts_with(EXHAUSTED) {
@@ -118,7 +119,7 @@ impl Collector {
         let last = crate::numbers::words(text).last()?;
         let digits = last.iter().position(u8::is_ascii_alphabetic)?;
         let ns = in_unit(crate::numbers::decimal(last.get(..digits)?)?, last.get(digits..)?)?;
-        let name_end = memchr::memmem::find(text, b") ").map_or(text.len(), |end| end + 1);
+        let name_end = find(text, b") ").map_or(text.len(), |end| end + 1);
         let name = crate::numbers::words(text.get(..name_end)?)
             .take(4)
             .collect::<Vec<_>>()
@@ -138,7 +139,7 @@ impl Collector {
     fn old(&mut self, line: &Line<'_>, out: &mut Out<'_>) -> Option<()> {
         let text = line.message;
         // The last time before `[Times:` is that of the whole.
-        let own = text.get(..memchr::memmem::find(text, b"[Times:").unwrap_or(text.len()))?;
+        let own = text.get(..find(text, b"[Times:").unwrap_or(text.len()))?;
         let end = memchr::memmem::rfind(own, b" secs]")?;
         let begin = own.get(..end)?.iter().rposition(|byte| *byte == b' ')?;
         let ns = ns(crate::numbers::decimal(own.get(begin + 1..end)?)?, 1e9)?;
@@ -156,7 +157,7 @@ impl Collector {
             return false;
         };
         let text = text
-            .get(..memchr::memmem::find(text, b"[Times:").unwrap_or(text.len()))
+            .get(..find(text, b"[Times:").unwrap_or(text.len()))
             .unwrap_or(text);
         // Parts of a pause are indented and have a name; the end of the whole closes a bracket that it does not open.
         let count = |sign: u8| memchr::memchr_iter(sign, text).count();
@@ -206,9 +207,9 @@ const UNSEEN_NS: Ns = 1_000_000_000;
 /// Its threads did not run meanwhile: memory came from swap, a log was written to a slow disk, or others had the CPUs.
 fn by_the_clock(name: Vec<u8>, counted: Ns, line: &[u8]) -> (Vec<u8>, Ns) {
     let value = |key: &[u8]| {
-        let at = memchr::memmem::find(line, b"[Times:")?;
+        let at = find(line, b"[Times:")?;
         let rest = line.get(at..)?;
-        let rest = rest.get(memchr::memmem::find(rest, key)? + key.len()..)?;
+        let rest = rest.get(find(rest, key)? + key.len()..)?;
         let end = rest
             .iter()
             .position(|byte| !byte.is_ascii_digit() && *byte != b'.')?;
@@ -230,7 +231,7 @@ fn by_the_clock(name: Vec<u8>, counted: Ns, line: &[u8]) -> (Vec<u8>, Ns) {
 /// `GC pause (G1 Evacuation Pause)` of `[GC pause (G1 Evacuation Pause) (young), …`.
 fn old_name(text: &[u8]) -> Option<&[u8]> {
     // `System.gc()` has brackets of its own.
-    let end = match memchr::memmem::find(text, b"(System.gc())") {
+    let end = match find(text, b"(System.gc())") {
         Some(at) if at < 24 => at + b"(System.gc())".len(),
         _ => {
             // What stands in further brackets is a part of it.
@@ -258,7 +259,7 @@ fn old_name(text: &[u8]) -> Option<&[u8]> {
 
 /// What is left and of how much, in KiB.
 fn heap(word: &[u8]) -> Option<(f64, f64)> {
-    let at = memchr::memmem::find(word, b"->")? + 2;
+    let at = find(word, b"->")? + 2;
     let rest = word.get(at..)?;
     let open = memchr::memchr(b'(', rest)?;
     let close = memchr::memchr(b')', rest)?;

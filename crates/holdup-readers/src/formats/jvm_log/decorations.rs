@@ -1,6 +1,7 @@
 //! What stands before the message of a JVM's line: `[30,994s][info][os,thread] `, or `2026-11-22T04:03:17.123+0000: 1.234: `.
 
 use super::super::timed_log::Stamps;
+use crate::find::find;
 use crate::numbers::decimal;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::When;
@@ -134,13 +135,13 @@ fn old(line: &[u8]) -> Option<(Decorations, &[u8])> {
     let mut decorations = Decorations::default();
     let mut rest = line;
     if rest.get(10) == Some(&b'T') {
-        let end = memchr::memmem::find(rest.get(..40).unwrap_or(rest), b": ")?;
+        let end = find(rest.get(..40).unwrap_or(rest), b": ")?;
         if let Some(When::Unix(ns)) = Stamps::default().of(rest.get(..end)?)?.when() {
             decorations.unix = Some(ns);
         }
         rest = rest.get(end + 2..)?;
     }
-    if let Some(end) = memchr::memmem::find(rest.get(..24).unwrap_or(rest), b": ")
+    if let Some(end) = find(rest.get(..24).unwrap_or(rest), b": ")
         && let Some(seconds) = rest.get(..end).and_then(decimal).filter(|value| *value >= 0.0)
         && rest
             .get(..end)

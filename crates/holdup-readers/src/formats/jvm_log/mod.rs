@@ -13,6 +13,7 @@ mod safepoints;
 mod threads;
 
 use super::timed_log;
+use crate::find::find;
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use collector::Collector;
@@ -250,7 +251,7 @@ fn sets_out(line: &[u8]) -> bool {
         b"] Trigger: ",
         b"] Cancelling GC",
     ];
-    tags.iter().any(|tag| memchr::memmem::find(line, tag).is_some())
+    tags.iter().any(|tag| find(line, tag).is_some())
 }
 
 /// Lines of JDK 8's beginning that tell the machine and the flags.
@@ -268,7 +269,7 @@ fn is_old_preamble(line: &[u8]) -> bool {
 /// The method of `144  1  java.util.AbstractSet::<init> (5 bytes)   made not entrant`: of code that was at its last level.
 /// Code of levels 2 and 3 is given up for better code, which happens to every method that is much used.
 fn given_up(message: &[u8]) -> Option<&[u8]> {
-    memchr::memmem::find(message, b"made not entrant")?;
+    find(message, b"made not entrant")?;
     let mut words = crate::numbers::words(message).skip_while(|word| !word.iter().all(u8::is_ascii_digit));
     let _id = words.next()?;
     // Marks such as `%`, `s`, `!`, `b`, `n` stand before the level.
@@ -321,7 +322,7 @@ fn figure(metric: Metric, ns: Ns, line: &Line<'_>, out: &mut Out<'_>) {
 
 /// The number right after a text: `0.0012` or `0,0012`, and what follows it.
 fn after<'a>(message: &'a [u8], text: &[u8]) -> Option<(f64, &'a [u8])> {
-    let at = memchr::memmem::find(message, text)? + text.len();
+    let at = find(message, text)? + text.len();
     let rest = message.get(at..)?.trim_ascii_start();
     let end = rest
         .iter()

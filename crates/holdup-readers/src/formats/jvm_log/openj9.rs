@@ -4,6 +4,7 @@
 //! and how full the heap was after it.
 
 use super::{Line, Longest, figure, ns};
+use crate::find::find;
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::numbers::decimal;
@@ -134,7 +135,7 @@ impl Reader {
 fn attribute<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let mut from = 0;
     loop {
-        let at = from + memchr::memmem::find(text.get(from..)?, name)?;
+        let at = from + find(text.get(from..)?, name)?;
         let value = text.get(at + name.len()..)?.strip_prefix(b"=\"");
         let whole = at.checked_sub(1).and_then(|before| text.get(before)) == Some(&b' ');
         if let Some(value) = value.filter(|_| whole) {

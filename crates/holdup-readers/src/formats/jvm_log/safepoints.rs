@@ -4,6 +4,7 @@
 //! table of statistics. A stop is counted once.
 
 use super::{Line, Longest, after, figure, ns};
+use crate::find::find;
 use crate::gather::Out;
 use crate::numbers::{whole, words};
 use holdup_evidence::Ns;
@@ -21,8 +22,7 @@ pub(super) struct Safepoints {
 
 /// The header of JDK 8's table of statistics.
 pub(super) fn is_old_header(line: &[u8]) -> bool {
-    memchr::memmem::find(line, b"vmop  ").is_some()
-        && memchr::memmem::find(line, b"[threads: total").is_some()
+    find(line, b"vmop  ").is_some() && find(line, b"[threads: total").is_some()
 }
 
 impl Safepoints {
@@ -43,9 +43,7 @@ impl Safepoints {
         if let Some(rest) = message.strip_prefix(b"Safepoint \"") {
             return self.modern(rest, line, out).is_some();
         }
-        if let Some(at) =
-            memchr::memmem::find(message, b"Total time for which application threads were stopped:")
-        {
+        if let Some(at) = find(message, b"Total time for which application threads were stopped:") {
             return self
                 .sentence(message.get(at..).unwrap_or_default(), line, out)
                 .is_some();

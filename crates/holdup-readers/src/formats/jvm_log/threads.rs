@@ -1,6 +1,7 @@
 //! Threads that come and go, by `-Xlog:os+thread`.
 
 use super::{Line, figure};
+use crate::find::find;
 use crate::gather::Out;
 use crate::numbers::whole;
 use holdup_evidence::Ns;
@@ -53,7 +54,7 @@ impl Threads {
         // `started` is the maker's view of what `is alive` says, `exiting` the thread's of what `finished` says.
         message.starts_with(b"Thread started (")
             || message.starts_with(b"JavaThread exiting (")
-            || (message.starts_with(b"Thread \"") && memchr::memmem::find(message, b"\" started (").is_some())
+            || (message.starts_with(b"Thread \"") && find(message, b"\" started (").is_some())
     }
 
     /// How many threads ended in lines after this one.
@@ -70,7 +71,7 @@ impl Threads {
 }
 
 fn tid(message: &[u8]) -> Option<u64> {
-    let at = memchr::memmem::find(message, b"tid: ")? + 5;
+    let at = find(message, b"tid: ")? + 5;
     let rest = message.get(at..)?;
     whole(rest.get(..rest.iter().position(|byte| !byte.is_ascii_digit())?)?)
 }

@@ -6,6 +6,7 @@
 use super::dump::{Dump, call, number, owned};
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
+use crate::statements;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{LockRef, LockWait, SeenThread, SnapshotKind, State};
 use memchr::memmem::{find, rfind};
@@ -21,6 +22,19 @@ const MINUTE: Ns = 60_000_000_000;
 
 /// What Go says before it gives a program up whose goroutines all wait.
 const DEADLOCK: &[u8] = b"fatal error: all goroutines are asleep - deadlock!";
+
+/// What the package `testing` says when it gives up: the stacks tell why.
+const TEST_GAVE_UP: &[u8] = b"panic: test timed out after ";
+
+/// Why the program ended, in the runtime's words.
+fn ended(text: &[u8]) -> Option<&[u8]> {
+    let text = text.strip_prefix(b"> ").unwrap_or(text);
+    let why = text
+        .strip_prefix(b"panic: ")
+        .or_else(|| text.strip_prefix(b"fatal error: "))?;
+    let tells = !why.is_empty() && !text.starts_with(TEST_GAVE_UP);
+    tells.then_some(text)
+}
 
 /// What lines begin with that say nothing of a goroutine.
 const IGNORABLE: &[&str] = &[
@@ -68,6 +82,8 @@ struct Reader {
     /// Whether the next place is of the one that made the goroutine.
     creator: bool,
     deadlock: bool,
+    /// Whether it was told why the program ended: what panics then is what cleans up.
+    ended: bool,
 }
 
 impl Default for Reader {
@@ -77,6 +93,7 @@ impl Default for Reader {
             function: None,
             creator: false,
             deadlock: false,
+            ended: false,
         }
     }
 }
@@ -125,6 +142,12 @@ impl LineReader for Reader {
         }
         if text == DEADLOCK {
             self.deadlock = true;
+            return Understood::Evidence;
+        }
+        if let Some(why) = ended(text).filter(|_| !self.ended) {
+            self.ended = true;
+            self.flush();
+            out.statement(statements::ended(why, out.here()));
             return Understood::Evidence;
         }
         if indented && let Some(place) = place(text) {

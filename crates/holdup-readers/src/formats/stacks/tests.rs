@@ -3,7 +3,7 @@
 use crate::Reading;
 use crate::read_text;
 use holdup_evidence::Observed;
-use holdup_evidence::observed::{SeenThread, Snapshot, SnapshotKind, State};
+use holdup_evidence::observed::{How, SeenThread, Snapshot, SnapshotKind, State, StatementKind};
 
 fn read(text: &str) -> Reading {
     read_text("dump.txt", text.as_bytes())
@@ -250,4 +250,30 @@ fn stacks_of_a_test_whose_time_ran_out_have_the_innermost_frame_last() {
             "python-stacks"
         );
     }
+}
+
+#[test]
+fn a_go_program_that_ended_says_why_unless_a_test_gave_up() {
+    let stack = "\n\ngoroutine 1 [running]:\nmain.main()\n\t/srv/shop/main.go:36 +0x4e5\nexit status 2\n";
+    let why = |said: &str| {
+        let observed = read(&format!("{said}{stack}")).observed;
+        assert_eq!(only(&observed).threads.len(), 1);
+        let ended = observed.statements.into_iter().map(|one| (one.kind, one.text));
+        ended.collect::<Vec<(StatementKind, String)>>()
+    };
+    for said in [
+        "panic: dial tcp 10.0.1.53:6379: i/o timeout",
+        "fatal error: concurrent map writes",
+        "> panic: runtime error: index out of range [3] with length 3",
+    ] {
+        let words = said.trim_start_matches("> ").to_owned();
+        assert_eq!(why(said), [(StatementKind::Ended, words)]);
+    }
+    assert_eq!(why("panic: test timed out after 10m0s"), []);
+    let panic = read(&format!("panic: dial tcp 10.0.1.53:6379: i/o timeout{stack}"));
+    let blamed = &panic.observed.statements[0].blames[0];
+    assert_eq!(
+        (blamed.of.as_str(), blamed.how),
+        ("10.0.1.53:6379", How::NoAnswer)
+    );
 }
