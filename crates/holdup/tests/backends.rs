@@ -82,7 +82,7 @@ fn a_pipe_with_several_writers_is_not_said_to_have_none() {
     // One of them may end first: then the other is in the way alone, and nobody awaits it.
     let one_is_left = title.starts_with("cat is reading from a pipe, and sleep writes nothing to it")
         || of_pipe["rule"] == "pipe-held-open";
-    let of_neither = title.ends_with("its writer was not observed") && of_pipe["severity"] == "note";
+    let of_neither = title.contains("its writer was not observed") && of_pipe["severity"] == "note";
     assert!(one_is_left || of_neither, "{of_pipe:#}");
 }
 
