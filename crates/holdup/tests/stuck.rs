@@ -177,6 +177,8 @@ fn poll_in(path: &CString) {
             0,
         );
         libc::pipe(pipe.as_mut_ptr());
+        // Brought now: were `poll` to bring it, the daemon might become mute meanwhile, and wait for that page itself.
+        page.cast::<u8>().read_volatile();
         libc::poll(page.cast(), 1, -1);
     }
 }
