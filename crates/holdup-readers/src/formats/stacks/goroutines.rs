@@ -23,8 +23,8 @@ const MINUTE: Ns = 60_000_000_000;
 /// What Go says before it gives a program up whose goroutines all wait.
 const DEADLOCK: &[u8] = b"fatal error: all goroutines are asleep - deadlock!";
 
-/// What the package `testing` says when it gives up: the stacks tell why.
-const TEST_GAVE_UP: &[u8] = b"panic: test timed out after ";
+/// Words of whoever ends a program because it hangs: the package `testing`, those that catch a signal, watchdogs. The stacks tell why.
+const GAVE_UP: [&[u8]; 3] = [b"test timed out after ", b"terminated by signal", b"watchdog"];
 
 /// Why the program ended, in the runtime's words.
 fn ended(text: &[u8]) -> Option<&[u8]> {
@@ -32,7 +32,7 @@ fn ended(text: &[u8]) -> Option<&[u8]> {
     let why = text
         .strip_prefix(b"panic: ")
         .or_else(|| text.strip_prefix(b"fatal error: "))?;
-    let tells = !why.is_empty() && !text.starts_with(TEST_GAVE_UP);
+    let tells = !why.is_empty() && !GAVE_UP.iter().any(|words| find(why, words).is_some());
     tells.then_some(text)
 }
 
