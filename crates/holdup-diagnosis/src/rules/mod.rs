@@ -460,6 +460,12 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         .map(|(_, finding)| finding.asker.name.pid)
         .filter(|pid| *pid != 0)
         .collect();
+    // Beside a thread that waits for another of its process, one that polls does what it always does.
+    for (rule, finding) in &mut found {
+        if rule.id == RuleId::SleepPolling && waiting.contains(&finding.asker.name.pid) {
+            finding.severity = Severity::Note;
+        }
+    }
     found.sort_by_key(|(rule, finding)| {
         let of_machine = matches!(rule.check, Check::Machine(..));
         // Roots come in an order of their own: a queue for the CPUs is longer than what one thread cannot get past, and less grave.
