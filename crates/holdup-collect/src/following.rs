@@ -4,11 +4,14 @@
 //! watched too, until there is nobody new: so a chain of waits is followed across the borders of processes to its end. Their time
 //! answers nobody's question, and is not counted.
 
+use super::behind::Readers;
 use super::look::{self, Sight};
 use super::moment::Moment;
 use super::set_aside::Loops;
 use super::{Observation, database_locks, elsewhere, serving};
 use holdup_evidence::{Event, NotMeasured, Ns, Role, Serving, Wait};
+use holdup_knowledge::system_calls::{self, Kind};
+use holdup_proc::{Root, tasks};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -151,10 +154,11 @@ impl Following {
 /// them. What others of them poll may be what a request waits for.
 fn tell_resting_servers(observation: &mut Observation, pids: &[u32]) {
     let mut moment = Moment::now();
+    let mut resting: Readers<u32, bool> = Readers::new(|| Box::new(|pid| rests(&Root::system(), pid)));
     let loops = Loops::look(&pids.iter().copied().collect(), &mut moment).stirred_by_clients();
     let (loops, servers): (Vec<(u32, bool)>, Vec<u32>) = loops
         .into_iter()
-        .filter(|(_, by_clients)| *by_clients)
+        .filter(|(pid, by_clients)| *by_clients && resting.ask(*pid, *pid) == Some(true))
         .map(|(pid, by_clients)| ((pid, by_clients), pid))
         .unzip();
     if servers.is_empty() {
@@ -166,6 +170,21 @@ fn tell_resting_servers(observation: &mut Observation, pids: &[u32]) {
         masters: Vec::new(),
         ..found
     }));
+}
+
+/// Threads of a server that are looked at; one with more may have anything in hand.
+const MAX_THREADS: usize = 256;
+
+/// Whether no thread of a process runs, sleeps, or waits for a disk, a peer or a process: a loop that rests may have given the request to
+/// another thread, whose work it may be. May block, as the kernel's files of a call may.
+fn rests(root: &Root, pid: u32) -> bool {
+    let threads = tasks::threads(root, pid);
+    let idle = Kind::WaitsForEpoll | Kind::Polls | Kind::WaitsForFutex | Kind::WaitsForSignal | Kind::Accepts;
+    let is_idle = |tid: &u32| {
+        let call = tasks::call(root, *tid).and_then(|call| system_calls::numbered(call.number));
+        call.is_some_and(|call| call.is(idle))
+    };
+    threads.len() <= MAX_THREADS && threads.iter().all(is_idle)
 }
 
 /// Waits that go on for longer than is worth a look, of a process each.

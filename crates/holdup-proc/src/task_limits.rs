@@ -41,6 +41,14 @@ struct Counted {
 
 /// Users of these whose limit is used up.
 pub fn used_up<'a>(root: &Root, observed: impl Iterator<Item = &'a u32>) -> Vec<UsedUp> {
+    // Most observed processes are root's or bound by nothing: all processes are read only for the others.
+    let bound: BTreeMap<u32, Counted> = observed
+        .filter_map(|pid| Some((*pid, count(root, *pid)?)))
+        .filter(|(_, one)| one.uid != 0 && !one.unbound)
+        .collect();
+    if bound.is_empty() {
+        return Vec::new();
+    }
     let all = tasks::processes(root).into_iter().take(COUNTED_MAX);
     let counted: BTreeMap<u32, Counted> = all.filter_map(|pid| Some((pid, count(root, pid)?))).collect();
     let mut used: BTreeMap<u32, u64> = BTreeMap::new();
@@ -49,10 +57,7 @@ pub fn used_up<'a>(root: &Root, observed: impl Iterator<Item = &'a u32>) -> Vec<
         *sum = sum.saturating_add(one.threads);
     }
     let mut found: BTreeMap<u32, UsedUp> = BTreeMap::new();
-    for pid in observed {
-        let Some(one) = counted.get(pid).filter(|one| one.uid != 0 && !one.unbound) else {
-            continue;
-        };
+    for (pid, one) in &bound {
         let used = used.get(&one.uid).copied().unwrap_or(0);
         let Some(limit) = limit(root, *pid).filter(|limit| used >= *limit) else {
             continue;

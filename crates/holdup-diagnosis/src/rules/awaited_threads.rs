@@ -95,11 +95,11 @@ impl Awaited<'_> {
         let doing = beside::doing(first);
         match others.len() {
             1 => format!(
-                "; {} may be who {role}, {doing}",
+                "; {} may be the one that {role}, {doing}",
                 beside::other(&first.asker.name)
             ),
             count if others.iter().all(|other| beside::doing(other) == doing) => {
-                format!("; one of {count} other threads may be who {role}, {doing}")
+                format!("; one of {count} other threads may be the one that {role}, {doing}")
             }
             _ => String::new(),
         }

@@ -7,7 +7,7 @@
 //! client loses is a second of a request. Or the one who is waited for waits for work itself, and no thread with a request to answer
 //! waits so: nobody has anything for it. Or the other end of the pipe is the process's own: its threads stir each other so. Or a child is
 //! waited for that waits for clients: a wrapper lives for as long as its service. Or a thread slept that serves nobody while others of its
-//! process were free for clients, and no client is known to have waited: it looks after the house. Or its parent gives it work, or
+//! process were free for clients, and no client is known to have waited: it does other chores of the service. Or its parent gives it work, or
 //! others of the service tell it something now and then.
 //! Samples show no requests. There a figure must exceed its own error.
 

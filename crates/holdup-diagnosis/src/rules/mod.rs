@@ -460,12 +460,6 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         .map(|(_, finding)| finding.asker.name.pid)
         .filter(|pid| *pid != 0)
         .collect();
-    // Beside a thread that waits for another of its process, one that polls does what it always does.
-    for (rule, finding) in &mut found {
-        if rule.id == RuleId::SleepPolling && waiting.contains(&finding.asker.name.pid) {
-            finding.severity = Severity::Note;
-        }
-    }
     found.sort_by_key(|(rule, finding)| {
         let of_machine = matches!(rule.check, Check::Machine(..));
         // Roots come in an order of their own: a queue for the CPUs is longer than what one thread cannot get past, and less grave.
@@ -495,16 +489,22 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     judgement
 }
 
+/// Time that is divided by these counts for less than the same time of a root cause. The order is what matters: before a sleep comes a wait for
+/// another thread that lasts a quarter as long, on the way to a root or not; a thread that waits for a signal comes last.
+const INTERMEDIATE: Ns = 2;
+const SLEEP_INSIDE: Ns = 4;
+const SIGNAL_INSIDE: Ns = 8;
+
 /// What a finding's time counts for among those of the same severity: what mending it would bring. Where somebody waits for another whose
 /// own time is judged, the end of that chain comes first if it is at least half of it; if the end is something else that costs little,
 /// it is not. `waits_inside`: whether a thread of a process waits for another one of it. A sleep there is what that process waits for only where
 /// nothing else of it stands, however many threads sleep; and to wait for a signal is how a thread rests.
 fn rank(rule: &Rule, finding: &Finding, wall: Ns, waits_inside: bool) -> Option<Ns> {
     finding.ns.map(|ns| match (finding.cause, rule.place) {
-        (Cause::IpcSignal, _) if waits_inside => ns / 8,
-        (Cause::TimerSleep, _) if waits_inside => ns.min(wall) / 4,
+        (Cause::IpcSignal, _) if waits_inside => ns / SIGNAL_INSIDE,
+        (Cause::TimerSleep, _) if waits_inside => ns.min(wall) / SLEEP_INSIDE,
         (_, Place::RootCause) => ns,
-        (_, Place::Intermediate) => ns / 2,
+        (_, Place::Intermediate) => ns / INTERMEDIATE,
     })
 }
 

@@ -3,9 +3,9 @@
 //! In: a line. Out: the gravest kind of which it has a word that is not taken back (`no errors`, `0 errors`, `error: null`), and is
 //! no name of a setting (`timeout=30s`) or of a function.
 
+use super::matcher::Matcher;
 use super::words::{End, HARMLESS, NOTHING, TAKEN_BACK, WORDS};
 use crate::find::find;
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use holdup_evidence::observed::StatementKind;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -17,28 +17,9 @@ pub(super) struct Found {
     pub(super) at: usize,
 }
 
-/// All words at once, and of each what it says.
-struct Matcher {
-    words: AhoCorasick,
-    says: Vec<(StatementKind, End)>,
-}
-
-static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
-    let each = || {
-        WORDS
-            .iter()
-            .flat_map(|(kind, end, words)| words.iter().map(|word| (*word, (*kind, *end))))
-    };
-    let words = AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::LeftmostLongest)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(each().map(|(word, _)| word))
-        .ok()?;
-    Some(Matcher {
-        words,
-        says: each().map(|(_, says)| says).collect(),
-    })
+static MATCHER: LazyLock<Option<Matcher<(StatementKind, End)>>> = LazyLock::new(|| {
+    let each = WORDS.iter();
+    Matcher::new(each.flat_map(|(kind, end, words)| words.iter().map(|word| (*word, (*kind, *end)))))
 });
 
 /// The gravest kind that a line states.
@@ -48,18 +29,12 @@ pub(super) fn of(line: &[u8]) -> Option<Found> {
         return None;
     }
     let mut gravest: Option<Found> = by_letter(line);
-    for found in matcher.words.find_iter(line) {
-        let Some((kind, end)) = matcher.says.get(found.pattern().as_usize()) else {
-            continue;
-        };
-        if gravest.is_none_or(|gravest| *kind < gravest.kind)
-            && is_word(line, &found.range(), *end)
-            && states(line, &found.range(), *kind)
+    for (at, (kind, end)) in matcher.find(line) {
+        if gravest.is_none_or(|gravest| kind < gravest.kind)
+            && is_word(line, &at, end)
+            && states(line, &at, kind)
         {
-            gravest = Some(Found {
-                kind: *kind,
-                at: found.start(),
-            });
+            gravest = Some(Found { kind, at: at.start });
         }
     }
     gravest

@@ -9,6 +9,7 @@ mod cells;
 mod columns;
 mod durations;
 mod kinds;
+mod matcher;
 mod plain;
 mod shape;
 mod structured;

@@ -23,7 +23,7 @@ const WHAT: &str = "for what only other tasks give";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_attached(RuleId::GoroutinesWaitForOthers, check)
-    .about("goroutines wait for others of their process, which stand")
+    .about("goroutines wait for others of their process, which wait themselves")
     .causes(&[Cause::LockFutex])
     .from(0.0);
 
@@ -330,9 +330,9 @@ fn finding(run: &Run<'_>, waiting: &[&Task], shown: &[&Task], why: &Stuck<'_>) -
 /// Where those stand who must go on first, and for what.
 fn further_along(further: &[&Task], others: Option<TaskOthers>) -> String {
     let role = match others {
-        Some(TaskOthers::Condition) => "may be who signals it",
+        Some(TaskOthers::Condition) => "may be the one that signals it",
         Some(TaskOthers::Group) => "has to end first",
-        _ => "may be who gives it",
+        _ => "may be the one that sends it",
     };
     let places = tasks::say_places(&tasks::places(further, tasks::stands_called));
     match further.len() {

@@ -62,7 +62,7 @@ fn words(runtime: TaskRuntime) -> [&'static str; 2] {
     }
 }
 
-/// The threads that may be who takes: they wait for something outside of the process, with a frame of the class in whose methods the tasks
+/// The threads that may be the one that takes: they wait for something outside of the process, with a frame of the class in whose methods the tasks
 /// stand; else whatever thread does.
 fn takers<'a>(run: &'a Run<'_>, sending: &[&Task]) -> Vec<&'a AttributedWait> {
     let outside = beside::outside(run, sending[0].pid);
@@ -111,7 +111,7 @@ fn finding(run: &Run<'_>, sending: &[&Task]) -> Finding {
     let outcome = match inside.first() {
         None => match takers.as_slice() {
             [] if !others.is_empty() => format!(
-                ": {nobody}; {} may be who receives, in {}",
+                ": {nobody}; {} may be the one that receives, in {}",
                 match others.len() {
                     1 => format!("1 {}", tasks::name(others[0])),
                     count => format!("one of {count} {}s", tasks::name(others[0])),
@@ -120,7 +120,7 @@ fn finding(run: &Run<'_>, sending: &[&Task]) -> Finding {
             ),
             [] => format!(": {nobody}"),
             [one] => format!(
-                ": {nobody}; {} may be who takes, {}",
+                ": {nobody}; {} may be the one that takes, {}",
                 say::who(&one.asker.name),
                 beside::doing(one)
             ),

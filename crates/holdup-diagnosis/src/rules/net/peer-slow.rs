@@ -78,7 +78,7 @@ fn served_at_once(run: &Run<'_>, group: &Waits<'_>) -> bool {
 }
 
 /// From so long a wait on its peer was not about to answer, nanoseconds: an idle loop takes a request up within far less.
-const LONG_NS: Ns = 100_000_000;
+const MIN_AT_REST_NS: Ns = 100_000_000;
 
 /// Of processes that run already: whether the peer waited for its own clients for as long as it was waited for. It answers when
 /// others give it something, at a time of its own, or not at all.
@@ -86,7 +86,7 @@ fn is_at_rest(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let holders = group.holders();
     let longest = holders.iter().max_by_key(|holder| holder.ns);
     let idle = longest.is_some_and(|holder| holder.doing == Some(Cause::Idle));
-    run.attributed.of_threads && idle && group.longest().max >= LONG_NS
+    run.attributed.of_threads && idle && group.longest().max >= MIN_AT_REST_NS
 }
 
 /// Of the time of requests, so little was in waits of a kind that no client waits for them: one part of this many at most.
@@ -197,7 +197,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     let at_rest = session.is_none() && is_at_rest(run, group);
     let title = match main.cause {
         Cause::NetReceive if at_rest => {
-            format!("{who} {waits} for {peer} to answer, which is idle itself")
+            format!("{who} {waits} for {peer} to answer, which seems idle itself")
         }
         Cause::NetSend => format!("{who} {waits} for {peer} to receive {its} data"),
         Cause::NetConnect => format!("{who} {waits} for {peer} to accept {its} connections"),
@@ -243,12 +243,12 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         }))
         .and_if(at_rest.then(|| {
             Evidence::new(
-                "the peer waited for its clients and worked on no request meanwhile: it answers when another client gives it something \
-                 (a queue, a subscription), at a time of its own, or not at all",
+                "the peer's thread for this connection waited for clients meanwhile: it answers when another client gives it something \
+                 (a queue, a subscription), at a time of its own, or not at all; or another of its threads has the request",
                 say::SCHEDULER,
             )
         }))
-        .proved_if(!holders.is_empty());
+        .proved_if(!holders.is_empty() && !at_rest);
     if at_rest {
         let look = format!(
             "find out what {peer} holds the answer back for: another client that should give it something, a \

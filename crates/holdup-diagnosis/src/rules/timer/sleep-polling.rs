@@ -3,7 +3,7 @@
 use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
 use crate::rules::{
-    Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, for_nobody, percent, say,
+    Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, for_nobody, java_waits, percent, say,
 };
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
@@ -262,6 +262,23 @@ fn asks_between(run: &Run<'_>, group: &Waits<'_>) -> bool {
         })
 }
 
+/// Of programs that run already: whether another thread of the sleepers' process stands in a wait for some thread of it, and none of the
+/// sleepers is known to be in its way. The sleeper goes on with its rounds, and that one with nothing.
+fn another_stands(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let pids: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.pid).collect();
+    let sleepers: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
+    let by_sleeper = |holder: &Holder| sleepers.contains(&holder.name.tid);
+    run.attributed.of_threads
+        && run.attributed.waits.iter().any(|wait| {
+            let name = &wait.asker.name;
+            wait.cause == Cause::LockFutex
+                && pids.contains(&name.pid)
+                && !sleepers.contains(&name.tid)
+                && !wait.holders.iter().any(by_sleeper)
+                && java_waits::stands(run, wait)
+        })
+}
+
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let about = if group.estimated() { "about " } else { "" };
     let length = format!("{about}{}", duration(group.median()));
@@ -289,7 +306,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     );
     // What slows clients is elsewhere, where others of the process serve them and this thread does not.
     let aside = || group.iter().all(|wait| for_nobody::is_aside(run, wait));
-    let severity = match asks_between(run, group) || aside() {
+    let severity = match asks_between(run, group) || aside() || another_stands(run, group) {
         true => Severity::Note,
         false => Severity::Warning,
     };

@@ -6,7 +6,7 @@
 mod named;
 mod peers;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use super::matcher::Matcher;
 use holdup_evidence::observed::{Blame, How, StatementKind};
 use std::sync::LazyLock;
 
@@ -95,13 +95,11 @@ const WORDS: &[(Says, &[&str])] = &[
         ],
     ),
     (
+        // Too many open files are those of the one who writes the line: no peer or path on it is to blame.
         Says::How(How::TooMany),
         &[
             "too many connections",
             "too many clients",
-            "too many open files",
-            "emfile",
-            "enfile",
             "remaining connection slots",
             "too many requests",
             "max number of clients reached",
@@ -219,28 +217,9 @@ const WORDS: &[(Says, &[&str])] = &[
     ),
 ];
 
-/// All words at once, and of each what it says.
-struct Matcher {
-    words: AhoCorasick,
-    says: Vec<Says>,
-}
-
-static MATCHER: LazyLock<Option<Matcher>> = LazyLock::new(|| {
-    let each = || {
-        WORDS
-            .iter()
-            .flat_map(|(says, words)| words.iter().map(|word| (*word, *says)))
-    };
-    let words = AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::LeftmostLongest)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(each().map(|(word, _)| word))
-        .ok()?;
-    Some(Matcher {
-        words,
-        says: each().map(|(_, says)| says).collect(),
-    })
+static MATCHER: LazyLock<Option<Matcher<Says>>> = LazyLock::new(|| {
+    let each = WORDS.iter();
+    Matcher::new(each.flat_map(|(says, words)| words.iter().map(|word| (*word, *says))))
 });
 
 /// What a line blames that states a failure of this kind.
@@ -284,9 +263,8 @@ pub(super) fn of(line: &[u8], kind: StatementKind) -> Option<(String, How)> {
 /// The most telling of the words that a line has.
 fn how(line: &[u8], kind: StatementKind) -> Option<How> {
     let matcher = MATCHER.as_ref()?;
-    let found = matcher.words.find_iter(line).filter_map(|found| {
-        let says = *matcher.says.get(found.pattern().as_usize())?;
-        let before = found.start().checked_sub(1).and_then(|at| line.get(at));
+    let found = matcher.find(line).filter_map(|(at, says)| {
+        let before = at.start.checked_sub(1).and_then(|at| line.get(at));
         // `preconnection refused` is no word, `dial.ConnectionRefused` has its own.
         let begins = before.is_none_or(|byte| !byte.is_ascii_lowercase());
         // A line that failed of something else may name a limit: `timeout=30s`.

@@ -141,3 +141,18 @@ fn nobody_is_blamed_for_a_client_who_left_or_without_a_name() {
         assert_eq!(blamed(line), None, "{line}");
     }
 }
+
+#[test]
+fn who_has_no_descriptor_left_is_the_one_who_writes() {
+    for line in [
+        "socket() failed (24: Too many open files) while connecting to upstream, upstream: \"http://10.0.0.5:80/\"",
+        "open() \"/srv/shop/index.html\" failed (24: Too many open files)",
+        "accept4: EMFILE at 10.0.0.5:8080",
+    ] {
+        assert_eq!(blamed(line), None, "{line}");
+    }
+    assert_eq!(
+        blamed("ERROR 1040 (08004): connect to 10.0.0.5:3306: Too many connections"),
+        Some(("10.0.0.5:3306".to_owned(), TooMany))
+    );
+}
