@@ -78,6 +78,7 @@ impl Build {
             name: NAME,
             tally: Tally::one(beside.is_some()),
             took,
+            failed: super::Failed::default(),
         };
         (done, beside)
     }
