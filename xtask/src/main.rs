@@ -18,6 +18,7 @@ mod field_report;
 mod fuzz;
 mod generate;
 mod guest;
+mod incidents;
 mod new;
 mod pages;
 mod predictions;
@@ -68,6 +69,8 @@ enum Verb {
     Blind(blind::Args),
     /// Attack holdup as an ordinary user and check from outside that nothing was reached
     Attacks(attacks::Args),
+    /// Make incidents that others had and judge the first sentence that holdup says of each
+    Incidents(incidents::Args),
     /// Boot a guest without randomness and judge holdup by it
     Guest(guest::Args),
     /// Open pages that holdup wrote in a browser and use everything in them
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Verb::Artefacts(args) => artefacts::run(&args),
         Verb::Blind(args) => blind::run(&args),
         Verb::Attacks(args) => attacks::run(&args),
+        Verb::Incidents(args) => incidents::run(&args),
         Verb::Guest(args) => guest::run(&args),
         Verb::Pages(args) => pages::run(&args),
         Verb::Replay(args) => replay::run(&args),

@@ -172,6 +172,11 @@ pub(crate) struct Text {
 }
 
 impl Finding {
+    /// The sentence that a person reads first.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
     /// All that it says.
     pub(crate) fn words(&self) -> String {
         let more = self

@@ -1,12 +1,14 @@
 //! System packages: each chore states its list as data, and what is missing is installed at once.
 //!
 //! In: lists of Debian package names. Out: a machine that has them, or one sentence that says what to type.
-//! Packages with daemons are not in any list: what is needed of those is unpacked ([`crate::guest`]), so that
-//! no chore ever starts a service.
+//! No chore ever starts a service: what is needed of packages with daemons is unpacked ([`crate::guest`]), or they are installed while
+//! the packages' scripts may not start them ([`install_without_starting`]).
 
 use crate::process;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -98,6 +100,25 @@ pub(crate) fn install(lists: &[Packages]) -> anyhow::Result<()> {
             .args(&missing)
             .stdout(Stdio::null()),
     )
+}
+
+/// The program that Debian's packages ask whether they may start their service.
+const POLICY: &str = "/usr/sbin/policy-rc.d";
+
+/// Its answer: no.
+const NO: &str = "#!/bin/sh\nexit 101\n";
+
+/// As [`install`], for packages with daemons: none of them is started. Where the machine has a policy of its own, that one holds.
+pub(crate) fn install_without_starting(lists: &[Packages]) -> anyhow::Result<()> {
+    if !nix::unistd::geteuid().is_root() || std::path::Path::new(POLICY).exists() {
+        return install(lists);
+    }
+    std::fs::write(POLICY, NO).with_context(|| format!("write {POLICY}"))?;
+    let result = std::fs::set_permissions(POLICY, Permissions::from_mode(0o755))
+        .with_context(|| format!("make {POLICY} a program"))
+        .and_then(|()| install(lists));
+    std::fs::remove_file(POLICY).with_context(|| format!("remove {POLICY}"))?;
+    result
 }
 
 /// `apt-get`, never asking anything.

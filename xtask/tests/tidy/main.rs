@@ -282,6 +282,10 @@ fn every_crate_takes_the_workspaces_lints() {
             .filter(|(path, _)| path.ends_with("/Cargo.toml"))
             .filter_map(|(path, text)| {
                 let manifest: toml::Table = text.parse().unwrap();
+                // Programs of incidents are workspaces of their own: they look like others' programs.
+                if manifest.contains_key("workspace") {
+                    return None;
+                }
                 let takes = manifest.get("lints").and_then(|lints| lints.get("workspace"))
                     == Some(&toml::Value::Boolean(true));
                 (!takes).then(|| format!("{path}: [lints] workspace = true is missing"))

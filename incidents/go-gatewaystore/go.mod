@@ -1,0 +1,3 @@
+module gatewaystore
+
+go 1.22

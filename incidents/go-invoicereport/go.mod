@@ -1,0 +1,3 @@
+module invoicereport
+
+go 1.22
