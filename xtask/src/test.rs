@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// What to leave out.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only `cargo test`: no artefacts, replay, pages, attacks, scenarios or guest
+    /// Only `cargo test`: no artefacts, replay, pages, attacks, incidents, scenarios or guest
     #[arg(long)]
     quick: bool,
     /// Only what needs neither root nor BPF nor clang nor libelf
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut replay = verb("replay")?;
     replay.1.arg("--program").arg(Build::replay()?);
     let untimed = vec![verb("artefacts")?, replay, verb("pages")?];
-    let timed = vec![verb("attacks")?, verb("scenarios")?];
+    let timed = vec![verb("attacks")?, verb("incidents")?, verb("scenarios")?];
     let guest = verb("guest")?;
 
     let build = Build::start(verb("guest")?)?;
