@@ -3,7 +3,7 @@
 //! In: the folder `incidents/`. Out: every incident in it, by name. [`incidents/README.md`](../../../incidents/README.md) has the fields.
 
 use anyhow::{Context, bail};
-use regex::{Regex, RegexBuilder};
+use regex_lite::{Regex, RegexBuilder};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -152,7 +152,7 @@ fn lines(text: &str) -> anyhow::Result<Vec<Regex>> {
     let first: u32 = first.parse().with_context(|| format!("the line of {text}"))?;
     let last: u32 = last.parse().with_context(|| format!("the line of {text}"))?;
     (first..=last)
-        .map(|line| pattern(&format!(r"{}:{line}\b", regex::escape(file))))
+        .map(|line| pattern(&format!(r"{}:{line}\b", regex_lite::escape(file))))
         .collect()
 }
 
