@@ -109,13 +109,13 @@ impl<'a> Sessions<'a> {
         self.waits.values().filter_map(|one| one.session.doing_ns).max()
     }
 
-    /// What was told of a session that it did, with this.
+    /// What was reported of a session that it did, with this.
     pub fn doing(&self, server: DatabaseServer, id: &str, doing: SessionDoing) -> Option<SessionRecord<'a>> {
         let mut all = self.records(server, id).into_iter().rev();
         all.find(|one| one.session.doing == doing)
     }
 
-    /// All that was told of a session, in order.
+    /// All that was reported of a session, in order.
     fn records(&self, server: DatabaseServer, id: &str) -> Vec<SessionRecord<'a>> {
         let places = self.of.get(&(server, id)).into_iter().flatten();
         places.filter_map(|place| self.all.get(*place).copied()).collect()

@@ -2,7 +2,7 @@
 /*
  * Waits that are like the one before, of a recorder that runs for good: most threads of a server wait in the same call, for the same
  * thing, ended by the same one, thousands of times. The first has a record; of those that follow the thread's clock adds up number and
- * time. One has a record all the same if it is longer than those told (so the longest is exact), every REPEATS_MOST and
+ * time. One has a record all the same if it is longer than those reported (so the longest is exact), every REPEATS_MOST and
  * every second, if it takes a stack, and wherever a single wait may matter: with a request to answer, for a lock whose owner is
  * known, and for a millisecond and more unless it is a timer that ends it.
  */
@@ -12,7 +12,7 @@
 #include "waits.h"
 
 #define REPEATS_MOST 64
-#define REPEATS_FOR 1000000000     /* ns after which one is told again */
+#define REPEATS_FOR 1000000000     /* ns after which one is reported again */
 #define REPEATED_LEAST_TOLD 1000000 /* ns: a wait of this length is told, */
 #define REPEATED_TIMER 100000000   /* and one that only a timer ended from this length on */
 #define __NR_nanosleep 35

@@ -372,7 +372,7 @@ int BPF_PROG(on_new_worker, struct task_struct *task)
 	return 0;
 }
 
-/* CMD's first thread is told apart by its waking, when user space gives it the word to exec. */
+/* CMD's first thread is distinguished by its waking, when user space gives it the word to exec. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_first_waking, struct task_struct *task)
 {

@@ -47,7 +47,7 @@ enum holdup_record {
 	HOLDUP_NAME_ASKED,
 	HOLDUP_REQUEST,
 	HOLDUP_EARLIER,
-	HOLDUP_PEEK,           /* a wait that goes on: told to look who is in the way, and told again when it is over */
+	HOLDUP_PEEK,           /* a wait that goes on: told to look who is in the way, and reported again when it is over */
 	HOLDUP_MADE_BY,        /* a holdup_memory: of who makes a thread, process or connection; seq is enum holdup_made, weight names the connection */
 	HOLDUP_HELLO,
 	HOLDUP_CONVERSATION,
@@ -87,7 +87,7 @@ enum holdup_holder {
 	HOLDUP_HOLDER_NOBODY_ASKED, /* io_uring: every request that was made had completed */
 };
 
-/* Places of an owner that the kernel names: ids in the initial namespace, 0 where none can be told. */
+/* Places of an owner that the kernel names: ids in the initial namespace, 0 where none can be known. */
 enum holdup_owner {
 	HOLDUP_OWNER_TID,
 	HOLDUP_OWNER_PID,
@@ -131,7 +131,7 @@ enum holdup_phase { HOLDUP_NEW, HOLDUP_RUNNING, HOLDUP_QUEUED, HOLDUP_BLOCKED };
 struct holdup_head { u32 type; u32 thread; };
 /* The first three tile the thread's life; `interrupt` is part of `cpu`, `throttled` of `queued`; the last two are parts of
  * `cpu` and `queued` with a request to answer. */
-/* Of `blocked`: `repeated` ns in `repeats` waits that were like the one told before them and got no record of their own (repeats.h). */
+/* Of `blocked`: `repeated` ns in `repeats` waits that were like the one reported before them and got no record of their own (repeats.h). */
 struct holdup_clock {
 	u64 cpu; u64 queued; u64 blocked; u64 interrupt; u64 throttled; u64 served_cpu; u64 served_queued; u64 repeats; u64 repeated;
 };

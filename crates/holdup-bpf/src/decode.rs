@@ -83,7 +83,7 @@ pub enum RawEvent {
     Request(Request),
     /// A connection that waits for an answer since before.
     Earlier(Earlier),
-    /// A wait that goes on, as [`crate::Tracer::peek`] found it. It will be told again when it is over.
+    /// A wait that goes on, as [`crate::Tracer::peek`] found it. It will be reported again when it is over.
     Peek(Box<Wait>),
     /// A thread's memory.
     Memory(Box<RawMemory>),

@@ -156,7 +156,7 @@ fn hide_and_fork(map: &MapHandle, fields: Fields, note: &OwnedFd) -> i32 {
         let before = switches();
         let mut state = map.lookup(&key, MapFlags::ANY).unwrap().unwrap();
         let phase = u32::from_ne_bytes(state[fields.phase..fields.phase + 4].try_into().unwrap());
-        // What it queued since it was woken, which no record has told so far; with another switch in between some of it was.
+        // What it queued since it was woken, which no record has reported so far; with another switch in between some of it was.
         let queued = word(&state, fields.queued) - queued_before;
         if phase != RUNNING || queued == 0 || before != (slept.0 + 1, slept.1) {
             continue;

@@ -48,7 +48,7 @@ const TRY_AGAIN: Ns = 50_000_000;
 /// Tries at that pace; then it shares none, or is stuck.
 const TRIES: u32 = 40;
 
-/// Why nothing is told of a machine whose memory can't be read in time.
+/// Why nothing is reported of a machine whose memory can't be read in time.
 const SLOW: &str = "reading its memory took too long";
 
 /// All of them.

@@ -42,7 +42,7 @@ impl Default for Searcher {
     }
 }
 
-/// What is told of them at the end.
+/// What is reported of them at the end.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
     /// Names by process id.

@@ -17,7 +17,7 @@ const PROCESSES_MAX: usize = 64;
 const THREADS_MAX: usize = 256;
 const WORDS_MAX: usize = 8;
 
-/// Processes of the machine whose mappings are looked through for a file, and those that are told of.
+/// Processes of the machine whose mappings are looked through for a file, and those that are reported of.
 const SEARCHED_MAX: usize = 2_048;
 const USERS_MAX: usize = 32;
 

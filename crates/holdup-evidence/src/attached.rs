@@ -163,7 +163,7 @@ pub struct SaidSince {
     pub inode: u64,
 }
 
-/// A wait that went on as observation had begun; it is told again when it is over.
+/// A wait that went on as observation had begun; it is reported again when it is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoesOn {
     /// Who waits.

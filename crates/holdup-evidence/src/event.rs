@@ -47,7 +47,7 @@ pub struct Clock {
     /// Of `queued`: with a request to answer.
     #[serde(default)]
     pub served_queued: Ns,
-    /// Waits that were like the one told before them, and are known by their number and time alone.
+    /// Waits that were like the one reported before them, and are known by their number and time alone.
     #[serde(default)]
     pub repeats: u64,
     /// Of `blocked`: in those.

@@ -42,7 +42,7 @@ pub struct Randomness {
 pub struct SavedSeed {
     /// The file.
     pub path: String,
-    /// Whether whoever loads it has the kernel count it as entropy; `None` where that can't be told.
+    /// Whether whoever loads it has the kernel count it as entropy; `None` where that can't be known.
     pub credited: Option<bool>,
 }
 

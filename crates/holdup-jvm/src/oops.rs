@@ -1,7 +1,7 @@
 //! Objects of the Java heap: their class, their fields by name, and strings.
 //!
 //! In: addresses of objects, and where references to them are. Out: what is asked of them. Collectors move objects while we
-//! look: an object counts only if its class is one, and what is told of it is said to have been seen, not to be.
+//! look: an object counts only if its class is one, and what is reported of it is said to have been seen, not to be.
 //!
 //! A reference takes four bytes where the machine was told to compress them (from a base, shifted), eight elsewhere. The Z
 //! collector keeps bits of its own in references; those of JDK 17 can be followed as they are, later ones are shifted.

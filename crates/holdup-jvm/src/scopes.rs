@@ -45,7 +45,7 @@ pub(crate) fn frames<S: Source>(
     }
     let found = scope(memory, layout, blob, pc, exact)
         .and_then(|scope| chain(memory, layout, methods, blob, scope, at));
-    // Where nothing is told of the place, the method is still known.
+    // Where nothing is reported of the place, the method is still known.
     found.or_else(|| whole(memory, methods))
 }
 

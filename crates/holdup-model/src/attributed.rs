@@ -62,7 +62,7 @@ pub struct Attributed {
     pub connections: Vec<Connections>,
     /// What was made anew; `None` where nobody looked.
     pub churn: Option<Churn>,
-    /// Requests that were answered; `None` where they could not be told.
+    /// Requests that were answered; `None` where they could not be known.
     pub requests: Option<Requests>,
     /// Clients that have had no answer since before observation, and that no thread is known to work for.
     pub unanswered: Unanswered,
@@ -170,7 +170,7 @@ impl Resource {
         self.with(|facts| facts.call = Some(call.to_owned()))
     }
 
-    /// Whether it stands for more of its kind than were told apart, and is none of them.
+    /// Whether it stands for more of its kind than were distinguished, and is none of them.
     #[must_use]
     pub fn is_many(&self) -> bool {
         self.name == self.kind.many()
@@ -203,7 +203,7 @@ pub enum ResourceKind {
 }
 
 impl ResourceKind {
-    /// The name of a resource that stands for more of its kind than were told apart.
+    /// The name of a resource that stands for more of its kind than were distinguished.
     #[must_use]
     pub fn many(self) -> &'static str {
         match self {
@@ -461,7 +461,7 @@ pub struct AttributedWait {
     /// The kernel stack that the most of this time was seen in, innermost first.
     #[serde(default)]
     pub kernel_stack: Vec<String>,
-    /// For `unknown`: why it could not be told.
+    /// For `unknown`: why it could not be known.
     #[serde(default)]
     pub why_unknown: Option<String>,
     /// What the state of the TCP connections said, where these waits were for some.

@@ -15,7 +15,7 @@ pub struct Churn {
     pub made: Vec<Births>,
     /// Connections that were asked for, by whom they were made to, and those that were accepted, by where; most first.
     pub connections: Vec<Conversations>,
-    /// Whether what connections carried could be told.
+    /// Whether what connections carried could be known.
     pub traffic_told: bool,
 }
 
@@ -109,7 +109,7 @@ pub struct Handshakes {
     pub in_vain: u64,
     /// Those that took up an earlier session.
     pub resumed: u64,
-    /// Those of which it could not be told.
+    /// Those of which it could not be known.
     pub untold: u64,
     /// How long those took that were told and came to their end, from the connection on,
     pub ns: Ns,

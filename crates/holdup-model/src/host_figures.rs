@@ -49,7 +49,7 @@ pub struct HostLine {
     /// Of which disk; empty of the whole machine.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub of: String,
-    /// Shares of the stretches, 0..1, to the thousandth; null where it was not told.
+    /// Shares of the stretches, 0..1, to the thousandth; null where it was not known.
     pub shares: Vec<Option<f64>>,
 }
 
@@ -175,7 +175,7 @@ impl HostFigures {
         self.choose();
     }
 
-    /// Neighbours become one until there are few enough. What lies far apart stays apart: nothing is told of the time between.
+    /// Neighbours become one until there are few enough. What lies far apart stays apart: nothing is reported of the time between.
     fn thin(&mut self) {
         while self.stretches.len() > MAX_STRETCHES {
             let end = |stretch: &HostStretch| stretch.from_ns.saturating_add(stretch.ns);

@@ -17,7 +17,7 @@ pub enum State {
     Plain,
     /// Something that people do about it, and that does not help here.
     Pointless,
-    /// It could not be told.
+    /// It could not be known.
     Unknown,
 }
 

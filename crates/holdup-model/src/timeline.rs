@@ -106,7 +106,7 @@ pub enum EndedBy {
     Device,
     /// An interrupt, of a timer or a device.
     Interrupt,
-    /// That could not be told.
+    /// That could not be known.
     Unknown,
 }
 

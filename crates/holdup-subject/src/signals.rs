@@ -4,7 +4,7 @@
 //! to the whole foreground group, so CMD has it already and holdup only notes it; only where CMD has made a group of its own
 //! (`timeout` does) it is passed on to that. What a process sends goes to
 //! holdup alone and is passed on. The second Ctrl-C ends the observation. A process that signals the whole
-//! group can't be told from one that signals holdup: CMD gets that one twice, unless CMD itself sent it.
+//! group can't be distinguished from one that signals holdup: CMD gets that one twice, unless CMD itself sent it.
 //!
 //! While the report is put together a further signal ends the search for names, and after that signals act as they do on any
 //! program (see `haste`).

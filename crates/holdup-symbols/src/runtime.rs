@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// names.
 const MAX_RUNTIME_FRAMES: usize = 200_000;
 
-/// A runtime whose frames can be told from outside.
+/// A runtime whose frames can be distinguished from outside.
 pub trait Runtime: Debug + Send {
     /// Whether a file of this base name is its library.
     fn is_library(&self, name: &str) -> bool;

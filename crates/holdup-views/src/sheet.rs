@@ -115,7 +115,7 @@ impl Sheet {
         }
     }
 
-    /// The rows so far, in order, before they were broken into lines; they are not told again.
+    /// The rows so far, in order, before they were broken into lines; they are not reported again.
     pub(crate) fn take_said(&mut self) -> Vec<Said> {
         std::mem::take(&mut self.said)
     }

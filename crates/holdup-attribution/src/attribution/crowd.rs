@@ -1,8 +1,8 @@
-//! Which thread of a process others wait for, and chains told again when all is known.
+//! Which thread of a process others wait for, and chains reported again when all is known.
 //!
 //! The problem: descriptors name a process at the other end of a pipe, a connection or a FUSE file system, and never the thread that has
 //! the request; the first thread mostly takes in clients. And a chain is reported as the first of its waits ends: what those further on did
-//! is known only later, where they wait for longer. The choice: at the end, chains are told again, and of a process at another's other
+//! is known only later, where they wait for longer. The choice: at the end, chains are reported again, and of a process at another's other
 //! end the one thread counts that everything which is not idle there leads to. Where there are several such, it stays the first.
 //!
 //! In: all threads, with what they did lately and who was in their way. Out: chains of the longest waits, and what the right thread did.
@@ -22,7 +22,7 @@ const MAX_THREADS: usize = 1024;
 /// Waits within one process that are followed from one thread to the next.
 const MAX_INSIDE: usize = 8;
 
-/// Waits that are told again: shorter ones are not what anybody asks about, nanoseconds.
+/// Waits that are reported again: shorter ones are not what anybody asks about, nanoseconds.
 const MIN_WAIT_NS: Ns = 50_000_000;
 
 /// Where the chain of a site's longest wait goes on.

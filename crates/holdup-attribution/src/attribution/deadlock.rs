@@ -87,7 +87,7 @@ pub(super) struct Circle {
     pub(super) to: Ns,
 }
 
-/// What can be told of a circle: only locks that name their owner.
+/// What can be reported of a circle: only locks that name their owner.
 pub(super) fn proves(how: HowKnown) -> bool {
     matches!(
         how,

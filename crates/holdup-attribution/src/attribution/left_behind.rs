@@ -30,7 +30,7 @@ impl Blockers {
     ///
     /// The wait ended as that process closed the pipe, or ended: the kernel wakes a reader then only if nobody else can
     /// write any more, and what had been written before would have ended the wait earlier. A process that a signal
-    /// killed ends in whatever call it was in, and is not told from one that writes.
+    /// killed ends in whatever call it was in, and is not distinguished from one that writes.
     pub(super) fn held_open(
         &self,
         ended: &EndedWait,

@@ -74,7 +74,7 @@ pub(super) struct Site {
     pub(super) borrowed: Ns,
     /// Of that: in a call whose longer waits were not all the same.
     pub(super) doubtful: Ns,
-    /// Of the time: told by looks now and then.
+    /// Of the time: known from samples.
     pub(super) doubt: Doubt,
     /// Who asked.
     pub(super) stacks: Vec<StackTally>,

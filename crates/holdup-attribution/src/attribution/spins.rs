@@ -1,7 +1,7 @@
 //! Code that runs only to wait: spin locks and yields of the libraries that people use, by their names.
 //!
 //! In: a user stack, innermost first, of a thread that was sampled on a CPU. Out: the function that spins. Only
-//! functions that do nothing else are listed: a mutex that spins for a moment before it sleeps is not told from one
+//! functions that do nothing else are listed: a mutex that spins for a moment before it sleeps is not distinguished from one
 //! that is taken at once, and a loop of the program's own has no name that says so.
 
 use holdup_evidence::Frame;

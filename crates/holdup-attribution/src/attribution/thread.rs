@@ -36,7 +36,7 @@ pub(super) struct Spent {
     /// Runnable with a spent quota.
     pub(super) throttled: Ns,
     pub(super) lost: Ns,
-    /// In waits that were like the last one told, and how many they were.
+    /// In waits that were like the last one reported, and how many they were.
     pub(super) repeated: Ns,
     pub(super) repeats: u64,
     /// In the wait that ended at the new instant.

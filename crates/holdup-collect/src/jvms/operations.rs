@@ -10,7 +10,7 @@ use holdup_jvm::Operations;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Operations that are told of a machine at most: some five are usual.
+/// Operations that are reported of a machine at most: some five are usual.
 const MAX_OPERATIONS: usize = 16;
 
 /// What begins the names of operations that collect garbage, or are a part of that.

@@ -8,7 +8,7 @@ use holdup_model::report::Measure;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Parts that are smaller than this share of the whole, both sides together, are not tested: each line more makes it
-/// harder for all others to be told from chance, and nobody asks for these.
+/// harder for all others to be distinguished from chance, and nobody asks for these.
 const LEAST_SHARE: f64 = 0.005;
 
 /// Parts that are tested: the largest, both sides together, so that the choice does not favour what differs.

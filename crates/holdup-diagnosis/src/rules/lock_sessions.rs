@@ -1,7 +1,7 @@
 //! Who has the lock that sessions of a database wait for, as the server's own memory tells it.
 //!
 //! In: waits of sessions, and what was read of their server. Out: the lock, the sessions at the ends of the chains, with their clients and what
-//! those do, in words, and what to do about them. What was read is of one instant: it is told of waits that lasted.
+//! those do, in words, and what to do about them. What was read is of one instant: it is reported of waits that lasted.
 
 use super::live_sessions::{client, go_on};
 use super::{Run, Waits, duration, root, say};

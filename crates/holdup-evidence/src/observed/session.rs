@@ -3,7 +3,7 @@
 use crate::Ns;
 use serde::{Deserialize, Serialize};
 
-/// One thing that was told of one session.
+/// One thing that was reported of one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SeenSession {

@@ -1,4 +1,4 @@
-//! Requests that the subject answered, as rules and views are told of them.
+//! Requests that the subject answered, as rules and views are reported of them.
 
 use super::{Tally, ThreadName};
 use holdup_evidence::{Cause, Ns};

@@ -11,7 +11,7 @@ pub struct AccountLine {
     pub what: String,
     /// How long it took or stood, nanoseconds; null where the artefact does not say.
     pub ns: Option<Ns>,
-    /// Of what there is of its kind, 0..1: of the time, of the threads, of the CPUs; null where that is not told.
+    /// Of what there is of its kind, 0..1: of the time, of the threads, of the CPUs; null where that is not known.
     pub share: Option<f64>,
     /// One sentence: thing, what is with it, and size.
     pub text: String,

@@ -177,7 +177,7 @@ pub struct ChainUnit {
     pub unit: String,
     /// When it was up, since systemd began.
     pub reached_ns: Ns,
-    /// How long its own start took, where told.
+    /// How long its own start took, where known.
     pub took_ns: Option<Ns>,
 }
 

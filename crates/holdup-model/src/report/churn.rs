@@ -15,7 +15,7 @@ pub struct Churn {
     pub made: Vec<Births>,
     /// TCP connections, by whom they were made to, or where they were accepted; most first, 64 at most.
     pub connections: Vec<Conversations>,
-    /// Whether what connections carried could be told; where not, the counts of questions and handshakes are 0 and mean nothing.
+    /// Whether what connections carried could be known; where not, the counts of questions and handshakes are 0 and mean nothing.
     pub traffic_told: bool,
 }
 
@@ -84,7 +84,7 @@ pub struct Handshakes {
     pub offered_in_vain: u64,
     /// Those that took up an earlier session.
     pub resumed: u64,
-    /// Those of which it could not be told.
+    /// Those of which it could not be known.
     pub unknown: u64,
     /// How long one took on the mean; 0: not known.
     pub mean_ns: Ns,

@@ -23,9 +23,9 @@ pub struct Comparison {
     /// The change.
     pub change_ns: Option<i64>,
     /// Where the true change lies, with 95 %: over runs where there are enough of them; else, of one run each, by what happens
-    /// within these runs alone, and run-to-run variation is not in it. Null where neither can be told.
+    /// within these runs alone, and run-to-run variation is not in it. Null where neither can be known.
     pub interval_ns: Option<[i64; 2]>,
-    /// Whether the change is more than chance; null where that can't be told.
+    /// Whether the change is more than chance; null where that can't be known.
     pub significant: Option<bool>,
     /// Runs of BEFORE.
     pub before_n: u32,
@@ -164,7 +164,7 @@ pub struct CauseChange {
     pub after_ns: Ns,
     /// The change.
     pub change_ns: i64,
-    /// Whether it is more than chance; null where that can't be told.
+    /// Whether it is more than chance; null where that can't be known.
     pub significant: Option<bool>,
     /// How likely by chance, corrected for the number of lines.
     #[serde(default)]
@@ -206,9 +206,9 @@ pub struct AmountChange {
     pub within: Option<[f64; 3]>,
     /// Whether it is on one side only: `new` is not in BEFORE, `gone` not in AFTER.
     pub presence: Presence,
-    /// Whether the change is more than chance; null where that can't be told.
+    /// Whether the change is more than chance; null where that can't be known.
     pub significant: Option<bool>,
-    /// Of a profile: whether samples alone, each taken for itself, would scatter as much; null where that can't be told. True
+    /// Of a profile: whether samples alone, each taken for itself, would scatter as much; null where that can't be known. True
     /// is no difference; false is none yet either, for runs differ too.
     pub within_sampling: Option<bool>,
 }

@@ -18,7 +18,7 @@ pub struct Host {
     pub threads: u64,
     /// How often all tasks were listed; what is said of tasks is a mean over these lists.
     pub lists: u32,
-    /// The load average, taken apart; null where it is not told.
+    /// The load average, taken apart; null where it is not known.
     pub load: Option<Load>,
     /// Who was blocked (state D) in what, most first.
     pub blocked: Vec<BlockedTasks>,

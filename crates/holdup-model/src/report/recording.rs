@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 /// Where and when it was recorded, and how the report was put together from it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recording {
-    /// When the first segment that is told of begins, RFC 3339.
+    /// When the first segment that is reported of begins, RFC 3339.
     pub from: String,
     /// When the last one ends.
     pub to: String,
-    /// How many segments it was put together from. A segment is told of whole or not at all.
+    /// How many segments it was put together from. A segment is reported of whole or not at all.
     pub segments: u32,
     /// The host's name; null where it was taken out, or where the segments are of several.
     pub host: Option<String>,

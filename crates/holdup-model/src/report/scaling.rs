@@ -18,7 +18,7 @@ pub struct Scaling {
     pub kappa: Option<[f64; 2]>,
     /// What becomes of it as workers are added.
     pub verdict: ScalingVerdict,
-    /// The function, lock, file or device that they contend for; null where they do not, or where it could not be told.
+    /// The function, lock, file or device that they contend for; null where they do not, or where it could not be known.
     pub contends_on: Option<String>,
     /// The cause of the waits for that.
     #[serde(default)]

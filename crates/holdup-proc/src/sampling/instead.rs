@@ -153,7 +153,7 @@ fn users(before: &HashMap<u32, Stat>, now: HashMap<u32, Stat>) -> Vec<User> {
     users
 }
 
-/// Whom a thread was behind on a CPU, each with its part of the time. Those of the thread's own process are not told from it.
+/// Whom a thread was behind on a CPU, each with its part of the time. Those of the thread's own process are not distinguished from it.
 fn behind(own: u32, (cpu, ns): (u32, Ns), users: &[User]) -> Vec<(&User, Ns)> {
     let there = |user: &User| match user.pid == own {
         true => 0,

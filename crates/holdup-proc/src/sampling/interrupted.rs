@@ -46,7 +46,7 @@ const PATIENCE: Ns = 500_000_000;
 const MIN_GAP_NS: Ns = 700;
 const MAX_GAP_NS: Ns = 100_000;
 
-/// Where a look at the clock takes longer than this, nanoseconds, gaps can't be told from looks.
+/// Where a look at the clock takes longer than this, nanoseconds, gaps can't be distinguished from looks.
 const SLOW_CLOCK: Ns = 300;
 
 /// What is known.

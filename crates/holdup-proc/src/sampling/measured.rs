@@ -3,7 +3,7 @@
 //! In: [`Hit`]s at the places of calls. Out: [`Part`]s of the thread's CPU time. Nothing here reads anything.
 //!
 //! Each hit costs the thread time of its own, which is in all that is measured. The shortest way from one hit to the next is taken for that
-//! and left out, so a call that takes less than it can be told from nothing is reported as nothing.
+//! and left out, so a call that takes less than it can be distinguished from nothing is reported as nothing.
 
 use super::probe::{HITS, Hit, INSTRUCTION};
 use holdup_evidence::{Call, Ns};

@@ -90,7 +90,7 @@ pub(super) struct Tracked {
     pub(super) cpu_seq: Seq,
     /// What interrupts took of its CPU time, by kind.
     pub(super) interrupts: [Ns; INTERRUPTS.len()],
-    /// CPU ticks in its own code and in the kernel, as told so far.
+    /// CPU ticks in its own code and in the kernel, as reported so far.
     pub(super) ticks: (u64, u64),
     /// Whether what it waits in is still to be asked for.
     pub(super) unasked: bool,

@@ -1,6 +1,6 @@
 //! `perf sched latency` and `perf sched timehist`: how long tasks waited for a CPU.
 //!
-//! In: tables of either, told by their headings. Out: a statement for the task that waited longest for a CPU, with its average where the
+//! In: tables of either, recognised by their headings. Out: a statement for the task that waited longest for a CPU, with its average where the
 //! table has one, and how long it ran.
 
 use crate::format::{Family, Format, LineReader, Sureness, Understood};

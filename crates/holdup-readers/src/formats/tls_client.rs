@@ -80,7 +80,7 @@ struct Reader {
     again: bool,
     /// Whether a ticket of TLS 1.3 has come, for those behind it.
     ticket: bool,
-    /// Whether an alert ended the handshake, so that what is told of it is half of one.
+    /// Whether an alert ended the handshake, so that what is reported of it is half of one.
     failed: bool,
     /// Connections that were reported: from then on any line may be the peer's.
     reported: u64,

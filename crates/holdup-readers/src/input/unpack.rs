@@ -1,4 +1,4 @@
-//! Packed files, told by their first bytes.
+//! Packed files, recognised by their first bytes.
 //!
 //! In: a stream. Out: what it contains, to the readers; unpacked as it is read, never to a disk and never whole into
 //! memory. A bomb is known by how much more comes out than went in.

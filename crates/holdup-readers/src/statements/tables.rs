@@ -179,7 +179,7 @@ impl Tables {
         }
     }
 
-    /// Whether cells of the table that is being read are lengths: then the longest is told of it as a whole.
+    /// Whether cells of the table that is being read are lengths: then the longest is reported of it as a whole.
     pub(super) fn tells_lengths(&self) -> bool {
         self.table.as_ref().is_some_and(|table| table.length.is_some())
     }

@@ -179,7 +179,7 @@ pub(crate) fn add(whole: &mut AttributedWait, next: AttributedWait) {
         whole.judged_by = next.judged_by;
     }
     if next.ns > whole.ns {
-        // What is reported once is told of the part that is most of it.
+        // What is reported once is reported of the part that is most of it.
         whole.asker.stack = next.asker.stack;
         whole.kernel_stack = next.kernel_stack;
         whole.chain = next.chain;

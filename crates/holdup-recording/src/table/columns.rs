@@ -1,4 +1,4 @@
-//! The columns: name, what stands in it, and how it is told of a row. The page `docs/recordings.md` has the same, and a test
+//! The columns: name, what stands in it, and how it is reported of a row. The page `docs/recordings.md` has the same, and a test
 //! holds the two against each other.
 
 use super::rows::Row;

@@ -5,7 +5,7 @@ use crate::sheet::Sheet;
 use crate::units::counted;
 use holdup_model::report::{Elsewhere, Report};
 
-/// Processes told of singly; more are counted.
+/// Processes described singly; more are counted.
 const MAX_PROCESSES: usize = 3;
 
 /// Writes them below the header.

@@ -37,7 +37,7 @@ const CALLERS: usize = 3;
 /// Names told where many share one entry.
 pub(super) const NAMES: usize = 3;
 
-/// How much is told of an entry.
+/// How much is reported of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
     /// Its first line.

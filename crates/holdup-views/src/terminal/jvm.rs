@@ -5,7 +5,7 @@ use crate::sheet::Sheet;
 use crate::units::{counted, duration};
 use holdup_model::report::{Jvm, Report};
 
-/// Machines told of singly; more are counted.
+/// Machines described singly; more are counted.
 const MAX_JVMS: usize = 4;
 
 /// Writes them below the header.

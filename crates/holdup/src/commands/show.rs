@@ -60,7 +60,7 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
     let (looks, inside): (Vec<_>, Vec<_>) = inside
         .into_iter()
         .partition(|(_, head)| head.kind == SubjectKind::Host);
-    // A look is told of alone, and of several the last one; among waits of threads it is none of them.
+    // A look is reported of alone, and of several the last one; among waits of threads it is none of them.
     let (inside, aside) = match looks.split_last() {
         Some((last, earlier)) if inside.is_empty() => (vec![last.clone()], words::earlier(earlier)),
         Some((last, earlier)) => (inside, Some(words::beside(last, earlier))),
@@ -115,7 +115,7 @@ fn files(args: &ShowArgs) -> anyhow::Result<Folder> {
     Ok(found)
 }
 
-/// One segment, or what was asked for of it; its time line only where it is told of alone.
+/// One segment, or what was asked for of it; its time line only where it is reported of alone.
 fn segment(path: &Path, args: &ShowArgs, alone: bool) -> Result<Option<Segment>, Error> {
     let mut segment = match alone {
         true => read_one(path)?,
@@ -130,7 +130,7 @@ fn segment(path: &Path, args: &ShowArgs, alone: bool) -> Result<Option<Segment>,
     })
 }
 
-/// All of them as one, and the head of the first. A file that is damaged is told of and left out, unless it is the only one.
+/// All of them as one, and the head of the first. A file that is damaged is reported of and left out, unless it is the only one.
 fn together(
     files: &[(PathBuf, Head)],
     args: &ShowArgs,

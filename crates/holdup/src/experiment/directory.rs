@@ -190,7 +190,7 @@ fn walk(directory: BorrowedFd<'_>, mut each: impl FnMut(&Path, &FileStat)) -> ni
     Ok(true)
 }
 
-/// What is in a folder under this name; a link is told of and not followed, and what is mounted there is not asked: it may never answer.
+/// What is in a folder under this name; a link is reported of and not followed, and what is mounted there is not asked: it may never answer.
 fn about(folder: &OwnedFd, name: &Path) -> Option<FileStat> {
     let resolve = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_XDEV;
     let how = OpenHow::new()

@@ -1,4 +1,4 @@
-//! A command that is observed with less than everything, and what was told of it.
+//! A command that is observed with less than everything, and what was reported of it.
 
 use crate::support::{HOLDUP, conserved, json, lossy, lost};
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Owners of locks, told by the memory of locks and by the kernel.
+//! Owners of locks, recognised by the memory of locks and by the kernel.
 
 use super::scene::{By, Scene, WRITE, row, words};
 use holdup_evidence::{

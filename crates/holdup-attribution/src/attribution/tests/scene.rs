@@ -145,7 +145,7 @@ impl Scene {
         self.actors.get_mut(&id).expect("told before").clock.queued += ns;
     }
 
-    /// Waits that are like the last one told, and have no records: so many, of so much time in all.
+    /// Waits that are like the last one reported, and have no records: so many, of so much time in all.
     pub(super) fn repeats(&mut self, id: u32, repeats: u64, ns: Ns) {
         let clock = &mut self.actors.get_mut(&id).expect("told before").clock;
         clock.blocked += ns;

@@ -1,4 +1,4 @@
-//! Waits for locks in the kernel, told by the lock and by the stack.
+//! Waits for locks in the kernel, recognised by the lock and by the stack.
 
 use super::Case;
 use holdup_evidence::Cause;

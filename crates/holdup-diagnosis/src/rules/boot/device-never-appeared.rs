@@ -19,7 +19,7 @@ const MAX_FAILURE_DELAY_NS: Ns = 2 * SECOND;
 /// How soon after that the boot ends in the emergency shell, nanoseconds: what runs is stopped before.
 const MAX_EMERGENCY_DELAY_NS: Ns = 30 * SECOND;
 
-/// Devices that are told of: more than any machine waits for in vain.
+/// Devices that are reported of: more than any machine waits for in vain.
 const MAX_DEVICES: usize = 50;
 
 /// Where a boot ends that lacks a file system which it must have.

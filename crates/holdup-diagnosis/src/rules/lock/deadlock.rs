@@ -193,7 +193,7 @@ fn all_asleep(run: &Run<'_>, dump: &Dump<'_>) -> Option<Finding> {
     )))
 }
 
-/// Goroutines that are told of a deadlock, the first ones: the main one is among them.
+/// Goroutines that are reported of a deadlock, the first ones: the main one is among them.
 const MAX_GOROUTINES: usize = 4;
 
 /// What a goroutine waits for, in its runtime's words, and where.

@@ -45,7 +45,7 @@ fn awaited(task: &Task) -> Option<Given> {
     asyncio::given(&task.stack).filter(|_| waits && inside)
 }
 
-/// Whether the program's first task waits to be told of the program's end.
+/// Whether the program's first task waits to be reported of the program's end.
 fn stops(task: &Task, given: Given) -> bool {
     let outermost = task.stack.last() == task.place.as_ref();
     matches!(given, Given::Signal | Given::Result) && outermost && task.name.as_deref() == Some(FIRST_TASK)

@@ -26,7 +26,7 @@ fn asks(task: &Task) -> bool {
     task.resource.detail.peer.is_some() && task.place.is_some() && !go::reads_for_others(symbols)
 }
 
-/// Whether a thread of its process is known to wait for the same server: then that is told of the thread.
+/// Whether a thread of its process is known to wait for the same server: then that is reported of the thread.
 fn is_known(run: &Run<'_>, task: &Task) -> bool {
     let same = |wait: &AttributedWait| {
         let own = wait.asker.name.pid == task.pid && wait.cause != Cause::Idle;

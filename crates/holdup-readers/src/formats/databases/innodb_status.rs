@@ -31,13 +31,13 @@ fn recognise(head: &[u8]) -> Sureness {
 
 #[derive(Debug, Default)]
 struct Reader {
-    /// In the list of transactions, and not in what is told of a deadlock that was.
+    /// In the list of transactions, and not in what is reported of a deadlock that was.
     listed: bool,
     open: Option<Transaction>,
     semaphores: Semaphores,
 }
 
-/// What was told of a transaction so far.
+/// What was reported of a transaction so far.
 #[derive(Debug, Default)]
 struct Transaction {
     line: u64,

@@ -83,7 +83,7 @@ struct Reader {
     entries: u64,
 }
 
-/// What an entry has told so far.
+/// What an entry has reported so far.
 #[derive(Debug)]
 struct Open {
     session: SeenSession,

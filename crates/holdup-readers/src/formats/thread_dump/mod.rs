@@ -200,7 +200,7 @@ impl Reader {
         }
     }
 
-    /// A thread of a deadlock that stands alone: what is told of it comes in two places.
+    /// A thread of a deadlock that stands alone: what is reported of it comes in two places.
     fn of_deadlock(&mut self, name: String, out: &mut Out<'_>) {
         self.end_thread(out);
         let threads = &mut self.begin_dump(out).threads;

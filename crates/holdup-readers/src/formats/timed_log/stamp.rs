@@ -1,6 +1,6 @@
 //! The time at which a line was logged: found once by search, then looked for where it was.
 //!
-//! In: a line. Out: a [`Stamp`]. What is told of date, year and zone is kept apart from what is not: `01/10` may be in
+//! In: a line. Out: a [`Stamp`]. What is reported of date, year and zone is kept apart from what is not: `01/10` may be in
 //! January or in October, so of such dates only "the same" and "another" are used.
 
 use holdup_evidence::Ns;

@@ -46,7 +46,7 @@ const WHOLE: f64 = 100.0;
 
 const SECOND: f64 = 1e9;
 
-/// Processes that are told of each kind of use.
+/// Processes that are reported of each kind of use.
 pub(super) const USERS: usize = 10;
 
 /// What was seen so far.

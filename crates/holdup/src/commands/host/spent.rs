@@ -8,7 +8,7 @@ use holdup_evidence::host::Use;
 use holdup_proc::task_list::Process;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Processes that are remembered: a machine that makes more in a look is told of the first ones.
+/// Processes that are remembered: a machine that makes more in a look is reported of the first ones.
 const MAX_PROCESSES: usize = 50_000;
 
 /// Part of a tick's second from which children that nobody saw are worth a line of their own, ticks.

@@ -1,4 +1,4 @@
-//! `holdup show report.html`: the report that a page holds, told again.
+//! `holdup show report.html`: the report that a page holds, reported again.
 //!
 //! In: a file. Out: its report, where it is a page that holdup wrote. The page may come from anybody; how much of it is read, and how
 //! what stands in it is taken, is `holdup_views::html`'s.

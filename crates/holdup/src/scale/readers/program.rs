@@ -1,6 +1,6 @@
 //! A program, run to its end: nothing to read, what it prints thrown away.
 //!
-//! What the kernel counted for it is asked for when it has ended and before it is gone: queueing is told of its main thread alone, CPU
+//! What the kernel counted for it is asked for when it has ended and before it is gone: queueing is reported of its main thread alone, CPU
 //! time of all its threads and of those of its children that it waited for.
 
 use super::{Reader, errno};
