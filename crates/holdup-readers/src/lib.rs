@@ -8,6 +8,7 @@ mod account;
 mod collected;
 mod copied;
 mod day_time;
+mod emphasis;
 mod figures;
 mod find;
 mod format;

@@ -2,6 +2,7 @@
 
 use crate::collected;
 use crate::copied::{self, AHEAD, Ahead, Copied};
+use crate::emphasis;
 use crate::format::{Format, LineReader, Shape, Sureness, Understood};
 use crate::formats::{ALL, LOG, text};
 use crate::gather::{Gather, Out, quoted};
@@ -58,6 +59,12 @@ pub(crate) fn read(name: &str, stream: &mut dyn Read, before: u64, gather: &mut 
         None if has_signs(&stream.head) => {
             let head = stream.head.clone();
             let mut stream = Plain::new(&mut stream, &head);
+            let mut lines = Lines::new(&mut stream, Cleaner::new(text));
+            let format = recognise(lines.head(HEAD));
+            parts(name, &mut lines, format, before, gather);
+        }
+        None if emphasis::has_cells(&stream.head) => {
+            let mut stream = emphasis::Plain::new(&mut stream);
             let mut lines = Lines::new(&mut stream, Cleaner::new(text));
             let format = recognise(lines.head(HEAD));
             parts(name, &mut lines, format, before, gather);

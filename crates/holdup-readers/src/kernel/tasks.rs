@@ -78,7 +78,17 @@ pub(super) fn frame(text: &[u8]) -> Option<String> {
         // Somebody took the addresses out.
         None => text.strip_prefix(b"[] ").unwrap_or(text),
     };
-    function(until(text, b"+0x")?)
+    function(until(text, b"+0x").or_else(|| decoded(text))?)
+}
+
+/// The name in a frame that the kernel's own script `decode_stacktrace.sh` gave files and lines: `schedule (kernel/sched/core.c:6857) btrfs`.
+fn decoded(text: &[u8]) -> Option<&[u8]> {
+    let name = until(text, b" (")?;
+    let place = until(text.get(name.len()..)?, b")")?;
+    let of_source = [&b".c:"[..], b".h:", b".S:", b".rs:"]
+        .iter()
+        .any(|source| find(place, source).is_some());
+    of_source.then_some(name)
 }
 
 /// The stack of a task as it is reported, frame by frame.
@@ -114,7 +124,8 @@ impl Stack {
 /// `[<address>] ? schedule+0x32/0x80`.
 fn leftover(text: &[u8]) -> Option<String> {
     let at = find(text, b"? ")?;
-    function(until(text.get(at + 2..)?, b"+0x")?)
+    let frame = text.get(at + 2..)?;
+    function(until(frame, b"+0x").or_else(|| decoded(frame))?)
 }
 
 /// The kernel's hint below the first line of a hung task's report. A copy may begin with it.

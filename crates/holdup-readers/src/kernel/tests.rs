@@ -121,6 +121,21 @@ fn a_hung_task_has_its_stack_and_owner() {
 }
 
 #[test]
+fn frames_with_files_and_lines_are_frames() {
+    let report = [
+        "INFO: task umount:7 blocked for more than 491 seconds.",
+        "Call Trace:",
+        "<TASK>",
+        "__schedule (kernel/sched/core.c:5378 kernel/sched/core.c:6765)",
+        "? leftover (kernel/sched/wait.c:383)",
+        "btrfs_kill_super (fs/btrfs/super.c:2101) btrfs",
+        "RIP: 0033:0x7f6de1c13936",
+    ];
+    let expected = ["__schedule".to_owned(), "btrfs_kill_super".to_owned()];
+    assert!(matches!(&events(&report)[..], [KernelEvent::HungTask { stack, .. }] if *stack == expected));
+}
+
+#[test]
 fn processors_that_do_not_get_on() {
     for message in [
         "watchdog: BUG: soft lockup - CPU#1 stuck for 22s! [dd:123]",

@@ -2,7 +2,7 @@
 
 use super::super::log_times::{of_source, quote};
 use crate::rules::{Rule, RuleId, Run, duration};
-use holdup_evidence::observed::{Span, SpanKind, StatementKind};
+use holdup_evidence::observed::{Span, SpanKind, Statement, StatementKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
@@ -27,6 +27,12 @@ const MIN_KNOWN_GAPS: u64 = 5;
 /// Where nothing usual is known, a gap matters if it is at least one part in so many of the time that the log covers: a
 /// service that runs for hours and is silent for half a minute after it began something is not held up by that.
 const MIN_PART_OF_LOG: Ns = 10;
+
+/// Lines behind that before the gap in which the error stands that ends it: the operation's own end may be logged first.
+const MAX_LINES_TO_THE_END: u64 = 3;
+
+/// Characters of a line in the title.
+const MAX_CHARACTERS: usize = 90;
 
 /// Gaps that are shown.
 const MAX_SHOWN_GAPS: usize = 4;
@@ -111,7 +117,15 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
     } else {
         Severity::Note
     };
-    let title = format!("{silent} {}", named.join(" and "));
+    // One silence that an error ends is explained by it, as far as a log can.
+    let end = match shown.as_slice() {
+        [gap] => ended_by(observed, gap),
+        _ => None,
+    };
+    let until = end
+        .map(|one| format!(", until `{}`", clipped(&one.text)))
+        .unwrap_or_default();
+    let title = format!("{silent} {}{until}", named.join(" and "));
     let mut finding = Finding::new(
         RULE.id.id(),
         severity,
@@ -127,7 +141,11 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
         let text = format!("the log has {} in {}", log.name, duration(log.ns));
         finding = finding.and(quote(observed, text, &log.quote));
     }
+    if let Some(one) = end {
+        finding = finding.and(quote(observed, "what ends the silence", &one.quote));
+    }
     let idle = match begins(first) {
+        true if end.is_some() => "the line before says that an operation begins, and the line after how it ended",
         true => "the line before says that an operation begins; the log does not show what it waited for",
         false => "the line before does not say that an operation begins: there may have been no work",
     };
@@ -142,6 +160,24 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
             "take three thread dumps of a JVM during the gap, a few seconds apart, and read them together \
              with this log",
         ))
+}
+
+/// What the log says went wrong as the silence ended.
+fn ended_by<'a>(observed: &'a Observed, gap: &Span) -> Option<&'a Statement> {
+    let lines = gap.quote.line + 1..=gap.quote.line + MAX_LINES_TO_THE_END;
+    observed.statements.iter().find(|one| {
+        one.quote.source == gap.quote.source
+            && lines.contains(&one.quote.line)
+            && one.kind <= StatementKind::Failed
+    })
+}
+
+/// As much of a line as a title bears.
+fn clipped(text: &str) -> String {
+    match text.char_indices().nth(MAX_CHARACTERS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
+        None => text.to_owned(),
+    }
 }
 
 /// Whether it is long, and long for what it is.
