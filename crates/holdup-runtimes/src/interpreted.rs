@@ -216,7 +216,7 @@ impl Kind {
             Kind::Python => Place::Python(python::Place {
                 runtime: first,
                 number: second,
-                named: python::Version::of_file(file),
+                named: python::version_of_file(file),
             }),
             Kind::Ruby => Place::Ruby(ruby::Place::of(addresses)?),
             Kind::Php => Place::Php(php::Place {
