@@ -507,3 +507,17 @@ impl<S: Source> Interpreter<S> {
         }
     }
 }
+
+/// Name and line of each frame, and whether C code has called it.
+#[cfg(test)]
+pub(crate) fn shown(frames: &[Interpreted]) -> Vec<(&str, Option<u32>, bool)> {
+    let each = frames.iter();
+    each.map(|one| {
+        (
+            one.frame.symbol.as_deref().unwrap_or_default(),
+            one.frame.line,
+            one.entry,
+        )
+    })
+    .collect()
+}
