@@ -167,14 +167,10 @@ fn classified(call: &CallTime) -> Classified {
     });
     let polls = system_calls::is_named(Some(&call.call), Kind::Polls);
     let memory = WaitMemory {
-        thread: ThreadId(0),
-        first: 0,
-        seq: 0,
         returned: call.returned,
         polled: polled.filter(|_| polls).into_iter().collect(),
         polled_truncated: number.args[1] > 1,
-        path: None,
-        completed: None,
+        ..WaitMemory::empty(ThreadId(0), 0)
     };
     // A call on a file that takes long is in the uninterruptible sleep of a wait for its disk.
     let on_disk = call.max >= SLOW

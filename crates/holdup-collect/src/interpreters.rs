@@ -201,8 +201,8 @@ impl Interpreters {
     /// A process has mapped a file.
     pub(super) fn mapped(&mut self, process: ProcessKey, pid: u32, path: &str) {
         let file = path.rsplit('/').next().unwrap_or(path);
-        if let Some(version) = python::Version::of_file(file)
-            && version < python::Version::FIRST
+        if let Some(version) = python::version_of_file(file)
+            && version < python::VERSION_MIN
         {
             // The oldest of them do not even export where their state is.
             self.refused

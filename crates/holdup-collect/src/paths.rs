@@ -149,14 +149,8 @@ impl Paths {
     fn name(&mut self, wait: &mut Wait, named: Named) -> Option<(ObjectId, Object)> {
         wait.asked.get_or_insert_with(|| {
             Box::new(WaitMemory {
-                thread: wait.thread,
-                first: wait.seq,
-                seq: wait.seq,
-                returned: None,
-                polled: Vec::new(),
-                polled_truncated: false,
                 path: Some(named.path.clone()),
-                completed: None,
+                ..WaitMemory::empty(wait.thread, wait.seq)
             })
         });
         let mounted = named.mounted.clone()?;

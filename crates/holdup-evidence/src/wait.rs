@@ -1,6 +1,6 @@
 //! A wait of which little is known: what most tests begin with.
 
-use crate::{Call, Clock, Ns, Seq, TaskState, ThreadId, Wait, Waker};
+use crate::{Call, Clock, Ns, Seq, TaskState, ThreadId, Wait, WaitMemory, Waker};
 
 impl Wait {
     /// Of which only this is known: an interruptible sleep, and nobody saw who ended it.
@@ -24,6 +24,23 @@ impl Wait {
             unanswered: None,
             memory_follows: false,
             asked: None,
+        }
+    }
+}
+
+impl WaitMemory {
+    /// Memory that says nothing of one wait.
+    #[must_use]
+    pub const fn empty(thread: ThreadId, seq: Seq) -> WaitMemory {
+        WaitMemory {
+            thread,
+            first: seq,
+            seq,
+            returned: None,
+            polled: Vec::new(),
+            polled_truncated: false,
+            path: None,
+            completed: None,
         }
     }
 }

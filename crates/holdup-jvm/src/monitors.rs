@@ -224,9 +224,7 @@ impl Fields {
             tid: fields.tid(memory, thread)?,
             class,
             identity: monitor,
-            owner: owner
-                .filter(|owner| *owner != thread)
-                .and_then(|owner| fields.tid(memory, owner)),
+            owner: fields.tid_of_other(memory, owner, thread),
         })
     }
 
@@ -288,9 +286,7 @@ impl Fields {
             tid: fields.tid(memory, thread)?,
             class: lock_class(&name),
             identity: self.hash(memory, blocker).unwrap_or(0),
-            owner: owner
-                .filter(|owner| *owner != thread)
-                .and_then(|owner| fields.tid(memory, owner)),
+            owner: fields.tid_of_other(memory, owner, thread),
         })
     }
 

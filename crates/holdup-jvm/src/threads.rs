@@ -87,6 +87,16 @@ impl Fields {
             .filter(|tid| *tid != 0)
     }
 
+    /// The same of another thread; `None` where there is none, or it is this one.
+    pub(crate) fn tid_of_other<S: Source>(
+        &self,
+        memory: &mut Memory<S>,
+        other: Option<u64>,
+        this: u64,
+    ) -> Option<u32> {
+        self.tid(memory, other.filter(|other| *other != this)?)
+    }
+
     /// Where a thread's structure has the handle of its object.
     pub(crate) fn handle(&self, thread: u64) -> Option<u64> {
         thread.checked_add(self.object)

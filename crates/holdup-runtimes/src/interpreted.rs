@@ -216,7 +216,7 @@ impl Kind {
             Kind::Python => Place::Python(python::Place {
                 runtime: first,
                 number: second,
-                named: python::Version::of_file(file),
+                named: python::version_of_file(file),
             }),
             Kind::Ruby => Place::Ruby(ruby::Place::of(addresses)?),
             Kind::Php => Place::Php(php::Place {
@@ -506,4 +506,18 @@ impl<S: Source> Interpreter<S> {
             }
         }
     }
+}
+
+/// Name and line of each frame, and whether C code has called it.
+#[cfg(test)]
+pub(crate) fn shown(frames: &[Interpreted]) -> Vec<(&str, Option<u32>, bool)> {
+    let each = frames.iter();
+    each.map(|one| {
+        (
+            one.frame.symbol.as_deref().unwrap_or_default(),
+            one.frame.line,
+            one.entry,
+        )
+    })
+    .collect()
 }

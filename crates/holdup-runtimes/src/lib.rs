@@ -21,3 +21,4 @@ pub mod php;
 mod pthread;
 pub mod python;
 pub mod ruby;
+mod version;

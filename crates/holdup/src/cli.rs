@@ -169,24 +169,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) alone: bool,
     #[command(flatten)]
-    pub(crate) report: ReportArgs,
-    /// How to observe threads
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) backend: Backend,
-    #[command(flatten)]
-    pub(crate) recording: RecordingArgs,
-    /// Size of the buffer between the kernel and holdup
-    ///
-    /// A power of two from 64K to 1G, with an optional suffix K, M or G. While the buffer is full, records are dropped and counted as lost.
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = buffer_size, hide_short_help = true)]
-    pub(crate) buffer: u32,
-    /// Also write the events that enter attribution to FILE, for `cargo xtask replay` and bug reports
-    ///
-    /// JSON lines, compressed with gzip. Names, paths and arguments of programs are not masked in it.
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub(crate) events: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) jvm: JvmArgs,
+    pub(crate) observation: ObservationArgs,
     /// The command and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
@@ -220,6 +203,13 @@ pub(crate) struct AttachArgs {
     /// too, so that the report says what they wait for. Their time is not added to the totals.
     #[arg(long)]
     pub(crate) alone: bool,
+    #[command(flatten)]
+    pub(crate) observation: ObservationArgs,
+}
+
+/// How to observe what runs, and where what is seen goes.
+#[derive(Debug, Args)]
+pub(crate) struct ObservationArgs {
     #[command(flatten)]
     pub(crate) report: ReportArgs,
     /// How to observe threads
@@ -568,7 +558,7 @@ mod tests {
             let Command::Run(args) = Cli::try_parse_from(line.split(' ')).unwrap().command else {
                 panic!()
             };
-            assert!(args.report.verbose && !args.report.quiet);
+            assert!(args.observation.report.verbose && !args.observation.report.quiet);
             assert_eq!(args.command, ["ls", "-q", "--color=x"]);
         }
     }

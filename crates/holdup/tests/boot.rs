@@ -66,18 +66,20 @@ fn rules(report: &Value) -> Vec<&str> {
         .collect()
 }
 
+/// The arguments for the three files of one boot.
+const FILES: [&str; 6] = [
+    "--kernel-log",
+    "kernel",
+    "--journal",
+    "units",
+    "--critical-chain",
+    "chain",
+];
+
 #[test]
 fn three_files_of_one_boot_are_one_verdict() {
     let folder = folder(&[("kernel", KERNEL), ("units", UNITS), ("chain", CHAIN)]);
-    let files = [
-        "--kernel-log",
-        "kernel",
-        "--journal",
-        "units",
-        "--critical-chain",
-        "chain",
-    ];
-    let report = report(&files, folder.path());
+    let report = report(&FILES, folder.path());
     assert_eq!(report["subject"]["kind"], "boot");
     assert_eq!(rules(&report), ["crng-not-seeded"]);
     let finding = &report["findings"][0];
@@ -118,15 +120,7 @@ fn three_files_of_one_boot_are_one_verdict() {
 #[test]
 fn the_text_begins_with_the_verdict_and_fits() {
     let folder = folder(&[("kernel", KERNEL), ("units", UNITS), ("chain", CHAIN)]);
-    let files = [
-        "--kernel-log",
-        "kernel",
-        "--journal",
-        "units",
-        "--critical-chain",
-        "chain",
-    ];
-    let output = boot(&files, folder.path());
+    let output = boot(&FILES, folder.path());
     let text = lossy(&output.stdout);
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words} in {text}"));
     let order = [
@@ -148,15 +142,7 @@ fn files_of_two_boots_are_never_joined() {
     let later = UNITS.replace("Mar 07", "Mar 08");
     let chain = CHAIN.replace("+11.600s", "+10.100s");
     let folder = folder(&[("kernel", KERNEL), ("units", &later), ("chain", &chain)]);
-    let files = [
-        "--kernel-log",
-        "kernel",
-        "--journal",
-        "units",
-        "--critical-chain",
-        "chain",
-    ];
-    let report = report(&files, folder.path());
+    let report = report(&FILES, folder.path());
     let mut found = rules(&report);
     found.sort_unstable();
     assert_eq!(
@@ -213,17 +199,7 @@ fn causes_are_what_is_proved_and_never_more_than_the_boot() {
 #[test]
 fn the_same_findings_as_by_read() {
     let folder = folder(&[("kernel", KERNEL), ("units", UNITS), ("chain", CHAIN)]);
-    let found = report(
-        &[
-            "--kernel-log",
-            "kernel",
-            "--journal",
-            "units",
-            "--critical-chain",
-            "chain",
-        ],
-        folder.path(),
-    );
+    let found = report(&FILES, folder.path());
     let mut command = Command::new(HOLDUP);
     command.args(["read", "--format", "json", "kernel", "units", "chain"]);
     let output = command.current_dir(folder.path()).output().unwrap();

@@ -2,6 +2,8 @@
 
 use super::{go, java, native, python};
 use holdup_evidence::Cause;
+#[cfg(test)]
+use holdup_evidence::observed::State;
 use holdup_evidence::observed::{SeenThread, SnapshotKind};
 
 /// What a thread does.
@@ -44,4 +46,14 @@ pub(super) fn of_runtime(kind: SnapshotKind, frame: &str) -> bool {
         SnapshotKind::Python => python::of_library(frame),
         SnapshotKind::Kernel => false,
     }
+}
+
+/// What a thread does of which its state and its frames alone are known.
+#[cfg(test)]
+pub(super) fn of_state(kind: SnapshotKind, state: State, frames: &[&str]) -> Doing {
+    let thread = SeenThread {
+        state,
+        ..SeenThread::default()
+    };
+    of(kind, &thread, frames)
 }

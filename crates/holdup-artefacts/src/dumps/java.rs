@@ -199,17 +199,12 @@ pub(super) fn is_beginning(frame: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::of;
-    use crate::dumps::Doing;
+    use crate::dumps::doing::{Doing, of_state};
     use holdup_evidence::Cause;
-    use holdup_evidence::observed::{SeenThread, State};
+    use holdup_evidence::observed::{SnapshotKind, State};
 
     fn doing(state: State, frames: &[&str]) -> Doing {
-        let thread = SeenThread {
-            state,
-            ..SeenThread::default()
-        };
-        of(&thread, frames)
+        of_state(SnapshotKind::Jvm, state, frames)
     }
 
     #[test]

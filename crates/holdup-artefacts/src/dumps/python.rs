@@ -125,17 +125,12 @@ const SHORTENED: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::of;
-    use crate::dumps::Doing;
+    use crate::dumps::doing::{Doing, of_state};
     use holdup_evidence::Cause;
-    use holdup_evidence::observed::{SeenThread, State};
+    use holdup_evidence::observed::{SnapshotKind, State};
 
     fn doing(state: State, frames: &[&str]) -> Doing {
-        let thread = SeenThread {
-            state,
-            ..SeenThread::default()
-        };
-        of(&thread, frames)
+        of_state(SnapshotKind::Python, state, frames)
     }
 
     #[test]

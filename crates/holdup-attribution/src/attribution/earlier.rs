@@ -215,6 +215,20 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
     const POLL: i32 = 7;
 
+    /// What a client asked of process 7 at ten seconds.
+    fn request(after: Option<u64>) -> Earlier {
+        Earlier {
+            pid: 7,
+            connection: 1,
+            inode: 5,
+            said_at: 10 * SECOND,
+            tick: 4_000_000,
+            by_client: true,
+            after,
+            words: None,
+        }
+    }
+
     fn parked(start: u64) -> Wait {
         Wait::new(
             ThreadId(1),
@@ -240,16 +254,7 @@ mod tests {
         other: Option<(u64, i32)>,
     ) -> bool {
         let mut earlier = EarlierRequests::default();
-        earlier.add(&Earlier {
-            pid: 7,
-            connection: 1,
-            inode: 5,
-            said_at: 10 * SECOND,
-            tick: 4_000_000,
-            by_client: true,
-            after,
-            words: None,
-        });
+        earlier.add(&request(after));
         let mut still_waits = |thread, start, number| {
             let wait = GoesOn {
                 thread: ThreadId(thread),
@@ -301,10 +306,6 @@ mod tests {
     /// The connection of the request, in the set of an event loop of the process.
     fn polled(events: u16) -> WaitMemory {
         WaitMemory {
-            thread: ThreadId(3),
-            first: 1,
-            seq: 1,
-            returned: None,
             polled: vec![PolledFd {
                 fd: 9,
                 events,
@@ -312,9 +313,7 @@ mod tests {
                 object: Some(ObjectId(1)),
                 own: false,
             }],
-            polled_truncated: false,
-            path: None,
-            completed: None,
+            ..WaitMemory::empty(ThreadId(3), 1)
         }
     }
 
@@ -327,16 +326,7 @@ mod tests {
             inode,
         };
         let mut earlier = EarlierRequests::default();
-        earlier.add(&Earlier {
-            pid: 7,
-            connection: 1,
-            inode: 5,
-            said_at: 10 * SECOND,
-            tick: 4_000_000,
-            by_client: true,
-            after: None,
-            words: None,
-        });
+        earlier.add(&request(None));
         let since = 10 * SECOND + 1_000_000;
         let call = Call {
             number: 202,
@@ -387,14 +377,9 @@ mod tests {
         let unanswered = |after: Option<u64>, said_at: u64, words: Option<Words>| {
             let mut earlier = EarlierRequests::default();
             earlier.add(&Earlier {
-                pid: 7,
-                connection: 1,
-                inode: 5,
                 said_at,
-                tick: 4_000_000,
-                by_client: true,
-                after,
                 words,
+                ..request(after)
             });
             let found = earlier.unanswered(BEGAN, 15 * SECOND);
             earlier.over(1);
@@ -439,14 +424,8 @@ mod tests {
     fn who_has_answered_is_asked_no_more() {
         let mut earlier = EarlierRequests::default();
         earlier.add(&Earlier {
-            pid: 7,
-            connection: 1,
-            inode: 5,
-            said_at: 10 * SECOND,
-            tick: 4_000_000,
             by_client: false,
-            after: None,
-            words: None,
+            ..request(None)
         });
         assert!(earlier.asked.contains(&5));
         earlier.answered(5);

@@ -394,14 +394,8 @@ mod tests {
             own: false,
         };
         let memory = |objects: &[u32]| WaitMemory {
-            thread: ThreadId(1),
-            first: 1,
-            seq: 1,
-            returned: None,
             polled: objects.iter().map(|object| polled(*object)).collect(),
-            polled_truncated: false,
-            completed: None,
-            path: None,
+            ..WaitMemory::empty(ThreadId(1), 1)
         };
         let rests = |attends: bool, cause, wait: &Wait, objects: &[u32]| {
             let who = Who {
@@ -507,14 +501,8 @@ mod tests {
                 own: false,
             });
             let memory = WaitMemory {
-                thread: ThreadId(1),
-                first: 1,
-                seq: 1,
-                returned: None,
                 polled: polled.collect(),
-                polled_truncated: false,
-                completed: None,
-                path: None,
+                ..WaitMemory::empty(ThreadId(1), 1)
             };
             served.idle(serving(7), Cause::PollWait, &polls, Some(&memory), |_| {
                 Some(&client)

@@ -66,9 +66,9 @@ mod tests {
         }
         refused.add(9, Refused::NoVersion.into());
         refused.add(10, Refused::NoThreads(old).into());
-        let other = ruby::Version { major: 1, minor: 9 };
+        let other = Version { major: 1, minor: 9 };
         refused.add(11, ruby::Refused::Unsupported(other).into());
-        let threads = php::Version { major: 8, minor: 2 };
+        let threads = Version { major: 8, minor: 2 };
         refused.add(12, php::Refused::ThreadSafe(threads).into());
         let listed: Vec<_> = refused.not_measured().map(|one| (one.what, one.why)).collect();
         let said = |what: &str, why: &str| (what.to_owned(), why.to_owned());

@@ -3,12 +3,12 @@
 //! In: a wait's resource and the facts. Out: [`Device`]. A limit comes before the device: where a cgroup slows the
 //! requests, a faster disk changes nothing.
 
-use super::Run;
+use super::{MATTERS, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_evidence::facts::IoLimit;
 use holdup_model::attributed::{AttributedWait, ResourceKind};
 use holdup_model::attributed::{Disk, Facts};
-use holdup_model::finding::{Evidence, Finding, Remedy};
+use holdup_model::finding::{Evidence, Finding, Remedy, Verdict};
 
 /// Requests that one wait may stand for: a commit of a journal writes a handful of blocks before it is waited for.
 const REQUESTS_A_WAIT: u64 = 8;
@@ -170,4 +170,18 @@ impl Device {
                 "a faster disk: the limit would slow it just the same",
             ))
     }
+}
+
+/// A finding for each device that matters. `finding`: of the waits for it, given it and who waits most.
+pub(super) fn for_each_device(
+    run: &Run<'_>,
+    waits: &Waits<'_>,
+    finding: impl Fn(&Waits<'_>, &Device, &str) -> Finding,
+) -> Verdict {
+    let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);
+    let finding = |group: &Waits<'_>| {
+        let main = group.main();
+        finding(group, &device(run, main), &say::who(&main.asker.name))
+    };
+    Verdict::Fires(groups.iter().map(finding).collect())
 }

@@ -60,6 +60,7 @@ mod roots_said;
 mod run;
 pub(crate) mod saturated;
 pub(crate) mod say;
+mod short_lives;
 mod sockets;
 mod sources;
 mod tasks;

@@ -183,14 +183,10 @@ impl Met {
                 own: one.own,
             });
             Box::new(WaitMemory {
-                thread,
-                first: 0,
-                seq: 0,
-                returned: None,
                 polled: polled.collect(),
                 polled_truncated: more,
                 path,
-                completed: None,
+                ..WaitMemory::empty(thread, 0)
             })
         });
         let known = |(key, inode): (String, u64)| Some((*self.objects.get(&key)?, Open::Socket(inode)));

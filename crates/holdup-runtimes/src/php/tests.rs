@@ -2,7 +2,7 @@
 
 use super::{Interpreter, Place, Refused, Version, evaluates, may_be_in};
 use crate::damage::read_damaged;
-use crate::interpreted::{Interpreted, Unread};
+use crate::interpreted::{Interpreted, Unread, shown};
 use crate::memory::Written;
 
 const MODULES: u64 = 0x10_0000;
@@ -127,12 +127,6 @@ const EXPECTED: [(&str, Option<u32>, bool); 6] = [
 
 fn read(image: Written) -> Result<Vec<Interpreted>, Unread> {
     Interpreter::find(image, PLACE, MAIN).unwrap().frames(MAIN)
-}
-
-fn shown(frames: &[Interpreted]) -> Vec<(&str, Option<u32>, bool)> {
-    let each = frames.iter();
-    each.map(|one| (one.frame.symbol.as_deref().unwrap(), one.frame.line, one.entry))
-        .collect()
 }
 
 #[test]

@@ -5,8 +5,8 @@
 
 use super::Place;
 use crate::memory::{Memory, Source};
+pub use crate::version::Version;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// Where PHP keeps its modules, and what runs. A thread-safe build has only the first.
 pub const SYMBOLS: [&str; 2] = ["module_registry", "executor_globals"];
@@ -26,21 +26,6 @@ const VERSION_MAX: usize = 128;
 
 /// Engines have numbers of their own: that of PHP 8 is 4.
 const ENGINE_LAST: u8 = 4;
-
-/// A minor version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Version {
-    /// `8` of 8.2.
-    pub major: u8,
-    /// `2` of 8.2.
-    pub minor: u8,
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
 
 /// Why frames of PHP are not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]

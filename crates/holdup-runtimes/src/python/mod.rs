@@ -21,7 +21,7 @@ mod tests;
 
 pub use crate::interpreted::{Interpreted as PythonFrame, Unread};
 pub use asyncio::{AsyncTask, AsyncTasks, TaskStatus};
-pub use versions::{Refused, SYMBOLS, Version};
+pub use versions::{Refused, SYMBOLS, VERSION_MIN, Version, version_of_file};
 
 use crate::memory::{Memory, Source};
 use code::Code;

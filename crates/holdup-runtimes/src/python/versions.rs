@@ -8,8 +8,8 @@ use super::objects_layout::{
     OBJECTS_3_8, OBJECTS_3_9, OBJECTS_3_10, OBJECTS_3_11, OBJECTS_3_12, OBJECTS_3_13, Objects,
 };
 use crate::memory::{Memory, Source};
+pub use crate::version::Version;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The exported symbols that are wanted: the runtime's state, and the version as a number (3.11 and later).
 pub const SYMBOLS: [&str; 2] = ["_PyRuntime", "Py_Version"];
@@ -22,21 +22,6 @@ const OFFSET_MAX: u64 = 4 << 20;
 
 /// Largest structure whose offsets are read from an object on the heap: code objects and frames.
 const SMALL_MAX: u64 = 4096;
-
-/// A minor version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Version {
-    /// 3.
-    pub major: u8,
-    /// 8 to 14.
-    pub minor: u8,
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
 
 /// Why frames of an interpreter are not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -61,28 +46,26 @@ pub enum Refused {
     Memory,
 }
 
-impl Version {
-    /// The first that is read.
-    pub const FIRST: Version = Version { major: 3, minor: 8 };
+/// The first version that is read.
+pub const VERSION_MIN: Version = Version { major: 3, minor: 8 };
 
-    /// By the base name of the interpreter's file: `python3.11`, `libpython3.8.so.1.0`.
-    #[must_use]
-    pub fn of_file(name: &str) -> Option<Version> {
-        let rest = name
-            .strip_prefix("lib")
-            .unwrap_or(name)
-            .strip_prefix("python3.")?;
-        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let minor = rest.get(..digits)?.parse().ok()?;
-        Some(Version { major: 3, minor })
-    }
+/// By the base name of the interpreter's file: `python3.11`, `libpython3.8.so.1.0`.
+#[must_use]
+pub fn version_of_file(name: &str) -> Option<Version> {
+    let rest = name
+        .strip_prefix("lib")
+        .unwrap_or(name)
+        .strip_prefix("python3.")?;
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let minor = rest.get(..digits)?.parse().ok()?;
+    Some(Version { major: 3, minor })
+}
 
-    /// By `PY_VERSION_HEX`.
-    fn of_number(number: u64) -> Option<Version> {
-        let number = u32::try_from(number).ok()?;
-        let [major, minor, ..] = number.to_be_bytes();
-        (major == 3).then_some(Version { major, minor })
-    }
+/// By `PY_VERSION_HEX`.
+fn version_of_number(number: u64) -> Option<Version> {
+    let number = u32::try_from(number).ok()?;
+    let [major, minor, ..] = number.to_be_bytes();
+    (major == 3).then_some(Version { major, minor })
 }
 
 /// How the lines of a code object are encoded.
@@ -366,7 +349,7 @@ impl Layout {
         if memory.word(runtime).ok_or(Refused::Memory)? == COOKIE {
             return Layout::described(memory, runtime);
         }
-        let number = number.and_then(|at| memory.word(at)).and_then(Version::of_number);
+        let number = number.and_then(|at| memory.word(at)).and_then(version_of_number);
         let version = number.or(named).ok_or(Refused::NoVersion)?;
         let mut tables = TABLES.into_iter();
         let table = tables.find(|table| table.version == version);
@@ -379,7 +362,7 @@ impl Layout {
         memory.read(runtime, &mut bytes).ok_or(Refused::Memory)?;
         let words = bytes.as_chunks::<8>().0;
         let word = |at: usize| words.get(at).map_or(u64::MAX, |word| u64::from_le_bytes(*word));
-        let version = Version::of_number(word(1)).ok_or(Refused::NoVersion)?;
+        let version = version_of_number(word(1)).ok_or(Refused::NoVersion)?;
         let table = match version.minor {
             13 => TABLE_3_13,
             14 => TABLE_3_14,
@@ -499,7 +482,7 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
-    use super::Version;
+    use super::{Version, version_of_file};
 
     #[test]
     fn a_file_name_gives_the_version() {
@@ -515,7 +498,7 @@ mod tests {
             ("python3.999", None),
             ("uwsgi", None),
         ] {
-            assert_eq!(Version::of_file(name), expected, "{name}");
+            assert_eq!(version_of_file(name), expected, "{name}");
         }
     }
 }

@@ -94,7 +94,7 @@ impl<S: Source> Interpreter<S> {
     /// When it is of a version that is not read, or its structures are not where that version has them.
     pub fn find(source: S, place: Place) -> Result<Interpreter<S>, Refused> {
         let mut memory = Memory::new(source);
-        let version = Version::read(&mut memory, place.version)?;
+        let version = versions::read_version(&mut memory, place.version)?;
         let layout = Layout::of(version)?;
         let found = state::interpreter(&mut memory, &layout, &place);
         let interpreter = found.ok_or(Refused::NoState(version))?;

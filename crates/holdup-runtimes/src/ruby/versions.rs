@@ -5,26 +5,11 @@
 //! `RUBY_DEBUG` or without a feature that changes a structure have other offsets, and fail the check.
 
 use crate::memory::{Memory, Source};
+pub use crate::version::Version;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// Characters of a version: `3.1.2`.
 const VERSION_MAX: usize = 16;
-
-/// A version without its patch release.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Version {
-    /// 2 or 3.
-    pub major: u8,
-    /// 0 to 7.
-    pub minor: u8,
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
 
 /// Why frames of an interpreter are not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -49,16 +34,14 @@ pub enum Refused {
     Memory,
 }
 
-impl Version {
-    /// The text that Ruby exports as `ruby_version`.
-    pub(super) fn read<S: Source>(memory: &mut Memory<S>, at: u64) -> Result<Version, Refused> {
-        memory.byte(at).ok_or(Refused::Memory)?;
-        let text = memory.c_text(at, VERSION_MAX).ok_or(Refused::NoVersion)?;
-        let mut numbers = text.split('.').map(|number| number.parse().ok());
-        match (numbers.next().flatten(), numbers.next().flatten()) {
-            (Some(major), Some(minor)) => Ok(Version { major, minor }),
-            _ => Err(Refused::NoVersion),
-        }
+/// The text that Ruby exports as `ruby_version`.
+pub(super) fn read_version<S: Source>(memory: &mut Memory<S>, at: u64) -> Result<Version, Refused> {
+    memory.byte(at).ok_or(Refused::Memory)?;
+    let text = memory.c_text(at, VERSION_MAX).ok_or(Refused::NoVersion)?;
+    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(major), Some(minor)) => Ok(Version { major, minor }),
+        _ => Err(Refused::NoVersion),
     }
 }
 

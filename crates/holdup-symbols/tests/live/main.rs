@@ -4,10 +4,10 @@
 
 mod subject;
 
-use holdup_evidence::Frame;
+use holdup_evidence::{Frame, UserStackId};
 use holdup_symbols::{KernelSymbols, Mapping, ProcessKey, RawStack, Refused, UserStacks};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use subject::{KEY, Subject, compile};
 use tempfile::TempDir;
 
@@ -344,8 +344,8 @@ fn equal_stacks_share_a_number_also_across_processes() {
     assert_eq!(stacks.finish().len(), 2);
 }
 
-#[test]
-fn a_program_that_is_gone_by_the_end_keeps_its_names() {
+/// A stack of a program that is gone by now; its file is there, in a folder of its own.
+fn one_of_nested() -> (TempDir, PathBuf, UserStacks, UserStackId) {
     let directory = TempDir::new().unwrap();
     let program = compile(&directory, NESTED, &["-g"]);
     let mut stacks = UserStacks::new();
@@ -357,6 +357,12 @@ fn a_program_that_is_gone_by_the_end_keeps_its_names() {
         }
         stacks.intern(&subject.stack(&seen))
     };
+    (directory, program, stacks, id)
+}
+
+#[test]
+fn a_program_that_is_gone_by_the_end_keeps_its_names() {
+    let (directory, program, stacks, id) = one_of_nested();
     fs::remove_file(&program).unwrap();
     drop(directory);
     let frames = &stacks.finish()[id.0 as usize];
@@ -366,17 +372,7 @@ fn a_program_that_is_gone_by_the_end_keeps_its_names() {
 
 #[test]
 fn a_program_that_is_cut_short_costs_names_and_nothing_else() {
-    let directory = TempDir::new().unwrap();
-    let program = compile(&directory, NESTED, &["-g"]);
-    let mut stacks = UserStacks::new();
-    let id = {
-        let subject = Subject::start(&program, &[]);
-        let seen = subject.in_call(libc::SYS_clock_nanosleep);
-        for mapping in subject.mappings() {
-            stacks.map(KEY, subject.pid(), mapping);
-        }
-        stacks.intern(&subject.stack(&seen))
-    };
+    let (_directory, program, stacks, id) = one_of_nested();
     fs::OpenOptions::new()
         .write(true)
         .open(&program)

@@ -6,12 +6,9 @@ use holdup_comparison::comparison::made::Thing;
 use holdup_comparison::comparison::runs::{Part, Run};
 use holdup_comparison::comparison::source::{Measured, REQUEST, Source};
 use holdup_comparison::comparison::{Side, compare};
+use holdup_evidence::Cause;
 use holdup_evidence::observed::Weight;
-use holdup_evidence::{Cause, SystemFacts};
-use holdup_model::attributed::Attributed;
-use holdup_model::finding::Verdicts;
 use holdup_model::report::{Backend, Compared, Measure, Report, SubjectKind};
-use holdup_report::{Subject, build};
 use std::collections::BTreeMap;
 
 /// A cause and its time a request, µs.
@@ -49,23 +46,8 @@ fn run(causes: &[Each], pace: f64, made: &[(Thing, f64)], kernel: &str) -> Sourc
 }
 
 fn report(before: &Side, after: &Side) -> Report {
-    let subject = Subject {
-        kind: SubjectKind::Diff,
-        backend: Backend::Artefact,
-        command: vec![before.name.clone(), after.name.clone()],
-        pids: Vec::new(),
-        started: 0,
-        exit: None,
-        elsewhere: Vec::new(),
-    };
-    let nothing = Attributed::default();
-    let mut report = build(
-        subject,
-        &nothing,
-        Verdicts::default(),
-        &SystemFacts::default(),
-        "0.1.0",
-    );
+    let command = vec![before.name.clone(), after.name.clone()];
+    let mut report = super::without_waits(SubjectKind::Diff, Backend::Artefact, command);
     report.comparison = Some(compare(before, after, &[], None).expect("they are of one kind"));
     report
 }

@@ -438,3 +438,24 @@ pub fn build_of_many() -> Sample {
         verdicts: Verdicts::default(),
     }
 }
+
+/// The report of a command that was not observed: no waits, no findings.
+fn without_waits(kind: SubjectKind, backend: Backend, command: Vec<String>) -> Report {
+    let subject = Subject {
+        kind,
+        backend,
+        command,
+        pids: Vec::new(),
+        started: 0,
+        exit: None,
+        elsewhere: Vec::new(),
+    };
+    let facts = SystemFacts::default();
+    build(
+        subject,
+        &Attributed::default(),
+        Verdicts::default(),
+        &facts,
+        "0.1.0",
+    )
+}

@@ -1,11 +1,8 @@
 //! Workers, measured as they are by `holdup scale`, from made-up numbers.
 
 use holdup_comparison::scaling::{Measured, Slice, SliceWaits, judge, lengths};
-use holdup_evidence::SystemFacts;
 use holdup_model::attributed::Attributed;
-use holdup_model::finding::Verdicts;
 use holdup_model::report::{Backend, Report, SubjectKind};
-use holdup_report::{Subject, build};
 
 /// Workers, and what an operation takes: on a CPU, without one, waiting; nanoseconds.
 type Point = (u32, u64, u64, u64);
@@ -34,23 +31,8 @@ fn slices(points: &[Point]) -> Vec<Slice> {
 }
 
 fn report(measured: &Measured, seen: Option<&[SliceWaits<'_>; 2]>) -> Report {
-    let subject = Subject {
-        kind: SubjectKind::Scale,
-        backend: Backend::Bpf,
-        command: vec![measured.what.clone()],
-        pids: Vec::new(),
-        started: 0,
-        exit: None,
-        elsewhere: Vec::new(),
-    };
-    let nothing = Attributed::default();
-    let mut report = build(
-        subject,
-        &nothing,
-        Verdicts::default(),
-        &SystemFacts::default(),
-        "0.1.0",
-    );
+    let command = vec![measured.what.clone()];
+    let mut report = super::without_waits(SubjectKind::Scale, Backend::Bpf, command);
     report.scaling = Some(judge(measured, seen));
     report
 }

@@ -28,21 +28,21 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
     let selection = Selection::new(&args.pid, args.only, &args.name, &args.unit, &args.cgroup)?;
     anyhow::ensure!(subject::proc_is_ours(), subject::NotShown);
     selection.resolve()?;
-    let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
+    let outputs = Outputs::open(&args.observation.report, Place::Stdout, color)?;
     let scope = Scope {
         unit: args.unit.first().cloned(),
         cgroup: args.cgroup.first().map(|path| path.display().to_string()),
     };
-    let recording = Recording::open(&args.recording, scope)?;
-    let events = output::events(args.events.as_deref())?;
+    let recording = Recording::open(&args.observation.recording, scope)?;
+    let events = output::events(args.observation.events.as_deref())?;
     let mut signals = Signals::watch()?;
     let how = collect::How {
         tracing: holdup_bpf::Options {
-            buffer: args.buffer,
+            buffer: args.observation.buffer,
             pace: holdup_bpf::Pace::Service,
         },
         keep: Some(Part::Trace),
-        jvm_attach: args.jvm.ask(),
+        jvm_attach: args.observation.jvm.ask(),
         follow: !args.alone,
         predict: None,
     };
@@ -58,8 +58,8 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
         }
         collect::Notice::FirstWord(_) | collect::Notice::Began => {}
     };
-    let mut progress = Progress::begin(args.report.quiet);
-    let traced = (args.backend != Backend::Proc).then(|| {
+    let mut progress = Progress::begin(args.observation.report.quiet);
+    let traced = (args.observation.backend != Backend::Proc).then(|| {
         let kept = collect::Kept {
             events: events.as_ref(),
             ..collect::Kept::default()
@@ -90,7 +90,9 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
     };
     let collected = match traced {
         None => sample(None),
-        Some(Err(error)) if args.backend == Backend::Auto && !error.is::<collect::EndedBefore>() => {
+        Some(Err(error))
+            if args.observation.backend == Backend::Auto && !error.is::<collect::EndedBefore>() =>
+        {
             let why = doctor::lacking().unwrap_or_else(|| format!("{error:#}"));
             say(&format!(
                 "/proc is sampled, because tracing does not work here: {why}; `holdup doctor` shows what to \
@@ -101,12 +103,12 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
         Some(collected) => collected,
     };
     drop(progress);
-    let mut collected = match args.backend {
+    let mut collected = match args.observation.backend {
         Backend::Bpf => collected.map_err(|error| without_evidence(error, "what runs"))?,
         // Sampling needs no privilege: what it says of itself is what is the matter.
         Backend::Auto | Backend::Proc => collected?,
     };
-    if args.report.verbose {
+    if args.observation.report.verbose {
         collected
             .problems
             .iter()

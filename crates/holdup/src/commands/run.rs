@@ -74,7 +74,7 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
 }
 
 fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
-    if args.predict && matches!(args.backend, Backend::Proc) {
+    if args.predict && matches!(args.observation.backend, Backend::Proc) {
         bail!(Usage::Wrong(
             "--predict needs tracing, because sampling does not record wakers: remove --backend proc"
                 .to_owned()
@@ -85,26 +85,26 @@ fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
             argv: args.command.clone(),
             user: User::asked(args.user.user.as_deref(), args.user.preserve_env)?,
         },
-        outputs: Outputs::open(&args.report, Place::Stderr, color)?,
-        recording: Recording::open(&args.recording, Scope::default())?,
-        events: output::events(args.events.as_deref())?,
+        outputs: Outputs::open(&args.observation.report, Place::Stderr, color)?,
+        recording: Recording::open(&args.observation.recording, Scope::default())?,
+        events: output::events(args.observation.events.as_deref())?,
         source: source(args),
-        verbose: args.report.verbose,
+        verbose: args.observation.report.verbose,
     })
 }
 
 fn source(args: &RunArgs) -> Source {
     let how = collect::How {
         tracing: holdup_bpf::Options {
-            buffer: args.buffer,
+            buffer: args.observation.buffer,
             pace: holdup_bpf::Pace::Command,
         },
         keep: Some(Part::Trace),
-        jvm_attach: args.jvm.ask(),
+        jvm_attach: args.observation.jvm.ask(),
         follow: !args.alone,
         predict: args.predict.then_some(Predict { together: &[] }),
     };
-    match args.backend {
+    match args.observation.backend {
         Backend::Bpf => Source::Traced(how),
         Backend::Proc => Source::Sampled,
         Backend::Auto => Source::Best(how),

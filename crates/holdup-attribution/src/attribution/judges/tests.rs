@@ -129,14 +129,8 @@ fn poll() -> Wait {
     Wait {
         serves: true,
         asked: Some(Box::new(WaitMemory {
-            thread: THREAD,
-            first: 1,
-            seq: 1,
-            returned: None,
             polled: vec![polled],
-            polled_truncated: false,
-            completed: None,
-            path: None,
+            ..WaitMemory::empty(THREAD, 1)
         })),
         ..wait(EPOLL_WAIT, [5, 0, 1, 0])
     }

@@ -95,14 +95,8 @@ fn set(objects: &[(ObjectId, u16)]) -> Box<WaitMemory> {
         own: false,
     });
     Box::new(WaitMemory {
-        thread: ThreadId(0),
-        first: 0,
-        seq: 0,
-        returned: None,
         polled: polled.collect(),
-        polled_truncated: false,
-        path: None,
-        completed: None,
+        ..WaitMemory::empty(ThreadId(0), 0)
     })
 }
 

@@ -255,14 +255,8 @@ fn what_a_poll_awaited_may_come_after_its_waker_has_moved_on() {
         scene.thread(2, 1, "extra");
         if memory {
             scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
-                thread: ThreadId(0),
-                first: 1,
-                seq: 1,
                 returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
-                polled: Vec::new(),
-                polled_truncated: false,
-                path: None,
-                completed: None,
+                ..WaitMemory::empty(ThreadId(0), 1)
             })));
         }
         scene.cpu(0, 100);
@@ -291,14 +285,8 @@ fn what_a_poll_awaited_may_come_after_its_waker_has_moved_on() {
 #[test]
 fn what_a_poll_asked_for_stands_in_for_a_memory_that_does_not_come() {
     let asked = WaitMemory {
-        thread: ThreadId(0),
-        first: 1,
-        seq: 1,
         returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
-        polled: Vec::new(),
-        polled_truncated: false,
-        path: None,
-        completed: None,
+        ..WaitMemory::empty(ThreadId(0), 1)
     };
     for (follows, cause) in [(true, Cause::IpcPipe), (false, Cause::IpcUnix)] {
         let mut scene = Scene::new("client");
@@ -324,14 +312,8 @@ fn a_look_at_a_woken_thread_in_the_kernel_does_not_come_before_its_memory() {
         scene.wait(0, Cause::PollWait, 100, By::Interrupt).memory_follows = true;
         scene.look(0, user, None);
         scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
-            thread: ThreadId(0),
-            first: 1,
-            seq: 1,
             returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
-            polled: Vec::new(),
-            polled_truncated: false,
-            path: None,
-            completed: None,
+            ..WaitMemory::empty(ThreadId(0), 1)
         })));
         scene.cpu(0, 1);
         scene.end(0);
@@ -358,14 +340,9 @@ fn one_copy_of_the_memory_tells_of_all_waits_of_its_call() {
         };
         scene.wait(0, Cause::PollWait, 130, by).memory_follows = true;
         scene.events.push(Event::WaitMemory(Box::new(WaitMemory {
-            thread: ThreadId(0),
             first,
-            seq: 2,
             returned: Some(i64::from(call_for(Cause::IpcUnix, 0).number)),
-            polled: Vec::new(),
-            polled_truncated: false,
-            path: None,
-            completed: None,
+            ..WaitMemory::empty(ThreadId(0), 2)
         })));
         scene.asked(0, "loop", 130);
         if let Some(Event::Asker(sample)) = scene.events.last_mut() {

@@ -47,14 +47,8 @@ fn polls(objects: &[ObjectId]) -> impl FnOnce(&mut Wait) + use<> {
         own: false,
     });
     let asked = WaitMemory {
-        thread: ThreadId(0),
-        first: 1,
-        seq: 1,
-        returned: None,
         polled: polled.collect(),
-        polled_truncated: false,
-        path: None,
-        completed: None,
+        ..WaitMemory::empty(ThreadId(0), 1)
     };
     move |wait| wait.asked = Some(Box::new(asked))
 }

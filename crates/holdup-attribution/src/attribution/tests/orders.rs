@@ -148,14 +148,8 @@ fn set_of(members: &[(ObjectId, u16)], thread: ThreadId, seq: u32) -> WaitMemory
         own: false,
     });
     WaitMemory {
-        thread,
-        first: seq,
-        seq,
-        returned: None,
         polled: polled.collect(),
-        polled_truncated: false,
-        completed: None,
-        path: None,
+        ..WaitMemory::empty(thread, seq)
     }
 }
 

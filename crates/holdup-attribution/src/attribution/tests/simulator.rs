@@ -232,14 +232,8 @@ impl Machine {
         last.cause = cause;
         let seq = thread.waits;
         self.events.push(Event::WaitMemory(Box::new(WaitMemory {
-            thread: Machine::id(index),
-            first: seq,
-            seq,
             returned: Some(i64::from(call_for(cause, 0).number)),
-            polled: Vec::new(),
-            polled_truncated: false,
-            path: None,
-            completed: None,
+            ..WaitMemory::empty(Machine::id(index), seq)
         })));
     }
 

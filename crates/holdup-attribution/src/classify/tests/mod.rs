@@ -89,14 +89,8 @@ impl Case {
 
     fn memory(&mut self) -> &mut WaitMemory {
         self.memory.get_or_insert_with(|| WaitMemory {
-            thread: ThreadId(0),
             first: 0,
-            seq: 1 as Seq,
-            returned: None,
-            polled: Vec::new(),
-            polled_truncated: false,
-            path: None,
-            completed: None,
+            ..WaitMemory::empty(ThreadId(0), 1 as Seq)
         })
     }
 

@@ -1,7 +1,7 @@
 //! Writing into memory waits, because too much is on its way to the disk already.
 
-use crate::rules::devices::device;
-use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::devices::for_each_device;
+use crate::rules::{Extend, Generality, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -13,11 +13,7 @@ pub(crate) const RULE: Rule = Rule::of_waits(RuleId::DirtyThrottled, check)
     .generality(Generality::General);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);
-    let finding = |group: &Waits<'_>| {
-        let main = group.main();
-        let device = device(run, main);
-        let who = say::who(&main.asker.name);
+    for_each_device(run, waits, |group, device, who| {
         let strict = device.dirty_limit.map(say::bytes);
         let title = match &strict {
             Some(limit) => format!(
@@ -55,8 +51,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .remedy(Remedy::safe(
                 "let bulk writers bypass the cache (O_DIRECT) or sync often, so that only they wait",
             ))
-    };
-    Verdict::Fires(groups.iter().map(finding).collect())
+    })
 }
 
 /// What the machine allows.

@@ -1,7 +1,7 @@
 //! A change of a file system has to wait for the transaction that is being written.
 
-use crate::rules::devices::device;
-use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::devices::for_each_device;
+use crate::rules::{Extend, Generality, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::functions::families::journal_is_full;
 use holdup_model::finding::{Remedy, Severity, Verdict};
@@ -14,12 +14,8 @@ pub(crate) const RULE: Rule = Rule::of_waits(RuleId::JournalWaits, check)
     .generality(Generality::Describes);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);
-    let finding = |group: &Waits<'_>| {
-        let main = group.main();
-        let device = device(run, main);
-        let who = say::who(&main.asker.name);
-        let full = main.kernel_stack.iter().any(|function| journal_is_full(function));
+    for_each_device(run, waits, |group, device, who| {
+        let full = group.main().kernel_stack.iter().any(|function| journal_is_full(function));
         let state = match full {
             true => "it is full and needs a checkpoint first",
             false => "a transaction is being written, or waits for others",
@@ -48,6 +44,5 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 "syncing less in this program: it does not wait for its own data, but for room in the \
                  journal",
             ))
-    };
-    Verdict::Fires(groups.iter().map(finding).collect())
+    })
 }

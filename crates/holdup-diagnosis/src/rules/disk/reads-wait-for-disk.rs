@@ -1,7 +1,7 @@
 //! Reading waits for a disk: files, metadata, pages of mapped files.
 
-use crate::rules::devices::device;
-use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::devices::for_each_device;
+use crate::rules::{Extend, Generality, Need, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::{Evidence, Remedy, Severity, Verdict};
 
@@ -16,11 +16,7 @@ pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ReadsWaitForDisk, check)
     .generality(Generality::Describes);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);
-    let finding = |group: &Waits<'_>| {
-        let main = group.main();
-        let device = device(run, main);
-        let who = say::who(&main.asker.name);
+    for_each_device(run, waits, |group, device, who| {
         let what = match group.cause() {
             Cause::MemPagefault => "accesses mapped files that must first be read from",
             _ => "waits for reads from",
@@ -50,6 +46,5 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             .remedy(Remedy::safe(
                 "read more at a time or in advance (larger reads, posix_fadvise, several readers)",
             ))
-    };
-    Verdict::Fires(groups.iter().map(finding).collect())
+    })
 }

@@ -1,7 +1,7 @@
 //! Writing waits for a disk: syncing, direct writes, discards.
 
-use crate::rules::devices::device;
-use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::devices::for_each_device;
+use crate::rules::{Extend, Generality, Need, Rule, RuleId, Run, Waits, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
 
@@ -13,11 +13,7 @@ pub(crate) const RULE: Rule = Rule::of_waits(RuleId::WritesWaitForDisk, check)
     .generality(Generality::Describes);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let groups = run.worth(waits, waits.split(|wait| device(run, wait).name), MATTERS);
-    let finding = |group: &Waits<'_>| {
-        let main = group.main();
-        let device = device(run, main);
-        let who = say::who(&main.asker.name);
+    for_each_device(run, waits, |group, device, who| {
         let what = match group.cause() {
             Cause::DiskSync => "waits for its data to be safe on",
             Cause::DiskDiscard => "waits for freed blocks to be discarded on",
@@ -43,6 +39,5 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 Remedy::safe("write less, write to a faster device, or move other writers to another device")
             }
         })
-    };
-    Verdict::Fires(groups.iter().map(finding).collect())
+    })
 }

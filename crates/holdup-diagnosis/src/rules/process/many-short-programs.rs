@@ -1,6 +1,6 @@
 //! Starting and ending programs costs more than what they do.
 
-use crate::rules::{Extend, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say, short_lives};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -204,15 +204,7 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
         named.join(", "),
         duration(by.p50)
     );
-    let place = by.by.frame.as_deref().map(|frame| {
-        let text = format!("made in {frame}, by {}", say::who(&by.by.name));
-        Evidence::new(text, "user stacks at fork")
-    });
-    let mut finding = RULE
-        .finding(Severity::Warning, title, &most)
-        .and(Evidence::new(lived, "process and thread starts and exits"))
-        .and_if(place)
-        .confidence(Confidence::Strong)
+    let mut finding = short_lives::finding(&RULE, title, &most, by, lived, "fork")
         .remedy(Remedy::safe(
             "use a pool of processes (pre-forked workers, FastCGI instead of CGI) instead of one process for \
              each piece of work",
@@ -221,7 +213,6 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
             "use a library instead of the other program, or start it once for many pieces of work",
         ));
     finding.ns = Some(path);
-    finding.asker = by.by.clone();
     fires(finding)
 }
 

@@ -1,7 +1,7 @@
 //! Starting and ending threads costs more than what they do.
 
 use super::super::log_times::{covered, of_source, quote};
-use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{MATTERS, Need, Rule, RuleId, Run, Waits, duration, fires, percent, say, short_lives};
 use holdup_evidence::observed::{Metric, Series, Span, SpanKind};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_knowledge::system_calls;
@@ -106,19 +106,10 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
         say::several(ended, "thread"),
         duration(by.p50)
     );
-    let place = by.by.frame.as_deref().map(|frame| {
-        let text = format!("made in {frame}, by {}", say::who(&by.by.name));
-        Evidence::new(text, "user stacks at clone")
-    });
-    let mut finding = RULE
-        .finding(Severity::Warning, title, &making)
-        .and(Evidence::new(lived, "process and thread starts and exits"))
-        .and_if(place)
-        .confidence(Confidence::Strong)
+    let finding = short_lives::finding(&RULE, title, &making, by, lived, "clone")
         .remedy(Remedy::safe(
             "use a thread pool instead of one thread for each piece of work",
         ));
-    finding.asker = by.by.clone();
     fires(finding)
 }
 

@@ -1,21 +1,12 @@
 //! Rubies that are installed here, asleep in methods, blocks, evaluated code and C: function, file and line of every frame are compared
 //! with the backtraces that the program itself prints of its threads.
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test stops at what it does not expect"
-)]
 
-mod support;
-
+use crate::support::{Sleeper, place_of};
 use holdup_runtimes::interpreted::LockKind;
 use holdup_runtimes::ruby::{Interpreter, Place, RubyFrame, SYMBOLS, Version, may_be_in};
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use support::{Running, Sleeper, place_of};
+use std::process::Command;
 
 /// Threads that sleep for a time, before an empty queue and before a lock. The code around is of each kind that has frames of its own.
 /// `LINES` are those of a long method, whose table of lines has several blocks.
@@ -137,26 +128,19 @@ fn shown(frames: &[RubyFrame]) -> Vec<String> {
 
 /// Reads a sleeper of this interpreter; its version, and how many frames were right.
 fn reads(ruby: &Path, file: &Path) -> (Version, usize) {
-    let mut child = Command::new(ruby)
-        .arg(file)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = child.stdout.take().unwrap();
-    let child = Sleeper(child);
+    let mut sleeper = Sleeper::start(Command::new(ruby).arg(file));
     let mut backtraces: Vec<Vec<String>> = vec![Vec::new()];
-    for line in BufReader::new(output).lines().map(Result::unwrap) {
-        match line.as_str() {
-            "ready" => break,
+    for line in sleeper.lines_to("ready\n") {
+        match line.trim_end() {
             "end" => backtraces.push(Vec::new()),
-            _ => backtraces.last_mut().unwrap().push(line),
+            line => backtraces.last_mut().unwrap().push(line.to_owned()),
         }
     }
     assert_eq!(backtraces.pop(), Some(Vec::new()), "{}", ruby.display());
     assert_eq!(backtraces.len(), 4, "{}", ruby.display());
-    let pid = child.0.id();
+    let pid = sleeper.pid();
     let place = place(pid).unwrap_or_else(|| panic!("{}: no ruby_version", ruby.display()));
-    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
+    let memory = sleeper.memory();
     let mut interpreter = Interpreter::find(memory, place).unwrap();
     let threads = interpreter.threads().unwrap();
     assert_eq!(threads.len(), 5, "{}", ruby.display());
@@ -223,18 +207,10 @@ keeper.join
 
 /// Reads who waits for which lock, by the method in which a thread stands.
 fn locks(ruby: &Path, file: &Path) {
-    let mut child = Command::new(ruby)
-        .arg(file)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = child.stdout.take().unwrap();
-    let child = Sleeper(child);
-    let mut ready = String::new();
-    BufReader::new(output).read_line(&mut ready).unwrap();
-    assert_eq!(ready, "ready\n", "{}", ruby.display());
-    let pid = child.0.id();
-    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
+    let mut sleeper = Sleeper::start(Command::new(ruby).arg(file));
+    assert_eq!(sleeper.line(), "ready\n", "{}", ruby.display());
+    let pid = sleeper.pid();
+    let memory = sleeper.memory();
     let mut interpreter = Interpreter::find(memory, place(pid).unwrap()).unwrap();
     let all = interpreter.threads().unwrap();
     let mut found = |method: &str| {
@@ -312,15 +288,10 @@ fn the_thread_that_runs_has_the_global_lock_and_others_wait_for_it() {
     let file = folder.join("computes.rb");
     std::fs::write(&file, COMPUTES).unwrap();
     for ruby in &rubies() {
-        let child = Command::new(ruby).arg(&file).stdout(Stdio::piped()).spawn();
-        let mut child = Sleeper(child.unwrap());
-        let mut said = String::new();
-        BufReader::new(child.0.stdout.take().unwrap())
-            .read_line(&mut said)
-            .unwrap();
-        assert_eq!(said, "ready\n", "{}", ruby.display());
-        let pid = child.0.id();
-        let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
+        let mut sleeper = Sleeper::start(Command::new(ruby).arg(&file));
+        assert_eq!(sleeper.line(), "ready\n", "{}", ruby.display());
+        let pid = sleeper.pid();
+        let memory = sleeper.memory();
         let mut interpreter = Interpreter::find(memory, place(pid).unwrap()).unwrap();
         let stands_in = |frames: &[RubyFrame], name: &str| {
             let mut frames = frames.iter();

@@ -1,23 +1,12 @@
 //! The Perls that are installed here, asleep below a method, a callback from C, a text that is evaluated and a file that is loaded:
 //! function, file and line of every frame are compared with what `caller` says where the program sleeps.
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test stops at what it does not expect"
-)]
 
-#[path = "support/numbered.rs"]
-mod numbered;
-mod support;
-
+use crate::numbered::numbered;
+use crate::support::{Sleeper, place_of};
 use holdup_runtimes::interpreted::Interpreted;
 use holdup_runtimes::perl::{Interpreter, Place, SYMBOLS, Version, may_be_in};
-use numbered::numbered;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use support::{Running, Sleeper, place_of};
+use std::process::Command;
 
 /// It says a line for each call around it: the function, and file and line from which it was called. Blocks of `eval` are part of the
 /// function around them. A line with a dot ends them.
@@ -98,27 +87,12 @@ fn called(line: &str) -> Called {
 
 /// Reads a sleeper of this Perl; its version, and how many frames were compared.
 fn reads(perl: &Path, file: &Path, loaded: &Path) -> (Version, usize) {
-    let mut child = Command::new(perl)
-        .arg(file)
-        .env("LOADED", loaded)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut output = BufReader::new(child.stdout.take().unwrap());
-    let child = Sleeper(child);
-    let pid = child.0.id();
-    let mut expected = Vec::new();
-    loop {
-        let mut said = String::new();
-        assert!(output.read_line(&mut said).unwrap() > 0, "{}", perl.display());
-        if said == ".\n" {
-            break;
-        }
-        expected.push(called(&said));
-    }
+    let mut sleeper = Sleeper::start(Command::new(perl).arg(file).env("LOADED", loaded));
+    let pid = sleeper.pid();
+    let expected: Vec<_> = sleeper.lines_to(".\n").iter().map(|said| called(said)).collect();
     assert!(expected.len() > 6, "{expected:?}");
     let place = place(pid).unwrap_or_else(|| panic!("{}: no PL_curinterp", perl.display()));
-    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
+    let memory = sleeper.memory();
     let mut interpreter = Interpreter::find(memory, place, pid).unwrap();
     let mut last = Vec::new();
     // It has said where it is, and is about to sleep.

@@ -1,21 +1,10 @@
 //! Tasks of `asyncio` in CPythons that are installed here: where each stands, and what it awaits.
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test stops at what it does not expect"
-)]
 
-#[path = "support/pythons.rs"]
-mod pythons;
-mod support;
-
-use holdup_runtimes::python::{AsyncTask, Interpreter, TaskStatus};
-use pythons::{place, pythons};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use crate::pythons::{each, interpreter};
+use crate::support::Sleeper;
+use holdup_runtimes::python::{AsyncTask, TaskStatus};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use support::{Running, Sleeper};
+use std::process::Command;
 
 /// A task for each thing that can be awaited.
 const PROGRAM: &str = r#"
@@ -130,20 +119,10 @@ const STANDS: [(&str, &str, u32); 8] = [
 ];
 
 fn check(python: &Path, file: &Path) {
-    let mut child = Command::new(python)
-        .arg(file)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = child.stdout.take().unwrap();
-    let child = Sleeper(child);
-    let pid = child.0.id();
-    let mut said = String::new();
-    BufReader::new(output).read_line(&mut said).unwrap();
+    let mut sleeper = Sleeper::start(Command::new(python).arg(file));
+    let said = sleeper.line();
     let descriptors: Vec<u32> = said.split_whitespace().map(|fd| fd.parse().unwrap()).collect();
-    let place = place(pid).unwrap_or_else(|| panic!("{}: no _PyRuntime", python.display()));
-    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
-    let mut interpreter = Interpreter::find(memory, place).unwrap();
+    let mut interpreter = interpreter(&sleeper, python);
     // It is about to sleep.
     let mut read = interpreter.tasks().unwrap();
     for _ in 0..200 {
@@ -211,15 +190,5 @@ fn check(python: &Path, file: &Path) {
 
 #[test]
 fn tasks_are_told_where_they_stand_and_what_they_await() {
-    let folder = std::env::temp_dir().join(format!("holdup-tasks-{}", std::process::id()));
-    std::fs::create_dir(&folder).unwrap();
-    let file = folder.join("tasks.py");
-    std::fs::write(&file, PROGRAM).unwrap();
-    let all = pythons();
-    assert!(!all.is_empty(), "install python3");
-    for python in all {
-        check(&python, &file);
-        eprintln!("{}: read", python.display());
-    }
-    std::fs::remove_dir_all(&folder).unwrap();
+    each("tasks", PROGRAM, check);
 }

@@ -4,9 +4,10 @@ use holdup_runtimes::memory::{PAGE, Source};
 use object::{Object, ObjectSegment, ObjectSymbol};
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// The memory of a process, `/proc/PID/mem`.
 #[derive(Debug)]
@@ -18,13 +19,52 @@ impl Source for Running {
     }
 }
 
-/// A program that is killed when the test is over.
-pub(crate) struct Sleeper(pub(crate) Child);
+/// A program that says where it stands, and then sleeps. It is killed when the test is over.
+pub(crate) struct Sleeper {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Sleeper {
+    pub(crate) fn start(command: &mut Command) -> Sleeper {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Sleeper { child, output }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn memory(&self) -> Running {
+        Running(File::open(format!("/proc/{}/mem", self.pid())).unwrap())
+    }
+
+    /// The next line that it prints, with its end.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// The lines before this one.
+    pub(crate) fn lines_to(&mut self, last: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            let line = self.line();
+            assert!(!line.is_empty(), "it ends after {lines:#?}");
+            if line == last {
+                return lines;
+            }
+            lines.push(line);
+        }
+    }
+}
 
 impl Drop for Sleeper {
     fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }
 

@@ -1,22 +1,14 @@
 //! Node.js as it is installed here, asleep six calls deep: function, file and line of every frame are compared with the stack that
 //! the program itself prints.
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test stops at what it does not expect"
-)]
 
-mod support;
-
+use crate::support::{Running, Sleeper, place_of};
 use holdup_runtimes::interpreted::Interpreted;
 use holdup_runtimes::node::{Asleep, Engine, Place, SYMBOLS, Stack, Version, may_be_in};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use support::{Running, Sleeper, place_of};
+use std::process::Command;
 
 /// The main thread sleeps below a method, an arrow function, a function without a name, a call from V8's own code and a function that
 /// is not of one byte a character. The line on which it sleeps is also that on which it says where it stands.
@@ -96,10 +88,10 @@ fn short(name: &str) -> String {
     }
 }
 
-fn say(node: &Path, options: &[&str], file: &Path, arguments: [&str; 2]) -> Child {
+fn say(node: &Path, options: &[&str], file: &Path, arguments: [&str; 2]) -> Command {
     let mut command = Command::new(node);
     command.args(options).arg(file).args(arguments);
-    command.stdout(Stdio::piped()).spawn().unwrap()
+    command
 }
 
 /// What is read of a sleeper of this engine, as soon as it has `wanted`.
@@ -110,13 +102,9 @@ fn read(
     times: &str,
     wanted: impl Fn(&Shown) -> bool,
 ) -> (Version, Shown) {
-    let mut child = say(node, options, file, ["sleep", times]);
-    let output = child.stdout.take().unwrap();
-    let child = Sleeper(child);
-    let pid = child.0.id();
-    let mut said = String::new();
-    BufReader::new(output).read_line(&mut said).unwrap();
-    assert_eq!(said, "ready\n", "{}", node.display());
+    let mut sleeper = Sleeper::start(&mut say(node, options, file, ["sleep", times]));
+    let pid = sleeper.pid();
+    assert_eq!(sleeper.line(), "ready\n", "{}", node.display());
     let memory = || File::open(format!("/proc/{pid}/mem")).unwrap();
     let addresses = addresses(pid).unwrap();
     let mut engine = Engine::find(Running(memory()), &addresses).unwrap();
@@ -185,7 +173,7 @@ fn sleepers_of_node_are_read() {
     std::fs::write(&file, PROGRAM).unwrap();
     let all = nodes();
     for node in &all {
-        let found = say(node, &[], &file, ["truth", "0"]).wait_with_output().unwrap();
+        let found = say(node, &[], &file, ["truth", "0"]).output().unwrap();
         let found = truth(&String::from_utf8(found.stdout).unwrap(), &file);
         assert!(found.len() > 8, "{found:?}");
         let (version, _) = read(node, &[], &file, "0", |shown| same(shown, &found));
@@ -307,15 +295,9 @@ fn whoever_waits_for_files_and_connections_is_found() {
         vec![place("load", 10), place("settings", 15)],
     ];
     for node in &nodes() {
-        let mut command = Command::new(node);
-        let child = command.arg(&file).arg(&fifo).stdout(Stdio::piped()).spawn();
-        let mut child = Sleeper(child.unwrap());
-        let mut said = String::new();
-        BufReader::new(child.0.stdout.take().unwrap())
-            .read_line(&mut said)
-            .unwrap();
-        assert_eq!(said, "ready\n", "{}", node.display());
-        let pid = child.0.id();
+        let mut sleeper = Sleeper::start(Command::new(node).arg(&file).arg(&fifo));
+        assert_eq!(sleeper.line(), "ready\n", "{}", node.display());
+        let pid = sleeper.pid();
         let place = place_of(pid, may_be_in, SYMBOLS, |_, addresses| Place::of(&addresses)).unwrap();
         assert_eq!(Some(place.addresses()), addresses(pid));
         let memory = File::open(format!("/proc/{pid}/mem")).unwrap();

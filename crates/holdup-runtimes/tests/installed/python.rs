@@ -1,22 +1,11 @@
 //! CPythons that are installed here, asleep three calls deep: function, file and line of every frame are compared with
 //! where the program stands.
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test stops at what it does not expect"
-)]
 
-#[path = "support/pythons.rs"]
-mod pythons;
-mod support;
-
+use crate::pythons::{interpreter, pythons};
+use crate::support::{Running, Sleeper};
 use holdup_runtimes::python::{Interpreter, PythonFrame, Version};
-use pythons::{place, pythons};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use support::{Running, Sleeper};
+use std::process::Command;
 
 /// A thread sleeps three calls deep, below a method, a generator and a call from C (`sorted`); the main one waits for it.
 const PROGRAM: &str = r#"
@@ -91,20 +80,11 @@ fn until(
 
 /// Reads a sleeper of this interpreter; its version.
 fn reads(python: &Path, file: &Path) -> Version {
-    let mut child = Command::new(python)
-        .arg(file)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = child.stdout.take().unwrap();
-    let child = Sleeper(child);
-    let pid = child.0.id();
-    let mut said = String::new();
-    BufReader::new(output).read_line(&mut said).unwrap();
+    let mut sleeper = Sleeper::start(Command::new(python).arg(file));
+    let pid = sleeper.pid();
+    let said = sleeper.line();
     assert_eq!(said, "ready\n", "{}", python.display());
-    let place = place(pid).unwrap_or_else(|| panic!("{}: no _PyRuntime", python.display()));
-    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
-    let mut interpreter = Interpreter::find(memory, place).unwrap();
+    let mut interpreter = interpreter(&sleeper, python);
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let tids = tasks.map(|task| {
         task.unwrap()

@@ -1,23 +1,12 @@
 //! Locks of CPythons that are installed here: which one a thread waits for, and who has it.
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test stops at what it does not expect"
-)]
 
-#[path = "support/pythons.rs"]
-mod pythons;
-mod support;
-
+use crate::pythons::{each, interpreter};
+use crate::support::Sleeper;
 use holdup_runtimes::interpreted::{AwaitedLock, LockKind};
-use holdup_runtimes::python::{Interpreter, Thread};
-use pythons::{place, pythons};
+use holdup_runtimes::python::Thread;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use support::{Running, Sleeper};
+use std::process::Command;
 
 /// A thread that has all locks, two of them by other objects' `with`, and one that waits for each of them.
 const PROGRAM: &str = r#"
@@ -86,21 +75,11 @@ fn word(pid: u32, tid: u32) -> Option<u64> {
 }
 
 fn check(python: &Path, file: &Path) {
-    let mut child = Command::new(python)
-        .arg(file)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = child.stdout.take().unwrap();
-    let child = Sleeper(child);
-    let pid = child.0.id();
-    let mut said = String::new();
-    BufReader::new(output).read_line(&mut said).unwrap();
+    let mut sleeper = Sleeper::start(Command::new(python).arg(file));
+    let said = sleeper.line();
     let tids: Vec<u32> = said.split_whitespace().map(|tid| tid.parse().unwrap()).collect();
     let (keeper, waiters) = tids.split_first().unwrap();
-    let place = place(pid).unwrap_or_else(|| panic!("{}: no _PyRuntime", python.display()));
-    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
-    let mut interpreter = Interpreter::find(memory, place).unwrap();
+    let mut interpreter = interpreter(&sleeper, python);
     let all = interpreter.threads().unwrap();
     let threads: BTreeMap<u32, Thread> = all.iter().map(|thread| (thread.tid, *thread)).collect();
     let owner = Some(*keeper);
@@ -115,7 +94,7 @@ fn check(python: &Path, file: &Path) {
     ];
     for (number, (tid, expected)) in waiters.iter().zip(expected).enumerate() {
         let mut read = || {
-            let word = word(pid, *tid)?;
+            let word = word(sleeper.pid(), *tid)?;
             let frames = interpreter.frames_of(threads[tid]).ok()?;
             let found = interpreter.awaited_lock(threads[tid], word, &frames, &all).ok()?;
             Some(found.map(|AwaitedLock { kind, owner, .. }| (kind, owner)))
@@ -135,15 +114,5 @@ fn check(python: &Path, file: &Path) {
 
 #[test]
 fn waiters_are_told_which_lock_it_is_and_who_has_it() {
-    let folder = std::env::temp_dir().join(format!("holdup-locks-{}", std::process::id()));
-    std::fs::create_dir(&folder).unwrap();
-    let file = folder.join("locks.py");
-    std::fs::write(&file, PROGRAM).unwrap();
-    let all = pythons();
-    assert!(!all.is_empty(), "install python3");
-    for python in all {
-        check(&python, &file);
-        eprintln!("{}: read", python.display());
-    }
-    std::fs::remove_dir_all(&folder).unwrap();
+    each("locks", PROGRAM, check);
 }

@@ -1,23 +1,12 @@
 //! PHPs that are installed here, asleep below a closure, a method, generators and a call from C: function, file and line of every
 //! frame are compared with what `debug_backtrace` says where the program sleeps.
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test stops at what it does not expect"
-)]
 
-#[path = "support/numbered.rs"]
-mod numbered;
-mod support;
-
+use crate::numbered::numbered;
+use crate::support::{Sleeper, place_of};
 use holdup_runtimes::interpreted::Interpreted;
 use holdup_runtimes::php::{Interpreter, Place, SYMBOLS, Version, may_be_in};
-use numbered::numbered;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use support::{Running, Sleeper, place_of};
+use std::process::Command;
 
 /// It says a line for each call around it: how PHP names the function, and where that one called on. A line with a dot ends them.
 const PROGRAM: &str = r#"<?php
@@ -100,26 +89,12 @@ fn called(line: &str) -> (String, u32) {
 
 /// Reads a sleeper of this PHP; its version, and how many frames were compared.
 fn reads(php: &Path, options: &[&str], file: &Path) -> (Version, usize) {
-    let mut child = Command::new(php)
-        .args(options)
-        .arg(file)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut output = BufReader::new(child.stdout.take().unwrap());
-    let child = Sleeper(child);
-    let pid = child.0.id();
+    let mut sleeper = Sleeper::start(Command::new(php).args(options).arg(file));
+    let pid = sleeper.pid();
     let mut expected = vec![("sleep".to_owned(), SLEEPS)];
-    loop {
-        let mut said = String::new();
-        assert!(output.read_line(&mut said).unwrap() > 0, "{}", php.display());
-        if said == ".\n" {
-            break;
-        }
-        expected.push(called(&said));
-    }
+    expected.extend(sleeper.lines_to(".\n").iter().map(|said| called(said)));
     let place = place(pid).unwrap_or_else(|| panic!("{}: no module_registry", php.display()));
-    let memory = Running(File::open(format!("/proc/{pid}/mem")).unwrap());
+    let memory = sleeper.memory();
     let mut interpreter = Interpreter::find(memory, place, pid).unwrap();
     let mut last = Vec::new();
     // It has said where it is, and is about to sleep.

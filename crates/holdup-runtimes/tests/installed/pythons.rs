@@ -1,9 +1,9 @@
 //! CPythons that are installed here.
 
-use crate::support::place_of;
-use holdup_runtimes::python::{Place, SYMBOLS, Version};
+use crate::support::{Running, Sleeper, place_of};
+use holdup_runtimes::python::{Interpreter, Place, SYMBOLS, version_of_file};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Interpreters in the folders where they usually are, each real file once.
 pub(crate) fn pythons() -> BTreeSet<PathBuf> {
@@ -28,13 +28,34 @@ pub(crate) fn pythons() -> BTreeSet<PathBuf> {
 }
 
 /// Where a process has the interpreter.
-pub(crate) fn place(pid: u32) -> Option<Place> {
+fn place(pid: u32) -> Option<Place> {
     let is_python = |name: &str| name.contains("python3");
     place_of(pid, is_python, SYMBOLS, |name, [runtime, number]| {
         Some(Place {
             runtime: runtime?,
             number,
-            named: Version::of_file(name),
+            named: version_of_file(name),
         })
     })
+}
+
+/// The interpreter of a sleeper.
+pub(crate) fn interpreter(sleeper: &Sleeper, python: &Path) -> Interpreter<Running> {
+    let place = place(sleeper.pid()).unwrap_or_else(|| panic!("{}: no _PyRuntime", python.display()));
+    Interpreter::find(sleeper.memory(), place).unwrap()
+}
+
+/// Checks a program in each of them.
+pub(crate) fn each(name: &str, program: &str, check: impl Fn(&Path, &Path)) {
+    let folder = std::env::temp_dir().join(format!("holdup-{name}-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join(format!("{name}.py"));
+    std::fs::write(&file, program).unwrap();
+    let all = pythons();
+    assert!(!all.is_empty(), "install python3");
+    for python in all {
+        check(&python, &file);
+        eprintln!("{}: read", python.display());
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }
