@@ -73,7 +73,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         .map(|owner| format!(", likely by {owner}"))
         .unwrap_or_default();
     let title = format!(
-        "{which} blocked in the kernel for more than {}{}{held}",
+        "{which} blocked in the kernel for more than {}{held}{}",
         logs::seconds(hung.ns),
         place(hung.stack)
     );
