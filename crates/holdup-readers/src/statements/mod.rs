@@ -7,6 +7,7 @@
 mod blame;
 mod cells;
 mod columns;
+mod counters;
 mod durations;
 mod kinds;
 mod matcher;
@@ -21,6 +22,7 @@ use crate::format::{Family, Format, Understood};
 use crate::formats::{LOG, Stamps};
 use crate::gather::Out;
 use columns::Columns;
+use counters::Counters;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use plain::Plain;
@@ -72,6 +74,7 @@ pub(crate) struct Statements {
     plain: Plain,
     columns: Columns,
     tables: Tables,
+    counters: Counters,
     stamps: Stamps,
     /// Places in `all`, by kind and shape.
     places: HashMap<u64, usize, foldhash::fast::FixedState>,
@@ -137,6 +140,7 @@ impl Statements {
         let mut plain = std::mem::take(&mut self.plain);
         let text = plain.of(line.get(..SCANNED).unwrap_or(line));
         let states = self.take(text, of_table && self.tables.tells_lengths(), out);
+        let counts = !states && !of_table && self.counters.line(text, out.here().line);
         self.plain = plain;
         if self.tables.heads_apart() && self.all.len() > before {
             self.of_heading = Some(before);
@@ -145,7 +149,7 @@ impl Statements {
         if self.columns.said().is_some() {
             self.tables.forget();
         }
-        states || of_table
+        states || of_table || counts
     }
 
     /// Forgets what the heading of a table was taken to state.
@@ -326,7 +330,7 @@ impl Statements {
     pub(crate) fn end(&mut self, out: &mut Out<'_>) {
         out.account().left_out += std::mem::take(&mut self.left_out);
         self.places.clear();
-        for fact in self.tables.end() {
+        for fact in self.tables.end().into_iter().chain(self.counters.end()) {
             let mut quote = out.here();
             quote.line = fact.line;
             let text = match self.command.as_str() {
