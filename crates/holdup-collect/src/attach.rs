@@ -236,6 +236,8 @@ pub fn attach(
     };
     let mut clients = observation.locks.clients();
     clients.extend(connected::pids(&unaccepted));
+    let answered = set_aside.iter().flat_map(|one| &one.answers);
+    clients.extend(answered.filter_map(|one| one.pid));
     let readers = unread_answers.iter().flat_map(|one| &one.readers);
     clients.extend(readers.filter_map(|one| one.pid));
     let database_files = database_files::look(&attached.following.subjects, &Root::system());
