@@ -122,9 +122,11 @@ impl EarlierRequests {
         memory: Option<&WaitMemory>,
     ) -> Vec<Earlier> {
         let polls = memory.is_some_and(|memory| !memory.polled.is_empty());
-        if polls || !matches!(work, Some(Work::Other(_))) {
-            return Vec::new();
-        }
+        let deaf = match work {
+            Some(Work::Other(_)) if !polls => false,
+            Some(Work::Ordered(_)) => true,
+            _ => return Vec::new(),
+        };
         let only = |one: &Earlier| {
             let begin = one.said_at.saturating_sub(one.tick);
             let end = one.said_at.saturating_add(one.tick).saturating_add(TAKEN_UP);
@@ -137,7 +139,7 @@ impl EarlierRequests {
             let read_by_loop = self.in_loops.contains(&one.inode) || self.crowded.contains(&pid);
             one.pid == pid && !read_by_loop && first == Some(wait.thread) && since.next().is_none()
         };
-        take(&self.open, &self.taken, only)
+        take(&self.open, &self.taken, deaf, only)
     }
 
     /// A wait was judged: for this work, if for any, and with these requests.
@@ -181,7 +183,7 @@ impl EarlierRequests {
         let polled = polled.iter().filter_map(|fd| object(fd.object?));
         let inodes: HashSet<u64> = polled.map(|object| object.inode).collect();
         let has = |one: &Earlier| one.pid == pid && inodes.contains(&one.inode);
-        let found = take(&self.open, &self.taken, has);
+        let found = take(&self.open, &self.taken, false, has);
         self.taken.extend(found.iter().map(|one| one.connection));
         found
     }
@@ -197,11 +199,20 @@ impl EarlierRequests {
     }
 }
 
-/// Those that nobody has, and that are more than a word about an answer.
-fn take(open: &HashMap<u64, Earlier>, taken: &HashSet<u64>, has: impl Fn(&Earlier) -> bool) -> Vec<Earlier> {
+/// Those that nobody has, and that are more than a word about an answer. `deaf`: whoever has them hears no client, as no thread does that is to
+/// read words about its answers. There a word is a question if each before it was answered, however soon it followed.
+fn take(
+    open: &HashMap<u64, Earlier>,
+    taken: &HashSet<u64>,
+    deaf: bool,
+    has: impl Fn(&Earlier) -> bool,
+) -> Vec<Earlier> {
     let free = open.values().filter(|one| !taken.contains(&one.connection));
-    let anew = |one: &&Earlier| one.after.is_none_or(|after| after >= ANEW);
-    free.filter(anew).filter(|one| has(one)).cloned().collect()
+    let asks = |one: &&Earlier| {
+        let anew = one.after.is_none_or(|after| after >= ANEW);
+        anew || deaf && one.words.is_some_and(Words::answers_each)
+    };
+    free.filter(asks).filter(|one| has(one)).cloned().collect()
 }
 
 #[cfg(test)]
@@ -379,6 +390,53 @@ mod tests {
             ..polled(POLLIN)
         };
         assert!(!parked_worker_takes(Some(more), 6));
+    }
+
+    /// Whether who waits for such work has the request of a client that spoke again within a millisecond.
+    fn takes_at_once(work: &Work, words: Option<Words>) -> bool {
+        let mut earlier = EarlierRequests::default();
+        earlier.add(&Earlier {
+            pid: 7,
+            connection: 1,
+            inode: 5,
+            said_at: 10 * SECOND,
+            tick: 4_000_000,
+            by_client: true,
+            after: Some(1_000_000),
+            words,
+        });
+        let since = 10 * SECOND + 1_000_000;
+        earlier.still_waits(
+            7,
+            &GoesOn {
+                thread: ThreadId(1),
+                start: since,
+                call: Call {
+                    number: 45,
+                    args: [0; 4],
+                },
+                set: None,
+            },
+        );
+        !earlier.of_waiter(7, &parked(since), Some(work), None).is_empty()
+    }
+
+    #[test]
+    fn who_hears_no_client_has_the_question_that_followed_at_once() {
+        let words = |received, sent| Some(Words { received, sent });
+        let ordered = Work::Ordered("a word".to_owned());
+        assert!(
+            takes_at_once(&ordered, words(6, 6)),
+            "a command after each answer"
+        );
+        assert!(!takes_at_once(&ordered, words(60, 3)), "publications");
+        assert!(!takes_at_once(&ordered, words(1, 0)), "the first word");
+        assert!(!takes_at_once(&ordered, None), "nothing is known");
+        let other = Work::Other("work".to_owned());
+        assert!(
+            !takes_at_once(&other, words(6, 6)),
+            "its loop may hear the client"
+        );
     }
 
     #[test]

@@ -34,12 +34,17 @@ pub(super) fn unsent(one: &SetAside) -> u32 {
     one.unanswered.map_or(0, |clients| clients.saturating_sub(asking))
 }
 
-/// `its 2 connections to 127.0.0.1:80 (python3, pid 7) serve others`; `None` where one of them may have several requests.
-pub(super) fn taken(one: &SetAside) -> Option<String> {
+/// `all of its 2 connections to python3 (pid 7) at 127.0.0.1:80 serve curl (pids 8, 9)`; `None` where one of them may have several requests.
+pub(super) fn taken(run: &Run<'_>, one: &SetAside) -> Option<String> {
     let server = one.servers.iter().max_by_key(|server| server.connections)?;
+    let names = names(run, one);
+    let whose = match one.answers.len() == server.connections as usize && !names.is_empty() {
+        true => names.join(", "),
+        false => "others".to_owned(),
+    };
     (server.connections >= MIN_SINGLE).then(|| {
         format!(
-            "all of its {} connections to {} serve others",
+            "all of its {} connections to {} serve {whose}",
             server.connections,
             at(server)
         )
@@ -82,6 +87,13 @@ pub(super) fn words(one: &SetAside) -> Option<Evidence> {
 
 /// Which clients it is answering.
 pub(super) fn served(run: &Run<'_>, one: &SetAside) -> Option<Evidence> {
+    let names = names(run, one);
+    (!names.is_empty())
+        .then(|| Evidence::new(format!("meanwhile it sent data to {}", names.join(", ")), NOTES))
+}
+
+/// The names of those, by process.
+fn names(run: &Run<'_>, one: &SetAside) -> Vec<String> {
     let mut by_name: BTreeMap<&str, ConnectedClients> = BTreeMap::new();
     for client in &one.answers {
         let Some(pid) = client.pid else { continue };
@@ -93,12 +105,10 @@ pub(super) fn served(run: &Run<'_>, one: &SetAside) -> Option<Evidence> {
             found.processes += 1;
         }
     }
-    let names: Vec<String> = by_name
+    by_name
         .values()
         .map(|clients| connected::who(run, clients))
-        .collect();
-    (!names.is_empty())
-        .then(|| Evidence::new(format!("meanwhile it sent data to {}", names.join(", ")), NOTES))
+        .collect()
 }
 
 /// A loop that is idle and keeps clients waiting, while a server owes it answers since before observation began.

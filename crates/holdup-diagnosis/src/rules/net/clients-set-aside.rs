@@ -230,9 +230,12 @@ fn queue(run: &Run<'_>, one: &SetAside, theirs: &Waits<'_>) -> Option<Finding> {
         _ => ("wait", "their"),
     };
     let clients = say::several(waiting.into(), "client");
-    let taken = asked::taken(one).filter(|_| unsent == waiting);
+    let taken = asked::taken(run, one).filter(|_| unsent == waiting);
     let title = match &taken {
-        Some(taken) => format!("{clients} of {who} {verb} for {pronoun} turn in it: {taken}"),
+        Some(taken) => format!(
+            "{clients} of {who} {} queued in it: {taken}",
+            if waiting == 1 { "is" } else { "are" }
+        ),
         None => format!(
             "{clients} of {who} {verb} for {pronoun} turn in it: it asks on {} for {}",
             say::several(one.asks_on.into(), "connection"),
