@@ -6,6 +6,7 @@ use crate::rules::{
     say,
 };
 use holdup_evidence::{Cause, Ns};
+use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::Common;
 use holdup_model::attributed::{AttributedWait, Holder};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -200,6 +201,10 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
             format!("{who} {waits} for {peer} to answer, which seems idle itself")
         }
         Cause::NetSend => format!("{who} {waits} for {peer} to receive {its} data"),
+        // Whoever sends to a Unix socket waits for room in its queue, and not for an answer.
+        Cause::IpcUnix if system_calls::is_named(main.call.as_deref(), Kind::Sends | Kind::Writes) => {
+            format!("{who} {waits} for {peer} to read {its} data")
+        }
         Cause::NetConnect => format!("{who} {waits} for {peer} to accept {its} connections"),
         Cause::NetDns => format!("{who} {waits} for names from {peer}"),
         Cause::NetTls => format!("{who} {waits} for {peer} to finish TLS handshakes"),
