@@ -72,7 +72,8 @@ impl EarlierRequests {
     /// A thread waits. Who waits for new connections, or for whichever of many, has no single request.
     pub(super) fn still_waits(&mut self, pid: u32, wait: &GoesOn) {
         let at_the_door = system_calls::is(&wait.call, Does::Accepts | Does::WaitsForEpoll);
-        if !(self.open.is_empty() && self.unclear.is_empty()) && !at_the_door {
+        let some = !self.open.is_empty() || !self.unclear.is_empty();
+        if some && !at_the_door {
             self.waiting.entry(wait.thread).or_insert((pid, wait.start));
         }
     }

@@ -75,7 +75,7 @@ fn finding(group: &Waits<'_>) -> Finding {
         Some(holder) => say::who_with_pid(&holder.name),
         None => "the log daemon".to_owned(),
     };
-    let kept = holders.first().and_then(|holder| kept(holder));
+    let kept = holders.first().and_then(kept);
     let title = format!(
         "{who} is blocked in logging: {daemon} does not read {socket}{}",
         kept.map_or_else(String::new, |cause| format!(", and is itself {}", cause.phrase()))
