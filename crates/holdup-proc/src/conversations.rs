@@ -44,7 +44,7 @@ pub struct Connection {
     pub inode: u64,
     /// Milliseconds since it sent something without receiving anything since; `None` where it waits for no answer.
     pub asks_ms: Option<u32>,
-    /// Milliseconds since it received something without sending anything since; `None` where it owes no answer.
+    /// Of an end that was connected to: milliseconds since it received something without sending anything since; `None` where it owes no answer.
     pub owes_ms: Option<u32>,
     /// Milliseconds since something was received on it; `None` where nothing was.
     pub received_ms: Option<u32>,
@@ -120,10 +120,10 @@ fn asks(info: &[u8]) -> Option<u32> {
     (bytes(info, ACKNOWLEDGED)? > BEGIN_BYTES && unanswered).then_some(sent)
 }
 
-/// For how long an end has owed an answer, by its `struct tcp_info`.
+/// For how long an end that was connected to has owed an answer, by its `struct tcp_info`. There the begin of the connection counts for no byte.
 fn owes(info: &[u8]) -> Option<u32> {
     let (sent, heard) = (word(info, LAST_SENT)?, received(info)?);
-    (heard < sent || bytes(info, ACKNOWLEDGED)? <= BEGIN_BYTES).then_some(heard)
+    (heard < sent || bytes(info, ACKNOWLEDGED)? == 0).then_some(heard)
 }
 
 /// What the attribute of this type holds.
