@@ -477,6 +477,7 @@ fn earlier(raw: wire::holdup_earlier) -> RawEvent {
         tick: tick(),
         by_client: raw.accepted != 0,
         after: (raw.first == 0).then(|| ns(raw.gap)),
+        unclear: false,
         words: Some(Words {
             received: raw.received,
             sent: raw.sent,

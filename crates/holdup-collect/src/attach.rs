@@ -10,6 +10,7 @@ use super::memory_limits::MemoryLimits;
 use super::moment::Moment;
 use super::programs;
 use super::queues::Queues;
+use super::sessions_answer;
 use super::set_aside::Loops;
 use super::task_limits::TaskLimits;
 use super::unread_answers::Unsent;
@@ -126,6 +127,9 @@ pub fn attach(
     let loops = Loops::look(&asked, &mut moment);
     let unsent = Unsent::look(&asked, &mut moment);
     tell_loops(&mut observation, &loops);
+    for event in sessions_answer::look(&asked, &mut moment) {
+        observation.attribution.push(&event);
+    }
     drop(moment);
     let resolver = resolvers::look(&pids);
     attached
@@ -236,6 +240,8 @@ pub fn attach(
     };
     let mut clients = observation.locks.clients();
     clients.extend(connected::pids(&unaccepted));
+    let answered = set_aside.iter().flat_map(|one| &one.answers);
+    clients.extend(answered.filter_map(|one| one.pid));
     let readers = unread_answers.iter().flat_map(|one| &one.readers);
     clients.extend(readers.filter_map(|one| one.pid));
     let database_files = database_files::look(&attached.following.subjects, &Root::system());

@@ -54,6 +54,7 @@ mod sampled;
 pub mod selection;
 mod serving;
 mod sessions;
+mod sessions_answer;
 mod set_aside;
 mod shared_words;
 mod task_limits;

@@ -8,12 +8,16 @@
 use super::behind::Readers;
 use super::moment::Moment;
 use holdup_evidence::facts::{SessionClient, SetAside};
+use holdup_proc::conversations;
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::event_loops::{self, Listened};
 use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::{Root, names};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
+use std::time::Instant;
+
+mod asked;
 
 /// Processes that are looked at: of more, a recorder's, each look would take long.
 const PROCESSES_MAX: usize = 64;
@@ -36,8 +40,10 @@ struct Clients {
 }
 
 /// The clients of event loops at an instant.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Loops {
+    /// When.
+    looked: Instant,
     clients: BTreeMap<u32, Clients>,
     /// Whether nobody but clients, or the process itself, can stir its loops.
     stirred_by_clients: BTreeMap<u32, bool>,
@@ -46,7 +52,11 @@ pub(super) struct Loops {
 impl Loops {
     /// Looks at these processes.
     pub(super) fn look(pids: &BTreeSet<u32>, moment: &mut Moment) -> Loops {
-        let mut found = Loops::default();
+        let mut found = Loops {
+            looked: Instant::now(),
+            clients: BTreeMap::new(),
+            stirred_by_clients: BTreeMap::new(),
+        };
         if pids.len() > PROCESSES_MAX {
             return found;
         }
@@ -97,15 +107,28 @@ impl Loops {
     /// Those with clients that were set aside then, too.
     pub(super) fn since(self, before: &Loops, moment: &mut Moment) -> Vec<SetAside> {
         let mut found = Vec::new();
+        let mut words = None;
+        let watched = self.looked.saturating_duration_since(before.looked);
         for (pid, clients) in self.clients {
             let Some(before) = before.clients.get(&pid) else {
                 continue;
             };
-            let both = clients.aside.intersection(&before.aside).count();
+            let aside: BTreeSet<u64> = clients.aside.intersection(&before.aside).copied().collect();
+            let both = aside.len();
             if both == 0 {
                 continue;
             }
+            let same = moment.namespace(pid) == moment.namespace(std::process::id());
+            let words = same.then(|| words.get_or_insert_with(conversations::read).as_slice());
+            let behind = words.map(|words| asked::of(pid, &aside, words, watched, moment));
+            let (unanswered, servers, answers) = match behind {
+                Some(behind) => (Some(behind.unanswered), behind.servers, behind.answers),
+                None => Default::default(),
+            };
             found.push(SetAside {
+                unanswered,
+                servers,
+                answers,
                 pid,
                 process: names::comm(&moment.root, pid).unwrap_or_default(),
                 clients: u32::try_from(both).unwrap_or(u32::MAX),
@@ -209,11 +232,16 @@ fn who(pid: u32, polled: &[Connection], moment: &mut Moment) -> Vec<SessionClien
     if polled.len() > MAX_NAMED {
         return Vec::new();
     }
+    let ends: Vec<(SocketAddr, SocketAddr)> = polled.iter().filter_map(|(_, ends)| *ends).collect();
+    others(pid, &ends, moment)
+}
+
+/// The processes of this machine at the other ends of these connections, by both ends.
+fn others(pid: u32, ends: &[(SocketAddr, SocketAddr)], moment: &mut Moment) -> Vec<SessionClient> {
     let sockets = moment.sockets(pid);
-    let others = polled.iter().filter_map(|(_, ends)| {
-        let (local, peer) = (*ends)?;
-        Some((peer, sockets.other_end(local, peer)?))
-    });
+    let others = ends
+        .iter()
+        .filter_map(|(local, peer)| Some((*peer, sockets.other_end(*local, *peer)?)));
     let others: Vec<(SocketAddr, u64)> = others.collect();
     let wanted: HashSet<Open> = others.iter().map(|(_, inode)| Open::Socket(*inode)).collect();
     if wanted.is_empty() {
@@ -280,7 +308,8 @@ mod tests {
         assert!(here.clients >= 2 && here.listened_to >= 1, "{here:?}");
         assert!(here.asks_on >= 3, "{here:?}");
         assert_eq!(here.pid, std::process::id());
-        assert_eq!(look().since(&Loops::default(), &mut Moment::now()), []);
+        let nobody = Loops::look(&BTreeSet::new(), &mut Moment::now());
+        assert_eq!(look().since(&nobody, &mut Moment::now()), []);
     }
 
     #[test]

@@ -125,6 +125,9 @@ pub struct Earlier {
     /// How much was said there in all, both ways; `None`: not known.
     #[serde(default)]
     pub words: Option<Words>,
+    /// Whether the other end has spoken within the same tick, so that it may have had the last word.
+    #[serde(default)]
+    pub unclear: bool,
 }
 
 /// Segments with data that a connection has carried.

@@ -9,6 +9,7 @@ mod database_locks;
 mod database_sessions;
 mod full;
 mod programs;
+mod set_aside;
 mod task_limits;
 mod unread;
 mod workers;
@@ -20,6 +21,7 @@ pub use database_locks::{LockKind, LockSession, LockWait};
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState, ThreadSession};
 pub use full::{FileWriter, FullFileSystem};
 pub use programs::{Program, StoppedChild};
+pub use set_aside::{AskedServer, SetAside};
 pub use task_limits::{TaskLimit, TaskUser, TasksOf};
 pub use unread::UnreadAnswers;
 pub use workers::{SharedListener, Workers};
@@ -342,22 +344,4 @@ impl Default for Unaccepted {
             clients: Vec::new(),
         }
     }
-}
-
-/// An event loop that does not listen to some of the clients that it has accepted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SetAside {
-    /// Its process.
-    pub pid: u32,
-    /// The name of that. Hostile text.
-    pub process: String,
-    /// Clients that were set aside both times: their descriptors are in none of its sets, or what they have sent is unread.
-    pub clients: u32,
-    /// Clients that it listened to when observation ended.
-    pub listened_to: u32,
-    /// TCP connections that it had made to others then.
-    pub asks_on: u32,
-    /// Those of them that are processes of this machine, where they are few.
-    pub serves: Vec<SessionClient>,
 }

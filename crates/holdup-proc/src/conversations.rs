@@ -44,6 +44,8 @@ pub struct Connection {
     pub inode: u64,
     /// Milliseconds since it sent something without receiving anything since; `None` where it waits for no answer.
     pub asks_ms: Option<u32>,
+    /// Of an end that was connected to: milliseconds since it received something without sending anything since; `None` where it owes no answer.
+    pub owes_ms: Option<u32>,
     /// Milliseconds since something was received on it; `None` where nothing was.
     pub received_ms: Option<u32>,
     /// Whether it has sent and received something last within one tick of the kernel's clock, so that it may wait for an answer.
@@ -93,6 +95,7 @@ fn connection(message: &[u8]) -> Option<Connection> {
         unread: word(body, UNREAD)?,
         inode: u64::from(word(body, INODE)?),
         asks_ms: info.and_then(asks),
+        owes_ms: info.and_then(owes),
         received_ms: info.and_then(received),
         may_ask: info.is_some_and(|info| {
             received(info).is_some() && word(info, LAST_SENT) == word(info, LAST_RECEIVED)
@@ -115,6 +118,12 @@ fn asks(info: &[u8]) -> Option<u32> {
     let (sent, received) = (word(info, LAST_SENT)?, word(info, LAST_RECEIVED)?);
     let unanswered = sent < received || bytes(info, RECEIVED)? == 0;
     (bytes(info, ACKNOWLEDGED)? > BEGIN_BYTES && unanswered).then_some(sent)
+}
+
+/// For how long an end that was connected to has owed an answer, by its `struct tcp_info`. There the begin of the connection counts for no byte.
+fn owes(info: &[u8]) -> Option<u32> {
+    let (sent, heard) = (word(info, LAST_SENT)?, received(info)?);
+    (heard < sent || bytes(info, ACKNOWLEDGED)? == 0).then_some(heard)
 }
 
 /// What the attribute of this type holds.
@@ -170,6 +179,17 @@ mod tests {
             .unwrap();
         assert_eq!((other.unread, other.asks_ms), (1, None));
         assert!(of(&answered).received_ms.is_some() && of(&asks).received_ms.is_none());
+        let served = |client: &TcpStream| {
+            let client = client.local_addr().unwrap();
+            *all.iter()
+                .find(|one| one.local == address && one.peer == client)
+                .unwrap()
+        };
+        assert!(
+            served(&asks).owes_ms.is_some()
+                && served(&answered).owes_ms.is_none()
+                && served(&silent).owes_ms.is_none()
+        );
     }
 
     #[test]

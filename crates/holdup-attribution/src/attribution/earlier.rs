@@ -34,6 +34,8 @@ const MAX_CONNECTIONS: usize = 65_536;
 pub(super) struct EarlierRequests {
     /// By connection.
     open: HashMap<u64, Earlier>,
+    /// Those of which it is not known who had the last word.
+    unclear: Vec<Earlier>,
     /// Those with somebody who has them.
     taken: HashSet<u64>,
     /// Sockets (inodes) on which somebody else was asked, and has not answered.
@@ -48,7 +50,11 @@ pub(super) struct EarlierRequests {
 
 impl EarlierRequests {
     pub(super) fn add(&mut self, earlier: &Earlier) {
-        if self.open.len() + self.asked.len() >= MAX_CONNECTIONS {
+        if self.open.len() + self.asked.len() + self.unclear.len() >= MAX_CONNECTIONS {
+            return;
+        }
+        if earlier.unclear {
+            self.unclear.push(earlier.clone());
             return;
         }
         if earlier.by_client {
@@ -66,7 +72,8 @@ impl EarlierRequests {
     /// A thread waits. Who waits for new connections, or for whichever of many, has no single request.
     pub(super) fn still_waits(&mut self, pid: u32, wait: &GoesOn) {
         let at_the_door = system_calls::is(&wait.call, Does::Accepts | Does::WaitsForEpoll);
-        if !self.open.is_empty() && !at_the_door {
+        let some = !self.open.is_empty() || !self.unclear.is_empty();
+        if some && !at_the_door {
             self.waiting.entry(wait.thread).or_insert((pid, wait.start));
         }
     }
@@ -113,18 +120,22 @@ impl EarlierRequests {
         Some((pid, clients, longest))
     }
 
-    /// Which of them a thread of the process `pid` has, that waits so: those that came in as it began to.
+    /// Which of them a thread of the process `pid` has, that waits so: those that came in as it began to. `open`: it waits until observation ends.
+    /// Who has answered goes on to hear its client, and not to wait for its ancestor: so one that still does has not answered yet.
     pub(super) fn of_waiter(
         &self,
         pid: u32,
         wait: &Wait,
         work: Option<&Work>,
         memory: Option<&WaitMemory>,
+        open: bool,
     ) -> Vec<Earlier> {
         let polls = memory.is_some_and(|memory| !memory.polled.is_empty());
-        if polls || !matches!(work, Some(Work::Other(_))) {
-            return Vec::new();
-        }
+        let deaf = match work {
+            Some(Work::Other(_)) if !polls => false,
+            Some(Work::Ordered(_)) => true,
+            _ => return Vec::new(),
+        };
         let only = |one: &Earlier| {
             let begin = one.said_at.saturating_sub(one.tick);
             let end = one.said_at.saturating_add(one.tick).saturating_add(TAKEN_UP);
@@ -137,7 +148,11 @@ impl EarlierRequests {
             let read_by_loop = self.in_loops.contains(&one.inode) || self.crowded.contains(&pid);
             one.pid == pid && !read_by_loop && first == Some(wait.thread) && since.next().is_none()
         };
-        take(&self.open, &self.taken, only)
+        let mut found = take(&self.open, &self.taken, deaf, only);
+        if found.is_empty() && deaf && open {
+            found.extend(self.unclear.iter().find(|one| only(one)).cloned());
+        }
+        found
     }
 
     /// A wait was judged: for this work, if for any, and with these requests.
@@ -148,7 +163,13 @@ impl EarlierRequests {
         if same && !wait.serves && owners::of(wait).is_none() && matches!(work, Some(Work::OfClients(_))) {
             self.waiting.remove(&wait.thread);
         }
-        self.taken.extend(found.iter().map(|one| one.connection));
+        for one in found {
+            if one.unclear {
+                self.unclear.retain(|other| other.connection != one.connection);
+            } else {
+                self.taken.insert(one.connection);
+            }
+        }
     }
 
     /// An event loop of the process `pid` waits for more to come on these: it reads them, and a worker that is parked meanwhile does
@@ -181,7 +202,7 @@ impl EarlierRequests {
         let polled = polled.iter().filter_map(|fd| object(fd.object?));
         let inodes: HashSet<u64> = polled.map(|object| object.inode).collect();
         let has = |one: &Earlier| one.pid == pid && inodes.contains(&one.inode);
-        let found = take(&self.open, &self.taken, has);
+        let found = take(&self.open, &self.taken, false, has);
         self.taken.extend(found.iter().map(|one| one.connection));
         found
     }
@@ -197,11 +218,20 @@ impl EarlierRequests {
     }
 }
 
-/// Those that nobody has, and that are more than a word about an answer.
-fn take(open: &HashMap<u64, Earlier>, taken: &HashSet<u64>, has: impl Fn(&Earlier) -> bool) -> Vec<Earlier> {
+/// Those that nobody has, and that are more than a word about an answer. `deaf`: whoever has them hears no client, as no thread does that is to
+/// read words about its answers. There a word is a question if each before it was answered, however soon it followed.
+fn take(
+    open: &HashMap<u64, Earlier>,
+    taken: &HashSet<u64>,
+    deaf: bool,
+    has: impl Fn(&Earlier) -> bool,
+) -> Vec<Earlier> {
     let free = open.values().filter(|one| !taken.contains(&one.connection));
-    let anew = |one: &&Earlier| one.after.is_none_or(|after| after >= ANEW);
-    free.filter(anew).filter(|one| has(one)).cloned().collect()
+    let asks = |one: &&Earlier| {
+        let anew = one.after.is_none_or(|after| after >= ANEW);
+        anew || deaf && one.words.is_some_and(Words::answers_each)
+    };
+    free.filter(asks).filter(|one| has(one)).cloned().collect()
 }
 
 #[cfg(test)]
@@ -226,6 +256,7 @@ mod tests {
             by_client: true,
             after,
             words: None,
+            unclear: false,
         }
     }
 
@@ -275,10 +306,14 @@ mod tests {
                 thread: ThreadId(2),
                 ..parked(start)
             };
-            assert!(earlier.of_waiter(pid, &polls, Some(&clients), None).is_empty());
+            assert!(
+                earlier
+                    .of_waiter(pid, &polls, Some(&clients), None, true)
+                    .is_empty()
+            );
             earlier.judged(&polls, Some(&clients), &[]);
         }
-        let taken = earlier.of_waiter(pid, &parked(start), Some(work), None);
+        let taken = earlier.of_waiter(pid, &parked(start), Some(work), None, true);
         earlier.judged(&parked(start), Some(work), &taken);
         assert_eq!(taken.is_empty(), earlier.untaken() == 1);
         !taken.is_empty()
@@ -346,7 +381,9 @@ mod tests {
             earlier.polled_by_loop(7, &set, |_| Some(&connection), |_| true);
         }
         let work = Work::Other("work from another thread".to_owned());
-        !earlier.of_waiter(7, &parked(since), Some(&work), None).is_empty()
+        !earlier
+            .of_waiter(7, &parked(since), Some(&work), None, true)
+            .is_empty()
     }
 
     #[test]
@@ -369,6 +406,103 @@ mod tests {
             ..polled(POLLIN)
         };
         assert!(!parked_worker_takes(Some(more), 6));
+    }
+
+    /// Whether who waits for such work has the request of a client that spoke again within a millisecond.
+    fn takes_at_once(work: &Work, words: Option<Words>) -> bool {
+        let mut earlier = EarlierRequests::default();
+        earlier.add(&Earlier {
+            pid: 7,
+            connection: 1,
+            inode: 5,
+            said_at: 10 * SECOND,
+            tick: 4_000_000,
+            by_client: true,
+            after: Some(1_000_000),
+            words,
+            unclear: false,
+        });
+        let since = 10 * SECOND + 1_000_000;
+        earlier.still_waits(
+            7,
+            &GoesOn {
+                thread: ThreadId(1),
+                start: since,
+                call: Call {
+                    number: 45,
+                    args: [0; 4],
+                },
+                set: None,
+            },
+        );
+        !earlier
+            .of_waiter(7, &parked(since), Some(work), None, true)
+            .is_empty()
+    }
+
+    #[test]
+    fn who_hears_no_client_has_the_question_that_followed_at_once() {
+        let words = |received, sent| Some(Words { received, sent });
+        let ordered = Work::Ordered("a word".to_owned());
+        assert!(
+            takes_at_once(&ordered, words(6, 6)),
+            "a command after each answer"
+        );
+        assert!(!takes_at_once(&ordered, words(60, 3)), "publications");
+        assert!(!takes_at_once(&ordered, words(1, 0)), "the first word");
+        assert!(!takes_at_once(&ordered, None), "nothing is known");
+        let other = Work::Other("work".to_owned());
+        assert!(
+            !takes_at_once(&other, words(6, 6)),
+            "its loop may hear the client"
+        );
+    }
+
+    #[test]
+    fn who_waits_for_its_ancestor_until_the_end_has_not_answered_the_last_word_of_its_client() {
+        let since = 10 * SECOND + 1_000_000;
+        let takes = |work: &Work, start: u64, open: bool| {
+            let mut earlier = EarlierRequests::default();
+            earlier.add(&Earlier {
+                pid: 7,
+                connection: 5,
+                inode: 5,
+                said_at: 10 * SECOND,
+                tick: 4_000_000,
+                by_client: true,
+                after: None,
+                words: None,
+                unclear: true,
+            });
+            let call = Call {
+                number: 0,
+                args: [0; 4],
+            };
+            let wait = GoesOn {
+                thread: ThreadId(1),
+                start,
+                call,
+                set: None,
+            };
+            earlier.still_waits(7, &wait);
+            assert_eq!(
+                (earlier.untaken(), earlier.unanswered(SECOND, 20 * SECOND)),
+                (0, None)
+            );
+            !earlier
+                .of_waiter(7, &parked(start), Some(work), None, open)
+                .is_empty()
+        };
+        let ordered = Work::Ordered("a word".to_owned());
+        assert!(takes(&ordered, since, true));
+        assert!(!takes(&ordered, since, false), "it went on to something else");
+        assert!(!takes(&ordered, 5 * SECOND, true), "it rested before");
+        assert!(
+            !takes(&ordered, 12 * SECOND, true),
+            "it did something else in between"
+        );
+        let other = Work::Other("work".to_owned());
+        assert!(!takes(&other, since, true), "another thread may hear the client");
     }
 
     #[test]

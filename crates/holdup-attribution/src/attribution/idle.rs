@@ -61,13 +61,15 @@ pub(super) enum Work {
     /// Something that a client's request may be behind: what another thread has to do first, or a set of which not
     /// all is known.
     Other(String),
+    /// A word of an ancestor alone: meanwhile the thread hears none of its clients.
+    Ordered(String),
 }
 
 impl Work {
     /// For whom or what, in words.
     pub(super) fn phrase(self) -> String {
         match self {
-            Work::OfClients(phrase) | Work::Other(phrase) => phrase,
+            Work::OfClients(phrase) | Work::Other(phrase) | Work::Ordered(phrase) => phrase,
         }
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn awaited(known: &Knowledge<'_>, wait: &Wait, memory: Option<&WaitMe
     if reads_own_pipe(known, pid, wait) {
         return Some(Work::Other(OWN_WORD.to_owned()));
     }
-    from_ancestor(known, pid, wait, memory).then(|| Work::Other(ORDERS.to_owned()))
+    from_ancestor(known, pid, wait, memory).then(|| Work::Ordered(ORDERS.to_owned()))
 }
 
 /// Of a session of a server that is known by a signal, as the processes of PostgreSQL tell each other: it listens to its client all the while,

@@ -169,6 +169,7 @@ impl Conversations {
                     by_client: accepted,
                     after: said.after,
                     words: None,
+                    unclear: false,
                 }));
             }
             word.is_some()

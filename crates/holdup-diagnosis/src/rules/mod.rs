@@ -9,6 +9,7 @@
 //! have nothing to add where it fires ([`Generality`], [`explains`](field@Rule::explains)), so that no other rule changes.
 
 mod asked;
+mod asked_behind;
 mod awaited;
 mod awaited_disks;
 mod awaited_said;
@@ -37,6 +38,7 @@ mod java_seeds;
 mod java_waits;
 mod levels;
 mod libuv_pool;
+mod limit_settings;
 #[macro_use]
 mod listed;
 pub(crate) mod list;

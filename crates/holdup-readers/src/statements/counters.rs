@@ -23,7 +23,9 @@ const WAITING: [&str; 12] = [
 ];
 
 /// Words of names that state a limit or a sum since the start.
-const NOT_NOW: [&str; 8] = ["max", "maximum", "limit", "size", "total", "ever", "peak", "timeout"];
+const NOT_NOW: [&str; 8] = [
+    "max", "maximum", "limit", "size", "total", "ever", "peak", "timeout",
+];
 
 /// Bytes of a name.
 const MAX_NAME_BYTES: usize = 60;

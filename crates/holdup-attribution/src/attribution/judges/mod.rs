@@ -218,7 +218,7 @@ impl<'a> Case<'a> {
             // A thread that waits for the owner of a lock does not wait for a client.
             let taken = match self.wait.serves || owners::of(self.wait).is_some() {
                 true => Vec::new(),
-                false => earlier.of_waiter(self.pid, self.wait, work.as_ref(), self.memory),
+                false => earlier.of_waiter(self.pid, self.wait, work.as_ref(), self.memory, self.open),
             };
             Requests {
                 serves: self.wait.serves || self.thread.earlier > 0 || !taken.is_empty(),

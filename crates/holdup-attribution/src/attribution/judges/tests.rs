@@ -302,6 +302,7 @@ fn what_is_answered_after_a_timer_ran_out_was_held_by_it_though_it_was_read_befo
             by_client: true,
             after: None,
             words: None,
+            unclear: false,
         }));
         run.threads.get_mut(&THREAD).unwrap().timer_ran_since = Some(10 * MS);
         run.push(&Event::Request(Request {

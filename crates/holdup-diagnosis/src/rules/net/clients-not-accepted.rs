@@ -1,6 +1,8 @@
 //! Clients stand in the queue of an observed listener, and it does not accept them.
 
-use crate::rules::{Extend, Generality, Rule, RuleId, Run, Waits, connected, duration, pools, say};
+use crate::rules::{
+    Extend, Generality, Rule, RuleId, Run, Waits, connected, duration, limit_settings, pools, say,
+};
 use holdup_evidence::facts::Unaccepted;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, AwaitedClients, Resource, ResourceKind};
@@ -65,15 +67,19 @@ fn out_of_descriptors(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
     let main = theirs.iter().max_by_key(|wait| wait.ns)?;
     let who = match say::script(run, limit.pid) {
         Some(script) => format!("{script} (pid {})", limit.pid),
-        None => say::who_with_pid(&main.asker.name),
+        // All its threads have the same limit: the one that waits for longest is no better than another.
+        None if main.asker.name.process.is_empty() => say::who_with_pid(&main.asker.name),
+        None => format!("{} (pid {})", main.asker.name.process, limit.pid),
     };
     // Another process that accepts there takes the clients that this one cannot.
     let shared = queue.processes.len() > queue.out_of_descriptors.len() || !queue.children.is_empty();
     let whose = connected::most(run, &queue.clients);
     let whose = whose.map_or_else(String::new, |whose| format!(", {whose}"));
+    let setting = limit_settings::connections(&main.asker.name.process);
     let title = format!(
-        "{who} has used up its limit of {} file descriptors{whose}, and {} at {}",
+        "{who} has used up its limit of {} file descriptors{}{whose}, and {} at {}",
         limit.soft,
+        setting.map_or_else(String::new, |setting| format!(" ({setting})")),
         match queue.after {
             1 => "1 client is queued".to_owned(),
             many => format!("{many} clients are queued"),
@@ -103,10 +109,17 @@ fn out_of_descriptors(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
         .and_if(connected::evidence(run, &queue.clients))
         .confidence(Confidence::Strong);
     let more = limit.soft.saturating_mul(RAISE).min(limit.hard);
-    let raised = match more > limit.soft {
-        true => Remedy::safe("raise the limit of the running process; its hard limit stays as it is")
+    let raised = match (setting, more > limit.soft) {
+        (Some(setting), _) => Remedy::changing(
+            format!(
+                "raise {setting} of {}, and start it again",
+                main.asker.name.process
+            ),
+            "who is connected is cut off",
+        ),
+        (None, true) => Remedy::safe("raise the limit of the running process; its hard limit stays as it is")
             .with_command(format!("prlimit --nofile={more}: --pid {}", limit.pid)),
-        false => Remedy::safe(
+        (None, false) => Remedy::safe(
             "raise its hard limit too, where it is set (LimitNOFILE= of its unit, limits.conf), and start it again",
         ),
     };
@@ -256,13 +269,16 @@ fn held_by_silent(run: &Run<'_>, queue: &Unaccepted, held: &Waits<'_>, own: Ns) 
         (None, None) => "that send no whole request keep",
     };
     let clients = known.map_or_else(|| "clients".to_owned(), |(clients, _)| clients);
+    let process = &main.asker.name.process;
+    let setting = limit_settings::workers(process);
+    let setting = setting.map_or_else(String::new, |setting| format!(" ({setting})"));
     let title = format!(
         "{} accepts no clients at {}: {clients} {sends} {}, and {}",
         say::program(run, &main.asker.name),
         queue.address,
         match threads.len() {
             1 => "its only worker".to_owned(),
-            many => format!("all of its {many} workers"),
+            many => format!("all of its {many} workers{setting}"),
         },
         match queue.after {
             1 => "1 more is queued".to_owned(),
@@ -305,10 +321,15 @@ fn held_by_silent(run: &Run<'_>, queue: &Unaccepted, held: &Waits<'_>, own: Ns) 
         )
         .with_command(format!("ss -tnpo state established sport = :{port}")),
     )
-    .remedy(Remedy::safe(
-        "limit how long the server waits for a request on a connection, or put a proxy before it that \
-             waits instead",
-    ))
+    .remedy(Remedy::safe(match limit_settings::quiet(process) {
+        Some(quiet) => format!(
+            "limit how long the server waits for a request on a connection ({quiet} of {process}), or put a proxy before it \
+             that waits instead"
+        ),
+        None => "limit how long the server waits for a request on a connection, or put a proxy before it that \
+             waits instead"
+            .to_owned(),
+    }))
     .remedy(Remedy::pointless(
         "a longer queue: clients then wait in it for just as long",
     ))

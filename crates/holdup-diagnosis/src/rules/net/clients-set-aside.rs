@@ -1,6 +1,7 @@
 //! An event loop has accepted clients, does not listen to them, and is idle itself: something else has to end first.
 
 use super::requests_wait_their_turn::limit_of;
+use crate::rules::asked_behind as asked;
 use crate::rules::{Extend, Generality, Rule, RuleId, Run, Waits, live_sessions, say};
 use holdup_evidence::Cause;
 use holdup_evidence::facts::{DatabaseSession, SessionState, SetAside};
@@ -139,6 +140,13 @@ fn finding(run: &Run<'_>, one: &SetAside) -> Option<Finding> {
     let main = idle.main();
     let behind = Behind::of(run, one.pid);
     let clause = behind.clause();
+    let asked = match clause {
+        None => asked::unanswered(one),
+        Some(_) => None,
+    };
+    if let Some(server) = asked {
+        return Some(asked::finding(run, one, server, &idle));
+    }
     let held = !behind.idle.is_empty() || behind.waits > 0;
     let serves = serves(one, behind.idle.len());
     let title = format!(
@@ -202,30 +210,38 @@ fn asks(wait: &AttributedWait) -> bool {
 }
 
 /// A loop that waits for answers on fewer connections than it has clients that wait: one question for each of those connections is on its
-/// way, and the other clients wait for their turn. That several questions may share one is not seen; so it is a note.
+/// way, and the other clients wait for their turn. That several questions may share one is not seen; so it is a note, but where it has
+/// several connections to one server, each of which serves somebody else.
 fn queue(run: &Run<'_>, one: &SetAside, theirs: &Waits<'_>) -> Option<Finding> {
     let asking = theirs.only(asks)?;
     let main = asking.main();
     let of_loop = theirs.only(|wait| wait.asker.name.tid == main.asker.name.tid)?;
-    let most = asking.own() as f64 >= of_loop.own() as f64 * MIN_ASKS_SHARE;
-    let waiting = one
-        .clients
-        .checked_sub(one.asks_on)
-        .filter(|waiting| *waiting > 0)?;
-    if !most || one.asks_on == 0 {
+    if (asking.own() as f64) < of_loop.own() as f64 * MIN_ASKS_SHARE || one.asks_on == 0 {
         return None;
     }
     let who = say::who_with_pid(&main.asker.name);
+    let unsent = asked::unsent(one);
+    let waiting = one.clients.saturating_sub(one.asks_on).max(unsent);
+    if waiting == 0 {
+        return None;
+    }
     let (verb, pronoun) = match waiting {
         1 => ("waits", "its"),
         _ => ("wait", "their"),
     };
-    let title = format!(
-        "{} of {who} {verb} for {pronoun} turn in it: it asks on {} for {}",
-        say::several(waiting.into(), "client"),
-        say::several(one.asks_on.into(), "connection"),
-        say::several(one.clients.into(), "client")
-    );
+    let clients = say::several(waiting.into(), "client");
+    let taken = asked::taken(run, one).filter(|_| unsent == waiting);
+    let title = match &taken {
+        Some(taken) => format!(
+            "{clients} of {who} {} queued in it: {taken}",
+            if waiting == 1 { "is" } else { "are" }
+        ),
+        None => format!(
+            "{clients} of {who} {verb} for {pronoun} turn in it: it asks on {} for {}",
+            say::several(one.asks_on.into(), "connection"),
+            say::several(one.clients.into(), "client")
+        ),
+    };
     let aside = Evidence::new(
         format!(
             "{} had a connection that it did not listen to or read from, and it had {} to others",
@@ -234,21 +250,32 @@ fn queue(run: &Run<'_>, one: &SetAside, theirs: &Waits<'_>) -> Option<Finding> {
         ),
         SETS,
     );
-    let ns = asking.own().min(run.attributed.elapsed);
-    let finding = Finding::new(RULE.id.id(), Severity::Note, title, main.cause, ns, aside)
+    let (severity, confidence) = match taken {
+        Some(_) => (Severity::Warning, Confidence::Strong),
+        None => (Severity::Note, Confidence::Suspect),
+    };
+    // Its answers come to the same time: the queue before them stands first.
+    let ns = match severity {
+        Severity::Warning => asking.own(),
+        _ => asking.own().min(run.attributed.elapsed),
+    };
+    let finding = Finding::new(RULE.id.id(), severity, title, main.cause, ns, aside)
         .about(main.resource.clone(), main.asker.clone())
-        .confidence(Confidence::Suspect);
+        .and_if(asked::words(one))
+        .and_if(asked::served(run, one))
+        .confidence(confidence);
     let raise = "the servers behind it get more requests at once";
-    Some(match limit_of(&main.asker.name.process) {
-        Some(setting) => finding.remedy(Remedy::changing(
-            format!("raise {setting}, once its servers answer sooner"),
-            raise,
+    let limit = limit_of(&main.asker.name.process).unwrap_or("its limit of connections to its servers");
+    let finding = match severity {
+        Severity::Warning => finding.remedy(Remedy::safe(
+            "give long requests (exports, uploads, event streams) servers or a limit of their own: they keep the connections from the others",
         )),
-        None => finding.remedy(Remedy::changing(
-            "raise its limit of connections to its servers, once those answer sooner",
-            raise,
-        )),
-    })
+        _ => finding,
+    };
+    Some(finding.remedy(Remedy::changing(
+        format!("raise {limit}, once its servers answer sooner"),
+        raise,
+    )))
 }
 
 fn with_remedies(finding: Finding, one: &SetAside, idle: &Waits<'_>, held: bool) -> Finding {

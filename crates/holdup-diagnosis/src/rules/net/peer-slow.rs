@@ -6,6 +6,7 @@ use crate::rules::{
     say,
 };
 use holdup_evidence::{Cause, Ns};
+use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::Common;
 use holdup_model::attributed::{AttributedWait, Holder};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -188,8 +189,13 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     let holder = holders.first().filter(|_| session.is_none());
     // A pair of sockets names who made it, whoever has the other one now.
     let made_itself = main.resource.detail.peer_pid == Some(main.asker.name.pid);
+    // And where the other one has it, no listener is between the two.
+    let paired = holder.filter(|holder| {
+        let has_path = main.resource.name.starts_with(['/', '@']);
+        main.cause == Cause::IpcUnix && !has_path && main.resource.detail.peer_pid == Some(holder.name.pid)
+    });
     let peer = match holder {
-        Some(holder) if made_itself => say::who_with_pid(&holder.name),
+        Some(holder) if made_itself || paired.is_some() => say::who_with_pid(&holder.name),
         Some(holder) => format!("{} at {address}", say::who(&holder.name)),
         None if made_itself => "the other end of a Unix socket that it has made".to_owned(),
         None => address.to_owned(),
@@ -200,6 +206,10 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
             format!("{who} {waits} for {peer} to answer, which seems idle itself")
         }
         Cause::NetSend => format!("{who} {waits} for {peer} to receive {its} data"),
+        // Whoever sends to a Unix socket waits for room in its queue, and not for an answer.
+        Cause::IpcUnix if system_calls::is_named(main.call.as_deref(), Kind::Sends | Kind::Writes) => {
+            format!("{who} {waits} for {peer} to read {its} data")
+        }
         Cause::NetConnect => format!("{who} {waits} for {peer} to accept {its} connections"),
         Cause::NetDns => format!("{who} {waits} for names from {peer}"),
         Cause::NetTls => format!("{who} {waits} for {peer} to finish TLS handshakes"),
@@ -217,6 +227,12 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         (None, Some(root), None) => root.stands(),
         (None, None, _) => String::new(),
     };
+    // Whoever has an end of a pair waits for somebody else's client meanwhile, not for this one.
+    let accepts = paired.filter(|holder| stands.is_empty() && holder.doing == Some(Cause::NetAccept));
+    let stands = match accepts {
+        Some(_) => ", which waits to accept a connection that no client opens".to_owned(),
+        None => stands,
+    };
     let title = title + &subject.so + &stands;
     // What a thread of its own asks for names is never on the way itself.
     let handed_on = group.handed_on() && main.cause != Cause::NetDns;
@@ -229,7 +245,17 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     };
     let finding = RULE
         .finding(severity, title, group)
-        .and_if(holder.map(say::meanwhile))
+        .and_if(match accepts {
+            Some(holder) => Some(Evidence::new(
+                format!(
+                    "{} waited for a client to connect to a listener of its own ({})",
+                    say::who_with_pid(&holder.name),
+                    Cause::NetAccept
+                ),
+                say::SCHEDULER,
+            )),
+            None => holder.map(say::meanwhile),
+        })
         .and_if(others(run, group))
         .and_if(session.as_ref().map(|session| session.evidence()))
         .and_if(behind.as_ref().map(|behind| behind.evidence()))
@@ -249,6 +275,20 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
             )
         }))
         .proved_if(!holders.is_empty() && !at_rest);
+    if let Some(holder) = accepts {
+        let pid = holder.name.pid;
+        return finding
+            .remedy(
+                Remedy::safe(
+                    "find out why no client connects to that listener: a firewall, an address translation or a wrong \
+                     address in between (of FTP, the range of passive ports and its address)",
+                )
+                .with_command(format!("ss -ltnp | grep pid={pid},")),
+            )
+            .remedy(Remedy::safe(
+                "limit how long the program waits for that connection (of vsftpd, accept_timeout)",
+            ));
+    }
     if at_rest {
         let look = format!(
             "find out what {peer} holds the answer back for: another client that should give it something, a \

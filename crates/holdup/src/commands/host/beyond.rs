@@ -144,6 +144,7 @@ mod tests {
             unread: 0,
             inode: port,
             asks_ms: None,
+            owes_ms: None,
             received_ms: None,
             may_ask: false,
         };

@@ -174,6 +174,7 @@ mod tests {
             unread: 0,
             inode,
             asks_ms: None,
+            owes_ms: None,
             received_ms: None,
             may_ask: false,
         }

@@ -415,11 +415,13 @@ mod tests {
                 unread: 0,
                 inode,
                 asks_ms: None,
+                owes_ms: None,
                 received_ms: None,
                 may_ask: false,
             };
             all.push(Connection {
                 asks_ms: Some(ms),
+                owes_ms: None,
                 received_ms: Some(ms + 250),
                 ..end(port, server, of.0)
             });
@@ -427,6 +429,7 @@ mod tests {
             all.push(Connection {
                 unread,
                 asks_ms: Some(ms + 100),
+                owes_ms: None,
                 ..end(server, port, of.1)
             });
         };
