@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// Cgroups that are looked at: a host with two thousand containers has some ten thousand.
 const MAX_CGROUPS: usize = 20_000;
 
+/// Processes in frozen cgroups that are told of.
+const MAX_PROCESSES: usize = 2_000;
+
 /// The frozen ones.
 #[must_use]
 pub fn read(root: &Root) -> Vec<String> {
@@ -23,6 +26,41 @@ pub fn read(root: &Root) -> Vec<String> {
         }
     }
     frozen
+}
+
+/// Processes in frozen cgroups and below them, each with the frozen cgroup.
+#[must_use]
+pub fn processes(root: &Root) -> Vec<(u32, String)> {
+    let top = root.sys.join("fs/cgroup");
+    let mut found = Vec::new();
+    for cgroup in read(root) {
+        let below = cgroup.trim_start_matches('/');
+        for tree in [top.clone(), top.join("unified"), top.join("freezer")] {
+            let folder = tree.join(below);
+            if is_frozen(&folder) {
+                members(&folder, &cgroup, &mut found);
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// The processes of a cgroup and of those below it.
+fn members(folder: &Path, cgroup: &str, found: &mut Vec<(u32, String)>) {
+    let mut left = vec![folder.to_owned()];
+    let mut seen = 0;
+    while let Some(folder) = left.pop() {
+        seen += 1;
+        let list = text_if_there(&folder.join("cgroup.procs")).unwrap_or_default();
+        let pids = list.lines().filter_map(|line| line.trim().parse().ok());
+        let room = MAX_PROCESSES.saturating_sub(found.len());
+        found.extend(pids.take(room).map(|pid| (pid, cgroup.to_owned())));
+        if seen > MAX_CGROUPS || found.len() >= MAX_PROCESSES {
+            return;
+        }
+        left.extend(folders(&folder));
+    }
 }
 
 /// Whether a process is in a frozen one.
@@ -62,13 +100,16 @@ fn walk(tree: &Path, frozen: &mut Vec<String>) {
             frozen.push(format!("/{}", path.display()));
             continue;
         }
-        let entries = std::fs::read_dir(&cgroup).into_iter().flatten().flatten();
-        left.extend(
-            entries
-                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-                .map(|entry| entry.path()),
-        );
+        left.extend(folders(&cgroup));
     }
+}
+
+/// The cgroups right below one.
+fn folders(cgroup: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(cgroup).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
 }
 
 fn is_frozen(cgroup: &Path) -> bool {
@@ -109,6 +150,9 @@ mod tests {
         frozen.sort();
         assert_eq!(frozen, ["/a", "/c/d"]);
         assert!(read(&Tree::new(&[]).root).is_empty());
+        let mut processes = super::processes(&tree.root);
+        processes.sort();
+        assert_eq!(processes, [(12, "/a".to_owned()), (13, "/a".to_owned())]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ const MIN_LONGEST_NS: Ns = 1_000_000_000;
 /// By what roots are one and the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
-    /// A process that is stopped.
+    /// A process that is stopped, held by a tracer or frozen.
     Halted(u32),
     /// A process that runs all the time, while requests to it wait for their turn.
     Busy(u32),
@@ -170,7 +170,7 @@ fn end(way: &[&SeenWait]) -> Option<(Key, usize)> {
     if let Some(holder) = way[last]
         .holder
         .as_ref()
-        .filter(|holder| holder.doing == Doing::Stopped)
+        .filter(|holder| holder.doing.stands_still())
     {
         return Some((Key::Halted(holder.pid), last));
     }

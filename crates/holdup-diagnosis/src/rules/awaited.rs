@@ -155,9 +155,8 @@ fn finding(root: &Root<'_>) -> Finding {
         );
         finding = finding.and(Evidence::new(text, source(beyond.on)));
     }
-    if let Some(stopped) = root.holder.filter(|holder| holder.doing == Doing::Stopped) {
-        let text = format!("state T in all lists of tasks: {}", who(stopped));
-        finding = finding.and(Evidence::new(text, "/proc/PID/stat"));
+    if let Some(evidence) = root.holder.and_then(stands_still) {
+        finding = finding.and(evidence);
     }
     if let (Key::Busy(_), Some(load)) = (&root.key, root.holder.and_then(|holder| holder.load)) {
         let text = format!(
@@ -233,6 +232,23 @@ fn busy_remedies(finding: Finding, holder: &SeenProcess) -> Finding {
     }
 }
 
+/// How it is known that a process does nothing until it is let go on.
+fn stands_still(holder: &SeenProcess) -> Option<Evidence> {
+    let (how, source) = match holder.doing {
+        Doing::Stopped => ("state T in all lists of tasks", "/proc/PID/stat"),
+        Doing::Traced => (
+            "state t in all lists of tasks, and it did not run between them",
+            "/proc/PID/stat, /proc/PID/status",
+        ),
+        Doing::Frozen => (
+            "in a frozen cgroup from the beginning of the look to its end",
+            "cgroup.freeze, freezer.state",
+        ),
+        Doing::Unknown | Doing::IdleInTransaction | Doing::Running => return None,
+    };
+    Some(Evidence::new(format!("{how}: {}", who(holder)), source))
+}
+
 fn remedy(root: &Root<'_>, holder: &SeenProcess) -> Remedy {
     let (pid, name) = (holder.pid, who(holder));
     match holder.doing {
@@ -241,6 +257,32 @@ fn remedy(root: &Root<'_>, holder: &SeenProcess) -> Remedy {
             "it may have been stopped for a reason",
         )
         .with_command(format!("kill -CONT {pid}")),
+        Doing::Traced => {
+            let by = holder.tracer.as_ref();
+            let remedy = Remedy::changing(
+                match by {
+                    Some(one) => format!("detach the debugger or tracer {}", client(one)),
+                    None => "detach the debugger or tracer".to_owned(),
+                },
+                "it may be in use",
+            );
+            remedy.with_command(match by {
+                Some(one) => format!("ps -o pid,ppid,user,lstart,args -p {}", one.pid),
+                None => format!("grep TracerPid /proc/{pid}/status"),
+            })
+        }
+        Doing::Frozen => Remedy::changing(
+            match &holder.cgroup {
+                Some(cgroup) => format!(
+                    "find out who froze the cgroup {cgroup} (a paused container, a snapshot?), and thaw it"
+                ),
+                None => {
+                    "find out who froze its cgroup (a paused container, a snapshot?), and thaw it".to_owned()
+                }
+            },
+            "it may have been frozen for a reason",
+        )
+        .with_command(format!("cat /proc/{pid}/cgroup")),
         Doing::IdleInTransaction => {
             let whose = holder
                 .client

@@ -115,6 +115,9 @@ pub(super) fn cause(root: &Root<'_>) -> Cause {
         return cause_of_room(&has.name);
     }
     match (&root.key, root.has.map(|has| has.on)) {
+        (Key::Halted(_), _) if root.holder.is_some_and(|holder| holder.doing == Doing::Frozen) => {
+            Cause::ProcessFrozen
+        }
         (Key::Halted(_), _) => Cause::ProcessStopped,
         (Key::Busy(_), _) => Cause::CpuUser,
         (_, Some(Awaited::Files)) => Cause::FsFuse,
@@ -207,6 +210,17 @@ fn onward(root: &Root<'_>, holder: &SeenProcess) -> String {
     }
 }
 
+/// In which way a process stands still.
+fn stands_still(holder: &SeenProcess) -> String {
+    match (holder.doing, &holder.tracer, &holder.cgroup) {
+        (Doing::Traced, Some(tracer), _) => format!("held by its tracer {}", client(tracer)),
+        (Doing::Traced, None, _) => "held by a tracer".to_owned(),
+        (Doing::Frozen, _, Some(cgroup)) => format!("frozen with its cgroup {cgroup}"),
+        (Doing::Frozen, _, None) => "frozen".to_owned(),
+        _ => "stopped".to_owned(),
+    }
+}
+
 pub(super) fn title(root: &Root<'_>) -> String {
     if let (Key::Busy(_), Some(holder)) = (&root.key, root.holder) {
         return busy(root, holder);
@@ -225,7 +239,8 @@ pub(super) fn title(root: &Root<'_>) -> String {
                 (None, Some(has)) => format!(" and has {}", what(has)),
                 (None, None) => String::new(),
             };
-            format!("{holder} is stopped{and}: {behind} behind it, {long}")
+            let how = root.holder.map_or_else(String::new, stands_still);
+            format!("{holder} is {how}{and}: {behind} behind it, {long}")
         }
         (Key::Has(_), Some(has)) => {
             let idle = root

@@ -112,14 +112,21 @@ fn stop(observed: &Observed, tasks: &[&SeenThread]) -> Finding {
 
 fn trace(observed: &Observed, tasks: &[&SeenThread], lists: usize) -> Finding {
     let names = blocked::names(tasks);
-    let tracer = tasks.iter().find_map(|task| task.tracer);
-    let by = tracer.map(|pid| format!(", pid {pid}")).unwrap_or_default();
+    let mut tracers: Vec<u32> = tasks.iter().filter_map(|task| task.tracer).collect();
+    tracers.sort_unstable();
+    tracers.dedup();
+    // Of several it is not said who holds whom.
+    let (a_tracer, by) = match tracers.as_slice() {
+        [] => ("a tracer", String::new()),
+        [pid] => ("a tracer", format!(", pid {pid}")),
+        several => ("tracers", format!(", {} processes", several.len())),
+    };
     let severity = if lists > 1 {
         Severity::Warning
     } else {
         Severity::Note
     };
-    let title = format!("Stopped by a tracer{by}: {names}");
+    let title = format!("Stopped by {a_tracer}{by}: {names}");
     finding(observed, tasks, severity, title, "t")
         .confidence(if lists > 1 {
             Confidence::Strong

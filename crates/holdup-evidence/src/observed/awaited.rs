@@ -41,6 +41,10 @@ pub struct SeenProcess {
     pub load: Option<SeenLoad>,
     /// Of one that does not read what others write to it: the full file system on which it has files open to write to.
     pub full: Option<String>,
+    /// Who traces it, if that is why it stands still.
+    pub tracer: Option<SeenClient>,
+    /// The cgroup that it is frozen with. Hostile text.
+    pub cgroup: Option<String>,
 }
 
 /// A server whose threads run in most lists of tasks, while requests to it have arrived and are not read.
@@ -80,10 +84,22 @@ pub enum Doing {
     Unknown,
     /// It is stopped by a signal.
     Stopped,
+    /// A tracer holds it: a debugger. A signal does not let it go on.
+    Traced,
+    /// Its cgroup is frozen.
+    Frozen,
     /// A session of a database whose client has begun a transaction and asks nothing.
     IdleInTransaction,
     /// A thread of it runs, or is runnable, in most lists of tasks.
     Running,
+}
+
+impl Doing {
+    /// Whether it does nothing until somebody lets it go on.
+    #[must_use]
+    pub fn stands_still(self) -> bool {
+        matches!(self, Doing::Stopped | Doing::Traced | Doing::Frozen)
+    }
 }
 
 /// What a process waits in.

@@ -38,6 +38,11 @@ impl Dice {
                         }),
                         load: dice.some(|_| SeenLoad::default()),
                         full: dice.some(Dice::text),
+                        tracer: dice.some(|dice| SeenClient {
+                            pid: 10,
+                            name: dice.text(),
+                        }),
+                        cgroup: dice.some(Dice::text),
                     },
                     on: Awaited::FileLock,
                     name: dice.text(),

@@ -9,6 +9,7 @@ mod behind;
 mod beyond;
 mod close_looks;
 mod counters;
+mod halted;
 mod kernel_log;
 mod listeners;
 mod looked_up;
@@ -267,7 +268,8 @@ impl Host {
             readers.read_taken(kernel_log::NAME, &mut log.as_bytes(), counters::now());
         }
         let mut reading = readers.finish();
-        kernel_log::keep_trouble(&mut reading.observed, self.counters.now(), &mut sight);
+        let blocked = self.snapshots.blocked();
+        kernel_log::keep_trouble(&mut reading.observed, self.counters.now(), &blocked, &mut sight);
         self.counters.place(&mut reading);
 
         let source = add_source(&mut reading, TASKS, LISTS);

@@ -8,6 +8,7 @@
 
 use super::beyond;
 use super::close_looks::{self, Close, Question};
+use super::halted::{Halted, Why};
 use super::looked_up::{self, MAX_STOPPED, ends_of, named, sessions};
 use super::names_asked::{self, NamesAsked, Unanswered};
 use super::queued::{self, Queued, Turns};
@@ -64,8 +65,8 @@ pub(super) struct Behind {
     ask: Ask,
     turns: u32,
     locks: HashMap<LockWait, Span>,
-    /// Processes that were stopped in every list so far.
-    stopped: Option<BTreeSet<u32>>,
+    /// Processes that stand still.
+    halted: Halted,
     /// Threads in a wait for a file system of a process when the look began, with how often they had gone to sleep by then.
     asleep: HashMap<(u32, u32), u64>,
     /// Titles of sessions when the look began.
@@ -86,9 +87,12 @@ impl Behind {
             ask,
             turns: 0,
             locks: HashMap::new(),
-            stopped: None,
+            halted: Halted::default(),
             asleep: served::waiters(root),
-            titles: Some(Close::start(root, sessions(root))),
+            titles: Some(Close::start(
+                root,
+                [sessions(root), vec![Question::Frozen]].concat(),
+            )),
             queued: Queued::default(),
             room: Room::start(root),
             names: NamesAsked::default(),
@@ -135,14 +139,7 @@ impl Behind {
             }
             (span.to, span.turn) = (now, turn);
         }
-        let stopped: BTreeSet<u32> = (list.busy.iter())
-            .filter(|task| task.state == 'T' && task.pid == task.tid)
-            .map(|task| task.pid)
-            .collect();
-        self.stopped = Some(match self.stopped.take() {
-            Some(before) => before.intersection(&stopped).copied().collect(),
-            None => stopped,
-        });
+        self.halted.turn(&self.root, list);
     }
 
     /// What was seen; `watched` are the seconds of the look, `own` is the process that looks.
@@ -155,7 +152,9 @@ impl Behind {
     ) -> Vec<SeenWait> {
         let root = self.root.clone();
         let look = (watched * SECOND) as Ns;
-        let stopped: BTreeSet<u32> = self.stopped.take().unwrap_or_default();
+        let before = self.titles.take().map(Close::take).unwrap_or_default();
+        let why = std::mem::take(&mut self.halted).finish(&root, &before);
+        let stopped: BTreeSet<u32> = why.keys().copied().collect();
         let connections = (self.ask)();
         let unanswered = self.names.unanswered();
         let room = std::mem::take(&mut self.room).finish(&root, own, look, &connections);
@@ -175,6 +174,7 @@ impl Behind {
             locks: Vec::new(),
             fuse: Vec::new(),
             stopped,
+            why,
         };
         let last = self.turns;
         for (wait, span) in self.locks.drain() {
@@ -194,7 +194,6 @@ impl Behind {
             .filter(|(id, slept)| self.asleep.get(id) == Some(slept));
         found.fuse = same.map(|(id, _)| id).take(MAX_WAITS).collect();
         found.fuse.sort_unstable();
-        let before = self.titles.take().map(Close::take).unwrap_or_default();
         found.tell(&root, &before, queues, &quote)
     }
 }
@@ -204,7 +203,9 @@ impl Behind {
 struct Found {
     own: u32,
     look: Ns,
+    /// Processes that stand still, and why.
     stopped: BTreeSet<u32>,
+    why: BTreeMap<u32, Why>,
     /// Other ends of what stopped processes have open: which process has it, as what, and of whom it is.
     ends: Vec<(Open, u32)>,
     connections: Vec<Connection>,
@@ -403,6 +404,7 @@ impl Found {
             .flat_map(|(waiter, _, _, holder, _)| [Some(*waiter), *holder])
             .flatten()
             .chain(self.turns.busy.values().filter_map(|busy| busy.client))
+            .chain(self.why.values().filter_map(|why| why.tracer))
             .chain(
                 clients
                     .values()
@@ -432,7 +434,7 @@ impl Found {
             pid,
             name: name(pid),
             doing: match () {
-                () if self.stopped.contains(&pid) => Doing::Stopped,
+                () if self.why.contains_key(&pid) => self.why[&pid].doing,
                 () if idle.contains(&pid) => Doing::IdleInTransaction,
                 () if self.turns.busy.contains_key(&pid) => Doing::Running,
                 () => Doing::Unknown,
@@ -440,6 +442,12 @@ impl Found {
             client: client_of(pid),
             load: self.turns.busy.get(&pid).map(|busy| busy.load),
             full: self.room.full.get(&pid).cloned(),
+            tracer: self.why.get(&pid).and_then(|why| {
+                let pid = why.tracer?;
+                let name = name(pid);
+                Some(SeenClient { pid, name })
+            }),
+            cgroup: self.why.get(&pid).and_then(|why| why.cgroup.clone()),
         };
         let found = waits.into_iter().map(|(waiter, on, name, holder, ns)| SeenWait {
             waiter: seen(waiter),

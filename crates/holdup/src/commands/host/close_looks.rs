@@ -9,7 +9,7 @@ use holdup_knowledge::system_calls::Kind;
 use holdup_knowledge::{name_servers, postgres_titles, programs, system_calls};
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::root::text_if_there;
-use holdup_proc::{Root, blocking, file_locks, mountinfo, names, room, tasks, titles};
+use holdup_proc::{Root, blocking, file_locks, frozen, mountinfo, names, room, tasks, titles};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -41,6 +41,8 @@ pub(super) enum Question {
     Full { pid: u32 },
     /// The name servers that its own arguments name, of a server that asks others.
     Forwards { pid: u32 },
+    /// Which processes are frozen with their cgroups.
+    Frozen,
 }
 
 impl Question {
@@ -64,6 +66,7 @@ enum Answer {
     Room(String),
     Full(String),
     Forwards(Vec<SocketAddr>),
+    Frozen(Vec<(u32, String)>),
 }
 
 /// Looks that go on.
@@ -155,6 +158,14 @@ impl Answers {
         }
     }
 
+    /// Processes that are frozen, each with its cgroup.
+    pub(super) fn frozen(&self) -> &[(u32, String)] {
+        match self.0.get(&Question::Frozen) {
+            Some(Answer::Frozen(processes)) => processes,
+            _ => &[],
+        }
+    }
+
     /// Whether a process is in a call on this.
     pub(super) fn is_at(&self, pid: u32, end: &str) -> bool {
         let question = Question::At {
@@ -221,6 +232,7 @@ fn answer(root: &Root, question: &Question) -> Option<Answer> {
             let link = || of_call(root, *pid, *tid).map(|(_, link)| link);
             writes.then(link).flatten().map(Answer::Room)
         }
+        Question::Frozen => Some(Answer::Frozen(frozen::processes(root))),
         Question::Full { pid } => full(root, *pid).map(Answer::Full),
         Question::Forwards { pid } => {
             let name = names::comm(root, *pid)?;

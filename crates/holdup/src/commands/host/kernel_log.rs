@@ -8,6 +8,7 @@ use holdup_evidence::Observed;
 use holdup_evidence::host::{HostSight, OlderTrouble};
 use holdup_evidence::observed::{Happening, KernelEvent, Metric, What, When};
 use holdup_proc::{Root, kernel_log};
+use std::collections::BTreeSet;
 
 /// Its name among artefacts.
 pub(super) const NAME: &str = "/dev/kmsg";
@@ -18,6 +19,12 @@ const RECENT: u64 = 3_600_000_000;
 /// Microseconds, nanoseconds in a second.
 const MICRO: f64 = 1e6;
 const NANO: f64 = 1e9;
+
+/// Nanoseconds for which a hung task is of now, whatever it does: it may have another id here, in a container.
+const HUNG_NS: u64 = 120_000_000_000;
+
+/// Nanoseconds after which the kernel would have said again that a CPU is locked up or stalled. It does so after some 20 s and 63 s.
+const REPEATED_NS: u64 = 300_000_000_000;
 
 /// The records of the last hour; what the older ones tell goes into `sight`.
 pub(super) fn read(root: &Root, now: Option<f64>, sight: &mut HostSight) -> String {
@@ -87,24 +94,20 @@ fn add_older(happenings: &[Happening], now: f64, older: &mut Vec<OlderTrouble>) 
             continue;
         };
         let Some(what) = trouble(event) else { continue };
-        let at = older.iter().position(|known| known.what == what);
-        let at = at.unwrap_or_else(|| {
+        let place = older.iter().position(|known| known.what == what);
+        let place = place.unwrap_or_else(|| {
             older.push(OlderTrouble {
                 what: what.to_owned(),
                 ..OlderTrouble::default()
             });
             older.len() - 1
         });
-        let Some(found) = older.get_mut(at) else {
+        let Some(found) = older.get_mut(place) else {
             continue;
         };
         found.count += 1;
         found.text = message(happening);
-        let since_boot = match (happening.since_boot, happening.at) {
-            (Some(ns), _) | (None, Some(When::SinceBoot(ns))) => ns,
-            _ => 0,
-        };
-        found.ago = ((now * NANO) as u64).saturating_sub(since_boot);
+        found.ago = ((now * NANO) as u64).saturating_sub(at(happening).unwrap_or(0));
     }
 }
 
@@ -114,10 +117,38 @@ fn message(happening: &Happening) -> String {
     text.split_once(';').map_or(text, |(_, words)| words).to_owned()
 }
 
+/// Whether the log itself, or the look, shows that a state is over. A task that hung does so no more if it is not blocked now. While a CPU
+/// is locked up or stalled, the kernel repeats that.
+fn is_over(happening: &Happening, now: u64, blocked: Option<&BTreeSet<u32>>) -> bool {
+    let Some(at) = at(happening) else { return false };
+    let ago = now.saturating_sub(at);
+    match &happening.what {
+        What::Kernel(KernelEvent::HungTask { pid, .. }) => {
+            ago > HUNG_NS && blocked.is_some_and(|blocked| !blocked.contains(pid))
+        }
+        What::Kernel(KernelEvent::SoftLockup { .. } | KernelEvent::RcuStall) => ago > REPEATED_NS,
+        _ => false,
+    }
+}
+
+/// When the kernel said it, in nanoseconds since boot.
+fn at(happening: &Happening) -> Option<u64> {
+    match (happening.since_boot, happening.at) {
+        (Some(ns), _) | (None, Some(When::SinceBoot(ns))) => Some(ns),
+        _ => None,
+    }
+}
+
 /// Leaves of what was read what tells of trouble: a pause in the kernel's log is none of a machine that runs, and how it came up
 /// is another question. A flood of connection requests, of which the kernel speaks once a listener, is of now only if requests
-/// found a queue full during the look; else it joins what is over.
-pub(super) fn keep_trouble(observed: &mut Observed, now: Option<f64>, sight: &mut HostSight) {
+/// found a queue full during the look; else it joins what is over. So does a hung task that is not blocked any more: `blocked` are the
+/// threads that are, by their ids.
+pub(super) fn keep_trouble(
+    observed: &mut Observed,
+    now: Option<f64>,
+    blocked: &Option<BTreeSet<u32>>,
+    sight: &mut HostSight,
+) {
     observed.spans.clear();
     let counted = observed
         .of(Metric::SynQueueOverflows)
@@ -126,10 +157,12 @@ pub(super) fn keep_trouble(observed: &mut Observed, now: Option<f64>, sight: &mu
         .filter(|point| !point.since_boot)
         .any(|point| point.value > 0.0);
     let all = std::mem::take(&mut observed.happenings);
+    let seconds = now.unwrap_or(0.0);
     let (over, of_now): (Vec<_>, Vec<_>) = all.into_iter().partition(|happening| {
         matches!(happening.what, What::Kernel(KernelEvent::SynFlood { .. })) && !floods
+            || is_over(happening, (seconds * NANO) as u64, blocked.as_ref())
     });
-    add_older(&over, now.unwrap_or(0.0), &mut sight.older);
+    add_older(&over, seconds, &mut sight.older);
     observed.happenings = of_now;
     observed.happenings.retain(|happening| match &happening.what {
         What::Kernel(
@@ -148,6 +181,7 @@ mod tests {
     use super::{add_older, keep_trouble, split};
     use holdup_evidence::host::HostSight;
     use holdup_evidence::observed::{Metric, Point, Series};
+    use std::collections::BTreeSet;
 
     #[test]
     fn what_is_of_now_is_told_from_what_was() {
@@ -196,9 +230,37 @@ mod tests {
                 sum: 12.0,
             });
             let mut sight = HostSight::default();
-            keep_trouble(&mut observed, Some(125.0), &mut sight);
+            keep_trouble(&mut observed, Some(125.0), &None, &mut sight);
             assert_eq!(observed.happenings.len(), usize::from(of_now), "{counted:?}");
             assert_eq!(sight.older.len(), usize::from(!of_now), "{counted:?}");
         }
+    }
+
+    /// Whether a line is of now, at so many seconds since boot, with these threads blocked.
+    fn is_of_now(line: &str, now: f64, blocked: Option<&[u32]>) -> bool {
+        let mut observed = holdup_readers::read_text("kmsg", line.as_bytes()).observed;
+        assert_eq!(observed.happenings.len(), 1, "{line}");
+        let blocked = blocked.map(|blocked| blocked.iter().copied().collect::<BTreeSet<u32>>());
+        let mut sight = HostSight::default();
+        keep_trouble(&mut observed, Some(now), &blocked, &mut sight);
+        assert_eq!(observed.happenings.len() + sight.older.len(), 1, "{line}");
+        !observed.happenings.is_empty()
+    }
+
+    #[test]
+    fn a_task_that_hung_is_of_now_while_it_is_blocked() {
+        let hung = "3,9,100000000,-;INFO: task tar:77 blocked for more than 120 seconds.\n";
+        assert!(is_of_now(hung, 1000.0, Some(&[5, 77])));
+        assert!(!is_of_now(hung, 1000.0, Some(&[5])), "it runs again");
+        assert!(!is_of_now(hung, 1000.0, Some(&[])), "nothing is blocked");
+        assert!(is_of_now(hung, 1000.0, None), "nobody looked");
+        assert!(is_of_now(hung, 150.0, Some(&[])), "the line is recent");
+    }
+
+    #[test]
+    fn a_lock_up_is_of_now_while_the_kernel_repeats_it() {
+        let stuck = "0,9,100000000,-;watchdog: BUG: soft lockup - CPU#1 stuck for 22s! [dd:77]\n";
+        assert!(is_of_now(stuck, 390.0, Some(&[])));
+        assert!(!is_of_now(stuck, 1000.0, Some(&[])));
     }
 }

@@ -183,6 +183,13 @@ impl Snapshots {
         &self.last
     }
 
+    /// Threads that were blocked (D) in the last list; `None` if nothing was listed.
+    pub(super) fn blocked(&self) -> Option<BTreeSet<u32>> {
+        let tasks = self.last.busy.iter();
+        let blocked = tasks.filter(|task| task.state == 'D').map(|task| task.tid);
+        (self.last.threads > 0).then(|| blocked.collect())
+    }
+
     /// Gives interpreters the names of what they interpret.
     pub(super) fn name(&mut self, root: &Root) {
         let wanted = |process: &&Process| !process.kernel && programs::is_interpreter(&process.name);

@@ -125,14 +125,32 @@ impl Spent {
         most.map(|(name, _)| name)
     }
 
+    /// What ended children were seen to have used in their lives, by parent. A child that ended after the last list of its parent, which has
+    /// ended, too, is part of what the grandparent was charged with.
+    fn ended(&self) -> HashMap<u32, u64> {
+        let mut over: Vec<&Seen> = self.seen.values().filter(|seen| seen.turn < self.turns).collect();
+        // Children begin after their parents.
+        over.sort_by_key(|seen| std::cmp::Reverse((seen.last.began, seen.last.pid)));
+        let mut ended: HashMap<u32, u64> = HashMap::new();
+        let mut later: HashMap<(u32, u32), u64> = HashMap::new();
+        for seen in over {
+            let own = seen.last.ticks.saturating_add(seen.last.children_ticks);
+            let below = later.get(&(seen.last.pid, seen.turn)).copied().unwrap_or(0);
+            let whole = own.saturating_add(below);
+            for sum in [
+                ended.entry(seen.last.parent).or_default(),
+                later.entry((seen.last.parent, seen.turn)).or_default(),
+            ] {
+                *sum = sum.saturating_add(whole);
+            }
+        }
+        ended
+    }
+
     /// What children used that no list has seen, by parent.
     fn unseen(&self, own: &HashSet<u32>) -> Vec<Use> {
         // What ended children had used in all, as far as it was seen, by parent: their parent was charged with all of it.
-        let mut ended: HashMap<u32, u64> = HashMap::new();
-        for seen in self.seen.values().filter(|seen| seen.turn < self.turns) {
-            let sum = ended.entry(seen.last.parent).or_default();
-            *sum += seen.last.ticks + seen.last.children_ticks;
-        }
+        let ended = self.ended();
         let parents = self.seen.values().filter(|seen| !own.contains(&seen.last.pid));
         let mut programs: BTreeMap<&str, Sum> = BTreeMap::new();
         for seen in parents {
@@ -165,6 +183,7 @@ impl Spent {
 mod tests {
     use super::Spent;
     use holdup_proc::task_list::Process;
+    use std::collections::HashSet;
 
     fn process(pid: u32, name: &str, ticks: u64, children_ticks: u64) -> Process {
         Process {
@@ -204,6 +223,34 @@ mod tests {
                 ("short-lived children of make (pid 1)".to_owned(), 90.0),
             ]
         );
+    }
+
+    /// What is told of children that no list has seen, for lists of (id, parent, ticks, ticks of children).
+    fn unseen(lists: &[&[(u32, u32, u64, u64)]]) -> Vec<(u32, f64)> {
+        let mut spent = Spent::default();
+        for list in lists {
+            let one = |(pid, parent, ticks, children): &(u32, u32, u64, u64)| Process {
+                parent: *parent,
+                ..process(*pid, "sh", *ticks, *children)
+            };
+            spent.turn(&list.iter().map(one).collect::<Vec<_>>());
+        }
+        let found = spent.unseen(&HashSet::new()).into_iter();
+        found.map(|one| (one.pid, one.amount)).collect()
+    }
+
+    #[test]
+    fn what_a_grandchild_used_before_the_look_is_no_short_lived_child_s() {
+        // A compiler that ran for a minute ends with its build: the shell is charged with both, and 30 ticks are new.
+        let before: &[_] = &[(1, 0, 0, 0), (2, 1, 10, 500), (3, 2, 6000, 0)];
+        assert_eq!(unseen(&[before, &[(1, 0, 0, 6540)]]), [(1, 30.0)]);
+        assert_eq!(unseen(&[before, before, &[(1, 0, 0, 6515)]]), []);
+        // The same through one more.
+        let four: &[_] = &[(1, 0, 0, 0), (2, 1, 1, 0), (3, 2, 1, 0), (4, 3, 7000, 0)];
+        assert_eq!(unseen(&[four, &[(1, 0, 0, 7002)]]), []);
+        // A grandchild that ended a list earlier is in what its parent was charged with by then: 20 ticks are that one's, 50 the shell's.
+        let later: &[_] = &[(1, 0, 0, 0), (2, 1, 10, 6520)];
+        assert_eq!(unseen(&[before, later, &[(1, 0, 0, 6580)]]), [(1, 70.0)]);
     }
 
     #[test]
