@@ -15,7 +15,11 @@ pub(crate) const RULE: Rule = Rule::of_waits(RuleId::JournalWaits, check)
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     for_each_device(run, waits, |group, device, who| {
-        let full = group.main().kernel_stack.iter().any(|function| journal_is_full(function));
+        let full = group
+            .main()
+            .kernel_stack
+            .iter()
+            .any(|function| journal_is_full(function));
         let state = match full {
             true => "it is full and needs a checkpoint first",
             false => "a transaction is being written, or waits for others",

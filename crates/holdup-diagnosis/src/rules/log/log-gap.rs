@@ -145,7 +145,9 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
         finding = finding.and(quote(observed, "what ends the silence", &one.quote));
     }
     let idle = match begins(first) {
-        true if end.is_some() => "the line before says that an operation begins, and the line after how it ended",
+        true if end.is_some() => {
+            "the line before says that an operation begins, and the line after how it ended"
+        }
         true => "the line before says that an operation begins; the log does not show what it waited for",
         false => "the line before does not say that an operation begins: there may have been no work",
     };

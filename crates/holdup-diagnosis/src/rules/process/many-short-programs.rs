@@ -1,6 +1,8 @@
 //! Starting and ending programs costs more than what they do.
 
-use crate::rules::{HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say, short_lives};
+use crate::rules::{
+    HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say, short_lives,
+};
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;

@@ -106,10 +106,9 @@ fn live(run: &Run<'_>, waits: &Waits<'_>, churn: &Churn) -> Verdict {
         say::several(ended, "thread"),
         duration(by.p50)
     );
-    let finding = short_lives::finding(&RULE, title, &making, by, lived, "clone")
-        .remedy(Remedy::safe(
-            "use a thread pool instead of one thread for each piece of work",
-        ));
+    let finding = short_lives::finding(&RULE, title, &making, by, lived, "clone").remedy(Remedy::safe(
+        "use a thread pool instead of one thread for each piece of work",
+    ));
     fires(finding)
 }
 
