@@ -171,7 +171,8 @@ impl Named {
     }
 
     fn named(&self, place: &Place) -> Vec<Frame> {
-        let described = self.debug.as_ref().map(|debug| debug.frames(place));
+        let begins = || self.functions.find(place.looked_up).map(|(_, start)| start);
+        let described = self.debug.as_ref().map(|debug| debug.frames(place, begins));
         match described {
             Some(mut frames) if !frames.is_empty() => {
                 for frame in &mut frames {
@@ -305,26 +306,31 @@ impl Debug {
         })
     }
 
-    /// Frames of an address; none where it says nothing of it.
-    fn frames(&self, place: &Place) -> Vec<Frame> {
+    /// Frames of an address; none where it says nothing of it. `begins`: where the function begins that the symbol table has there.
+    fn frames(&self, place: &Place, begins: impl Fn() -> Option<u64>) -> Vec<Frame> {
         let input = Input::VirtOffset(place.looked_up);
         match self.symbolizer.symbolize_single(&self.source, input) {
-            Ok(Symbolized::Sym(symbol)) => described(&symbol, place),
+            Ok(Symbolized::Sym(symbol)) => described(&symbol, place, begins),
             _ => Vec::new(),
         }
     }
 }
 
 /// The frames that one machine address stands for.
-fn described(symbol: &Sym<'_>, place: &Place) -> Vec<Frame> {
-    let covers = symbol
-        .size
-        .is_some_and(|size| (symbol.offset as u64) < size as u64);
-    if symbol.name.is_empty() || !covers {
+fn described(symbol: &Sym<'_>, place: &Place, begins: impl Fn() -> Option<u64>) -> Vec<Frame> {
+    let start = match symbol.size {
+        Some(size) if (symbol.offset as u64) < size as u64 => Some(symbol.addr),
+        Some(_) => None,
+        // A function in several pieces, as compilers make them of what is rarely run: debug information names it, and the symbol table has
+        // where the piece begins.
+        None if symbol.addr == 0 && symbol.code_info.is_some() => begins(),
+        None => None,
+    };
+    let Some(start) = start.filter(|_| !symbol.name.is_empty()) else {
         return Vec::new();
-    }
+    };
     let function = Frame {
-        offset: place.shown.wrapping_sub(symbol.addr),
+        offset: place.shown.wrapping_sub(start),
         ..frame(&symbol.name, symbol.code_info.as_deref())
     };
     let inlined = symbol

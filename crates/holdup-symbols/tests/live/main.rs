@@ -218,6 +218,47 @@ int main(int count, char **words) { return outer(count) + 1; }
 }
 
 #[test]
+fn a_function_in_two_pieces_has_files_lines_and_inlined_functions() {
+    // The compiler puts what is rarely run apart, `main.cold`.
+    let source = r#"
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((cold, noinline)) void failed(int n) { if (n > 7) exit(n); }
+static inline __attribute__((always_inline)) int waits(int n) {
+    int result = pause();
+    __asm__ volatile("" ::: "memory");
+    return result + n;
+}
+int main(int count, char **words) {
+    if (count > 50) { failed(count); write(2, words[0], 1); write(2, words[1], 1); failed(count + 1); abort(); }
+    return waits(count) + 1;
+}
+"#;
+    let directory = TempDir::new().unwrap();
+    let program = compile(&directory, source, &["-g", "-freorder-blocks-and-partition"]);
+    let pieces = fs::read(&program).unwrap();
+    assert!(
+        pieces.windows(9).any(|name| name == b"main.cold"),
+        "the compiler has not made two pieces"
+    );
+    let subject = Subject::start(&program, &[]);
+    let frames = subject.frames(&subject.in_call(libc::SYS_pause));
+    let own: Vec<_> = frames
+        .iter()
+        .filter(|frame| frame.line.is_some())
+        .map(|frame| {
+            (
+                frame.symbol.as_deref().unwrap(),
+                frame.line.unwrap(),
+                frame.inlined,
+            )
+        })
+        .collect();
+    assert_eq!(own, [("waits", 6, true), ("main", 12, false)], "{frames:#?}");
+    assert!(frames.iter().all(|frame| frame.offset < 4_096), "{frames:#?}");
+}
+
+#[test]
 fn names_of_cpp_and_rust_are_those_of_the_source() {
     let source = r#"
 #include <unistd.h>
