@@ -28,6 +28,8 @@ mod sharing;
 mod tests;
 
 pub(crate) use record::Recorder;
+#[cfg(test)]
+pub(crate) use record::TOGETHER;
 
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::Attributed;

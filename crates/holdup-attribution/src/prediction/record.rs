@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 const MAX_STEPS: usize = 1_000_000;
 
 /// Threads end together if it takes them no more than this part of the elapsed time.
-const TOGETHER: u64 = 100;
+pub(crate) const TOGETHER: u64 = 100;
 
 /// Threads that end so shortly before their process does may be ended by that, nanoseconds: what the kernel takes to kill them.
 const KILLED: Ns = 5_000_000;

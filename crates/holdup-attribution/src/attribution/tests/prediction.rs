@@ -3,7 +3,8 @@
 use super::classifier;
 use super::simulator::{Machine, Step};
 use crate::attribution::Attribution;
-use holdup_evidence::SystemFacts;
+use crate::prediction::TOGETHER;
+use holdup_evidence::{Event, Ns, SystemFacts};
 use holdup_model::attributed::Attributed;
 use holdup_model::prediction::Question;
 use proptest::prelude::*;
@@ -21,6 +22,26 @@ fn predicted(machine: &Machine, cpus: usize) -> Attributed {
         attribution.push(event);
     }
     attribution.finish(&machine.finish(), &SystemFacts::default())
+}
+
+/// Whether several threads of CMD end at nearly one instant. Which of them its end waited for no record says: the path is that of the last,
+/// and a prediction takes CMD's first thread, which ends a process more often than any other. Only where they are one do the two agree.
+fn end_together(machine: &Machine, elapsed: Ns) -> bool {
+    let ends = || {
+        machine.events.iter().filter_map(|event| match event {
+            Event::End(end) => Some((end.task.pid, end.at)),
+            _ => None,
+        })
+    };
+    let cmd = machine.events.iter().find_map(|event| match event {
+        Event::Start(start) => Some(start.task.pid),
+        _ => None,
+    });
+    let last = ends().map(|(_, at)| at).max().unwrap_or(0);
+    ends()
+        .filter(|(pid, at)| Some(*pid) == cmd && at + elapsed / TOGETHER >= last)
+        .count()
+        > 1
 }
 
 /// Whether CMD's last thread has ended, so that there is an end to predict.
@@ -54,7 +75,7 @@ proptest! {
             let rows = run.waits.iter().filter(|row| row.cause == one.without);
             let cost: u64 = rows.map(|row| row.cost_ns()).sum();
             let gain = run.elapsed - one.elapsed_ns;
-            prop_assert!(cost > 0 || gain <= 1, "{one:?} gains {gain} of {}", run.elapsed);
+            prop_assert!(cost > 0 || gain <= 1 || end_together(&machine, run.elapsed), "{one:?} gains {gain} of {}", run.elapsed);
         }
     }
 }
