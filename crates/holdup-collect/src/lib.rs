@@ -59,6 +59,7 @@ mod shared_words;
 mod task_limits;
 mod task_peers;
 mod unread_answers;
+mod suspended;
 mod virtual_threads;
 mod workers;
 
