@@ -12,6 +12,7 @@ use super::programs;
 use super::queues::Queues;
 use super::set_aside::Loops;
 use super::task_limits::TaskLimits;
+use super::descriptors_left;
 use super::unread_answers::Unsent;
 use super::workers::{self, Standing};
 use super::{
@@ -121,6 +122,7 @@ pub fn attach(
         Pace::Command | Pace::Service => MemoryLimits::default(),
     };
     let task_limits = TaskLimits::begin();
+    let descriptors = descriptors_left::look(&asked, &moment.root);
     let queues = Queues::look(&asked, &mut moment);
     let standing = Standing::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
@@ -230,6 +232,7 @@ pub fn attach(
     let thread_sessions = database_memory::look(&mut observation, &attached.following.subjects);
     let cgroups_at_limit = memory.finish();
     let task_limits = task_limits.finish(&attached.following.subjects);
+    let no_descriptor_left = descriptors_left::since(&descriptors, &Root::system());
     let full_file_systems = match how.tracing.pace {
         Pace::Record => full_file_systems::look(),
         Pace::Command | Pace::Service => Vec::new(),
@@ -243,7 +246,14 @@ pub fn attach(
     awaited.extend(database_files.iter().map(|one| one.holder));
     clients.extend(database_files.iter().map(|one| one.holder));
     let awaited_peers = awaited_peers::look(&awaited);
-    let programs = programs::look(attached.following.subjects.iter().chain(&clients));
+    let programs = programs::look(
+        attached
+            .following
+            .subjects
+            .iter()
+            .chain(attached.following.neighbours())
+            .chain(&clients),
+    );
     let stopped_children = programs::stopped(attached.following.subjects.iter());
     let figures = figures.finish();
     let haste = match how.tracing.pace {
@@ -257,6 +267,7 @@ pub fn attach(
     collected.facts.stopped_children = stopped_children;
     collected.facts.cgroups_at_limit = cgroups_at_limit;
     collected.facts.task_limits = Some(task_limits);
+    collected.facts.no_descriptor_left = Some(no_descriptor_left);
     collected.facts.workers = workers;
     collected.facts.full_file_systems = full_file_systems;
     collected.facts.unaccepted = Some(unaccepted);

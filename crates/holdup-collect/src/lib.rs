@@ -56,6 +56,7 @@ mod serving;
 mod sessions;
 mod set_aside;
 mod shared_words;
+mod descriptors_left;
 mod task_limits;
 mod task_peers;
 mod unread_answers;

@@ -71,6 +71,21 @@ const MODULES: [(&str, Cause); 6] = [
 /// Methods that are called so because they take a thing that one alone can have, from a pool or as a lock, whatever library it is.
 const LENDING: [&str; 5] = ["acquire", "acquireConnection", "getConnection", "checkout", "runExclusive"];
 
+/// Methods that Node.js's resolvers alone have.
+const NAMES: [&str; 11] = [
+    "resolve4",
+    "resolve6",
+    "resolveAny",
+    "resolveCaa",
+    "resolveCname",
+    "resolveMx",
+    "resolveNaptr",
+    "resolveNs",
+    "resolvePtr",
+    "resolveSrv",
+    "resolveTxt",
+];
+
 /// What an asynchronous function awaits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Awaits {
@@ -101,6 +116,9 @@ pub fn awaits(expression: Option<&str>, script: Option<&str>) -> Awaits {
     if LENDING.contains(&name) {
         awaits.pool = true;
         awaits.what = format!("what {expression}() takes from a pool or as a lock");
+    }
+    if NAMES.contains(&name) {
+        awaits.cause = Cause::NetDns;
     }
     let Some(script) = script else { return awaits };
     if let Some(package) = package(script) {
@@ -177,6 +195,8 @@ mod tests {
             of(Some("resolver.resolve4"), Some("node:internal/dns/promises")).0,
             Cause::NetDns
         );
+        assert_eq!(of(Some("resolver.resolve4"), None).0, Cause::NetDns);
+        assert_eq!(of(Some("promise.resolve"), None).0, Cause::LockFutex);
         assert_eq!(of(Some("sleep"), Some("node:timers/promises")).0, Cause::TimerSleep);
         assert_eq!(of(None, Some(pool)).1, "a promise");
     }
