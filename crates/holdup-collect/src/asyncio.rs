@@ -130,6 +130,7 @@ pub(super) fn add(
                 }),
 
                 opened: None,
+                called_in: None,
                 holder: task.holder,
                 holder_thread: None,
                 channels: TaskChannels {

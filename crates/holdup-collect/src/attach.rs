@@ -4,6 +4,7 @@
 //! their way is watched too ([`super::following`]).
 
 use super::attributing::{Attributing, EventsFile};
+use super::descriptors_left;
 use super::following::{Following, LOOK_AGAIN, LOOK_SPARSELY, NEXT_LOOK};
 use super::full_file_systems;
 use super::memory_limits::MemoryLimits;
@@ -122,6 +123,7 @@ pub fn attach(
         Pace::Command | Pace::Service => MemoryLimits::default(),
     };
     let task_limits = TaskLimits::begin();
+    let descriptors = descriptors_left::look(&asked, &moment.root);
     let queues = Queues::look(&asked, &mut moment);
     let standing = Standing::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
@@ -234,6 +236,7 @@ pub fn attach(
     let thread_sessions = database_memory::look(&mut observation, &attached.following.subjects);
     let cgroups_at_limit = memory.finish();
     let task_limits = task_limits.finish(&attached.following.subjects);
+    let no_descriptor_left = descriptors_left::since(&descriptors, &Root::system());
     let full_file_systems = match how.tracing.pace {
         Pace::Record => full_file_systems::look(),
         Pace::Command | Pace::Service => Vec::new(),
@@ -249,7 +252,14 @@ pub fn attach(
     awaited.extend(database_files.iter().map(|one| one.holder));
     clients.extend(database_files.iter().map(|one| one.holder));
     let awaited_peers = awaited_peers::look(&awaited);
-    let programs = programs::look(attached.following.subjects.iter().chain(&clients));
+    let programs = programs::look(
+        attached
+            .following
+            .subjects
+            .iter()
+            .chain(attached.following.neighbours())
+            .chain(&clients),
+    );
     let stopped_children = programs::stopped(attached.following.subjects.iter());
     let figures = figures.finish();
     let haste = match how.tracing.pace {
@@ -263,6 +273,7 @@ pub fn attach(
     collected.facts.stopped_children = stopped_children;
     collected.facts.cgroups_at_limit = cgroups_at_limit;
     collected.facts.task_limits = Some(task_limits);
+    collected.facts.no_descriptor_left = Some(no_descriptor_left);
     collected.facts.workers = workers;
     collected.facts.full_file_systems = full_file_systems;
     collected.facts.unaccepted = Some(unaccepted);

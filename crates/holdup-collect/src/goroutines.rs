@@ -208,6 +208,7 @@ pub(super) fn parked(
                 descriptor,
                 peer,
                 opened,
+                called_in: None,
                 holder: None,
                 holder_thread: None,
             });

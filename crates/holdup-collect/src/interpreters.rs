@@ -18,10 +18,12 @@ use holdup_evidence::{
     ThreadId, UserStackId, Wait,
 };
 use holdup_jvm::Running;
-use holdup_proc::{Root, clocks as clock, memory, sampling::clocks};
+use holdup_knowledge::javascript;
+use holdup_proc::{Root, clocks as clock, maps, memory, sampling::clocks};
 use holdup_runtimes::interpreted::{
     self, AwaitedLock, Interpreted as Read, Interpreter, Kind, Lasting, LockKind, Place, Refused,
 };
+use holdup_runtimes::node::AllSuspended;
 use holdup_runtimes::python::{self, AsyncTasks};
 use holdup_symbols::{Interpreted, ProcessKey, UserStacks};
 use looks::Looks;
@@ -70,6 +72,8 @@ enum About {
     Thread(u32),
     /// The tasks of its event loops.
     Tasks,
+    /// The asynchronous functions that wait.
+    Suspended,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -78,6 +82,8 @@ enum Answer {
     Frames(Vec<Read>, Turns, Option<u64>),
     /// The tasks.
     Tasks(AsyncTasks),
+    /// The asynchronous functions.
+    Suspended(AllSuspended),
     /// Of this thread nothing could be read, or it ran.
     Nothing,
     /// Of no thread of this interpreter anything can be read.
@@ -171,7 +177,22 @@ impl Interpreters {
         let about = About::Tasks;
         match self.readers.ask(pid, Question { which, about })? {
             Answer::Tasks(tasks) => Some(tasks),
-            Answer::Frames(..) | Answer::Nothing | Answer::Refused(_) => None,
+            Answer::Frames(..) | Answer::Suspended(_) | Answer::Nothing | Answer::Refused(_) => None,
+        }
+    }
+
+    /// The asynchronous functions of a process that wait; `None` where it has no engine that can be read, or too much memory.
+    pub(super) fn suspended(
+        &mut self,
+        stacks: &mut UserStacks,
+        process: ProcessKey,
+        pid: u32,
+    ) -> Option<AllSuspended> {
+        let (which, _) = self.which(stacks, process, pid)?;
+        let about = About::Suspended;
+        match self.readers.ask_patiently(pid, Question { which, about })? {
+            Answer::Suspended(all) => Some(all),
+            Answer::Frames(..) | Answer::Tasks(_) | Answer::Nothing | Answer::Refused(_) => None,
         }
     }
 
@@ -181,10 +202,28 @@ impl Interpreters {
         stacks: &mut UserStacks,
         processes: impl IntoIterator<Item = (u32, ProcessKey)>,
     ) -> Vec<(u32, ProcessKey)> {
+        self.of(stacks, processes, |place| matches!(place, Place::Python(_)))
+    }
+
+    /// Those that Node.js runs in.
+    pub(super) fn of_node(
+        &mut self,
+        stacks: &mut UserStacks,
+        processes: impl IntoIterator<Item = (u32, ProcessKey)>,
+    ) -> Vec<(u32, ProcessKey)> {
+        self.of(stacks, processes, |place| matches!(place, Place::Node(_)))
+    }
+
+    fn of(
+        &mut self,
+        stacks: &mut UserStacks,
+        processes: impl IntoIterator<Item = (u32, ProcessKey)>,
+        is: fn(&Place) -> bool,
+    ) -> Vec<(u32, ProcessKey)> {
         let mut found = Vec::new();
         for (pid, process) in processes {
             let known = self.which(stacks, process, pid);
-            if known.is_some_and(|(which, _)| matches!(which.place, Place::Python(_))) {
+            if known.is_some_and(|(which, _)| is(&which.place)) {
                 found.push((pid, process));
             }
         }
@@ -430,6 +469,13 @@ fn answer(root: &Root, kept: &mut Kept, Question { which, about }: Question) -> 
         About::Tasks => {
             let tasks = interpreter.python().and_then(|python| python.tasks().ok());
             return tasks.map_or(Answer::Nothing, Answer::Tasks);
+        }
+        About::Suspended => {
+            let all = interpreter.node().and_then(|engine| {
+                let heap = maps::anonymous(root, which.pid)?;
+                engine.suspended(&heap, |file| !javascript::of_library(file))
+            });
+            return all.map_or(Answer::Nothing, Answer::Suspended);
         }
     };
     let mut read = || {

@@ -21,7 +21,7 @@ use super::outsiders::{Met, Outsiders};
 use super::own_ends::OwnEnds;
 use super::paths::Paths;
 use super::runtimes::Runtimes;
-use super::virtual_threads;
+use super::{suspended, virtual_threads};
 use holdup_bpf::{Change, Mapped, RawEvent, RawMemory};
 use holdup_evidence::churn::{Made, MadeBy};
 use holdup_evidence::{
@@ -52,6 +52,8 @@ pub(crate) struct Naming {
     asyncio: asyncio::FirstLook,
     /// The same of virtual threads of Java.
     virtual_threads: virtual_threads::FirstLook,
+    /// The same of asynchronous functions of Node.js.
+    suspended: suspended::FirstLook,
     threads: HashMap<ThreadId, (u32, ProcessKey)>,
     runtimes: Runtimes,
     next_process: u32,
@@ -115,6 +117,7 @@ impl Naming {
             goroutine_looks: GoLooks::default(),
             asyncio: asyncio::FirstLook::default(),
             virtual_threads: virtual_threads::FirstLook::default(),
+            suspended: suspended::FirstLook::default(),
             threads: HashMap::new(),
             runtimes,
             next_process: 0,

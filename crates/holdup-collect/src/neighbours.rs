@@ -32,6 +32,10 @@ enum Other {
         local: std::net::SocketAddr,
         peer: std::net::SocketAddr,
     },
+    /// A socket of UDP that sends to one address.
+    Udp {
+        peer: std::net::SocketAddr,
+    },
     /// A file that a process of this machine serves.
     Fuse(DeviceNumber),
 }
@@ -69,6 +73,11 @@ impl Neighbours {
                 local: *local,
                 peer: *peer,
             },
+            ObjectKind::Socket {
+                peer: SocketAddress::Inet(peer),
+                protocol: 17,
+                ..
+            } if peer.port() != 0 => Other::Udp { peer: *peer },
             ObjectKind::Socket {
                 peer: SocketAddress::Unix(_),
                 peer_pid,
@@ -123,6 +132,11 @@ impl Neighbours {
                     Other::Unix { .. } => {}
                     Other::Tcp { local, peer } => {
                         if let Some(inode) = moment.sockets(*pid).other_end(*local, *peer) {
+                            wanted.push((object, Open::Socket(inode)));
+                        }
+                    }
+                    Other::Udp { peer } => {
+                        if let Some(inode) = moment.sockets(*pid).bound_to(*peer) {
                             wanted.push((object, Open::Socket(inode)));
                         }
                     }

@@ -170,6 +170,7 @@ fn task(one: Virtual, pid: u32, process: &str, stacks: &mut UserStacks) -> Runti
         descriptor: None,
         peer: None,
         opened: None,
+        called_in: None,
         holder: None,
         holder_thread: None,
     }

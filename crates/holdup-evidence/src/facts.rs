@@ -96,6 +96,8 @@ pub struct SystemFacts {
     /// Limits on processes and threads that were used up when observation of processes that ran already ended. `None`: nobody
     /// looked.
     pub task_limits: Option<Vec<TaskLimit>>,
+    /// Processes that had no descriptor left when observation of processes that ran already began and when it ended. `None`: nobody looked.
+    pub no_descriptor_left: Option<Vec<NoDescriptorLeft>>,
     /// Event loops whose clients were set aside when observation began and when it ended. `None`: nobody looked.
     pub set_aside: Option<Vec<SetAside>>,
     /// Selected `/proc/sys` values by path below it (`net/ipv4/tcp_syn_retries`).
@@ -314,6 +316,18 @@ pub struct Unaccepted {
     pub out_of_descriptors: Vec<DescriptorLimit>,
     /// Who has the connections that were accepted there, most first.
     pub clients: Vec<ConnectedClients>,
+}
+
+/// What a process has open that can open nothing more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NoDescriptorLeft {
+    /// Its limit.
+    pub limit: DescriptorLimit,
+    /// Sockets among what it has open.
+    pub sockets: u64,
+    /// Pipes among it.
+    pub pipes: u64,
 }
 
 /// A process that has as many descriptors open as it may.

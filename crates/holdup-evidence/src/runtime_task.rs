@@ -18,6 +18,8 @@ pub enum TaskRuntime {
     Asyncio,
     /// Virtual threads of Java.
     Java,
+    /// Asynchronous functions of Node.js that stand at an `await`.
+    Node,
 }
 
 /// What the runtime says that a task does.
@@ -99,6 +101,9 @@ pub struct RuntimeTask {
     /// What else it is open on, in words: the path of a file or FIFO, or who has the other end of a pipe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened: Option<String>,
+    /// The file, or module of the runtime, of the function that it called and whose result it awaits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called_in: Option<String>,
     /// The task that has the lock that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<u64>,

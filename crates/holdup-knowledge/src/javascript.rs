@@ -1,8 +1,9 @@
-//! Files of JavaScript code: whose they are.
+//! Files of JavaScript code: whose they are, and what their functions wait for.
 //!
-//! In: the path or name that a script has. Out: whether it belongs to Node.js or to an installed package, and not to the program.
+//! In: the path or name that a script has. Out: whether it belongs to Node.js or to an installed package, and not to the program; and of a
+//! function that an asynchronous function has called, what that one awaits.
 
-use holdup_evidence::{Frame, Language};
+use holdup_evidence::{Cause, Frame, Language};
 
 /// Code that is part of Node.js: `node:fs`, `node:internal/timers`.
 const BUILT_IN: &str = "node:";
@@ -20,6 +21,126 @@ pub fn of_library(file: &str) -> bool {
 #[must_use]
 pub fn is_installed(file: &str) -> bool {
     file.rsplit('/').skip(1).any(|folder| folder == PACKAGES)
+}
+
+/// The package that a script is of.
+#[must_use]
+pub fn package(file: &str) -> Option<&str> {
+    let (_, within) = file.rsplit_once("node_modules/")?;
+    let scope = if within.starts_with('@') {
+        within.find('/')? + 1
+    } else {
+        0
+    };
+    let end = within[scope..].find('/')? + scope;
+    Some(&within[..end])
+}
+
+/// Methods of packages that wait for something that others have: of pools, and of locks.
+const POOLS: [(&str, &str); 9] = [
+    ("generic-pool", "acquire"),
+    ("pg-pool", "connect"),
+    ("mysql", "getConnection"),
+    ("mysql2", "getConnection"),
+    ("mariadb", "getConnection"),
+    ("oracledb", "getConnection"),
+    ("tarn", "acquire"),
+    ("lightning-pool", "acquire"),
+    ("knex", "acquireConnection"),
+];
+const LOCKS: [(&str, &str); 7] = [
+    ("async-mutex", "acquire"),
+    ("async-mutex", "runExclusive"),
+    ("async-mutex", "waitForUnlock"),
+    ("async-lock", "acquire"),
+    ("async-sema", "acquire"),
+    ("await-lock", "acquireAsync"),
+    ("mutexify", "lock"),
+];
+
+/// Modules of Node.js, by how the names of their scripts begin, and what their functions wait for.
+const MODULES: [(&str, Cause); 6] = [
+    ("node:internal/dns", Cause::NetDns),
+    ("node:dns", Cause::NetDns),
+    ("node:timers", Cause::TimerSleep),
+    ("node:internal/timers", Cause::TimerSleep),
+    ("node:child_process", Cause::ProcessChild),
+    ("node:internal/deps/undici", Cause::NetReceive),
+];
+
+/// Methods that are called so because they take a thing that one alone can have, from a pool or as a lock, whatever library it is.
+const LENDING: [&str; 5] = [
+    "acquire",
+    "acquireConnection",
+    "getConnection",
+    "checkout",
+    "runExclusive",
+];
+
+/// Methods that Node.js's resolvers alone have.
+const NAMES: [&str; 11] = [
+    "resolve4",
+    "resolve6",
+    "resolveAny",
+    "resolveCaa",
+    "resolveCname",
+    "resolveMx",
+    "resolveNaptr",
+    "resolveNs",
+    "resolvePtr",
+    "resolveSrv",
+    "resolveTxt",
+];
+
+/// What an asynchronous function awaits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Awaits {
+    /// Its cause. What only other code of the program ends counts as a lock.
+    pub cause: Cause,
+    /// In words, as they follow "for".
+    pub what: String,
+    /// Whether it is a thing of a pool.
+    pub pool: bool,
+    /// Whether it is a lock.
+    pub lock: bool,
+}
+
+/// What it awaits, by the function that it called as the source has it, and by the script which that is of.
+#[must_use]
+pub fn awaits(expression: Option<&str>, script: Option<&str>) -> Awaits {
+    let mut awaits = Awaits {
+        cause: Cause::LockFutex,
+        what: "a promise".to_owned(),
+        pool: false,
+        lock: false,
+    };
+    let Some(expression) = expression else {
+        return awaits;
+    };
+    awaits.what = format!("{expression}()");
+    let name = expression.rsplit('.').next().unwrap_or(expression);
+    if LENDING.contains(&name) {
+        awaits.pool = true;
+        awaits.what = format!("what {expression}() takes from a pool or as a lock");
+    }
+    if NAMES.contains(&name) {
+        awaits.cause = Cause::NetDns;
+    }
+    let Some(script) = script else { return awaits };
+    if let Some(package) = package(script) {
+        awaits.pool = POOLS.contains(&(package, name));
+        awaits.lock = LOCKS.contains(&(package, name));
+        awaits.pool |= LENDING.contains(&name) && !awaits.lock;
+        awaits.what = match (awaits.pool, awaits.lock) {
+            (true, _) => format!("a free connection of {package} ({expression})"),
+            (_, true) => format!("a lock of {package} ({expression})"),
+            _ => format!("{expression}() of {package}"),
+        };
+    }
+    if let Some((_, cause)) = MODULES.iter().find(|(begin, _)| script.starts_with(begin)) {
+        awaits.cause = *cause;
+    }
+    awaits
 }
 
 /// The function of libuv that runs an event loop, and that of Node.js that waits for a child process with a loop of its own.
@@ -46,7 +167,65 @@ pub fn awaits_child(stack: &[Frame]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_installed, of_library};
+    use super::{awaits, is_installed, of_library, package};
+    use holdup_evidence::Cause;
+
+    #[test]
+    fn what_is_awaited_follows_from_the_function_that_was_called() {
+        let of = |expression, script| {
+            let awaits = awaits(expression, script);
+            (awaits.cause, awaits.what, awaits.pool, awaits.lock)
+        };
+        let pool = "/srv/shop/node_modules/generic-pool/lib/Pool.js";
+        assert_eq!(
+            of(Some("ledger.acquire"), Some(pool)),
+            (
+                Cause::LockFutex,
+                "a free connection of generic-pool (ledger.acquire)".to_owned(),
+                true,
+                false
+            )
+        );
+        assert_eq!(
+            of(Some("ledger.drain"), Some(pool)).1,
+            "ledger.drain() of generic-pool"
+        );
+        let mutex = "/srv/node_modules/async-mutex/lib/Mutex.js";
+        assert!(of(Some("this.mutex.acquire"), Some(mutex)).3);
+        let own = of(Some("this.sessions.acquire"), Some("/srv/shop/sessions.js"));
+        assert_eq!(
+            own.1,
+            "what this.sessions.acquire() takes from a pool or as a lock"
+        );
+        assert!(own.2);
+        let other = of(Some("this.sessions.first"), Some("/srv/shop/sessions.js"));
+        assert_eq!((other.1.as_str(), other.2), ("this.sessions.first()", false));
+        assert_eq!(
+            of(Some("resolver.resolve4"), Some("node:internal/dns/promises")).0,
+            Cause::NetDns
+        );
+        assert_eq!(of(Some("resolver.resolve4"), None).0, Cause::NetDns);
+        assert_eq!(of(Some("promise.resolve"), None).0, Cause::LockFutex);
+        assert_eq!(
+            of(Some("sleep"), Some("node:timers/promises")).0,
+            Cause::TimerSleep
+        );
+        assert_eq!(of(None, Some(pool)).1, "a promise");
+    }
+
+    #[test]
+    fn a_script_is_of_the_innermost_package() {
+        assert_eq!(
+            package("/a/node_modules/pg/node_modules/pg-pool/index.js"),
+            Some("pg-pool")
+        );
+        assert_eq!(
+            package("/a/node_modules/@fastify/pool/x.js"),
+            Some("@fastify/pool")
+        );
+        assert_eq!(package("/a/shop.js"), None);
+        assert_eq!(package("/a/node_modules/@fastify"), None);
+    }
 
     #[test]
     fn node_and_packages_are_not_the_program() {

@@ -93,6 +93,7 @@ rule_pages! {
     "net" "name-service-slow"
     "boot" "network-awaited-at-boot"
     "fs" "network-server-silent"
+    "process" "no-descriptor-left"
     "runtime" "no-worker-left"
     "runtime" "nobody-completes"
     "process" "others-wait-behind"

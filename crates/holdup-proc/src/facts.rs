@@ -76,6 +76,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         cgroups_at_limit: Vec::new(),
         full_file_systems: Vec::new(),
         task_limits: None,
+        no_descriptor_left: None,
         set_aside: None,
         jvms: Vec::new(),
         sysctl: sysctl::read(root, problems),

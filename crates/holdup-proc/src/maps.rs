@@ -73,6 +73,16 @@ pub fn heap(root: &Root, pid: u32) -> Option<std::ops::Range<u64>> {
     Some(first.start..end)
 }
 
+/// Memory of a process that is of no file: what it has allocated. `None` when it is gone, or another's. May block.
+#[must_use]
+pub fn anonymous(root: &Root, pid: u32) -> Option<Vec<std::ops::Range<u64>>> {
+    let mappings = of_kind(root, pid, 0, b'r')?;
+    let own = mappings
+        .into_iter()
+        .filter(|one| one.inode == 0 && !one.path.starts_with('['));
+    Some(own.map(|one| one.start..one.end).collect())
+}
+
 /// The only file that a process has mapped for its data: none of its code, nor what the C library maps for itself. `None` where there
 /// is none, or more than one. May block.
 #[must_use]

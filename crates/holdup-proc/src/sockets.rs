@@ -89,6 +89,20 @@ impl Sockets {
         self.unix.contains_key(&inode) || self.unnamed.contains(&inode) || ip()
     }
 
+    /// The socket of UDP that gets what is sent to an address of this machine.
+    #[must_use]
+    pub fn bound_to(&self, address: SocketAddr) -> Option<u64> {
+        let ip = address.ip().to_canonical();
+        let at = |socket: &&Tcp| {
+            let own = socket.local.ip().to_canonical();
+            // One of all addresses gets only what is sent to this machine; over loopback that is certain.
+            let any = own.is_unspecified() && ip.is_loopback();
+            let unconnected = socket.peer.port() == 0;
+            socket.inode != 0 && unconnected && socket.local.port() == address.port() && (own == ip || any)
+        };
+        self.udp.iter().find(at).map(|socket| socket.inode)
+    }
+
     /// Whether it asked for a connection and had no answer when the tables were read.
     #[must_use]
     pub fn knocks(&self, inode: u64) -> bool {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
+use std::ops::Range;
 
 /// What is copied at a time, bytes: memory is there or not there by the page.
 pub const PAGE: usize = 4096;
@@ -98,6 +99,31 @@ impl<S: Source> Memory<S> {
             left = &left[(copied + 1).min(now.len())..];
             self.pages
                 .extend(wanted.into_iter().map(|(address, page)| (address, Some(page))));
+        }
+    }
+
+    /// Shows the pages of a range from below upwards, and keeps none of them. What is not there is left out.
+    pub fn sweep(&mut self, range: Range<u64>, each: &mut dyn FnMut(u64, &[u8; PAGE])) {
+        let mut next = range.start - range.start % PAGE as u64;
+        let mut wanted: Vec<(u64, Box<[u8; PAGE]>)> = Vec::new();
+        while next < range.end {
+            let pages = (range.end - next).div_ceil(PAGE as u64).min(TOGETHER as u64);
+            wanted.resize_with(usize::try_from(pages).unwrap_or(TOGETHER), || {
+                (0, Box::new([0; PAGE]))
+            });
+            for (page, at) in wanted.iter_mut().zip((next..).step_by(PAGE)) {
+                page.0 = at;
+            }
+            let copied = self.source.pages(&mut wanted);
+            for (at, page) in &wanted[..copied] {
+                each(*at, page);
+            }
+            // The one after those that were copied is not there.
+            let done = if copied < wanted.len() { copied + 1 } else { copied };
+            let Some(after) = next.checked_add(done as u64 * PAGE as u64) else {
+                return;
+            };
+            next = after;
         }
     }
 
@@ -218,6 +244,22 @@ mod tests {
         assert_eq!(memory.word(2 * PAGE as u64 - 4), None);
         assert_eq!(memory.word(u64::MAX - 3), None);
         assert_eq!(memory.pointer(0), None);
+    }
+
+    #[test]
+    fn a_sweep_shows_what_is_there_and_leaves_holes_out() {
+        let mut written = Written::default();
+        for page in [1, 2, 4, 700] {
+            written.word(page * PAGE as u64, page);
+        }
+        let mut memory = Memory::new(written);
+        let mut seen = Vec::new();
+        memory.sweep(17..701 * PAGE as u64, &mut |at, page| {
+            seen.push((at / PAGE as u64, page[0]))
+        });
+        assert_eq!(seen, [(1, 1), (2, 2), (4, 4), (700, 188)]);
+        memory.sweep(u64::MAX - 9..u64::MAX, &mut |_, _| panic!("nothing is there"));
+        assert!(memory.pages.is_empty());
     }
 
     #[test]

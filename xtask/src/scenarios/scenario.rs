@@ -330,7 +330,7 @@ mod tests {
 
     /// Rules that neither a scenario nor a sample tests: what nothing explains can't be made on purpose; which cause loading a program
     /// has depends on where it lies; and scenarios observe programs, not the whole machine that they share with others.
-    const ELSEWHERE: [&str; 13] = [
+    const ELSEWHERE: [&str; 14] = [
         "awaited-thread-waits",
         "clients-do-not-read",
         "clients-without-answer",
@@ -338,6 +338,7 @@ mod tests {
         "goroutines-wait-for-others",
         "task-limit-reached",
         "tasks-wait-for-peer",
+        "no-descriptor-left",
         "nobody-completes",
         "wait-unexplained",
         "program-load-slow",

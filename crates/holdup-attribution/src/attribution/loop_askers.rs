@@ -19,6 +19,18 @@ pub(super) fn put_in_place(waits: &mut [AttributedWait], tasks: &[Task]) {
         .iter()
         .filter(|task| task.runtime == TaskRuntime::Asyncio && task.state == TaskState::Waiting)
         .collect();
+    let of_node: Vec<&Task> = tasks
+        .iter()
+        .filter(|task| task.runtime == TaskRuntime::Node && task.stood > 0)
+        .collect();
+    for wait in waits.iter_mut().filter(|_| !of_node.is_empty()) {
+        if let Some(frames) = asks_for_names(wait, &of_node) {
+            // The loop below has called none of them: they go on when it does.
+            wait.asker.stack = frames;
+            let asking = asker::choose(&wait.asker.stack);
+            (wait.asker.frame, wait.asker.module) = (asking.frame, asking.module);
+        }
+    }
     if waiting.is_empty() {
         return;
     }
@@ -38,6 +50,22 @@ pub(super) fn put_in_place(waits: &mut [AttributedWait], tasks: &[Task]) {
         let asking = asker::choose(&wait.asker.stack);
         (wait.asker.frame, wait.asker.module) = (asking.frame, asking.module);
     }
+}
+
+/// The frames of the asynchronous function that a poll of Node.js is for, if all that stand await names, in one place: the resolver is a library
+/// in C, and no handle of JavaScript refers to its sockets.
+fn asks_for_names(wait: &AttributedWait, tasks: &[&Task]) -> Option<Vec<Frame>> {
+    let polls = system_calls::is_named(wait.call.as_deref(), Kind::WaitsForEpoll);
+    let javascript = |frame: &Frame| frame.language == Language::JavaScript;
+    let of_peer = matches!(wait.cause, Cause::NetReceive | Cause::NetDns);
+    if !polls || !of_peer || wait.asker.stack.iter().any(javascript) {
+        return None;
+    }
+    let mut own = tasks.iter().filter(|task| task.pid == wait.asker.name.pid);
+    let first = own.next()?;
+    let same = |task: &&&Task| task.cause == Cause::NetDns && task.place == first.place;
+    let all = first.cause == Cause::NetDns && first.place.is_some() && own.all(|task| same(&task));
+    all.then(|| first.stack.clone())
 }
 
 /// A function of the program and the line in it.

@@ -5,7 +5,7 @@
 
 use crate::classify::{virtual_thread, waits_for_room};
 use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime};
-use holdup_knowledge::{asyncio, go, java, python};
+use holdup_knowledge::{asyncio, go, java, javascript, python};
 use holdup_model::attributed::{Peer, Resource, ResourceKind, Task, TaskOthers, TaskState};
 
 /// All tasks.
@@ -130,6 +130,15 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
                 ..Wait::of(wait.cause)
             }
         }
+        TaskRuntime::Node => {
+            let awaits = javascript::awaits(one.reason.as_deref(), one.called_in.as_deref());
+            Wait {
+                what: Some(awaits.what),
+                lock: awaits.lock,
+                pool: awaits.pool,
+                ..Wait::of(awaits.cause)
+            }
+        }
         TaskRuntime::Java => {
             let (cause, what) = virtual_thread(one.reason.as_deref(), stack);
             Wait {
@@ -162,7 +171,7 @@ fn sends(one: &RuntimeTask, stack: &[Frame]) -> bool {
     match one.runtime {
         TaskRuntime::Go => one.reason.as_deref().is_some_and(go::sends),
         // What a coroutine puts into a full queue is not distinguished from what it takes.
-        TaskRuntime::Asyncio => false,
+        TaskRuntime::Asyncio | TaskRuntime::Node => false,
         TaskRuntime::Java => one.does == TaskDoes::Waits && waits_for_room(stack),
     }
 }
@@ -172,6 +181,8 @@ fn place(runtime: TaskRuntime, stack: &[Frame]) -> Option<&Frame> {
         TaskRuntime::Go => go::application(stack),
         TaskRuntime::Asyncio => python::application(stack),
         TaskRuntime::Java => in_java(stack),
+        // Its frames are the program's only.
+        TaskRuntime::Node => stack.first(),
     }
 }
 
@@ -217,6 +228,7 @@ mod tests {
             descriptor: None,
             peer: None,
             opened: None,
+            called_in: None,
             holder: None,
             holder_thread: None,
         }

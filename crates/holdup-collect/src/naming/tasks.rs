@@ -6,7 +6,7 @@ use super::Naming;
 use crate::asyncio;
 use crate::database_locks::Awaited;
 use crate::goroutines::{self, Parked};
-use crate::{shared_words, virtual_threads};
+use crate::{shared_words, suspended, virtual_threads};
 use holdup_evidence::{EventLoop, InterpreterLock, NotMeasured};
 
 impl Naming {
@@ -64,6 +64,8 @@ impl Naming {
         self.goroutines.look(&mut self.user_stacks, processes.clone());
         self.asyncio
             .look(&mut self.interpreters, &mut self.user_stacks, processes.clone());
+        self.suspended
+            .look(&mut self.interpreters, &mut self.user_stacks, processes.clone());
         self.virtual_threads.look(&self.runtimes.machines(), processes);
     }
 
@@ -78,6 +80,13 @@ impl Naming {
             stacks,
             processes.clone(),
             &self.asyncio,
+        );
+        suspended::add(
+            &mut parked,
+            interpreters,
+            stacks,
+            processes.clone(),
+            &self.suspended,
         );
         let machines = self.runtimes.machines();
         let (runtimes, tids) = (&self.runtimes, &self.tids);

@@ -93,6 +93,7 @@ rules! {
     "net/name-service-slow.rs" name_service_slow NameServiceSlow
     "boot/network-awaited-at-boot.rs" network_awaited_at_boot NetworkAwaitedAtBoot
     "fs/network-server-silent.rs" network_server_silent NetworkServerSilent
+    "process/no-descriptor-left.rs" no_descriptor_left NoDescriptorLeft
     "runtime/no-worker-left.rs" no_worker_left NoWorkerLeft
     "runtime/nobody-completes.rs" nobody_completes NobodyCompletes
     "process/others-wait-behind.rs" others_wait_behind OthersWaitBehind

@@ -167,6 +167,7 @@ pub(super) fn name(task: &Task) -> &'static str {
         TaskRuntime::Go => "goroutine",
         TaskRuntime::Asyncio => "asyncio task",
         TaskRuntime::Java => "virtual thread",
+        TaskRuntime::Node => "asynchronous call",
     }
 }
 
@@ -204,7 +205,7 @@ pub(super) fn caller(task: &Task) -> Option<&Frame> {
     let from = task.stack.iter().skip_while(|frame| frame.symbol != place.symbol);
     let own = |frame: &&Frame| match task.runtime {
         TaskRuntime::Go => go::is_application(frame) && !go::is_wrapper(frame),
-        TaskRuntime::Asyncio | TaskRuntime::Java => frame.file.is_some(),
+        TaskRuntime::Asyncio | TaskRuntime::Java | TaskRuntime::Node => frame.file.is_some(),
     };
     from.skip(1)
         .find(|frame| own(frame) && frame.symbol != place.symbol)

@@ -45,6 +45,10 @@ pub(super) fn add(whole: &mut SystemFacts, next: SystemFacts, booted: bool) {
             }
         }
         add_task_limits(&mut whole.task_limits, before.task_limits);
+        // What was so at the end counts.
+        if whole.no_descriptor_left.is_none() {
+            whole.no_descriptor_left = before.no_descriptor_left;
+        }
         for earlier in before.stopped_children {
             let known = whole.stopped_children.iter().any(|one| one.pid == earlier.pid);
             if !known && whole.stopped_children.len() < PROGRAMS_MAX {

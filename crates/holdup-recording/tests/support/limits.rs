@@ -1,7 +1,9 @@
 //! Limits that were used up.
 
 use super::Dice;
-use holdup_evidence::facts::{FileWriter, FullFileSystem, TaskLimit, TaskUser, TasksOf};
+use holdup_evidence::facts::{
+    DescriptorLimit, FileWriter, FullFileSystem, NoDescriptorLeft, TaskLimit, TaskUser, TasksOf,
+};
 
 impl Dice {
     /// Some limits on processes and threads.
@@ -17,6 +19,20 @@ impl Dice {
                 pid: 7,
                 tasks: 9,
             }),
+        })
+    }
+
+    /// A process without a descriptor left.
+    pub(super) fn no_descriptor_left(&mut self) -> Vec<NoDescriptorLeft> {
+        self.list(1, |dice| NoDescriptorLeft {
+            limit: DescriptorLimit {
+                pid: dice.below(1 << 22) as u32,
+                open: 32,
+                soft: 32,
+                hard: 64,
+            },
+            sockets: 30,
+            pipes: 1,
         })
     }
 

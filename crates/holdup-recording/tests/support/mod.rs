@@ -513,6 +513,7 @@ impl Dice {
                 quote: Quote::default(),
             }),
             task_limits: self.some(Dice::task_limits),
+            no_descriptor_left: self.some(Dice::no_descriptor_left),
             full_file_systems: self.full_file_systems(),
             stopped_children: self.list(2, |dice| StoppedChild {
                 pid: dice.below(1 << 22) as u32,

@@ -12,12 +12,14 @@ mod objects;
 mod positions;
 mod reached;
 mod requests;
+mod suspended;
 
 #[cfg(test)]
 mod tests;
 
 pub use constants::{Addresses, Refused, SYMBOLS, Version};
 pub use requests::{Asleep, Place};
+pub use suspended::{AllSuspended, Awaited, Suspended};
 
 use crate::memory::{Memory, Source};
 use constants::Constants;

@@ -77,6 +77,13 @@ pub(super) struct Objects<'a, S> {
     pub(super) lines: &'a mut Lines,
 }
 
+impl Object {
+    /// Tells it from all others.
+    pub(super) fn address(self) -> u64 {
+        self.0
+    }
+}
+
 impl<S: Source> Objects<'_, S> {
     pub(super) fn field(&mut self, object: Object, offset: u64) -> Option<u64> {
         self.memory.word(object.at(offset)?)
@@ -260,6 +267,13 @@ impl<S: Source> Objects<'_, S> {
         Some(ends)
     }
 
+    /// So many characters of a script from a position on, or those that it has.
+    pub(super) fn source(&mut self, script: Object, position: u64, most: u64) -> Option<String> {
+        let source = self.reference(script, self.constants.script_source)?;
+        let (characters, _) = self.part(source, position, most)?;
+        Some(String::from_utf16_lossy(&characters))
+    }
+
     /// A string.
     pub(super) fn text(&mut self, string: Object) -> Option<String> {
         let (characters, _) = self.characters(string, TEXT_MAX)?;
@@ -269,11 +283,16 @@ impl<S: Source> Objects<'_, S> {
     /// The first characters of a string, and how many it has. Its parts are read from a list, so that a string of strings of strings
     /// takes no more than one that is long.
     fn characters(&mut self, string: Object, most: usize) -> Option<(Vec<u16>, u64)> {
+        self.part(string, 0, most as u64)
+    }
+
+    /// The same behind so many that are left out.
+    fn part(&mut self, string: Object, skip: u64, most: u64) -> Option<(Vec<u16>, u64)> {
         let strings = self.constants.strings;
         let whole = u64::from(self.memory.int(string.at(strings.length)?)?);
         let mut found: Vec<u16> = Vec::new();
         // What is still to be read, with the characters that are left out at its beginning, and those that are wanted.
-        let mut parts = vec![(string, 0_u64, whole.min(most as u64))];
+        let mut parts = vec![(string, skip, whole.checked_sub(skip)?.min(most))];
         let mut read = 0;
         while let Some((part, skip, wanted)) = parts.pop() {
             read += 1;

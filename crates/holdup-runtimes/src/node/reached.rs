@@ -84,6 +84,16 @@ pub(super) fn who<S: Source>(
     object: Object,
     own: fn(&str) -> bool,
 ) -> Vec<Arc<Frame>> {
+    let chain = chain(objects, object, own).into_iter();
+    chain.map(|(frame, _)| frame).collect()
+}
+
+/// The same, each with the function or its state that it was reached by.
+pub(super) fn chain<S: Source>(
+    objects: &mut Objects<'_, S>,
+    object: Object,
+    own: fn(&str) -> bool,
+) -> Vec<(Arc<Frame>, Object)> {
     let Some(links) = objects.constants.links else {
         return Vec::new();
     };
@@ -100,9 +110,23 @@ pub(super) fn who<S: Source>(
             break;
         };
         begin = search.behind(&reached);
-        frames.push(Arc::new(reached.frame));
+        frames.push((Arc::new(reached.frame), reached.object));
     }
     frames
+}
+
+/// The function of an asynchronous function that waits, as all closures of it share it, and where in its script it stands, characters.
+pub(super) fn awaits_at<S: Source>(objects: &mut Objects<'_, S>, object: Object) -> Option<(Object, u64)> {
+    let links = objects.constants.links?;
+    let closure = objects.reference(object, FUNCTION)?;
+    let shared = objects.shared(closure)?;
+    let mut search = Search {
+        objects,
+        links,
+        own: |_| true,
+        met: HashSet::new(),
+    };
+    Some((shared, search.place(object, shared)?))
 }
 
 /// A search from object to object, the nearest first.

@@ -56,6 +56,7 @@ fn lines(tasks: &[Task]) -> Vec<String> {
             TaskRuntime::Go => ("goroutine", "goroutines"),
             TaskRuntime::Asyncio => ("asyncio task", "asyncio tasks"),
             TaskRuntime::Java => ("virtual thread", "virtual threads"),
+            TaskRuntime::Node => ("call of an async function", "calls of async functions"),
         };
         format!("{} {stands}{since}", counted(group.count, one, many))
     };

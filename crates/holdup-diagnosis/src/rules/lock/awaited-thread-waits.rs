@@ -208,6 +208,10 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
         true => "further in, in the same function",
         false => "nothing notes who is to end the wait; these wait for something else",
     };
+    let behind = run.waits(|wait| wait.asker.name == first.asker.name && wait.cause == first.cause);
+    let behind = behind.as_ref().filter(|_| candidates.len() == 1 || sure);
+    let root = behind.and_then(root::of);
+    let title = title + &root.map_or_else(String::new, |root| root.stands());
     let mut finding = RULE
         .finding(Severity::Warning, title, group)
         .and(Evidence::new(
@@ -219,9 +223,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
         } else {
             Confidence::Suspect
         });
-    let behind = run.waits(|wait| wait.asker.name == first.asker.name && wait.cause == first.cause);
-    let behind = behind.as_ref().filter(|_| candidates.len() == 1 || sure);
-    if let Some(root) = behind.and_then(root::of) {
+    if let Some(root) = root {
         finding = finding.remedy(root.remedy());
     }
     Some(finding.remedy(remedy(awaited)))

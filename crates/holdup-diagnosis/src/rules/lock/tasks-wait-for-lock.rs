@@ -2,7 +2,7 @@
 
 use crate::rules::{Rule, RuleId, Run, say, tasks};
 use holdup_attribution::attribution::chosen_frame;
-use holdup_evidence::{Cause, Frame, TaskRuntime};
+use holdup_evidence::{Cause, Frame, Ns, TaskRuntime};
 use holdup_knowledge::{go, java};
 use holdup_model::attributed::{AttributedWait, Task, TaskState};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -38,7 +38,7 @@ impl Has<'_> {
             Has::Task(task) => {
                 let kind = match task.runtime {
                     TaskRuntime::Java => "virtual thread ",
-                    TaskRuntime::Go | TaskRuntime::Asyncio => "",
+                    TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Node => "",
                 };
                 let name = say::name_or(task.name.as_deref().unwrap_or_default(), "a task");
                 format!("{kind}{name} in {}", tasks::place(task))
@@ -337,6 +337,8 @@ fn type_of<'a>(task: &Task, symbol: &'a str) -> Option<&'a str> {
     match task.runtime {
         TaskRuntime::Go => go::receiver(symbol),
         TaskRuntime::Java => Some(java::class(symbol)),
+        // V8 notes a method without its class.
+        TaskRuntime::Node => None,
         // From Python 3.11 on a method has its class; what is within a function is none.
         TaskRuntime::Asyncio => symbol
             .rsplit_once('.')
@@ -355,6 +357,9 @@ fn own_word(waiting: &[&Task]) -> Option<String> {
     let same = |task: &&Task| task.runtime == TaskRuntime::Go && kind(task) == name;
     (!name.is_empty() && waiting.iter().all(same)).then(|| format!("for {name}"))
 }
+
+/// From so long a wait for a thing of a pool is trouble, whether or not the pool goes round, nanoseconds: many clients give up after 5 s.
+const TOO_LONG_NS: Ns = 4_000_000_000;
 
 fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     let holder = holder(run, waiting);
@@ -384,8 +389,10 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
             "the layout of the runtime's locks",
         ),
     };
-    // Of a pool that is used up and goes round, many wait at any time.
-    let goes_round = pool.is_some() && tasks::runs(run, waiting[0].pid) > tasks::RUNS_SHARE;
+    // Of a pool that is used up and goes round, many wait at any time, each of them for a short while.
+    let longest = waiting.iter().map(|task| task.stood).max().unwrap_or_default();
+    let goes_round =
+        pool.is_some() && longest < TOO_LONG_NS && tasks::runs(run, waiting[0].pid) > tasks::RUNS_SHARE;
     let (severity, confidence) = match goes_round {
         true => (Severity::Note, Confidence::Suspect),
         false => (Severity::Warning, Confidence::Strong),

@@ -26,17 +26,17 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     };
     let peer = |wait: &AttributedWait| wait.resource.name.clone();
     let groups = run.worth(&full, full.split(peer), MATTERS);
-    Verdict::Fires(groups.iter().map(finding).collect())
+    Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
 }
 
-fn finding(group: &Waits<'_>) -> Finding {
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let main = group.main();
     let who = say::who(&main.asker.name);
     let holders = group.holders();
     let address = &say::peer(&main.resource);
     let address = say::name_or(address, "the other end");
     let peer = match holders.first() {
-        Some(holder) => format!("{} at {address}", say::who(&holder.name)),
+        Some(holder) => format!("{} at {address}", say::program(run, &holder.name)),
         None => address.to_owned(),
     };
     let root = root::of(group);

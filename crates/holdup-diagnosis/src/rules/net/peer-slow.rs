@@ -5,10 +5,10 @@ use crate::rules::{
     Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, live_sessions, mutual, root,
     say,
 };
-use holdup_evidence::{Cause, Ns};
+use holdup_evidence::{Cause, Ns, TaskRuntime};
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::Common;
-use holdup_model::attributed::{AttributedWait, Holder};
+use holdup_model::attributed::{AttributedWait, Holder, Task};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use std::net::SocketAddr;
 
@@ -151,6 +151,19 @@ fn others(run: &Run<'_>, group: &Waits<'_>) -> Option<Evidence> {
     })
 }
 
+/// Whether the answer of the peer is a name: a resolver of the program's runtime asks it, and has no frames.
+fn is_for_names(run: &Run<'_>, wait: &AttributedWait) -> bool {
+    let mut tasks = run.attributed.tasks.iter();
+    let asks = |task: &Task| {
+        let place = task.place.as_ref().and_then(|frame| frame.symbol.as_ref());
+        task.pid == wait.asker.name.pid
+            && task.runtime == TaskRuntime::Node
+            && task.cause == Cause::NetDns
+            && place == wait.asker.frame.as_ref()
+    };
+    wait.cause == Cause::NetReceive && wait.asker.frame.is_some() && tasks.any(asks)
+}
+
 /// Of whom a sentence about waits is.
 pub(in crate::rules) struct Subject {
     /// The words.
@@ -196,7 +209,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     });
     let peer = match holder {
         Some(holder) if made_itself || paired.is_some() => say::who_with_pid(&holder.name),
-        Some(holder) => format!("{} at {address}", say::who(&holder.name)),
+        Some(holder) => format!("{} at {address}", say::program(run, &holder.name)),
         None if made_itself => "the other end of a Unix socket that it has made".to_owned(),
         None => address.to_owned(),
     };
@@ -212,6 +225,9 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         }
         Cause::NetConnect => format!("{who} {waits} for {peer} to accept {its} connections"),
         Cause::NetDns => format!("{who} {waits} for names from {peer}"),
+        Cause::NetReceive if is_for_names(run, main) => {
+            format!("{who} {waits} for names from {peer}, a DNS server that does not answer")
+        }
         Cause::NetTls => format!("{who} {waits} for {peer} to finish TLS handshakes"),
         _ => format!("{who} {waits} for {peer} to answer"),
     };

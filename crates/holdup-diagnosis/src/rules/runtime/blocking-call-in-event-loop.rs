@@ -122,6 +122,21 @@ fn beside(run: &Run<'_>, waits: &Waits<'_>) -> String {
     }
 }
 
+/// The other end of a connection that a call waited for, for the end of a title.
+fn peer(run: &Run<'_>, wait: &AttributedWait) -> String {
+    let of_peer = matches!(
+        wait.cause,
+        Cause::NetReceive | Cause::NetSend | Cause::NetConnect | Cause::NetTls
+    );
+    let holder = wait.holders.first().filter(|holder| of_peer && holder.name.pid != 0);
+    match (holder, say::peer(&wait.resource).as_str()) {
+        (Some(holder), "") => format!(", {}", say::program(run, &holder.name)),
+        (Some(holder), address) => format!(", {} at {address}", say::program(run, &holder.name)),
+        (None, address) if of_peer && !address.is_empty() => format!(", {address}"),
+        (None, _) => String::new(),
+    }
+}
+
 fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
     let longest = waits.longest();
     let name = &longest.asker.name;
@@ -131,7 +146,8 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
         Loop::Asyncio | Loop::Node => {
             let who = say::who(name);
             let beside = beside(run, waits);
-            format!("{place} blocks the event loop of {who} for up to {took}: {why}{beside}")
+            let peer = peer(run, longest);
+            format!("{place} blocks the event loop of {who} for up to {took}: {why}{peer}{beside}")
         }
         Loop::Tokio => {
             let workers: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
