@@ -55,7 +55,9 @@ fn most(one: &NoDescriptorLeft) -> String {
 /// Where the program sleeps, most likely before it tries again, for the end of a title.
 fn tries(main: &AttributedWait) -> String {
     let place = asked::known(chosen_frame(&main.asker.stack)).filter(|_| main.cause == Cause::TimerSleep);
-    place.map_or_else(String::new, |frame| format!("; it sleeps in {}", say::place(frame)))
+    place.map_or_else(String::new, |frame| {
+        format!("; it sleeps in {}", say::place(frame))
+    })
 }
 
 fn finding(run: &Run<'_>, one: &NoDescriptorLeft) -> Option<Finding> {
