@@ -86,6 +86,8 @@ pub(crate) enum Column {
     Holder,
     /// Nothing, on a healthy one.
     Quiet,
+    /// Nobody is accused who is not guilty.
+    Innocent,
 }
 
 /// The truth.
@@ -149,6 +151,8 @@ fn lines(text: &str) -> anyhow::Result<Vec<Regex>> {
         .rsplit_once(':')
         .with_context(|| format!("{text} is no file and line"))?;
     let (first, last) = range.split_once('-').unwrap_or((range, range));
+    // A report has the file's name.
+    let file = file.rsplit('/').next().unwrap_or(file);
     let first: u32 = first.parse().with_context(|| format!("the line of {text}"))?;
     let last: u32 = last.parse().with_context(|| format!("the line of {text}"))?;
     (first..=last)

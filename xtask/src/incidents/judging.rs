@@ -12,14 +12,14 @@ pub(crate) struct Judged {
     pub(crate) columns: Vec<(Column, bool)>,
     /// The title of the first finding.
     pub(crate) said: String,
-    /// It accuses somebody who is not guilty, or could not be judged.
-    pub(crate) wrong: Option<String>,
+    /// Why it could not be judged.
+    pub(crate) failed: Option<String>,
 }
 
 impl Judged {
     /// Nothing is wrong but what is not expected yet.
     pub(crate) fn passed(&self, not_yet: &[Column]) -> bool {
-        self.wrong.is_none()
+        self.failed.is_none()
             && self
                 .columns
                 .iter()
@@ -29,7 +29,7 @@ impl Judged {
     /// It could not be made or asked.
     pub(crate) fn failed(why: &anyhow::Error) -> Judged {
         Judged {
-            wrong: Some(format!("{why:#}")),
+            failed: Some(format!("{why:#}")),
             ..Judged::default()
         }
     }
@@ -61,10 +61,13 @@ pub(crate) fn judge(incident: &Incident, report: &Report) -> Judged {
     if let Some(holder) = &truth.holder {
         columns.push((Column::Holder, holder.is_match(&words)));
     }
-    let accused = truth.accuses.iter().find(|pattern| pattern.is_match(&said));
+    if !truth.accuses.is_empty() {
+        let accused = truth.accuses.iter().any(|pattern| pattern.is_match(&said));
+        columns.push((Column::Innocent, !accused));
+    }
     Judged {
         columns,
-        wrong: accused.map(|pattern| format!("accuses falsely: {pattern}")),
+        failed: None,
         said,
     }
 }

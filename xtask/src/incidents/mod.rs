@@ -128,12 +128,13 @@ fn all<'a>(stage: &Stage, incidents: &'a [Incident]) -> Vec<(&'a Incident, Judge
 
 /// Prints the rows and the sum of each column; how many are as they should be.
 fn table(rows: &[(&Incident, Judged)]) -> Tally {
-    const COLUMNS: [(Column, &str); 5] = [
+    const COLUMNS: [(Column, &str); 6] = [
         (Column::Thing, "thing"),
         (Column::Function, "function"),
         (Column::Line, "line"),
         (Column::Holder, "holder"),
         (Column::Quiet, "quiet"),
+        (Column::Innocent, "innocent"),
     ];
     let cell = |judged: &Judged, wanted: Column| {
         let found = judged.columns.iter().find(|(column, _)| *column == wanted);
@@ -141,7 +142,7 @@ fn table(rows: &[(&Incident, Judged)]) -> Tally {
     };
     print!("{:<28} {:<14}", "incident", "subject");
     for (_, name) in COLUMNS {
-        print!(" {name:<8}");
+        print!(" {name:<9}");
     }
     println!(" first sentence");
     let mut tally = Tally::default();
@@ -156,11 +157,11 @@ fn table(rows: &[(&Incident, Judged)]) -> Tally {
                 Some(false) if not_yet.contains(&column) => "not yet",
                 Some(false) => "NO",
             };
-            print!(" {word:<8}");
+            print!(" {word:<9}");
         }
         println!(" {}", judged.said);
-        if let Some(wrong) = &judged.wrong {
-            println!("{:<28} WRONG: {wrong}", "");
+        if let Some(why) = &judged.failed {
+            println!("{:<28} FAILED: {why}", "");
         }
         loose += u64::from(!not_yet.is_empty());
         tally += Tally::one(judged.passed(not_yet));
