@@ -4,6 +4,7 @@
 //! their way is watched too ([`super::following`]).
 
 use super::attributing::{Attributing, EventsFile};
+use super::descriptors_left;
 use super::following::{Following, LOOK_AGAIN, LOOK_SPARSELY, NEXT_LOOK};
 use super::full_file_systems;
 use super::memory_limits::MemoryLimits;
@@ -12,7 +13,6 @@ use super::programs;
 use super::queues::Queues;
 use super::set_aside::Loops;
 use super::task_limits::TaskLimits;
-use super::descriptors_left;
 use super::unread_answers::Unsent;
 use super::workers::{self, Standing};
 use super::{

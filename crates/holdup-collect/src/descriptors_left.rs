@@ -12,11 +12,7 @@ const PROCESSES_MAX: usize = 4096;
 /// Those of these processes that have no descriptor left now.
 pub(super) fn look(pids: &BTreeSet<u32>, root: &Root) -> BTreeSet<u32> {
     let used_up = |pid: &u32| descriptor_limits::read(root, *pid).is_some_and(|one| one.open >= one.soft);
-    pids.iter()
-        .take(PROCESSES_MAX)
-        .copied()
-        .filter(used_up)
-        .collect()
+    pids.iter().take(PROCESSES_MAX).copied().filter(used_up).collect()
 }
 
 /// Those of them that still have none, with what they have open.

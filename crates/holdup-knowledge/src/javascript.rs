@@ -69,7 +69,13 @@ const MODULES: [(&str, Cause); 6] = [
 ];
 
 /// Methods that are called so because they take a thing that one alone can have, from a pool or as a lock, whatever library it is.
-const LENDING: [&str; 5] = ["acquire", "acquireConnection", "getConnection", "checkout", "runExclusive"];
+const LENDING: [&str; 5] = [
+    "acquire",
+    "acquireConnection",
+    "getConnection",
+    "checkout",
+    "runExclusive",
+];
 
 /// Methods that Node.js's resolvers alone have.
 const NAMES: [&str; 11] = [
@@ -187,7 +193,10 @@ mod tests {
         let mutex = "/srv/node_modules/async-mutex/lib/Mutex.js";
         assert!(of(Some("this.mutex.acquire"), Some(mutex)).3);
         let own = of(Some("this.sessions.acquire"), Some("/srv/shop/sessions.js"));
-        assert_eq!(own.1, "what this.sessions.acquire() takes from a pool or as a lock");
+        assert_eq!(
+            own.1,
+            "what this.sessions.acquire() takes from a pool or as a lock"
+        );
         assert!(own.2);
         let other = of(Some("this.sessions.first"), Some("/srv/shop/sessions.js"));
         assert_eq!((other.1.as_str(), other.2), ("this.sessions.first()", false));
@@ -197,7 +206,10 @@ mod tests {
         );
         assert_eq!(of(Some("resolver.resolve4"), None).0, Cause::NetDns);
         assert_eq!(of(Some("promise.resolve"), None).0, Cause::LockFutex);
-        assert_eq!(of(Some("sleep"), Some("node:timers/promises")).0, Cause::TimerSleep);
+        assert_eq!(
+            of(Some("sleep"), Some("node:timers/promises")).0,
+            Cause::TimerSleep
+        );
         assert_eq!(of(None, Some(pool)).1, "a promise");
     }
 
@@ -207,7 +219,10 @@ mod tests {
             package("/a/node_modules/pg/node_modules/pg-pool/index.js"),
             Some("pg-pool")
         );
-        assert_eq!(package("/a/node_modules/@fastify/pool/x.js"), Some("@fastify/pool"));
+        assert_eq!(
+            package("/a/node_modules/@fastify/pool/x.js"),
+            Some("@fastify/pool")
+        );
         assert_eq!(package("/a/shop.js"), None);
         assert_eq!(package("/a/node_modules/@fastify"), None);
     }

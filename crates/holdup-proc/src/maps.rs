@@ -77,7 +77,9 @@ pub fn heap(root: &Root, pid: u32) -> Option<std::ops::Range<u64>> {
 #[must_use]
 pub fn anonymous(root: &Root, pid: u32) -> Option<Vec<std::ops::Range<u64>>> {
     let mappings = of_kind(root, pid, 0, b'r')?;
-    let own = mappings.into_iter().filter(|one| one.inode == 0 && !one.path.starts_with('['));
+    let own = mappings
+        .into_iter()
+        .filter(|one| one.inode == 0 && !one.path.starts_with('['));
     Some(own.map(|one| one.start..one.end).collect())
 }
 

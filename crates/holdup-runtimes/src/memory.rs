@@ -108,7 +108,9 @@ impl<S: Source> Memory<S> {
         let mut wanted: Vec<(u64, Box<[u8; PAGE]>)> = Vec::new();
         while next < range.end {
             let pages = (range.end - next).div_ceil(PAGE as u64).min(TOGETHER as u64);
-            wanted.resize_with(usize::try_from(pages).unwrap_or(TOGETHER), || (0, Box::new([0; PAGE])));
+            wanted.resize_with(usize::try_from(pages).unwrap_or(TOGETHER), || {
+                (0, Box::new([0; PAGE]))
+            });
             for (page, at) in wanted.iter_mut().zip((next..).step_by(PAGE)) {
                 page.0 = at;
             }
@@ -118,7 +120,9 @@ impl<S: Source> Memory<S> {
             }
             // The one after those that were copied is not there.
             let done = if copied < wanted.len() { copied + 1 } else { copied };
-            let Some(after) = next.checked_add(done as u64 * PAGE as u64) else { return };
+            let Some(after) = next.checked_add(done as u64 * PAGE as u64) else {
+                return;
+            };
             next = after;
         }
     }
@@ -250,7 +254,9 @@ mod tests {
         }
         let mut memory = Memory::new(written);
         let mut seen = Vec::new();
-        memory.sweep(17..701 * PAGE as u64, &mut |at, page| seen.push((at / PAGE as u64, page[0])));
+        memory.sweep(17..701 * PAGE as u64, &mut |at, page| {
+            seen.push((at / PAGE as u64, page[0]))
+        });
         assert_eq!(seen, [(1, 1), (2, 2), (4, 4), (700, 188)]);
         memory.sweep(u64::MAX - 9..u64::MAX, &mut |_, _| panic!("nothing is there"));
         assert!(memory.pages.is_empty());

@@ -4,7 +4,7 @@
 
 use super::blocker::Scene;
 use super::ended_wait::EndedWait;
-use crate::classify::awaits_room;
+use crate::classify::may_await_room;
 use holdup_evidence::{Cause, ObjectId, PolledFd, ThreadId, Wait, Waker};
 use holdup_knowledge::system_calls::{self, Child};
 
@@ -44,7 +44,7 @@ impl Scene<'_> {
         // is to make it, whoever else holds an end of what it listens to.
         let clients = |id: &ObjectId| self.served.is_clients(self.objects.object(Some(*id)));
         let awaited = |fd: &PolledFd| match (cause, fd.object) {
-            (Cause::NetSend, _) => awaits_room(fd),
+            (Cause::NetSend, _) => may_await_room(fd),
             (_, object) => !object.is_some_and(|id| clients(&id)),
         };
         let polled = polled

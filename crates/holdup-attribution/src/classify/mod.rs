@@ -24,7 +24,7 @@ pub use channel::{Channel, of_task};
 pub use java::{machines_own, virtual_thread, waits_for_room};
 pub use naming::name_resource;
 pub use objects::{is_connecting, is_over, served_by};
-pub use poll::awaits_room;
+pub use poll::{awaits_room, may_await_room};
 pub use runtime::by_user_stack;
 
 use about::{child, object_or, random_generator, resource_for, unknown_resource};

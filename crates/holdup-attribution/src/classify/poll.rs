@@ -299,6 +299,12 @@ pub fn awaits_room(fd: &PolledFd) -> bool {
     fd.events & POLLOUT != 0 && fd.events & READING == 0
 }
 
+/// Whether a thread that waits to send may wait for this descriptor: for nothing but room, or, told of states, for room beside others.
+#[must_use]
+pub fn may_await_room(fd: &PolledFd) -> bool {
+    awaits_room(fd) || fd.events & POLLOUT != 0 && fd.events & PolledFd::LEVEL != 0
+}
+
 /// Reading or writing, from `POLLIN` and `POLLOUT`. Only writing awaited is a wait for room.
 fn use_of(events: u16, object: &Object) -> Use {
     if events & POLLOUT != 0 && (events & READING == 0 || objects::is_connecting(object)) {

@@ -13,7 +13,9 @@ pub(super) fn place(waits: &Waits<'_>) -> String {
     let Some(place) = known(chosen_frame(&waits.main().asker.stack)) else {
         return String::new();
     };
-    let elsewhere = |wait: &AttributedWait| chosen_frame(&wait.asker.stack) != Some(place);
+    // Of a wait that was not seen in the program's code it is not known that it was elsewhere.
+    let elsewhere =
+        |wait: &AttributedWait| known(chosen_frame(&wait.asker.stack)).is_some_and(|other| other != place);
     if waits.iter().any(elsewhere) {
         return String::new();
     }

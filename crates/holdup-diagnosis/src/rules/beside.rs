@@ -3,8 +3,8 @@
 //! In: waits of one process. Out: its other threads that wait for something themselves, and that in words.
 
 use super::{Run, Waits, java_waits, say};
-use holdup_attribution::attribution::chosen_frame;
-use holdup_evidence::Cause;
+use holdup_attribution::attribution::{chosen_frame, is_applications};
+use holdup_evidence::{Cause, Language};
 use holdup_knowledge::rust;
 use holdup_knowledge::user_code::{Primitive, primitive};
 use holdup_model::attributed::{AttributedWait, ThreadName};
@@ -93,7 +93,9 @@ pub(super) fn receives_with_lock(run: &Run<'_>, wait: &AttributedWait) -> bool {
 /// What a thread waits for, and where: `waiting for a network peer to send in fetch (tables.cpp:14): 127.0.0.1:22514 (tcp)`, and who is at the
 /// other end of that.
 pub(super) fn doing(wait: &AttributedWait) -> String {
+    // Where in a library an interpreted program waits says nothing to who reads it.
     let place = chosen_frame(&wait.asker.stack)
+        .filter(|frame| matches!(frame.language, Language::Native | Language::Java) || is_applications(frame))
         .map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
     let on = match wait.resource.name.as_str() {
         "" => String::new(),

@@ -1,7 +1,9 @@
 //! Limits that were used up.
 
 use super::Dice;
-use holdup_evidence::facts::{DescriptorLimit, NoDescriptorLeft, FileWriter, FullFileSystem, TaskLimit, TaskUser, TasksOf};
+use holdup_evidence::facts::{
+    DescriptorLimit, FileWriter, FullFileSystem, NoDescriptorLeft, TaskLimit, TaskUser, TasksOf,
+};
 
 impl Dice {
     /// Some limits on processes and threads.

@@ -103,7 +103,9 @@ impl<S: Source> Engine<S> {
             }
             let chain = reached::chain(&mut self.objects(), function, own);
             // What is of a library counts with the function that awaits it.
-            let Some(((_, first), rest)) = chain.split_first() else { continue };
+            let Some(((_, first), rest)) = chain.split_first() else {
+                continue;
+            };
             if *first != function {
                 continue;
             }
@@ -128,7 +130,9 @@ impl<S: Source> Engine<S> {
             let frames = chain.into_iter();
             all.push(Suspended {
                 id: function.address() ^ reaction.rotate_left(32),
-                frames: frames.map(|(frame, _)| Interpreted { frame, entry: false }).collect(),
+                frames: frames
+                    .map(|(frame, _)| Interpreted { frame, entry: false })
+                    .collect(),
                 awaited,
             });
         }
@@ -145,7 +149,9 @@ impl<S: Source> Engine<S> {
         for range in heap {
             self.memory.sweep(range.clone(), &mut |start, page: &[u8; PAGE]| {
                 for (word, bytes) in page.as_chunks::<8>().0.iter().enumerate() {
-                    let its = bytes.get(within..within + 2).map(|two| u16::from_le_bytes([two[0], two[1]]));
+                    let its = bytes
+                        .get(within..within + 2)
+                        .map(|two| u16::from_le_bytes([two[0], two[1]]));
                     if its == Some(kind) && candidates.len() < MAPS_MAX {
                         let address = start + word as u64 * WORD + within as u64;
                         candidates.extend(address.checked_sub(at));
@@ -213,10 +219,17 @@ impl<S: Source> Engine<S> {
         if let Some(registers) = objects.reference(function, REGISTERS) {
             let length = objects.field(registers, LENGTH)? >> shift;
             for at in 0..length.min(REGISTERS_MAX) {
-                let Some(closure) = objects.reference(registers, FIRST + at * WORD) else { continue };
-                let shared = objects.is(closure, closure_kind).then(|| objects.shared(closure)).flatten();
+                let Some(closure) = objects.reference(registers, FIRST + at * WORD) else {
+                    continue;
+                };
+                let shared = objects
+                    .is(closure, closure_kind)
+                    .then(|| objects.shared(closure))
+                    .flatten();
                 let called = shared.and_then(|shared| objects.function(shared));
-                let Some(called) = called.filter(|called| called.name == name) else { continue };
+                let Some(called) = called.filter(|called| called.name == name) else {
+                    continue;
+                };
                 file = called.script.and_then(|script| objects.file(script));
                 break;
             }
@@ -254,7 +267,11 @@ mod tests {
     fn what_is_awaited_is_the_call_behind_the_keyword() {
         for (before, behind, called) in [
             ("", "await pool.acquire();\n", Some("pool.acquire")),
-            ("x = ", "await this.#pool?.connect(x)", Some("this.#pool?.connect")),
+            (
+                "x = ",
+                "await this.#pool?.connect(x)",
+                Some("this.#pool?.connect"),
+            ),
             ("x = await ", "once(socket, 'drain')", Some("once")),
             ("x = await names.", "resolve4(host)", Some("names.resolve4")),
             ("", "await\n  fetch(url)", Some("fetch")),

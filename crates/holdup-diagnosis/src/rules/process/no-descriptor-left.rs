@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule::of_attached(RuleId::NoDescriptorLeft, check)
     .causes(Cause::ALL)
     .from(0.0)
     .generality(Generality::Consequence)
-    .explains(&[RuleId::SleepsOnPurpose, RuleId::SleepPolling, RuleId::BusyWaits]);
+    .explains(&[RuleId::BusyWaits, RuleId::SleepPolling]);
 
 /// By how much the limit is raised in the command to copy.
 const RAISE: u64 = 4;
@@ -55,7 +55,9 @@ fn most(one: &NoDescriptorLeft) -> String {
 /// Where the program sleeps, most likely before it tries again, for the end of a title.
 fn tries(main: &AttributedWait) -> String {
     let place = asked::known(chosen_frame(&main.asker.stack)).filter(|_| main.cause == Cause::TimerSleep);
-    place.map_or_else(String::new, |frame| format!("; it sleeps in {}", say::place(frame)))
+    place.map_or_else(String::new, |frame| {
+        format!("; it sleeps in {}", say::place(frame))
+    })
 }
 
 fn finding(run: &Run<'_>, one: &NoDescriptorLeft) -> Option<Finding> {

@@ -128,7 +128,10 @@ fn peer(run: &Run<'_>, wait: &AttributedWait) -> String {
         wait.cause,
         Cause::NetReceive | Cause::NetSend | Cause::NetConnect | Cause::NetTls
     );
-    let holder = wait.holders.first().filter(|holder| of_peer && holder.name.pid != 0);
+    let holder = wait
+        .holders
+        .first()
+        .filter(|holder| of_peer && holder.name.pid != 0);
     match (holder, say::peer(&wait.resource).as_str()) {
         (Some(holder), "") => format!(", {}", say::program(run, &holder.name)),
         (Some(holder), address) => format!(", {} at {address}", say::program(run, &holder.name)),
