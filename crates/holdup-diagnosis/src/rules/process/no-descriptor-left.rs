@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule::of_attached(RuleId::NoDescriptorLeft, check)
     .causes(Cause::ALL)
     .from(0.0)
     .generality(Generality::Consequence)
-    .explains(&[RuleId::SleepsOnPurpose, RuleId::SleepPolling, RuleId::BusyWaits]);
+    .explains(&[RuleId::BusyWaits, RuleId::SleepPolling]);
 
 /// By how much the limit is raised in the command to copy.
 const RAISE: u64 = 4;
