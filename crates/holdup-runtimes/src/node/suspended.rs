@@ -21,6 +21,9 @@ const SWEPT_MAX: u64 = 192 << 20;
 const MAPS_MAX: usize = 4096;
 const REACTIONS_MAX: usize = 20_000;
 
+/// Maps of reactions. V8 has one; each word of the heap is compared with all of them, and a hostile heap has as many as it likes.
+const REACTION_MAPS_MAX: usize = 4;
+
 /// Functions that wait and are listed.
 const LISTED_MAX: usize = 1_000;
 
@@ -163,6 +166,7 @@ impl<S: Source> Engine<S> {
             .into_iter()
             .filter_map(|address| Object::of(address | 1).filter(|map| self.is_map(*map)))
             .map(|map| map.address() | 1)
+            .take(REACTION_MAPS_MAX)
             .collect();
         let mut found = Vec::new();
         for range in heap.iter().filter(|_| !maps.is_empty()) {
