@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,11 +89,31 @@ static void maps(int count)
 /* A stack that is other than it was when its owner left the CPU: full of addresses of code, each frame its own caller. */
 static char other_stack[64 << 10] __attribute__((aligned(4096)));
 
+static _Atomic pid_t sleeper;
+
 static void *sleep_for_ever(void *nothing)
 {
+	sleeper = (pid_t)syscall(SYS_gettid);
 	for (;;)
 		pause();
 	return nothing;
+}
+
+/* Waits until the owner of the stack sleeps in its call: before that it uses its stack. */
+static void until_it_sleeps(void)
+{
+	char path[64], line[32] = "";
+
+	do {
+		nanosleep(&(struct timespec){ 0, 1000 * 1000 }, NULL);
+		if (!sleeper)
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", sleeper);
+		FILE *file = fopen(path, "r");
+		if (!file || !fgets(line, sizeof(line), file))
+			fail(path);
+		fclose(file);
+	} while (strtol(line, NULL, 10) != SYS_pause);
 }
 
 static void stack(int count)
@@ -104,6 +125,7 @@ static void stack(int count)
 	pthread_attr_setstack(&own, other_stack, sizeof(other_stack));
 	if (pthread_create(&made, &own, sleep_for_ever, NULL))
 		fail("pthread_create");
+	until_it_sleeps();
 	for (int round = 0; round < count; round++) {
 		nanosleep(&(struct timespec){ 0, 1000 * 1000 }, NULL);
 		for (size_t i = 0; i < sizeof(other_stack) / 8 - 512; i++)
