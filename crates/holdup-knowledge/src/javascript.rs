@@ -121,7 +121,7 @@ pub fn awaits(expression: Option<&str>, script: Option<&str>) -> Awaits {
     let name = expression.rsplit('.').next().unwrap_or(expression);
     if LENDING.contains(&name) {
         awaits.pool = true;
-        awaits.what = format!("what {expression}() takes from a pool or as a lock");
+        awaits.what = format!("what {expression}() gives out (of a pool or a lock, by its name)");
     }
     if NAMES.contains(&name) {
         awaits.cause = Cause::NetDns;
@@ -195,7 +195,7 @@ mod tests {
         let own = of(Some("this.sessions.acquire"), Some("/srv/shop/sessions.js"));
         assert_eq!(
             own.1,
-            "what this.sessions.acquire() takes from a pool or as a lock"
+            "what this.sessions.acquire() gives out (of a pool or a lock, by its name)"
         );
         assert!(own.2);
         let other = of(Some("this.sessions.first"), Some("/srv/shop/sessions.js"));

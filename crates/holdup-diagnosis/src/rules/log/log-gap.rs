@@ -28,9 +28,6 @@ const MIN_KNOWN_GAPS: u64 = 5;
 /// service that runs for hours and is silent for half a minute after it began something is not held up by that.
 const MIN_PART_OF_LOG: Ns = 10;
 
-/// Lines behind that before the gap in which the error stands that ends it: the operation's own end may be logged first.
-const MAX_LINES_TO_THE_END: u64 = 3;
-
 /// Characters of a line in the title.
 const MAX_CHARACTERS: usize = 90;
 
@@ -164,12 +161,11 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
         ))
 }
 
-/// What the log says went wrong as the silence ended.
+/// What the log says went wrong in the line that ends the silence; a line further on may be of something else.
 fn ended_by<'a>(observed: &'a Observed, gap: &Span) -> Option<&'a Statement> {
-    let lines = gap.quote.line + 1..=gap.quote.line + MAX_LINES_TO_THE_END;
     observed.statements.iter().find(|one| {
         one.quote.source == gap.quote.source
-            && lines.contains(&one.quote.line)
+            && one.quote.line == gap.quote.line + 1
             && one.kind <= StatementKind::Failed
     })
 }
