@@ -59,6 +59,17 @@ pub(crate) const TEST: Packages = Packages {
     ],
 };
 
+/// What folders ask for in files of their own, as a list.
+pub(crate) fn asked_for<'a>(purpose: &'static str, names: impl Iterator<Item = &'a String>) -> Packages {
+    let names: BTreeSet<&String> = names.collect();
+    // Leaked: lists of packages are otherwise constants, and this happens once.
+    let names: Vec<&'static str> = names.into_iter().map(|name| &*name.clone().leak()).collect();
+    Packages {
+        purpose,
+        names: names.leak(),
+    }
+}
+
 /// How long to wait for another package manager to finish, in seconds: unattended upgrades of a machine that
 /// has just been started take a minute or two.
 const LOCK_WAIT_SECONDS: u32 = 300;

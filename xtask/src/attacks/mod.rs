@@ -20,7 +20,6 @@ use attack::Attack;
 use baseline::Baseline;
 use recorder::Recorder;
 use stage::{Outcome, Stage};
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -174,17 +173,6 @@ fn table(results: &[(String, String, Outcome)], verbose: bool) -> Tally {
 
 /// Installs what the attacks need and what is missing of it.
 fn install_packages(attacks: &[Attack]) -> anyhow::Result<()> {
-    let names: BTreeSet<&str> = attacks
-        .iter()
-        .flat_map(|attack| attack.about.packages.iter().map(String::as_str))
-        .collect();
-    // Leaked: lists of packages are otherwise constants, and this happens once.
-    let names: Vec<&'static str> = names.into_iter().map(|name| &*name.to_owned().leak()).collect();
-    setup::install(&[
-        PACKAGES,
-        Packages {
-            purpose: "attack holdup",
-            names: names.leak(),
-        },
-    ])
+    let names = attacks.iter().flat_map(|attack| &attack.about.packages);
+    setup::install(&[PACKAGES, setup::asked_for(PACKAGES.purpose, names)])
 }

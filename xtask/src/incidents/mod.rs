@@ -16,7 +16,6 @@ use anyhow::bail;
 use incident::{Column, Incident};
 use judging::Judged;
 use stage::Stage;
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -184,17 +183,6 @@ fn table(rows: &[(&Incident, Judged)]) -> Tally {
 
 /// Installs what the incidents need and what is missing of it.
 fn install_packages(incidents: &[Incident]) -> anyhow::Result<()> {
-    let names: BTreeSet<&str> = incidents
-        .iter()
-        .flat_map(|incident| incident.about.packages.iter().map(String::as_str))
-        .collect();
-    // Leaked: lists of packages are otherwise constants, and this happens once.
-    let names: Vec<&'static str> = names.into_iter().map(|name| &*name.to_owned().leak()).collect();
-    setup::install_without_starting(&[
-        PACKAGES,
-        Packages {
-            purpose: "make incidents",
-            names: names.leak(),
-        },
-    ])
+    let names = incidents.iter().flat_map(|incident| &incident.about.packages);
+    setup::install_without_starting(&[PACKAGES, setup::asked_for(PACKAGES.purpose, names)])
 }
