@@ -6,6 +6,7 @@
 
 mod ahead;
 mod failed;
+mod left;
 mod silence;
 
 use crate::process::minutes;
@@ -98,7 +99,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let right = of_guest.is_some();
         done.extend(of_guest);
         once_more(&mut done[0])?;
-        done.extend(in_turn(timed)?);
+        for step in timed {
+            for line in left::end()? {
+                println!("{line}");
+            }
+            done.extend(in_turn(vec![step])?);
+        }
         if !right {
             done.extend(in_turn(vec![guest])?);
         }

@@ -9,8 +9,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use support::HOLDUP;
+use std::process::{Command, Output, Stdio};
+use support::{Guarded, HOLDUP};
 
 /// Segments there are, by name, which is by time.
 fn segments(folder: &Path) -> Vec<PathBuf> {
@@ -23,27 +23,27 @@ fn segments(folder: &Path) -> Vec<PathBuf> {
     segments
 }
 
-fn recorder(folder: &Path) -> Child {
-    Command::new(HOLDUP)
-        .args(["record", "--every", "5s", "--dir"])
-        .arg(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+fn recorder(folder: &Path) -> Guarded {
+    Guarded::spawn(
+        Command::new(HOLDUP)
+            .args(["record", "--every", "5s", "--dir"])
+            .arg(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped()),
+    )
 }
 
 /// Until so many segments are there.
-fn until(folder: &Path, count: usize, recorder: &mut Child) {
+fn until(folder: &Path, count: usize, recorder: &mut Guarded) {
     while segments(folder).len() < count {
-        assert!(recorder.try_wait().unwrap().is_none(), "the recorder has ended");
+        assert!(recorder.0.try_wait().unwrap().is_none(), "the recorder has ended");
         std::thread::yield_now();
     }
 }
 
-fn signal(child: &Child, signal: Signal) {
-    kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
+fn signal(child: &Guarded, signal: Signal) {
+    kill(Pid::from_raw(child.0.id().cast_signed()), signal).unwrap();
 }
 
 fn show(path: &Path) -> serde_json::Value {
@@ -66,7 +66,7 @@ fn segments_follow_on_each_other_and_a_recorder_that_is_told_to_end_writes_the_l
     let folder = place.path().join("recordings");
     let mut recorder_one = recorder(&folder);
     until(&folder, 2, &mut recorder_one);
-    let second = recorder(&folder).wait_with_output().unwrap();
+    let second = recorder(&folder).output();
     assert_eq!(second.status.code(), Some(125));
     assert!(
         words(&second).contains("another holdup records to"),
@@ -75,7 +75,7 @@ fn segments_follow_on_each_other_and_a_recorder_that_is_told_to_end_writes_the_l
     );
     let before = segments(&folder).len();
     signal(&recorder_one, Signal::SIGTERM);
-    let ended = recorder_one.wait_with_output().unwrap();
+    let ended = recorder_one.output();
     assert_eq!(ended.status.code(), Some(0), "{}", words(&ended));
     let all = segments(&folder);
     assert!(all.len() > before, "the last one was written");
@@ -108,7 +108,7 @@ fn what_a_killed_recorder_had_begun_is_written_and_the_next_one_takes_over() {
     until(place.path(), 1, &mut first);
     let before = segments(place.path());
     signal(&first, Signal::SIGKILL);
-    first.wait().unwrap();
+    first.0.wait().unwrap();
     // Its child ends with it, and writes what it has.
     while segments(place.path()).len() == before.len() {
         std::thread::yield_now();
@@ -120,7 +120,7 @@ fn what_a_killed_recorder_had_begun_is_written_and_the_next_one_takes_over() {
     let there = segments(place.path()).len();
     until(place.path(), there + 1, &mut next);
     signal(&next, Signal::SIGINT);
-    assert_eq!(next.wait_with_output().unwrap().status.code(), Some(0));
+    assert_eq!(next.output().status.code(), Some(0));
     for segment in segments(place.path()) {
         show(&segment);
     }
@@ -167,8 +167,8 @@ fn what_cannot_be_recorded_is_one_sentence() {
 }
 
 /// Reads a recorder's words until it says this.
-fn until_it_says(recorder: &mut Child, said: &str) -> String {
-    let mut lines = BufReader::new(recorder.stderr.as_mut().unwrap()).lines();
+fn until_it_says(recorder: &mut Guarded, said: &str) -> String {
+    let mut lines = BufReader::new(recorder.0.stderr.as_mut().unwrap()).lines();
     let mut all = String::new();
     for line in lines.by_ref() {
         let line = line.unwrap();
@@ -184,25 +184,25 @@ fn until_it_says(recorder: &mut Child, said: &str) -> String {
 fn a_full_disk_costs_segments_is_told_and_leaves_nothing_half() {
     let place = tempfile::tempdir().unwrap();
     // A file system of its own, and so small that no segment fits, in a mount namespace of its own.
-    let script = "mount -t tmpfs -o size=16k,mode=0700 none \"$1\" && \"$0\" record --every 5s --dir \"$1\"; ls -A \"$1\"";
-    let mut recorder = Command::new("unshare")
-        .args(["--mount", "sh", "-c", script, HOLDUP])
-        .arg(place.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let script = "mount -t tmpfs -o size=16k,mode=0700 none \"$1\" && setpriv --pdeathsig KILL \"$0\" record --every 5s --dir \"$1\"; ls -A \"$1\"";
+    let mut recorder = Guarded::spawn(
+        Command::new("unshare")
+            .args(["--mount", "sh", "-c", script, HOLDUP])
+            .arg(place.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped()),
+    );
     let said = until_it_says(&mut recorder, "a segment is lost");
     assert!(said.contains("No space left on device"), "{said}");
     // It goes on, in case there is room again; and the next loss is reported, too.
     until_it_says(&mut recorder, "a segment is lost");
-    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", recorder.id())).unwrap();
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", recorder.0.id())).unwrap();
     let holdup: i32 = children.trim().parse().unwrap();
     kill(Pid::from_raw(holdup), Signal::SIGINT).unwrap();
     // Its own words are read to their end, so that it is not ended by a pipe that nobody reads.
-    std::io::copy(recorder.stderr.as_mut().unwrap(), &mut std::io::sink()).unwrap();
-    let ended = recorder.wait_with_output().unwrap();
+    std::io::copy(recorder.0.stderr.as_mut().unwrap(), &mut std::io::sink()).unwrap();
+    let ended = recorder.output();
     assert_eq!(
         String::from_utf8(ended.stdout).unwrap(),
         ".recorder\n",
@@ -216,32 +216,35 @@ fn a_folder_that_goes_away_is_told_and_the_recorder_goes_on() {
     let folder = place.path().join("recordings");
     let mut recorder = recorder(&folder);
     until(&folder, 1, &mut recorder);
-    std::fs::remove_dir_all(&folder).unwrap();
+    // The recorder may write a file while the folder is emptied.
+    while folder.exists() {
+        std::fs::remove_dir_all(&folder).ok();
+    }
     let said = until_it_says(&mut recorder, "a segment is lost");
     assert!(said.contains("cannot write"), "{said}");
     std::fs::create_dir(&folder).unwrap();
     until(&folder, 1, &mut recorder);
     signal(&recorder, Signal::SIGTERM);
-    std::io::copy(recorder.stderr.as_mut().unwrap(), &mut std::io::sink()).unwrap();
-    assert!(recorder.wait().unwrap().success());
+    std::io::copy(recorder.0.stderr.as_mut().unwrap(), &mut std::io::sink()).unwrap();
+    assert!(recorder.0.wait().unwrap().success());
 }
 
 #[test]
 fn detail_is_kept_where_a_condition_holds_and_figures_are_written_for_a_collector() {
     let place = tempfile::tempdir().unwrap();
     let segments_of = |condition: &str, folder: &Path, figures: &Path| {
-        let mut recorder = Command::new(HOLDUP)
-            .args(["record", "--every", "5s", "--on", condition, "--dir"])
-            .arg(folder)
-            .arg("--prometheus")
-            .arg(figures)
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut recorder = Guarded::spawn(
+            Command::new(HOLDUP)
+                .args(["record", "--every", "5s", "--on", condition, "--dir"])
+                .arg(folder)
+                .arg("--prometheus")
+                .arg(figures)
+                .stdin(Stdio::null())
+                .stderr(Stdio::null()),
+        );
         until(folder, 3, &mut recorder);
         signal(&recorder, Signal::SIGINT);
-        assert!(recorder.wait().unwrap().success());
+        assert!(recorder.0.wait().unwrap().success());
         segments(folder)
     };
     let figures = place.path().join("holdup.prom");
@@ -275,13 +278,13 @@ fn detail_is_kept_where_a_condition_holds_and_figures_are_written_for_a_collecto
 
 /// The processes that observe for a recorder:
 /// that of this segment and, for a moment, that of the one before, which may not have ended yet.
-fn observers(recorder: &Child) -> Vec<Pid> {
-    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", recorder.id())).unwrap();
+fn observers(recorder: &Guarded) -> Vec<Pid> {
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", recorder.0.id())).unwrap();
     let pids = children.split_whitespace().map(|pid| pid.parse().unwrap());
     pids.map(Pid::from_raw).collect()
 }
 
-fn to_observers(recorder: &Child, signal: Signal) {
+fn to_observers(recorder: &Guarded, signal: Signal) {
     let reached = observers(recorder)
         .into_iter()
         .filter(|pid| kill(*pid, signal).is_ok());
@@ -308,19 +311,19 @@ fn an_observer_that_never_ends_is_killed_and_its_segment_says_so() {
         .iter()
         .any(|why| why.contains("did not end in time"))
     {
-        assert!(recorder.try_wait().unwrap().is_none(), "the recorder has ended");
+        assert!(recorder.0.try_wait().unwrap().is_none(), "the recorder has ended");
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     // One that somebody kills has a segment, too; and the recorder goes on.
     let count = segments(place.path()).len();
     to_observers(&recorder, Signal::SIGKILL);
     while !reasons(place.path()).iter().any(|why| why.contains("SIGKILL")) {
-        assert!(recorder.try_wait().unwrap().is_none(), "the recorder has ended");
+        assert!(recorder.0.try_wait().unwrap().is_none(), "the recorder has ended");
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     until(place.path(), count + 2, &mut recorder);
     signal(&recorder, Signal::SIGTERM);
-    let ended = recorder.wait_with_output().unwrap();
+    let ended = recorder.output();
     assert_eq!(ended.status.code(), Some(0), "{}", words(&ended));
 }
 
@@ -334,7 +337,7 @@ fn a_recorder_that_is_told_twice_to_end_waits_for_nobody() {
     // It ends in any case; a second signal is what a person sends who does not want to wait for that.
     std::thread::sleep(std::time::Duration::from_millis(500));
     signal(&recorder, Signal::SIGTERM);
-    let ended = recorder.wait_with_output().unwrap();
+    let ended = recorder.output();
     assert_eq!(ended.status.code(), Some(0), "{}", words(&ended));
     assert!(
         reasons(place.path())

@@ -164,7 +164,18 @@ pub(crate) fn of<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<End<'a>> {
         return Some(plain(Key::Silent(row.resource.name.clone())));
     }
     let runs = end.cause.is_some_and(Cause::on_cpu);
-    (runs && asks).then(|| plain(Key::Busy(end.name.tid)))
+    let own = last > 0 && way.get(last - 1).is_some_and(|step| is_pair(graph, step));
+    (runs && asks && !own).then(|| plain(Key::Busy(end.name.tid)))
+}
+
+/// Whether a thread waits at a socket without an address. Such a pair is passed on by inheritance, so both ends are of one program, and either
+/// may wait for work from the other: a worker whose master computes does.
+fn is_pair(graph: &Graph<'_>, step: &Step<'_>) -> bool {
+    let row = (step.cause == Some(Cause::IpcUnix))
+        .then(|| graph.row(step.id(), Cause::IpcUnix))
+        .flatten();
+    // The kernel shows a path, or an abstract address that begins with `@`.
+    row.is_some_and(|row| !row.resource.name.starts_with(['/', '@']))
 }
 
 /// Whether a thread that waits so has asked for something.

@@ -26,7 +26,7 @@ pub(crate) fn holdup(options: &[&str]) -> Command {
     command
 }
 
-/// A child that is killed when the test fails.
+/// A child that is killed when the test fails. What is left running would be in the recordings of a whole machine that later tests make.
 pub(crate) struct Guarded(pub(crate) Child);
 
 impl Guarded {
@@ -39,6 +39,30 @@ impl Guarded {
     pub(crate) fn signal(&self, signal: nix::sys::signal::Signal) {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.0.id().cast_signed()), signal).unwrap();
     }
+
+    /// Waits for its end, and returns what it wrote meanwhile.
+    pub(crate) fn output(mut self) -> Output {
+        let (stdout, stderr) = (self.0.stdout.take(), self.0.stderr.take());
+        let (stdout, stderr) = std::thread::scope(|scope| {
+            let errors = scope.spawn(|| all(stderr));
+            (all(stdout), errors.join().unwrap())
+        });
+        let status = self.0.wait().unwrap();
+        Output {
+            status,
+            stdout,
+            stderr,
+        }
+    }
+}
+
+/// All that comes from a pipe, if there is one.
+fn all(from: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut from) = from {
+        from.read_to_end(&mut bytes).unwrap();
+    }
+    bytes
 }
 
 impl Drop for Guarded {
