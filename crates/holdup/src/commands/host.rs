@@ -15,6 +15,7 @@ mod listeners;
 mod looked_up;
 mod names_asked;
 mod once;
+mod open_question;
 mod places;
 mod queued;
 mod room;

@@ -271,10 +271,10 @@ impl Found {
                     }),
             );
         }
-        let name_servers: BTreeSet<u32> = (self.unanswered.iter())
-            .filter_map(|one| holders.get(&Open::Socket(one.of_server?))?.first().copied())
-            .collect();
+        let server_of = |one: &Unanswered| holders.get(&Open::Socket(one.of_server?))?.first().copied();
+        let name_servers: BTreeSet<u32> = self.unanswered.iter().filter_map(server_of).collect();
         questions.extend(name_servers.iter().map(|pid| Question::Forwards { pid: *pid }));
+        questions.extend(names_asked::to_ask(&self.unanswered, &self.asking));
         let answers = Close::start(root, questions).take();
         let mut waits: Vec<Wait> = self.room.waits.clone();
         let mut add = |waiter: u32, on, name: &str, holder: Option<u32>, ns| {
@@ -293,20 +293,13 @@ impl Found {
         for (waiter, mount, daemon) in files {
             add(waiter, Awaited::Files, &mount, daemon, self.look);
         }
-        for one in self.unanswered.iter().take(MAX_WAITS) {
-            let server = one.of_server.and_then(|inode| holders.get(&Open::Socket(inode)));
-            let server = server.and_then(|pids| pids.first()).copied();
-            if let Some(client) = self.asking.get(&one.client) {
-                add(
-                    *client,
-                    Awaited::Names,
-                    &names_asked::said(one.server),
-                    server,
-                    one.ns,
-                );
-            }
+        let asking = names_asked::open(&self.unanswered, &self.asking, &answers);
+        for (client, one) in asking.iter().take(MAX_WAITS) {
+            let server = names_asked::said(one.server);
+            add(*client, Awaited::Names, &server, server_of(one), one.ns);
         }
-        let longest = self.unanswered.iter().map(|one| one.ns).max().unwrap_or(0);
+        let longest = asking.iter().map(|(_, one)| one.ns).max().unwrap_or(0);
+        let name_servers: BTreeSet<u32> = asking.iter().filter_map(|(_, one)| server_of(one)).collect();
         for server in name_servers {
             if let Some((name, beyond)) = self.beyond(root, server, answers.forwards(server)) {
                 add(server, Awaited::Names, &name, beyond, longest);

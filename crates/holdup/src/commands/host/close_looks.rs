@@ -4,6 +4,7 @@
 
 use super::aside::Aside;
 use super::looked_up::waiting_threads;
+use super::open_question;
 use holdup_evidence::facts::SessionState;
 use holdup_knowledge::system_calls::Kind;
 use holdup_knowledge::{name_servers, postgres_titles, programs, system_calls};
@@ -39,6 +40,8 @@ pub(super) enum Question {
     Room { pid: u32, tid: u32 },
     /// On which full file system it has files open to write to.
     Full { pid: u32 },
+    /// Whether it waits for the answer to a question on this socket.
+    Asks { pid: u32, socket: u64 },
     /// The name servers that its own arguments name, of a server that asks others.
     Forwards { pid: u32 },
     /// Which processes are frozen with their cgroups.
@@ -63,6 +66,7 @@ enum Answer {
     Lock { file: String, holder: Option<u32> },
     Mount(u32),
     At,
+    Asks,
     Room(String),
     Full(String),
     Forwards(Vec<SocketAddr>),
@@ -150,6 +154,11 @@ impl Answers {
         }
     }
 
+    /// Whether a process waits for the answer to a question on this socket.
+    pub(super) fn asks(&self, pid: u32, socket: u64) -> bool {
+        self.0.contains_key(&Question::Asks { pid, socket })
+    }
+
     /// The name servers that a process was started to ask.
     pub(super) fn forwards(&self, pid: u32) -> &[SocketAddr] {
         match self.0.get(&Question::Forwards { pid }) {
@@ -232,6 +241,7 @@ fn answer(root: &Root, question: &Question) -> Option<Answer> {
             let link = || of_call(root, *pid, *tid).map(|(_, link)| link);
             writes.then(link).flatten().map(Answer::Room)
         }
+        Question::Asks { pid, socket } => open_question::is_open(root, *pid, *socket).then_some(Answer::Asks),
         Question::Frozen => Some(Answer::Frozen(frozen::processes(root))),
         Question::Full { pid } => full(root, *pid).map(Answer::Full),
         Question::Forwards { pid } => {

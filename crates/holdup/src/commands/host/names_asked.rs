@@ -1,9 +1,10 @@
 //! Who waits for a name server that does not answer.
 //!
 //! In: UDP sockets, at some times. Out: sockets that are connected to a name server and stay so for seconds with nothing received: a resolver
-//! opens one for a question, and closes it with the answer. One that is there in all lists may be kept open for no question, and does not
-//! count.
+//! opens one for a question, and closes it with the answer. One that is there in all lists may be kept open for no question: it counts if its
+//! process polls it like a question ([`super::open_question`]).
 
+use super::close_looks::{Answers, Question};
 use holdup_evidence::Ns;
 use holdup_proc::conversations::Connection;
 use std::collections::{HashMap, HashSet};
@@ -17,6 +18,9 @@ const MIN_UNANSWERED_NS: Ns = 1_500_000_000;
 
 /// Sockets that are followed.
 const MAX_SOCKETS: usize = 2000;
+
+/// Sockets in all lists whose processes are asked.
+const MAX_KEPT: usize = 100;
 
 const SECOND: f64 = 1e9;
 
@@ -45,6 +49,8 @@ pub(super) struct Unanswered {
     /// The server's socket, if it is on this machine.
     pub(super) of_server: Option<u64>,
     pub(super) ns: Ns,
+    /// Whether it may be kept open for no question.
+    pub(super) kept: bool,
 }
 
 /// What was seen so far.
@@ -102,12 +108,13 @@ impl NamesAsked {
             .map(|(asks, _)| asks.server)
             .collect();
         let mut all: Vec<Unanswered> = (self.spans.iter())
-            .filter(|(asks, span)| servers.contains(&asks.server) && ns(span) >= MIN_UNANSWERED_NS)
+            .filter(|(_, span)| ns(span) >= MIN_UNANSWERED_NS)
             .map(|(asks, span)| Unanswered {
                 server: asks.server,
                 client: asks.inode,
                 of_server: self.server(asks.server),
                 ns: ns(span),
+                kept: !servers.contains(&asks.server),
             })
             .collect();
         all.sort_by_key(|one| (std::cmp::Reverse(one.ns), one.client));
@@ -123,6 +130,32 @@ impl NamesAsked {
         let found = exact.or_else(|| any().filter(|_| address.ip().is_loopback()))?;
         self.servers.get(found).copied()
     }
+}
+
+/// Questions about the processes of sockets that may be kept open for no question.
+pub(super) fn to_ask(unanswered: &[Unanswered], of: &HashMap<u64, u32>) -> Vec<Question> {
+    let kept = unanswered.iter().filter(|one| one.kept).take(MAX_KEPT);
+    let asks = kept.filter_map(|one| {
+        Some(Question::Asks {
+            pid: *of.get(&one.client)?,
+            socket: one.client,
+        })
+    });
+    asks.collect()
+}
+
+/// Those that are questions, each with the process that asks.
+pub(super) fn open<'a>(
+    unanswered: &'a [Unanswered],
+    of: &HashMap<u64, u32>,
+    answers: &Answers,
+) -> Vec<(u32, &'a Unanswered)> {
+    let known = unanswered
+        .iter()
+        .filter_map(|one| Some((*of.get(&one.client)?, one)));
+    known
+        .filter(|(pid, one)| !one.kept || answers.asks(*pid, one.client))
+        .collect()
 }
 
 /// Whom a name server of this machine asks in turn, and the socket of that one: to where its own sockets are connected, else what it was
@@ -197,8 +230,8 @@ mod tests {
         asked.turn(13.0, &[server, asks]);
         let found = asked.unanswered();
         assert_eq!(
-            (found.len(), found[0].of_server, found[0].ns),
-            (1, Some(7), 2_000_000_000)
+            (found.len(), found[0].of_server, found[0].ns, found[0].kept),
+            (1, Some(7), 2_000_000_000, false)
         );
     }
 
@@ -228,6 +261,7 @@ mod tests {
             let (other, kept) = (socket(5, "10.0.0.1:123"), socket(6, "10.0.0.2:53"));
             asked.turn(turn as f64, &[quick, other, kept]);
         }
-        assert!(asked.unanswered().is_empty());
+        let found = asked.unanswered();
+        assert_eq!((found.len(), found[0].client, found[0].kept), (1, 6, true));
     }
 }
