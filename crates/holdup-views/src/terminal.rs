@@ -108,7 +108,12 @@ fn whole(sheet: &mut Sheet, report: &Report) {
         (false, false) => Depth::Full,
         (false, true) => Depth::Line,
     };
-    entries(sheet, report, &picture(report, verbose), depth);
+    // What all threads of a machine wait for is mostly ordinary: a line of it for each cause is enough before who waits behind whom.
+    let of_waits = match depth {
+        Depth::Full if margins::of_machine(report) => Depth::Line,
+        depth => depth,
+    };
+    entries(sheet, report, &picture(report, verbose), of_waits);
     sheet.blank();
     prediction::write(sheet, report);
     for (at, one) in report.findings.iter().filter(|_| !blind).enumerate() {

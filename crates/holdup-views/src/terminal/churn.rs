@@ -1,6 +1,6 @@
 //! The lines about what was made anew: threads, processes and connections, where their rate is worth telling.
 
-use super::margins::HEADER;
+use super::margins::{HEADER, of_machine};
 use crate::sheet::Sheet;
 use crate::units::duration;
 use holdup_model::churn::Born;
@@ -10,7 +10,7 @@ use holdup_model::report::{Births, Churn, Conversations, Report, SubjectKind};
 const MIN_PER_SECOND_ATTACHED: u64 = 10;
 const PER_SECOND: f64 = 1.0;
 
-/// The same of a program that was started for this: what makes and scripts start is what they are for. From this rate on, starting and
+/// The same of a program that was started for this, and of a machine: what makes and scripts start is what they are for. From this rate on, starting and
 /// ending takes a good part of a CPU whatever each of them does.
 const MIN_PER_SECOND_RUN: u64 = 100;
 const PER_SECOND_OF_RUN: f64 = 50.0;
@@ -21,8 +21,8 @@ const LINES: usize = 2;
 /// Writes them below the header.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     let least = match report.subject.kind {
-        SubjectKind::Attach => (MIN_PER_SECOND_ATTACHED, PER_SECOND),
-        SubjectKind::Run => (MIN_PER_SECOND_RUN, PER_SECOND_OF_RUN),
+        SubjectKind::Attach if !of_machine(report) => (MIN_PER_SECOND_ATTACHED, PER_SECOND),
+        SubjectKind::Run | SubjectKind::Attach => (MIN_PER_SECOND_RUN, PER_SECOND_OF_RUN),
         _ => return,
     };
     let Some(churn) = report.churn.as_ref() else {

@@ -5,13 +5,14 @@ use crate::sheet::Sheet;
 use crate::units::counted;
 use holdup_model::report::{Elsewhere, Report};
 
-/// Processes described singly; more are counted.
+/// Processes that are described singly; where there are more, as in a recording of a machine, they are counted.
 const MAX_PROCESSES: usize = 3;
 
 /// Writes them below the header.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     let all = &report.subject.elsewhere;
-    let first = all.iter().take(MAX_PROCESSES).map(line);
+    let singly = if all.len() > MAX_PROCESSES { 0 } else { all.len() };
+    let first = all.iter().take(singly).map(line);
     margins::lines(sheet, first, all.len(), |more| {
         format!(
             "{} in other namespaces: the JSON report lists them",

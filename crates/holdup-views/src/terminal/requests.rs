@@ -3,7 +3,7 @@
 use super::margins::{HEADER, of_machine};
 use crate::sheet::Sheet;
 use crate::units::{counted, duration};
-use holdup_evidence::Cause;
+use holdup_evidence::{Cause, Ns};
 use holdup_model::report::{ListenerRequests, Report, Requests};
 
 /// Listeners that are distinguished.
@@ -11,6 +11,9 @@ const LISTENERS: usize = 6;
 
 /// Causes named that slow requests had more of.
 const CAUSES: usize = 2;
+
+/// Mean of the slow requests of a whole machine, below which nobody misses the time, nanoseconds.
+const MIN_SLOW_OF_MACHINE_NS: Ns = 10_000_000;
 
 /// Writes it below the header, where requests were reported and there were any.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
@@ -23,7 +26,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
             slow(requests, of_machine(report)),
             at_last(requests),
             open(requests),
-            resting(requests),
+            (!of_machine(report)).then(|| resting(requests)).flatten(),
         ]
         .into_iter()
         .flatten(),
@@ -79,7 +82,7 @@ fn listeners(requests: &Requests) -> Vec<String> {
 fn slow(requests: &Requests, machine: bool) -> Option<String> {
     let slow = requests.slow.as_ref()?;
     let most = slow.more.first()?.cause;
-    if machine && (most.rests() || most == Cause::PollWait) {
+    if machine && (most.rests() || most == Cause::PollWait || slow.mean_ns < MIN_SLOW_OF_MACHINE_NS) {
         return None;
     }
     let more: Vec<String> = slow
