@@ -24,5 +24,6 @@ pub mod ruby;
 pub mod rust;
 pub mod sql;
 pub mod sqlite;
+pub mod supervisors;
 pub mod system_calls;
 pub mod user_code;

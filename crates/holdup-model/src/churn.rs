@@ -1,6 +1,6 @@
 //! What was made anew while threads were watched: threads, processes, connections, and how soon they were gone again.
 
-use crate::attributed::Asker;
+use crate::attributed::{Asker, ThreadName};
 use holdup_evidence::Ns;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,8 @@ pub struct Churn {
     pub made: Vec<Births>,
     /// Connections that were asked for, by whom they were made to, and those that were accepted, by where; most first.
     pub connections: Vec<Conversations>,
+    /// How processes ended that were started, by who started them and what they were called; those that failed most often first.
+    pub ends: Vec<Ends>,
     /// Whether what connections carried could be known.
     pub traffic_told: bool,
 }
@@ -50,6 +52,36 @@ pub struct Births {
     pub longest: Ns,
     /// What they were called at their end, most frequent first.
     pub names: Vec<Called>,
+}
+
+/// Processes of one name that one process had started, and that have ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ends {
+    /// Who started them.
+    pub by: ThreadName,
+    /// What they were called at their end. Hostile text.
+    pub program: String,
+    /// How many ended.
+    pub ended: u64,
+    /// Of these, how many failed: with another status than 0, or by a signal that a defect raises.
+    pub failed: u64,
+    /// How most of those failed.
+    pub failure: Option<Failure>,
+    /// How many failed like that.
+    pub alike: u64,
+    /// How long those that ended had lived: the median.
+    pub p50: Ns,
+}
+
+/// How a process failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Failure {
+    /// It ended with this status.
+    Status(u8),
+    /// A signal ended it that the kernel sends for a defect (`SIGSEGV`, `SIGBUS`), or that it raises itself (`SIGABRT`), by number.
+    Signal(u8),
 }
 
 /// What some were called.

@@ -20,7 +20,7 @@ mod task;
 pub use account::{AccountBasis, AccountLine, AccountOutcome};
 pub use artefact::{Artefact, FilesWithin, Misunderstood};
 pub use boot::{Boot, BootPhase, BootWait, ChainUnit, Hole, Milestone, MilestoneKind};
-pub use churn::{Births, Churn, Conversations, Handshakes};
+pub use churn::{Births, Churn, Conversations, Ends, Handshakes};
 pub use comparison::{
     AmountChange, CauseChange, Compared, Comparison, Difference, Measure, Presence, StackTree, TreeFrame,
     TreeFrameKind, TreeNode,

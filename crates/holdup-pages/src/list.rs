@@ -106,6 +106,7 @@ rule_pages! {
     "ipc" "pipe-held-open"
     "ipc" "pipe-peer-slow"
     "process" "profile-in-one-place"
+    "process" "program-fails-again"
     "process" "program-load-slow"
     "random" "random-reads-dominate"
     "disk" "reads-wait-for-disk"

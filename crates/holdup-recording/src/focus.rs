@@ -24,6 +24,7 @@ pub fn only_process(segment: &mut Segment, process: &str) -> bool {
     if let Some(churn) = &mut attributed.churn {
         churn.made.retain(|births| of(&births.by.name));
         churn.connections.retain(|one| of(&one.by.name));
+        churn.ends.retain(|one| of(&one.by));
     }
     if !attributed.of_threads {
         attributed.wall = attributed.elapsed;

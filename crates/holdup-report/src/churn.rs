@@ -1,8 +1,9 @@
 //! What was made anew, from attribution to the report.
 
 use super::asker;
+use holdup_model::attributed;
 use holdup_model::churn;
-use holdup_model::report::{Births, Churn, Conversations, Handshakes};
+use holdup_model::report::{Births, Churn, Conversations, Ends, Handshakes};
 
 pub(super) fn churn(churn: &churn::Churn) -> Churn {
     Churn {
@@ -13,7 +14,23 @@ pub(super) fn churn(churn: &churn::Churn) -> Churn {
             .iter()
             .map(|one| conversations(churn, one))
             .collect(),
+        ends: churn.ends.iter().filter(|one| one.failed > 0).map(ends).collect(),
         traffic_told: churn.traffic_told,
+    }
+}
+
+fn ends(one: &churn::Ends) -> Ends {
+    Ends {
+        by: asker(&attributed::Asker {
+            name: one.by.clone(),
+            ..attributed::Asker::default()
+        }),
+        program: one.program.clone(),
+        ended: one.ended,
+        failed: one.failed,
+        failure: one.failure,
+        alike: one.alike,
+        p50_ns: one.p50,
     }
 }
 

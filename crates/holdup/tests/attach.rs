@@ -86,6 +86,33 @@ fn a_process_means_all_below_it_and_only_means_it_alone() {
     kill(Pid::from_raw(i32::try_from(worker).unwrap()), Signal::SIGKILL).unwrap();
 }
 
+/// A script starts a service that ends at once, and sleeps in between: five seconds have room for more ends than are needed, and `env`
+/// hands over to a program of another name than the script's.
+#[test]
+fn a_service_that_a_script_starts_again_and_again_fails() {
+    let loops = |command: &str| {
+        let script = format!("while :; do env {command}; sleep 0.05; done");
+        let script = Guarded::spawn(Command::new("bash").args(["-c", &script]));
+        let pid = script.0.id().to_string();
+        json_of(
+            &attach(&["-p", &pid, "-d", "5", "--format", "json"])
+                .output()
+                .unwrap(),
+        )
+    };
+    let found = |report: &serde_json::Value| {
+        let findings = report["findings"].as_array().unwrap();
+        let mut ours = findings.iter().filter(|one| one["rule"] == "program-fails-again");
+        ours.next().map(|one| one["title"].as_str().unwrap().to_owned())
+    };
+    let title = found(&loops("perl -e 'exit 3'")).unwrap();
+    assert!(
+        title.contains("starts perl again and again") && title.contains("ended with status 3"),
+        "{title}"
+    );
+    assert_eq!(found(&loops("perl -e 'exit 0'")), None);
+}
+
 /// Where one is interrupted at what the kernel keeps of a task, the kernel keeps nothing more there for the others meanwhile.
 #[test]
 fn many_at_once_see_the_same() {

@@ -330,7 +330,7 @@ mod tests {
 
     /// Rules that neither a scenario nor a sample tests: what nothing explains can't be made on purpose; which cause loading a program
     /// has depends on where it lies; and scenarios observe programs, not the whole machine that they share with others.
-    const ELSEWHERE: [&str; 14] = [
+    const ELSEWHERE: [&str; 15] = [
         "awaited-thread-waits",
         "clients-do-not-read",
         "clients-without-answer",
@@ -341,6 +341,7 @@ mod tests {
         "no-descriptor-left",
         "nobody-completes",
         "wait-unexplained",
+        "program-fails-again",
         "program-load-slow",
         "tasks-wait-for-lock",
         "tasks-wait-for-others",
@@ -348,7 +349,7 @@ mod tests {
     ];
 
     /// Of those, what a test with a real program of its own observes: a scenario's figures are of threads.
-    const OWN_TEST: [&str; 2] = ["tasks-wait-for-lock", "tasks-wait-to-send"];
+    const OWN_TEST: [&str; 3] = ["program-fails-again", "tasks-wait-for-lock", "tasks-wait-to-send"];
 
     /// What a rule's page says where no scenario must find the rule.
     const IN_GUESTS: &str = "Observed live by the tests in virtual machines only.";

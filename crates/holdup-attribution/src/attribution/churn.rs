@@ -5,6 +5,7 @@
 //! How many questions a connection carried is known by the turns that it took: of a TLS connection, less those of its
 //! handshake. Memory is bounded by the number of makers and ends, and of what is open.
 
+mod endings;
 mod handshakes;
 
 use super::histogram::Histogram;
@@ -12,6 +13,7 @@ use super::numbers::NumberMap;
 use super::task_table::{NameId, Named, TaskTable};
 use super::thread::Threads;
 use crate::handshake::Handshake;
+use endings::Endings;
 use handshakes::{Shaking, Tls};
 use holdup_evidence::churn::{Closed, Closer, Conversation, Hello, Made, MadeBy, Turned};
 use holdup_evidence::{
@@ -111,6 +113,7 @@ struct Open {
 pub(super) struct Churning {
     makings: HashMap<Maker, Making>,
     born: NumberMap<ThreadId, Maker>,
+    endings: Endings,
     talks: HashMap<Place, Talks>,
     open: HashMap<u64, Open>,
     /// Those of them that begin as TLS does, by their sockets.
@@ -279,6 +282,7 @@ impl Churning {
             watched: finish.ended.saturating_sub(finish.started),
             made,
             connections,
+            ends: self.endings.finish(tasks),
             traffic_told: finish.traffic_told,
         }
     }
@@ -403,6 +407,9 @@ impl Churning {
             };
             let kind = kind_of(by, tasks);
             self.made(start, what, by, kind);
+            if what == Born::Process {
+                self.endings.started(start.thread, by);
+            }
         }
     }
 
@@ -410,6 +417,7 @@ impl Churning {
     pub(super) fn has_ended(&mut self, end: &End, tasks: &mut TaskTable) {
         let name = tasks.name_id(&end.task.name);
         self.ended(end, name);
+        self.endings.ended(end, name);
     }
 
     /// Where somebody was who made something.

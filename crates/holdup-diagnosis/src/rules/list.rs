@@ -106,6 +106,7 @@ rules! {
     "ipc/pipe-held-open.rs" pipe_held_open PipeHeldOpen
     "ipc/pipe-peer-slow.rs" pipe_peer_slow PipePeerSlow
     "process/profile-in-one-place.rs" profile_in_one_place ProfileInOnePlace
+    "process/program-fails-again.rs" program_fails_again ProgramFailsAgain
     "process/program-load-slow.rs" program_load_slow ProgramLoadSlow
     "random/random-reads-dominate.rs" random_reads_dominate RandomReadsDominate
     "disk/reads-wait-for-disk.rs" reads_wait_for_disk ReadsWaitForDisk

@@ -1,7 +1,7 @@
 //! What was made anew, as the report has it.
 
 use super::Asker;
-use crate::churn::Born;
+use crate::churn::{Born, Failure};
 use holdup_evidence::Ns;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,9 @@ pub struct Churn {
     pub made: Vec<Births>,
     /// TCP connections, by whom they were made to, or where they were accepted; most first, 64 at most.
     pub connections: Vec<Conversations>,
+    /// How processes ended that were started; those of which some failed, most first, 64 at most.
+    #[serde(default)]
+    pub ends: Vec<Ends>,
     /// Whether what connections carried could be known; where not, the counts of questions and handshakes are 0 and mean nothing.
     pub traffic_told: bool,
 }
@@ -38,6 +41,25 @@ pub struct Births {
     pub max_ns: Ns,
     /// What they were called at their end, most frequent first.
     pub names: Vec<String>,
+}
+
+/// Processes of one name that one process had started, and that have ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ends {
+    /// Who started them.
+    pub by: Asker,
+    /// What they were called at their end.
+    pub program: String,
+    /// How many ended.
+    pub ended: u64,
+    /// Of these, how many failed: with another status than 0, or by a signal that a defect raises.
+    pub failed: u64,
+    /// How most of those failed; null where none did.
+    pub failure: Option<Failure>,
+    /// How many failed like that.
+    pub alike: u64,
+    /// How long those that ended had lived: the median.
+    pub p50_ns: Ns,
 }
 
 /// Connections with one end.

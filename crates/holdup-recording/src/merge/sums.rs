@@ -3,7 +3,7 @@
 use super::{percentile, tallies};
 use holdup_evidence::Ns;
 use holdup_model::attributed::{OfListener, Requests};
-use holdup_model::churn::{Births, Churn, Conversations, Handshakes};
+use holdup_model::churn::{Births, Churn, Conversations, Ends, Handshakes};
 use holdup_model::connections::Connections;
 
 fn sum(sum: &mut u64, part: u64) {
@@ -54,6 +54,14 @@ pub(super) fn churn(whole: &mut Option<Churn>, next: Option<Churn>) {
         }
     }
     whole.made.sort_by_key(|one| std::cmp::Reverse(one.made));
+    for part in next.ends {
+        let same = |one: &&mut Ends| one.by.pid == part.by.pid && one.program == part.program;
+        match whole.ends.iter_mut().find(same) {
+            Some(one) => ends(one, &part),
+            None => whole.ends.push(part),
+        }
+    }
+    whole.ends.sort_by_key(|one| std::cmp::Reverse(one.failed));
     for part in next.connections {
         let same = |one: &&mut Conversations| {
             one.end == part.end && one.accepted == part.accepted && one.by.name.pid == part.by.name.pid
@@ -78,6 +86,18 @@ fn births(one: &mut Births, part: Births) {
         }
     }
     one.names.sort_by_key(|name| std::cmp::Reverse(name.count));
+}
+
+/// How most of them failed is what failed most often in one part.
+fn ends(one: &mut Ends, part: &Ends) {
+    one.p50 = percentile(&mut [(one.p50, one.ended), (part.p50, part.ended)], 50);
+    sum(&mut one.ended, part.ended);
+    sum(&mut one.failed, part.failed);
+    match one.failure == part.failure {
+        true => sum(&mut one.alike, part.alike),
+        false if part.alike > one.alike => (one.failure, one.alike) = (part.failure, part.alike),
+        false => {}
+    }
 }
 
 fn conversations(one: &mut Conversations, part: &Conversations) {
