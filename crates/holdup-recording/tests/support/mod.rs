@@ -18,7 +18,7 @@ use holdup_model::attributed::{
     Queue, Requests, Resource, ResourceKind, SlowRequest, Tally, TaskOthers, TaskState, ThreadLedger,
     ThreadName,
 };
-use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Handshakes};
+use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Ends, Failure, Handshakes};
 use holdup_model::connections::{Connections, TcpSeen};
 use holdup_model::host_figures::{HostFigure, HostFigures, HostLine, HostStretch};
 use holdup_model::prediction::{Doubt, Prediction, Predictions};
@@ -326,6 +326,15 @@ impl Dice {
                         ..Handshakes::default()
                     },
                     ..Conversations::default()
+                }),
+                ends: dice.list(2, |dice| Ends {
+                    by: dice.asker().name,
+                    program: dice.text(),
+                    ended: dice.number(),
+                    failed: dice.number(),
+                    failure: dice.some(|dice| dice.of(&[Failure::Status(3), Failure::Signal(11)])),
+                    alike: dice.number(),
+                    p50: dice.number(),
                 }),
                 traffic_told: dice.yes(),
             }),

@@ -147,6 +147,7 @@ mod tests {
                     mean_ns: 400_000,
                 }),
             }],
+            ends: Vec::new(),
             traffic_told: true,
         }
     }
