@@ -16,7 +16,7 @@ pub struct Churn {
     /// TCP connections, by whom they were made to, or where they were accepted; most first, 64 at most.
     pub connections: Vec<Conversations>,
     /// How processes ended that were started; those of which some failed, most first, 64 at most.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<Ends>,
     /// Whether what connections carried could be known; where not, the counts of questions and handshakes are 0 and mean nothing.
     pub traffic_told: bool,
