@@ -25,6 +25,17 @@ const MAX_INSIDE: usize = 8;
 /// Waits that are reported again: shorter ones are not what anybody asks about, nanoseconds.
 const MIN_WAIT_NS: Ns = 50_000_000;
 
+/// How long after a request went out a thread that has it comes to the wait that it then stays in, at most, nanoseconds. And how much earlier
+/// than the client's own wait that may be: on another CPU the request is read before its sender sleeps.
+const TAKES_UP_NS: Ns = 50_000_000;
+const EARLIER_NS: Ns = 1_000_000;
+
+/// Of what was said of another thread, so little may be missing: one part of this many.
+const TAKEN_UP_SHARE: Ns = 10;
+
+/// So many times as long after the request another thread's wait begins at least: else either of the two may have it.
+const CLEARLY: Ns = 4;
+
 /// Where the chain of a site's longest wait goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Onward {
@@ -79,14 +90,17 @@ impl Crowd {
             .collect();
         ends.sort_unstable_by_key(|(id, _)| *id);
         ends.dedup_by_key(|(id, _)| *id);
+        let several = ends.clone();
         if ends.len() > 1 {
             // Those that wait for somebody else of the process wait for what these do.
             ends.retain(|(_, doing)| leads_out(doing.cause));
         }
-        let (_, first) = ends.first()?;
-        let alike = ends.iter().all(|(_, doing)| doing.cause == first.cause);
-        let longest = ends.iter().max_by_key(|(_, doing)| doing.ns)?;
-        alike.then_some(longest.0)
+        let alike = |ends: &[(ThreadId, Doing)]| ends.windows(2).all(|two| two[0].1.cause == two[1].1.cause);
+        let longest = ends.iter().max_by_key(|(_, doing)| doing.ns);
+        longest
+            .filter(|_| alike(&ends))
+            .map(|(id, _)| *id)
+            .or_else(|| began_with(threads, &several, from, to))
     }
 
     /// Where waits for owners of locks lead within a process.
@@ -160,6 +174,30 @@ impl Crowd {
     }
 }
 
+/// Of threads of which several may have a request: the one that began what it has done since just as the request came.
+fn began_with(threads: &Threads, ends: &[(ThreadId, Doing)], from: Ns, to: Ns) -> Option<ThreadId> {
+    let soonest = from.saturating_sub(EARLIER_NS);
+    let after = |id: ThreadId| {
+        let since = threads.get(&id)?.recent.filled_since(from, to)?;
+        // What begins at the very nanosecond begins with the observation.
+        let here = since != from && since >= soonest && since <= from.saturating_add(TAKES_UP_NS);
+        here.then(|| since - soonest)
+    };
+    let mut near: Vec<(Ns, ThreadId, Cause)> = ends
+        .iter()
+        .filter_map(|(id, doing)| Some((after(*id)?, *id, doing.cause)))
+        .collect();
+    near.sort_unstable_by_key(|(after, id, _)| (*after, *id));
+    match near.as_slice() {
+        [(_, only, _)] => Some(*only),
+        [(first, id, cause), (second, _, other), ..] => {
+            let clear = cause == other || *second > first.saturating_mul(CLEARLY);
+            clear.then_some(*id)
+        }
+        [] => None,
+    }
+}
+
 /// Whether a thread that did this may have a request of somebody.
 fn works(doing: &Doing) -> bool {
     !matches!(doing.cause, Cause::Idle | Cause::NetAccept)
@@ -225,7 +263,7 @@ pub(super) fn complete_chains(threads: &mut Threads, tasks: &TaskTable, crowd: &
 /// thread of it now.
 fn says_more(new: &[Link], old: &[Link], process: bool) -> bool {
     let second = |links: &[Link]| links.get(1).map_or(0, |link| link.ns);
-    // What is no longer remembered of a busy thread makes its part shorter.
-    let whole = second(new) >= second(old);
+    // What is no longer remembered of a busy thread makes its part shorter; the time until a thread had the request does so by little.
+    let whole = second(new) >= second(old).saturating_sub(second(old) / TAKEN_UP_SHARE);
     whole && (new.len() > old.len() || process && new.len() == old.len() && new.len() > 1)
 }

@@ -511,7 +511,9 @@ fn accepts(run: &Run<'_>, workers: &Workers) -> bool {
 fn waits(workers: &Workers, row: &AttributedWait) -> bool {
     let works = row.cause.on_cpu() || row.cause == Cause::SchedRunqueue;
     let idle = matches!(row.cause, Cause::Idle | Cause::NetAccept);
-    let of_parent = row.holders.iter().any(|holder| holder.name.pid == workers.parent);
+    // Who asks at the listener of these waits for one of them, whoever has opened it.
+    let of_parent = row.holders.iter().any(|holder| holder.name.pid == workers.parent)
+        && asked_at(workers, row).is_none();
     let from_nobody = matches!(row.cause, Cause::IpcPipe | Cause::IpcUnix) && row.holders.is_empty();
     let is_free = works || idle || of_parent || (from_nobody && workers.at.is_empty());
     !is_free
@@ -577,13 +579,27 @@ fn target(wait: &AttributedWait) -> String {
 
 /// The listener of the workers themselves that they wait for.
 fn own_listener<'a>(workers: &'a Workers, waits: &Waits<'_>) -> Option<&'a SharedListener> {
-    let to = &waits.main().resource.detail.peer;
-    let is_it = |at: &&SharedListener| match to {
-        Some(Peer::Address(peer)) => at.address.parse::<SocketAddr>().is_ok_and(|own| {
-            let (own_ip, ip) = (own.ip().to_canonical(), peer.ip().to_canonical());
-            own.port() == peer.port() && (own_ip == ip || own_ip.is_unspecified() && ip.is_loopback())
-        }),
+    asked_at(workers, waits.main())
+}
+
+/// The listener of these workers at which a wait for an answer is.
+fn asked_at<'a>(workers: &'a Workers, row: &AttributedWait) -> Option<&'a SharedListener> {
+    let detail = &row.resource.detail;
+    // A server's own end of a connection has the address of its listener: it waits for its client.
+    let serves = detail
+        .local
+        .is_some_and(|local| workers.at.iter().any(|at| is_at(&at.address, local)));
+    let is_it = |at: &&SharedListener| match &detail.peer {
+        Some(Peer::Address(peer)) => !serves && is_at(&at.address, *peer),
         _ => false,
     };
     workers.at.iter().find(is_it)
+}
+
+/// Whether an address is that of a listener.
+fn is_at(listener: &str, peer: SocketAddr) -> bool {
+    listener.parse::<SocketAddr>().is_ok_and(|own| {
+        let (own_ip, ip) = (own.ip().to_canonical(), peer.ip().to_canonical());
+        own.port() == peer.port() && (own_ip == ip || own_ip.is_unspecified() && ip.is_loopback())
+    })
 }
