@@ -107,6 +107,22 @@ pub fn awaits_task_of_pool(stack: &[Frame]) -> bool {
     false
 }
 
+/// What takes a lock that processes share, and its file; and the functions of a queue that hold its lock while they read or write one message.
+const TAKES_SHARED: (&str, &str) = ("/multiprocessing/synchronize.py", "__enter__");
+const OF_QUEUE: [(&str, &str); 2] = [
+    ("/multiprocessing/queues.py", "get"),
+    ("/multiprocessing/queues.py", "put"),
+];
+
+/// Whether a process takes the lock of a queue of `multiprocessing`.
+#[must_use]
+pub fn takes_queues_lock(stack: &[Frame]) -> bool {
+    let mut frames = own(stack);
+    let takes = frames.next().is_some_and(|frame| is_of(frame, TAKES_SHARED));
+    let caller = frames.next();
+    takes && caller.is_some_and(|caller| OF_QUEUE.iter().any(|queue| is_of(caller, *queue)))
+}
+
 /// The function of an event loop that runs what is ready, and its file; and the file of what it waits in.
 const LOOP: (&str, &str) = ("base_events.py", "_run_once");
 const SELECTORS: &str = "selectors.py";
@@ -151,7 +167,9 @@ fn is_version(folder: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{asker, awaits_task_of_pool, begins, keeps_event_loop, of_library, runs_event_loop};
+    use super::{
+        asker, awaits_task_of_pool, begins, keeps_event_loop, of_library, runs_event_loop, takes_queues_lock,
+    };
     use holdup_evidence::{Frame, Language};
 
     fn stack_of(names: &[(&str, &str)]) -> Vec<Frame> {
@@ -193,6 +211,25 @@ mod tests {
             (&queues, "Queue.get"),
             (executor, "_process_worker")
         ]));
+    }
+
+    #[test]
+    fn the_lock_of_a_queue_is_taken_by_its_own_functions_alone() {
+        let file = |name: &str| format!("{LIBRARY}/{name}");
+        let (locks, queues) = (file("synchronize.py"), file("queues.py"));
+        let enters = (locks.as_str(), "SemLock.__enter__");
+        let takes = |names: &[(&str, &str)]| takes_queues_lock(&stack_of(names));
+        assert!(takes(&[enters, (&queues, "Queue.get"), ("shop.py", "work")]));
+        assert!(takes(&[
+            enters,
+            (&queues, "SimpleQueue.put"),
+            ("shop.py", "work")
+        ]));
+        assert!(!takes(&[enters, ("shop.py", "work")]), "a lock of the program");
+        assert!(
+            !takes(&[(&queues, "Queue.put"), ("shop.py", "work")]),
+            "room in a queue"
+        );
     }
 
     #[test]

@@ -328,6 +328,8 @@ pub struct Orphaned {
     pub all_of: u64,
     /// How many processes have the file mapped in which the lock is, where all of them wait for it; 0 otherwise.
     pub sharers: u64,
+    /// How many processes share the queue whose lock this is, where none of them is in what it is held for; 0 otherwise.
+    pub queue_sharers: u64,
 }
 
 /// One link from a waiter to where the time really went.

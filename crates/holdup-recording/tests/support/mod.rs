@@ -194,6 +194,7 @@ impl Dice {
                 alone: dice.yes(),
                 all_of: dice.number(),
                 sharers: dice.number(),
+                queue_sharers: dice.number(),
             }),
             ran_instead: self.list(2, |dice| (dice.text(), dice.number())),
             queue: self.some(|dice| Queue {
