@@ -34,7 +34,7 @@ pub fn is_own_code(frame: &Frame) -> bool {
         let rest = rest.map(|rest| rest.trim_start_matches('-'));
         rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphabetic() || next == '_'))
     };
-    frame.language == Language::Native && INTERPRETERS.iter().any(|file| is(&file))
+    frame.language == Language::Native && INTERPRETERS.iter().any(is)
 }
 
 /// The function that asked, in the stack of a thread of an interpreter with a global lock: the innermost of the program's own, else what the

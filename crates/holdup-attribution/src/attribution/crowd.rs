@@ -25,15 +25,14 @@ const MAX_INSIDE: usize = 8;
 /// Waits that are reported again: shorter ones are not what anybody asks about, nanoseconds.
 const MIN_WAIT_NS: Ns = 50_000_000;
 
-/// How long after a request went out a thread that has it comes to the wait that it then stays in, at most, nanoseconds. And how much earlier
-/// than the client's own wait that may be: on another CPU the request is read before its sender sleeps.
+/// How far the beginning of a client's wait and that of the wait in which a thread then stays that has the request are from each other at most,
+/// nanoseconds. On a busy machine either may be first: the request is read on another CPU before its sender sleeps.
 const TAKES_UP_NS: Ns = 50_000_000;
-const EARLIER_NS: Ns = 1_000_000;
 
 /// Of what was said of another thread, so little may be missing: one part of this many.
 const TAKEN_UP_SHARE: Ns = 10;
 
-/// So many times as long after the request another thread's wait begins at least: else either of the two may have it.
+/// So many times as far from the request another thread's wait begins at least: else either of the two may have it.
 const CLEARLY: Ns = 4;
 
 /// Where the chain of a site's longest wait goes on.
@@ -176,12 +175,10 @@ impl Crowd {
 
 /// Of threads of which several may have a request: the one that began what it has done since just as the request came.
 fn began_with(threads: &Threads, ends: &[(ThreadId, Doing)], from: Ns, to: Ns) -> Option<ThreadId> {
-    let soonest = from.saturating_sub(EARLIER_NS);
     let after = |id: ThreadId| {
-        let since = threads.get(&id)?.recent.filled_since(from, to)?;
+        let away = threads.get(&id)?.recent.filled_since(from, to)?.abs_diff(from);
         // What begins at the very nanosecond begins with the observation.
-        let here = since != from && since >= soonest && since <= from.saturating_add(TAKES_UP_NS);
-        here.then(|| since - soonest)
+        (away > 0 && away <= TAKES_UP_NS).then_some(away)
     };
     let mut near: Vec<(Ns, ThreadId, Cause)> = ends
         .iter()

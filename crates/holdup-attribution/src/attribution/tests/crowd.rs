@@ -132,6 +132,7 @@ fn of_several_the_one_that_began_to_sleep_as_the_request_came_has_it() {
     let has = |thread: u32| [(100, Cause::NetReceive), (thread, Cause::TimerSleep)];
     assert_eq!(served_since([MS / 4, 400 * MS]), has(102));
     assert_eq!(served_since([300 * MS, MS / 4]), has(103));
+    assert_eq!(served_since([200 * MS, 30 * MS]), has(103), "a busy machine");
     let long_after = served_since([300 * MS, 400 * MS]);
     assert!(!long_after.contains(&(102, Cause::TimerSleep)), "{long_after:?}");
 }
