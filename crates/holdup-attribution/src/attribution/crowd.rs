@@ -80,11 +80,9 @@ impl Crowd {
             return Some(*only);
         }
         let did = |id: ThreadId| threads.get(&id)?.recent.doing(from, to);
-        let busy = members
-            .iter()
-            .filter(|id| did(**id).is_some_and(|doing| works(&doing)));
+        let busy = self.busy(threads, pid, from, to);
         let mut ends: Vec<(ThreadId, Doing)> = busy
-            .map(|id| self.end_inside(threads, pid, *id, from, to))
+            .map(|id| self.end_inside(threads, pid, id, from, to))
             .filter_map(|id| Some((id, did(id)?)))
             .collect();
         ends.sort_unstable_by_key(|(id, _)| *id);
@@ -100,6 +98,35 @@ impl Crowd {
             .filter(|_| alike(&ends))
             .map(|(id, _)| *id)
             .or_else(|| began_with(threads, &several, from, to))
+    }
+
+    /// The threads of a process that did not rest between two instants.
+    fn busy<'a>(
+        &'a self,
+        threads: &'a Threads,
+        pid: u32,
+        from: Ns,
+        to: Ns,
+    ) -> impl Iterator<Item = ThreadId> + 'a {
+        let members = self.by_pid.get(&pid).into_iter().flatten().copied();
+        let did = move |id: ThreadId| threads.get(&id)?.recent.doing(from, to);
+        members.filter(move |id| did(*id).is_some_and(|doing| works(&doing)))
+    }
+
+    /// How many threads of a process may have a request that came at the first of two instants: those that wait for somebody outside or run, and
+    /// those that began what they do since. A worker that stands in a lock of its pool since long before has none.
+    fn may_have_it(&self, threads: &Threads, pid: u32, from: Ns, to: Ns) -> u64 {
+        let may = |id: &ThreadId| {
+            threads.get(id).is_some_and(|thread| {
+                let out = thread
+                    .recent
+                    .doing(from, to)
+                    .is_some_and(|doing| leads_out(doing.cause));
+                let since = thread.recent.filled_since(from, to);
+                out || since.is_some_and(|since| since != from && since.saturating_add(TAKES_UP_NS) >= from)
+            })
+        };
+        self.busy(threads, pid, from, to).filter(may).count() as u64
     }
 
     /// Where waits for owners of locks lead within a process.
@@ -139,11 +166,25 @@ impl Crowd {
         from: Ns,
         to: Ns,
     ) -> Meanwhile {
-        let who = match blocker.who {
-            Who::Thread(id) if names_process(blocker.how) => Who::Thread(self.right_one(known, id, from, to)),
-            who => who,
+        let Who::Thread(first) = blocker.who else {
+            return meanwhile(known.0, blocker.who, from, to);
         };
-        meanwhile(known.0, who, from, to)
+        if !names_process(blocker.how) {
+            return meanwhile(known.0, blocker.who, from, to);
+        }
+        let (threads, tasks) = known;
+        let pid = threads
+            .get(&first)
+            .map(|thread| tasks.pid(thread.identity.process));
+        let meant = pid.and_then(|pid| self.at_work(threads, pid, from, to));
+        let others_busy = match (meant, pid) {
+            (None, Some(pid)) => self.may_have_it(threads, pid, from, to),
+            _ => 0,
+        };
+        Meanwhile {
+            others_busy,
+            ..meanwhile(threads, Who::Thread(meant.unwrap_or(first)), from, to)
+        }
     }
 
     /// Where the chain goes on from a thread whose wait nobody has ended: to a process that the chain has not passed, of those that

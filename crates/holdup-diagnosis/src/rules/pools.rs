@@ -6,11 +6,11 @@
 //! so does one that is on a CPU.
 
 use super::list::peer_slow::peer;
-use super::{Run, Waits, java_waits, say};
+use super::{Run, Waits, java_waits, own_listener, say};
 use holdup_evidence::facts::{SetAside, SharedListener, Workers};
 use holdup_evidence::{Cause, Frame, Ns};
 use holdup_knowledge::system_calls::{self, Kind};
-use holdup_model::attributed::{AttributedWait, AwaitedClients, Peer};
+use holdup_model::attributed::{AttributedWait, AwaitedClients};
 use holdup_model::finding::Evidence;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -253,7 +253,7 @@ impl<'a> Taken<'a> {
         if same * 2 < pool.len() || queued.is_none() && listens {
             return None;
         }
-        let own = own_listener(workers, &waits).filter(|_| same == pool.len());
+        let own = own_listener::asked_at(workers, &waits.main().resource).filter(|_| same == pool.len());
         if pool.len() < MIN_OF_POOL && own.is_none() {
             return None;
         }
@@ -513,7 +513,7 @@ fn waits(workers: &Workers, row: &AttributedWait) -> bool {
     let idle = matches!(row.cause, Cause::Idle | Cause::NetAccept);
     // Who asks at the listener of these waits for one of them, whoever has opened it.
     let of_parent = row.holders.iter().any(|holder| holder.name.pid == workers.parent)
-        && asked_at(workers, row).is_none();
+        && own_listener::asked_at(workers, &row.resource).is_none();
     let from_nobody = matches!(row.cause, Cause::IpcPipe | Cause::IpcUnix) && row.holders.is_empty();
     let is_free = works || idle || of_parent || (from_nobody && workers.at.is_empty());
     !is_free
@@ -575,31 +575,4 @@ fn target(wait: &AttributedWait) -> String {
         address if address.is_empty() => wait.resource.name.clone(),
         address => address,
     }
-}
-
-/// The listener of the workers themselves that they wait for.
-fn own_listener<'a>(workers: &'a Workers, waits: &Waits<'_>) -> Option<&'a SharedListener> {
-    asked_at(workers, waits.main())
-}
-
-/// The listener of these workers at which a wait for an answer is.
-fn asked_at<'a>(workers: &'a Workers, row: &AttributedWait) -> Option<&'a SharedListener> {
-    let detail = &row.resource.detail;
-    // A server's own end of a connection has the address of its listener: it waits for its client.
-    let serves = detail
-        .local
-        .is_some_and(|local| workers.at.iter().any(|at| is_at(&at.address, local)));
-    let is_it = |at: &&SharedListener| match &detail.peer {
-        Some(Peer::Address(peer)) => !serves && is_at(&at.address, *peer),
-        _ => false,
-    };
-    workers.at.iter().find(is_it)
-}
-
-/// Whether an address is that of a listener.
-fn is_at(listener: &str, peer: SocketAddr) -> bool {
-    listener.parse::<SocketAddr>().is_ok_and(|own| {
-        let (own_ip, ip) = (own.ip().to_canonical(), peer.ip().to_canonical());
-        own.port() == peer.port() && (own_ip == ip || own_ip.is_unspecified() && ip.is_loopback())
-    })
 }

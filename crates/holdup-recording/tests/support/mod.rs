@@ -181,6 +181,7 @@ impl Dice {
                 ns: dice.number(),
                 stack: dice.list(3, Dice::frame),
                 place: dice.some(Dice::frame),
+                others_busy: dice.number(),
             }),
             chain: self.list(2, |dice| Link {
                 name: dice.name(),

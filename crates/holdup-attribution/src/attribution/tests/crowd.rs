@@ -138,6 +138,20 @@ fn of_several_the_one_that_began_to_sleep_as_the_request_came_has_it() {
 }
 
 #[test]
+fn of_a_process_of_which_several_may_have_the_request_it_is_said_how_many() {
+    let mut scene = scene(3);
+    client_waits(&mut scene);
+    scene.left_waiting(1, Cause::Idle, END, |_| {});
+    scene.left_waiting(2, Cause::NetReceive, END, |_| {});
+    scene.left_waiting(3, Cause::DiskRead, END, |_| {});
+    // A worker without work, which stood so before.
+    scene.left_waiting(4, Cause::LockFutex, END, |_| {});
+    let run = scene.attributed();
+    let holder = &row(&run, 0, Cause::NetReceive).holders[0];
+    assert_eq!((holder.doing, holder.others_busy), (Some(Cause::Idle), 2));
+}
+
+#[test]
 fn two_that_wait_for_each_others_answers_end_the_chain() {
     let mut scene = scene(0);
     client_waits(&mut scene);
