@@ -331,6 +331,7 @@ fn holder(calls: &Calls, cause: Cause, (tid, ns): &(u32, Ns)) -> Holder {
         ns: *ns,
         stack: Vec::new(),
         place: None,
+        others_busy: 0,
     }
 }
 

@@ -102,6 +102,7 @@ impl Neighbours {
         // An address means another server in each network namespace.
         let mut moment = Moment::now();
         let mut servers: Option<Vec<FuseServer>> = None;
+        let mut unaccepted: HashSet<u64> = HashSet::new();
         for (pid, wait) in waits {
             self.by_lock(*pid, wait, &mut found);
             if system_calls::is(&wait.call, Kind::WaitsForChild | Kind::WaitsForExec) {
@@ -131,7 +132,9 @@ impl Neighbours {
                     } => found.end(object, vec![*pid]),
                     Other::Unix { .. } => {}
                     Other::Tcp { local, peer } => {
-                        if let Some(inode) = moment.sockets(*pid).other_end(*local, *peer) {
+                        let sockets = moment.sockets(*pid);
+                        if let Some(inode) = sockets.other_end(*local, *peer) {
+                            unaccepted.extend(sockets.listens(inode).then_some(inode));
                             wanted.push((object, Open::Socket(inode)));
                         }
                     }
@@ -162,6 +165,9 @@ impl Neighbours {
             let waiting: HashSet<u32> = waiting.map(|(pid, _)| *pid).collect();
             // That one process has both ends is reported all the same: threads of a server tell each other something there.
             let both = matches!(open, Open::PipeToWrite(_)) && waiting.len() == 1;
+            if matches!(open, Open::Socket(inode) if unaccepted.contains(&inode)) {
+                leave_to_children(&root, &mut pids);
+            }
             pids.retain(|pid| both || !waiting.contains(pid));
             found.end(object, pids);
         }
@@ -202,6 +208,13 @@ impl Found {
     }
 }
 
+/// Of processes that have one listener open, leaves out those that have started others of them: they opened it, and leave the clients to their
+/// children.
+fn leave_to_children(root: &Root, pids: &mut Vec<u32>) {
+    let parents: HashSet<u32> = pids.iter().filter_map(|pid| names::parent(root, *pid)).collect();
+    pids.retain(|pid| !parents.contains(pid));
+}
+
 /// Who serves a FUSE file system: where the kernel does not tell, anybody who serves one.
 fn serving(servers: &[FuseServer], device: DeviceNumber) -> Vec<u32> {
     let known = servers.iter().any(|server| server.device.is_some());
@@ -230,9 +243,36 @@ fn awaited(wait: &Wait) -> impl Iterator<Item = (ObjectId, bool)> + '_ {
 
 #[cfg(test)]
 mod tests {
-    use super::serving;
+    use super::{leave_to_children, serving};
     use holdup_evidence::DeviceNumber;
+    use holdup_proc::Root;
     use holdup_proc::descriptors::FuseServer;
+
+    #[test]
+    fn who_has_started_another_acceptor_leaves_the_clients_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let process = |pid: u32, parent: u32| {
+            let own = folder.path().join(pid.to_string());
+            std::fs::create_dir_all(&own).unwrap();
+            std::fs::write(own.join("status"), format!("Name:\tw\nPPid:\t{parent}\n")).unwrap();
+        };
+        process(10, 1);
+        process(11, 10);
+        process(12, 10);
+        process(20, 1);
+        let root = Root {
+            proc: folder.path().to_owned(),
+            ..Root::system()
+        };
+        let left = |pids: &[u32]| {
+            let mut pids = pids.to_vec();
+            leave_to_children(&root, &mut pids);
+            pids
+        };
+        assert_eq!(left(&[10, 11, 12]), [11, 12]);
+        assert_eq!(left(&[10]), [10], "a server of one process");
+        assert_eq!(left(&[10, 20]), [10, 20], "two that nobody of them has started");
+    }
 
     #[test]
     fn of_several_daemons_the_one_of_that_file_system_is_in_the_way() {

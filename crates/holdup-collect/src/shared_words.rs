@@ -29,6 +29,15 @@ const WAITS: [u64; 2] = [0, 9];
 /// What the kernel calls memory that is shared after `fork` and has no name.
 const NAMELESS: [&str; 2] = ["/dev/zero", "/SYSV"];
 
+/// How often the users of a file are looked at: a lock that changes hands between two of them would seem to be nobody's.
+const LOOKS: usize = 2;
+
+/// What the kernel writes after the path of a file that has no name any more.
+const UNLINKED: &str = " (deleted)";
+
+/// Ancestors of a process that are looked at.
+const ANCESTORS_MAX: usize = 64;
+
 /// States of a process that has ended.
 const ENDED: [char; 2] = ['Z', 'X'];
 
@@ -53,20 +62,46 @@ fn answerer() -> Answerer<Question, Answer> {
     Box::new(|Question(pid)| words(&Root::system(), pid))
 }
 
-/// The addresses of shared futexes for which threads of a process wait, and whether all of its threads do.
-fn waits(root: &Root, pid: u32) -> (BTreeSet<u64>, bool) {
+/// What the threads of a process do.
+#[derive(Debug, Default)]
+struct Threads {
+    /// The addresses of shared futexes for which they wait.
+    awaited: BTreeSet<u64>,
+    /// Whether all of them do.
+    all_wait: bool,
+    /// Whether one of them may be passing data on.
+    transfers: bool,
+}
+
+/// Looks at the threads of a process.
+fn look(root: &Root, pid: u32) -> Threads {
     let threads = tasks::threads(root, pid);
-    let mut all = !threads.is_empty() && threads.len() <= THREADS_MAX;
-    let mut found = BTreeSet::new();
+    let whole = !threads.is_empty() && threads.len() <= THREADS_MAX;
+    let mut found = Threads {
+        all_wait: whole,
+        transfers: !whole,
+        ..Threads::default()
+    };
     for tid in threads.into_iter().take(THREADS_MAX) {
-        match tasks::call(root, tid).and_then(|call| shared(&call)) {
+        let call = tasks::call(root, tid);
+        found.transfers |= call.as_ref().is_none_or(may_transfer);
+        match call.and_then(|call| shared(&call)) {
             Some(address) => {
-                found.insert(address);
+                found.awaited.insert(address);
             }
-            None => all = false,
+            None => found.all_wait = false,
         }
     }
-    (found, all)
+    found
+}
+
+/// Whether a thread in this call may have the lock of a queue: it reads or writes there, or waits until it can.
+fn may_transfer(call: &tasks::Call) -> bool {
+    let Some(known) = system_calls::numbered(call.number) else {
+        return true;
+    };
+    let rests = Kind::WaitsForFutex | Kind::Sleeps | Kind::WaitsForChild | Kind::WaitsForSignal;
+    !known.is(rests)
 }
 
 /// The address of the futex for which a call waits, if processes may share it and no time limit was set.
@@ -79,7 +114,7 @@ fn shared(call: &tasks::Call) -> Option<u64> {
 }
 
 fn words(root: &Root, pid: u32) -> Answer {
-    let (addresses, _) = waits(root, pid);
+    let addresses = look(root, pid).awaited;
     if addresses.is_empty() {
         return Vec::new();
     }
@@ -109,15 +144,28 @@ fn words(root: &Root, pid: u32) -> Answer {
     found
 }
 
+/// Whether a process that cannot be asked may have a file mapped that these have. One without a name is had by who made it and who descends
+/// from that one: nobody else can open it.
+fn may_have(root: &Root, file: &maps::Mapping, pid: u32, users: &[SharedUser]) -> bool {
+    let parent = |pid: u32| names::parent(root, pid);
+    let of_family = |user: &SharedUser| {
+        let mut above = std::iter::successors(parent(pid), |pid| parent(*pid)).take(ANCESTORS_MAX);
+        parent(user.pid) == Some(pid) || above.any(|above| above == user.pid)
+    };
+    !file.path.ends_with(UNLINKED) || users.iter().any(of_family)
+}
+
 /// The processes that have a file mapped, and whether all could be asked.
 fn users(root: &Root, file: &maps::Mapping) -> (Vec<SharedUser>, bool) {
     let processes = tasks::processes(root);
     let mut all = processes.len() <= SEARCHED_MAX;
     let mut users = Vec::new();
+    let mut unasked: Vec<u32> = Vec::new();
     for pid in processes.into_iter().take(SEARCHED_MAX) {
         let Some(mapped) = maps::shared(root, pid) else {
             // Whoever cannot be asked, and is not gone, may be the one that could end the wait.
-            all &= names::state(root, pid).is_none_or(|state| ENDED.contains(&state));
+            let ended = names::state(root, pid).is_none_or(|state| ENDED.contains(&state));
+            unasked.extend((!ended).then_some(pid));
             continue;
         };
         let same = |one: &&maps::Mapping| (one.device, one.inode) == (file.device, file.inode);
@@ -129,20 +177,28 @@ fn users(root: &Root, file: &maps::Mapping) -> (Vec<SharedUser>, bool) {
             all = false;
             break;
         }
-        let (addresses, every) = waits(root, pid);
+        let threads = look(root, pid);
         let within = |address: &u64| own.iter().any(|one| (one.start..one.end).contains(address));
         users.push(SharedUser {
             pid,
             process: names::comm(root, pid).unwrap_or_default(),
-            waits: every && addresses.iter().all(within),
+            waits: threads.all_wait && threads.awaited.iter().all(within),
+            transfers: Some(threads.transfers),
         });
+    }
+    all &= !unasked.iter().any(|pid| may_have(root, file, *pid, &users));
+    for _ in 1..LOOKS {
+        for user in &mut users {
+            let again = look(root, user.pid);
+            user.transfers = user.transfers.map(|transfers| transfers || again.transfers);
+        }
     }
     (users, all)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shared;
+    use super::{may_transfer, shared};
     use holdup_knowledge::system_calls::named;
     use holdup_proc::tasks::Call;
 
@@ -159,5 +215,18 @@ mod tests {
         assert_eq!(shared(&call(9 | 128, 0)), None, "private");
         assert_eq!(shared(&call(9, 0x7ffd)), None, "with a limit");
         assert_eq!(shared(&call(1, 0)), None, "wakes");
+    }
+
+    #[test]
+    fn who_sleeps_or_waits_for_a_futex_has_no_queues_lock_and_who_reads_or_polls_may() {
+        let may = |name: &str| {
+            may_transfer(&Call {
+                number: named(name).unwrap().number(),
+                args: [0; 6],
+            })
+        };
+        let all = ["read", "write", "poll", "recvfrom", "openat"];
+        assert_eq!(all.map(may), [true; 5]);
+        assert_eq!(["futex", "clock_nanosleep", "wait4"].map(may), [false; 3]);
     }
 }

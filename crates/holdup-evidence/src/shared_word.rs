@@ -31,4 +31,7 @@ pub struct SharedUser {
     pub process: String,
     /// Whether all of its threads wait for words of that file.
     pub waits: bool,
+    /// Whether one of its threads reads or writes, or waits until it can, or did not sleep in a call. `None` where that was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<bool>,
 }

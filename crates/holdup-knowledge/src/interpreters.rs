@@ -12,10 +12,13 @@ const INTERPRETERS: &[&str] = &[
     "ruby",
     "libruby",
     "php",
+    "php-fpm",
+    "php-cgi",
     "libphp",
     "perl",
     "libperl",
     "node",
+    "nodejs",
     "libnode",
     "java",
     "libjvm",
@@ -25,7 +28,13 @@ const INTERPRETERS: &[&str] = &[
 #[must_use]
 pub fn is_own_code(frame: &Frame) -> bool {
     let module = frame.module.as_deref().unwrap_or_default();
-    frame.language == Language::Native && INTERPRETERS.iter().any(|file| module.starts_with(file))
+    // After the name comes a version, or what kind of file it is: any other program may begin with the same letters.
+    let is = |file: &&str| {
+        let rest = module.strip_prefix(*file);
+        let rest = rest.map(|rest| rest.trim_start_matches('-'));
+        rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphabetic() || next == '_'))
+    };
+    frame.language == Language::Native && INTERPRETERS.iter().any(is)
 }
 
 /// The function that asked, in the stack of a thread of an interpreter with a global lock: the innermost of the program's own, else what the
@@ -53,5 +62,21 @@ mod tests {
         assert!(is_own_code(&frame("python3.11", Language::Native)));
         assert!(!is_own_code(&frame("python3.11", Language::Python)));
         assert!(!is_own_code(&frame("redis-server", Language::Native)));
+        for interpreter in [
+            "node",
+            "nodejs",
+            "libnode.so.108",
+            "php-fpm8.2",
+            "perl",
+            "libruby-3.1.so.3.1.2",
+        ] {
+            assert!(
+                is_own_code(&frame(interpreter, Language::Native)),
+                "{interpreter}"
+            );
+        }
+        for other in ["node_exporter", "nodewatch", "node-feed", "phpmeter"] {
+            assert!(!is_own_code(&frame(other, Language::Native)), "{other}");
+        }
     }
 }

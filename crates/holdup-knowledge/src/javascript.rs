@@ -23,6 +23,32 @@ pub fn is_installed(file: &str) -> bool {
     file.rsplit('/').skip(1).any(|folder| folder == PACKAGES)
 }
 
+/// The engine's function in which `Atomics.wait` waits, and Node.js's class of a worker, below which it runs JavaScript.
+const ATOMICS_WAIT: &str = "FutexEmulation::Wait";
+const WORKER: &str = "node::worker::Worker::";
+
+/// Whether a thread waits in `Atomics.wait`: another thread that runs JavaScript has to notify it.
+#[must_use]
+pub fn awaits_notify(stack: &[Frame]) -> bool {
+    has_native(stack, ATOMICS_WAIT)
+}
+
+/// Whether a thread is a worker that runs JavaScript of its own (`worker_threads`).
+#[must_use]
+pub fn is_worker(stack: &[Frame]) -> bool {
+    has_native(stack, WORKER)
+}
+
+fn has_native(stack: &[Frame], name: &str) -> bool {
+    let mut native = stack.iter().filter(|frame| frame.language == Language::Native);
+    native.any(|frame| {
+        frame
+            .symbol
+            .as_deref()
+            .is_some_and(|symbol| symbol.contains(name))
+    })
+}
+
 /// The package that a script is of.
 #[must_use]
 pub fn package(file: &str) -> Option<&str> {

@@ -14,6 +14,10 @@ const FROZEN: &str = "<frozen ";
 /// Files in which threads and programs begin.
 const BEGIN: [&str; 2] = ["threading.py", "runpy.py"];
 
+/// The function in which a process that the library has forked begins, and its file: what is further out is what the one that forked it was in,
+/// and nothing that this process asked for.
+const FORKED: (&str, &str) = ("/multiprocessing/process.py", "_bootstrap");
+
 /// Whether a file is of the standard library or of an installed package.
 #[must_use]
 pub fn of_library(file: &str) -> bool {
@@ -28,13 +32,30 @@ pub fn of_library(file: &str) -> bool {
 /// Whether a file of the library is one in which a thread or a program begins, whatever it does later.
 #[must_use]
 pub fn begins(file: &str) -> bool {
-    file.starts_with(FROZEN) || file.rsplit('/').next().is_some_and(|name| BEGIN.contains(&name))
+    file.starts_with(FROZEN)
+        || file.ends_with(FORKED.0)
+        || file.rsplit('/').next().is_some_and(|name| BEGIN.contains(&name))
+}
+
+/// The frames of Python's that a process has made itself, innermost first.
+fn own(stack: &[Frame]) -> impl DoubleEndedIterator<Item = &Frame> {
+    let frames = |frame: &&Frame| frame.language == Language::Python;
+    let begins = stack.iter().position(|frame| is_of(frame, FORKED));
+    let end = begins.map_or(stack.len(), |at| at + 1);
+    stack.iter().take(end).filter(frames)
+}
+
+/// Whether a frame is of a function of the library, by its file and its name within its class.
+fn is_of(frame: &Frame, (path, name): (&str, &str)) -> bool {
+    let symbol = frame.symbol.as_deref().unwrap_or_default();
+    let file = frame.file.as_deref().unwrap_or_default();
+    frame.language == Language::Python && file.ends_with(path) && symbol.rsplit('.').next() == Some(name)
 }
 
 /// The function that asked: the innermost of the program's own, or, where there is none, what the thread began with.
 #[must_use]
 pub fn asker(stack: &[Frame]) -> Option<&Frame> {
-    let frames = || stack.iter().filter(|frame| frame.language == Language::Python);
+    let frames = || own(stack);
     let begun = || frames().rfind(|frame| !begins(frame.file.as_deref().unwrap_or_default()));
     application(stack).or_else(begun).or_else(|| frames().next_back())
 }
@@ -42,7 +63,7 @@ pub fn asker(stack: &[Frame]) -> Option<&Frame> {
 /// The innermost function of the program's own.
 #[must_use]
 pub fn application(stack: &[Frame]) -> Option<&Frame> {
-    let mut frames = stack.iter().filter(|frame| frame.language == Language::Python);
+    let mut frames = own(stack);
     frames.find(|frame| !of_library(frame.file.as_deref().unwrap_or_default()))
 }
 
@@ -59,6 +80,47 @@ pub fn is_pools_worker(frame: &Frame) -> bool {
     let is =
         |(path, name): &(&str, &str)| file.is_some_and(|file| file.ends_with(path)) && symbol == Some(*name);
     frame.language == Language::Python && WORKERS.iter().any(is)
+}
+
+/// The functions in which a process of a pool takes its next task and works on it; and what takes it from the queue.
+const TASKS: [(&str, &str); 3] = [
+    ("/multiprocessing/pool.py", "worker"),
+    ("/concurrent/futures/process.py", "_process_worker"),
+    ("/billiard/pool.py", "workloop"),
+];
+const TAKES: [(&str, &str); 3] = [
+    ("/multiprocessing/queues.py", "get"),
+    ("/billiard/queues.py", "get"),
+    ("/billiard/pool.py", "receive"),
+];
+
+/// Whether a process of a pool waits in the queue of its tasks: it has none.
+#[must_use]
+pub fn awaits_task_of_pool(stack: &[Frame]) -> bool {
+    let mut called = None;
+    for frame in own(stack) {
+        if TASKS.iter().any(|works| is_of(frame, *works)) {
+            return called.is_some_and(|called| TAKES.iter().any(|takes| is_of(called, *takes)));
+        }
+        called = Some(frame);
+    }
+    false
+}
+
+/// What takes a lock that processes share, and its file; and the functions of a queue that hold its lock while they read or write one message.
+const TAKES_SHARED: (&str, &str) = ("/multiprocessing/synchronize.py", "__enter__");
+const OF_QUEUE: [(&str, &str); 2] = [
+    ("/multiprocessing/queues.py", "get"),
+    ("/multiprocessing/queues.py", "put"),
+];
+
+/// Whether a process takes the lock of a queue of `multiprocessing`.
+#[must_use]
+pub fn takes_queues_lock(stack: &[Frame]) -> bool {
+    let mut frames = own(stack);
+    let takes = frames.next().is_some_and(|frame| is_of(frame, TAKES_SHARED));
+    let caller = frames.next();
+    takes && caller.is_some_and(|caller| OF_QUEUE.iter().any(|queue| is_of(caller, *queue)))
 }
 
 /// The function of an event loop that runs what is ready, and its file; and the file of what it waits in.
@@ -105,8 +167,97 @@ fn is_version(folder: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{begins, keeps_event_loop, of_library, runs_event_loop};
+    use super::{
+        asker, awaits_task_of_pool, begins, keeps_event_loop, of_library, runs_event_loop, takes_queues_lock,
+    };
     use holdup_evidence::{Frame, Language};
+
+    fn stack_of(names: &[(&str, &str)]) -> Vec<Frame> {
+        let frame = |(file, symbol): &(&str, &str)| Frame {
+            symbol: Some((*symbol).to_owned()),
+            file: Some((*file).to_owned()),
+            language: Language::Python,
+            ..Frame::default()
+        };
+        names.iter().map(frame).collect()
+    }
+
+    const LIBRARY: &str = "/usr/lib/python3.11/multiprocessing";
+
+    #[test]
+    fn a_process_of_a_pool_has_no_task_while_it_takes_the_next_one() {
+        let file = |name: &str| format!("{LIBRARY}/{name}");
+        let (pool, queues) = (file("pool.py"), file("queues.py"));
+        let (connection, process) = (file("connection.py"), file("process.py"));
+        let worker = (pool.as_str(), "worker");
+        let receives = (connection.as_str(), "Connection._recv");
+        let begins = [(process.as_str(), "BaseProcess._bootstrap"), ("shop.py", "main")];
+        let of = |inner: &[(&str, &str)]| awaits_task_of_pool(&stack_of(&[inner, &begins].concat()));
+        assert!(of(&[receives, (&queues, "SimpleQueue.get"), worker]));
+        assert!(of(&[(&queues, "get"), worker]), "before 3.11, without the class");
+        assert!(!of(&[(&queues, "SimpleQueue.put"), worker]), "its result");
+        assert!(!of(&[("shop.py", "render"), worker]));
+        assert!(
+            !of(&[receives, (&queues, "Queue.get"), ("shop.py", "render"), worker]),
+            "of its task"
+        );
+        assert!(
+            !of(&[receives, (&queues, "Queue.get"), ("shop.py", "work")]),
+            "a queue of its own"
+        );
+        let executor = "/usr/lib/python3.12/concurrent/futures/process.py";
+        assert!(of(&[
+            receives,
+            (&queues, "Queue.get"),
+            (executor, "_process_worker")
+        ]));
+    }
+
+    #[test]
+    fn the_lock_of_a_queue_is_taken_by_its_own_functions_alone() {
+        let file = |name: &str| format!("{LIBRARY}/{name}");
+        let (locks, queues) = (file("synchronize.py"), file("queues.py"));
+        let enters = (locks.as_str(), "SemLock.__enter__");
+        let takes = |names: &[(&str, &str)]| takes_queues_lock(&stack_of(names));
+        assert!(takes(&[enters, (&queues, "Queue.get"), ("shop.py", "work")]));
+        assert!(takes(&[
+            enters,
+            (&queues, "SimpleQueue.put"),
+            ("shop.py", "work")
+        ]));
+        assert!(!takes(&[enters, ("shop.py", "work")]), "a lock of the program");
+        assert!(
+            !takes(&[(&queues, "Queue.put"), ("shop.py", "work")]),
+            "room in a queue"
+        );
+    }
+
+    #[test]
+    fn what_the_process_was_in_that_forked_another_did_not_ask_for_the_other() {
+        let file = |name: &str| format!("{LIBRARY}/{name}");
+        let (pool, process, forks) = (file("pool.py"), file("process.py"), file("popen_fork.py"));
+        let asked = |inner: &[(&str, &str)]| {
+            let outer = [
+                (process.as_str(), "BaseProcess.run"),
+                (process.as_str(), "BaseProcess._bootstrap"),
+                (forks.as_str(), "Popen._launch"),
+                ("shop.py", "main"),
+            ];
+            let stack = stack_of(&[inner, &outer].concat());
+            asker(&stack).and_then(|frame| frame.symbol.clone())
+        };
+        assert_eq!(asked(&[(&pool, "worker")]).as_deref(), Some("worker"));
+        assert_eq!(
+            asked(&[("shop.py", "render"), (&pool, "worker")]).as_deref(),
+            Some("render")
+        );
+        assert_eq!(asked(&[]).as_deref(), Some("BaseProcess._bootstrap"));
+        let started = stack_of(&[(&pool, "Pool.map"), ("shop.py", "main")]);
+        assert_eq!(
+            asker(&started).and_then(|frame| frame.symbol.as_deref()),
+            Some("main")
+        );
+    }
 
     #[test]
     fn a_loop_is_kept_from_its_events_by_what_it_called_and_not_by_its_own_wait() {

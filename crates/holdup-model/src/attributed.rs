@@ -313,6 +313,16 @@ pub struct Holder {
     /// Where in the application's code that stack stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Frame>,
+    /// Threads of its process that did not rest, where only the process is known to be in the way and any of them may have been meant; 0
+    /// otherwise.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub others_busy: u64,
+}
+
+/// Whether a count says nothing, so that it is left out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A wait for a lock or condition that no thread which there is could have ended.
@@ -328,6 +338,8 @@ pub struct Orphaned {
     pub all_of: u64,
     /// How many processes have the file mapped in which the lock is, where all of them wait for it; 0 otherwise.
     pub sharers: u64,
+    /// How many processes share the queue whose lock this is, where none of them is in what it is held for; 0 otherwise.
+    pub queue_sharers: u64,
 }
 
 /// One link from a waiter to where the time really went.

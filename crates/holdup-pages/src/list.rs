@@ -12,6 +12,7 @@ rule_pages! {
     "net" "bus-call-unanswered"
     "cpu" "busy-waits"
     "mem" "cache-pushed-out"
+    "runtime" "call-stays-at-await"
     "process" "cgroup-limit-near"
     "disk" "cgroup-limits-disk"
     "process" "child-cannot-write"

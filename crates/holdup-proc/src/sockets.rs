@@ -110,6 +110,13 @@ impl Sockets {
         self.tcp.iter().any(knocks)
     }
 
+    /// Whether a socket of TCP listens: a connection whose other end it is was not accepted yet.
+    #[must_use]
+    pub fn listens(&self, inode: u64) -> bool {
+        let listens = |socket: &Tcp| socket.inode == inode && socket.listens;
+        self.tcp.iter().any(listens)
+    }
+
     /// The inode of the other end of a connection between two sockets of this namespace; of one that nobody has accepted
     /// yet, that of the socket in whose queue it stands.
     #[must_use]

@@ -332,6 +332,7 @@ mod tests {
     /// has depends on where it lies; and scenarios observe programs, not the whole machine that they share with others.
     const ELSEWHERE: [&str; 15] = [
         "awaited-thread-waits",
+        "call-stays-at-await",
         "clients-do-not-read",
         "clients-without-answer",
         "connections-ended-at-once",

@@ -40,6 +40,7 @@ fn learn_stack(threads: &mut Threads, kept_waiting: &[(KeptWaiting, Ns)], stack:
             let meanwhile = Meanwhile {
                 doing: None,
                 stack: Some((stack, *ns)),
+                others_busy: 0,
             };
             waiter.ledger.sites[kept.site]
                 .holders

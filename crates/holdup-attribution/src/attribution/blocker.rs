@@ -238,6 +238,7 @@ pub(super) fn meanwhile(threads: &Threads, who: Who, from: Ns, to: Ns) -> Meanwh
     Meanwhile {
         doing: doing.map(|doing| (doing.cause, doing.ns)),
         stack: thread.and_then(|thread| thread.stacks.during(from, to)),
+        others_busy: 0,
     }
 }
 

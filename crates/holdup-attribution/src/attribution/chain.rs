@@ -142,6 +142,13 @@ impl Segments {
         self.ring.push_back(segment);
     }
 
+    /// When the one stretch began that goes on to the second instant and takes most of the time between both.
+    pub(super) fn filled_since(&self, from: Ns, to: Ns) -> Option<Ns> {
+        let last = self.ring.iter().rev().find(|segment| segment.start < to)?;
+        let within = last.end.min(to).saturating_sub(last.start.max(from));
+        (last.end >= to && within > to.saturating_sub(from) / 2).then_some(last.start)
+    }
+
     /// What was done most between two instants.
     pub(super) fn doing(&self, from: Ns, to: Ns) -> Option<Doing> {
         // Few causes occur in so short a past: a list is enough.

@@ -25,6 +25,16 @@ const MAX_INSIDE: usize = 8;
 /// Waits that are reported again: shorter ones are not what anybody asks about, nanoseconds.
 const MIN_WAIT_NS: Ns = 50_000_000;
 
+/// How far the beginning of a client's wait and that of the wait in which a thread then stays that has the request are from each other at most,
+/// nanoseconds. On a busy machine either may be first: the request is read on another CPU before its sender sleeps.
+const TAKES_UP_NS: Ns = 50_000_000;
+
+/// Of what was said of another thread, so little may be missing: one part of this many.
+const TAKEN_UP_SHARE: Ns = 10;
+
+/// So many times as far from the request another thread's wait begins at least: else either of the two may have it.
+const CLEARLY: Ns = 4;
+
 /// Where the chain of a site's longest wait goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Onward {
@@ -70,23 +80,53 @@ impl Crowd {
             return Some(*only);
         }
         let did = |id: ThreadId| threads.get(&id)?.recent.doing(from, to);
-        let busy = members
-            .iter()
-            .filter(|id| did(**id).is_some_and(|doing| works(&doing)));
+        let busy = self.busy(threads, pid, from, to);
         let mut ends: Vec<(ThreadId, Doing)> = busy
-            .map(|id| self.end_inside(threads, pid, *id, from, to))
+            .map(|id| self.end_inside(threads, pid, id, from, to))
             .filter_map(|id| Some((id, did(id)?)))
             .collect();
         ends.sort_unstable_by_key(|(id, _)| *id);
         ends.dedup_by_key(|(id, _)| *id);
+        let several = ends.clone();
         if ends.len() > 1 {
             // Those that wait for somebody else of the process wait for what these do.
             ends.retain(|(_, doing)| leads_out(doing.cause));
         }
-        let (_, first) = ends.first()?;
-        let alike = ends.iter().all(|(_, doing)| doing.cause == first.cause);
-        let longest = ends.iter().max_by_key(|(_, doing)| doing.ns)?;
-        alike.then_some(longest.0)
+        let alike = |ends: &[(ThreadId, Doing)]| ends.windows(2).all(|two| two[0].1.cause == two[1].1.cause);
+        let longest = ends.iter().max_by_key(|(_, doing)| doing.ns);
+        longest
+            .filter(|_| alike(&ends))
+            .map(|(id, _)| *id)
+            .or_else(|| began_with(threads, &several, from, to))
+    }
+
+    /// The threads of a process that did not rest between two instants.
+    fn busy<'a>(
+        &'a self,
+        threads: &'a Threads,
+        pid: u32,
+        from: Ns,
+        to: Ns,
+    ) -> impl Iterator<Item = ThreadId> + 'a {
+        let members = self.by_pid.get(&pid).into_iter().flatten().copied();
+        let did = move |id: ThreadId| threads.get(&id)?.recent.doing(from, to);
+        members.filter(move |id| did(*id).is_some_and(|doing| works(&doing)))
+    }
+
+    /// How many threads of a process may have a request that came at the first of two instants: those that wait for somebody outside or run, and
+    /// those that began what they do since. A worker that stands in a lock of its pool since long before has none.
+    fn may_have_it(&self, threads: &Threads, pid: u32, from: Ns, to: Ns) -> u64 {
+        let may = |id: &ThreadId| {
+            threads.get(id).is_some_and(|thread| {
+                let out = thread
+                    .recent
+                    .doing(from, to)
+                    .is_some_and(|doing| leads_out(doing.cause));
+                let since = thread.recent.filled_since(from, to);
+                out || since.is_some_and(|since| since != from && since.saturating_add(TAKES_UP_NS) >= from)
+            })
+        };
+        self.busy(threads, pid, from, to).filter(may).count() as u64
     }
 
     /// Where waits for owners of locks lead within a process.
@@ -126,11 +166,25 @@ impl Crowd {
         from: Ns,
         to: Ns,
     ) -> Meanwhile {
-        let who = match blocker.who {
-            Who::Thread(id) if names_process(blocker.how) => Who::Thread(self.right_one(known, id, from, to)),
-            who => who,
+        let Who::Thread(first) = blocker.who else {
+            return meanwhile(known.0, blocker.who, from, to);
         };
-        meanwhile(known.0, who, from, to)
+        if !names_process(blocker.how) {
+            return meanwhile(known.0, blocker.who, from, to);
+        }
+        let (threads, tasks) = known;
+        let pid = threads
+            .get(&first)
+            .map(|thread| tasks.pid(thread.identity.process));
+        let meant = pid.and_then(|pid| self.at_work(threads, pid, from, to));
+        let others_busy = match (meant, pid) {
+            (None, Some(pid)) => self.may_have_it(threads, pid, from, to),
+            _ => 0,
+        };
+        Meanwhile {
+            others_busy,
+            ..meanwhile(threads, Who::Thread(meant.unwrap_or(first)), from, to)
+        }
     }
 
     /// Where the chain goes on from a thread whose wait nobody has ended: to a process that the chain has not passed, of those that
@@ -157,6 +211,28 @@ impl Crowd {
         let fallback = || tasks.lived(pid, to).filter(|id| threads.contains_key(id));
         let next = self.at_work(threads, pid, from, to).or_else(fallback)?;
         Some((next, from, to))
+    }
+}
+
+/// Of threads of which several may have a request: the one that began what it has done since just as the request came.
+fn began_with(threads: &Threads, ends: &[(ThreadId, Doing)], from: Ns, to: Ns) -> Option<ThreadId> {
+    let after = |id: ThreadId| {
+        let away = threads.get(&id)?.recent.filled_since(from, to)?.abs_diff(from);
+        // What begins at the very nanosecond begins with the observation.
+        (away > 0 && away <= TAKES_UP_NS).then_some(away)
+    };
+    let mut near: Vec<(Ns, ThreadId, Cause)> = ends
+        .iter()
+        .filter_map(|(id, doing)| Some((after(*id)?, *id, doing.cause)))
+        .collect();
+    near.sort_unstable_by_key(|(after, id, _)| (*after, *id));
+    match near.as_slice() {
+        [(_, only, _)] => Some(*only),
+        [(first, id, cause), (second, _, other), ..] => {
+            let clear = cause == other || *second > first.saturating_mul(CLEARLY);
+            clear.then_some(*id)
+        }
+        [] => None,
     }
 }
 
@@ -225,7 +301,7 @@ pub(super) fn complete_chains(threads: &mut Threads, tasks: &TaskTable, crowd: &
 /// thread of it now.
 fn says_more(new: &[Link], old: &[Link], process: bool) -> bool {
     let second = |links: &[Link]| links.get(1).map_or(0, |link| link.ns);
-    // What is no longer remembered of a busy thread makes its part shorter.
-    let whole = second(new) >= second(old);
+    // What is no longer remembered of a busy thread makes its part shorter; the time until a thread had the request does so by little.
+    let whole = second(new) >= second(old).saturating_sub(second(old) / TAKEN_UP_SHARE);
     whole && (new.len() > old.len() || process && new.len() == old.len() && new.len() > 1)
 }

@@ -322,6 +322,8 @@ struct Tally {
     doing: [Option<(Cause, Ns)>; 2],
     /// Its stack for the longest of that time for which one is known, and how long that was.
     stack: Option<(UserStackId, Ns)>,
+    /// Other threads of its process that may have been meant, at the most.
+    others_busy: u64,
 }
 
 /// What the one in the way did meanwhile.
@@ -331,6 +333,8 @@ pub(super) struct Meanwhile {
     pub(super) doing: Option<(Cause, Ns)>,
     /// A stack of that time, and how long it was its own.
     pub(super) stack: Option<(UserStackId, Ns)>,
+    /// Threads of its process that did not rest, where any of them may have been meant.
+    pub(super) others_busy: u64,
 }
 
 /// The holders of a site that were in the way longest.
@@ -351,6 +355,7 @@ impl TopHolders {
         if let Some(known) = self.list.iter_mut().find(|known| known.blocker == blocker) {
             known.add(ns, meanwhile.doing);
             known.seen_with(meanwhile.stack);
+            known.others_busy = known.others_busy.max(meanwhile.others_busy);
         } else if self.has_room(ns) {
             self.insert(Tally {
                 blocker,
@@ -358,6 +363,7 @@ impl TopHolders {
                 ns,
                 doing: [meanwhile.doing, None],
                 stack: meanwhile.stack,
+                others_busy: meanwhile.others_busy,
             });
         }
     }
@@ -375,6 +381,7 @@ impl TopHolders {
     pub(super) fn learn(&mut self, blocker: Blocker, meanwhile: Meanwhile) {
         if let Some(known) = self.list.iter_mut().find(|known| known.blocker == blocker) {
             known.add(0, meanwhile.doing);
+            known.others_busy = known.others_busy.max(meanwhile.others_busy);
             // As long as the one before, and of the thread that is meant.
             let longer = |now: &(UserStackId, Ns)| known.stack.is_none_or(|before| now.1 >= before.1);
             known.stack = meanwhile.stack.filter(longer).or(known.stack);
@@ -402,6 +409,7 @@ impl TopHolders {
                 Some(known) => {
                     known.add(tally.ns, tally.doing.into_iter().flatten());
                     known.seen_with(tally.stack);
+                    known.others_busy = known.others_busy.max(tally.others_busy);
                 }
                 None => self.insert(tally),
             }
@@ -443,6 +451,7 @@ impl TopHolders {
                     ns: tally.ns,
                     place: super::asker::place(&stack),
                     stack,
+                    others_busy: tally.others_busy,
                 }
             })
             .collect();

@@ -24,6 +24,7 @@ pub(super) fn name_holders(whole: &mut Attributed, finish: &Finish) {
                 ns: looks,
                 place: super::asker::place(&stack),
                 stack,
+                others_busy: 0,
             })
             .collect();
         let rows = whole

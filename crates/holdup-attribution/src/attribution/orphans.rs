@@ -53,6 +53,7 @@ impl Orphan {
             alone: self.alone,
             all_of: 0,
             sharers: 0,
+            queue_sharers: 0,
         }
     }
 }

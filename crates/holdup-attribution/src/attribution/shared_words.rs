@@ -3,11 +3,22 @@
 //! In: all rows, and what is known of such words. Out: the rows, with the name of the file or semaphore, and marked where all processes that
 //! have it mapped wait for it: no process is left that could end that.
 
-use holdup_evidence::{Cause, SharedWord};
+use holdup_evidence::{Cause, Ns, SharedWord};
+use holdup_knowledge::python;
 use holdup_model::attributed::{Address, AttributedWait, Orphaned};
 
 /// Where the C library keeps named semaphores, and what their files' names begin with.
 const SEMAPHORES: &str = "/dev/shm/sem.";
+
+/// From so long a wait for the lock of a queue it changes hands no more, nanoseconds: who has it takes one message out.
+const MIN_QUEUE_WAIT_NS: Ns = 1_000_000_000;
+
+/// Whether a word is a queue's lock that nobody has: of those who share it each one waits for it or for something that nobody has it for.
+fn is_of_the_dead(row: &AttributedWait, word: &SharedWord) -> bool {
+    let rests = |transfers: Option<bool>| transfers == Some(false);
+    let long = row.max >= MIN_QUEUE_WAIT_NS;
+    long && python::takes_queues_lock(&row.asker.stack) && word.users.iter().all(|user| rests(user.transfers))
+}
 
 /// Names what the waits are for.
 pub(super) fn name(rows: &mut [AttributedWait], words: &[SharedWord]) {
@@ -30,6 +41,12 @@ pub(super) fn name(rows: &mut [AttributedWait], words: &[SharedWord]) {
         if nobody && users > 0 && word.users.iter().all(|user| user.waits) && row.orphaned.is_none() {
             row.orphaned = Some(Orphaned {
                 sharers: users,
+                ..Orphaned::default()
+            });
+        }
+        if nobody && users > 0 && row.orphaned.is_none() && is_of_the_dead(row, word) {
+            row.orphaned = Some(Orphaned {
+                queue_sharers: users,
                 ..Orphaned::default()
             });
         }

@@ -7,7 +7,7 @@
 use super::objects::named;
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::system_calls::Kind as Does;
-use holdup_knowledge::{pools, system_calls, user_code};
+use holdup_knowledge::{pools, python, system_calls, user_code};
 use holdup_model::attributed::{Common, DatabaseServer, Resource, ResourceKind};
 
 /// What a wait was for by the stack that asked; `None` where the stack says no more than the kernel did.
@@ -84,6 +84,14 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     {
         let resource = named(ResourceKind::Lock, what);
         return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("futex"))));
+    }
+    // The one that reads the tasks of a pool of processes; the others of it stand in a lock behind it.
+    if cause == Cause::IpcPipe
+        && system_calls::is_named(call, Does::Reads)
+        && python::awaits_task_of_pool(stack)
+    {
+        let work = named(ResourceKind::Name, "a task from its pool");
+        return Some((Cause::Idle, work.in_call(call.unwrap_or("read"))));
     }
     if !futex || !matches!(cause, Cause::LockFutex | Cause::TimerSleep) {
         return None;

@@ -3,6 +3,7 @@
 use super::{Waits, say};
 use holdup_attribution::attribution::{chosen_frame, is_applications};
 use holdup_evidence::{Cause, Frame};
+use holdup_knowledge::interpreters;
 use holdup_model::attributed::AttributedWait;
 
 /// What stands before a place in the program.
@@ -95,7 +96,8 @@ fn is_asked_for(cause: Cause) -> bool {
     }
 }
 
-/// A frame of the application with its line: a function of a library says little of the program.
+/// A frame of the application with its line: a function of a library, or of the interpreter that runs the program, says little of it.
 pub(super) fn known(frame: Option<&Frame>) -> Option<&Frame> {
-    frame.filter(|frame| frame.symbol.is_some() && frame.line.is_some() && is_applications(frame))
+    let own = |frame: &&Frame| is_applications(frame) && !interpreters::is_own_code(frame);
+    frame.filter(|frame| frame.symbol.is_some() && frame.line.is_some() && own(frame))
 }

@@ -3,8 +3,9 @@
 //! In: waits with their stacks. Out: the waits that all threads of one process's pool were in at once. What is asked of the pool meanwhile
 //! queues, however quick it is by itself; the queue is in the program's memory and has no thread, so that it is not seen.
 
-use super::{Run, Waits};
-use holdup_evidence::{Frame, Ns};
+use super::{Run, Waits, say};
+use holdup_evidence::{Cause, Frame, Ns};
+use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::AttributedWait;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,6 +42,36 @@ pub(super) struct Full<'a> {
     pub(super) threads: usize,
     /// How long all were at once, nanoseconds.
     pub(super) both: Ns,
+}
+
+/// Names of what is waited for that a sentence has.
+const NAMED_MAX: usize = 2;
+
+/// For what all of these wait, where that is of one kind, as it follows "wait": `opening FIFOs that no process opens at the other end
+/// (/run/a, /run/b and 2 others)`.
+pub(super) fn awaited(waits: &Waits<'_>) -> Option<String> {
+    let main = waits.main();
+    if waits.iter().any(|wait| wait.cause != main.cause) {
+        return None;
+    }
+    let opens = |wait: &AttributedWait| {
+        wait.cause == Cause::IpcPipe && system_calls::is_named(wait.call.as_deref(), Kind::Opens)
+    };
+    let alone = waits.iter().all(|wait| wait.holders.is_empty());
+    let what = match (waits.iter().all(opens), alone) {
+        (true, true) => "opening FIFOs that no process opens at the other end",
+        (true, false) => "opening FIFOs",
+        (false, _) => main.cause.phrase(),
+    };
+    // Without a path the resource is the call.
+    let names: BTreeSet<&str> = waits.iter().map(|wait| wait.resource.name.as_str()).collect();
+    let names: Vec<&str> = names.into_iter().filter(|name| name.starts_with('/')).collect();
+    let first = names[..names.len().min(NAMED_MAX)].join(", ");
+    Some(match (names.len(), names.len().saturating_sub(NAMED_MAX)) {
+        (0, _) => what.to_owned(),
+        (_, 0) => format!("{what} ({first})"),
+        (_, more) => format!("{what} ({first} and {})", say::several(more as u64, "other")),
+    })
 }
 
 fn named(frame: &Frame, is: impl Fn(&str) -> bool) -> bool {

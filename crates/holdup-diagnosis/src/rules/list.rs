@@ -12,6 +12,7 @@ rules! {
     "net/bus-call-unanswered.rs" bus_call_unanswered BusCallUnanswered
     "cpu/busy-waits.rs" busy_waits BusyWaits
     "mem/cache-pushed-out.rs" cache_pushed_out CachePushedOut
+    "runtime/call-stays-at-await.rs" call_stays_at_await CallStaysAtAwait
     "process/cgroup-limit-near.rs" cgroup_limit_near CgroupLimitNear
     "disk/cgroup-limits-disk.rs" cgroup_limits_disk CgroupLimitsDisk
     "process/child-cannot-write.rs" child_cannot_write ChildCannotWrite

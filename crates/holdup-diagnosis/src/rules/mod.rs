@@ -53,6 +53,7 @@ mod mutual;
 mod name_chain;
 mod need;
 mod on_machine;
+mod own_listener;
 mod paging;
 mod pools;
 pub(crate) mod pressures;

@@ -6,11 +6,11 @@
 //! so does one that is on a CPU.
 
 use super::list::peer_slow::peer;
-use super::{Run, Waits, java_waits, say};
+use super::{Run, Waits, java_waits, own_listener, say};
 use holdup_evidence::facts::{SetAside, SharedListener, Workers};
 use holdup_evidence::{Cause, Frame, Ns};
 use holdup_knowledge::system_calls::{self, Kind};
-use holdup_model::attributed::{AttributedWait, AwaitedClients, Peer};
+use holdup_model::attributed::{AttributedWait, AwaitedClients};
 use holdup_model::finding::Evidence;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -253,7 +253,7 @@ impl<'a> Taken<'a> {
         if same * 2 < pool.len() || queued.is_none() && listens {
             return None;
         }
-        let own = own_listener(workers, &waits).filter(|_| same == pool.len());
+        let own = own_listener::asked_at(workers, &waits.main().resource).filter(|_| same == pool.len());
         if pool.len() < MIN_OF_POOL && own.is_none() {
             return None;
         }
@@ -511,7 +511,9 @@ fn accepts(run: &Run<'_>, workers: &Workers) -> bool {
 fn waits(workers: &Workers, row: &AttributedWait) -> bool {
     let works = row.cause.on_cpu() || row.cause == Cause::SchedRunqueue;
     let idle = matches!(row.cause, Cause::Idle | Cause::NetAccept);
-    let of_parent = row.holders.iter().any(|holder| holder.name.pid == workers.parent);
+    // Who asks at the listener of these waits for one of them, whoever has opened it.
+    let of_parent = row.holders.iter().any(|holder| holder.name.pid == workers.parent)
+        && own_listener::asked_at(workers, &row.resource).is_none();
     let from_nobody = matches!(row.cause, Cause::IpcPipe | Cause::IpcUnix) && row.holders.is_empty();
     let is_free = works || idle || of_parent || (from_nobody && workers.at.is_empty());
     !is_free
@@ -573,17 +575,4 @@ fn target(wait: &AttributedWait) -> String {
         address if address.is_empty() => wait.resource.name.clone(),
         address => address,
     }
-}
-
-/// The listener of the workers themselves that they wait for.
-fn own_listener<'a>(workers: &'a Workers, waits: &Waits<'_>) -> Option<&'a SharedListener> {
-    let to = &waits.main().resource.detail.peer;
-    let is_it = |at: &&SharedListener| match to {
-        Some(Peer::Address(peer)) => at.address.parse::<SocketAddr>().is_ok_and(|own| {
-            let (own_ip, ip) = (own.ip().to_canonical(), peer.ip().to_canonical());
-            own.port() == peer.port() && (own_ip == ip || own_ip.is_unspecified() && ip.is_loopback())
-        }),
-        _ => false,
-    };
-    workers.at.iter().find(is_it)
 }

@@ -209,7 +209,14 @@ pub(super) fn meanwhile(holder: &Holder) -> Evidence {
     let doing = match holder.doing {
         // Of a process only its first thread is known to be there, and that one takes in clients.
         Some(Cause::NetAccept | Cause::Idle) if holder.how_known == HowKnown::SocketPeer => {
-            "accepts clients with this thread; the thread that has the request is not known".to_owned()
+            let others = match holder.others_busy {
+                0 => String::new(),
+                count => format!(
+                    " ({} of it waited for something or ran)",
+                    several(count, "other thread")
+                ),
+            };
+            format!("accepts clients with this thread; the thread that has the request is not known{others}")
         }
         Some(cause) => format!("was mostly {} ({cause}){}", cause.phrase(), stands(holder)),
         None => NOT_OBSERVED.to_owned(),

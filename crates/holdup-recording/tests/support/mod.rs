@@ -181,6 +181,7 @@ impl Dice {
                 ns: dice.number(),
                 stack: dice.list(3, Dice::frame),
                 place: dice.some(Dice::frame),
+                others_busy: dice.number(),
             }),
             chain: self.list(2, |dice| Link {
                 name: dice.name(),
@@ -194,6 +195,7 @@ impl Dice {
                 alone: dice.yes(),
                 all_of: dice.number(),
                 sharers: dice.number(),
+                queue_sharers: dice.number(),
             }),
             ran_instead: self.list(2, |dice| (dice.text(), dice.number())),
             queue: self.some(|dice| Queue {

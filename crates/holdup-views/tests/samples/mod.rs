@@ -185,6 +185,7 @@ pub fn pipeline() -> Sample {
         ns: 1_960 * MS,
         stack: Vec::new(),
         place: None,
+        others_busy: 0,
     }];
     let mut child = wait(&sh, Cause::ProcessChild, 1_995 * MS);
     (child.path_ns, child.handed_on_ns) = (0, 1_990 * MS);
@@ -269,6 +270,7 @@ pub fn hostile() -> Sample {
         ns: 4_000 * MS,
         stack: Vec::new(),
         place: None,
+        others_busy: 0,
     }];
     let mut attributed = attributed(vec![open]);
     attributed.coverage.lost = vec![(bad.to_owned(), 3, 5 * MS)];

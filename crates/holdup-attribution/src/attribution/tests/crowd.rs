@@ -113,6 +113,44 @@ fn where_several_may_be_meant_nobody_is_picked() {
     assert!(!ends.iter().any(picked), "{ends:?}");
 }
 
+/// A server with a thread for each connection, and one that does its rounds: `begins`: when, after the client, the two begin what they do.
+fn served_since(begins: [Ns; 2]) -> Vec<(u32, Cause)> {
+    let mut scene = scene(3);
+    scene.cpu(0, 100 * MS);
+    client_waits(&mut scene);
+    scene.left_waiting(1, Cause::Idle, END, |_| {});
+    for (thread, begins) in [2, 3].into_iter().zip(begins) {
+        scene.cpu(thread, 100 * MS + begins);
+        scene.left_waiting(thread, Cause::TimerSleep, END, |_| {});
+    }
+    scene.left_waiting(4, Cause::LockFutex, END, |_| {});
+    chain(&scene.attributed())
+}
+
+#[test]
+fn of_several_the_one_that_began_to_sleep_as_the_request_came_has_it() {
+    let has = |thread: u32| [(100, Cause::NetReceive), (thread, Cause::TimerSleep)];
+    assert_eq!(served_since([MS / 4, 400 * MS]), has(102));
+    assert_eq!(served_since([300 * MS, MS / 4]), has(103));
+    assert_eq!(served_since([200 * MS, 30 * MS]), has(103), "a busy machine");
+    let long_after = served_since([300 * MS, 400 * MS]);
+    assert!(!long_after.contains(&(102, Cause::TimerSleep)), "{long_after:?}");
+}
+
+#[test]
+fn of_a_process_of_which_several_may_have_the_request_it_is_said_how_many() {
+    let mut scene = scene(3);
+    client_waits(&mut scene);
+    scene.left_waiting(1, Cause::Idle, END, |_| {});
+    scene.left_waiting(2, Cause::NetReceive, END, |_| {});
+    scene.left_waiting(3, Cause::DiskRead, END, |_| {});
+    // A worker without work, which stood so before.
+    scene.left_waiting(4, Cause::LockFutex, END, |_| {});
+    let run = scene.attributed();
+    let holder = &row(&run, 0, Cause::NetReceive).holders[0];
+    assert_eq!((holder.doing, holder.others_busy), (Some(Cause::Idle), 2));
+}
+
 #[test]
 fn two_that_wait_for_each_others_answers_end_the_chain() {
     let mut scene = scene(0);

@@ -94,6 +94,9 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
     if orphaned.sharers > 0 {
         return Some(shared(waits, main, orphaned));
     }
+    if orphaned.queue_sharers > 0 {
+        return Some(of_queue(waits, main, orphaned.queue_sharers));
+    }
     let finding = RULE
         .finding(severity, title(&who, orphaned, awaited, &places(waits)), waits)
         .and_if(orphaned.owner.as_ref().map(named))
@@ -182,6 +185,41 @@ fn shared(waits: &Waits<'_>, main: &AttributedWait, orphaned: &Orphaned) -> Find
         .remedy(Remedy::changing(
             "to go on now: post it once, or remove its file and start its users again",
             "what its last owner was doing may be half done",
+        ))
+        .remedy(Remedy::pointless("waiting longer: the wait never ends by itself"))
+}
+
+/// The lock of a queue between processes that nobody has who lives.
+fn of_queue(waits: &Waits<'_>, main: &AttributedWait, sharers: u64) -> Finding {
+    let place = chosen_frame(&main.asker.stack)
+        .map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
+    let others = match sharers {
+        1 => "no other process shares it".to_owned(),
+        count => format!("of the {count} processes that share it none reads or writes"),
+    };
+    let title = format!(
+        "{} waits for the lock of a multiprocessing queue{place}, which a process held that has ended: {others}",
+        say::who(&main.asker.name)
+    );
+    let file = main.resource.detail.file.as_deref().unwrap_or_default();
+    RULE.finding(Severity::Critical, title, waits)
+        .and(Evidence::new(
+            format!(
+                "a process has this lock only while it reads or writes a message; {} is 0, and {others}",
+                main.resource.name
+            ),
+            format!("/proc/PID/maps, /proc/PID/task/TID/syscall, {file}"),
+        ))
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "do not end a process with SIGKILL or terminate() while it uses a queue: tell it to end by a message, or give each process a              queue of its own",
+        ))
+        .remedy(Remedy::safe(
+            "find out what ended it (the kernel's log names processes killed for memory), and use concurrent.futures.ProcessPoolExecutor,              which fails with BrokenProcessPool instead of waiting",
+        ))
+        .remedy(Remedy::changing(
+            "to go on now: start the program that made the queue again",
+            "what is in the queue is lost",
         ))
         .remedy(Remedy::pointless("waiting longer: the wait never ends by itself"))
 }

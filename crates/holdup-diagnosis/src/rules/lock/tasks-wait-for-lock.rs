@@ -105,6 +105,11 @@ struct Candidates<'a> {
 }
 
 impl Candidates<'_> {
+    /// Whether they are several of which nothing says that one has it, and it is known that nobody is past the place where the others wait.
+    fn is_no_help(&self, waiting: &[&Task]) -> bool {
+        self.basis == Basis::SameType && self.all.len() > 1 && none_past(waiting).is_some()
+    }
+
     /// For the end of a title; empty where they are too uncertain.
     fn outcome(&self, waiting: &[&Task]) -> String {
         let own: Vec<&Task> = self.all.iter().map(|(task, _)| *task).collect();
@@ -347,15 +352,23 @@ fn type_of<'a>(task: &Task, symbol: &'a str) -> Option<&'a str> {
     }
 }
 
-/// What goroutines wait for in their language's own word, if all wait for the same kind of lock.
+/// What goroutines or asyncio's tasks wait for in their language's own word, if all wait for the same kind of lock.
 fn own_word(waiting: &[&Task]) -> Option<String> {
     // Without whether it is to read or to write.
     fn kind(task: &Task) -> &str {
         task.resource.name.split(", ").next().unwrap_or_default()
     }
     let name = kind(waiting[0]);
-    let same = |task: &&Task| task.runtime == TaskRuntime::Go && kind(task) == name;
+    let named = |task: &Task| matches!(task.runtime, TaskRuntime::Go | TaskRuntime::Asyncio);
+    let same = |task: &&Task| named(task) && kind(task) == name;
     (!name.is_empty() && waiting.iter().all(same)).then(|| format!("for {name}"))
+}
+
+/// For the end of a title: that of tasks of asyncio none is past the place where all of these wait. It says of nobody that he has it.
+fn none_past(waiting: &[&Task]) -> Option<String> {
+    let of_asyncio = waiting.iter().all(|task| task.runtime == TaskRuntime::Asyncio);
+    let one = tasks::places(waiting, tasks::place).len() == 1;
+    (of_asyncio && one).then(|| "; no task is further in that function".to_owned())
 }
 
 /// From so long a wait for a thing of a pool is trouble, whether or not the pool goes round, nanoseconds: many clients give up after 5 s.
@@ -365,12 +378,12 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     let holder = holder(run, waiting);
     let candidates = match holder {
         Some(_) => None,
-        None => candidates(run, waiting),
+        None => candidates(run, waiting).filter(|found| !found.is_no_help(waiting)),
     };
     let outcome = match (&holder, &candidates) {
         (Some(holder), _) => format!("; {} has it", holder.who()),
         (None, Some(candidates)) => candidates.outcome(waiting),
-        (None, None) => String::new(),
+        (None, None) => none_past(waiting).unwrap_or_default(),
     };
     // All of one kind: it has a name.
     let pool = waiting[0]
@@ -384,6 +397,11 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
             "the layout of the runtime's locks",
         ),
         (None, Some(candidates)) => candidates.evidence(),
+        (None, None) if none_past(waiting).is_some() => Evidence::new(
+            "the library does not note who took it; no other task stands in that function past the place where these wait: whoever took it \
+             is elsewhere with it, or has ended without giving it back",
+            "the functions in which tasks stand",
+        ),
         (None, None) => Evidence::new(
             "who has the lock is not known: the runtime does not note it",
             "the layout of the runtime's locks",
@@ -423,6 +441,9 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     }
     finding.remedy(match candidates {
         Some(_) => Remedy::safe("do not wait for anything else while holding it, or with a time limit"),
+        None if none_past(waiting).is_some() => Remedy::safe(
+            "give it back on every path, also where an exception is raised: `async with` does so",
+        ),
         None => Remedy::safe(
             "look in a dump of all tasks for one that has locked it and waits for something else, or has returned without unlocking it",
         ),

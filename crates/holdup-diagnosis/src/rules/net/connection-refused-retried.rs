@@ -1,13 +1,17 @@
 //! Asking a closed port again and again, with sleeps in between.
 
 use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, duration, say};
-use holdup_evidence::Cause;
-use holdup_model::attributed::{Resource, ResourceKind};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::connections::Connections;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Refusals from which it is a program that tries again rather than one that goes on to the next address.
 const MIN_REFUSALS: u64 = 3;
+
+/// The same for a program that already runs, where it was watched between two of them and nothing accepted it: how often it had tried before
+/// nobody knows, and with the pauses that programs take by then few fall into the time in which they are watched.
+const MIN_REFUSALS_SEEN: u64 = 2;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ConnectionRefusedRetried, check)
@@ -18,22 +22,42 @@ pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ConnectionRefusedRetried, c
 pub(in crate::rules) fn refused<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a Connections> {
     let peers = run.attributed.connections.iter();
     let worst = peers
-        .filter(|peer| peer.refused >= MIN_REFUSALS)
+        .filter(|peer| {
+            let seen = run.attributed.of_threads && peer.made == 0 && peer.sleeps > 0;
+            peer.refused >= if seen { MIN_REFUSALS_SEEN } else { MIN_REFUSALS }
+        })
         .max_by_key(|peer| peer.slept_ns)?;
-    let twice = worst.slept_ns.saturating_mul(2);
+    let twice = about_all(run, worst).saturating_mul(2);
     let whole = run.attributed.of_threads && twice > run.attributed.wall;
-    // What other processes sleep says nothing of this one. A script has commands that sleep for it.
-    let most_of_it = match waits.only(|wait| wait.asker.name.pid == worst.by.pid) {
+    // What other processes and other threads sleep says nothing of this one. A script has commands that sleep for it.
+    let most_of_it = match by_itself(waits, worst) {
         Some(theirs) => twice > theirs.own(),
         None => whole || twice > waits.own(),
     };
     (most_of_it && (whole || run.matters(worst.slept_ns.min(waits.cost()), MATTERS))).then_some(worst)
 }
 
+/// The sleep of all rounds, where only that between two refusals is counted: of a program that already ran, the sleep in which observation began
+/// and that in which it ended are of the same kind, and where it is watched for a few rounds they are most of them.
+fn about_all(run: &Run<'_>, peer: &Connections) -> Ns {
+    let between = peer.refused.saturating_sub(1).max(1);
+    match run.attributed.of_threads && peer.made == 0 {
+        true => peer.slept_ns.saturating_mul(between.saturating_add(2)) / between,
+        false => peer.slept_ns,
+    }
+}
+
+/// The sleeps of the thread that made these connections; of its process where those of that thread are not known apart.
+fn by_itself<'a>(waits: &Waits<'a>, peer: &Connections) -> Option<Waits<'a>> {
+    let thread = |wait: &AttributedWait| (wait.asker.name.pid, wait.asker.name.tid);
+    let own = waits.only(|wait| peer.by.tid != 0 && thread(wait) == (peer.by.pid, peer.by.tid));
+    own.or_else(|| waits.only(|wait| wait.asker.name.pid == peer.by.pid))
+}
+
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     match refused(run, waits) {
         Some(peer) => {
-            let theirs = waits.only(|wait| wait.asker.name.pid == peer.by.pid);
+            let theirs = by_itself(waits, peer);
             let finding = finding(run, theirs.as_ref().unwrap_or(waits), peer);
             Verdict::Fires(vec![finding])
         }

@@ -86,7 +86,8 @@ const MIN_AT_REST_NS: Ns = 100_000_000;
 fn is_at_rest(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let holders = group.holders();
     let longest = holders.iter().max_by_key(|holder| holder.ns);
-    let idle = longest.is_some_and(|holder| holder.doing == Some(Cause::Idle));
+    // Of a process only one thread is known: the request may be with another one that does not rest.
+    let idle = longest.is_some_and(|holder| holder.doing == Some(Cause::Idle) && holder.others_busy == 0);
     run.attributed.of_threads && idle && group.longest().max >= MIN_AT_REST_NS
 }
 

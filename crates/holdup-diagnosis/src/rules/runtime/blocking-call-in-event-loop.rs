@@ -122,6 +122,23 @@ fn beside(run: &Run<'_>, waits: &Waits<'_>) -> String {
     }
 }
 
+/// Whether no thread of a process but its first can run JavaScript: all others are known, and none is a worker.
+fn is_without_workers(run: &Run<'_>, pid: u32) -> bool {
+    let rows = || run.attributed.waits.iter().filter(|wait| wait.asker.name.pid == pid);
+    let known = |tid: u32| rows().any(|wait| wait.asker.name.tid == tid && !wait.asker.stack.is_empty());
+    let mut threads = run.attributed.threads.iter().filter(|thread| thread.name.pid == pid);
+    threads.all(|thread| known(thread.name.tid)) && !rows().any(|wait| javascript::is_worker(&wait.asker.stack))
+}
+
+/// What a wait in `Atomics.wait` is for, and who could end it.
+fn notified(run: &Run<'_>, wait: &AttributedWait) -> String {
+    let who = match is_without_workers(run, wait.asker.name.pid) {
+        true => ", and no other thread of the process runs JavaScript",
+        false => "",
+    };
+    format!("in Atomics.wait, until another thread calls Atomics.notify{who}")
+}
+
 /// The other end of a connection that a call waited for, for the end of a title.
 fn peer(run: &Run<'_>, wait: &AttributedWait) -> String {
     let of_peer = matches!(
@@ -144,7 +161,11 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
     let longest = waits.longest();
     let name = &longest.asker.name;
     let place = asker(longest).map_or_else(|| "a callback".to_owned(), say::place);
-    let (took, why) = (duration(longest.max), longest.cause.phrase());
+    let in_atomics = of == Loop::Node && javascript::awaits_notify(&longest.asker.stack);
+    let (took, why) = match in_atomics {
+        true => (duration(longest.max), notified(run, longest)),
+        false => (duration(longest.max), longest.cause.phrase().to_owned()),
+    };
     let title = match of {
         Loop::Asyncio | Loop::Node => {
             let who = say::who(name);
@@ -182,6 +203,16 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
         .and_if(delayed)
         .confidence(Confidence::Strong);
     match of {
+        Loop::Node if in_atomics => finding
+            .remedy(Remedy::safe(
+                "give Atomics.wait a time limit, and let the worker set the value and notify on every path, also where it throws",
+            ))
+            .remedy(Remedy::safe(
+                "look in the log for an error that ended the worker; listen for its error and exit events, which cannot run while the loop waits",
+            ))
+            .remedy(Remedy::pointless(
+                "a larger UV_THREADPOOL_SIZE: the call is made by the thread of the event loop",
+            )),
         Loop::Asyncio => finding
             .remedy(Remedy::safe(
                 "await instead of blocking: asyncio.sleep, and a client library with coroutines",

@@ -217,12 +217,13 @@ fn connection_wanted(run: &Run<'_>, group: &Waits<'_>) -> Finding {
 fn pool_taken(pool: &Full<'_>) -> Finding {
     let main = pool.waits.main();
     let who = say::name_or(&main.asker.name.process, "the program");
+    let what = libuv_pool::awaited(&pool.waits).map_or_else(String::new, |what| format!(", {what}"));
     let title = match pool.threads {
         1 => format!(
-            "The one thread of libuv's pool in {who} waits: calls for files and names queue behind it"
+            "The one thread of libuv's pool in {who} waits{what}: calls for files and names queue behind it"
         ),
         count => format!(
-            "All {count} threads of libuv's pool in {who} wait at once: calls for files and names queue behind them"
+            "All {count} threads of libuv's pool in {who} wait at once{what}: calls for files and names queue behind them"
         ),
     };
     let mut does: BTreeMap<Cause, usize> = BTreeMap::new();

@@ -5,9 +5,10 @@ use super::local_ports_used_up::without_port;
 use crate::rules::{
     Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, for_nobody, java_waits, percent, say,
 };
+use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::Cause;
-use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
+use holdup_knowledge::{interpreters, system_calls};
 use holdup_model::attributed::FdKind;
 use holdup_model::attributed::{AttributedWait, Holder, How, Pace};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -60,6 +61,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let (fed, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(|group| is_fed(run, group));
     let (unsure, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(|group| is_averaged(run, group));
     let (paced, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_paced);
+    let (unnamed, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(is_unnamed_timer);
     let (beats, habits): (Vec<_>, Vec<_>) = habits.into_iter().partition(|group| is_heartbeat(run, group));
     let habits: Vec<_> = habits
         .iter()
@@ -73,6 +75,13 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             "whether {} sleeps have one length: they were sampled, and only their mean is known. Tracing \
              shows it",
             group.count()
+        ));
+    }
+    if let (true, Some(group)) = (habits.is_empty(), unnamed.first()) {
+        return Verdict::CannotTell(format!(
+            "whether the {} sleeps of an event loop, {} each time, look for something: which timer they were for is not known",
+            group.count(),
+            duration(group.median())
         ));
     }
     if let (true, Some(group)) = (habits.is_empty(), paced.first()) {
@@ -226,6 +235,15 @@ fn is_paced(group: &Waits<'_>) -> bool {
         Pace::OneAfterTheOther => false,
         Pace::Unknown => by_timer(group.main()),
     }
+}
+
+/// Whether these are sleeps of an interpreter's event loop until its next timer, and nothing shows whose that is: a clock's tick, a limit of time
+/// and a look whether something has happened are the same there.
+fn is_unnamed_timer(group: &Waits<'_>) -> bool {
+    group.iter().all(|wait| {
+        let in_loop = system_calls::is_named(wait.call.as_deref(), Kind::WaitsForEpoll);
+        in_loop && chosen_frame(&wait.asker.stack).is_some_and(interpreters::is_own_code)
+    })
 }
 
 /// Of programs that run already: whether it is the heartbeat of an event loop, which awaits what others do and has nothing outstanding.

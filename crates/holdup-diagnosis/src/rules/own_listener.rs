@@ -1,0 +1,65 @@
+//! Workers of a server that ask at their own listener.
+//!
+//! The problem: the process that opened a listener is at the other end of whoever connects there and was not accepted, and it is mostly a parent
+//! that accepts nobody. In: workers, and a wait of one of them. Out: the listener, where the answer would have to come from one of them.
+
+use holdup_evidence::facts::{SharedListener, Workers};
+use holdup_model::attributed::{Peer, Resource};
+use std::net::SocketAddr;
+
+/// The listener of these workers at which a wait for an answer is.
+pub(super) fn asked_at<'a>(workers: &'a Workers, resource: &Resource) -> Option<&'a SharedListener> {
+    let detail = &resource.detail;
+    // A server's own end of a connection has the address of its listener: it waits for its client.
+    let serves = detail
+        .local
+        .is_some_and(|local| workers.at.iter().any(|at| is_at(&at.address, local)));
+    let is_it = |at: &&SharedListener| match &detail.peer {
+        Some(Peer::Address(peer)) => !serves && is_at(&at.address, *peer),
+        _ => false,
+    };
+    workers.at.iter().find(is_it)
+}
+
+/// Whether an address is that of a listener.
+fn is_at(listener: &str, peer: SocketAddr) -> bool {
+    listener.parse::<SocketAddr>().is_ok_and(|own| {
+        let (own_ip, ip) = (own.ip().to_canonical(), peer.ip().to_canonical());
+        own.port() == peer.port() && (own_ip == ip || own_ip.is_unspecified() && ip.is_loopback())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{asked_at, is_at};
+    use holdup_evidence::facts::{SharedListener, Workers};
+    use holdup_model::attributed::{Resource, ResourceKind};
+
+    #[test]
+    fn who_connects_to_the_own_listener_asks_there_and_who_was_accepted_does_not() {
+        let at = SharedListener {
+            address: "0.0.0.0:8000".to_owned(),
+            ..SharedListener::default()
+        };
+        let workers = Workers {
+            at: vec![at],
+            ..Workers::default()
+        };
+        let asks = |local: &str, peer: &str| {
+            let ends = (local.parse().unwrap(), peer.into());
+            let resource = Resource::named(ResourceKind::Socket, "").with(|facts| {
+                facts.local = Some(ends.0);
+                facts.peer = Some(ends.1);
+            });
+            asked_at(&workers, &resource).is_some()
+        };
+        assert!(asks("127.0.0.1:34432", "127.0.0.1:8000"));
+        assert!(
+            !asks("127.0.0.1:8000", "127.0.0.1:34432"),
+            "the end that was accepted"
+        );
+        assert!(!asks("127.0.0.1:34432", "127.0.0.1:9000"), "another server");
+        assert!(is_at("[::]:8000", "127.0.0.1:8000".parse().unwrap()));
+        assert!(!is_at("127.0.0.2:8000", "127.0.0.1:8000".parse().unwrap()));
+    }
+}
