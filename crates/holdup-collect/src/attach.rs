@@ -321,8 +321,14 @@ fn asked_for_names(attributed: &Attributed, subjects: &BTreeSet<u32>) -> Vec<Nam
         Some(Peer::Address(address)) => Some(*address),
         _ => wait.resource.name.parse().ok(),
     };
+    let tasks = attributed.tasks.iter().filter(|task| task.cause == Cause::NetDns);
+    let by_tasks = tasks.filter_map(|task| match &task.resource.detail.peer {
+        Some(Peer::Address(address)) if subjects.contains(&task.pid) => Some((task.pid, *address)),
+        _ => None,
+    });
     let asked: Vec<(u32, SocketAddr)> = waits
         .filter_map(|wait| Some((wait.asker.name.pid, at(wait)?)))
+        .chain(by_tasks)
         .collect();
     let Some((pid, _)) = asked.first() else {
         return Vec::new();

@@ -57,6 +57,7 @@ rule_pages! {
     "process" "fork-copies-memory"
     "disk" "fuse-daemon-slow"
     "random" "generator-shared"
+    "net" "goroutines-wait-for-names"
     "lock" "goroutines-wait-for-others"
     "boot" "hole-in-critical-chain"
     "runtime" "interpreter-lock-contended"

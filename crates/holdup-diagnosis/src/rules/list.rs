@@ -57,6 +57,7 @@ rules! {
     "process/fork-copies-memory.rs" fork_copies_memory ForkCopiesMemory
     "disk/fuse-daemon-slow.rs" fuse_daemon_slow FuseDaemonSlow
     "random/generator-shared.rs" generator_shared GeneratorShared
+    "net/goroutines-wait-for-names.rs" goroutines_wait_for_names GoroutinesWaitForNames
     "lock/goroutines-wait-for-others.rs" goroutines_wait_for_others GoroutinesWaitForOthers
     "boot/hole-in-critical-chain.rs" hole_in_critical_chain HoleInCriticalChain
     "runtime/interpreter-lock-contended.rs" interpreter_lock_contended InterpreterLockContended

@@ -1,8 +1,8 @@
 //! Threads that wait for each other's locks, so that none can go on.
 
 use crate::rules::{Need, Rule, RuleId, Run, Waits, asked, dumps as dumped, java_waits as java, say};
-use holdup_attribution::attribution::chosen_frame;
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
+use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::observed::{LockWait, SnapshotKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::JavaLock;
@@ -314,7 +314,13 @@ fn finding(circle: &Waits<'_>) -> Finding {
         Severity::Critical
     };
     // Who closes the circle has begun it.
-    let threads: Vec<u32> = circle_of.iter().rev().skip(1).rev().map(|link| link.name.tid).collect();
+    let threads: Vec<u32> = circle_of
+        .iter()
+        .rev()
+        .skip(1)
+        .rev()
+        .map(|link| link.name.tid)
+        .collect();
     let title = format!("{title}{}", in_places(circle, &threads));
     let mut finding = RULE.finding(severity, title, circle);
     // They stand at the same time: the longest is what the circle costs.
@@ -378,7 +384,11 @@ fn in_places(circle: &Waits<'_>, threads: &[u32]) -> String {
     match (places.as_slice(), more) {
         ([] | [_], _) => String::new(),
         ([first @ .., last], 0) => format!("; they wait in {} and {last}", first.join(", ")),
-        (named, _) => format!("; they wait in {} and {}", named.join(", "), say::several(more as u64, "other place")),
+        (named, _) => format!(
+            "; they wait in {} and {}",
+            named.join(", "),
+            say::several(more as u64, "other place")
+        ),
     }
 }
 

@@ -259,7 +259,12 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     let handed_on = group.handed_on() && main.cause != Cause::NetDns;
     let judged_there = handed_on || goes_on(run, group);
     let for_nobody = for_no_client(run, group);
-    let severity = if judged_there || served_at_once(run, group) || for_nobody || awaits_us || at_rest && !group.open() {
+    let severity = if judged_there
+        || served_at_once(run, group)
+        || for_nobody
+        || awaits_us
+        || at_rest && !group.open()
+    {
         Severity::Note
     } else {
         Severity::Warning

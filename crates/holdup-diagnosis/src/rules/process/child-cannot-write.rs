@@ -172,8 +172,7 @@ fn cannot_write(child: &AttributedWait, parent: &AttributedWait) -> bool {
         && system_calls::is_named(child.call.as_deref(), Kind::Writes)
         && parent.resource.detail.pid == Some(child.asker.name.pid)
         && child.holders.iter().any(|holder| {
-            holder.name.tid == parent.asker.name.tid
-                || by_others && holder.name.pid == parent.asker.name.pid
+            holder.name.tid == parent.asker.name.tid || by_others && holder.name.pid == parent.asker.name.pid
         })
 }
 
