@@ -192,8 +192,11 @@ fn several_ends(ended: &EndedWait, entry: &Entry, own: u32, scene: &mut Scene<'_
     if !ended.open || entry.cause != Cause::IpcPipe {
         return;
     }
+    // A set of epoll is an object of its own, without another end.
+    let has_ends = |object: &ObjectId| !scene.tasks.other_ends(*object).is_empty();
     let ends = wait
         .object
+        .filter(has_ends)
         .or_else(|| polled_channel(wait, scene.tasks))
         .map_or(&[][..], |object| scene.tasks.other_ends(object));
     let ends = ends.to_vec();

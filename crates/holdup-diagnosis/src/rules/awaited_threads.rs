@@ -84,7 +84,7 @@ impl Awaited<'_> {
             Primitive::ThreadEnd => "has to end",
             _ => "ends that",
         };
-        let standing = |wait: &&AttributedWait| java_waits::stands(run, wait);
+        let standing = |wait: &&AttributedWait| java_waits::stands(run, wait) && !beside::goes_round(wait);
         let others: Vec<&AttributedWait> = beside::others(run, &self.waits)
             .into_iter()
             .filter(standing)

@@ -63,6 +63,11 @@ pub(super) fn outside<'a>(run: &'a Run<'_>, pid: u32) -> Vec<&'a AttributedWait>
     longest.into_values().filter(stands).collect()
 }
 
+/// Whether a thread sleeps again and again: it goes on each time, and is nobody whom others wait for.
+pub(super) fn goes_round(wait: &AttributedWait) -> bool {
+    wait.cause == Cause::TimerSleep && wait.count > 1
+}
+
 /// Whether code of the program is in the stack: what a virtual machine does for itself has none.
 fn has_frames(wait: &AttributedWait) -> bool {
     chosen_frame(&wait.asker.stack).is_some()
