@@ -1,11 +1,11 @@
-//! Who has the SQLite databases locked that observed processes have open.
+//! Who has the files locked that observed processes have open: SQLite's databases, and others.
 //!
-//! The problem: SQLite asks for a lock without waiting in the kernel, sleeps, and asks again, so no wait names a lock or its holder. In:
-//! processes, as observation ends. Out: locks of byte ranges that SQLite writes under, on files that these have open, and their holders. The
+//! The problem: SQLite and others ask for a lock without waiting in the kernel, sleep, and ask again, so no wait names a lock or its holder. In:
+//! processes, as observation ends. Out: locks of byte ranges that SQLite writes under, and all others, on files that these have open, and their holders. The
 //! kernel's table has inodes; what a descriptor's inode is, its `fdinfo` tells without a look at the file, which could block.
 
 use super::sessions::STOPPED;
-use holdup_evidence::facts::DatabaseFileLock;
+use holdup_evidence::facts::LockedFile;
 use holdup_knowledge::sqlite;
 use holdup_proc::lock_table::{self, Held};
 use holdup_proc::{Root, names};
@@ -22,12 +22,28 @@ const KEPT_MAX: usize = 16;
 /// What of a descriptor's `fdinfo` is looked through, lines: the inode is among the first.
 const LINES_MAX: usize = 8;
 
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Locked {
+    /// Databases of SQLite.
+    pub(super) databases: Vec<LockedFile>,
+    /// Other files.
+    pub(super) others: Vec<LockedFile>,
+}
+
 /// Looks at these.
-pub(super) fn look(pids: &BTreeSet<u32>, root: &Root) -> Vec<DatabaseFileLock> {
-    let held = lock_table::held(root).into_iter();
-    let held: Vec<Held> = held
-        .filter(|one| one.exclusive && sqlite::keeps_writers_out(one.bytes))
-        .collect();
+pub(super) fn look(pids: &BTreeSet<u32>, root: &Root) -> Locked {
+    let of_database = |one: &Held| !one.whole && one.exclusive && sqlite::keeps_writers_out(one.bytes);
+    let (databases, others): (Vec<Held>, Vec<Held>) =
+        lock_table::held(root).into_iter().partition(of_database);
+    Locked {
+        databases: open(pids, root, &databases),
+        others: open(pids, root, &others),
+    }
+}
+
+/// Those of these locks whose files other processes than their holders have open.
+fn open(pids: &BTreeSet<u32>, root: &Root, held: &[Held]) -> Vec<LockedFile> {
     if held.is_empty() {
         return Vec::new();
     }
@@ -39,7 +55,7 @@ pub(super) fn look(pids: &BTreeSet<u32>, root: &Root) -> Vec<DatabaseFileLock> {
             open.entry(file).or_default().push(*pid);
         }
     }
-    let mut found: Vec<DatabaseFileLock> = Vec::new();
+    let mut found: Vec<LockedFile> = Vec::new();
     for ((inode, file), users) in open {
         let users = |holder: u32| {
             users
@@ -58,7 +74,7 @@ pub(super) fn look(pids: &BTreeSet<u32>, root: &Root) -> Vec<DatabaseFileLock> {
             if !same || known || users(lock.pid).is_empty() || found.len() >= KEPT_MAX {
                 continue;
             }
-            found.push(DatabaseFileLock {
+            found.push(LockedFile {
                 holder: lock.pid,
                 process: names::comm(root, lock.pid).unwrap_or_default(),
                 stopped: names::state(root, lock.pid) == Some(STOPPED),
@@ -114,6 +130,7 @@ mod tests {
         assert!(files(&Root::system(), own, &HashSet::new()).is_empty());
         // Nobody else has it locked.
         let locks = look(&BTreeSet::from([own]), &Root::system());
-        assert!(locks.iter().all(|one| one.holder != own), "{locks:?}");
+        assert!(locks.databases.iter().all(|one| one.holder != own), "{locks:?}");
+        assert!(locks.others.iter().all(|one| one.holder != own), "{locks:?}");
     }
 }

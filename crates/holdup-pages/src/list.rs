@@ -50,6 +50,7 @@ rule_pages! {
     "net" "dns-server-silent"
     "net" "fatal-alert-ends-session"
     "ipc" "fifo-without-peer"
+    "lock" "file-lock-polled"
     "fs" "file-system-failed"
     "fs" "file-system-frozen"
     "fs" "file-system-full"

@@ -50,6 +50,7 @@ rules! {
     "net/dns-server-silent.rs" dns_server_silent DnsServerSilent
     "net/fatal-alert-ends-session.rs" fatal_alert_ends_session FatalAlertEndsSession
     "ipc/fifo-without-peer.rs" fifo_without_peer FifoWithoutPeer
+    "lock/file-lock-polled.rs" file_lock_polled FileLockPolled
     "fs/file-system-failed.rs" file_system_failed FileSystemFailed
     "fs/file-system-frozen.rs" file_system_frozen FileSystemFrozen
     "fs/file-system-full.rs" file_system_full FileSystemFull
