@@ -70,6 +70,7 @@ mod task_table;
 mod thread;
 mod timeline;
 mod turns;
+mod unread_tasks;
 mod waits;
 mod what;
 mod windows;

@@ -26,7 +26,7 @@ pub(super) fn others<'a>(run: &Run<'a>, group: &Waits<'a>) -> Vec<&'a Attributed
     let waits = |wait: &&AttributedWait| {
         let rests = matches!(
             primitive(&wait.asker.stack),
-            Some(Primitive::ThreadEnd | Primitive::Queue | Primitive::Condition)
+            Some(Primitive::ThreadEnd | Primitive::Queue | Primitive::Condition | Primitive::BlockOn)
         ) && wait.cause == Cause::LockFutex;
         let most = wait.ns.saturating_mul(2) >= run.attributed.wall;
         // Who waits for a signal of the operating system rests, as a program's first thread does.
