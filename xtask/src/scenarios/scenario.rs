@@ -350,7 +350,13 @@ mod tests {
     ];
 
     /// Of those, what a test with a real program of its own observes: a scenario's figures are of threads.
-    const OWN_TEST: [&str; 2] = ["tasks-wait-for-lock", "tasks-wait-to-send"];
+    const OWN_TEST: [&str; 5] = [
+        "file-lock-polled",
+        "goroutines-wait-for-names",
+        "goroutines-wait-for-others",
+        "tasks-wait-for-lock",
+        "tasks-wait-to-send",
+    ];
 
     /// What a rule's page says where no scenario must find the rule.
     const IN_GUESTS: &str = "Observed live by the tests in virtual machines only.";
