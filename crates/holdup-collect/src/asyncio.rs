@@ -133,6 +133,7 @@ pub(super) fn add(
                 called_in: None,
                 holder: task.holder,
                 holder_thread: None,
+                datagrams: false,
                 channels: TaskChannels {
                     awaits: task.lock.into_iter().chain(pool).collect(),
                     refers: task.holds.into_iter().chain(task.has).collect(),

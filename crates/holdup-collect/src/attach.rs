@@ -18,8 +18,9 @@ use super::unread_answers::Unsent;
 use super::workers::{self, Standing};
 use super::{
     Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, awaited_peers, clients,
-    connected, database_files, database_locks, database_memory, name_servers, own_cpu_time, resolvers,
-    serving,
+    connected,
+    database_files::{self, Locked},
+    database_locks, database_memory, name_servers, own_cpu_time, resolvers, serving,
 };
 use crate::haste::Haste;
 use crate::line::{Line, watching};
@@ -247,10 +248,14 @@ pub fn attach(
     clients.extend(answered.filter_map(|one| one.pid));
     let readers = unread_answers.iter().flat_map(|one| &one.readers);
     clients.extend(readers.filter_map(|one| one.pid));
-    let database_files = database_files::look(&attached.following.subjects, &Root::system());
+    let Locked {
+        databases: database_files,
+        others: locked_files,
+    } = database_files::look(&attached.following.subjects, &Root::system());
     let mut awaited = attached.following.neighbours().clone();
     awaited.extend(database_files.iter().map(|one| one.holder));
     clients.extend(database_files.iter().map(|one| one.holder));
+    clients.extend(locked_files.iter().map(|one| one.holder));
     let awaited_peers = awaited_peers::look(&awaited);
     let programs = programs::look(
         attached
@@ -283,6 +288,7 @@ pub fn attach(
     collected.facts.thread_sessions = thread_sessions;
     collected.facts.awaited_peers = awaited_peers;
     collected.facts.database_files = database_files;
+    collected.facts.locked_files = locked_files;
     resolver.tell(&mut collected.facts.resolver);
     if elsewhere {
         // Settings of the network are each namespace's own, and the kernel shows them to who is in it.
@@ -321,8 +327,14 @@ fn asked_for_names(attributed: &Attributed, subjects: &BTreeSet<u32>) -> Vec<Nam
         Some(Peer::Address(address)) => Some(*address),
         _ => wait.resource.name.parse().ok(),
     };
+    let tasks = attributed.tasks.iter().filter(|task| task.cause == Cause::NetDns);
+    let by_tasks = tasks.filter_map(|task| match &task.resource.detail.peer {
+        Some(Peer::Address(address)) if subjects.contains(&task.pid) => Some((task.pid, *address)),
+        _ => None,
+    });
     let asked: Vec<(u32, SocketAddr)> = waits
         .filter_map(|wait| Some((wait.asker.name.pid, at(wait)?)))
+        .chain(by_tasks)
         .collect();
     let Some((pid, _)) = asked.first() else {
         return Vec::new();

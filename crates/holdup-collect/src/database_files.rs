@@ -1,11 +1,11 @@
-//! Who has the SQLite databases locked that observed processes have open.
+//! Who has the files locked that observed processes have open: SQLite's databases, and others.
 //!
-//! The problem: SQLite asks for a lock without waiting in the kernel, sleeps, and asks again, so no wait names a lock or its holder. In:
-//! processes, as observation ends. Out: locks of byte ranges that SQLite writes under, on files that these have open, and their holders. The
+//! The problem: SQLite and others ask for a lock without waiting in the kernel, sleep, and ask again, so no wait names a lock or its holder. In:
+//! processes, as observation ends. Out: locks of byte ranges that SQLite writes under, and all others, on files that these have open, and their holders. The
 //! kernel's table has inodes; what a descriptor's inode is, its `fdinfo` tells without a look at the file, which could block.
 
 use super::sessions::STOPPED;
-use holdup_evidence::facts::DatabaseFileLock;
+use holdup_evidence::facts::LockedFile;
 use holdup_knowledge::sqlite;
 use holdup_proc::lock_table::{self, Held};
 use holdup_proc::{Root, names};
@@ -19,15 +19,31 @@ const DESCRIPTORS_MAX: usize = 1024;
 /// Locks that are kept.
 const KEPT_MAX: usize = 16;
 
-/// What of a descriptor's `fdinfo` is looked through, lines: the inode is among the first.
-const LINES_MAX: usize = 8;
+/// What of a descriptor's `fdinfo` is looked through, lines: the inode and a lock are among the first.
+const LINES_MAX: usize = 16;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Locked {
+    /// Databases of SQLite.
+    pub(super) databases: Vec<LockedFile>,
+    /// Other files.
+    pub(super) others: Vec<LockedFile>,
+}
 
 /// Looks at these.
-pub(super) fn look(pids: &BTreeSet<u32>, root: &Root) -> Vec<DatabaseFileLock> {
-    let held = lock_table::held(root).into_iter();
-    let held: Vec<Held> = held
-        .filter(|one| one.exclusive && sqlite::keeps_writers_out(one.bytes))
-        .collect();
+pub(super) fn look(pids: &BTreeSet<u32>, root: &Root) -> Locked {
+    let of_database = |one: &Held| !one.whole && one.exclusive && sqlite::keeps_writers_out(one.bytes);
+    let (databases, others): (Vec<Held>, Vec<Held>) =
+        lock_table::held(root).into_iter().partition(of_database);
+    Locked {
+        databases: open(pids, root, &databases),
+        others: open(pids, root, &others),
+    }
+}
+
+/// Those of these locks whose files other processes than their holders have open.
+fn open(pids: &BTreeSet<u32>, root: &Root, held: &[Held]) -> Vec<LockedFile> {
     if held.is_empty() {
         return Vec::new();
     }
@@ -35,11 +51,12 @@ pub(super) fn look(pids: &BTreeSet<u32>, root: &Root) -> Vec<DatabaseFileLock> {
     // By file: who has it open.
     let mut open: BTreeMap<(u64, String), Vec<u32>> = BTreeMap::new();
     for pid in pids.iter().take(PROCESSES_MAX) {
-        for file in files(root, *pid, &inodes) {
+        // Who inherited the open file has the lock as well, and does not wait for it.
+        for file in files(root, *pid, &inodes, Which::WithoutLock) {
             open.entry(file).or_default().push(*pid);
         }
     }
-    let mut found: Vec<DatabaseFileLock> = Vec::new();
+    let mut found: Vec<LockedFile> = Vec::new();
     for ((inode, file), users) in open {
         let users = |holder: u32| {
             users
@@ -50,7 +67,7 @@ pub(super) fn look(pids: &BTreeSet<u32>, root: &Root) -> Vec<DatabaseFileLock> {
         };
         for lock in held.iter().filter(|one| one.inode == inode) {
             // Inodes of two file systems may be the same, names as well are not.
-            let theirs = files(root, lock.pid, &HashSet::from([inode]));
+            let theirs = files(root, lock.pid, &HashSet::from([inode]), Which::All);
             let same = theirs.iter().any(|(_, other)| name(other) == name(&file));
             let known = found
                 .iter()
@@ -58,7 +75,7 @@ pub(super) fn look(pids: &BTreeSet<u32>, root: &Root) -> Vec<DatabaseFileLock> {
             if !same || known || users(lock.pid).is_empty() || found.len() >= KEPT_MAX {
                 continue;
             }
-            found.push(DatabaseFileLock {
+            found.push(LockedFile {
                 holder: lock.pid,
                 process: names::comm(root, lock.pid).unwrap_or_default(),
                 stopped: names::state(root, lock.pid) == Some(STOPPED),
@@ -74,8 +91,16 @@ fn name(file: &str) -> Option<&str> {
     file.rsplit('/').next()
 }
 
+/// Which of a process's descriptors count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    /// Those by which the process has no lock.
+    WithoutLock,
+}
+
 /// Files with these inodes that a process has open.
-fn files(root: &Root, pid: u32, inodes: &HashSet<u64>) -> BTreeSet<(u64, String)> {
+fn files(root: &Root, pid: u32, inodes: &HashSet<u64>, which: Which) -> BTreeSet<(u64, String)> {
     let folder = root.proc.join(pid.to_string());
     let Ok(entries) = std::fs::read_dir(folder.join("fd")) else {
         return BTreeSet::new();
@@ -83,22 +108,24 @@ fn files(root: &Root, pid: u32, inodes: &HashSet<u64>) -> BTreeSet<(u64, String)
     let file = |entry: std::fs::DirEntry| {
         let link = std::fs::read_link(entry.path()).ok()?;
         let path = link.to_str().filter(|path| path.starts_with('/'))?;
-        let inode = inode(&folder.join("fdinfo").join(entry.file_name()))?;
-        inodes.contains(&inode).then(|| (inode, path.to_owned()))
+        let (inode, locked) = inode(&folder.join("fdinfo").join(entry.file_name()))?;
+        let counts = which == Which::All || !locked;
+        (counts && inodes.contains(&inode)).then(|| (inode, path.to_owned()))
     };
     entries.take(DESCRIPTORS_MAX).flatten().filter_map(file).collect()
 }
 
-/// The inode behind a descriptor; kernels before 5.14 do not tell.
-fn inode(fdinfo: &Path) -> Option<u64> {
+/// The inode behind a descriptor, and whether the file is locked by it; kernels before 5.14 do not tell.
+fn inode(fdinfo: &Path) -> Option<(u64, bool)> {
     let text = std::fs::read_to_string(fdinfo).ok()?;
-    let mut lines = text.lines().take(LINES_MAX);
-    lines.find_map(|line| line.strip_prefix("ino:")?.trim().parse().ok())
+    let lines = || text.lines().take(LINES_MAX);
+    let inode = lines().find_map(|line| line.strip_prefix("ino:")?.trim().parse().ok())?;
+    Some((inode, lines().any(|line| line.starts_with("lock:"))))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{files, look};
+    use super::{Which, files, look};
     use holdup_proc::Root;
     use std::collections::{BTreeSet, HashSet};
     use std::os::unix::fs::MetadataExt;
@@ -108,12 +135,18 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let inode = file.as_file().metadata().unwrap().ino();
         let own = std::process::id();
-        let found = files(&Root::system(), own, &HashSet::from([inode]));
+        let of = |which| files(&Root::system(), own, &HashSet::from([inode]), which);
         let path = file.path().to_str().unwrap().to_owned();
-        assert!(found.contains(&(inode, path)), "{found:?}");
-        assert!(files(&Root::system(), own, &HashSet::new()).is_empty());
+        for which in [Which::All, Which::WithoutLock] {
+            assert!(of(which).contains(&(inode, path.clone())));
+        }
+        assert!(files(&Root::system(), own, &HashSet::new(), Which::All).is_empty());
+        file.as_file().lock().unwrap();
+        assert!(of(Which::All).contains(&(inode, path)));
+        assert!(of(Which::WithoutLock).is_empty(), "it has the lock itself");
         // Nobody else has it locked.
         let locks = look(&BTreeSet::from([own]), &Root::system());
-        assert!(locks.iter().all(|one| one.holder != own), "{locks:?}");
+        assert!(locks.databases.iter().all(|one| one.holder != own), "{locks:?}");
+        assert!(locks.others.iter().all(|one| one.holder != own), "{locks:?}");
     }
 }

@@ -160,6 +160,7 @@ pub(super) fn parked(
     stacks: &mut UserStacks,
     processes: impl IntoIterator<Item = (u32, ProcessKey)>,
     first: &FirstLook,
+    looks: Option<&GoLooks>,
 ) -> Parked {
     let mut readers: Readers<Question, Answer> = Readers::new(answerer);
     let mut outcome = Parked::default();
@@ -185,6 +186,15 @@ pub(super) fn parked(
             };
             let descriptor = goroutine.awaited.descriptor;
             let peer = descriptor.and_then(|number| peers.of(pid, number));
+            let sends = descriptor.filter(|_| peer.is_none());
+            let sends = sends.and_then(|number| peers.of_datagrams(pid, number));
+            // Who asks by a datagram has a socket for each question.
+            let stood_since = match sends.and(descriptor) {
+                Some(number) => stood_since.or_else(|| looks?.awaited_since(process, inode(pid, number)?)),
+                None => stood_since,
+            };
+            let datagrams = sends.is_some();
+            let peer = peer.or(sends);
             let opened = descriptor.filter(|_| peer.is_none());
             let opened = opened.and_then(|number| peers.opened(pid, number));
             outcome.tasks.push(RuntimeTask {
@@ -207,6 +217,7 @@ pub(super) fn parked(
                 awaits: None,
                 descriptor,
                 peer,
+                datagrams,
                 opened,
                 called_in: None,
                 holder: None,

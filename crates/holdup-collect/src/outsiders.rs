@@ -24,10 +24,21 @@ pub(super) struct Outsiders {
     names: BTreeMap<u32, String>,
     stopped: BTreeSet<u32>,
     sharers: BTreeSet<u32>,
+    /// Owners of such locks under whose ids nobody lives.
+    gone: BTreeSet<u32>,
     /// Who has the lock for which another process is noted.
     keepers: BTreeMap<u32, u32>,
     searches: usize,
     searcher: Searcher,
+}
+
+/// Whether no thread lives under an id. A process that has ended and whose status nobody has collected is gone as well. Where other users'
+/// processes are hidden, nothing is known: the first process is always there.
+fn is_gone(root: &Root, tid: u32, process: Option<u32>) -> bool {
+    match process {
+        Some(pid) => pid == tid && matches!(names::state(root, tid), Some('Z' | 'X')),
+        None => names::process_of(root, 1).is_some(),
+    }
 }
 
 /// Looks through all processes for who has a lock, in a child: a descriptor's page may wait for the locks of its file.
@@ -128,11 +139,21 @@ impl Outsiders {
     /// A lock that processes share names its owner by thread id alone: which process that is, if it is none of the
     /// run, only the kernel knows.
     fn meet_sharer(&mut self, wait: &Wait, of_run: &dyn Fn(u32) -> bool, out: &mut Vec<Event>) {
-        let Some(tid) = shared_lock_owner(wait).filter(|tid| !self.sharers.contains(tid)) else {
+        // Whoever was there may be gone by the time of a long wait, or of one that goes on.
+        let long = wait.end.saturating_sub(wait.start) >= MIN_WAIT_NS || wait.end <= wait.start;
+        let Some(tid) = shared_lock_owner(wait).filter(|tid| long || !self.sharers.contains(tid)) else {
             return;
         };
         let root = Root::system();
-        let Some(pid) = names::process_of(&root, tid).filter(|pid| !of_run(*pid)) else {
+        let process = names::process_of(&root, tid);
+        if is_gone(&root, tid, process) {
+            if self.gone.len() < MAX_SHARERS && self.gone.insert(tid) {
+                out.push(Event::OwnerGone { tid });
+            }
+            return;
+        }
+        let new = !self.sharers.contains(&tid);
+        let Some(pid) = process.filter(|pid| new && !of_run(*pid)) else {
             return;
         };
         if self.sharers.len() >= MAX_SHARERS {

@@ -106,6 +106,7 @@ pub(super) fn add(
                 called_in,
                 holder: None,
                 holder_thread: None,
+                datagrams: false,
             });
         }
     }

@@ -26,6 +26,7 @@ const PIPE: &str = "pipe:[";
 pub(super) struct Peers {
     pipes: HashMap<(u32, PathBuf), Option<String>>,
     tables: HashMap<Option<String>, HashMap<u64, (SocketAddr, bool)>>,
+    datagrams: HashMap<Option<String>, HashMap<u64, SocketAddr>>,
 }
 
 impl Peers {
@@ -39,6 +40,21 @@ impl Peers {
     /// The same, whoever made the connection: who does not read may be a client.
     pub(super) fn of_any(&mut self, pid: u32, descriptor: u32) -> Option<SocketAddr> {
         self.connection(pid, descriptor).map(|(peer, _)| peer)
+    }
+
+    /// To where a descriptor sends datagrams, and from where alone it gets any.
+    pub(super) fn of_datagrams(&mut self, pid: u32, descriptor: u32) -> Option<SocketAddr> {
+        let inode = inode(pid, descriptor)?;
+        let root = Root::system();
+        let namespace = names::network_namespace(&root, pid);
+        if !self.datagrams.contains_key(&namespace) && self.datagrams.len() >= TABLES_MAX {
+            return None;
+        }
+        let table = self
+            .datagrams
+            .entry(namespace)
+            .or_insert_with(|| connected(&sockets::udp_of(&root, pid)));
+        table.get(&inode).copied()
     }
 
     fn connection(&mut self, pid: u32, descriptor: u32) -> Option<(SocketAddr, bool)> {
@@ -92,6 +108,12 @@ fn other_end(pid: u32, link: &PathBuf) -> Option<String> {
         None => format!("a pipe of {name} (pid {first})"),
         Some(_) => format!("a pipe of {name} (pid {first}) and others"),
     })
+}
+
+/// To where sockets send that are connected, by inode.
+fn connected(table: &[Tcp]) -> HashMap<u64, SocketAddr> {
+    let sends = table.iter().filter(|one| one.peer.port() != 0 && one.inode != 0);
+    sends.map(|one| (one.inode, one.peer)).collect()
 }
 
 /// The peers of connections that processes have, by inode, and whether the process has made the connection: one to a port of this machine on

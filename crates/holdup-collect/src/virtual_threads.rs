@@ -173,5 +173,6 @@ fn task(one: Virtual, pid: u32, process: &str, stacks: &mut UserStacks) -> Runti
         called_in: None,
         holder: None,
         holder_thread: None,
+        datagrams: false,
     }
 }

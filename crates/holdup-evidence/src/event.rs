@@ -523,6 +523,11 @@ pub enum Event {
     Signal(SignalSent),
     /// A task outside the run that lives under an id which a lock in the run's memory names as its owner.
     Outsider(TaskName),
+    /// A lock that processes share names this thread id as its owner, and no thread of the machine lives under it.
+    OwnerGone {
+        /// The id, as holdup sees it.
+        tid: u32,
+    },
     /// A process is a Java virtual machine.
     IsJvm {
         /// Its id.

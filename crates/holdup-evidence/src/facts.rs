@@ -16,7 +16,7 @@ mod workers;
 
 pub use awaited::AwaitedPeer;
 pub use connected::{Acceptor, ConnectedClients, Listener, NameServer, QueuedBytes};
-pub use database_files::DatabaseFileLock;
+pub use database_files::LockedFile;
 pub use database_locks::{LockKind, LockSession, LockWait};
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState, ThreadSession};
 pub use full::{FileWriter, FullFileSystem};
@@ -76,7 +76,9 @@ pub struct SystemFacts {
     /// few of them.
     pub other_clients: Vec<OtherClient>,
     /// Locks of SQLite databases that observed processes had open, when observation ended.
-    pub database_files: Vec<DatabaseFileLock>,
+    pub database_files: Vec<LockedFile>,
+    /// Locks of other files that observed processes had open, when observation ended.
+    pub locked_files: Vec<LockedFile>,
     /// Sessions of the database servers of which a process was observed, when that was over.
     pub database_sessions: Vec<DatabaseSession>,
     /// Threads of observed database servers that wait for a lock of their server or for their clients, when that was over.

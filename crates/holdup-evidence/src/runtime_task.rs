@@ -95,9 +95,12 @@ pub struct RuntimeTask {
     /// The descriptor that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub descriptor: Option<u32>,
-    /// The other end of the TCP connection that this descriptor is.
+    /// The other end of the TCP connection that this descriptor is, or to where it sends datagrams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<SocketAddr>,
+    /// Whether it sends datagrams there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub datagrams: bool,
     /// What else it is open on, in words: the path of a file or FIFO, or who has the other end of a pipe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened: Option<String>,

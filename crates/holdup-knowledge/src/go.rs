@@ -114,6 +114,9 @@ impl Place {
 const WAITS_FOR_CONNECTION: &str = "database/sql.(*DB).conn";
 const OPENS_CONNECTIONS: &str = "database/sql.(*DB).connectionOpener";
 
+/// Functions of the resolver in which a goroutine waits for the answer of a name server.
+const ASKS_FOR_NAMES: [&str; 2] = ["net.dnsPacketRoundTrip", "net.dnsStreamRoundTrip"];
+
 /// A `select` without cases: nothing can end it, and programs rest their main goroutine so.
 const RESTS: &str = "select (no cases)";
 
@@ -284,6 +287,9 @@ pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {
     match reason {
         "sleep" => wait(Cause::TimerSleep, Some("a timer")),
         // The kinds of descriptors are not distinguished: a pipe and a Unix socket park a goroutine in the same functions.
+        "IO wait" if ASKS_FOR_NAMES.iter().any(|name| stands_in(name)) => {
+            wait(Cause::NetDns, Some("a name server"))
+        }
         "IO wait" if stands_in("net.(*netFD).connect") => wait(Cause::NetConnect, None),
         "IO wait" => wait(Cause::PollWait, Some("a descriptor")),
         _ => {

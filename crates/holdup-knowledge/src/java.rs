@@ -78,6 +78,27 @@ pub const LOOPS: &[&str] = &[
     "java.util.concurrent.DelayScheduler.loop",
 ];
 
+/// Methods that collect a child for whoever waits for its end: of Java 9 and later, and before.
+const COLLECT_CHILDREN: &[&str] = &[
+    "java.lang.ProcessHandleImpl.waitForProcessExit0",
+    "java.lang.UNIXProcess.waitForProcessExit",
+];
+
+/// Methods that wait for the end of a child.
+const WAIT_FOR_CHILDREN: &[&str] = &["java.lang.ProcessImpl.waitFor", "java.lang.UNIXProcess.waitFor"];
+
+/// Whether a thread in this method collects a child for whoever waits for its end.
+#[must_use]
+pub fn collects_child(method: &str) -> bool {
+    COLLECT_CHILDREN.contains(&bare(method))
+}
+
+/// Whether a thread in this method waits for the end of a child, which another thread collects.
+#[must_use]
+pub fn waits_for_child(method: &str) -> bool {
+    WAIT_FOR_CHILDREN.contains(&bare(method))
+}
+
 /// Methods by which a pool's worker runs the tasks that the pool is given.
 const WORKERS: &[&str] = &[
     "java.util.concurrent.ThreadPoolExecutor$Worker.run",

@@ -12,6 +12,7 @@ pub mod go;
 pub mod interpreters;
 pub mod java;
 pub mod javascript;
+pub mod lock_names;
 pub mod name_servers;
 pub mod perl;
 pub mod php;

@@ -63,6 +63,85 @@ pub fn keeps_event_loop(stack: &[Frame]) -> bool {
     false
 }
 
+/// What a thread that tokio has parked waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokioPark {
+    /// A worker of the scheduler, or a thread for what may block: for a task that can run.
+    Work,
+    /// A thread that runs one future until it is ready (`block_on`): for that, in a task or by itself.
+    Future,
+}
+
+/// Where a worker parks, where a thread for what may block does, and what all of them are made of, by parts of functions' names.
+const WORKERS_PARK: [&str; 2] = [
+    "tokio::runtime::scheduler::multi_thread",
+    "tokio::runtime::blocking::pool",
+];
+const PARKS: [&str; 2] = [
+    "tokio::runtime::park",
+    "tokio::runtime::scheduler::current_thread",
+];
+const MADE_OF: [&str; 1] = ["tokio::loom"];
+
+/// A library of locks that tokio may be built with.
+const LOCKS_OF_OTHERS: &str = "parking_lot";
+
+/// What a thread waits for that a function of tokio's runtime has parked; `None` of one that waits in something else.
+#[must_use]
+pub fn parked_in_tokio(stack: &[Frame]) -> Option<TokioPark> {
+    let mut seen_tokio = false;
+    for frame in stack {
+        let Some(symbol) = frame.symbol.as_deref() else {
+            // The C library has no names.
+            if seen_tokio {
+                return None;
+            }
+            continue;
+        };
+        let has = |parts: &[&str]| parts.iter().any(|part| symbol.contains(part));
+        if has(&WORKERS_PARK) {
+            return Some(TokioPark::Work);
+        }
+        if has(&PARKS) {
+            return Some(TokioPark::Future);
+        }
+        let of_tokio = TOKIO.iter().any(|begin| symbol.starts_with(begin));
+        seen_tokio |= of_tokio;
+        let between = has(&MADE_OF) || symbol.contains(LOCKS_OF_OTHERS) || of_toolchain(symbol);
+        let of_c = !in_rust(frame) && !symbol.contains("::");
+        if !(between || of_c && !seen_tokio) {
+            return None;
+        }
+    }
+    None
+}
+
+/// Where a thread of tokio's waits for what comes first of all descriptors and timers of its tasks.
+const DRIVERS: [&str; 2] = [
+    "tokio::runtime::time::Driver::",
+    "tokio::runtime::io::driver::Driver::",
+];
+
+/// Whether a thread waits for descriptors and timers of tokio's tasks: its sleep is one of theirs.
+#[must_use]
+pub fn drives_tokio(stack: &[Frame]) -> bool {
+    let mut symbols = stack.iter().filter_map(|frame| frame.symbol.as_deref());
+    symbols.any(|symbol| DRIVERS.iter().any(|driver| symbol.contains(driver)))
+}
+
+/// What tokio calls its workers, as far as the kernel keeps it.
+const WORKERS_NAME: &str = "tokio-rt-worker";
+
+/// Whether tokio runs tasks in a thread, by its name or its functions.
+#[must_use]
+pub fn runs_tokio(thread: &str, stack: &[Frame]) -> bool {
+    let of_runtime = |frame: &Frame| {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        symbol.starts_with("tokio::runtime::")
+    };
+    thread == WORKERS_NAME || stack.iter().any(of_runtime)
+}
+
 /// Whether a function of a Rust program is of the toolchain or of a fetched crate.
 #[must_use]
 pub fn of_library(frame: &Frame) -> bool {
@@ -105,7 +184,7 @@ fn in_rust(frame: &Frame) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_rust, of_library};
+    use super::{TokioPark, drives_tokio, is_rust, of_library, parked_in_tokio};
     use holdup_evidence::Frame;
 
     fn frame(symbol: &str, file: Option<&str>) -> Frame {
@@ -133,6 +212,56 @@ mod tests {
             "<std::net::udp::UdpSocket>::recv",
             Some("src/bank.rs")
         )));
+    }
+
+    #[test]
+    fn a_driver_of_tokio_is_known_by_its_functions() {
+        let stack = [
+            "epoll_wait",
+            "mio::poll::Poll::poll",
+            "tokio::runtime::io::driver::Driver::turn",
+        ];
+        let stack: Vec<Frame> = stack.iter().map(|symbol| frame(symbol, None)).collect();
+        assert!(drives_tokio(&stack) && !drives_tokio(&stack[..2]));
+    }
+
+    #[test]
+    fn a_worker_of_tokio_without_a_task_is_told_from_a_thread_that_runs_a_future() {
+        let parked = |symbols: &[&str]| {
+            let stack: Vec<Frame> = symbols.iter().map(|symbol| frame(symbol, None)).collect();
+            parked_in_tokio(&stack)
+        };
+        const WAITS: [&str; 3] = [
+            "syscall",
+            "std::sys::pal::unix::futex::futex_wait",
+            "std::sync::poison::condvar::Condvar::wait",
+        ];
+        let of = |rest: &[&'static str]| parked(&[&WAITS[..], rest].concat());
+        let worker = "tokio::runtime::scheduler::multi_thread::park::Inner::park_condvar";
+        assert_eq!(of(&[worker]), Some(TokioPark::Work));
+        let blocking = [
+            "tokio::loom::std::mutex::Condvar::wait_timeout",
+            "tokio::runtime::blocking::pool::Inner::run",
+        ];
+        assert_eq!(of(&blocking), Some(TokioPark::Work));
+        let future = [
+            "tokio::runtime::park::Inner::park",
+            "tokio::runtime::park::CachedParkThread::block_on",
+        ];
+        assert_eq!(of(&future), Some(TokioPark::Future));
+        // A condition of the program's own, in a task; and a channel of another library.
+        assert_eq!(of(&["shop::Cart::wait", worker]), None);
+        assert_eq!(
+            of(&["crossbeam_channel::channel::Receiver<T>::recv", worker]),
+            None
+        );
+        let others = [
+            "syscall",
+            "parking_lot::condvar::Condvar::wait_until_internal",
+            worker,
+        ];
+        assert_eq!(parked(&others), Some(TokioPark::Work));
+        assert_eq!(parked(&["epoll_wait", "mio::poll::Poll::poll", worker]), None);
     }
 
     #[test]

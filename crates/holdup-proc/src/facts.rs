@@ -65,6 +65,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         unaccepted: None,
         unread_answers: None,
         database_files: Vec::new(),
+        locked_files: Vec::new(),
         workers: Vec::new(),
         other_clients: Vec::new(),
         database_sessions: Vec::new(),

@@ -30,11 +30,13 @@ pub struct Held {
     pub inode: u64,
     /// Whether nobody else may have one there.
     pub exclusive: bool,
+    /// Whether it is of the whole file, by `flock`: then it belongs to the open file, and who is named asked for it.
+    pub whole: bool,
     /// The first byte, and the last one.
     pub bytes: (u64, u64),
 }
 
-/// The locks of byte ranges (`fcntl`) that processes have now.
+/// The locks of byte ranges (`fcntl`) and of files (`flock`) that processes have now.
 #[must_use]
 pub fn held(root: &Root) -> Vec<Held> {
     let text = text_if_there(&root.proc.join("locks")).unwrap_or_default();
@@ -43,9 +45,11 @@ pub fn held(root: &Root) -> Vec<Held> {
 
 fn held_in(line: &str) -> Option<Held> {
     let mut words = line.split_ascii_whitespace().skip(1);
-    if words.next()? != "POSIX" {
-        return None;
-    }
+    let whole = match words.next()? {
+        "POSIX" => false,
+        "FLOCK" => true,
+        _ => return None,
+    };
     // Advisory or not, then how.
     let exclusive = words.nth(1)? == "WRITE";
     let pid = words.next()?.parse().ok().filter(|pid| *pid > 0)?;
@@ -59,6 +63,7 @@ fn held_in(line: &str) -> Option<Held> {
         pid,
         inode,
         exclusive,
+        whole,
         bytes: (first, last),
     })
 }
@@ -122,6 +127,7 @@ mod tests {
             pid,
             inode,
             exclusive,
+            whole: pid == 53,
             bytes,
         };
         assert_eq!(
@@ -129,6 +135,7 @@ mod tests {
             [
                 held(50, 10, true, (1_073_741_825, 1_073_741_825)),
                 held(51, 11, false, (0, u64::MAX)),
+                held(53, 12, true, (0, u64::MAX)),
             ]
         );
     }

@@ -160,6 +160,12 @@ pub fn without_tcp(root: &Root, pid: u32) -> Sockets {
     }
 }
 
+/// UDP's alone.
+#[must_use]
+pub fn udp_of(root: &Root, pid: u32) -> Vec<Tcp> {
+    ip(root, pid, ["udp", "udp6"])
+}
+
 /// TCP's alone.
 #[must_use]
 pub fn tcp_of(root: &Root, pid: u32) -> Vec<Tcp> {

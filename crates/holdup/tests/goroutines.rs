@@ -1,5 +1,5 @@
-//! Goroutines of a real program: where each stands in the program's own code, those that wait for a lock or to send for good, and those for
-//! which the poller waits.
+//! Goroutines of a real program: where each stands in the program's own code, those that wait for a lock, a group, a name or to send for good,
+//! and those for which the poller waits.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
@@ -8,23 +8,27 @@ mod support;
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use support::{Guarded, HOLDUP, list, lossy, read_until};
 
 /// What each argument does: `order` takes two locks in different orders, `calm` in the same; `queue` sends to a receiver that waits for a
-/// lock; `serve` answers late; and with an address, it asks there. All but `serve` have a ticker that lives.
+/// lock; `group` waits for workers whose channel nobody closes; `resolve` asks a name server; `tries` sleeps between tries of a file's lock;
+/// `serve` answers late; and with an address, it asks there. All but `serve` have a ticker that lives.
 const PROGRAM: &str = "\
 package main
 
 import (
+\t\"context\"
 \t\"fmt\"
 \t\"io\"
 \t\"net\"
 \t\"net/http\"
 \t\"os\"
 \t\"sync\"
+\t\"syscall\"
 \t\"time\"
 )
 
@@ -51,6 +55,38 @@ func produce(queue chan int) {
 func consume(queue chan int) {
 \tstock.Lock() // consumes
 \tfor range queue {
+\t}
+}
+
+func crawl() {
+\tvar group sync.WaitGroup
+\tlinks := make(chan int)
+\tfor worker := 0; worker < 2; worker++ {
+\t\tgroup.Add(1)
+\t\tgo func() {
+\t\t\tdefer group.Done()
+\t\t\tfor range links { // receives
+\t\t\t}
+\t\t}()
+\t}
+\tfmt.Println(\"ready\")
+\tgroup.Wait() // awaits
+\tclose(links)
+}
+
+func resolve(server string) {
+\tresolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+\t\treturn new(net.Dialer).DialContext(ctx, \"udp\", server)
+\t}}
+\tfmt.Println(\"ready\")
+\tfor {
+\t\tresolver.LookupHost(context.Background(), \"shop.example.\") // resolves
+\t}
+}
+
+func acquireLock(file *os.File) {
+\tfor syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+\t\ttime.Sleep(20 * time.Millisecond) // tries
 \t}
 }
 
@@ -91,6 +127,21 @@ func main() {
 \t\t\tgo produce(queue)
 \t\t}
 \t\tgo consume(queue)
+\tcase \"group\":
+\t\tgo func() {
+\t\t\tfor range time.Tick(100 * time.Millisecond) {
+\t\t\t}
+\t\t}()
+\t\tcrawl()
+\tcase \"resolve\":
+\t\tresolve(os.Args[2])
+\tcase \"tries\":
+\t\tfile, err := os.Open(os.Args[2])
+\t\tif err != nil {
+\t\t\tpanic(err)
+\t\t}
+\t\tfmt.Println(\"ready\")
+\t\tacquireLock(file)
 \tcase \"serve\":
 \t\tserve()
 \tcase \"calm\":
@@ -266,4 +317,58 @@ fn a_wait_in_the_poller_is_asked_by_the_goroutine_whose_descriptor_it_is() {
         });
         assert!(asked, "{report:#}");
     }
+}
+
+#[test]
+fn a_group_whose_members_wait_for_the_one_that_waits_for_them_is_a_finding() {
+    let Some([program, _]) = built() else {
+        return;
+    };
+    let report = report(&program, &["group"], "bpf");
+    let finding = of_rule(&report, "goroutines-wait-for-others").unwrap_or_else(|| panic!("{report:#}"));
+    let title = finding["title"].as_str().unwrap();
+    let waits = format!(
+        "waits for a sync.WaitGroup in main.crawl (shop.go:{})",
+        line("awaits")
+    );
+    assert!(title.contains(&waits), "{title}");
+    let members = format!(
+        "2 goroutines that could end that wait themselves in main.crawl.func1 (shop.go:{})",
+        line("receives")
+    );
+    assert!(title.contains(&members), "{title}");
+}
+
+#[test]
+fn a_name_server_that_does_not_answer_is_a_finding_with_the_function_that_asks() {
+    let Some([program, _]) = built() else {
+        return;
+    };
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap().to_string();
+    let report = report(&program, &["resolve", &address], "bpf");
+    let finding = of_rule(&report, "goroutines-wait-for-names").unwrap_or_else(|| panic!("{report:#}"));
+    let title = finding["title"].as_str().unwrap();
+    let asks = format!(
+        "for the name server {address}, which does not answer, in main.resolve (shop.go:{})",
+        line("resolves")
+    );
+    assert!(title.contains(&asks), "{title}");
+}
+
+#[test]
+fn who_sleeps_between_tries_of_a_files_lock_waits_for_that_lock() {
+    let Some([program, _]) = built() else {
+        return;
+    };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().lock().unwrap();
+    let path = file.path().to_str().unwrap();
+    let report = report(&program, &["tries", path], "bpf");
+    let finding = of_rule(&report, "file-lock-polled").unwrap_or_else(|| panic!("{report:#}"));
+    let title = finding["title"].as_str().unwrap();
+    let held = format!("(pid {})", std::process::id());
+    assert!(title.contains(path) && title.contains(&held), "{title}");
+    let place = format!("main.acquireLock (shop.go:{})", line("tries"));
+    assert!(title.contains(&place), "{title}");
 }

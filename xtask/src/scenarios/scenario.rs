@@ -330,12 +330,14 @@ mod tests {
 
     /// Rules that neither a scenario nor a sample tests: what nothing explains can't be made on purpose; which cause loading a program
     /// has depends on where it lies; and scenarios observe programs, not the whole machine that they share with others.
-    const ELSEWHERE: [&str; 15] = [
+    const ELSEWHERE: &[&str] = &[
         "awaited-thread-waits",
         "call-stays-at-await",
         "clients-do-not-read",
         "clients-without-answer",
         "connections-ended-at-once",
+        "file-lock-polled",
+        "goroutines-wait-for-names",
         "goroutines-wait-for-others",
         "task-limit-reached",
         "tasks-wait-for-peer",
@@ -350,7 +352,14 @@ mod tests {
     ];
 
     /// Of those, what a test with a real program of its own observes: a scenario's figures are of threads.
-    const OWN_TEST: [&str; 3] = ["program-fails-again", "tasks-wait-for-lock", "tasks-wait-to-send"];
+    const OWN_TEST: &[&str] = &[
+        "file-lock-polled",
+        "goroutines-wait-for-names",
+        "goroutines-wait-for-others",
+        "program-fails-again",
+        "tasks-wait-for-lock",
+        "tasks-wait-to-send",
+    ];
 
     /// What a rule's page says where no scenario must find the rule.
     const IN_GUESTS: &str = "Observed live by the tests in virtual machines only.";

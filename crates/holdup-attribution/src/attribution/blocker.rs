@@ -17,8 +17,9 @@ use super::owned::{links, onward};
 use super::path::Path;
 use super::task_table::TaskTable;
 use super::thread::Threads;
-use holdup_evidence::{Cause, Ns, TaskState, ThreadId, Wait, Waker};
+use holdup_evidence::{Cause, Ns, ObjectId, TaskState, ThreadId, Wait, Waker};
 use holdup_model::attributed::{HowKnown, Source};
+use std::collections::BTreeSet;
 
 /// Processes that are named of those that have an end of a pipe.
 const MAX_ENDS: usize = 4;
@@ -172,6 +173,18 @@ impl Blockers {
     }
 }
 
+/// The only one of the descriptors of a poll whose other end somebody has. An event loop polls it beside what it wakes itself with.
+fn polled_channel(wait: &Wait, tasks: &TaskTable) -> Option<ObjectId> {
+    let polled = wait.asked.iter().flat_map(|asked| &asked.polled);
+    let others: BTreeSet<ObjectId> = polled
+        .filter(|fd| !fd.own)
+        .filter_map(|fd| fd.object)
+        .filter(|object| !tasks.other_ends(*object).is_empty())
+        .collect();
+    let mut others = others.into_iter();
+    others.next().filter(|_| others.next().is_none())
+}
+
 /// Books those that have the other end of a pipe open, where they are several and nobody knows which of them is meant: the wait goes on
 /// until one of them acts, or all have closed it.
 fn several_ends(ended: &EndedWait, entry: &Entry, own: u32, scene: &mut Scene<'_>) {
@@ -179,8 +192,12 @@ fn several_ends(ended: &EndedWait, entry: &Entry, own: u32, scene: &mut Scene<'_
     if !ended.open || entry.cause != Cause::IpcPipe {
         return;
     }
+    // A set of epoll is an object of its own, without another end.
+    let has_ends = |object: &ObjectId| !scene.tasks.other_ends(*object).is_empty();
     let ends = wait
         .object
+        .filter(has_ends)
+        .or_else(|| polled_channel(wait, scene.tasks))
         .map_or(&[][..], |object| scene.tasks.other_ends(object));
     let ends = ends.to_vec();
     let others = ends.iter().copied().filter(|pid| *pid != own);

@@ -175,6 +175,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     super::loop_askers::put_in_place(&mut whole.waits, &whole.tasks);
     whole.pools.clone_from(&finish.pools);
     whole.coverage = coverage(&whole, finish, &run.faults);
+    super::unread_tasks::note(&mut whole);
     if let Some(graph) = run.graph.take() {
         whole.predictions = Some(crate::prediction::predict(*graph, &whole));
     }

@@ -70,6 +70,7 @@ mod task_table;
 mod thread;
 mod timeline;
 mod turns;
+mod unread_tasks;
 mod waits;
 mod what;
 mod windows;
@@ -307,6 +308,7 @@ impl Attribution {
             Event::RanInstead(ran) => life::ran_instead(&mut self.threads, &mut self.tasks, ran),
             Event::Signal(signal) => life::signal(&self.threads, &mut self.tasks, signal),
             Event::Outsider(task) => self.tasks.met(task),
+            Event::OwnerGone { tid } => self.tasks.nobody_has(*tid),
             Event::IsJvm { pid } => self.jvms.is(*pid),
             Event::JvmPause(pause) => self
                 .jvms

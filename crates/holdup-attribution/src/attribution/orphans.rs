@@ -5,7 +5,8 @@
 //! any other. The same where a thread ends with a lock. The choice: a private futex is a matter of one process's threads, so a
 //! lock in which the owner's number is that of another process's thread, or of none, is such a copy or was left behind;
 //! and whoever is the only thread of its process has no other to end such a wait: at most a signal's handler. It is believed only
-//! where nobody did end it, and no time limit was set. Where all threads of a process wait so as observation ends, none of them can end
+//! where nobody did end it, and no time limit was set. Of a mutex that processes share, the owner must have ended, and nobody else live under
+//! its id. Where all threads of a process wait so as observation ends, none of them can end
 //! another's wait: a pool whose tasks wait for tasks of the same pool comes to that, and no lock has an owner then.
 //!
 //! In: a futex wait that is over or open at the end. Out: an [`Orphan`].
@@ -60,10 +61,15 @@ impl Orphan {
 
 /// Whether it is a wait for a private futex without a time limit that nobody ended.
 fn endless(wait: &Wait) -> bool {
+    unended(wait) && !owners::shared(&wait.call)
+}
+
+/// The same, whoever may share the futex.
+fn unended(wait: &Wait) -> bool {
     // Newer calls have other arguments.
     let newer = system_calls::is(&wait.call, Does::WaitsForFutex) && wait.call.name() != Some("futex");
     let waits = WAITS.contains(&(wait.call.args[1] & OPERATION));
-    !newer && waits && !owners::shared(&wait.call) && !limited(&wait.call) && !holders::let_go(&wait.waker)
+    !newer && waits && !limited(&wait.call) && !holders::let_go(&wait.waker)
 }
 
 /// Whether a time limit was set.
@@ -136,10 +142,25 @@ pub(super) fn mark_standing(rows: &mut [AttributedWait], processes: &BTreeMap<u3
     }
 }
 
+/// A mutex that processes share, and whose owner has ended: nobody releases it, unless it is robust, of which the kernel takes care. The
+/// source has looked for the owner among all threads of the machine.
+fn shared(wait: &Wait, waiter: &Identity, tasks: &TaskTable, threads: &Threads) -> Option<Orphan> {
+    let owner = owners::of(wait).filter(|owner| owner.shared && owner.how == HowKnown::MutexOwner)?;
+    let here = match tasks.as_seen_by(waiter, owner.tid, wait.start) {
+        Some(id) => threads.get(&id).is_none_or(|thread| thread.ended),
+        None => true,
+    };
+    let gone = unended(wait) && waiter.inside.is_none() && here && tasks.is_nobody(owner.tid);
+    gone.then_some(Orphan {
+        owner: Some(Err(owner.tid)),
+        alone: false,
+    })
+}
+
 /// Judges one wait of this thread.
 pub(super) fn judge(wait: &Wait, waiter: &Identity, tasks: &TaskTable, threads: &Threads) -> Option<Orphan> {
     if !endless(wait) {
-        return None;
+        return shared(wait, waiter, tasks, threads);
     }
     let alone = deadlock::alone(threads, wait.thread);
     let owner = matches!(wait.holder, Some(LockHolder::FutexWords(_)))

@@ -7,6 +7,7 @@ use crate::classify::{virtual_thread, waits_for_room};
 use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime};
 use holdup_knowledge::{asyncio, go, java, javascript, python};
 use holdup_model::attributed::{Peer, Resource, ResourceKind, Task, TaskOthers, TaskState};
+use std::net::SocketAddr;
 
 /// All tasks.
 pub(super) fn tasks(finish: &Finish) -> Vec<Task> {
@@ -37,9 +38,7 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         TaskDoes::Waits => waits(one, stack),
     };
     let cause = wait.cause;
-    let peer = one
-        .peer
-        .filter(|_| state == TaskState::Waiting && is_for_descriptor(cause));
+    let peer = peer(one, cause).filter(|_| state == TaskState::Waiting);
     let since = match state {
         TaskState::Running | TaskState::Ready => None,
         // The runtime's clock is another one in a time namespace.
@@ -150,7 +149,11 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
     };
     // Which descriptor it is says less than who is at its other end.
     if let Some(peer) = one.peer.filter(|_| is_for_descriptor(wait.cause)) {
-        wait.what = Some(format!("{peer} (tcp)"));
+        wait.what = Some(match (wait.cause, one.datagrams) {
+            (Cause::NetDns, _) => format!("the name server {peer}"),
+            (_, true) => format!("{peer} (udp)"),
+            (_, false) => format!("{peer} (tcp)"),
+        });
     }
     if let Some(opened) = one.opened.as_ref().filter(|_| is_for_descriptor(wait.cause)) {
         wait.what = Some(opened.clone());
@@ -162,9 +165,19 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
     (state, wait)
 }
 
+/// Who is asked on the descriptor that a task waits for. Who sends datagrams somewhere need not wait for an answer from there, unless it asks
+/// for a name.
+fn peer(one: &RuntimeTask, cause: Cause) -> Option<SocketAddr> {
+    let asks = !one.datagrams || cause == Cause::NetDns;
+    one.peer.filter(|_| asks && is_for_descriptor(cause))
+}
+
 /// Whether a task waits for a descriptor, whatever it is open on.
 fn is_for_descriptor(cause: Cause) -> bool {
-    matches!(cause, Cause::PollWait | Cause::NetConnect | Cause::NetSend)
+    matches!(
+        cause,
+        Cause::PollWait | Cause::NetConnect | Cause::NetSend | Cause::NetDns
+    )
 }
 
 fn sends(one: &RuntimeTask, stack: &[Frame]) -> bool {
@@ -195,9 +208,12 @@ fn in_java(stack: &[Frame]) -> Option<&Frame> {
 fn kind(cause: Cause) -> ResourceKind {
     match cause {
         Cause::LockFutex | Cause::LockMonitor => ResourceKind::Lock,
-        Cause::PollWait | Cause::NetConnect | Cause::NetReceive | Cause::NetSend | Cause::NetAccept => {
-            ResourceKind::Socket
-        }
+        Cause::PollWait
+        | Cause::NetConnect
+        | Cause::NetReceive
+        | Cause::NetSend
+        | Cause::NetAccept
+        | Cause::NetDns => ResourceKind::Socket,
         _ => ResourceKind::Name,
     }
 }
@@ -231,6 +247,7 @@ mod tests {
             called_in: None,
             holder: None,
             holder_thread: None,
+            datagrams: false,
         }
     }
 
@@ -324,6 +341,49 @@ mod tests {
                 ("127.0.0.1:5432 (tcp)", true, false),
                 ("a timer", false, false),
                 ("a free connection of a pool", false, true)
+            ]
+        );
+    }
+
+    #[test]
+    fn who_asks_a_name_server_waits_for_it_and_who_sends_datagrams_for_nobody_known() {
+        let at = "127.0.0.1:5300".parse().unwrap();
+        let sends = |id| RuntimeTask {
+            descriptor: Some(7),
+            peer: Some(at),
+            datagrams: true,
+            stack: Some(UserStackId(u32::try_from(id).unwrap())),
+            ..one(id, TaskDoes::Waits, Some("IO wait"), None)
+        };
+        let frame = |symbol: &str| Frame {
+            symbol: Some(symbol.to_owned()),
+            ..Frame::default()
+        };
+        let reads = "internal/poll.(*FD).Read";
+        let finish = Finish {
+            user_stacks: vec![
+                vec![frame(reads), frame("net.dnsPacketRoundTrip")],
+                vec![frame(reads), frame("main.receiveLoop")],
+                vec![frame(reads), frame("net.dnsStreamRoundTrip")],
+            ],
+            tasks: vec![sends(0), sends(1), sends(2)],
+            ..Finish::default()
+        };
+        let found = tasks(&finish);
+        let each: Vec<_> = found
+            .iter()
+            .map(|task| {
+                let peer = task.resource.detail.peer.is_some();
+                (task.cause, task.resource.name.as_str(), peer)
+            })
+            .collect();
+        let server = "the name server 127.0.0.1:5300";
+        assert_eq!(
+            each,
+            [
+                (Cause::NetDns, server, true),
+                (Cause::PollWait, "127.0.0.1:5300 (udp)", false),
+                (Cause::NetDns, server, true),
             ]
         );
     }

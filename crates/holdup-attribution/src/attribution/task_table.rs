@@ -6,7 +6,7 @@
 use super::numbers::NumberMap;
 use holdup_evidence::{Adopted, Inside, Ns, ObjectId, OtherEnd, TaskName, ThreadId};
 use holdup_model::attributed::ThreadName;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Tasks outside the run kept by thread id: those that a lock of the run's names.
@@ -71,6 +71,8 @@ pub(super) struct TaskTable {
     lately: NumberMap<u32, (ThreadId, Ns)>,
     /// Tasks outside the run by thread id.
     outsiders: HashMap<u32, TaskName>,
+    /// Ids that locks name, and under which no thread of the machine lives.
+    nobody: BTreeSet<u32>,
     stoppers: HashMap<u32, Stopper>,
     /// Processes that have the other end of a pipe or socket.
     other_ends: HashMap<ObjectId, Vec<u32>>,
@@ -80,6 +82,9 @@ pub(super) struct TaskTable {
 
 /// How far up ancestors are looked for: ids that are used again can make a circle.
 const MAX_ANCESTORS: usize = 16;
+
+/// Ids of owners that are gone that are kept: a program has few locks that processes share.
+const MAX_NOBODY: usize = 1024;
 
 /// Pipes and sockets whose other ends are kept.
 const MAX_OTHER_ENDS: usize = 4096;
@@ -236,6 +241,19 @@ impl TaskTable {
             None => self.lived(tid, at),
             Some(inside) => self.by_inside.get(&Inside { tid, ..inside }).copied(),
         }
+    }
+
+    /// No thread of the machine lives under this id, which a lock names.
+    pub(super) fn nobody_has(&mut self, tid: u32) {
+        if self.nobody.len() < MAX_NOBODY {
+            self.outsiders.remove(&tid);
+            self.nobody.insert(tid);
+        }
+    }
+
+    /// Whether no thread of the machine lived under this id when it was last looked for.
+    pub(super) fn is_nobody(&self, tid: u32) -> bool {
+        self.nobody.contains(&tid)
     }
 
     /// The task outside the run that lives under a thread id.

@@ -8,6 +8,7 @@ use super::objects::named;
 use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::java::{
     IDLE, LOOPS, NEAR, POOLS, TASKS, asker, bare, class, is, method, of_library, of_pool, of_runtime,
+    waits_for_child,
 };
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind as Does;
@@ -354,7 +355,7 @@ fn shown(natives: &[&str], frames: &[&str]) -> Option<Shown> {
     if let Some(task) = first(near, TASKS, of_runtime) {
         return Some(Shown::Awaits(Awaits::Task, awaited(task)));
     }
-    if near.iter().any(|frame| is(frame, ENDS_OF_PROCESS)) {
+    if near.iter().any(|frame| waits_for_child(frame)) {
         return Some(Shown::Awaits(
             Awaits::Signal,
             "the end of a child process (Process.waitFor)".to_owned(),
@@ -368,9 +369,6 @@ fn shown(natives: &[&str], frames: &[&str]) -> Option<Shown> {
     }
     Some(synchronised(near))
 }
-
-/// The method that waits for the end of a child process.
-const ENDS_OF_PROCESS: &str = "java.lang.ProcessImpl.waitFor";
 
 /// What a thread that is parked until something has come to a socket waits for.
 fn socket(near: &[&str]) -> Option<Cause> {

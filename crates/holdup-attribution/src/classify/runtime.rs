@@ -6,6 +6,7 @@
 
 use super::objects::named;
 use holdup_evidence::{Cause, Frame};
+use holdup_knowledge::rust::{self, TokioPark};
 use holdup_knowledge::system_calls::Kind as Does;
 use holdup_knowledge::{pools, python, system_calls, user_code};
 use holdup_model::attributed::{Common, DatabaseServer, Resource, ResourceKind};
@@ -98,6 +99,10 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     }
     if user_code::takes_next_in_python(stack) {
         let work = named(ResourceKind::Name, "work from a queue");
+        return Some((Cause::Idle, work.in_call(call.unwrap_or("futex"))));
+    }
+    if rust::parked_in_tokio(stack) == Some(TokioPark::Work) {
+        let work = named(ResourceKind::Name, "a task of tokio that can run");
         return Some((Cause::Idle, work.in_call(call.unwrap_or("futex"))));
     }
     if let Some((cause, what)) = in_jvm(stack) {

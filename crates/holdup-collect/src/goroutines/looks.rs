@@ -130,6 +130,8 @@ pub(crate) struct GoLooks {
     after: Option<ProcessKey>,
     stuck: BTreeSet<u32>,
     looks: HashMap<ProcessKey, VecDeque<Look>>,
+    /// Since when somebody waited for what has an inode, at each look since.
+    awaited: HashMap<ProcessKey, HashMap<u64, Ns>>,
     inodes: HashMap<ObjectId, u64>,
     /// The last wait of each thread that waited for several things.
     met: HashMap<ThreadId, Met>,
@@ -205,6 +207,12 @@ impl GoLooks {
         self.known.remove(&process);
         self.due.remove(&process);
         self.looks.remove(&process);
+        self.awaited.remove(&process);
+    }
+
+    /// Since when somebody waits for what has this inode, if somebody did at each look since.
+    pub(crate) fn awaited_since(&self, process: ProcessKey, inode: u64) -> Option<Ns> {
+        self.awaited.get(&process)?.get(&inode).copied()
     }
 
     /// Processes whose memory could not be read in time.
@@ -325,6 +333,8 @@ impl GoLooks {
                 if look.runs && self.known.contains_key(&process) {
                     self.due.insert(process, pid);
                 }
+                let before = self.awaited.remove(&process).unwrap_or_default();
+                self.awaited.insert(process, still_awaited(&look, &before));
                 let looks = self.looks.entry(process).or_default();
                 looks.push_back(look);
                 if looks.len() > KEPT_MAX {
@@ -389,6 +399,17 @@ impl Met {
             Awaited::Timer => only(seen),
         }
     }
+}
+
+/// Since when each inode of a look is awaited: those that were awaited at the look before as well are so since then. A look has a bounded
+/// number of them.
+fn still_awaited(look: &Look, before: &HashMap<u64, Ns>) -> HashMap<u64, Ns> {
+    let inodes = look.lines.iter().filter_map(|seen| match seen.awaits {
+        Awaited::Inode(inode) => Some(inode),
+        Awaited::Timer => None,
+    });
+    let since = |inode| before.get(&inode).copied().unwrap_or(look.to);
+    inodes.map(|inode| (inode, since(inode))).collect()
 }
 
 /// The stacks of the first of these, if all of them are for one place in the application: a library may read several descriptors for one

@@ -72,7 +72,12 @@ impl Naming {
     /// What goroutines wait for that are parked now.
     pub(crate) fn parked(&mut self) -> Parked {
         let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
-        let mut parked = goroutines::parked(&mut self.user_stacks, processes.clone(), &self.goroutines);
+        let mut parked = goroutines::parked(
+            &mut self.user_stacks,
+            processes.clone(),
+            &self.goroutines,
+            Some(&self.goroutine_looks),
+        );
         let (interpreters, stacks) = (&mut self.interpreters, &mut self.user_stacks);
         asyncio::add(
             &mut parked,

@@ -4,6 +4,7 @@ use super::{Waits, say};
 use holdup_attribution::attribution::{chosen_frame, is_applications};
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::interpreters;
+use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::AttributedWait;
 
 /// What stands before a place in the program.
@@ -11,9 +12,20 @@ const IN: &str = " in ";
 
 /// Where these threads wait: ` in Shop.pay (Shop.java:41)`. Empty where the program's code is not known, or they wait in several places.
 pub(super) fn place(waits: &Waits<'_>) -> String {
-    let Some(place) = known(chosen_frame(&waits.main().asker.stack)) else {
+    let main = waits.main();
+    let of = |wait: &AttributedWait| -> Option<Frame> { known(chosen_frame(&wait.asker.stack)).cloned() };
+    // The poll of a scheduler is for its tasks: where one that polled for the same thing was seen with its task's code, that is it.
+    let same = |wait: &&AttributedWait| {
+        wait.asker.name.pid == main.asker.name.pid
+            && wait.call == main.call
+            && !wait.resource.name.is_empty()
+            && wait.resource == main.resource
+    };
+    let by_task = || waits.iter().filter(same).find_map(of);
+    let Some(place) = of(main).or_else(|| by_task().filter(|_| polls(main))) else {
         return String::new();
     };
+    let place = &place;
     // Of a wait that was not seen in the program's code it is not known that it was elsewhere.
     let elsewhere =
         |wait: &AttributedWait| known(chosen_frame(&wait.asker.stack)).is_some_and(|other| other != place);
@@ -21,6 +33,11 @@ pub(super) fn place(waits: &Waits<'_>) -> String {
         return String::new();
     }
     format!("{IN}{}", say::place(place))
+}
+
+/// Whether a thread waits with epoll, as runtimes do for all their tasks.
+fn polls(wait: &AttributedWait) -> bool {
+    system_calls::is_named(wait.call.as_deref(), Kind::WaitsForEpoll)
 }
 
 /// A title, with where these waits were asked for, if they all were there and it does not say so itself: the first sentence is what is read, and

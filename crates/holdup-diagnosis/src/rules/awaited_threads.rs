@@ -57,6 +57,7 @@ pub(super) fn what(primitive: Primitive) -> &'static str {
         Primitive::Future => "the result of a future",
         Primitive::Queue => "the next item of a queue or channel",
         Primitive::Room => "room in a queue or channel",
+        Primitive::BlockOn => "a future that it runs",
         Primitive::Initialisation => "what is initialised once",
     }
 }
@@ -72,7 +73,7 @@ impl Awaited<'_> {
         !self.python
             && matches!(
                 self.primitive,
-                Primitive::Condition | Primitive::Semaphore | Primitive::Queue
+                Primitive::Condition | Primitive::Semaphore | Primitive::Queue | Primitive::BlockOn
             )
     }
 
@@ -84,7 +85,7 @@ impl Awaited<'_> {
             Primitive::ThreadEnd => "has to end",
             _ => "ends that",
         };
-        let standing = |wait: &&AttributedWait| java_waits::stands(run, wait);
+        let standing = |wait: &&AttributedWait| java_waits::stands(run, wait) && !beside::goes_round(wait);
         let others: Vec<&AttributedWait> = beside::others(run, &self.waits)
             .into_iter()
             .filter(standing)
@@ -132,6 +133,9 @@ impl Awaited<'_> {
             Primitive::ThreadEnd => format!("{who} for the end of another thread"),
             Primitive::Future if held => format!("{who} for a future that no thread has set yet"),
             Primitive::Future => format!("{who} for a future that another thread sets"),
+            Primitive::BlockOn => format!(
+                "{who} for a future of tokio that it runs (block_on); which task that is for was not read"
+            ),
             Primitive::Queue => format!("{who} for a queue that another thread fills or empties"),
             Primitive::Room => format!("{who} for room in a queue that another thread empties"),
             Primitive::Initialisation => format!("{who} for what another thread initialises"),
@@ -221,6 +225,9 @@ impl Awaited<'_> {
                 "find the thread that should put something in or take something out, and what blocks that thread",
             ],
             Primitive::ThreadEnd => &["look at what that thread waits for"],
+            Primitive::BlockOn => &[
+                "look at the tasks of the program with tokio-console, or with a dump of them (Handle::dump): holdup does not read them",
+            ],
             Primitive::ReadWriteLock | Primitive::Mutex => {
                 &["find the thread that has it, and what it waits for"]
             }

@@ -26,7 +26,7 @@ pub(super) fn others<'a>(run: &Run<'a>, group: &Waits<'a>) -> Vec<&'a Attributed
     let waits = |wait: &&AttributedWait| {
         let rests = matches!(
             primitive(&wait.asker.stack),
-            Some(Primitive::ThreadEnd | Primitive::Queue | Primitive::Condition)
+            Some(Primitive::ThreadEnd | Primitive::Queue | Primitive::Condition | Primitive::BlockOn)
         ) && wait.cause == Cause::LockFutex;
         let most = wait.ns.saturating_mul(2) >= run.attributed.wall;
         // Who waits for a signal of the operating system rests, as a program's first thread does.
@@ -61,6 +61,11 @@ pub(super) fn outside<'a>(run: &'a Run<'_>, pid: u32) -> Vec<&'a AttributedWait>
         own && wait.open && wait.ns.saturating_mul(2) >= run.attributed.wall && has_frames(wait)
     };
     longest.into_values().filter(stands).collect()
+}
+
+/// Whether a thread sleeps again and again: it goes on each time, and is nobody whom others wait for.
+pub(super) fn goes_round(wait: &AttributedWait) -> bool {
+    wait.cause == Cause::TimerSleep && wait.count > 1
 }
 
 /// Whether code of the program is in the stack: what a virtual machine does for itself has none.

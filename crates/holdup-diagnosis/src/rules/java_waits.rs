@@ -93,6 +93,14 @@ pub(super) fn stands(run: &Run<'_>, wait: &AttributedWait) -> bool {
 const JOINS: &str = "java.lang.Thread.join";
 const JOINS_FRAMES: usize = 6;
 
+/// Whether a thread waits for the end of another one.
+pub(super) fn joins(wait: &AttributedWait) -> bool {
+    frames(wait)
+        .into_iter()
+        .take(JOINS_FRAMES)
+        .any(|frame| java::bare(frame) == JOINS)
+}
+
 /// Who may have a lock that notes no owner: the other threads of the process that wait for something in the function in which this one is
 /// wanted, else in another method of the same class. Those that wait for work have nothing.
 pub(super) fn candidates<'a>(run: &Run<'a>, queue: &Waits<'a>) -> Vec<&'a AttributedWait> {
@@ -105,11 +113,7 @@ pub(super) fn candidates<'a>(run: &Run<'a>, queue: &Waits<'a>) -> Vec<&'a Attrib
         let other = wait.asker.name.pid == main.asker.name.pid && !tids.contains(&wait.asker.name.tid);
         let waits = wait.cause != Cause::Idle && waits_for_something(wait.cause);
         // Who waits for the end of a thread has most likely started those that queue.
-        let joins = frames(wait)
-            .into_iter()
-            .take(JOINS_FRAMES)
-            .any(|frame| java::bare(frame) == JOINS);
-        other && waits && !joins && frames(wait).into_iter().map(java::bare).any(which)
+        other && waits && !joins(wait) && frames(wait).into_iter().map(java::bare).any(which)
     };
     let of = |which: &dyn Fn(&str) -> bool| run.waits(|wait| theirs(wait, which));
     let same =

@@ -51,6 +51,7 @@ rules! {
     "net/dns-server-silent.rs" dns_server_silent DnsServerSilent
     "net/fatal-alert-ends-session.rs" fatal_alert_ends_session FatalAlertEndsSession
     "ipc/fifo-without-peer.rs" fifo_without_peer FifoWithoutPeer
+    "lock/file-lock-polled.rs" file_lock_polled FileLockPolled
     "fs/file-system-failed.rs" file_system_failed FileSystemFailed
     "fs/file-system-frozen.rs" file_system_frozen FileSystemFrozen
     "fs/file-system-full.rs" file_system_full FileSystemFull
@@ -58,6 +59,7 @@ rules! {
     "process/fork-copies-memory.rs" fork_copies_memory ForkCopiesMemory
     "disk/fuse-daemon-slow.rs" fuse_daemon_slow FuseDaemonSlow
     "random/generator-shared.rs" generator_shared GeneratorShared
+    "net/goroutines-wait-for-names.rs" goroutines_wait_for_names GoroutinesWaitForNames
     "lock/goroutines-wait-for-others.rs" goroutines_wait_for_others GoroutinesWaitForOthers
     "boot/hole-in-critical-chain.rs" hole_in_critical_chain HoleInCriticalChain
     "runtime/interpreter-lock-contended.rs" interpreter_lock_contended InterpreterLockContended

@@ -3,9 +3,11 @@
 //! In: a wait for a peer, with the chain of waits behind it, and the other waits of the run. Out: who would have to read, where one of the two is
 //! known to write; and the finding. To make the peer faster helps nobody then.
 
-use super::{Rule, Run, Waits, say};
+use super::{Rule, Run, Waits, java_waits, say};
+use holdup_attribution::attribution::{chosen_frame, is_applications};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls::{self, Kind};
+use holdup_knowledge::user_code::{Primitive, primitive};
 use holdup_model::attributed::{AttributedWait, Link};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity};
 
@@ -44,12 +46,47 @@ pub(super) fn of<'a>(run: &Run<'a>, main: &'a AttributedWait) -> Option<Mutual<'
             && system_calls::is_named(wait.call.as_deref(), moves)
             && goes_back
     };
+    let writes = run.attributed.waits.iter().find(writes);
+    // Two that both wait for a word: only where nobody else is left who could send one, none comes.
+    if writes.is_none() && another_may_write(run, main) {
+        return None;
+    }
     Some(Mutual {
         main,
         own,
         other,
-        writes: run.attributed.waits.iter().find(writes),
+        writes,
     })
+}
+
+/// Whether another thread of the same process stands somewhere in the program's code and may go on from there: a thread that only reads what
+/// comes on a connection leaves it to others to ask there. Who waits for the end of a thread does not go on before that one has.
+fn another_may_write(run: &Run<'_>, main: &AttributedWait) -> bool {
+    run.attributed.waits.iter().any(|wait| {
+        let name = &wait.asker.name;
+        let another = name.pid == main.asker.name.pid && name.tid != main.asker.name.tid;
+        another
+            && wait.open
+            && wait.cause != Cause::Idle
+            && primitive(&wait.asker.stack) != Some(Primitive::ThreadEnd)
+            && !java_waits::joins(wait)
+            && chosen_frame(&wait.asker.stack).is_some_and(is_applications)
+    })
+}
+
+/// Whether the one that a wait is for waits for a word of the waiter's process itself, and neither is known to write: it has read all that it
+/// was sent, and answered what it answers.
+pub(super) fn awaits_us(wait: &AttributedWait) -> bool {
+    let [own, other, last] = wait.chain.as_slice() else {
+        return false;
+    };
+    let receives = |link: &Link| link.cause == Cause::NetReceive;
+    wait.open
+        && last.name.pid == own.name.pid
+        && other.name.pid != own.name.pid
+        && own.name.pid != 0
+        && receives(own)
+        && receives(other)
 }
 
 impl Mutual<'_> {

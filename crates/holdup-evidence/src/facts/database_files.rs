@@ -1,11 +1,11 @@
-//! Files of databases that are no server, and who has them locked.
+//! Files that several processes have open, and who has them locked.
 
 use serde::{Deserialize, Serialize};
 
-/// A lock on an SQLite database, of which another process has the file open as well.
+/// A lock on a file, which another process has open as well.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct DatabaseFileLock {
+pub struct LockedFile {
     /// The file. Hostile text.
     pub file: String,
     /// Who has the lock.

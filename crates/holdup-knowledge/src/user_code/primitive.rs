@@ -5,6 +5,7 @@
 
 use super::{CONDITION, bare, of_c_library, split};
 use crate::ruby::{self, Awaited};
+use crate::rust::TokioPark;
 use crate::{cpp, rust};
 use holdup_evidence::{Frame, Language};
 
@@ -154,6 +155,8 @@ pub enum Primitive {
     Queue,
     /// Room in a queue or channel, which another thread empties.
     Room,
+    /// A future that the thread runs until it is ready, which tasks of a runtime may have to bring about.
+    BlockOn,
     /// What is initialised once: one thread does it, and whoever comes meanwhile waits.
     Initialisation,
 }
@@ -227,6 +230,9 @@ const BEGINS_THREAD: (&str, &str) = ("/threading.py", "_bootstrap");
 fn in_rust(stack: &[Frame]) -> Option<Primitive> {
     if !rust::is_rust(stack) {
         return None;
+    }
+    if rust::parked_in_tokio(stack) == Some(TokioPark::Future) {
+        return Some(Primitive::BlockOn);
     }
     let library = stack
         .iter()

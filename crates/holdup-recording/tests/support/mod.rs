@@ -535,6 +535,7 @@ impl Dice {
                 name: dice.text(),
             }),
             database_files: vec![Default::default()],
+            locked_files: vec![Default::default()],
             unread_answers: self.some(|_| vec![Default::default()]),
             set_aside: self.some(|dice| {
                 dice.list(1, |dice| SetAside {

@@ -1,7 +1,9 @@
 //! A run beside which those are watched who are in its way: they are named and followed, and the path stays the run's.
 
 use super::scene::{By, Scene, WRITE, path, row};
-use holdup_evidence::{Cause, Event, LockHolder, LockOwner, ObjectId, OtherEnd, Role, ThreadId};
+use holdup_evidence::{
+    Cause, Event, LockHolder, LockOwner, ObjectId, OtherEnd, PolledFd, Role, ThreadId, WaitMemory,
+};
 use holdup_model::attributed::HowKnown;
 
 /// CMD is thread 0, and thread 1 is of a server that was there before and is watched beside it.
@@ -52,6 +54,35 @@ fn who_does_not_answer_within_a_time_limit_is_named() {
     let run = scene.attributed();
     let holder = &row(&run, 0, Cause::NetReceive).holders[0];
     assert_eq!((holder.name.pid, holder.how_known), (101, HowKnown::SocketPeer));
+}
+
+#[test]
+fn all_that_have_an_end_of_a_polled_pipe_are_named_also_behind_a_set_of_epoll() {
+    let mut scene = with_server();
+    scene.process(2, 0, "sleep");
+    scene.events.push(Event::OtherEnd(OtherEnd {
+        object: ObjectId(8),
+        processes: vec![101, 102],
+    }));
+    let polled = |object, own| PolledFd {
+        fd: 5,
+        events: 1,
+        revents: 0,
+        object: Some(ObjectId(object)),
+        own,
+    };
+    scene.left_waiting(0, Cause::IpcPipe, 900, |wait| {
+        wait.object = Some(ObjectId(6));
+        wait.asked = Some(Box::new(WaitMemory {
+            polled: vec![polled(7, true), polled(8, false)],
+            ..WaitMemory::empty(wait.thread, wait.seq)
+        }));
+    });
+    let run = scene.attributed();
+    let waited = row(&run, 0, Cause::IpcPipe);
+    let mut ends: Vec<u32> = waited.holders.iter().map(|holder| holder.name.pid).collect();
+    ends.sort_unstable();
+    assert_eq!(ends, [101, 102]);
 }
 
 #[test]

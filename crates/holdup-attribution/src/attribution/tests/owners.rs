@@ -318,3 +318,45 @@ fn a_private_lock_of_another_process_is_a_copy_that_nobody_releases() {
         "somebody released it"
     );
 }
+
+/// Why nobody could have ended CMD's wait for a mutex that processes share, with these flags and this time limit. `gone`: the ids under which
+/// the source found nobody.
+fn shared_orphan(lock: &[u32], gone: &[u32], flags: u64, limit: u64, by: By) -> Option<Orphaned> {
+    let mut scene = Scene::new("server");
+    scene.process(2, 0, "other");
+    scene.cpu(2, 100);
+    for tid in gone {
+        scene.events.push(Event::OwnerGone { tid: *tid });
+    }
+    let wait = scene.wait(0, Cause::LockFutex, 100, by);
+    wait.call.args = [0x1000, flags, 2, limit];
+    wait.holder = Some(words(lock));
+    for id in [2, 0] {
+        scene.end(id);
+    }
+    row(&scene.attributed(), 0, Cause::LockFutex).orphaned.clone()
+}
+
+#[test]
+fn a_shared_mutex_of_an_owner_that_has_ended_is_released_by_nobody() {
+    let held = |owner| [2, 0, owner, 1];
+    let look_up = |owner, gone: &[u32]| shared_orphan(&held(owner), gone, SHARED, 0, By::Interrupt);
+    let found = look_up(999, &[999]).expect("its owner is gone");
+    assert_eq!(found.owner.map(|owner| (owner.pid, owner.tid)), Some((0, 999)));
+    assert!(!found.alone, "others share it, and none of them has it");
+    assert_eq!(look_up(999, &[]), None, "nobody has looked for it");
+    assert_eq!(look_up(102, &[999]), None, "its owner lives");
+    assert_eq!(
+        shared_orphan(&held(999), &[999], SHARED, 7, By::Interrupt),
+        None,
+        "it has a time limit"
+    );
+    assert_eq!(
+        shared_orphan(&held(999), &[999], SHARED, 0, By::Thread(2, FUTEX)),
+        None,
+        "somebody released it"
+    );
+    // A robust mutex is released by the kernel.
+    let robust = [0x8000_0000 | 999, 0, 999, 1, 16];
+    assert_eq!(shared_orphan(&robust, &[999], SHARED, 0, By::Interrupt), None);
+}

@@ -4,7 +4,7 @@ use crate::rules::{Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, root, 
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
-use holdup_model::attributed::{AttributedWait, Holder, HowKnown};
+use holdup_model::attributed::{AttributedWait, Holder, HowKnown, ThreadName};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
 
@@ -35,32 +35,45 @@ fn has_no_word(run: &Run<'_>, group: &Waits<'_>) -> bool {
     run.attributed.of_threads && !writes(group.main()) && group.holders().first().is_some_and(idle)
 }
 
-/// Those that have the other end open, where they are several and the wait goes on: which of them is meant nobody knows.
+/// Those that have the other end open, where they are several and the wait goes on: which of them is meant nobody knows. An event loop waits
+/// for one pipe again and again, and only of its last wait it is known who has an end.
 fn several_ends<'a>(group: &Waits<'a>) -> Option<Vec<&'a Holder>> {
     let main = group.main();
-    let mut pids = BTreeSet::new();
-    let ends = main
-        .holders
-        .iter()
-        .filter(|holder| holder.how_known == HowKnown::PipePeer && pids.insert(holder.name.pid));
-    let ends: Vec<&Holder> = ends.collect();
-    (main.open && ends.len() > 1).then_some(ends)
+    let same = |wait: &&AttributedWait| wait.open && wait.resource.name == main.resource.name;
+    let ends = |wait: &'a AttributedWait| {
+        let mut pids = BTreeSet::new();
+        let ends = wait
+            .holders
+            .iter()
+            .filter(|holder| holder.how_known == HowKnown::PipePeer && pids.insert(holder.name.pid));
+        ends.collect::<Vec<&Holder>>()
+    };
+    let mut all = group.iter().filter(same).map(ends);
+    all.find(|ends| ends.len() > 1)
+}
+
+/// A process by the script that it runs, where it is an interpreter.
+fn named(run: &Run<'_>, name: &ThreadName) -> String {
+    match say::script(run, name.pid) {
+        Some(script) if name.pid != 0 => format!("{script} (pid {})", name.pid),
+        _ => say::who_with_pid(name),
+    }
 }
 
 fn held_by_several(group: &Waits<'_>, ends: &[&Holder]) -> Finding {
     let main = group.main();
     let who = say::who_with_pid(&main.asker.name);
-    let named: Vec<String> = ends
+    let shown: Vec<String> = ends
         .iter()
         .take(MAX_NAMED)
-        .map(|holder| say::who_with_pid(&holder.name))
+        .map(|holder| named(&group.run, &holder.name))
         .collect();
-    let more = ends.len() - named.len();
-    let named = match (named.split_last(), more) {
+    let more = ends.len() - shown.len();
+    let named = match (shown.split_last(), more) {
         (Some((last, rest)), 0) => format!("{} and {last}", rest.join(", ")),
         _ => format!(
             "{} and {}",
-            named.join(", "),
+            shown.join(", "),
             say::several(more as u64, "other process")
         ),
     };

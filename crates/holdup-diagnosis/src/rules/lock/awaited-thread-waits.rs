@@ -5,7 +5,7 @@
 //! the only other thread of the process that waits for something is named as such.
 
 use crate::rules::awaited_threads;
-use crate::rules::beside::{doing, other, others, receives_with_lock};
+use crate::rules::beside::{doing, goes_round, other, others, receives_with_lock};
 use crate::rules::{Rule, RuleId, Run, Waits, asked, java_waits, root, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame, Language};
@@ -143,7 +143,9 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
     let awaited = awaited(main)?;
     let place = chosen_frame(&main.asker.stack);
     // Who sleeps again and again goes on.
-    let still = |wait: &&AttributedWait| wait.cause != Cause::TimerSleep || java_waits::stands(run, wait);
+    let still = |wait: &&AttributedWait| {
+        wait.cause != Cause::TimerSleep || java_waits::stands(run, wait) && !goes_round(wait)
+    };
     let others: Vec<&AttributedWait> = others(run, group).into_iter().filter(still).collect();
     let within: Vec<&AttributedWait> = match place.filter(|_| taken_in_place(awaited)) {
         Some(place) => others

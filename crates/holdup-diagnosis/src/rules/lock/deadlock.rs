@@ -1,7 +1,8 @@
 //! Threads that wait for each other's locks, so that none can go on.
 
-use crate::rules::{Need, Rule, RuleId, Run, Waits, dumps as dumped, java_waits as java, say};
+use crate::rules::{Need, Rule, RuleId, Run, Waits, asked, dumps as dumped, java_waits as java, say};
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
+use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::observed::{LockWait, SnapshotKind};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::JavaLock;
@@ -63,7 +64,10 @@ fn initialisers(waiting: &Waits<'_>) -> Option<Finding> {
         return None;
     }
     let (first, second) = (say::who(&one.asker.name), say::who(&other.asker.name));
-    let title = format!("Deadlock of class initialisers: {first} waits for {second} waits for {first}");
+    let title = format!(
+        "Deadlock of class initialisers: {first} waits for {second} waits for {first}{}",
+        in_places(&running, &[one.asker.name.tid, other.asker.name.tid])
+    );
     let side = |wait: &AttributedWait| {
         let text = format!(
             "{} (tid {}) initialises {}, and waits in {} until another thread has initialised a class",
@@ -309,6 +313,15 @@ fn finding(circle: &Waits<'_>) -> Finding {
     } else {
         Severity::Critical
     };
+    // Who closes the circle has begun it.
+    let threads: Vec<u32> = circle_of
+        .iter()
+        .rev()
+        .skip(1)
+        .rev()
+        .map(|link| link.name.tid)
+        .collect();
+    let title = format!("{title}{}", in_places(circle, &threads));
     let mut finding = RULE.finding(severity, title, circle);
     // They stand at the same time: the longest is what the circle costs.
     let longest = circle.iter().map(|wait| wait.ns).fold(0, u64::max);
@@ -348,6 +361,34 @@ fn named(name: &ThreadName, circle: &[Link]) -> String {
     match circle.iter().find(namesake) {
         Some(_) => format!("{who} (tid {})", name.tid),
         None => who,
+    }
+}
+
+/// Places of a circle that a title names: of a longer one, the first of them show which locks it is about.
+const MAX_PLACES: usize = 3;
+
+/// Where in the program's code each of them waits, for the end of a title. Empty where they all wait in one place, which the title gets as any
+/// other does.
+fn in_places(circle: &Waits<'_>, threads: &[u32]) -> String {
+    let place = |tid: u32| {
+        let of = circle.iter().filter(|wait| wait.asker.name.tid == tid);
+        let longest = of.max_by_key(|wait| wait.ns)?;
+        asked::known(chosen_frame(&longest.asker.stack)).map(say::place)
+    };
+    let mut places: Vec<String> = Vec::new();
+    for tid in threads {
+        places.extend(place(*tid).filter(|place| !places.contains(place)));
+    }
+    let more = places.len().saturating_sub(MAX_PLACES);
+    places.truncate(MAX_PLACES);
+    match (places.as_slice(), more) {
+        ([] | [_], _) => String::new(),
+        ([first @ .., last], 0) => format!("; they wait in {} and {last}", first.join(", ")),
+        (named, _) => format!(
+            "; they wait in {} and {}",
+            named.join(", "),
+            say::several(more as u64, "other place")
+        ),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::rules::{MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_evidence::Cause;
-use holdup_evidence::facts::DatabaseFileLock;
+use holdup_evidence::facts::LockedFile;
 use holdup_knowledge::{sqlite, user_code};
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
@@ -70,18 +70,18 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 }
 
 /// Who has the databases locked of which those have the file open that wait.
-fn holders<'a>(run: &Run<'a>, busy: &Waits<'_>) -> Vec<&'a DatabaseFileLock> {
-    let waits = |lock: &&DatabaseFileLock| busy.iter().any(|wait| lock.users.contains(&wait.asker.name.pid));
+fn holders<'a>(run: &Run<'a>, busy: &Waits<'_>) -> Vec<&'a LockedFile> {
+    let waits = |lock: &&LockedFile| busy.iter().any(|wait| lock.users.contains(&wait.asker.name.pid));
     run.facts.database_files.iter().filter(waits).collect()
 }
 
 /// `perl tidy.pl (pid 7)`.
-fn holder(run: &Run<'_>, lock: &DatabaseFileLock) -> String {
+fn holder(run: &Run<'_>, lock: &LockedFile) -> String {
     let name = say::script(run, lock.holder).unwrap_or(&lock.process);
     format!("{} (pid {})", say::name_or(name, "a process"), lock.holder)
 }
 
-fn title(run: &Run<'_>, busy: &Waits<'_>, locks: &[&DatabaseFileLock]) -> String {
+fn title(run: &Run<'_>, busy: &Waits<'_>, locks: &[&LockedFile]) -> String {
     let who = waiters(run, busy);
     let verb = if who.1 { "wait" } else { "waits" };
     let who = who.0;
@@ -119,7 +119,7 @@ fn waiters(run: &Run<'_>, busy: &Waits<'_>) -> (String, bool) {
     (several, true)
 }
 
-fn remedy(run: &Run<'_>, locks: &[&DatabaseFileLock]) -> Remedy {
+fn remedy(run: &Run<'_>, locks: &[&LockedFile]) -> Remedy {
     let Some(lock) = locks.first() else {
         return Remedy::safe("find the connection that keeps a transaction open, and commit it sooner")
             .with_command("lslocks");

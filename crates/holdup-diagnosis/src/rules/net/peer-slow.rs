@@ -215,7 +215,12 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         None => address.to_owned(),
     };
     let at_rest = session.is_none() && is_at_rest(run, group);
+    let awaits_us = session.is_none() && !subject.plural && mutual::awaits_us(main);
     let title = match main.cause {
+        Cause::NetReceive if awaits_us => {
+            let own = say::name_or(&main.asker.name.process, "this process");
+            format!("{who} {waits} for {peer} to send something, and that one waits for {own} to ask")
+        }
         Cause::NetReceive if at_rest => {
             format!("{who} {waits} for {peer} to answer, which seems idle itself")
         }
@@ -255,7 +260,12 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     let handed_on = group.handed_on() && main.cause != Cause::NetDns;
     let judged_there = handed_on || goes_on(run, group);
     let for_nobody = for_no_client(run, group);
-    let severity = if judged_there || served_at_once(run, group) || for_nobody || at_rest && !group.open() {
+    let severity = if judged_there
+        || served_at_once(run, group)
+        || for_nobody
+        || awaits_us
+        || at_rest && !group.open()
+    {
         Severity::Note
     } else {
         Severity::Warning
@@ -292,6 +302,17 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
             )
         }))
         .proved_if(!holders.is_empty() && !at_rest);
+    if awaits_us {
+        return finding
+            .and(Evidence::new(
+                "other threads of the process may ask: nobody writes to this connection now, and both ends are read",
+                "descriptors, and the calls that both are in",
+            ))
+            .remedy(Remedy::safe(
+                "look at the other threads: which of them waits for an answer that was not asked for, or that has come and was lost",
+            ))
+            .remedy(Remedy::pointless("a faster server: it has nothing to answer"));
+    }
     if let Some(holder) = accepts {
         let pid = holder.name.pid;
         return finding

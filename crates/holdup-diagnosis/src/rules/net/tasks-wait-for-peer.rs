@@ -23,7 +23,9 @@ fn check(run: &Run<'_>) -> Verdict {
 /// Whether the application's code waits for a server there.
 fn asks(task: &Task) -> bool {
     let symbols = task.stack.iter().filter_map(|frame| frame.symbol.as_deref());
-    task.resource.detail.peer.is_some() && task.place.is_some() && !go::reads_for_others(symbols)
+    // Who asks for a name has a rule of its own.
+    let is_server = task.resource.detail.peer.is_some() && task.cause != Cause::NetDns;
+    is_server && task.place.is_some() && !go::reads_for_others(symbols)
 }
 
 /// Whether a thread of its process is known to wait for the same server: then that is reported of the thread.

@@ -1,10 +1,10 @@
 //! A process waits for its child to end, and the child waits for that process to read its output.
 
-use crate::rules::{MATTERS, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{MATTERS, Rule, RuleId, Run, Waits, duration, fires, java_waits, percent, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Ns};
-use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
+use holdup_knowledge::{java, system_calls};
 use holdup_model::attributed::{AttributedWait, Link};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -12,7 +12,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ChildCannotWrite, check)
     .about("a process waits for a child whose output it does not read")
     .causes(&[Cause::ProcessChild, Cause::IpcUnix])
-    .explains(&[RuleId::PipePeerSlow]);
+    .explains(&[RuleId::NobodyCompletes, RuleId::PipePeerSlow]);
 
 /// A parent's wait and the wait of the child that it is for, which only the parent could end.
 struct Deadlock<'a> {
@@ -40,13 +40,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     });
     let worst = pairs.max_by_key(|pair| pair.both);
     match worst {
-        Some(pair) if run.matters(pair.both, MATTERS) => Verdict::Fires(
-            waits
-                .only(|wait| std::ptr::eq(wait, pair.parent))
-                .map(|waits| finding(&waits, &pair))
-                .into_iter()
-                .collect(),
-        ),
+        Some(pair) if run.matters(pair.both, MATTERS) => {
+            let asks = asks_for_end(run, pair.parent).unwrap_or(pair.parent);
+            let own = run.waits(|wait| std::ptr::eq(wait, asks));
+            Verdict::Fires(own.map(|waits| finding(&waits, &pair)).into_iter().collect())
+        }
         other => {
             let circle = waits.only(|wait| circle(wait).is_some());
             if let Some(circle) = circle.filter(|circle| run.matters(circle.cost(), MATTERS)) {
@@ -164,15 +162,30 @@ fn of_circle(waits: &Waits<'_>) -> Finding {
 }
 
 /// Whether this is a wait for room in a pipe, by the child that `parent` waits for, and it ended by what that very
-/// thread did: it read at last, or it was killed and the pipe closed.
+/// thread did: it read at last, or it was killed and the pipe closed. A thread of a runtime that collects children does so for others of its
+/// process: of those, both must stand.
 fn cannot_write(child: &AttributedWait, parent: &AttributedWait) -> bool {
+    let stands = |wait: &AttributedWait| wait.open && wait.max >= java_waits::STANDS_NS;
+    let collects = java_waits::frames(parent).into_iter().any(java::collects_child);
+    let by_others = collects && stands(child) && stands(parent);
     child.cause == Cause::IpcPipe
         && system_calls::is_named(child.call.as_deref(), Kind::Writes)
         && parent.resource.detail.pid == Some(child.asker.name.pid)
-        && child
-            .holders
-            .iter()
-            .any(|holder| holder.name.tid == parent.asker.name.tid)
+        && child.holders.iter().any(|holder| {
+            holder.name.tid == parent.asker.name.tid || by_others && holder.name.pid == parent.asker.name.pid
+        })
+}
+
+/// The thread that wants to know of the end of a child, if a thread of the runtime collects it: the only one of the process that does.
+fn asks_for_end<'a>(run: &'a Run<'_>, parent: &AttributedWait) -> Option<&'a AttributedWait> {
+    let asks = |wait: &&AttributedWait| {
+        wait.open
+            && wait.asker.name.pid == parent.asker.name.pid
+            && wait.asker.name.tid != parent.asker.name.tid
+            && java_waits::frames(wait).into_iter().any(java::waits_for_child)
+    };
+    let mut all = run.attributed.waits.iter().filter(asks);
+    all.next().filter(|_| all.next().is_none())
 }
 
 fn overlap(one: &AttributedWait, other: &AttributedWait) -> Ns {
@@ -181,12 +194,17 @@ fn overlap(one: &AttributedWait, other: &AttributedWait) -> Ns {
 }
 
 fn finding(waits: &Waits<'_>, pair: &Deadlock<'_>) -> Finding {
-    let (parent, child) = (
-        say::who(&pair.parent.asker.name),
-        say::who(&pair.child.asker.name),
-    );
+    // Of a runtime that collects children in a thread of its own, that thread is none of the program's.
+    let (asks, run) = (&waits.main().asker.name, &waits.run);
+    let itself = asks.tid == pair.parent.asker.name.tid;
+    let parent = match itself {
+        true => say::who(asks),
+        false => asks.process.clone(),
+    };
+    let child = say::who(&pair.child.asker.name);
+    let named = say::program(run, &pair.child.asker.name);
     let title =
-        format!("{parent} waits for {child} to end, and {child} waits for {parent} to read its output");
+        format!("{parent} waits for {named} to end, and {child} waits for {parent} to read its output");
     let text = format!(
         "for {} both waited: {child} for room in {}, {parent} in {} for {child}",
         duration(pair.both),
@@ -196,7 +214,11 @@ fn finding(waits: &Waits<'_>, pair: &Deadlock<'_>) -> Finding {
     let mut finding = RULE
         .finding(Severity::Critical, title, waits)
         .and(Evidence::new(text, "sched_switch and sched_waking"))
-        .confidence(Confidence::Proved);
+        .confidence(match itself {
+            true => Confidence::Proved,
+            // Whether another of its threads would read is not known.
+            false => Confidence::Strong,
+        });
     finding.ns = Some(pair.both);
     finding
         .remedy(Remedy::safe(

@@ -166,18 +166,17 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
         true => (duration(longest.max), notified(run, longest)),
         false => (duration(longest.max), longest.cause.phrase().to_owned()),
     };
+    let (beside, peer) = (beside(run, waits), peer(run, longest));
     let title = match of {
         Loop::Asyncio | Loop::Node => {
             let who = say::who(name);
-            let beside = beside(run, waits);
-            let peer = peer(run, longest);
             format!("{place} blocks the event loop of {who} for up to {took}: {why}{peer}{beside}")
         }
         Loop::Tokio => {
             let workers: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
             let workers = say::several(workers.len() as u64, "worker thread");
             let process = say::name_or(&name.process, "the program");
-            format!("{place} blocks {workers} of tokio in {process} for up to {took}: {why}")
+            format!("{place} blocks {workers} of tokio in {process} for up to {took}: {why}{peer}{beside}")
         }
     };
     let call = called(longest).map(|frame| {

@@ -2,6 +2,7 @@
 
 use crate::rules::{Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, say, tasks};
 use holdup_evidence::{Cause, TaskRuntime};
+use holdup_knowledge::rust;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::{AttributedWait, Task};
@@ -177,6 +178,12 @@ fn slept(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
             say::several(tasks.len() as u64, tasks::name(tasks[0])),
             if tasks.len() == 1 { "sleeps" } else { "sleep" },
             tasks::say_places(&tasks::places(&tasks, tasks::place)),
+            say::cost(waits)
+        ),
+        // The thread sleeps for a task, which has no thread while it waits.
+        None if rust::drives_tokio(&waits.main().asker.stack) => format!(
+            "A task of tokio in {} waits for a timer, for {}; which task that is was not read",
+            say::name_or(&waits.main().asker.name.process, "the program"),
             say::cost(waits)
         ),
         None => format!("{who} sleeps on purpose, for {}", say::cost(waits)),
