@@ -330,11 +330,12 @@ mod tests {
 
     /// Rules that neither a scenario nor a sample tests: what nothing explains can't be made on purpose; which cause loading a program
     /// has depends on where it lies; and scenarios observe programs, not the whole machine that they share with others.
-    const ELSEWHERE: [&str; 14] = [
+    const ELSEWHERE: [&str; 15] = [
         "awaited-thread-waits",
         "clients-do-not-read",
         "clients-without-answer",
         "connections-ended-at-once",
+        "dialled-port-closed",
         "goroutines-wait-for-others",
         "task-limit-reached",
         "tasks-wait-for-peer",

@@ -34,11 +34,17 @@ pub(super) struct Onward {
     pub(super) process: bool,
 }
 
-/// Whether it is known only which process was in the way.
+/// Whether it is known only which process was in the way: the kernel notes the process that has locked a file, or that was the last to take
+/// a semaphore, and none of its threads.
 pub(super) fn names_process(how: HowKnown) -> bool {
     matches!(
         how,
-        HowKnown::PipePeer | HowKnown::SocketPeer | HowKnown::FuseDaemon | HowKnown::Child
+        HowKnown::PipePeer
+            | HowKnown::SocketPeer
+            | HowKnown::FuseDaemon
+            | HowKnown::Child
+            | HowKnown::FileLock
+            | HowKnown::Semaphore
     )
 }
 
@@ -70,9 +76,17 @@ impl Crowd {
             return Some(*only);
         }
         let did = |id: ThreadId| threads.get(&id)?.recent.doing(from, to);
+        // Who waits for another thread of its process, of which it is not known, is not the one that others wait for.
+        let stands_behind = |id: ThreadId, doing: &Doing| {
+            let blocked = threads.get(&id).and_then(|thread| thread.blocked);
+            blocked.is_some_and(|blocked| {
+                let own = matches!(blocked.owner.who, Who::Thread(owner) if members.contains(&owner));
+                own && blocked.cause == doing.cause && !blocked.let_go && names_process(blocked.owner.how)
+            })
+        };
         let busy = members
             .iter()
-            .filter(|id| did(**id).is_some_and(|doing| works(&doing)));
+            .filter(|id| did(**id).is_some_and(|doing| works(&doing) && !stands_behind(**id, &doing)));
         let mut ends: Vec<(ThreadId, Doing)> = busy
             .map(|id| self.end_inside(threads, pid, *id, from, to))
             .filter_map(|id| Some((id, did(id)?)))
