@@ -87,7 +87,8 @@ fn furthest<'a>(waits: &Waits<'a>) -> &'a AttributedWait {
 pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Root<'a>> {
     let main = furthest(waits);
     let run = waits.run;
-    let took_most = |link: &Link| link.ns.saturating_mul(2) >= main.max;
+    // Of others no more is known than was observed.
+    let took_most = |link: &Link| link.ns.saturating_mul(2) >= main.max.min(main.ns.max(1));
     let (chain, tracer) = to_halted(&main.chain);
     let most = chain.iter().take_while(|link| took_most(link)).count();
     // Behind whoever has others waiting behind it, too, the way goes in several directions.
@@ -247,6 +248,15 @@ impl Root<'_> {
                 format!(": {who} was busy{}, and mostly queued for a CPU", self.code())
             }
             Some(cause) => format!(": {who} was {}{}{}", cause.phrase(), self.code(), self.file()),
+        }
+    }
+
+    /// The same where the sentence has just named the process with this number.
+    pub(super) fn stands_of(&self, named: u32) -> String {
+        let stands = self.stands();
+        match stands.strip_prefix(&format!(": {} ", self.who())) {
+            Some(does) if self.name.pid == named => format!(", which {does}"),
+            _ => stands,
         }
     }
 

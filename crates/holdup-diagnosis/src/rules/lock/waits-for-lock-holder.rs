@@ -35,7 +35,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             Some(holder) => format!(
                 "{who} waits for a lock on {file} that {} holds{}",
                 holder_named(run, main, holder),
-                root.map_or_else(String::new, |root| root.stands())
+                root.map_or_else(String::new, |root| root.stands_of(holder.name.pid))
             ),
             None => format!("{who} waits for a lock on {file} that another process holds"),
         };
