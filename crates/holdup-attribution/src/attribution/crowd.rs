@@ -167,7 +167,11 @@ impl Crowd {
         let first = threads.get(&owner).map(|owner| tasks.pid(owner.identity.process));
         let could = thread.could_end.iter().copied();
         let new = |pid: &u32| !passed.contains(pid) && self.by_pid.contains_key(pid);
-        let pid = first.into_iter().chain(could).find(new)?;
+        let own = tasks.pid(thread.identity.process);
+        // Its parent gives it orders, and none of those is what others wait for, unless nobody else could end the wait.
+        let parent = |pid: &u32| tasks.has_child_of_any_program(*pid, |child| child == own);
+        let new: Vec<u32> = first.into_iter().chain(could).filter(new).collect();
+        let pid = new.iter().find(|pid| !parent(pid)).or(new.first()).copied()?;
         let fallback = || tasks.lived(pid, to).filter(|id| threads.contains_key(id));
         let next = self.at_work(threads, pid, from, to).or_else(fallback)?;
         Some((next, from, to))

@@ -2,7 +2,7 @@
 
 use super::scene::{By, Scene, WRITE, row, waits_for_mutex_of};
 use holdup_evidence::{
-    Cause, Event, LockHolder, Ns, ObjectId, OtherEnd, PolledFd, Role, ThreadId, Wait, WaitMemory,
+    Adopted, Cause, Event, LockHolder, Ns, ObjectId, OtherEnd, PolledFd, Role, ThreadId, Wait, WaitMemory,
 };
 use holdup_model::attributed::{Attributed, Link};
 
@@ -180,6 +180,42 @@ fn a_semaphore_leads_to_the_thread_at_work_of_who_took_it_last() {
     assert_eq!(
         row(&run, 0, Cause::LockSysv).holders[0].doing,
         Some(Cause::DiskSync)
+    );
+}
+
+#[test]
+fn a_parent_that_has_the_other_end_of_a_pair_is_not_whom_its_worker_waits_for() {
+    const TO_PARENT: ObjectId = ObjectId(10);
+    let mut scene = scene(0);
+    scene.process(6, 0, "master");
+    for event in &mut scene.events {
+        match event {
+            Event::Start(start) if start.thread == ThreadId(6) => {
+                (start.parent, start.role) = (None, Role::Neighbour);
+            }
+            Event::Start(start) if start.thread == ThreadId(1) => {
+                start.adopted = Some(Adopted {
+                    process: "server".to_owned(),
+                    parent: 106,
+                });
+            }
+            _ => {}
+        }
+    }
+    scene.events.push(Event::OtherEnd(OtherEnd {
+        object: TO_PARENT,
+        processes: vec![106],
+    }));
+    client_waits(&mut scene);
+    scene.left_waiting(1, Cause::PollWait, END, polls(&[TO_PARENT, TO_BACKEND]));
+    scene.left_waiting(5, Cause::DiskSync, END, |_| {});
+    scene.left_waiting(6, Cause::IpcSignal, END, |_| {});
+    let run = scene.attributed();
+    assert_eq!(
+        chain(&run).last(),
+        Some(&(105, Cause::DiskSync)),
+        "{:?}",
+        chain(&run)
     );
 }
 
