@@ -11,14 +11,14 @@ const PROCESSES_MAX: usize = 4096;
 
 /// Those of these processes that have no descriptor left now.
 pub(super) fn look(pids: &BTreeSet<u32>, root: &Root) -> BTreeSet<u32> {
-    let used_up = |pid: &u32| descriptor_limits::read(root, *pid).is_some_and(|one| one.open >= one.soft);
+    let used_up = |pid: &u32| descriptor_limits::used_up(root, *pid).is_some();
     pids.iter().take(PROCESSES_MAX).copied().filter(used_up).collect()
 }
 
 /// Those of them that still have none, with what they have open.
 pub(super) fn since(before: &BTreeSet<u32>, root: &Root) -> Vec<NoDescriptorLeft> {
     let still = |pid: &u32| {
-        let limit = descriptor_limits::read(root, *pid).filter(|one| one.open >= one.soft)?;
+        let limit = descriptor_limits::used_up(root, *pid)?;
         let ends = descriptors::ends(root, *pid).unwrap_or_default();
         Some(NoDescriptorLeft {
             limit,

@@ -79,10 +79,7 @@ impl Queues {
             .into_iter()
             .filter_map(|(inode, queue)| {
                 let before = before.listeners.get(&inode)?;
-                let used_up = |pid: &u32| {
-                    let limit = descriptor_limits::read(root, *pid)?;
-                    (limit.open >= limit.soft).then_some(limit)
-                };
+                let used_up = |pid: &u32| descriptor_limits::used_up(root, *pid);
                 (before.waiting > 0 && queue.waiting > 0).then(|| Unaccepted {
                     out_of_descriptors: queue.processes.iter().filter_map(used_up).collect(),
                     address: queue.address,

@@ -21,6 +21,7 @@ pub mod postgres_locks;
 pub mod postgres_titles;
 pub mod programs;
 pub mod python;
+pub mod redis;
 pub mod ruby;
 pub mod rust;
 pub mod sql;

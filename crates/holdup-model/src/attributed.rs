@@ -20,7 +20,9 @@ pub use fact::{
     Spin, SpinningLibrary, StopSignal,
 };
 pub use judged::{Certainty, Judge, JudgedBy, Reason};
-pub use requests::{AnsweredAtLast, HeldByTimer, OfListener, Requests, SlowRequest, Unanswered, Upstream};
+pub use requests::{
+    AnsweredAtLast, HeldByTimer, NamedRequests, OfListener, Requests, SlowRequest, Unanswered, Upstream,
+};
 pub use source::Source;
 pub use task::{Task, TaskOthers, TaskState};
 pub use uncertainty::{Uncertainty, error_together};

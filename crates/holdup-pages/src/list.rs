@@ -45,6 +45,7 @@ rule_pages! {
     "disk" "device-fails-requests"
     "boot" "device-never-appeared"
     "net" "device-queue-full"
+    "net" "dialled-port-closed"
     "disk" "dirty-throttled"
     "disk" "disk-answers-slowly"
     "disk" "disk-busy"

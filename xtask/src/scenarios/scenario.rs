@@ -336,6 +336,7 @@ mod tests {
         "clients-do-not-read",
         "clients-without-answer",
         "connections-ended-at-once",
+        "dialled-port-closed",
         "file-lock-polled",
         "goroutines-wait-for-names",
         "goroutines-wait-for-others",

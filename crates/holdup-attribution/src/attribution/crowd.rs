@@ -44,11 +44,17 @@ pub(super) struct Onward {
     pub(super) process: bool,
 }
 
-/// Whether it is known only which process was in the way.
+/// Whether it is known only which process was in the way: the kernel notes the process that has locked a file, or that was the last to take
+/// a semaphore, and none of its threads.
 pub(super) fn names_process(how: HowKnown) -> bool {
     matches!(
         how,
-        HowKnown::PipePeer | HowKnown::SocketPeer | HowKnown::FuseDaemon | HowKnown::Child
+        HowKnown::PipePeer
+            | HowKnown::SocketPeer
+            | HowKnown::FuseDaemon
+            | HowKnown::Child
+            | HowKnown::FileLock
+            | HowKnown::Semaphore
     )
 }
 
@@ -80,7 +86,16 @@ impl Crowd {
             return Some(*only);
         }
         let did = |id: ThreadId| threads.get(&id)?.recent.doing(from, to);
-        let busy = self.busy(threads, pid, from, to);
+        // Who waits for another thread of its process, of which it is not known, is not the one that others wait for.
+        let stands_behind = |id: ThreadId| {
+            let blocked = threads.get(&id).and_then(|thread| thread.blocked);
+            blocked.is_some_and(|blocked| {
+                let own = matches!(blocked.owner.who, Who::Thread(owner) if members.contains(&owner));
+                let still = did(id).is_some_and(|doing| blocked.cause == doing.cause);
+                own && still && !blocked.let_go && names_process(blocked.owner.how)
+            })
+        };
+        let busy = self.busy(threads, pid, from, to).filter(|id| !stands_behind(*id));
         let mut ends: Vec<(ThreadId, Doing)> = busy
             .map(|id| self.end_inside(threads, pid, id, from, to))
             .filter_map(|id| Some((id, did(id)?)))
@@ -207,7 +222,11 @@ impl Crowd {
         let first = threads.get(&owner).map(|owner| tasks.pid(owner.identity.process));
         let could = thread.could_end.iter().copied();
         let new = |pid: &u32| !passed.contains(pid) && self.by_pid.contains_key(pid);
-        let pid = first.into_iter().chain(could).find(new)?;
+        let own = tasks.pid(thread.identity.process);
+        // Its parent gives it orders, and none of those is what others wait for, unless nobody else could end the wait.
+        let parent = |pid: &u32| tasks.has_child_of_any_program(*pid, |child| child == own);
+        let new: Vec<u32> = first.into_iter().chain(could).filter(new).collect();
+        let pid = new.iter().find(|pid| !parent(pid)).or(new.first()).copied()?;
         let fallback = || tasks.lived(pid, to).filter(|id| threads.contains_key(id));
         let next = self.at_work(threads, pid, from, to).or_else(fallback)?;
         Some((next, from, to))

@@ -62,7 +62,27 @@ pub(super) fn awaited(known: &Knowledge<'_>, wait: &Wait, memory: Option<&WaitMe
     if reads_own_pipe(known, pid, wait) {
         return Some(Work::Other(OWN_WORD.to_owned()));
     }
+    if stirred_by_newborn(known, pid, wait) {
+        return Some(Work::Other(OWN_WORD.to_owned()));
+    }
     from_ancestor(known, pid, wait, memory).then(|| Work::Ordered(ORDERS.to_owned()))
+}
+
+/// Whether what ended a server's poll is a pipe from a process that began only after the poll had: another thread of the server has started
+/// that one, and until then the poll was for none of its words.
+fn stirred_by_newborn(known: &Knowledge<'_>, pid: u32, wait: &Wait) -> bool {
+    let polls = system_calls::is(&wait.call, Does::Polls | Does::WaitsForEpoll);
+    let Some(pipe) = wait.ready.filter(|id| polls && is_channel(known, *id)) else {
+        return false;
+    };
+    let began_since = |other: &u32| {
+        let first = known.tasks.lived(*other, wait.end);
+        let first = first.and_then(|id| known.threads.get(&id));
+        first.is_some_and(|first| !first.adopted && first.born > wait.start)
+    };
+    let ends = known.tasks.other_ends(pipe);
+    let mut others = ends.iter().filter(|other| **other != pid).peekable();
+    known.served.serves(pid) && others.peek().is_some() && others.all(began_since)
 }
 
 /// Of a session of a server that is known by a signal, as the processes of PostgreSQL tell each other: it listens to its client all the while,
@@ -194,9 +214,14 @@ fn from_ancestor(known: &Knowledge<'_>, pid: u32, wait: &Wait, memory: Option<&W
             channel.into_iter().map(|id| known.tasks.other_ends(id)).collect()
         }
     };
+    // A helper that has forked into helpers of its own passes orders on to them, and takes what comes back.
+    let of_own_kind = |ends: &[u32]| {
+        let is_fork = |other: &u32| known.tasks.has_child(pid, |child| child == *other);
+        ends.iter().all(|other| *other == pid || is_fork(other))
+    };
     let known_ends = || ends.iter().filter(|ends| !ends.is_empty());
-    known_ends().next().is_some()
-        && known_ends().all(|ends| given_by_ancestor(known, pid, ends))
+    known_ends().any(|ends| given_by_ancestor(known, pid, ends))
+        && known_ends().all(|ends| given_by_ancestor(known, pid, ends) || of_own_kind(ends))
         && !known_ends().any(|ends| answers_since(known, ends, wait))
 }
 

@@ -19,7 +19,7 @@ use super::thread::{Thread, Threads};
 use super::turns::Turns;
 use super::windows::{AnsweredIn, Axis};
 use holdup_evidence::{Cause, Earlier, Ns, Request, RequestStep, SaidSince, ThreadId, UntoldRequests};
-use holdup_model::attributed::{AnsweredAtLast, HeldByTimer, Requests, Tally};
+use holdup_model::attributed::{AnsweredAtLast, HeldByTimer, NamedRequests, Requests, Tally};
 use std::collections::{BTreeMap, HashMap};
 
 /// Requests kept, some 200 bytes each: the 99th percentile of so many is known by the slowest forty.
@@ -27,6 +27,9 @@ const KEPT: usize = 4096;
 
 /// A request for which nothing was done for so long waits for something else to come, nanoseconds: in less a client sends the rest of it.
 const LONG_REST: Ns = 1_000_000;
+
+/// Names of requests that are reported.
+const MAX_NAMES: usize = 16;
 
 /// Requests that are open at once.
 const MAX_OPEN: usize = 65_536;
@@ -411,6 +414,7 @@ impl Answering {
             ns.saturating_mul(u64::from(open.weight))
         });
         let total = unfinished.fold(self.total, Ns::saturating_add);
+        let named = self.by_name(rest.iter().chain(&open).copied());
         let mut resting = rest.len() as u64 + untaken;
         let mut open: Vec<Ns> = open.into_iter().map(|open| open.read_at).collect();
         // Those that were not known are like those that were.
@@ -436,7 +440,28 @@ impl Answering {
             at_last: self.at_last,
             total,
             upstreams: Vec::new(),
+            named,
         }
+    }
+
+    /// How many of each name, of the answered ones that were kept and of these.
+    fn by_name<'a>(&'a self, unanswered: impl Iterator<Item = &'a Open>) -> Vec<NamedRequests> {
+        let mut names: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for line in unanswered.filter_map(|open| open.line.as_deref()) {
+            names.entry(line).or_default().0 += 1;
+        }
+        for line in self.kept.iter().filter_map(|one| one.line.as_deref()) {
+            names.entry(line).or_default().1 += 1;
+        }
+        let mut names: Vec<_> = names.into_iter().collect();
+        names.sort_by_key(|(_, counts)| std::cmp::Reverse(*counts));
+        names.truncate(MAX_NAMES);
+        let named = |(line, (unanswered, answered)): (&str, (u64, u64))| NamedRequests {
+            line: line.to_owned(),
+            answered,
+            unanswered,
+        };
+        names.into_iter().map(named).collect()
     }
 }
 

@@ -58,7 +58,9 @@ pub(super) fn of(
             .or_insert_with(|| (AskedServer::default(), (one.local, one.peer)));
         server.address = one.peer;
         server.connections += 1;
-        server.asking += u32::from(one.asks_ms.is_some() || one.may_ask);
+        let asks = one.asks_ms.is_some() || one.may_ask;
+        server.asking += u32::from(asks);
+        server.free += u32::from(!asks && one.received_ms.is_some_and(|ms| ms > JUST_BEFORE_MS));
         if let Some(ms) = one.asks_ms.filter(|_| whole(one.asks_ms)) {
             server.unanswered += 1;
             server.longest_ms = server.longest_ms.max(ms.into());

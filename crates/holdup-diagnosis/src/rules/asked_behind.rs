@@ -37,6 +37,10 @@ pub(super) fn unsent(one: &SetAside) -> u32 {
 /// `all of its 2 connections to python3 (pid 7) at 127.0.0.1:80 serve curl (pids 8, 9)`; `None` where one of them may have several requests.
 pub(super) fn taken(run: &Run<'_>, one: &SetAside) -> Option<String> {
     let server = one.servers.iter().max_by_key(|server| server.connections)?;
+    // With one left, its limit of connections is not what keeps them.
+    if server.free > 0 {
+        return None;
+    }
     let names = names(run, one);
     let whose = match one.answers.len() == server.connections as usize && !names.is_empty() {
         true => names.join(", "),
@@ -61,6 +65,25 @@ fn at(server: &AskedServer) -> String {
         ),
         None => server.address.to_string(),
     }
+}
+
+/// The server to which a connection is free while clients wait: no limit of connections keeps those.
+pub(super) fn with_free(one: &SetAside) -> Option<&AskedServer> {
+    let asked = one.servers.iter().filter(|server| server.asking > 0);
+    asked
+        .max_by_key(|server| server.free)
+        .filter(|server| server.free > 0)
+}
+
+/// `1 of its 3 connections to python3 (pid 7) at 127.0.0.1:80 is free`.
+pub(super) fn free_words(server: &AskedServer) -> String {
+    format!(
+        "{} of its {} to {} {} free",
+        server.free,
+        say::several(server.connections.into(), "connection"),
+        at(server),
+        if server.free == 1 { "is" } else { "are" }
+    )
 }
 
 /// What is on the way.

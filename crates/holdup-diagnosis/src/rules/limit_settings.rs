@@ -51,9 +51,34 @@ const CONNECTIONS: [(&str, &str); 9] = [
     ("squid", "max_filedescriptors"),
 ];
 
+/// Servers that keep a client waiting without any work to do for it, and why that may be.
+const HELD_BACK: [(&str, &str); 4] = [
+    (
+        "beanstalkd",
+        "no job is ready in the tubes that it watches, or they are paused (pause-tube)",
+    ),
+    (
+        "redis-server",
+        "it waits in a blocking command, or clients are paused (CLIENT PAUSE)",
+    ),
+    (
+        "valkey-server",
+        "it waits in a blocking command, or clients are paused (CLIENT PAUSE)",
+    ),
+    (
+        "beam.smp",
+        "no message is ready for it, or an alarm blocks its connection",
+    ),
+];
+
 fn of(table: &[(&str, &'static str)], process: &str) -> Option<&'static str> {
     let found = table.iter().find(|(name, _)| process.starts_with(name));
     found.map(|(_, setting)| *setting)
+}
+
+/// Why an idle server of this name may hold an answer back.
+pub(super) fn held_back(process: &str) -> Option<&'static str> {
+    of(&HELD_BACK, process)
 }
 
 /// How many clients it serves at once.

@@ -45,6 +45,7 @@ rules! {
     "disk/device-fails-requests.rs" device_fails_requests DeviceFailsRequests
     "boot/device-never-appeared.rs" device_never_appeared DeviceNeverAppeared
     "net/device-queue-full.rs" device_queue_full DeviceQueueFull
+    "net/dialled-port-closed.rs" dialled_port_closed DialledPortClosed
     "disk/dirty-throttled.rs" dirty_throttled DirtyThrottled
     "disk/disk-answers-slowly.rs" disk_answers_slowly DiskAnswersSlowly
     "disk/disk-busy.rs" disk_busy DiskBusy

@@ -2,12 +2,13 @@
 //!
 //! In: waits that others are in the way of. Out: who stands at the end, in words, and a remedy with its process and a command.
 
-use super::{Waits, say};
+use super::{Run, Waits, say};
 use crate::machine::path;
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::interpreters;
-use holdup_model::attributed::{AttributedWait, Holder, Link, ThreadName};
+use holdup_knowledge::system_calls::{self, Kind};
+use holdup_model::attributed::{AttributedWait, Holder, HowKnown, Link, ThreadName};
 use holdup_model::finding::Remedy;
 use std::collections::BTreeSet;
 
@@ -22,6 +23,13 @@ pub(super) struct Root<'a> {
     caller: Option<&'a Frame>,
     /// Of a stopped one: whose hold it is in.
     tracer: Option<&'a ThreadName>,
+    /// Its own wait, where that was most of the time.
+    wait: Option<&'a AttributedWait>,
+    /// Who waits for it by a child process.
+    parent: Option<&'a ThreadName>,
+    /// Who stands before it, where what it does itself says nothing: a server of which only the thread that takes in clients is known.
+    before: Option<(&'a ThreadName, &'a AttributedWait)>,
+    run: Run<'a>,
 }
 
 /// A chain up to whoever is stopped, and who holds that one: a tracer stands behind it in the chain, and is not what it waits for.
@@ -78,39 +86,80 @@ fn furthest<'a>(waits: &Waits<'a>) -> &'a AttributedWait {
 /// took less than half of that wait is one of many, and none to name: then it is who was directly in the way.
 pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Root<'a>> {
     let main = furthest(waits);
-    let took_most = |link: &&Link| link.ns.saturating_mul(2) >= main.max;
+    let run = waits.run;
+    // Of others no more is known than was observed.
+    let took_most = |link: &Link| link.ns.saturating_mul(2) >= main.max.min(main.ns.max(1));
     let (chain, tracer) = to_halted(&main.chain);
-    let end = chain.last().filter(took_most).map(|link| {
+    let most = chain.iter().take_while(|link| took_most(link)).count();
+    // Behind whoever has others waiting behind it, too, the way goes in several directions.
+    let (chain, tracer) = (&chain[..most], tracer.filter(|_| most == chain.len()));
+    let end = chain.last().map(|link| {
         let same = |holder: &&Holder| holder.name == link.name && holder.doing == Some(link.cause);
         let holder = main.holders.iter().find(same);
         let (frame, caller) = match holder.filter(|_| computes(link.cause)) {
             Some(holder) => on_cpu(holder),
             None => (None, None),
         };
+        let before = chain.iter().rev().nth(1);
+        let away = before.filter(|link| link.name.pid != main.asker.name.pid);
         Root {
             name: &link.name,
             doing: Some(link.cause),
             frame: frame.or(link.frame.as_ref()),
             caller,
             tracer: tracer.map(|link| &link.name),
+            wait: most_of(run, main, &link.name, link.cause),
+            parent: away
+                .filter(|link| link.cause == Cause::ProcessChild)
+                .map(|link| &link.name),
+            before: away.and_then(|link| Some((&link.name, most_of(run, main, &link.name, link.cause)?))),
+            run,
         }
     });
     let in_the_way = main.holders.iter().max_by_key(|holder| holder.ns);
-    let holder = in_the_way.map(|holder| {
-        let (frame, caller) = match holder.doing {
-            Some(cause) if computes(cause) => on_cpu(holder),
-            _ => (chosen_frame(&holder.stack), None),
-        };
-        Root {
-            name: &holder.name,
-            doing: holder.doing,
-            frame,
-            caller,
-            tracer: None,
-        }
-    });
+    let holder = in_the_way.map(|holder| of_holder(run, main, holder));
     let other = |root: &Root<'_>| root.name.pid != 0 && root.name.pid != main.asker.name.pid;
     end.filter(other).or(holder.filter(other))
+}
+
+/// One of those that are in the way of a wait, where no chain is known.
+pub(super) fn of_holder<'a>(run: Run<'a>, main: &AttributedWait, holder: &'a Holder) -> Root<'a> {
+    let (frame, caller) = match holder.doing {
+        Some(cause) if computes(cause) => on_cpu(holder),
+        _ => (chosen_frame(&holder.stack), None),
+    };
+    Root {
+        name: &holder.name,
+        doing: holder.doing,
+        frame,
+        caller,
+        tracer: None,
+        wait: holder
+            .doing
+            .and_then(|cause| most_of(run, main, &holder.name, cause)),
+        parent: None,
+        before: None,
+        run,
+    }
+}
+
+/// The wait of a thread that took most of the time for which `main` waited.
+fn most_of<'a>(
+    run: Run<'a>,
+    main: &AttributedWait,
+    name: &ThreadName,
+    cause: Cause,
+) -> Option<&'a AttributedWait> {
+    let own = |wait: &&AttributedWait| {
+        (wait.asker.name.pid, wait.asker.name.tid) == (name.pid, name.tid) && wait.cause == cause
+    };
+    let longest = run
+        .attributed
+        .waits
+        .iter()
+        .filter(own)
+        .max_by_key(|wait| wait.ns)?;
+    (longest.ns.saturating_mul(2) >= main.ns && !longest.resource.is_many()).then_some(longest)
 }
 
 impl Root<'_> {
@@ -126,12 +175,55 @@ impl Root<'_> {
 
     /// Its name and process id.
     pub(super) fn who(&self) -> String {
-        say::who_with_pid(self.name)
+        program(self.run, self.name)
+    }
+
+    /// Who is at the other end of what it waits for: its name and address in words, and its process.
+    fn other_end(&self, wait: &AttributedWait) -> Option<(String, Option<u32>)> {
+        let peer = peer(wait);
+        let address = wait.resource.detail.peer.as_ref().map(ToString::to_string);
+        let pid = peer.map(|holder| holder.name.pid);
+        let name = peer.map(|holder| program(self.run, &holder.name));
+        match (name, address) {
+            (Some(name), Some(address)) => Some((format!("{name} at {address}"), pid)),
+            (Some(name), None) => Some((name, pid)),
+            (None, Some(address)) => Some((address, None)),
+            (None, None) => None,
+        }
+    }
+
+    /// What somebody waits for, for the end of a sentence that begins with its name; `None` where nothing is known but the kind of wait.
+    fn awaits(&self, wait: &AttributedWait) -> Option<String> {
+        let gives = |kinds| system_calls::is_named(wait.call.as_deref(), kinds);
+        let does = match wait.cause {
+            Cause::NetReceive | Cause::NetTls => "to answer",
+            Cause::NetDns => "to answer for a name",
+            Cause::NetConnect => "to accept its connection",
+            Cause::NetSend => "to read what it sends",
+            Cause::IpcUnix if gives(Kind::Sends | Kind::Writes) => "to read what it sends",
+            Cause::IpcUnix => "to answer",
+            Cause::IpcPipe if gives(Kind::Writes | Kind::MovesData) => "to read from a pipe",
+            Cause::IpcPipe if gives(Kind::Reads.into()) => "to write to a pipe",
+            Cause::LockFile if wait.resource.name.starts_with('/') => {
+                return Some(format!("waits for a lock on {}", wait.resource.name));
+            }
+            _ => return None,
+        };
+        let (peer, _) = self.other_end(wait)?;
+        Some(format!("waits for {peer} {does}"))
     }
 
     /// What it does there, for the end of a title; empty where that is not known, or is no more than waiting for whatever comes.
     pub(super) fn stands(&self) -> String {
-        let who = say::who_with_pid(self.name);
+        let who = match self.parent {
+            Some(parent) => format!(
+                "{}, a child of {},",
+                self.who(),
+                say::name_or(&parent.process, "a process")
+            ),
+            None => self.who(),
+        };
+        let awaits = self.wait.and_then(|wait| self.awaits(wait));
         match self.doing {
             Some(Cause::ProcessStopped) => match self.tracer {
                 Some(tracer) => format!(": {who} is stopped by its tracer {}", say::who_with_pid(tracer)),
@@ -139,13 +231,41 @@ impl Root<'_> {
             },
             Some(Cause::ProcessFrozen) => format!(": {who} is frozen"),
             // Of many threads that take in work only one was looked at.
-            None | Some(Cause::Idle | Cause::NetAccept | Cause::PollWait | Cause::Unknown) => String::new(),
+            None | Some(Cause::Idle | Cause::NetAccept | Cause::PollWait | Cause::Unknown) => {
+                let before = self
+                    .before
+                    .and_then(|(name, wait)| Some((name, self.awaits(wait)?)));
+                before.map_or_else(String::new, |(name, awaits)| {
+                    format!(": {} {awaits}", program(self.run, name))
+                })
+            }
+            Some(_) if awaits.is_some() => {
+                format!(": {who} {}{}", awaits.unwrap_or_default(), self.code())
+            }
             Some(cause) if cause.on_cpu() => format!(": {who} was busy on a CPU{}", self.code()),
             // It computes, or would.
             Some(Cause::SchedRunqueue) if !self.code().is_empty() => {
                 format!(": {who} was busy{}, and mostly queued for a CPU", self.code())
             }
-            Some(cause) => format!(": {who} was {}{}", cause.phrase(), self.code()),
+            Some(cause) => format!(": {who} was {}{}{}", cause.phrase(), self.code(), self.file()),
+        }
+    }
+
+    /// The same where the sentence has just named the process with this number.
+    pub(super) fn stands_of(&self, named: u32) -> String {
+        let stands = self.stands();
+        match stands.strip_prefix(&format!(": {} ", self.who())) {
+            Some(does) if self.name.pid == named => format!(", which {does}"),
+            _ => stands,
+        }
+    }
+
+    /// The file that its own wait is for.
+    fn file(&self) -> String {
+        let name = self.wait.map_or("", |wait| wait.resource.name.as_str());
+        match name.starts_with('/') {
+            true => format!(": {name}"),
+            false => String::new(),
         }
     }
 
@@ -165,7 +285,7 @@ impl Root<'_> {
     /// What to do about it.
     pub(super) fn remedy(&self) -> Remedy {
         let pid = self.name.pid;
-        let who = say::who_with_pid(self.name);
+        let who = self.who();
         let had_a_reason = "it may have been stopped for a reason";
         if let Some(tracer) = self.tracer {
             return Remedy::changing(
@@ -194,8 +314,37 @@ impl Root<'_> {
                 self.code()
             ))
             .with_command(format!("holdup attach -p {pid}")),
+            // It stands in a wait itself: who is at its other end is to be looked at.
+            Some(_) if let Some((peer, Some(pid))) = self.wait.and_then(|wait| self.other_end(wait)) => {
+                Remedy::safe(format!("find out what {peer} waits for or does instead"))
+                    .with_command(format!("holdup attach -p {pid}"))
+            }
             _ => Remedy::safe(format!("find out what {who} waits for or does instead"))
                 .with_command(format!("holdup attach -p {pid}")),
         }
+    }
+}
+
+/// Who is at the other end of the connection of a wait, for a sentence that has the address already.
+pub(super) fn peer_beside(run: &Run<'_>, wait: &AttributedWait) -> Option<String> {
+    let has_address = wait.resource.detail.peer.is_some() && !wait.resource.name.is_empty();
+    let peer = peer(wait).filter(|_| has_address)?;
+    Some(program(*run, &peer.name))
+}
+
+/// Who has the other end of what a wait is for, if that is another process.
+fn peer(wait: &AttributedWait) -> Option<&Holder> {
+    let ends = |holder: &&Holder| {
+        let peer = matches!(holder.how_known, HowKnown::SocketPeer | HowKnown::PipePeer);
+        peer && holder.name.pid != 0 && holder.name.pid != wait.asker.name.pid
+    };
+    wait.holders.iter().filter(ends).max_by_key(|holder| holder.ns)
+}
+
+/// A process by what a person knows, with its process id.
+fn program(run: Run<'_>, name: &ThreadName) -> String {
+    match say::script(&run, name.pid) {
+        Some(script) => format!("{script} (pid {})", name.pid),
+        None => say::who_with_pid(name),
     }
 }

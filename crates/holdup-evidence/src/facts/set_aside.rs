@@ -43,6 +43,9 @@ pub struct AskedServer {
     pub connections: u32,
     /// Those of them on which the process had the last word, but for a moment: each may wait for the first piece of an answer.
     pub asking: u32,
+    /// Those of them on which the server had the last word, and nothing has come for seconds: none of them serves anybody, unless an answer
+    /// pauses for so long.
+    pub free: u32,
     /// Those of them on which something was sent, and nothing received since for as long as the observation took.
     pub unanswered: u32,
     /// For how long that is so on the one where it is so for longest, milliseconds.
@@ -57,6 +60,7 @@ impl Default for AskedServer {
             process: String::new(),
             connections: 0,
             asking: 0,
+            free: 0,
             unanswered: 0,
             longest_ms: 0,
         }

@@ -45,6 +45,21 @@ pub struct Requests {
     /// Servers that were asked for them, the one that took most time first.
     #[serde(default)]
     pub upstreams: Vec<Upstream>,
+    /// What was asked for, of those whose first bytes name it, those without an answer first; the few that were asked most.
+    #[serde(default)]
+    pub named: Vec<NamedRequests>,
+}
+
+/// Requests for one thing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NamedRequests {
+    /// Method and path, or a command.
+    pub line: String,
+    /// How many of the answered ones that were kept.
+    pub answered: u64,
+    /// How many had no answer as observation ended.
+    pub unanswered: u64,
 }
 
 /// A server that was asked for requests.

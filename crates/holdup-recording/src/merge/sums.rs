@@ -168,4 +168,16 @@ pub(super) fn requests(whole: &mut Option<Requests>, next: Option<Requests>) {
         }
     }
     whole.listeners.sort_by_key(|one| one.port);
+    for one in &mut whole.named {
+        one.unanswered = 0;
+    }
+    for part in next.named {
+        match whole.named.iter_mut().find(|one| one.line == part.line) {
+            Some(one) => {
+                sum(&mut one.answered, part.answered);
+                one.unanswered = part.unanswered;
+            }
+            None => whole.named.push(part),
+        }
+    }
 }

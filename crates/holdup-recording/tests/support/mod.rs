@@ -14,9 +14,9 @@ use holdup_evidence::observed::{Limited, Quote, SeenCgroup, SeenProcess};
 use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
 use holdup_model::attributed::{AnsweredAtLast, Certainty, Judge, JudgedBy, Reason, Unanswered};
 use holdup_model::attributed::{
-    Asker, Attributed, AttributedWait, Coverage, Holder, How, HowKnown, Link, OfListener, Orphaned, Pace,
-    Queue, Requests, Resource, ResourceKind, SlowRequest, Tally, TaskOthers, TaskState, ThreadLedger,
-    ThreadName,
+    Asker, Attributed, AttributedWait, Coverage, Holder, How, HowKnown, Link, NamedRequests, OfListener,
+    Orphaned, Pace, Queue, Requests, Resource, ResourceKind, SlowRequest, Tally, TaskOthers, TaskState,
+    ThreadLedger, ThreadName,
 };
 use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Ends, Failure, Handshakes};
 use holdup_model::connections::{Connections, TcpSeen};
@@ -354,6 +354,11 @@ impl Dice {
                     line: dice.some(Dice::text),
                     nobody_else: dice.yes(),
                     ..SlowRequest::default()
+                }),
+                named: dice.list(2, |dice| NamedRequests {
+                    line: dice.text(),
+                    answered: dice.number(),
+                    unanswered: dice.number(),
                 }),
                 listeners: dice.list(2, |dice| OfListener {
                     port: dice.some(|dice| dice.below(65_536) as u16),

@@ -1,7 +1,9 @@
 //! Chains that lead through processes of several threads, of which descriptors name only the process.
 
 use super::scene::{By, Scene, WRITE, row, waits_for_mutex_of};
-use holdup_evidence::{Cause, Event, Ns, ObjectId, OtherEnd, PolledFd, Role, ThreadId, Wait, WaitMemory};
+use holdup_evidence::{
+    Adopted, Cause, Event, LockHolder, Ns, ObjectId, OtherEnd, PolledFd, Role, ThreadId, Wait, WaitMemory,
+};
 use holdup_model::attributed::{Attributed, Link};
 
 const MS: Ns = 1_000_000;
@@ -149,6 +151,110 @@ fn of_a_process_of_which_several_may_have_the_request_it_is_said_how_many() {
     let run = scene.attributed();
     let holder = &row(&run, 0, Cause::NetReceive).holders[0];
     assert_eq!((holder.doing, holder.others_busy), (Some(Cause::Idle), 2));
+}
+
+/// The kernel notes which process has locked a file, and none of its threads.
+fn waits_for_file_of(wait: &mut Wait, pid: u32) {
+    wait.holder = Some(LockHolder::FileLock { pid });
+}
+
+fn chain_for_file(run: &Attributed) -> Vec<(u32, Cause)> {
+    let row = row(run, 0, Cause::LockFile);
+    row.chain.iter().map(|link| (link.name.tid, link.cause)).collect()
+}
+
+#[test]
+fn a_file_lock_leads_to_the_thread_of_its_process_that_waits_for_something_else() {
+    let mut scene = scene(3);
+    scene.left_waiting(0, Cause::LockFile, END, |wait| waits_for_file_of(wait, 101));
+    scene.left_waiting(1, Cause::NetAccept, END, |_| {});
+    // Two more threads of the process that has it want it, too.
+    for id in [2, 3] {
+        scene.left_waiting(id, Cause::LockFile, END, |wait| waits_for_file_of(wait, 101));
+    }
+    scene.left_waiting(4, Cause::NetReceive, END, |wait| wait.object = Some(TO_BACKEND));
+    scene.left_waiting(5, Cause::DiskSync, END, |_| {});
+    let run = scene.attributed();
+    assert_eq!(
+        chain_for_file(&run),
+        [
+            (100, Cause::LockFile),
+            (104, Cause::NetReceive),
+            (105, Cause::DiskSync)
+        ]
+    );
+    let holder = &row(&run, 0, Cause::LockFile).holders[0];
+    assert_eq!((holder.name.pid, holder.doing), (101, Some(Cause::NetReceive)));
+}
+
+#[test]
+fn a_file_lock_of_a_process_all_of_whose_threads_rest_leads_to_none_of_them() {
+    let mut scene = scene(2);
+    scene.left_waiting(0, Cause::LockFile, END, |wait| waits_for_file_of(wait, 101));
+    for id in [1, 2, 3] {
+        scene.left_waiting(id, Cause::Idle, END, |_| {});
+    }
+    let run = scene.attributed();
+    let links = chain_for_file(&run);
+    assert!(
+        links
+            .iter()
+            .all(|(_, cause)| matches!(cause, Cause::LockFile | Cause::Idle)),
+        "{links:?}"
+    );
+    assert_eq!(row(&run, 0, Cause::LockFile).holders[0].doing, Some(Cause::Idle));
+}
+
+#[test]
+fn a_semaphore_leads_to_the_thread_at_work_of_who_took_it_last() {
+    let mut scene = scene(2);
+    scene.left_waiting(0, Cause::LockSysv, END, |wait| {
+        wait.holder = Some(LockHolder::Semaphore { pid: 101 });
+    });
+    scene.left_waiting(1, Cause::NetAccept, END, |_| {});
+    scene.left_waiting(2, Cause::DiskSync, END, |_| {});
+    scene.left_waiting(3, Cause::Idle, END, |_| {});
+    let run = scene.attributed();
+    assert_eq!(
+        row(&run, 0, Cause::LockSysv).holders[0].doing,
+        Some(Cause::DiskSync)
+    );
+}
+
+#[test]
+fn a_parent_that_has_the_other_end_of_a_pair_is_not_whom_its_worker_waits_for() {
+    const TO_PARENT: ObjectId = ObjectId(10);
+    let mut scene = scene(0);
+    scene.process(6, 0, "master");
+    for event in &mut scene.events {
+        match event {
+            Event::Start(start) if start.thread == ThreadId(6) => {
+                (start.parent, start.role) = (None, Role::Neighbour);
+            }
+            Event::Start(start) if start.thread == ThreadId(1) => {
+                start.adopted = Some(Adopted {
+                    process: "server".to_owned(),
+                    parent: 106,
+                });
+            }
+            _ => {}
+        }
+    }
+    scene.events.push(Event::OtherEnd(OtherEnd {
+        object: TO_PARENT,
+        processes: vec![106],
+    }));
+    client_waits(&mut scene);
+    scene.left_waiting(1, Cause::PollWait, END, polls(&[TO_PARENT, TO_BACKEND]));
+    scene.left_waiting(5, Cause::DiskSync, END, |_| {});
+    scene.left_waiting(6, Cause::IpcSignal, END, |_| {});
+    let run = scene.attributed();
+    assert_eq!(
+        chain(&run).last(),
+        Some(&(105, Cause::DiskSync)),
+        "{:?}",
+        chain(&run)
+    );
 }
 
 #[test]

@@ -123,6 +123,78 @@ fn a_pipe_from_ones_parent_brings_orders_and_one_from_ones_child_its_output() {
     );
 }
 
+/// The worker polls the pipe from its parent, and one from its child, which runs this program.
+fn polls_both(program: &str) -> Cause {
+    const FROM_CHILD: ObjectId = ObjectId(9);
+    let mut scene = family(&[100]);
+    for event in &mut scene.events {
+        if let Event::Start(start) = event
+            && start.task.pid == 102
+        {
+            program.clone_into(&mut start.task.name);
+            start.adopted = Some(Adopted {
+                parent: 101,
+                process: program.to_owned(),
+            });
+        }
+    }
+    scene.events.extend([
+        object(FROM_CHILD, ObjectKind::Pipe),
+        Event::OtherEnd(OtherEnd {
+            object: FROM_CHILD,
+            processes: vec![102],
+        }),
+    ]);
+    waited(scene, Cause::IpcPipe, |wait| {
+        wait.call = Call {
+            number: 7,
+            args: [0x1000, 2, u64::MAX, 0],
+        };
+        wait.object = Some(PIPE);
+        let polled = [PIPE, FROM_CHILD].map(|object| PolledFd {
+            fd: 3,
+            events: 1,
+            revents: 0,
+            object: Some(object),
+            own: false,
+        });
+        wait.asked = Some(Box::new(WaitMemory {
+            polled: polled.to_vec(),
+            ..WaitMemory::empty(wait.thread, wait.seq)
+        }));
+    })
+}
+
+#[test]
+fn a_helper_that_has_forked_helpers_waits_for_orders_and_one_with_a_tool_for_its_output() {
+    assert_eq!(polls_both("master"), Cause::Idle);
+    assert_eq!(polls_both("tool"), Cause::IpcPipe);
+}
+
+/// The worker's poll is ended by a pipe from its child, which began this long after the poll.
+fn stirred_by_child(born: Option<Ns>) -> Cause {
+    let mut scene = family(&[102]);
+    for event in &mut scene.events {
+        if let Event::Start(start) = event
+            && start.task.pid == 102
+            && let Some(born) = born
+        {
+            (start.adopted, start.at) = (None, born);
+        }
+    }
+    waited(scene, Cause::IpcPipe, |wait| {
+        wait.call = EPOLL_WAIT;
+        wait.object = Some(PIPE);
+        wait.ready = Some(PIPE);
+    })
+}
+
+#[test]
+fn a_poll_that_a_later_child_ends_was_not_for_that_child() {
+    assert_eq!(stirred_by_child(Some(LASTS / 2)), Cause::Idle);
+    assert_eq!(stirred_by_child(None), Cause::IpcPipe, "it was there all along");
+}
+
 #[test]
 fn threads_of_a_server_tell_each_other_something_by_a_pipe_of_its_own() {
     assert_eq!(waited(family(&[101]), Cause::IpcPipe, reads), Cause::Idle);

@@ -62,6 +62,16 @@ fn named(run: &Run<'_>, name: &ThreadName) -> String {
 
 fn held_by_several(group: &Waits<'_>, ends: &[&Holder]) -> Finding {
     let main = group.main();
+    // Whoever stands in a wait of its own writes nothing before that is over.
+    let stands = |holder: &&&Holder| {
+        let rests = |cause| matches!(cause, Cause::Idle | Cause::NetAccept | Cause::ProcessChild);
+        holder.doing.is_some_and(|cause| !rests(cause))
+    };
+    let root = ends
+        .iter()
+        .find(stands)
+        .map(|holder| root::of_holder(group.run, main, holder));
+    let stands = root.map_or_else(String::new, |root| root.stands());
     let who = say::who_with_pid(&main.asker.name);
     let shown: Vec<String> = ends
         .iter()
@@ -78,16 +88,20 @@ fn held_by_several(group: &Waits<'_>, ends: &[&Holder]) -> Finding {
         ),
     };
     let title = match writes(main) {
-        true => format!("{who} waits for room in a pipe that {named} have open for reading"),
-        false => format!("{who} is reading from a pipe that {named} still have open for writing"),
+        true => format!("{who} waits for room in a pipe that {named} have open for reading{stands}"),
+        false => format!("{who} is reading from a pipe that {named} still have open for writing{stands}"),
     };
     let mut finding = RULE.finding(Severity::Warning, title, group);
     for holder in ends.iter().take(MAX_NAMED) {
         finding = finding.and(say::meanwhile(holder));
     }
     let last = ends[0].name.pid;
+    let finding = finding.confidence(Confidence::Strong);
+    let finding = match root.filter(|_| !stands.is_empty()) {
+        Some(root) => finding.remedy(root.remedy()),
+        None => finding,
+    };
     finding
-        .confidence(Confidence::Strong)
         .remedy(
             Remedy::safe(
                 "find the process that should write or close its end; a child that merely inherited the end must close it \

@@ -1,9 +1,9 @@
 //! Waiting for a file lock that someone else holds.
 
-use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, root, say};
 use holdup_evidence::Cause;
-use holdup_model::attributed::Holder;
-use holdup_model::finding::{Remedy, Severity, Verdict};
+use holdup_model::attributed::{AttributedWait, Holder};
+use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::WaitsForLockHolder, check)
@@ -12,6 +12,17 @@ pub(crate) const RULE: Rule = Rule::of_waits(RuleId::WaitsForLockHolder, check)
     .causes(&[Cause::LockFile])
     .generality(Generality::Describes);
 
+/// Who has the lock. The kernel notes only the process: of the waiter's own one that is another of its threads.
+fn holder_named(run: &Run<'_>, main: &AttributedWait, holder: &Holder) -> String {
+    match holder.name.pid == main.asker.name.pid {
+        true => format!("another thread of {}", say::who_with_pid(&holder.name)),
+        false => say::script(run, holder.name.pid).map_or_else(
+            || say::who_with_pid(&holder.name),
+            |script| format!("{script} (pid {})", holder.name.pid),
+        ),
+    }
+}
+
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let groups = run.worth(waits, waits.split(|wait| wait.resource.name.clone()), MATTERS);
     let finding = |group: &Waits<'_>| {
@@ -19,10 +30,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let who = say::who(&main.asker.name);
         let file = say::name_or(&main.resource.name, "a file");
         let holders = group.holders();
+        let root = root::of(group);
         let title = match holders.first() {
             Some(holder) => format!(
-                "{who} waits for a lock on {file} that {} holds",
-                say::who_with_pid(&holder.name)
+                "{who} waits for a lock on {file} that {} holds{}",
+                holder_named(run, main, holder),
+                root.map_or_else(String::new, |root| root.stands_of(holder.name.pid))
             ),
             None => format!("{who} waits for a lock on {file} that another process holds"),
         };
@@ -44,10 +57,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 )
                 .with_command(format!("kill -CONT {}", holder.name.pid)),
             ),
-            Some(holder) => finding.remedy(Remedy::safe(format!(
-                "wait for {} to finish, or start the two at different times",
-                say::who_with_pid(&holder.name)
-            ))),
+            Some(holder) => root
+                .map(|root| root.remedy())
+                .into_iter()
+                .fold(finding, Finding::remedy)
+                .remedy(Remedy::safe(format!(
+                    "wait for {} to finish, or start the two at different times",
+                    say::who_with_pid(&holder.name)
+                ))),
             None => finding.remedy(
                 Remedy::safe("list the processes that have the file open")
                     .with_command(format!("fuser -v {}", say::quoted(file))),

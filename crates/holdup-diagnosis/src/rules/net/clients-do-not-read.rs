@@ -3,7 +3,7 @@
 use crate::rules::{Generality, Rule, RuleId, Run, say};
 use holdup_evidence::facts::{SessionClient, UnreadAnswers};
 use holdup_evidence::{Cause, units};
-use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
+use holdup_model::attributed::{AttributedWait, AwaitedClients, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ fn finding(run: &Run<'_>, found: &UnreadAnswers) -> Option<Finding> {
     }
     let main = theirs.max_by_key(|wait| wait.ns)?;
     let who = say::name_or(&found.process, "a server");
-    let behind = waiting(run);
+    let behind = waiting(run, found);
     let does = if found.clients == 1 { "does" } else { "do" };
     let title = format!(
         "{} of {who} {does} not read the server's answers, up to {} each{}{}",
@@ -110,8 +110,13 @@ fn finding(run: &Run<'_>, found: &UnreadAnswers) -> Option<Finding> {
 }
 
 /// Requests that the server has read and that nobody works on.
-fn waiting(run: &Run<'_>) -> u64 {
-    let requests = run.attributed.requests.as_ref().filter(|_| !run.machine);
+fn waiting(run: &Run<'_>, found: &UnreadAnswers) -> u64 {
+    // Requests are counted of all processes that were asked about: of several servers nobody knows whose they are.
+    let another = |wait: &AttributedWait| {
+        AwaitedClients::read(&wait.resource.name).is_some() && wait.asker.name.process != found.process
+    };
+    let only = !run.attributed.waits.iter().any(another);
+    let requests = run.attributed.requests.as_ref().filter(|_| !run.machine && only);
     requests.map_or(0, |all| all.open.saturating_add(all.resting))
 }
 

@@ -231,12 +231,25 @@ fn queue(run: &Run<'_>, one: &SetAside, theirs: &Waits<'_>) -> Option<Finding> {
     };
     let clients = say::several(waiting.into(), "client");
     let taken = asked::taken(run, one).filter(|_| unsent == waiting);
-    let title = match &taken {
-        Some(taken) => format!(
-            "{clients} of {who} {} queued in it: {taken}",
-            if waiting == 1 { "is" } else { "are" }
+    let is = if waiting == 1 { "is" } else { "are" };
+    let free = asked::with_free(one).filter(|_| unsent == waiting);
+    let same = free.and_then(|_| only_name(run));
+    let title = match (&taken, free, &same) {
+        (Some(taken), ..) => format!("{clients} of {who} {is} queued in it: {taken}"),
+        (None, Some(server), Some(name)) => format!(
+            "{clients} of {who} {is} queued in it behind {} for the same thing, one at a time: all that it was asked and did not answer is \
+             {name}, and {}",
+            match server.asking {
+                1 => "a request".to_owned(),
+                many => format!("{many} requests"),
+            },
+            asked::free_words(server)
         ),
-        None => format!(
+        (None, Some(server), None) => format!(
+            "{clients} of {who} {is} queued in it, and no limit of its connections is why: {}",
+            asked::free_words(server)
+        ),
+        _ => format!(
             "{clients} of {who} {verb} for {pronoun} turn in it: it asks on {} for {}",
             say::several(one.asks_on.into(), "connection"),
             say::several(one.clients.into(), "client")
@@ -250,9 +263,10 @@ fn queue(run: &Run<'_>, one: &SetAside, theirs: &Waits<'_>) -> Option<Finding> {
         ),
         SETS,
     );
-    let (severity, confidence) = match taken {
-        Some(_) => (Severity::Warning, Confidence::Strong),
-        None => (Severity::Note, Confidence::Suspect),
+    let (severity, confidence) = match (&taken, &same) {
+        (Some(_), _) => (Severity::Warning, Confidence::Strong),
+        (None, Some(_)) => (Severity::Warning, Confidence::Suspect),
+        (None, None) => (Severity::Note, Confidence::Suspect),
     };
     // Its answers come to the same time: the queue before them stands first.
     let ns = match severity {
@@ -264,6 +278,23 @@ fn queue(run: &Run<'_>, one: &SetAside, theirs: &Waits<'_>) -> Option<Finding> {
         .and_if(asked::words(one))
         .and_if(asked::served(run, one))
         .confidence(confidence);
+    if same.is_some() {
+        return Some(
+            finding
+                .remedy(Remedy::safe(
+                    "let several requests for one thing pass at the same time, or answer all of them with one answer: mark in a cache what \
+                     it may not keep (of Varnish, `beresp.uncacheable`, a hit-for-miss), or let it keep it for a moment (a time to live, grace)",
+                ))
+                .remedy(Remedy::pointless(
+                    "more connections to the server behind it: one is free",
+                )),
+        );
+    }
+    if free.is_some() {
+        return Some(finding.remedy(Remedy::safe(format!(
+            "ask {who} itself (its log, its status page) what these clients wait for"
+        ))));
+    }
     let raise = "the servers behind it get more requests at once";
     let limit = limit_of(&main.asker.name.process).unwrap_or("its limit of connections to its servers");
     let finding = match severity {
@@ -276,6 +307,18 @@ fn queue(run: &Run<'_>, one: &SetAside, theirs: &Waits<'_>) -> Option<Finding> {
         format!("raise {limit}, once its servers answer sooner"),
         raise,
     )))
+}
+
+/// Requests without an answer from which it is no chance that all are for one thing.
+const MIN_SAME: u64 = 2;
+
+/// What all requests ask for that have no answer, where that is one thing and others were answered.
+fn only_name(run: &Run<'_>) -> Option<String> {
+    let named = &run.attributed.requests.as_ref()?.named;
+    let mut open = named.iter().filter(|one| one.unanswered > 0);
+    let only = open.next().filter(|one| one.unanswered >= MIN_SAME)?;
+    let others = named.iter().any(|one| one.line != only.line && one.answered > 0);
+    (open.next().is_none() && others).then(|| only.line.clone())
 }
 
 fn with_remedies(finding: Finding, one: &SetAside, idle: &Waits<'_>, held: bool) -> Finding {

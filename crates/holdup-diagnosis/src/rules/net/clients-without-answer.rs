@@ -2,8 +2,9 @@
 
 use crate::rules::{Extend, Generality, Rule, RuleId, Run, duration, fires, percent, say};
 use holdup_evidence::{Cause, Ns};
+use holdup_knowledge::redis;
 use holdup_knowledge::system_calls::{self, Kind};
-use holdup_model::attributed::AttributedWait;
+use holdup_model::attributed::{AttributedWait, NamedRequests};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
@@ -22,6 +23,12 @@ const MIN_NS: Ns = 2_000_000_000;
 /// Requests that were answered meanwhile from which a server answers what it is sent: brokers and collectors of figures take words that
 /// need no answer.
 const MIN_ANSWERED: u64 = 10;
+
+/// The part of the answered requests that must be named to say what a server answers: nine of ten.
+const MOST_NAMED: (u64, u64) = (9, 10);
+
+/// Commands that a sentence names.
+const MAX_COMMANDS: usize = 3;
 
 fn check(run: &Run<'_>) -> Verdict {
     let found = &run.attributed.unanswered;
@@ -63,9 +70,17 @@ fn finding(run: &Run<'_>, who: &str, share: f64) -> Finding {
     let found = &run.attributed.unanswered;
     let clients = say::several(found.clients, "client");
     let has = if found.clients == 1 { "has" } else { "have" };
+    let reads = only_reads(run, who);
+    let keeps = match (&reads, redis::is_server(who)) {
+        (Some(commands), _) => format!(
+            "it answers only reads meanwhile ({commands}): writes seem paused (CLIENT PAUSE, FAILOVER), or these clients wait in a \
+             blocking command"
+        ),
+        (None, true) => "they are paused (CLIENT PAUSE), or wait in a blocking command".to_owned(),
+        (None, false) => "it keeps them waiting itself; whether by design is not known".to_owned(),
+    };
     let title = format!(
-        "{clients} of {who} {has} had no answer for up to {}, although {who} is idle: it keeps them waiting itself; \
-         whether by design is not known",
+        "{clients} of {who} {has} had no answer for up to {}, although {who} is idle: {keeps}",
         duration(found.longest)
     );
     let before = Evidence::new(
@@ -96,7 +111,23 @@ fn finding(run: &Run<'_>, who: &str, share: f64) -> Finding {
     let finding = Finding::without_duration(RULE.id.id(), Severity::Note, title, Cause::Idle, before)
         .and(idle)
         .and_if(others)
-        .confidence(Confidence::Suspect)
+        .confidence(Confidence::Suspect);
+    let finding = match redis::is_server(who) {
+        true => finding
+            .remedy(
+                Remedy::safe("list the clients that it holds back (flag b), each with its last command")
+                    .with_command("redis-cli client list"),
+            )
+            .remedy(
+                Remedy::changing(
+                    "end the pause, if writes are paused",
+                    "whoever paused them, such as a switch-over, may still need that",
+                )
+                .with_command("redis-cli client unpause"),
+            ),
+        false => finding,
+    };
+    let finding = finding
         .remedy(Remedy::safe(
             "ask the server which clients it holds back, and why: Redis `CLIENT LIST` (flag b, and `CLIENT UNPAUSE` if writes are \
              paused), RabbitMQ `rabbitmqctl list_connections` (blocked by an alarm), PostgreSQL pg_stat_activity",
@@ -111,6 +142,23 @@ fn finding(run: &Run<'_>, who: &str, share: f64) -> Finding {
         Some(wait) => finding.about(wait.resource.clone(), wait.asker.clone()),
         None => finding,
     }
+}
+
+/// The commands that a server of Redis's protocol answered meanwhile, where none of them writes.
+fn only_reads(run: &Run<'_>, who: &str) -> Option<String> {
+    let requests = run
+        .attributed
+        .requests
+        .as_ref()
+        .filter(|_| redis::is_server(who))?;
+    let answered: Vec<&NamedRequests> = requests.named.iter().filter(|one| one.answered > 0).collect();
+    let known: u64 = answered.iter().map(|one| one.answered).sum();
+    // What came without a name could be anything.
+    let most = known.saturating_mul(MOST_NAMED.1) >= requests.count.saturating_mul(MOST_NAMED.0);
+    let reads = answered.iter().all(|one| redis::only_reads(&one.line));
+    let mut names: Vec<&str> = answered.iter().map(|one| one.line.as_str()).collect();
+    names.truncate(MAX_COMMANDS);
+    (most && reads && !names.is_empty()).then(|| names.join(", "))
 }
 
 fn polls(wait: &AttributedWait) -> bool {

@@ -18,6 +18,9 @@ const MIN_NONE_ANSWERED_NS: Ns = 1_000_000_000;
 /// Where systemd-resolved listens; it passes questions on to the servers of each network.
 const RESOLVED: &str = "127.0.0.53";
 
+/// Name servers that the C library takes from /etc/resolv.conf: `MAXNS`.
+const MAX_CONFIGURED: usize = 3;
+
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::DnsServerSilent, check)
     .about("a name server does not answer")
@@ -30,7 +33,18 @@ fn server(wait: &AttributedWait) -> String {
         Some(server) => server.to_string(),
         None => wait.resource.name.clone(),
     };
-    server.strip_suffix(":53").unwrap_or(&server).to_owned()
+    // An address of IPv6 may end like a port.
+    let whole = |rest: &&str| !rest.contains(':') || rest.ends_with(']');
+    let without = server.strip_suffix(":53").filter(whole);
+    without.unwrap_or(&server).to_owned()
+}
+
+/// Whether these waits are of a process that asks more name servers than a resolver's configuration may have: it resolves names for others, goes
+/// through the servers of each zone, and takes the first that answers.
+fn asks_many(waits: &Waits<'_>, group: &Waits<'_>) -> bool {
+    let pid = group.main().asker.name.pid;
+    let own = waits.iter().filter(|wait| wait.asker.name.pid == pid);
+    own.map(server).collect::<BTreeSet<String>>().len() > MAX_CONFIGURED
 }
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
@@ -53,16 +67,27 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         ));
     };
     let groups = run.worth(&silent, silent.split(server), MATTERS);
-    Verdict::Fires(groups.iter().map(|group| finding(run, group)).collect())
+    let requests = run.attributed.requests.as_ref();
+    let asked = requests.is_some_and(|requests| requests.open + requests.resting > 0);
+    let severity = |group: &Waits<'_>| match asks_many(waits, group) && !asked {
+        true => Severity::Note,
+        false => Severity::Warning,
+    };
+    Verdict::Fires(
+        groups
+            .iter()
+            .map(|group| finding(run, group, severity(group)))
+            .collect(),
+    )
 }
 
-fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
+fn finding(run: &Run<'_>, group: &Waits<'_>, severity: Severity) -> Finding {
     let main = group.main();
     let server = server(main);
     let server = say::name_or(&server, "of this machine");
     let chain = Chain::of(run.facts, &main.resource);
     let finding = RULE.finding(
-        Severity::Warning,
+        severity,
         format!("The name server {server} does not answer{}", chain.clause()),
         group,
     );

@@ -2,8 +2,8 @@
 
 use super::bus_call_unanswered::listens;
 use crate::rules::{
-    Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, live_sessions, mutual, root,
-    say,
+    Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, limit_settings,
+    live_sessions, mutual, root, say,
 };
 use holdup_evidence::{Cause, Ns, TaskRuntime};
 use holdup_knowledge::system_calls::{self, Kind};
@@ -152,6 +152,12 @@ fn others(run: &Run<'_>, group: &Waits<'_>) -> Option<Evidence> {
     })
 }
 
+/// Whether two processes are workers of one server.
+fn is_of_one_pool(run: &Run<'_>, one: u32, other: u32) -> bool {
+    let both = |pids: &[u32]| pids.contains(&one) && pids.contains(&other);
+    one != other && run.facts.workers.iter().any(|workers| both(&workers.pids))
+}
+
 /// Whether the answer of the peer is a name: a resolver of the program's runtime asks it, and has no frames.
 fn is_for_names(run: &Run<'_>, wait: &AttributedWait) -> bool {
     let mut tasks = run.attributed.tasks.iter();
@@ -222,7 +228,9 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
             format!("{who} {waits} for {peer} to send something, and that one waits for {own} to ask")
         }
         Cause::NetReceive if at_rest => {
-            format!("{who} {waits} for {peer} to answer, which seems idle itself")
+            let by_design = holder.and_then(|holder| limit_settings::held_back(&holder.name.process));
+            let why = by_design.map_or_else(String::new, |why| format!(": {why}"));
+            format!("{who} {waits} for {peer} to answer, which seems idle itself{why}")
         }
         Cause::NetSend => format!("{who} {waits} for {peer} to receive {its} data"),
         // Whoever sends to a Unix socket waits for room in its queue, and not for an answer.
@@ -246,6 +254,13 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
             root.who(),
             behind.clause()
         ),
+        (None, Some(root), None) if is_of_one_pool(run, main.asker.name.pid, root.pid()) => {
+            let by = holder.map_or_else(|| "it".to_owned(), |holder| say::who(&holder.name));
+            format!(
+                ": {by} waits in turn for {}, one of the workers that wait for it",
+                root.who()
+            )
+        }
         (None, Some(root), None) => root.stands(),
         (None, None, _) => String::new(),
     };
