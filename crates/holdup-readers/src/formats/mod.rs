@@ -133,6 +133,8 @@ pub static ALL: &[&Format] = &[
     &ps::FORMAT,
     &databases::explain::FORMAT,
     &stacks::python::FORMAT,
+    &stacks::ruby::FORMAT,
+    &stacks::dotnet::FORMAT,
     &named::redis_info::FORMAT,
     &databases::redis_slowlog::FORMAT,
     &benchmarks::requests::FORMAT,

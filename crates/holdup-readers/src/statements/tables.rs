@@ -5,7 +5,10 @@
 //! with a unit, lengths, counts, states. Out: for each table at most two facts: the rows in a bad state, and the row with the
 //! largest share, else with the largest part of a column.
 
-use super::cells::{Value, cells, is_of_cpus, number, plain, value, words};
+mod column;
+
+use super::cells::{Value, cells, clock, is_of_cpus, number, plain, value, words};
+use column::Column;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
 
@@ -26,20 +29,10 @@ const MAX_SHARE: f64 = 6_400.0;
 /// A column of which one row has so large a part says which row to look at.
 const MIN_PART: f64 = 0.25;
 
-/// Names of columns of states.
-const STATES: [&str; 8] = [
-    "STATUS",
-    "STATE",
-    "HEALTH",
-    "READY",
-    "PHASE",
-    "REASON",
-    "CONDITION",
-    "CONNECTION",
-];
-
 /// Bad states, and what each is.
-const BAD: [(&str, StatementKind); 24] = [
+const BAD: [(&str, StatementKind); 25] = [
+    // Of a list of jobs.
+    ("pd", StatementKind::Stalled),
     ("down", StatementKind::Unreachable),
     ("unreachable", StatementKind::Unreachable),
     ("unavailable", StatementKind::Unreachable),
@@ -65,22 +58,6 @@ const BAD: [(&str, StatementKind); 24] = [
     ("hung", StatementKind::Stalled),
     ("terminating", StatementKind::Stalled),
 ];
-
-/// Names of columns that are numbers of things and no sizes.
-const IDENTIFIERS: [&str; 20] = [
-    "pid", "tid", "ppid", "uid", "gid", "id", "port", "time", "date", "age", "prio", "pri", "ni", "ip",
-    "created", "started", "updated", "uptime", "since", "ports",
-];
-
-/// Parts of names of columns of what waits or is lost, and of those that count since the start.
-const QUEUES: [&str; 14] = [
-    "pending", "waiting", "waiters", "queue", "backlog", "lag", "blocked", "dropped", "unack", "behind",
-    "retrans", "failed", "errors", "delayed",
-];
-const SINCE_START: [&str; 3] = ["all time", "total", "ever"];
-
-/// Shares of which much is good.
-const GOOD: [&str; 8] = ["idle", "free", "avail", "hit", "ratio", "ready", "success", "id"];
 
 /// What a table says.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,6 +87,21 @@ const MOST_NS: f64 = 3e17;
 /// Facts of all tables of an artefact.
 const FACTS: usize = 40;
 
+/// How much a column of sums of times says.
+const SUMS: u8 = 3;
+
+/// Whether a line has a digit that is not of a percentile's name: `p99`.
+fn has_number(line: &[u8]) -> bool {
+    let mut before = b' ';
+    let mut of_name = false;
+    line.iter().any(|byte| {
+        let digit = byte.is_ascii_digit();
+        of_name = matches!(before, b'p' | b'P') || of_name && (before.is_ascii_digit() || before == b'.');
+        before = *byte;
+        digit && !of_name
+    })
+}
+
 #[derive(Debug)]
 struct Table {
     columns: Vec<Column>,
@@ -126,18 +118,6 @@ struct Table {
     /// The longest time, in nanoseconds.
     length: Option<(f64, usize, Row)>,
     bad: Option<(StatementKind, usize, Row, u64)>,
-}
-
-#[derive(Debug)]
-struct Column {
-    name: String,
-    /// Where it stands in the heading.
-    begin: usize,
-    end: usize,
-    sum: f64,
-    count: u64,
-    largest: Option<(f64, Row)>,
-    unit: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -158,7 +138,7 @@ impl Tables {
         }
         let above = std::mem::take(&mut self.above);
         // Nearly every line of a log ends the look here.
-        if line.iter().any(u8::is_ascii_digit) {
+        if has_number(line) {
             return false;
         }
         self.table = Table::begin(line);
@@ -218,8 +198,9 @@ impl Table {
             // Single blanks: only where each word looks like a name of a column.
             found = words(&text);
             let name = |word: &str| {
-                word.starts_with(['%', '#'])
-                    || !word.contains(|char: char| char.is_lowercase())
+                let rule = word.len() > 2 && !word.contains(char::is_alphanumeric);
+                !rule && word.starts_with(['%', '#'])
+                    || !rule && !word.contains(|char: char| char.is_lowercase())
                     || word.contains("/s")
             };
             if !found.iter().all(|(_, _, word)| name(word)) {
@@ -230,9 +211,6 @@ impl Table {
             .iter()
             .filter(|(_, _, name)| name.contains(char::is_alphabetic))
             .count();
-        if found.len() < 3 || found.len() > COLUMNS || named + 1 < found.len() {
-            return None;
-        }
         let column = |(begin, end, name): (usize, usize, String)| Column {
             name: name.chars().take(CELL).collect(),
             begin,
@@ -242,6 +220,15 @@ impl Table {
             largest: None,
             unit: false,
         };
+        // Of two columns the second says that it is one.
+        let two = |cell: &(usize, usize, String)| {
+            let column = column(cell.clone());
+            column.is_queue() || column.times().is_some()
+        };
+        let enough = found.len() >= 3 || found.len() == 2 && found.last().is_some_and(two);
+        if !enough || found.len() > COLUMNS || named + 1 < found.len() {
+            return None;
+        }
         Some(Table {
             columns: found.into_iter().map(column).collect(),
             words: if ruled {
@@ -288,7 +275,10 @@ impl Table {
         if self.rows == 0 && !self.ruled {
             let (apart, together) = (cells(&text).0.len(), words(&text));
             let columns = self.columns.len();
-            let crowded = self.columns.iter().rev().skip(1).any(|column| {
+            // The last column may be a text of several words, but then its name is one word.
+            let of_one_word = |column: &Column| usize::from(!column.name.contains(' '));
+            let skipped = self.columns.last().map_or(0, of_one_word);
+            let crowded = self.columns.iter().rev().skip(skipped).any(|column| {
                 let below =
                     |(begin, end, _): &&(usize, usize, String)| *begin < column.end && column.begin < *end;
                 together.iter().filter(below).count() > 1
@@ -296,6 +286,9 @@ impl Table {
             if apart != columns && crowded && together.len() == self.words.len() {
                 self.columns = std::mem::take(&mut self.words);
             }
+        }
+        if self.rows == 0 && self.take_units(&text) {
+            return Some(true);
         }
         let Some(cells) = self.row(&text) else {
             self.strangers += 1;
@@ -313,7 +306,11 @@ impl Table {
         if self.ruled {
             let (found, ruled) = cells(text);
             let cut = |(_, _, cell): (usize, usize, String)| cell.chars().take(CELL).collect();
-            return (ruled && found.len() == columns).then(|| found.into_iter().map(cut).collect());
+            // An empty cell at the end may have lost its blanks.
+            let short = found.len() + 1 == columns && text.trim_end().ends_with('|');
+            let mut row: Vec<String> = found.into_iter().map(cut).collect();
+            row.extend(short.then(String::new));
+            return (ruled && row.len() == columns).then_some(row);
         }
         let (apart, _) = cells(text);
         let mut found = if apart.len() == columns {
@@ -384,7 +381,13 @@ impl Table {
             if column.is_identifier() {
                 continue;
             }
+            let timed = column.times().is_some();
             let told = match value(&column.name, cell) {
+                _ if timed && clock(cell).is_some() => clock(cell).map(Value::Length),
+                Some(Value::Count(count)) if timed && !of_cpus => match column.unit_of_name() {
+                    Some(unit) => Some(Value::Length(count * unit)),
+                    None => Some(Value::Count(count)),
+                },
                 // Which of them it is.
                 Some(Value::Count(_)) if of_cpus && column.name.eq_ignore_ascii_case("cpu") => None,
                 Some(Value::Count(count)) if of_cpus && count <= 100.0 => Some(Value::Share(count)),
@@ -469,6 +472,25 @@ impl Table {
             });
             return facts;
         }
+        // Of times without a unit the sums come first, and what was waited for.
+        let timed = self.columns.iter().enumerate();
+        let timed =
+            timed.filter_map(|(at, column)| Some((column.times()?, at, column, column.largest.as_ref()?)));
+        let timed = timed.filter(|(_, _, _, (most, _))| *most > 0.0);
+        if let Some((weight, at, column, (most, row))) =
+            timed.max_by_key(|(weight, at, _, _)| (*weight, usize::MAX - at))
+        {
+            let is_sum = weight == SUMS && self.rows > 1 && column.sum > 0.0;
+            let part = is_sum.then(|| format!(" ({:.0} % of all rows)", 100.0 * most / column.sum));
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: None,
+                ns: None,
+                line: row.line,
+                text: format!("{}{}", of(row, at), part.unwrap_or_default()),
+            });
+            return facts;
+        }
         // Sizes and rates before counts; of those the column that one row has most of. Three of three are less than nearly all
         // of thousands.
         let part = |column: &Column| {
@@ -511,9 +533,48 @@ impl Table {
         facts
     }
 
+    /// Takes a line below the heading that has units in brackets and nothing else: they belong to the names above them.
+    fn take_units(&mut self, text: &str) -> bool {
+        let units = words(text);
+        let bracketed = |(_, _, word): &(usize, usize, String)| word.starts_with('(') && word.ends_with(')');
+        if units.is_empty() || !units.iter().all(bracketed) {
+            return false;
+        }
+        for (begin, end, unit) in units {
+            let nearest = |column: &&mut Column| (column.begin + column.end).abs_diff(begin + end);
+            if let Some(column) = self.columns.iter_mut().min_by_key(nearest) {
+                column.name = format!("{} {unit}", column.name);
+            }
+        }
+        true
+    }
+
+    /// The cell that names its row: the first, unless that is a figure; then the first that is a text.
+    fn naming(&self, row: &Row) -> usize {
+        let figure = |at: usize| {
+            let (Some(column), Some(cell)) = (self.columns.get(at), row.cells.get(at)) else {
+                return false;
+            };
+            match value(&column.name, cell) {
+                Some(Value::Count(_)) => column.times().is_some() || column.is_queue() || column.is_tally(),
+                told => told.is_some() || cell.is_empty() || clock(cell).is_some(),
+            }
+        };
+        let text = |at: &usize| {
+            let column = self.columns.get(*at);
+            let cell = row.cells.get(*at).map_or("", String::as_str);
+            !figure(*at) && number(cell).is_none() && column.is_some_and(|column| !column.is_state())
+        };
+        match figure(0) {
+            true => (0..row.cells.len()).find(text).unwrap_or(0),
+            false => 0,
+        }
+    }
+
     /// A row with the names of its columns, the column that matters first.
     fn sentence(&self, row: &Row, first: usize) -> String {
-        let name = row.cells.first().map_or("", String::as_str);
+        let named = self.naming(row);
+        let name = row.cells.get(named).map_or("", String::as_str);
         let mut found = name.to_owned();
         let pairs = self.columns.iter().zip(&row.cells).enumerate();
         let order = pairs
@@ -522,57 +583,18 @@ impl Table {
             .chain(pairs.filter(|(at, _)| *at != first));
         let mut between = ": ";
         for (at, (column, cell)) in order {
-            if at == 0 || cell.is_empty() || found.len() > MAX_SENTENCE_BYTES {
+            if at == named || cell.is_empty() || found.len() > MAX_SENTENCE_BYTES {
                 continue;
             }
             found.push_str(&format!("{between}{} {cell}", column.name));
             between = ", ";
         }
-        if first == 0
-            && let Some(column) = self.columns.first()
+        if first == named
+            && let Some(column) = self.columns.get(named)
         {
             found = format!("{} {found}", column.name);
         }
         found
-    }
-}
-
-impl Column {
-    fn is_state(&self) -> bool {
-        // `LOCK_STATUS` is one as `STATUS` is.
-        let name = self.name.rsplit(['_', ' ']).next().unwrap_or_default();
-        STATES.iter().any(|state| name.eq_ignore_ascii_case(state))
-    }
-
-    fn is_identifier(&self) -> bool {
-        let of_name = self.name.to_ascii_lowercase();
-        // `OWNER_THREAD_ID`, and the address of something.
-        of_name.ends_with("_id")
-            || of_name.ends_with("_begin")
-            || IDENTIFIERS.iter().any(|name| of_name == *name)
-    }
-
-    /// Whether it counts what waits or is lost now.
-    fn is_queue(&self) -> bool {
-        let name = self.name.to_ascii_lowercase();
-        let mut words = name.split(|char: char| !char.is_alphanumeric());
-        words.any(|word| QUEUES.iter().any(|queue| word.starts_with(queue)))
-            && !SINCE_START.iter().any(|start| name.contains(start))
-    }
-
-    /// Whether much of it is a load.
-    fn is_load(&self) -> bool {
-        let name = self.name.to_ascii_lowercase();
-        !GOOD.iter().any(|good| name.contains(good))
-    }
-
-    fn add(&mut self, value: f64, unit: bool, row: &Row) {
-        self.sum += value;
-        self.count += 1;
-        self.unit |= unit;
-        if self.largest.as_ref().is_none_or(|(largest, _)| value > *largest) {
-            self.largest = Some((value, row.clone()));
-        }
     }
 }
 

@@ -189,7 +189,7 @@ fn a_length_has_the_command_that_took_it() {
     let all = statements("$ cp carts /backup\ndone in 12.5 s\n");
     assert_eq!(
         (&*all[0].text, all[0].ns),
-        ("$ cp carts /backup | done in 12.5 s", Some(12_500_000_000))
+        ("cp carts /backup | done in 12.5 s", Some(12_500_000_000))
     );
 }
 

@@ -371,6 +371,11 @@ fn who_holds(kind: SnapshotKind, lock: &LockRef) -> String {
         SnapshotKind::Go => "find the holder: a Go mutex does not store it, so look for a goroutine that is \
          past the code that takes this lock"
             .to_owned(),
+        SnapshotKind::Dotnet => "find the holder: `syncblk` in `dotnet-dump analyze` lists each lock that is held, with \
+         the thread that holds it"
+            .to_owned(),
+        SnapshotKind::Ruby => "find the holder: look for a thread that is past the code that takes this lock"
+            .to_owned(),
         _ => "find the holder: `jcmd PID Thread.print -l` names the locks of platform threads, but not of \
          virtual threads: for those, look for a thread that is past the code that takes this lock"
             .to_owned(),
