@@ -1,5 +1,6 @@
 //! What is the same in lines that differ in numbers alone, and a line as a sentence.
 
+use crate::find::find;
 use crate::gather::text_of;
 use crate::prompt::{self, Prompt};
 
@@ -183,11 +184,15 @@ pub(super) fn is_frame(line: &[u8]) -> bool {
     java || line.starts_with(b"File \"") || native() == Some(true)
 }
 
+/// What stands before each switch of a JVM.
+const SWITCH: &[u8] = b" -XX:";
+
 /// Whether a line is a command that somebody typed, or one that the text tells to type: its words are of nothing that happened.
 pub(super) fn is_command(line: &[u8]) -> bool {
     let starts: [&[u8]; 5] = [b"$ ", b"# ./", b"# /", b"\"echo ", b"Tracing "];
     // The switches that a JVM was started with.
-    let switches = memchr::memmem::find_iter(line, b" -XX:").take(2).count() == 2;
+    let behind_first = find(line, SWITCH).and_then(|at| line.get(at + SWITCH.len()..));
+    let switches = behind_first.is_some_and(|rest| find(rest, SWITCH).is_some());
     switches
         || is_typed(line)
         || starts.iter().any(|start| line.starts_with(start))
@@ -229,6 +234,9 @@ fn is_typed(line: &[u8]) -> bool {
     start.starts_with(b"GET") || words.clone().any(switch) || words.by_ref().take(5).count() <= 4
 }
 
+/// Letters of the longest word that begins a statement of SQL.
+const LONGEST_WORD: usize = 8;
+
 /// Whether a line is a statement of SQL, alone or in a cell: its words are names, and tell nothing that happened.
 pub(super) fn is_sql(line: &[u8]) -> bool {
     const BEGIN: [&[u8]; 10] = [
@@ -248,6 +256,15 @@ pub(super) fn is_sql(line: &[u8]) -> bool {
         .take_while(|byte| matches!(byte, b'|' | b' ' | b'"' | b'\t'))
         .count();
     let line = line.get(from..).unwrap_or_default();
+    // A word and a blank: nearly every line of a log ends the look here.
+    let word = line
+        .iter()
+        .take(LONGEST_WORD)
+        .take_while(|byte| byte.is_ascii_alphabetic())
+        .count();
+    if word < 4 || line.get(word) != Some(&b' ') {
+        return false;
+    }
     BEGIN.iter().any(|begin| {
         let word = line.get(..begin.len()).unwrap_or_default();
         word == *begin
