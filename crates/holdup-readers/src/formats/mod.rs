@@ -123,6 +123,7 @@ pub static ALL: &[&Format] = &[
     &databases::pg_activity::FORMAT,
     &benchmarks::pgbench::FORMAT,
     &named::php_fpm::FORMAT,
+    &named::mysql_status::FORMAT,
     &sysstat::PIDSTAT,
     &probes::ping::FORMAT,
     &databases::postgresql_log::FORMAT,
