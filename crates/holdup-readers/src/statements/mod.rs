@@ -141,7 +141,12 @@ impl Statements {
         let mut plain = std::mem::take(&mut self.plain);
         let text = plain.of(line.get(..SCANNED).unwrap_or(line));
         let states = self.take(text, of_table && self.tables.tells_lengths(), out);
-        let counts = !states && !of_table && self.counters.line(text, out.here().line);
+        let stamps = &mut self.stamps;
+        let message = |line: &[u8]| {
+            let from = shape::message(line, stamps.of(line).map_or(0, |stamp| stamp.end));
+            from + shape::words(line.get(from..).unwrap_or_default())
+        };
+        let counts = !states && !of_table && self.counters.line(text, out.here().line, message);
         self.plain = plain;
         if self.tables.heads_apart() && self.all.len() > before {
             self.of_heading = Some(before);

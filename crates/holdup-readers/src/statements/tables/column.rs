@@ -51,7 +51,18 @@ const UNITS: [(&str, f64); 12] = [
 ];
 
 /// Shares of which much is good.
-const GOOD: [&str; 8] = ["idle", "free", "avail", "hit", "ratio", "ready", "success", "id"];
+const GOOD: [&str; 10] = [
+    "idle",
+    "free",
+    "avail",
+    "hit",
+    "ratio",
+    "ready",
+    "success",
+    "id",
+    "percentile",
+    "quantile",
+];
 
 #[derive(Debug)]
 pub(super) struct Column {
