@@ -199,8 +199,7 @@ impl Table {
             found = words(&text);
             let name = |word: &str| {
                 let rule = word.len() > 2 && !word.contains(char::is_alphanumeric);
-                !rule && word.starts_with(['%', '#'])
-                    || !rule && !word.contains(|char: char| char.is_lowercase())
+                !rule && (word.starts_with(['%', '#']) || !word.contains(|char: char| char.is_lowercase()))
                     || word.contains("/s")
             };
             if !found.iter().all(|(_, _, word)| name(word)) {
