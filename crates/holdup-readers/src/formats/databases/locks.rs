@@ -101,6 +101,9 @@ pub(super) fn put(rows: &[Row], out: &mut Out<'_>) {
         out.at_line(row.line);
         if whole(row.cell("pid")).is_some() {
             let mut held_by: Vec<String> = in_the_way.map(|other| printable(other.cell("pid"))).collect();
+            if held_by.is_empty() {
+                held_by.extend(ahead(rows, row).map(|other| printable(other.cell("pid"))));
+            }
             held_by.dedup();
             held_by.truncate(HOLDERS);
             let statement = printable(row.cell("query"));
@@ -142,6 +145,19 @@ pub(super) fn put(rows: &[Row], out: &mut Out<'_>) {
         out.statement(statements::one(StatementKind::Stalled, ns, out.here(), text));
     }
     out.at_line(last);
+}
+
+/// Those that wait for the same thing with a mode that excludes this one's, and have waited longer: PostgreSQL lets nobody pass them.
+fn ahead<'a>(rows: &'a [Row], row: &'a Row) -> impl Iterator<Item = &'a Row> {
+    let (object, own) = (thing(row), waited(row));
+    rows.iter().filter(move |other| {
+        granted(other) == Some(false)
+            && other.cell("pid") != row.cell("pid")
+            && thing(other) == object
+            && conflict(row.cell("mode"), other.cell("mode"))
+            && own.is_some()
+            && waited(other) > own
+    })
 }
 
 /// A transaction and a row are known by numbers, a table by its name.
@@ -218,10 +234,26 @@ mod tests {
             sessions,
             [
                 ("72", "AccessExclusiveLock on carts", vec!["71"]),
-                // It waits behind 72, which has nothing yet.
+                // Which of the two came first the list does not say.
                 ("73", "AccessShareLock on carts", vec![]),
             ]
         );
+    }
+
+    #[test]
+    fn one_that_waits_stands_before_those_that_came_later() {
+        let text = "pid | relation | mode | granted | wait_ms\n71 | carts | RowExclusiveLock | t |\n72 | carts | AccessExclusiveLock | f | 9000\n\
+            73 | carts | AccessShareLock | f | 4000\n";
+        let observed = read_text("t", text.as_bytes()).observed;
+        let behind: Vec<Vec<String>> = observed
+            .happenings
+            .iter()
+            .filter_map(|one| match &one.what {
+                What::Session(session) => Some(session.held_by.clone()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(behind, [["71"], ["72"]]);
     }
 
     #[test]
