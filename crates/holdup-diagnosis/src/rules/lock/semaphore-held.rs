@@ -26,7 +26,10 @@ fn finding(waits: &Waits<'_>) -> Finding {
         ),
         // A wait that ended was ended by somebody, whom nobody saw.
         None if !main.open && main.count > 0 => {
-            format!("{who} waited {} for {set}, whose holder was not observed", duration(waits.cost()))
+            format!(
+                "{who} waited {} for {set}, whose holder was not observed",
+                duration(waits.cost())
+            )
         }
         None => format!("{who} waits for {set}, which no process releases"),
     };
