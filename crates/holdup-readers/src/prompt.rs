@@ -111,6 +111,12 @@ pub(crate) fn of(line: &[u8]) -> Prompt {
     }
 }
 
+/// A line without a prompt in front of its command.
+pub(crate) fn behind(line: &[u8]) -> &[u8] {
+    let plain = line.strip_prefix(b"$ ").or_else(|| line.strip_prefix(b"# "));
+    plain.or_else(|| after(line)).unwrap_or(line).trim_ascii()
+}
+
 /// What stands behind `user@host…# `.
 fn after(line: &[u8]) -> Option<&[u8]> {
     let head = line.get(..MAX_PROMPT_BYTES).unwrap_or(line);

@@ -1,6 +1,6 @@
 //! What a thread of a dump does, whatever it is a dump of.
 
-use super::{go, java, native, python};
+use super::{dotnet, go, java, native, python, ruby};
 use holdup_evidence::Cause;
 #[cfg(test)]
 use holdup_evidence::observed::State;
@@ -32,6 +32,8 @@ pub(super) fn of(kind: SnapshotKind, thread: &SeenThread, frames: &[&str]) -> Do
         SnapshotKind::Native => native::of(frames),
         SnapshotKind::Go => go::of(thread, frames),
         SnapshotKind::Python => python::of(thread, frames),
+        SnapshotKind::Dotnet => dotnet::of(frames),
+        SnapshotKind::Ruby => ruby::of(frames),
         // A list of tasks is no dump.
         SnapshotKind::Kernel => Doing::Unknown,
     }
@@ -44,6 +46,8 @@ pub(super) fn of_runtime(kind: SnapshotKind, frame: &str) -> bool {
         SnapshotKind::Native => native::of_library(frame),
         SnapshotKind::Go => go::of_library(frame),
         SnapshotKind::Python => python::of_library(frame),
+        SnapshotKind::Dotnet => dotnet::of_library(frame),
+        SnapshotKind::Ruby => ruby::of_library(frame),
         SnapshotKind::Kernel => false,
     }
 }

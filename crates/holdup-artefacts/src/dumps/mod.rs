@@ -4,11 +4,13 @@
 //! alone misleads: a thread in a native read is RUNNABLE and waits, a parked worker waits and is idle.
 
 mod doing;
+mod dotnet;
 mod go;
 mod graph;
 mod java;
 mod native;
 mod python;
+mod ruby;
 mod series;
 
 pub use doing::Doing;

@@ -59,6 +59,8 @@ impl Rank {
 #[derive(Debug, Clone, PartialEq)]
 struct Ranked {
     rank: Rank,
+    /// Whether others of its rank say more, however short they were: it is a sum, or names nobody.
+    behind: bool,
     line: AccountLine,
 }
 
@@ -72,6 +74,7 @@ impl Ranked {
     ) -> Ranked {
         Ranked {
             rank,
+            behind: false,
             line: AccountLine {
                 what: what.into(),
                 ns: None,
@@ -131,6 +134,7 @@ fn ranked(observed: &Observed) -> Vec<Ranked> {
         let share = |ranked: &Ranked| ranked.line.share.unwrap_or(0.0);
         one.rank
             .cmp(&other.rank)
+            .then(one.behind.cmp(&other.behind))
             .then(share(other).total_cmp(&share(one)))
             .then(other.line.ns.cmp(&one.line.ns))
     });

@@ -20,10 +20,22 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     // Shares in thousandths, to be put in order with the rest.
     let share = |one: &Statement| one.share.map(|share| (share.clamp(0.0, 1e6) * 1e3) as u64);
     let order = |one: &Statement| {
-        let named = (!one.blames.is_empty(), things(&one.text));
-        (one.kind, Reverse((share(one), one.ns, one.times, named)))
+        let named = things(&one.text);
+        // Of what gave up and what failed the line explains that names whom it blames; of lengths a sum says the least.
+        let explains = one.blames.is_empty();
+        (
+            (rank(one.kind), explains, one.kind),
+            is_sum(one),
+            Reverse((share(one), one.ns, one.times, named)),
+        )
     };
     statements.sort_by_cached_key(|one| order(one));
+    // Ranks in which a line names whom it blames.
+    let blamers: Vec<Rank> = statements
+        .iter()
+        .filter(|one| !one.blames.is_empty())
+        .map(|one| rank_beside(observed, one))
+        .collect();
     all.extend(told(&statements).into_iter().take(MAX_STATEMENTS).map(|told| {
         let one = told.one;
         let mut ranked = Ranked::new(
@@ -34,11 +46,31 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
             (observed, &one.quote),
         );
         ranked.line.ns = told.ns;
+        let failed = matches!(ranked.rank, Rank::Stops | Rank::Waits | Rank::Failed);
+        ranked.behind = is_sum(one) || failed && told.blamed.is_none() && blamers.contains(&ranked.rank);
         if let Some(share) = one.share {
             ranked = ranked.share(share);
         }
         ranked
     }));
+}
+
+/// Words with which a line sums up: what took so long stands in other lines.
+const SUMS: [&str; 8] = [
+    " passed",
+    "overall",
+    "general output",
+    "in total",
+    "total:",
+    "total time:",
+    "total duration",
+    "grand total",
+];
+
+/// Whether a length is that of everything.
+fn is_sum(one: &Statement) -> bool {
+    let text = one.text.to_ascii_lowercase();
+    one.kind == StatementKind::Took && SUMS.iter().any(|words| text.contains(words))
 }
 
 /// What becomes one line: a statement, with all others that blame the same thing for the same.

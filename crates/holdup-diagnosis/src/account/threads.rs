@@ -52,7 +52,7 @@ fn called(seen: &DumpThread<'_>) -> String {
         ("", Some(number), kind) => format!("{} {number}", noun(kind)),
         ("", None, kind) => format!("a {}", noun(kind)),
         (name, Some(number), SnapshotKind::Native) => format!("{name} (thread {number})"),
-        (name, Some(number), SnapshotKind::Python) => format!("{name} ({number})"),
+        (name, Some(number), SnapshotKind::Python | SnapshotKind::Dotnet) => format!("{name} ({number})"),
         (name, ..) => name.to_owned(),
     }
 }

@@ -102,6 +102,9 @@ fn root<'a>(sessions: &Sessions<'a>, queue: &Queue<'a>) -> Root<'a> {
         return Root::Unknown;
     };
     let server = first.session.server;
+    if let Some(one) = defines(sessions, first) {
+        return Root::Perhaps(one);
+    }
     // Who is said to be in a transaction comes first; a connection of MySQL's that sleeps may have one open.
     let found = sessions
         .that(server, SessionDoing::IdleInTransaction)
@@ -151,10 +154,17 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
             idle(sessions, server, roots)
         ),
         Root::Perhaps(one) => format!(
-            "{who} {waits}{time} for locks, perhaps those of session {}",
-            one.session.id
+            "{who} {waits}{time} for locks, perhaps those of session {}{}",
+            one.session.id,
+            match one.session.doing {
+                SessionDoing::IdleInTransaction => ", which is idle in its transaction",
+                _ => "",
+            }
         ),
-        Root::Unknown => format!("{who} {waits}{time} for locks of other sessions"),
+        Root::Unknown => match common_lock(queue) {
+            Some(lock) => format!("{who} {waits}{time} for {lock}; its holder is not in the list"),
+            None => format!("{who} {waits}{time} for locks of other sessions"),
+        },
     };
     let (confidence, severity) = match &root {
         _ if circle => (Confidence::Proved, Severity::Warning),
@@ -205,6 +215,36 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
             )),
         false => remedies(finding, server, &root),
     }
+}
+
+/// The lock that all of them wait for, in the server's words.
+fn common_lock<'a>(queue: &Queue<'a>) -> Option<&'a str> {
+    let mut locks = queue.waits.iter().map(|one| one.session.lock.as_str());
+    let first = locks.next().filter(|lock| !lock.is_empty())?;
+    locks.all(|lock| lock == first).then_some(first)
+}
+
+/// Words with which a statement begins that changes a definition, and keeps everybody else from it meanwhile.
+const DEFINES: [&str; 7] = [
+    "create", "alter", "drop", "truncate", "rename", "optimize", "repair",
+];
+
+/// The one session that has changed a definition for longer than the first has waited for its lock.
+fn defines<'a>(sessions: &Sessions<'a>, first: &SessionRecord<'a>) -> Option<SessionRecord<'a>> {
+    let of_definition = first.session.lock.contains("metadata lock");
+    let of_definition = of_definition.then(|| sessions.that(first.session.server, SessionDoing::Works))?;
+    let mut longer = of_definition.filter(|one| {
+        let word = one
+            .session
+            .statement
+            .split_whitespace()
+            .next()
+            .unwrap_or_default();
+        one.session.doing_ns >= first.session.doing_ns
+            && DEFINES.iter().any(|defines| word.eq_ignore_ascii_case(defines))
+    });
+    let one = longer.next()?;
+    longer.next().is_none().then_some(one)
 }
 
 /// Whether each waits for another, so that none is at the root.

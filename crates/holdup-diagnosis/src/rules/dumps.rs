@@ -151,6 +151,41 @@ pub(super) fn lock_cause(kind: SnapshotKind) -> Cause {
     }
 }
 
+/// How to find who has a lock, where the dump does not tell.
+pub(super) fn who_holds(kind: SnapshotKind, lock: &LockRef) -> String {
+    match kind {
+        SnapshotKind::Native => format!(
+            "find the holder in gdb: `print ((pthread_mutex_t *) {})->__data.__owner` prints its thread id \
+             (LWP in `info threads`); a reader-writer lock has the writer in `__cur_writer`",
+            lock.id
+        ),
+        SnapshotKind::Go => "find the holder: a Go mutex does not store it, so look for a goroutine that is \
+         past the code that takes this lock"
+            .to_owned(),
+        SnapshotKind::Dotnet => {
+            "find the holder: `syncblk` in `dotnet-dump analyze` lists each lock that is held, with \
+         the thread that holds it"
+                .to_owned()
+        }
+        SnapshotKind::Ruby => {
+            "find the holder: look for a thread that is past the code that takes this lock".to_owned()
+        }
+        _ => "find the holder: `jcmd PID Thread.print -l` names the locks of platform threads, but not of \
+         virtual threads: for those, look for a thread that is past the code that takes this lock"
+            .to_owned(),
+    }
+}
+
+/// Whether a thread of a JVM waits until another notifies it. It has given up the one monitor that it waits on, and keeps the others: who
+/// is to notify it may be among those who wait for them.
+pub(super) fn awaits_notice(holder: &DumpThread<'_>) -> bool {
+    holder.kind == SnapshotKind::Jvm
+        && holder
+            .frames
+            .first()
+            .is_some_and(|top| top.starts_with("java.lang.Object.wait"))
+}
+
 /// Whether a thread waits for a lock that somebody has.
 pub(super) fn wants_lock(seen: &DumpThread<'_>) -> bool {
     seen.doing == Doing::Waits(lock_cause(seen.kind))

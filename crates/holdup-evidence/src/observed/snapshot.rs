@@ -65,6 +65,10 @@ pub enum SnapshotKind {
     Go,
     /// The threads of a Python program, by its frames.
     Python,
+    /// The threads of a .NET program, by its frames.
+    Dotnet,
+    /// The threads of a Ruby program, by its frames.
+    Ruby,
     /// Threads or processes by the kernel (`ps`, `top -H`, `/proc/PID/stack`).
     Kernel,
 }

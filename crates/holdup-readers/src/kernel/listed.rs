@@ -146,6 +146,14 @@ fn modern(text: &[u8]) -> Option<(String, u8, Option<u32>)> {
 /// `events/4      D 0000000000000000     0   103      2 0x00000000`: name, state, on older kernels an address, room left on the
 /// stack, process, parent, flags.
 fn old(text: &[u8]) -> Option<(String, u8, Option<u32>)> {
+    // The flags are last, and nearly every other message has no such end.
+    let last = text
+        .iter()
+        .rposition(|byte| *byte == b' ')
+        .map_or(Some(text), |at| text.get(at + 1..));
+    if !last?.starts_with(b"0x") {
+        return None;
+    }
     let words: Vec<&[u8]> = crate::numbers::words(text).take(12).collect();
     let at = words
         .iter()

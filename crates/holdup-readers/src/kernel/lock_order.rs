@@ -76,7 +76,15 @@ pub(super) struct LockOrder {
 impl LockOrder {
     /// The report that a message begins.
     pub(super) fn begins(text: &[u8], out: &Out<'_>) -> Option<LockOrder> {
-        let (_, what) = BEGINS.iter().find(|(begin, _)| find(text, begin).is_some())?;
+        // `WARNING: `, `[ INFO: `, `[ BUG: ` and the like: nearly every other message ends the look here.
+        let level = matches!(
+            text.trim_ascii_start().first(),
+            Some(b'W' | b'I' | b'B' | b'[' | b'p' | b'i')
+        );
+        let (_, what) = BEGINS
+            .iter()
+            .filter(|_| level)
+            .find(|(begin, _)| find(text, begin).is_some())?;
         Some(LockOrder {
             quote: out.here(),
             what,

@@ -126,7 +126,8 @@ fn is_unit(word: &str) -> bool {
     let letter = word.len() == 1 && word.starts_with(|first: char| first.is_ascii_lowercase());
     let lower = word.to_ascii_lowercase();
     let size = lower.strip_suffix("/s").unwrap_or(&lower);
-    word == "%" || !letter && SIZES.iter().any(|(unit, _)| *unit == size)
+    let length = !letter && LENGTHS.iter().any(|(unit, _)| *unit == word);
+    word == "%" || length || !letter && SIZES.iter().any(|(unit, _)| *unit == size)
 }
 
 /// The number that a cell begins with, and what stands behind it.
@@ -139,6 +140,23 @@ pub(super) fn number(cell: &str) -> Option<(f64, &str)> {
         return None;
     }
     Some((crate::numbers::decimal(digits.as_bytes())?, unit.trim()))
+}
+
+/// A length as clocks have it, in nanoseconds: `00:04:12.31`, `2-03:10:22`, `1 day 02:03:04`.
+pub(super) fn clock(cell: &str) -> Option<f64> {
+    let (days, rest) = match cell.split_once(" days ").or_else(|| cell.split_once(" day ")) {
+        Some((days, rest)) => (days.parse::<f64>().ok()?, rest),
+        None => match cell.split_once('-') {
+            Some((days, rest)) => (days.parse::<f64>().ok()?, rest),
+            None => (0.0, cell),
+        },
+    };
+    let mut parts = rest.split(':');
+    let (hours, minutes, seconds) = (parts.next()?, parts.next()?, parts.next()?);
+    let whole = |part: &str| part.parse::<u32>().ok().map(f64::from);
+    let seconds = crate::numbers::decimal(seconds.as_bytes()).filter(|seconds| *seconds < 60.0)?;
+    let sum = days * 86_400.0 + whole(hours)? * 3_600.0 + whole(minutes)? * 60.0 + seconds;
+    parts.next().is_none().then_some(sum * 1e9)
 }
 
 /// What a cell of a column measures.

@@ -3,7 +3,9 @@
 //! In: lines of a text that no reader knows, without what a logger puts before them. Out: the line with the largest number.
 
 use super::cells::number;
+use super::shape;
 use super::tables::Fact;
+use crate::find::find;
 use holdup_evidence::observed::StatementKind;
 
 /// Words of names that count what waits at this moment. Failures and losses are counted since the start, and say nothing by their size.
@@ -38,8 +40,8 @@ pub(super) struct Counters {
 
 impl Counters {
     /// Takes a line; whether it counts what waits.
-    pub(super) fn line(&mut self, text: &[u8], line: u64) -> bool {
-        let Some((count, text)) = counted(text) else {
+    pub(super) fn line(&mut self, text: &[u8], line: u64, message: impl FnOnce(&[u8]) -> usize) -> bool {
+        let Some((count, text)) = counted(text).or_else(|| told(text, message)) else {
             return false;
         };
         if self.largest.as_ref().is_none_or(|(most, _)| count > *most) {
@@ -62,6 +64,49 @@ impl Counters {
     }
 }
 
+/// Bytes of a line in which a message may count what waits.
+const SCANNED: usize = 400;
+
+/// Counts within a message: `waiting 17, queue 49`, `Pool stats (total=10, active=10, idle=0, waiting=25)`. The largest of them, and the
+/// line as it is reported.
+fn told(whole: &[u8], message: impl FnOnce(&[u8]) -> usize) -> Option<(f64, String)> {
+    let text = whole.get(..SCANNED).unwrap_or(whole);
+    // Nearly every line of a log ends the look here.
+    let some =
+        find(text, b"wait").is_some() || find(text, b"queue").is_some() || find(text, b"pending").is_some();
+    if !some {
+        return None;
+    }
+    let mut most: Option<u64> = None;
+    let mut waits = false;
+    let between = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b'.';
+    let mut words = text.split(between).filter(|word| !word.is_empty()).peekable();
+    while let Some(word) = words.next() {
+        let known = WAITING
+            .iter()
+            .any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
+        // `waiting 5s` and `waiting: 5 ms` are lengths, `waiting 0` is nothing.
+        let length = |next: &&[u8]| LENGTHS.contains(next);
+        if let Some(count) = crate::numbers::whole(word).filter(|count| waits && *count > 0)
+            && !words.peek().is_some_and(length)
+        {
+            most = most.max(Some(count));
+        }
+        waits = known;
+    }
+    let count = most.filter(|count| *count < LARGEST)?;
+    let told = whole.get(message(whole)..).unwrap_or(whole);
+    Some((count as f64, shape::sentence(told, 0)))
+}
+
+/// Units of lengths behind a number.
+const LENGTHS: [&[u8]; 10] = [
+    b"ns", b"us", b"ms", b"s", b"sec", b"secs", b"seconds", b"min", b"minutes", b"msec",
+];
+
+/// A larger number is an identifier.
+const LARGEST: u64 = 1_000_000_000;
+
 /// How many wait, and the line as it is reported.
 fn counted(text: &[u8]) -> Option<(f64, String)> {
     let text = std::str::from_utf8(text).ok()?;
@@ -70,11 +115,17 @@ fn counted(text: &[u8]) -> Option<(f64, String)> {
     if name.len() > MAX_NAME_BYTES || !name.is_ascii() {
         return None;
     }
-    let words: Vec<String> = name
-        .split(|sign: char| !sign.is_ascii_alphanumeric())
-        .map(str::to_ascii_lowercase)
-        .collect();
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    // Most lines with a colon end here, at no cost.
+    if !value
+        .trim_start()
+        .starts_with(|first: char| first.is_ascii_digit())
+    {
+        return None;
+    }
+    let has = |list: &[&str]| {
+        let mut words = name.split(|sign: char| !sign.is_ascii_alphanumeric());
+        words.any(|word| list.iter().any(|known| word.eq_ignore_ascii_case(known)))
+    };
     if !has(&WAITING) || has(&NOT_NOW) {
         return None;
     }
@@ -90,10 +141,27 @@ mod tests {
     #[test]
     fn the_largest_number_of_what_waits() {
         let mut counters = Counters::default();
-        assert!(counters.line(b"pending tasks: 858255", 2));
-        assert!(counters.line(b"  - Blocked threads: 12", 3));
+        assert!(counters.line(b"pending tasks: 858255", 2, |_| 0));
+        assert!(counters.line(b"  - Blocked threads: 12", 3, |_| 0));
         let fact = counters.end().unwrap();
         assert_eq!((fact.text.as_str(), fact.line), ("pending tasks: 858255", 2));
+    }
+
+    #[test]
+    fn a_message_counts_what_waits_in_its_middle() {
+        let mut counters = Counters::default();
+        let line = b"pool-1 - Add elided, waiting 17, queue 49";
+        assert!(counters.line(line, 1, |_| 0));
+        assert!(counters.line(b"Pool stats (total=10, active=10, idle=0, waiting=25)", 2, |_| 0));
+        for other in [
+            "waiting 5s for it",
+            "waiting=0",
+            "waiting for 12 workers",
+            "no queue 7",
+        ] {
+            assert!(!counters.line(other.as_bytes(), 3, |_| 0), "{other}");
+        }
+        assert!(counters.end().unwrap().text.contains("waiting=25"));
     }
 
     #[test]
@@ -107,9 +175,9 @@ mod tests {
             "queued: 5 ms",
             "lagoon: 3",
         ] {
-            assert!(!counters.line(line.as_bytes(), 1), "{line}");
+            assert!(!counters.line(line.as_bytes(), 1, |_| 0), "{line}");
         }
-        assert!(counters.line(b"pending tasks: 0", 1));
+        assert!(counters.line(b"pending tasks: 0", 1, |_| 0));
         assert!(counters.end().is_none());
     }
 }

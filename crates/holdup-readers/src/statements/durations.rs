@@ -64,6 +64,10 @@ const NO_LENGTHS: &[&str] = &[
     "next ",
     "retry in",
     "retrying in",
+    "again in",
+    "retry after",
+    "will retry",
+    "sleeping for",
     "back-off",
     "backoff",
     "age",
@@ -388,6 +392,7 @@ fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
         || rest.starts_with(b" old")
         || rest.starts_with(b" left")
         || rest.starts_with(b" interval")
+        || rest.starts_with(b" range")
         || rest.starts_with(b" timeout") && !timed_out
     {
         return false;

@@ -138,7 +138,9 @@ fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> bool {
             return false;
         }
         let number = value.text.first().is_some_and(u8::is_ascii_digit);
-        if number && is_setting(kind, word_is_plural, &value, behind) {
+        // `connect ETIMEDOUT 10.0.0.7:443`: an errno's name is nobody's setting.
+        let errno = word.starts_with(b"E") && word.iter().all(u8::is_ascii_uppercase);
+        if number && !errno && is_setting(kind, word_is_plural, &value, behind) {
             return false;
         }
     }

@@ -21,6 +21,7 @@ use crate::find::find;
 use crate::format::{Family, Format, Understood};
 use crate::formats::{LOG, Stamps};
 use crate::gather::Out;
+use crate::prompt;
 use columns::Columns;
 use counters::Counters;
 use holdup_evidence::Ns;
@@ -140,7 +141,12 @@ impl Statements {
         let mut plain = std::mem::take(&mut self.plain);
         let text = plain.of(line.get(..SCANNED).unwrap_or(line));
         let states = self.take(text, of_table && self.tables.tells_lengths(), out);
-        let counts = !states && !of_table && self.counters.line(text, out.here().line);
+        let stamps = &mut self.stamps;
+        let message = |line: &[u8]| {
+            let from = shape::message(line, stamps.of(line).map_or(0, |stamp| stamp.end));
+            from + shape::words(line.get(from..).unwrap_or_default())
+        };
+        let counts = !states && !of_table && self.counters.line(text, out.here().line, message);
         self.plain = plain;
         if self.tables.heads_apart() && self.all.len() > before {
             self.of_heading = Some(before);
@@ -177,13 +183,18 @@ impl Statements {
         let of_row = self.columns.length(line);
         let command = shape::is_command(line);
         if command {
-            self.command = shape::sentence(line.get(..COMMAND).unwrap_or(line), 0);
+            let typed = prompt::behind(line);
+            self.command = shape::sentence(typed.get(..COMMAND).unwrap_or(typed), 0);
         }
         if command || shape::is_frame(line) || is_report(line) || self.columns.is_heading() {
             self.complete(incomplete, line, 0);
             return false;
         }
-        let found = kinds::of(line).or_else(|| {
+        let of_words = match shape::is_sql(line) {
+            true => None,
+            false => kinds::of(line),
+        };
+        let found = of_words.or_else(|| {
             let at = structured::server_error(line)?;
             Some(kinds::Found {
                 kind: StatementKind::Failed,
@@ -335,7 +346,7 @@ impl Statements {
             quote.line = fact.line;
             let text = match self.command.as_str() {
                 "" => fact.text,
-                command => format!("{command} | {}", fact.text),
+                command => format!("{} (of {command})", fact.text),
             };
             out.statement(Statement {
                 share: fact.share,

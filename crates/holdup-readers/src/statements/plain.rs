@@ -31,7 +31,9 @@ fn colour(line: &[u8]) -> Option<Range<usize>> {
         let ends = rest.get(length) == Some(&b'm');
         let bracket = rest.get(length + 1) == Some(&b']');
         let several = memchr::memchr(b';', codes).is_some();
-        let one = matches!(codes, [b'1'] | [b'3' | b'4' | b'9', b'0'..=b'9']) && !bracket;
+        // `[30m50s elapsed]` is a length.
+        let digit = rest.get(length + 1).is_some_and(u8::is_ascii_digit);
+        let one = matches!(codes, [b'1'] | [b'3' | b'4' | b'9', b'0'..=b'9']) && !bracket && !digit;
         (ends && (several || one || codes == b"0")).then_some(start..start + length + 2)
     })
 }

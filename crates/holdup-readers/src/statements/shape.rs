@@ -1,5 +1,6 @@
 //! What is the same in lines that differ in numbers alone, and a line as a sentence.
 
+use crate::find::find;
 use crate::gather::text_of;
 use crate::prompt::{self, Prompt};
 
@@ -15,6 +16,9 @@ const BEHIND: usize = 150;
 
 /// Bytes of a number with its unit.
 const TOKEN: usize = 24;
+
+/// Signs in a row that only lead the eye.
+const LEADERS: usize = 5;
 
 /// Bytes from what matters to the end that a sentence that is not cut within has.
 const MIN_TAIL_BYTES: usize = 100;
@@ -180,12 +184,92 @@ pub(super) fn is_frame(line: &[u8]) -> bool {
     java || line.starts_with(b"File \"") || native() == Some(true)
 }
 
+/// What stands before each switch of a JVM.
+const SWITCH: &[u8] = b" -XX:";
+
 /// Whether a line is a command that somebody typed, or one that the text tells to type: its words are of nothing that happened.
 pub(super) fn is_command(line: &[u8]) -> bool {
     let starts: [&[u8]; 5] = [b"$ ", b"# ./", b"# /", b"\"echo ", b"Tracing "];
     // The switches that a JVM was started with.
-    let switches = memchr::memmem::find_iter(line, b" -XX:").take(2).count() == 2;
-    switches || starts.iter().any(|start| line.starts_with(start)) || !matches!(prompt::of(line), Prompt::No)
+    let behind_first = find(line, SWITCH).and_then(|at| line.get(at + SWITCH.len()..));
+    let switches = behind_first.is_some_and(|rest| find(rest, SWITCH).is_some());
+    switches
+        || is_typed(line)
+        || starts.iter().any(|start| line.starts_with(start))
+        || !matches!(prompt::of(line), Prompt::No)
+}
+
+/// Programs that people call for an output and whose command they paste without a prompt.
+const TYPED: [&[u8]; 20] = [
+    b"curl ",
+    b"sudo ",
+    b"kubectl ",
+    b"docker ",
+    b"psql ",
+    b"mysql ",
+    b"redis-cli ",
+    b"nodetool ",
+    b"rabbitmqctl ",
+    b"systemctl ",
+    b"journalctl ",
+    b"ceph ",
+    b"zpool ",
+    b"gluster ",
+    b"etcdctl ",
+    b"mysqladmin ",
+    b"squeue ",
+    b"GET /_",
+    b"GET _",
+    b"kafka-consumer-groups",
+];
+
+/// Whether a line is the call of such a program: what follows is a switch, an address or one more word, and no sentence.
+fn is_typed(line: &[u8]) -> bool {
+    let Some(start) = TYPED.iter().find(|start| line.starts_with(start)) else {
+        return false;
+    };
+    let rest = line.get(start.len()..).unwrap_or_default();
+    let switch = |word: &[u8]| word.starts_with(b"-") || word.starts_with(b"http") || word.starts_with(b"'");
+    let mut words = crate::numbers::words(rest);
+    start.starts_with(b"GET") || words.clone().any(switch) || words.by_ref().take(5).count() <= 4
+}
+
+/// Letters of the longest word that begins a statement of SQL.
+const LONGEST_WORD: usize = 8;
+
+/// Whether a line is a statement of SQL, alone or in a cell: its words are names, and tell nothing that happened.
+pub(super) fn is_sql(line: &[u8]) -> bool {
+    const BEGIN: [&[u8]; 10] = [
+        b"SELECT ",
+        b"INSERT INTO ",
+        b"UPDATE ",
+        b"DELETE FROM ",
+        b"ALTER TABLE ",
+        b"CREATE ",
+        b"WITH ",
+        b"MERGE ",
+        b"REPLACE INTO ",
+        b"COPY ",
+    ];
+    let from = line
+        .iter()
+        .take_while(|byte| matches!(byte, b'|' | b' ' | b'"' | b'\t'))
+        .count();
+    let line = line.get(from..).unwrap_or_default();
+    // A word and a blank: nearly every line of a log ends the look here.
+    let word = line
+        .iter()
+        .take(LONGEST_WORD)
+        .take_while(|byte| byte.is_ascii_alphabetic())
+        .count();
+    if word < 4 || line.get(word) != Some(&b' ') {
+        return false;
+    }
+    BEGIN.iter().any(|begin| {
+        let word = line.get(..begin.len()).unwrap_or_default();
+        word == *begin
+            || word.eq_ignore_ascii_case(begin) && word.iter().all(|byte| !byte.is_ascii_uppercase())
+    })
 }
 
 /// Whether a message ends within brackets that it opened.
@@ -238,7 +322,9 @@ fn blanks_single(text: &[u8]) -> String {
         .count();
     let text = text_of(text.get(from..).unwrap_or_default());
     let mut single = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
+    // Dashes and stars that lead the eye from a name to its figure.
+    let leads = |word: &str| word.len() >= LEADERS && word.bytes().all(|byte| b"-*.=_".contains(&byte));
+    for word in text.split_whitespace().filter(|word| !leads(word)) {
         if !single.is_empty() {
             single.push(' ');
         }

@@ -5,7 +5,11 @@
 //! with a unit, lengths, counts, states. Out: for each table at most two facts: the rows in a bad state, and the row with the
 //! largest share, else with the largest part of a column.
 
-use super::cells::{Value, cells, is_of_cpus, number, plain, value, words};
+mod column;
+mod facts;
+
+use super::cells::{Value, cells, clock, is_of_cpus, number, plain, value, words};
+use column::Column;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
 
@@ -26,20 +30,10 @@ const MAX_SHARE: f64 = 6_400.0;
 /// A column of which one row has so large a part says which row to look at.
 const MIN_PART: f64 = 0.25;
 
-/// Names of columns of states.
-const STATES: [&str; 8] = [
-    "STATUS",
-    "STATE",
-    "HEALTH",
-    "READY",
-    "PHASE",
-    "REASON",
-    "CONDITION",
-    "CONNECTION",
-];
-
 /// Bad states, and what each is.
-const BAD: [(&str, StatementKind); 24] = [
+const BAD: [(&str, StatementKind); 25] = [
+    // Of a list of jobs.
+    ("pd", StatementKind::Stalled),
     ("down", StatementKind::Unreachable),
     ("unreachable", StatementKind::Unreachable),
     ("unavailable", StatementKind::Unreachable),
@@ -65,22 +59,6 @@ const BAD: [(&str, StatementKind); 24] = [
     ("hung", StatementKind::Stalled),
     ("terminating", StatementKind::Stalled),
 ];
-
-/// Names of columns that are numbers of things and no sizes.
-const IDENTIFIERS: [&str; 20] = [
-    "pid", "tid", "ppid", "uid", "gid", "id", "port", "time", "date", "age", "prio", "pri", "ni", "ip",
-    "created", "started", "updated", "uptime", "since", "ports",
-];
-
-/// Parts of names of columns of what waits or is lost, and of those that count since the start.
-const QUEUES: [&str; 14] = [
-    "pending", "waiting", "waiters", "queue", "backlog", "lag", "blocked", "dropped", "unack", "behind",
-    "retrans", "failed", "errors", "delayed",
-];
-const SINCE_START: [&str; 3] = ["all time", "total", "ever"];
-
-/// Shares of which much is good.
-const GOOD: [&str; 8] = ["idle", "free", "avail", "hit", "ratio", "ready", "success", "id"];
 
 /// What a table says.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,6 +88,21 @@ const MOST_NS: f64 = 3e17;
 /// Facts of all tables of an artefact.
 const FACTS: usize = 40;
 
+/// How much a column of sums of times says.
+const SUMS: u8 = 3;
+
+/// Whether a line has a digit that is not of a percentile's name: `p99`.
+fn has_number(line: &[u8]) -> bool {
+    let mut before = b' ';
+    let mut of_name = false;
+    line.iter().any(|byte| {
+        let digit = byte.is_ascii_digit();
+        of_name = matches!(before, b'p' | b'P') || of_name && (before.is_ascii_digit() || before == b'.');
+        before = *byte;
+        digit && !of_name
+    })
+}
+
 #[derive(Debug)]
 struct Table {
     columns: Vec<Column>,
@@ -126,18 +119,6 @@ struct Table {
     /// The longest time, in nanoseconds.
     length: Option<(f64, usize, Row)>,
     bad: Option<(StatementKind, usize, Row, u64)>,
-}
-
-#[derive(Debug)]
-struct Column {
-    name: String,
-    /// Where it stands in the heading.
-    begin: usize,
-    end: usize,
-    sum: f64,
-    count: u64,
-    largest: Option<(f64, Row)>,
-    unit: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -158,7 +139,7 @@ impl Tables {
         }
         let above = std::mem::take(&mut self.above);
         // Nearly every line of a log ends the look here.
-        if line.iter().any(u8::is_ascii_digit) {
+        if has_number(line) {
             return false;
         }
         self.table = Table::begin(line);
@@ -218,8 +199,8 @@ impl Table {
             // Single blanks: only where each word looks like a name of a column.
             found = words(&text);
             let name = |word: &str| {
-                word.starts_with(['%', '#'])
-                    || !word.contains(|char: char| char.is_lowercase())
+                let rule = word.len() > 2 && !word.contains(char::is_alphanumeric);
+                !rule && (word.starts_with(['%', '#']) || !word.contains(|char: char| char.is_lowercase()))
                     || word.contains("/s")
             };
             if !found.iter().all(|(_, _, word)| name(word)) {
@@ -230,9 +211,6 @@ impl Table {
             .iter()
             .filter(|(_, _, name)| name.contains(char::is_alphabetic))
             .count();
-        if found.len() < 3 || found.len() > COLUMNS || named + 1 < found.len() {
-            return None;
-        }
         let column = |(begin, end, name): (usize, usize, String)| Column {
             name: name.chars().take(CELL).collect(),
             begin,
@@ -242,6 +220,15 @@ impl Table {
             largest: None,
             unit: false,
         };
+        // Of two columns the second says that it is one.
+        let two = |cell: &(usize, usize, String)| {
+            let column = column(cell.clone());
+            column.is_queue() || column.times().is_some()
+        };
+        let enough = found.len() >= 3 || found.len() == 2 && found.last().is_some_and(two);
+        if !enough || found.len() > COLUMNS || named + 1 < found.len() {
+            return None;
+        }
         Some(Table {
             columns: found.into_iter().map(column).collect(),
             words: if ruled {
@@ -288,7 +275,10 @@ impl Table {
         if self.rows == 0 && !self.ruled {
             let (apart, together) = (cells(&text).0.len(), words(&text));
             let columns = self.columns.len();
-            let crowded = self.columns.iter().rev().skip(1).any(|column| {
+            // The last column may be a text of several words, but then its name is one word.
+            let of_one_word = |column: &Column| usize::from(!column.name.contains(' '));
+            let skipped = self.columns.last().map_or(0, of_one_word);
+            let crowded = self.columns.iter().rev().skip(skipped).any(|column| {
                 let below =
                     |(begin, end, _): &&(usize, usize, String)| *begin < column.end && column.begin < *end;
                 together.iter().filter(below).count() > 1
@@ -296,6 +286,9 @@ impl Table {
             if apart != columns && crowded && together.len() == self.words.len() {
                 self.columns = std::mem::take(&mut self.words);
             }
+        }
+        if self.rows == 0 && self.take_units(&text) {
+            return Some(true);
         }
         let Some(cells) = self.row(&text) else {
             self.strangers += 1;
@@ -313,7 +306,11 @@ impl Table {
         if self.ruled {
             let (found, ruled) = cells(text);
             let cut = |(_, _, cell): (usize, usize, String)| cell.chars().take(CELL).collect();
-            return (ruled && found.len() == columns).then(|| found.into_iter().map(cut).collect());
+            // An empty cell at the end may have lost its blanks.
+            let short = found.len() + 1 == columns && text.trim_end().ends_with('|');
+            let mut row: Vec<String> = found.into_iter().map(cut).collect();
+            row.extend(short.then(String::new));
+            return (ruled && row.len() == columns).then_some(row);
         }
         let (apart, _) = cells(text);
         let mut found = if apart.len() == columns {
@@ -384,7 +381,13 @@ impl Table {
             if column.is_identifier() {
                 continue;
             }
+            let timed = column.times().is_some();
             let told = match value(&column.name, cell) {
+                _ if timed && clock(cell).is_some() => clock(cell).map(Value::Length),
+                Some(Value::Count(count)) if timed && !of_cpus => match column.unit_of_name() {
+                    Some(unit) => Some(Value::Length(count * unit)),
+                    None => Some(Value::Count(count)),
+                },
                 // Which of them it is.
                 Some(Value::Count(_)) if of_cpus && column.name.eq_ignore_ascii_case("cpu") => None,
                 Some(Value::Count(count)) if of_cpus && count <= 100.0 => Some(Value::Share(count)),
@@ -408,171 +411,20 @@ impl Table {
         }
     }
 
-    /// What it says.
-    fn facts(self) -> Vec<Fact> {
-        let mut facts = Vec::new();
-        if self.rows == 0 {
-            return facts;
+    /// Takes a line below the heading that has units in brackets and nothing else: they belong to the names above them.
+    fn take_units(&mut self, text: &str) -> bool {
+        let units = words(text);
+        let bracketed = |(_, _, word): &(usize, usize, String)| word.starts_with('(') && word.ends_with(')');
+        if units.is_empty() || !units.iter().all(bracketed) {
+            return false;
         }
-        if let Some((kind, at, row, count)) = &self.bad {
-            let like = match count {
-                1 => String::new(),
-                more => format!("; {more} rows of {} are in a bad state", self.rows),
-            };
-            facts.push(Fact {
-                kind: *kind,
-                share: None,
-                ns: None,
-                line: row.line,
-                text: format!("{}{like}", self.sentence(row, *at)),
-            });
-        }
-        let of = |row: &Row, at: usize| match self.rows {
-            1 => self.sentence(row, at),
-            rows => format!("{}; the largest of {rows} rows", self.sentence(row, at)),
-        };
-        if let Some((share, at, row)) = self.share.as_ref().filter(|(share, _, _)| *share >= MIN_SHARE) {
-            facts.push(Fact {
-                kind: StatementKind::Took,
-                share: Some(share / 100.0),
-                ns: None,
-                line: row.line,
-                text: of(row, *at),
-            });
-            return facts;
-        }
-        // What waits comes before what there is much of.
-        if let Some((ns, at, row)) = self.length.as_ref().filter(|(ns, _, _)| *ns < MOST_NS) {
-            facts.push(Fact {
-                kind: StatementKind::Took,
-                share: None,
-                ns: Some(*ns as Ns),
-                line: row.line,
-                text: of(row, *at),
-            });
-            return facts;
-        }
-        let queue = self
-            .columns
-            .iter()
-            .enumerate()
-            .filter(|(_, column)| column.is_queue());
-        let queue = queue.filter_map(|(at, column)| Some((at, column.largest.as_ref()?)));
-        let longest = queue.max_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other));
-        if let Some((at, (_, row))) = longest.filter(|(_, (most, _))| *most > 0.0) {
-            facts.push(Fact {
-                kind: StatementKind::Took,
-                share: None,
-                ns: None,
-                line: row.line,
-                text: of(row, at),
-            });
-            return facts;
-        }
-        // Sizes and rates before counts; of those the column that one row has most of. Three of three are less than nearly all
-        // of thousands.
-        let part = |column: &Column| {
-            let (largest, _) = column.largest.as_ref()?;
-            let part = if column.sum > 0.0 {
-                largest / column.sum
-            } else {
-                0.0
-            };
-            (part >= MIN_PART).then_some((column.unit, part * largest.ln_1p()))
-        };
-        let best = self
-            .columns
-            .iter()
-            .enumerate()
-            .filter_map(|(at, column)| Some((part(column)?, at, &column.largest.as_ref()?.1)))
-            .max_by(|((unit, part), _, _), ((other_unit, other), _, _)| {
-                unit.cmp(other_unit).then(part.total_cmp(other))
-            });
-        if best.is_none()
-            && let Some((share, at, row)) = &self.share
-        {
-            facts.push(Fact {
-                kind: StatementKind::Took,
-                share: Some(share / 100.0),
-                ns: None,
-                line: row.line,
-                text: of(row, *at),
-            });
-        }
-        if let Some((_, at, row)) = best {
-            facts.push(Fact {
-                kind: StatementKind::Took,
-                share: None,
-                ns: None,
-                line: row.line,
-                text: of(row, at),
-            });
-        }
-        facts
-    }
-
-    /// A row with the names of its columns, the column that matters first.
-    fn sentence(&self, row: &Row, first: usize) -> String {
-        let name = row.cells.first().map_or("", String::as_str);
-        let mut found = name.to_owned();
-        let pairs = self.columns.iter().zip(&row.cells).enumerate();
-        let order = pairs
-            .clone()
-            .filter(|(at, _)| *at == first)
-            .chain(pairs.filter(|(at, _)| *at != first));
-        let mut between = ": ";
-        for (at, (column, cell)) in order {
-            if at == 0 || cell.is_empty() || found.len() > MAX_SENTENCE_BYTES {
-                continue;
+        for (begin, end, unit) in units {
+            let nearest = |column: &&mut Column| (column.begin + column.end).abs_diff(begin + end);
+            if let Some(column) = self.columns.iter_mut().min_by_key(nearest) {
+                column.name = format!("{} {unit}", column.name);
             }
-            found.push_str(&format!("{between}{} {cell}", column.name));
-            between = ", ";
         }
-        if first == 0
-            && let Some(column) = self.columns.first()
-        {
-            found = format!("{} {found}", column.name);
-        }
-        found
-    }
-}
-
-impl Column {
-    fn is_state(&self) -> bool {
-        // `LOCK_STATUS` is one as `STATUS` is.
-        let name = self.name.rsplit(['_', ' ']).next().unwrap_or_default();
-        STATES.iter().any(|state| name.eq_ignore_ascii_case(state))
-    }
-
-    fn is_identifier(&self) -> bool {
-        let of_name = self.name.to_ascii_lowercase();
-        // `OWNER_THREAD_ID`, and the address of something.
-        of_name.ends_with("_id")
-            || of_name.ends_with("_begin")
-            || IDENTIFIERS.iter().any(|name| of_name == *name)
-    }
-
-    /// Whether it counts what waits or is lost now.
-    fn is_queue(&self) -> bool {
-        let name = self.name.to_ascii_lowercase();
-        let mut words = name.split(|char: char| !char.is_alphanumeric());
-        words.any(|word| QUEUES.iter().any(|queue| word.starts_with(queue)))
-            && !SINCE_START.iter().any(|start| name.contains(start))
-    }
-
-    /// Whether much of it is a load.
-    fn is_load(&self) -> bool {
-        let name = self.name.to_ascii_lowercase();
-        !GOOD.iter().any(|good| name.contains(good))
-    }
-
-    fn add(&mut self, value: f64, unit: bool, row: &Row) {
-        self.sum += value;
-        self.count += 1;
-        self.unit |= unit;
-        if self.largest.as_ref().is_none_or(|(largest, _)| value > *largest) {
-            self.largest = Some((value, row.clone()));
-        }
+        true
     }
 }
 

@@ -189,7 +189,7 @@ fn a_length_has_the_command_that_took_it() {
     let all = statements("$ cp carts /backup\ndone in 12.5 s\n");
     assert_eq!(
         (&*all[0].text, all[0].ns),
-        ("$ cp carts /backup | done in 12.5 s", Some(12_500_000_000))
+        ("cp carts /backup | done in 12.5 s", Some(12_500_000_000))
     );
 }
 
@@ -433,4 +433,53 @@ fn what_lines_blame_is_counted_over_all_that_differ_in_numbers() {
         .map(|blame| (blame.of.as_str(), blame.times))
         .collect();
     assert_eq!(blames, [("process 71", 2), ("process 72", 1)]);
+}
+
+#[test]
+fn the_name_of_an_errno_before_an_address_is_no_setting() {
+    for text in [
+        "Error: connect ETIMEDOUT 10.3.0.7:443\n",
+        "connect ETIMEDOUT 10.3.0.7:443\n",
+        "read ECONNRESET 10.3.0.7:443\n",
+    ] {
+        let all = statements(text);
+        assert!(
+            all[0].blames.iter().any(|blame| blame.of == "10.3.0.7:443"),
+            "{all:?}"
+        );
+    }
+    assert!(statements("timeout 30\n").is_empty());
+}
+
+#[test]
+fn a_statement_of_sql_and_a_typed_command_state_nothing() {
+    for text in [
+        "SELECT * FROM jobs WHERE failed_at IS NULL AND error = 'timeout'\n",
+        "| UPDATE jobs SET failed = 1 |\n",
+        "curl -s http://a:9200/_cat/pools?h=rejected,failed\n",
+        "kubectl get pods | grep -v Failed\n",
+    ] {
+        assert!(statements(text).is_empty(), "{text}: {:?}", statements(text));
+    }
+    assert!(!statements("Update failed: no space left on device\n").is_empty());
+    assert!(
+        !statements("docker daemon crashed: out of memory while it pulled the image of the shop\n")
+            .is_empty()
+    );
+}
+
+#[test]
+fn a_length_within_brackets_is_no_colour_and_of_alike_lines_the_longest_counts() {
+    let all =
+        statements("gateway: Still creating... [50s elapsed]\ngateway: Still creating... [30m50s elapsed]\n");
+    assert_eq!(all[0].ns, Some(1_850_000_000_000));
+    assert!(all[0].text.contains("[30m50s elapsed]"), "{all:?}");
+}
+
+#[test]
+fn how_long_somebody_waits_before_the_next_try_is_no_length() {
+    let all = statements(
+        "worker - ERROR: cannot connect to db-1:5432\nworker - ERROR: trying again in 32.00 seconds\n",
+    );
+    assert!(all.iter().all(|one| one.ns.is_none()), "{all:?}");
 }

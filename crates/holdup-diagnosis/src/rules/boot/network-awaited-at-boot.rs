@@ -87,12 +87,14 @@ fn finding(run: &Run<'_>, observed: &Observed, waits: &[NetworkWait], longest: &
         .any(|one| one.in_vain && one.ns.abs_diff(longest.ns) <= SECOND);
     let title = match in_vain {
         true => format!(
-            "The boot waited {} for the network, and it did not come online",
-            logs::seconds(longest.ns)
+            "The boot waited {} for the network, and it did not come online ({})",
+            logs::seconds(longest.ns),
+            longest.unit
         ),
         false => format!(
-            "The boot waited {} for the network to be online",
-            logs::seconds(longest.ns)
+            "The boot waited {} for the network to be online ({})",
+            logs::seconds(longest.ns),
+            longest.unit
         ),
     };
     let mut finding = Finding::without_duration(

@@ -5,7 +5,7 @@ use crate::rules::{
     java_waits as java, percent, say,
 };
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
-use holdup_evidence::observed::{LockRef, SnapshotKind};
+use holdup_evidence::observed::LockRef;
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_knowledge::user_code;
 use holdup_model::attributed::JavaLock;
@@ -267,7 +267,7 @@ fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
             };
             most = most.max(queue);
             let seeds = holder.doing == Doing::Waits(Cause::RandomDevice);
-            if queue < MIN_DUMPED_THREADS || seeds {
+            if queue < MIN_DUMPED_THREADS && !dumped::awaits_notice(holder) || seeds {
                 continue;
             }
             let known = longest.entry(&holder.thread.name).or_insert((queue, root, dump));
@@ -350,7 +350,7 @@ fn queue_for(run: &Run<'_>, queue: &Ownerless<'_, '_>) -> Option<Finding> {
         .and(Evidence::new(owner, dumped::place(run, first)))
         .about(dumped::lock(queue.lock), dumped::asker(first))
         .confidence(Confidence::Proved)
-        .remedy(Remedy::safe(who_holds(first.kind, queue.lock)))
+        .remedy(Remedy::safe(dumped::who_holds(first.kind, queue.lock)))
         .remedy(Remedy::safe(
             "hold it for less time: do the slow work first, then take the lock",
         ))
@@ -358,23 +358,6 @@ fn queue_for(run: &Run<'_>, queue: &Ownerless<'_, '_>) -> Option<Finding> {
             "more {threads}: each one waits in the same queue"
         ))),
     )
-}
-
-/// How to find who has a lock, where the dump does not tell.
-fn who_holds(kind: SnapshotKind, lock: &LockRef) -> String {
-    match kind {
-        SnapshotKind::Native => format!(
-            "find the holder in gdb: `print ((pthread_mutex_t *) {})->__data.__owner` prints its thread id \
-             (LWP in `info threads`); a reader-writer lock has the writer in `__cur_writer`",
-            lock.id
-        ),
-        SnapshotKind::Go => "find the holder: a Go mutex does not store it, so look for a goroutine that is \
-         past the code that takes this lock"
-            .to_owned(),
-        _ => "find the holder: `jcmd PID Thread.print -l` names the locks of platform threads, but not of \
-         virtual threads: for those, look for a thread that is past the code that takes this lock"
-            .to_owned(),
-    }
 }
 
 fn queue_behind(run: &Run<'_>, dump: &Dump<'_>, root: usize, queue: usize) -> Option<Finding> {
@@ -391,9 +374,21 @@ fn queue_behind(run: &Run<'_>, dump: &Dump<'_>, root: usize, queue: usize) -> Op
     let lock = direct.thread.waits_for.as_ref()?;
     let askers: BTreeSet<&str> = waiters.iter().filter_map(|(_, seen)| seen.asker()).collect();
     let askers: Vec<&str> = askers.into_iter().take(MAX_HOLDERS).collect();
-    let title = format!("{queue} threads wait for what {} holds", dumped::name(holder));
+    let by = dumped::name(holder);
+    let verb = if queue == 1 { "waits" } else { "wait" };
+    let title = match (dumped::awaits_notice(holder), queue) {
+        (false, _) => format!("{queue} threads {verb} for what {by} holds"),
+        (true, 1) => format!(
+            "{} waits for the {} that {by} holds; {by} itself waits to be notified (Object.wait)",
+            dumped::name(direct),
+            lock.class.rsplit('.').next().unwrap_or_default()
+        ),
+        (true, _) => format!(
+            "{queue} threads wait for what {by} holds; {by} itself waits to be notified (Object.wait)"
+        ),
+    };
     let text = format!(
-        "{queue} of {} threads wait for {}, directly or behind another waiter; among them {}, in {}",
+        "{queue} of {} threads {verb} for {}, directly or behind another waiter; among them {}, in {}",
         dump.threads.len(),
         dumped::lock_name(lock),
         dumped::name(direct),

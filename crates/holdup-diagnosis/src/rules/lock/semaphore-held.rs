@@ -1,6 +1,6 @@
 //! Waiting for a System V semaphore.
 
-use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
@@ -24,6 +24,13 @@ fn finding(waits: &Waits<'_>) -> Finding {
             "{who} waits for {} to release {set}",
             say::who_with_pid(&holder.name)
         ),
+        // A wait that ended was ended by somebody, whom nobody saw.
+        None if !main.open && main.count > 0 => {
+            format!(
+                "{who} waited {} for {set}, whose holder was not observed",
+                duration(waits.cost())
+            )
+        }
         None => format!("{who} waits for {set}, which no process releases"),
     };
     // A thread of the run has its own time judged by other rules; anyone else is where the search must go on.

@@ -87,7 +87,7 @@ fn doing(row: &Row) -> Option<SessionDoing> {
 }
 
 /// A length of time that somebody computed.
-fn length_of(row: &Row) -> Option<Ns> {
+pub(super) fn length_of(row: &Row) -> Option<Ns> {
     LENGTHS.iter().find_map(|word| {
         let mut cells = row.cells().filter(|(name, _)| name.contains(word));
         cells.find_map(|(_, cell)| interval(cell))

@@ -23,9 +23,15 @@ const HEAD: &[u8] = b" INNODB MONITOR OUTPUT";
 const TRANSACTION: &[u8] = b"---TRANSACTION ";
 
 fn recognise(head: &[u8]) -> Sureness {
-    match find(head, HEAD) {
-        Some(_) => Sureness::Certain,
-        None => Sureness::No,
+    let excerpt = || {
+        let transaction = find(head, TRANSACTION)?;
+        find(head.get(transaction..)?, b" lock struct(s)")
+    };
+    match (find(head, HEAD), excerpt()) {
+        (Some(_), _) => Sureness::Certain,
+        // Some transactions of the list, as people paste them.
+        (None, Some(_)) => Sureness::Certain,
+        (None, None) => Sureness::No,
     }
 }
 
@@ -33,6 +39,8 @@ fn recognise(head: &[u8]) -> Sureness {
 struct Reader {
     /// In the list of transactions, and not in what is reported of a deadlock that was.
     listed: bool,
+    /// Whether the report has its head: without it what stands there is a part of the list.
+    whole: bool,
     open: Option<Transaction>,
     semaphores: Semaphores,
 }
@@ -59,7 +67,12 @@ impl LineReader for Reader {
             self.listed = true;
             return Understood::Evidence;
         }
-        if let Some(rest) = line.strip_prefix(TRANSACTION).filter(|_| self.listed) {
+        if find(line, HEAD).is_some() {
+            self.whole = true;
+            return Understood::Evidence;
+        }
+        let listed = self.listed || !self.whole;
+        if let Some(rest) = line.strip_prefix(TRANSACTION).filter(|_| listed) {
             self.close(out);
             self.open = Some(Transaction {
                 line: out.here().line,

@@ -4,6 +4,7 @@ mod activity;
 pub(crate) mod current_op;
 pub(crate) mod explain;
 pub(crate) mod innodb_status;
+mod locks;
 pub(crate) mod mysql_slow_log;
 pub(crate) mod pg_activity;
 pub(crate) mod postgresql_log;

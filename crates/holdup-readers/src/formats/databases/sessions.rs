@@ -4,7 +4,7 @@
 //! tells it, which lock it waits for and who has that.
 
 use super::table::{self, Row, Table, Taken};
-use super::{activity, processlist, put};
+use super::{activity, locks, processlist, put};
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 
@@ -36,7 +36,7 @@ fn recognise(head: &[u8]) -> Sureness {
 fn is_session(row: &Row) -> bool {
     let postgresql = row.has("pid") && (row.has("state") || row.has("wait_event_type"));
     let mysql = row.has("id") && row.has("command") && row.has("time");
-    postgresql || mysql
+    postgresql || mysql || table::is_of_locks(|name| row.has(name))
 }
 
 #[derive(Debug, Default)]
@@ -62,6 +62,9 @@ impl LineReader for Reader {
             self.keep(row);
         }
         let made = activity::made(&self.rows);
+        if self.rows.iter().any(locks::is_one) {
+            locks::put(&std::mem::take(&mut self.rows), out);
+        }
         for row in std::mem::take(&mut self.rows) {
             let session = match row.has("pid") {
                 true => activity::session(&row, made),

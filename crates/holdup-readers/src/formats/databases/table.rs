@@ -225,7 +225,12 @@ fn of_sessions(names: &[String]) -> bool {
     };
     let postgresql = has("pid") && (has("state") || has("wait_event_type"));
     let mysql = has("id") && has("command") && has("time") && has("state");
-    (postgresql || mysql) && names.iter().all(words)
+    (postgresql || mysql || is_of_locks(has)) && names.iter().all(words)
+}
+
+/// Whether columns are those of `pg_locks`: which kind of lock, and whether it was given; of a session, or of how many.
+pub(super) fn is_of_locks(has: impl Fn(&str) -> bool) -> bool {
+    has("mode") && has("granted")
 }
 
 fn name(text: &[u8]) -> String {

@@ -7,8 +7,9 @@
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::{decimal, words};
+use crate::statements;
 use holdup_evidence::Ns;
-use holdup_evidence::observed::Metric;
+use holdup_evidence::observed::{Metric, Statement, StatementKind};
 
 pub(crate) static FORMAT: Format = Format::lines::<Reader>("pressure", Family::Host, recognise)
     .about("/proc/pressure")
@@ -103,6 +104,35 @@ impl Reader {
     }
 }
 
+/// Per cent of stall below which nothing is said of it.
+const MIN_STALL_PERCENT: f64 = 10.0;
+
+impl Reader {
+    /// A line of which it is not known what it is of.
+    fn untold(&self, full: bool, shares: [f64; 3], out: &mut Out<'_>) {
+        let windows = ["5 minutes", "minute", "10 seconds"];
+        let most = shares
+            .into_iter()
+            .zip(windows)
+            .max_by(|(one, _), (other, _)| one.total_cmp(other));
+        let Some((share, window)) = most.filter(|(share, _)| *share >= MIN_STALL_PERCENT) else {
+            return;
+        };
+        let who = if full {
+            "all tasks stall at once"
+        } else {
+            "tasks stall"
+        };
+        let text = format!(
+            "{who} for {share:.1} % of the last {window}; of CPU, memory or I/O: the lines do not say"
+        );
+        out.statement(Statement {
+            share: Some(share / 100.0),
+            ..statements::one(StatementKind::Took, None, out.here(), text)
+        });
+    }
+}
+
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         if line.trim_ascii().is_empty() {
@@ -127,7 +157,8 @@ impl LineReader for Reader {
                     "of CPU, memory or I/O? The lines of a pressure file do not say, its name does (`grep -H . /proc/pressure/*`)",
                 );
             }
-            return Understood::No;
+            self.untold(full, shares, out);
+            return Understood::Evidence;
         };
         let metric = match (*resource, full) {
             (Resource::Cpu, false) => Metric::PressureCpuSomePercent,

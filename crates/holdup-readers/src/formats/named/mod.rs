@@ -5,6 +5,7 @@
 
 pub(super) mod cpu_stat;
 pub(super) mod curl;
+pub(super) mod mysql_status;
 pub(super) mod php_fpm;
 pub(super) mod redis_info;
 pub(super) mod replica;
@@ -47,6 +48,12 @@ fn pair(line: &[u8]) -> Option<(String, String)> {
     let line = line.get(..NAME + VALUE).unwrap_or(line);
     let text = text_of(line);
     let text = text.trim().trim_start_matches('"').trim_end_matches(',');
+    // A row of a table with a frame: `| name | value |`.
+    if let Some(inner) = text.strip_prefix('|').and_then(|rest| rest.strip_suffix('|')) {
+        let (name, value) = inner.split_once('|').filter(|(_, value)| !value.contains('|'))?;
+        let (name, value) = (name.trim(), value.trim());
+        return (!name.is_empty() && name.len() <= NAME).then(|| (name.to_owned(), value.to_owned()));
+    }
     let at = text.find([':', '=']).or_else(|| text.find(char::is_whitespace))?;
     let (name, value) = text.split_at_checked(at)?;
     let name = name.trim().trim_end_matches('"').trim();
@@ -124,7 +131,7 @@ impl Reader {
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         let trimmed = line.trim_ascii();
-        if trimmed.is_empty() || matches!(trimmed.first(), Some(b'#' | b'-' | b'*')) {
+        if trimmed.is_empty() || matches!(trimmed.first(), Some(b'#' | b'-' | b'*' | b'+')) {
             return Understood::Ignorable;
         }
         let Some((name, value)) = pair(line) else {

@@ -219,7 +219,9 @@ fn row(line: &[u8]) -> Option<(Option<&[u8]>, Option<Parts<'_>>)> {
         return named.is_some().then_some((kind, None));
     };
     let unix = kind.is_some_and(|kind| kind.starts_with(b"u_") || !matches!(kind, b"tcp" | b"udp" | b"raw"));
-    let addresses = is_address(local) && second.is_some_and(is_address);
+    // A copy may be cut behind the address of a listener, whose peer says nothing.
+    let cut = named == Some(TcpState::Listen) && second.is_none();
+    let addresses = is_address(local) && (cut || second.is_some_and(is_address));
     if !(unix || addresses) {
         return (kind.is_some() || named.is_some()).then_some((kind, None));
     }

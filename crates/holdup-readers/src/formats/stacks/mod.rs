@@ -1,10 +1,12 @@
-//! What the threads of programs without a JVM do: stacks by debuggers, of Go's runtime, of Python's frames.
+//! What the threads of programs without a JVM do: stacks by debuggers, of Go's runtime, of Python's, Ruby's and .NET's frames.
 //!
 //! In: text, several dumps one after another. Out: a [`Snapshot`](holdup_evidence::observed::Snapshot) for each.
 
+pub(super) mod dotnet;
 mod dump;
 pub(super) mod goroutines;
 pub(super) mod native;
 pub(super) mod python;
+pub(super) mod ruby;
 #[cfg(test)]
 mod tests;

@@ -124,6 +124,10 @@ impl Trace {
                 single.args = Some([0, u64::from(way.operation), 0, 0]);
             }
             b"wait4" | b"waitid" | b"vfork" => {}
+            // The first argument is a set of semaphores, and no descriptor.
+            b"semop" | b"semtimedop" => {
+                single.args = split(call.args).next().and_then(value).map(|set| [set, 0, 0, 0]);
+            }
             b"clone" => {
                 let vfork = memmem::find(call.args, b"CLONE_VFORK").is_some();
                 single.args = Some([if vfork { 0x4000 } else { 0 }, 0, 0, 0]);

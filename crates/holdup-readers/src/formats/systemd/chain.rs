@@ -141,6 +141,13 @@ impl LineReader for Reader {
         let first = depths.next();
         let flat = units.len() > 2 && depths.all(|depth| Some(depth) == first);
         for (place, unit) in units.iter().enumerate() {
+            // What began after the unit that waits for it was there did not hold that up: it was started again.
+            let before = units.get(..place).unwrap_or_default();
+            let waiter = match flat {
+                true => before.last(),
+                false => before.iter().rev().find(|other| other.depth < unit.depth),
+            };
+            let again = waiter.is_some_and(|waiter| waiter.ended() < unit.at);
             let rest = units.get(place + 1..).unwrap_or_default();
             let last = if flat {
                 rest.first()
@@ -151,7 +158,7 @@ impl LineReader for Reader {
                     .filter(|other| other.depth == nearest)
                     .max_by_key(|other| other.ended())
             };
-            tell(unit, last, out);
+            tell(unit, last.filter(|_| !again), out);
         }
     }
 }

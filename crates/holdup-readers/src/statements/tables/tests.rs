@@ -70,3 +70,42 @@ fn a_table_of_cpu_time_has_shares_without_their_sign() {
         "{all:?}"
     );
 }
+
+#[test]
+fn the_last_names_of_a_heading_may_stand_close() {
+    let text = "id        name   active rejected queue size\nq7Fa      write      3        0     0    5\nq8Fa      write      7       12    41    5\n";
+    let all = said(text);
+    assert!(
+        all[0].text.starts_with("q8Fa: queue 41") || all[0].text.starts_with("q8Fa: rejected"),
+        "{all:?}"
+    );
+    assert_eq!(all.len(), 1, "{all:?}");
+}
+
+#[test]
+fn times_without_a_unit_as_a_part_of_their_sum() {
+    let text = "        query        | calls | total_time | mean_time \n---------------------+-------+------------+-----------\n\
+        SELECT * FROM carts |    10 |     900.0 |    90.0\n SELECT 1            |  9000 |     100.0 |     0.1\n";
+    let all = said(text);
+    assert!(
+        all[0].text.starts_with("SELECT * FROM carts: total_time 900.0"),
+        "{all:?}"
+    );
+    assert!(all[0].text.ends_with("(90 % of all rows)"), "{all:?}");
+}
+
+#[test]
+fn units_below_a_heading_clocks_and_a_name_in_the_last_column() {
+    let text = "Percentile  Tables     Write Latency\n                              (micros)\nMax             3           9268.00\n50%             1             22.00\n";
+    let all = said(text);
+    assert_eq!(all[0].ns, Some(9_268_000), "{all:?}");
+    let text =
+        "  job   |  waiting_for \n--------+--------------\n  a     |  00:00:09\n  b     |  01:00:00.5\n";
+    assert_eq!(said(text)[0].ns, Some(3_600_500_000_000), "{:?}", said(text));
+    let text = " %-latency   Avg-latency   Max-latency    Fop\n 0.50        3.00 us       9.00 us        READ\n 99.50       4.00 us       7.00 us        OPENDIR\n";
+    assert!(
+        said(text)[0].text.starts_with("OPENDIR: %-latency 99.50"),
+        "{:?}",
+        said(text)
+    );
+}

@@ -1,0 +1,154 @@
+//! A column of a table: what its name says of it, and what its values add up to.
+
+use super::Row;
+
+/// Names of columns of states.
+const STATES: [&str; 9] = [
+    "ST",
+    "STATUS",
+    "STATE",
+    "HEALTH",
+    "READY",
+    "PHASE",
+    "REASON",
+    "CONDITION",
+    "CONNECTION",
+];
+
+/// Names of columns that are numbers of things and no sizes.
+const IDENTIFIERS: [&str; 20] = [
+    "pid", "tid", "ppid", "uid", "gid", "id", "port", "time", "date", "age", "prio", "pri", "ni", "ip",
+    "created", "started", "updated", "uptime", "since", "ports",
+];
+
+/// Parts of names of columns of what waits or is lost, and of those that count since the start.
+const QUEUES: [&str; 16] = [
+    "pending", "waiting", "waiters", "queue", "backlog", "lag", "blocked", "dropped", "unack", "behind",
+    "retrans", "failed", "errors", "delayed", "messages", "rejected",
+];
+const SINCE_START: [&str; 3] = ["all time", "total", "ever"];
+
+/// Words of names of columns of lengths of time.
+const TIMES: [&str; 13] = [
+    "time", "elapsed", "duration", "latency", "wait", "waited", "waiting", "took", "runtime", "exec",
+    "await", "delay", "age",
+];
+
+/// Units at the end of such a name, in nanoseconds.
+const UNITS: [(&str, f64); 12] = [
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("usec", 1e3),
+    ("micros", 1e3),
+    ("ms", 1e6),
+    ("msec", 1e6),
+    ("millis", 1e6),
+    ("s", 1e9),
+    ("sec", 1e9),
+    ("secs", 1e9),
+    ("seconds", 1e9),
+    ("min", 6e10),
+];
+
+/// Shares of which much is good.
+const GOOD: [&str; 10] = [
+    "idle",
+    "free",
+    "avail",
+    "hit",
+    "ratio",
+    "ready",
+    "success",
+    "id",
+    "percentile",
+    "quantile",
+];
+
+#[derive(Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    /// Where it stands in the heading.
+    pub(super) begin: usize,
+    pub(super) end: usize,
+    pub(super) sum: f64,
+    pub(super) count: u64,
+    pub(super) largest: Option<(f64, Row)>,
+    pub(super) unit: bool,
+}
+
+impl Column {
+    pub(super) fn is_state(&self) -> bool {
+        // `LOCK_STATUS` is one as `STATUS` is.
+        let name = self.name.rsplit(['_', ' ']).next().unwrap_or_default();
+        STATES.iter().any(|state| name.eq_ignore_ascii_case(state))
+    }
+
+    pub(super) fn is_identifier(&self) -> bool {
+        let of_name = self.name.to_ascii_lowercase();
+        // `OWNER_THREAD_ID`, and the address of something.
+        of_name.ends_with("_id")
+            || of_name.ends_with("_begin")
+            || IDENTIFIERS.iter().any(|name| of_name == *name)
+    }
+
+    /// Whether it counts what waits or is lost now.
+    pub(super) fn is_queue(&self) -> bool {
+        let name = self.name.to_ascii_lowercase();
+        let mut words = name.split(|char: char| !char.is_alphanumeric());
+        words.any(|word| QUEUES.iter().any(|queue| word.starts_with(queue)))
+            && !SINCE_START.iter().any(|start| name.contains(start))
+    }
+
+    /// How much a length of time in it says, most first; `None` where it has none.
+    pub(super) fn times(&self) -> Option<u8> {
+        let name = self.name.to_ascii_lowercase();
+        let words = || name.split(|char: char| !char.is_alphanumeric());
+        let has = |known: &[&str]| words().any(|word| known.contains(&word));
+        let whole = name.trim_matches(|char: char| !char.is_alphanumeric());
+        if !has(&TIMES)
+            || whole == "time"
+            || whole == "age"
+            || has(&["at", "start", "end", "last", "timeout", "count"])
+        {
+            return None;
+        }
+        Some(match () {
+            () if has(&["total", "sum"]) => 3,
+            () if has(&["wait", "waited", "waiting", "await", "lock", "max", "p99"]) => 2,
+            () if has(&["min", "stddev", "avg", "mean"]) => 0,
+            () => 1,
+        })
+    }
+
+    /// The unit that its name says, of lengths.
+    pub(super) fn unit_of_name(&self) -> Option<f64> {
+        self.times()?;
+        let name = self.name.to_ascii_lowercase();
+        let mut words = name
+            .split(|char: char| !char.is_alphanumeric())
+            .filter(|word| !word.is_empty());
+        let last = words.next_back()?;
+        UNITS.iter().find(|(unit, _)| *unit == last).map(|(_, ns)| *ns)
+    }
+
+    /// Whether it counts how often.
+    pub(super) fn is_tally(&self) -> bool {
+        let name = self.name.to_ascii_lowercase();
+        ["calls", "count", "n", "hits", "times", "executions"].contains(&name.as_str())
+    }
+
+    /// Whether much of it is a load.
+    pub(super) fn is_load(&self) -> bool {
+        let name = self.name.to_ascii_lowercase();
+        !GOOD.iter().any(|good| name.contains(good))
+    }
+
+    pub(super) fn add(&mut self, value: f64, unit: bool, row: &Row) {
+        self.sum += value;
+        self.count += 1;
+        self.unit |= unit;
+        if self.largest.as_ref().is_none_or(|(largest, _)| value > *largest) {
+            self.largest = Some((value, row.clone()));
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What a table says: the rows in a bad state, and the row with most of what its columns measure.
+
+use super::{Column, Fact, MAX_SENTENCE_BYTES, MIN_PART, MIN_SHARE, MOST_NS, Row, SUMS, Table};
+use crate::statements::cells::{Value, clock, number, value};
+use holdup_evidence::Ns;
+use holdup_evidence::observed::StatementKind;
+
+impl Table {
+    /// What it says.
+    pub(super) fn facts(self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        if self.rows == 0 {
+            return facts;
+        }
+        if let Some((kind, at, row, count)) = &self.bad {
+            let like = match count {
+                1 => String::new(),
+                more => format!("; {more} rows of {} are in a bad state", self.rows),
+            };
+            facts.push(Fact {
+                kind: *kind,
+                share: None,
+                ns: None,
+                line: row.line,
+                text: format!("{}{like}", self.sentence(row, *at)),
+            });
+        }
+        let of = |row: &Row, at: usize| match self.rows {
+            1 => self.sentence(row, at),
+            rows => format!("{}; the largest of {rows} rows", self.sentence(row, at)),
+        };
+        if let Some((share, at, row)) = self.share.as_ref().filter(|(share, _, _)| *share >= MIN_SHARE) {
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: Some(share / 100.0),
+                ns: None,
+                line: row.line,
+                text: of(row, *at),
+            });
+            return facts;
+        }
+        // What waits comes before what there is much of.
+        if let Some((ns, at, row)) = self.length.as_ref().filter(|(ns, _, _)| *ns < MOST_NS) {
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: None,
+                ns: Some(*ns as Ns),
+                line: row.line,
+                text: of(row, *at),
+            });
+            return facts;
+        }
+        let queue = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| column.is_queue());
+        let queue = queue.filter_map(|(at, column)| Some((at, column.largest.as_ref()?)));
+        let longest = queue.max_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other));
+        if let Some((at, (_, row))) = longest.filter(|(_, (most, _))| *most > 0.0) {
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: None,
+                ns: None,
+                line: row.line,
+                text: of(row, at),
+            });
+            return facts;
+        }
+        // Of times without a unit the sums come first, and what was waited for.
+        let timed = self.columns.iter().enumerate();
+        let timed =
+            timed.filter_map(|(at, column)| Some((column.times()?, at, column, column.largest.as_ref()?)));
+        let timed = timed.filter(|(_, _, _, (most, _))| *most > 0.0);
+        if let Some((weight, at, column, (most, row))) =
+            timed.max_by_key(|(weight, at, _, _)| (*weight, usize::MAX - at))
+        {
+            let is_sum = weight == SUMS && self.rows > 1 && column.sum > 0.0;
+            let part = is_sum.then(|| format!(" ({:.0} % of all rows)", 100.0 * most / column.sum));
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: None,
+                ns: None,
+                line: row.line,
+                text: format!("{}{}", of(row, at), part.unwrap_or_default()),
+            });
+            return facts;
+        }
+        // Sizes and rates before counts; of those the column that one row has most of. Three of three are less than nearly all
+        // of thousands.
+        let part = |column: &Column| {
+            let (largest, _) = column.largest.as_ref()?;
+            let part = if column.sum > 0.0 {
+                largest / column.sum
+            } else {
+                0.0
+            };
+            (part >= MIN_PART).then_some((column.unit, part * largest.ln_1p()))
+        };
+        let best = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter_map(|(at, column)| Some((part(column)?, at, &column.largest.as_ref()?.1)))
+            .max_by(|((unit, part), _, _), ((other_unit, other), _, _)| {
+                unit.cmp(other_unit).then(part.total_cmp(other))
+            });
+        if best.is_none()
+            && let Some((share, at, row)) = &self.share
+        {
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: Some(share / 100.0),
+                ns: None,
+                line: row.line,
+                text: of(row, *at),
+            });
+        }
+        if let Some((_, at, row)) = best {
+            facts.push(Fact {
+                kind: StatementKind::Took,
+                share: None,
+                ns: None,
+                line: row.line,
+                text: of(row, at),
+            });
+        }
+        facts
+    }
+
+    /// The cell that names its row: the first, unless that is a figure; then the first that is a text.
+    fn naming(&self, row: &Row) -> usize {
+        let figure = |at: usize| {
+            let (Some(column), Some(cell)) = (self.columns.get(at), row.cells.get(at)) else {
+                return false;
+            };
+            match value(&column.name, cell) {
+                Some(Value::Count(_)) => column.times().is_some() || column.is_queue() || column.is_tally(),
+                told => told.is_some() || cell.is_empty() || clock(cell).is_some(),
+            }
+        };
+        let text = |at: &usize| {
+            let column = self.columns.get(*at);
+            let cell = row.cells.get(*at).map_or("", String::as_str);
+            !figure(*at) && number(cell).is_none() && column.is_some_and(|column| !column.is_state())
+        };
+        match figure(0) {
+            true => (0..row.cells.len()).find(text).unwrap_or(0),
+            false => 0,
+        }
+    }
+
+    /// A row with the names of its columns, the column that matters first.
+    fn sentence(&self, row: &Row, first: usize) -> String {
+        let named = self.naming(row);
+        let name = row.cells.get(named).map_or("", String::as_str);
+        let mut found = name.to_owned();
+        let pairs = self.columns.iter().zip(&row.cells).enumerate();
+        let order = pairs
+            .clone()
+            .filter(|(at, _)| *at == first)
+            .chain(pairs.filter(|(at, _)| *at != first));
+        let mut between = ": ";
+        for (at, (column, cell)) in order {
+            if at == named || cell.is_empty() || found.len() > MAX_SENTENCE_BYTES {
+                continue;
+            }
+            found.push_str(&format!("{between}{} {cell}", column.name));
+            between = ", ";
+        }
+        if first == named
+            && let Some(column) = self.columns.get(named)
+        {
+            found = format!("{} {found}", column.name);
+        }
+        found
+    }
+}
