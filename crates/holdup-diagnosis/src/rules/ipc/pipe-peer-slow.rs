@@ -11,6 +11,9 @@ use std::collections::BTreeSet;
 /// Processes at the other end that a sentence names.
 const MAX_NAMED: usize = 3;
 
+/// Waits in one pipe from which its reader hears something again and again.
+const MIN_HEARD: u64 = 4;
+
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::PipePeerSlow, check)
     .about("the peer of a pipe is slower")
@@ -47,7 +50,15 @@ fn several_ends<'a>(group: &Waits<'a>) -> Option<Vec<&'a Holder>> {
     (main.open && ends.len() > 1).then_some(ends)
 }
 
-fn held_by_several(group: &Waits<'_>, ends: &[&Holder]) -> Finding {
+/// Of processes that run already: whether something came in that pipe again and again meanwhile, and the longest pause is short beside the time
+/// watched. Who hears from the others so does not wait for one that keeps the pipe open.
+fn hears_often(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let came = group.count() > MIN_HEARD;
+    let short = group.longest().max < run.attributed.wall / 2;
+    run.attributed.of_threads && !writes(group.main()) && came && short
+}
+
+fn held_by_several(run: &Run<'_>, group: &Waits<'_>, ends: &[&Holder]) -> Finding {
     let main = group.main();
     let who = say::who_with_pid(&main.asker.name);
     let named: Vec<String> = ends
@@ -68,7 +79,11 @@ fn held_by_several(group: &Waits<'_>, ends: &[&Holder]) -> Finding {
         true => format!("{who} waits for room in a pipe that {named} have open for reading"),
         false => format!("{who} is reading from a pipe that {named} still have open for writing"),
     };
-    let mut finding = RULE.finding(Severity::Warning, title, group);
+    let severity = match hears_often(run, group) {
+        true => Severity::Note,
+        false => Severity::Warning,
+    };
+    let mut finding = RULE.finding(severity, title, group);
     for holder in ends.iter().take(MAX_NAMED) {
         finding = finding.and(say::meanwhile(holder));
     }
@@ -89,7 +104,7 @@ fn held_by_several(group: &Waits<'_>, ends: &[&Holder]) -> Finding {
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     if let Some(ends) = several_ends(group) {
-        return held_by_several(group, &ends);
+        return held_by_several(run, group, &ends);
     }
     let source = run.attributed.source;
     let main = group.main();
