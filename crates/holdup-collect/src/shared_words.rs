@@ -8,9 +8,10 @@ use super::behind::{Answerer, Readers};
 use holdup_evidence::{SharedUser, SharedWord};
 use holdup_jvm::{Memory, Running};
 use holdup_knowledge::system_calls::{self, Kind};
+use holdup_proc::descriptors::{self, Ends};
 use holdup_proc::{Root, maps, memory, names, tasks};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// Processes that are asked about, threads of each that are looked at, and words of each that are told.
 const PROCESSES_MAX: usize = 64;
@@ -73,8 +74,8 @@ struct Threads {
     transfers: bool,
 }
 
-/// Looks at the threads of a process.
-fn look(root: &Root, pid: u32) -> Threads {
+/// Looks at the threads of a process. `waiter`: what the one that waits can read and write.
+fn look(root: &Root, pid: u32, waiter: &Ends) -> Threads {
     let threads = tasks::threads(root, pid);
     let whole = !threads.is_empty() && threads.len() <= THREADS_MAX;
     let mut found = Threads {
@@ -84,7 +85,8 @@ fn look(root: &Root, pid: u32) -> Threads {
     };
     for tid in threads.into_iter().take(THREADS_MAX) {
         let call = tasks::call(root, tid);
-        found.transfers |= call.as_ref().is_none_or(may_transfer);
+        let pipe = |fd: u64| pipe(root, pid, fd);
+        found.transfers |= call.as_ref().is_none_or(|call| may_transfer(call, waiter, &pipe));
         match call.and_then(|call| shared(&call)) {
             Some(address) => {
                 found.awaited.insert(address);
@@ -95,12 +97,53 @@ fn look(root: &Root, pid: u32) -> Threads {
     found
 }
 
-/// Whether a thread in this call may have the lock of a queue: it reads or writes there, or waits until it can.
-fn may_transfer(call: &tasks::Call) -> bool {
+/// What a descriptor is, as far as a queue between processes is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Descriptor {
+    Pipe(u64),
+    Else,
+    Unknown,
+}
+
+/// Which pipe a descriptor of a process is.
+fn pipe(root: &Root, pid: u32, fd: u64) -> Descriptor {
+    let link = root.proc.join(pid.to_string()).join("fd").join(fd.to_string());
+    let Ok(target) = std::fs::read_link(link) else {
+        return Descriptor::Unknown;
+    };
+    let target = target.to_string_lossy();
+    match target
+        .strip_prefix("pipe:[")
+        .and_then(|rest| rest.strip_suffix(']'))
+    {
+        Some(inode) => inode.parse().map_or(Descriptor::Unknown, Descriptor::Pipe),
+        None => Descriptor::Else,
+    }
+}
+
+/// Whether a thread in this call may have the lock of a queue for which another process waits: it reads or writes at the queue's pipe, whose
+/// same end that one has open, or waits until it can at this one alone.
+fn may_transfer(call: &tasks::Call, waiter: &Ends, pipe: &dyn Fn(u64) -> Descriptor) -> bool {
     let Some(known) = system_calls::numbered(call.number) else {
         return true;
     };
-    let rests = Kind::WaitsForFutex | Kind::Sleeps | Kind::WaitsForChild | Kind::WaitsForSignal;
+    let [first, count, ..] = call.args;
+    let at = |ends: &HashSet<u64>| match pipe(first) {
+        Descriptor::Pipe(inode) => ends.contains(&inode),
+        Descriptor::Else => false,
+        Descriptor::Unknown => true,
+    };
+    if known.is(Kind::Reads) {
+        return at(&waiter.read);
+    }
+    if known.is(Kind::Writes) {
+        return at(&waiter.written);
+    }
+    if known.is(Kind::Polls) {
+        return count == 1;
+    }
+    let rests =
+        Kind::WaitsForFutex | Kind::WaitsForEpoll | Kind::Sleeps | Kind::WaitsForChild | Kind::WaitsForSignal;
     !known.is(rests)
 }
 
@@ -114,7 +157,8 @@ fn shared(call: &tasks::Call) -> Option<u64> {
 }
 
 fn words(root: &Root, pid: u32) -> Answer {
-    let addresses = look(root, pid).awaited;
+    let waiter = descriptors::ends(root, pid).unwrap_or_default();
+    let addresses = look(root, pid, &waiter).awaited;
     if addresses.is_empty() {
         return Vec::new();
     }
@@ -128,7 +172,7 @@ fn words(root: &Root, pid: u32) -> Answer {
             one.inode != 0 && !NAMELESS.iter().any(|begin| one.path.starts_with(begin))
         };
         let Some(of) = of.filter(named) else { continue };
-        let (users, all_asked) = users(root, of);
+        let (users, all_asked) = users(root, of, &waiter);
         let value = (!memory::is_refused(pid, address))
             .then(|| Memory::new(Running(pid)).int(address))
             .flatten();
@@ -156,7 +200,7 @@ fn may_have(root: &Root, file: &maps::Mapping, pid: u32, users: &[SharedUser]) -
 }
 
 /// The processes that have a file mapped, and whether all could be asked.
-fn users(root: &Root, file: &maps::Mapping) -> (Vec<SharedUser>, bool) {
+fn users(root: &Root, file: &maps::Mapping, waiter: &Ends) -> (Vec<SharedUser>, bool) {
     let processes = tasks::processes(root);
     let mut all = processes.len() <= SEARCHED_MAX;
     let mut users = Vec::new();
@@ -177,7 +221,7 @@ fn users(root: &Root, file: &maps::Mapping) -> (Vec<SharedUser>, bool) {
             all = false;
             break;
         }
-        let threads = look(root, pid);
+        let threads = look(root, pid, waiter);
         let within = |address: &u64| own.iter().any(|one| (one.start..one.end).contains(address));
         users.push(SharedUser {
             pid,
@@ -189,7 +233,7 @@ fn users(root: &Root, file: &maps::Mapping) -> (Vec<SharedUser>, bool) {
     all &= !unasked.iter().any(|pid| may_have(root, file, *pid, &users));
     for _ in 1..LOOKS {
         for user in &mut users {
-            let again = look(root, user.pid);
+            let again = look(root, user.pid, waiter);
             user.transfers = user.transfers.map(|transfers| transfers || again.transfers);
         }
     }
@@ -198,7 +242,7 @@ fn users(root: &Root, file: &maps::Mapping) -> (Vec<SharedUser>, bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::{may_transfer, shared};
+    use super::{Descriptor, Ends, may_transfer, shared};
     use holdup_knowledge::system_calls::named;
     use holdup_proc::tasks::Call;
 
@@ -219,14 +263,35 @@ mod tests {
 
     #[test]
     fn who_sleeps_or_waits_for_a_futex_has_no_queues_lock_and_who_reads_or_polls_may() {
-        let may = |name: &str| {
-            may_transfer(&Call {
-                number: named(name).unwrap().number(),
-                args: [0; 6],
-            })
+        let waiter = Ends {
+            read: [10].into(),
+            written: [20].into(),
+            ..Ends::default()
         };
-        let all = ["read", "write", "poll", "recvfrom", "openat"];
-        assert_eq!(all.map(may), [true; 5]);
-        assert_eq!(["futex", "clock_nanosleep", "wait4"].map(may), [false; 3]);
+        let in_call = |name: &str, args: [u64; 2], at: Descriptor| {
+            let call = Call {
+                number: named(name).unwrap().number(),
+                args: [args[0], args[1], 0, 0, 0, 0],
+            };
+            may_transfer(&call, &waiter, &|_| at)
+        };
+        let may = |name: &str| in_call(name, [3, 1], Descriptor::Unknown);
+        assert_eq!(["read", "write", "poll", "openat"].map(may), [true; 4]);
+        assert_eq!(
+            ["futex", "clock_nanosleep", "wait4", "epoll_wait"].map(may),
+            [false; 4]
+        );
+        let at = |name: &str, inode: u64| in_call(name, [3, 1], Descriptor::Pipe(inode));
+        assert!(at("read", 10) && at("write", 20));
+        assert!(
+            !at("read", 30),
+            "the pipe of the results, of which the waiter has no end to read"
+        );
+        assert!(!at("write", 10));
+        assert!(!in_call("read", [3, 1], Descriptor::Else), "a file");
+        assert!(
+            !in_call("poll", [3, 4], Descriptor::Unknown),
+            "who watches the workers"
+        );
     }
 }

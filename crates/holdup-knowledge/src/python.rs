@@ -88,23 +88,37 @@ const TASKS: [(&str, &str); 3] = [
     ("/concurrent/futures/process.py", "_process_worker"),
     ("/billiard/pool.py", "workloop"),
 ];
-const TAKES: [(&str, &str); 3] = [
+/// The threads of a pool that take results from its processes for whoever waits for one, and look after the processes.
+const RESULTS: [(&str, &str); 3] = [
+    ("/multiprocessing/pool.py", "_handle_results"),
+    ("/multiprocessing/pool.py", "_handle_workers"),
+    ("/concurrent/futures/process.py", "wait_result_broken_or_wakeup"),
+];
+const TAKES: [(&str, &str); 5] = [
+    ("/multiprocessing/pool.py", "_wait_for_updates"),
+    ("/multiprocessing/connection.py", "wait"),
     ("/multiprocessing/queues.py", "get"),
     ("/billiard/queues.py", "get"),
     ("/billiard/pool.py", "receive"),
 ];
 
-/// Whether a process of a pool waits in the queue of its tasks: it has none.
+/// What a process of a pool, or the pool's own thread, waits for in a queue between the two, where there is nothing for it, in words.
 #[must_use]
-pub fn awaits_task_of_pool(stack: &[Frame]) -> bool {
+pub fn awaits_of_pool(stack: &[Frame]) -> Option<&'static str> {
     let mut called = None;
+    let is = |frame: &Frame, functions: &[(&str, &str)]| functions.iter().any(|one| is_of(frame, *one));
     for frame in own(stack) {
-        if TASKS.iter().any(|works| is_of(frame, *works)) {
-            return called.is_some_and(|called| TAKES.iter().any(|takes| is_of(called, *takes)));
+        let what = match () {
+            () if is(frame, &TASKS) => Some("a task from its pool"),
+            () if is(frame, &RESULTS) => Some("a result from the processes of its pool"),
+            () => None,
+        };
+        if what.is_some() {
+            return what.filter(|_| called.is_some_and(|called| is(called, &TAKES)));
         }
         called = Some(frame);
     }
-    false
+    None
 }
 
 /// What takes a lock that processes share, and its file; and the functions of a queue that hold its lock while they read or write one message.
@@ -168,7 +182,7 @@ fn is_version(folder: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        asker, awaits_task_of_pool, begins, keeps_event_loop, of_library, runs_event_loop, takes_queues_lock,
+        asker, awaits_of_pool, begins, keeps_event_loop, of_library, runs_event_loop, takes_queues_lock,
     };
     use holdup_evidence::{Frame, Language};
 
@@ -192,7 +206,7 @@ mod tests {
         let worker = (pool.as_str(), "worker");
         let receives = (connection.as_str(), "Connection._recv");
         let begins = [(process.as_str(), "BaseProcess._bootstrap"), ("shop.py", "main")];
-        let of = |inner: &[(&str, &str)]| awaits_task_of_pool(&stack_of(&[inner, &begins].concat()));
+        let of = |inner: &[(&str, &str)]| awaits_of_pool(&stack_of(&[inner, &begins].concat())).is_some();
         assert!(of(&[receives, (&queues, "SimpleQueue.get"), worker]));
         assert!(of(&[(&queues, "get"), worker]), "before 3.11, without the class");
         assert!(!of(&[(&queues, "SimpleQueue.put"), worker]), "its result");
@@ -205,6 +219,29 @@ mod tests {
             !of(&[receives, (&queues, "Queue.get"), ("shop.py", "work")]),
             "a queue of its own"
         );
+        let results = (pool.as_str(), "Pool._handle_results");
+        assert!(
+            of(&[receives, (&queues, "SimpleQueue.get"), results]),
+            "the pool's own thread"
+        );
+        assert!(!of(&[
+            receives,
+            (&queues, "SimpleQueue.get"),
+            (&pool, "Pool.map")
+        ]));
+        let waits = (connection.as_str(), "wait");
+        let looks = [
+            waits,
+            (pool.as_str(), "Pool._wait_for_updates"),
+            (pool.as_str(), "Pool._handle_workers"),
+        ];
+        assert!(of(&looks));
+        let manages = "_ExecutorManagerThread.wait_result_broken_or_wakeup";
+        assert!(of(&[
+            waits,
+            ("/usr/lib/python3.12/concurrent/futures/process.py", manages)
+        ]));
+        assert!(!of(&[waits, ("shop.py", "work")]));
         let executor = "/usr/lib/python3.12/concurrent/futures/process.py";
         assert!(of(&[
             receives,

@@ -86,12 +86,13 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
         let resource = named(ResourceKind::Lock, what);
         return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("futex"))));
     }
-    // The one that reads the tasks of a pool of processes; the others of it stand in a lock behind it.
-    if cause == Cause::IpcPipe
-        && system_calls::is_named(call, Does::Reads)
-        && python::awaits_task_of_pool(stack)
+    // The one that reads the tasks of a pool of processes, and the pool's thread that reads the results; the other processes stand in a lock
+    // behind the first one.
+    if matches!(cause, Cause::IpcPipe | Cause::PollWait)
+        && system_calls::is_named(call, Does::Reads | Does::Polls)
+        && let Some(what) = python::awaits_of_pool(stack)
     {
-        let work = named(ResourceKind::Name, "a task from its pool");
+        let work = named(ResourceKind::Name, what);
         return Some((Cause::Idle, work.in_call(call.unwrap_or("read"))));
     }
     if !futex || !matches!(cause, Cause::LockFutex | Cause::TimerSleep) {
@@ -203,6 +204,33 @@ mod tests {
             assert_eq!(found, Cause::RuntimeInterpreter);
             assert_eq!(resource.name, "Python's global interpreter lock");
         }
+    }
+
+    #[test]
+    fn who_reads_in_the_queues_of_a_pool_of_processes_has_no_work() {
+        let frame = |file: &str, symbol: &str| Frame {
+            file: Some(format!("/usr/lib/python3.11/multiprocessing/{file}")),
+            symbol: Some(symbol.to_owned()),
+            language: holdup_evidence::Language::Python,
+            ..Frame::default()
+        };
+        let stack = |function: &str| {
+            vec![
+                frame("connection.py", "Connection._recv"),
+                frame("queues.py", "SimpleQueue.get"),
+                frame("pool.py", function),
+            ]
+        };
+        let look_up = |function: &str, call: &str| {
+            let found = by_user_stack(Cause::IpcPipe, Some(call), &stack(function));
+            found.map(|(cause, resource)| (cause, resource.name))
+        };
+        let idle = |what: &str| Some((Cause::Idle, what.to_owned()));
+        assert_eq!(look_up("worker", "read"), idle("a task from its pool"));
+        let results = idle("a result from the processes of its pool");
+        assert_eq!(look_up("Pool._handle_results", "read"), results);
+        assert_eq!(look_up("worker", "write"), None);
+        assert_eq!(look_up("Pool.map", "read"), None);
     }
 
     #[test]

@@ -11,6 +11,9 @@ use std::collections::BTreeSet;
 /// Processes at the other end that a sentence names.
 const MAX_NAMED: usize = 3;
 
+/// Waits in one pipe from which its reader hears something again and again.
+const MIN_HEARD: u64 = 4;
+
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::PipePeerSlow, check)
     .about("the peer of a pipe is slower")
@@ -60,7 +63,15 @@ fn named(run: &Run<'_>, name: &ThreadName) -> String {
     }
 }
 
-fn held_by_several(group: &Waits<'_>, ends: &[&Holder]) -> Finding {
+/// Of processes that run already: whether something came in that pipe again and again meanwhile, and the longest pause is short beside the time
+/// watched. Who hears from the others so does not wait for one that keeps the pipe open.
+fn hears_often(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let came = group.count() > MIN_HEARD;
+    let short = group.longest().max < run.attributed.wall / 2;
+    run.attributed.of_threads && !writes(group.main()) && came && short
+}
+
+fn held_by_several(run: &Run<'_>, group: &Waits<'_>, ends: &[&Holder]) -> Finding {
     let main = group.main();
     // Whoever stands in a wait of its own writes nothing before that is over.
     let stands = |holder: &&&Holder| {
@@ -91,7 +102,11 @@ fn held_by_several(group: &Waits<'_>, ends: &[&Holder]) -> Finding {
         true => format!("{who} waits for room in a pipe that {named} have open for reading{stands}"),
         false => format!("{who} is reading from a pipe that {named} still have open for writing{stands}"),
     };
-    let mut finding = RULE.finding(Severity::Warning, title, group);
+    let severity = match hears_often(run, group) {
+        true => Severity::Note,
+        false => Severity::Warning,
+    };
+    let mut finding = RULE.finding(severity, title, group);
     for holder in ends.iter().take(MAX_NAMED) {
         finding = finding.and(say::meanwhile(holder));
     }
@@ -116,7 +131,7 @@ fn held_by_several(group: &Waits<'_>, ends: &[&Holder]) -> Finding {
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     if let Some(ends) = several_ends(group) {
-        return held_by_several(group, &ends);
+        return held_by_several(run, group, &ends);
     }
     let source = run.attributed.source;
     let main = group.main();

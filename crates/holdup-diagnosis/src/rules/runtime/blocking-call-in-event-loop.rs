@@ -124,10 +124,20 @@ fn beside(run: &Run<'_>, waits: &Waits<'_>) -> String {
 
 /// Whether no thread of a process but its first can run JavaScript: all others are known, and none is a worker.
 fn is_without_workers(run: &Run<'_>, pid: u32) -> bool {
-    let rows = || run.attributed.waits.iter().filter(|wait| wait.asker.name.pid == pid);
+    let rows = || {
+        run.attributed
+            .waits
+            .iter()
+            .filter(|wait| wait.asker.name.pid == pid)
+    };
     let known = |tid: u32| rows().any(|wait| wait.asker.name.tid == tid && !wait.asker.stack.is_empty());
-    let mut threads = run.attributed.threads.iter().filter(|thread| thread.name.pid == pid);
-    threads.all(|thread| known(thread.name.tid)) && !rows().any(|wait| javascript::is_worker(&wait.asker.stack))
+    let mut threads = run
+        .attributed
+        .threads
+        .iter()
+        .filter(|thread| thread.name.pid == pid);
+    threads.all(|thread| known(thread.name.tid))
+        && !rows().any(|wait| javascript::is_worker(&wait.asker.stack))
 }
 
 /// What a wait in `Atomics.wait` is for, and who could end it.
