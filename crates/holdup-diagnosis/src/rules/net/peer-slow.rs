@@ -158,6 +158,22 @@ fn is_of_one_pool(run: &Run<'_>, one: u32, other: u32) -> bool {
     one != other && run.facts.workers.iter().any(|workers| both(&workers.pids))
 }
 
+/// Whether an event loop waits on a socket of UDP that gets datagrams of anybody: a server waits so for its clients, and nobody is known to owe
+/// it anything.
+fn from_anybody(wait: &AttributedWait) -> bool {
+    let loops = system_calls::is_named(wait.call.as_deref(), Kind::WaitsForEpoll | Kind::Polls);
+    let detail = &wait.resource.detail;
+    let unconnected = detail.peer.is_none() && detail.server.is_none() && detail.local.is_some();
+    loops
+        && unconnected
+        && wait.cause == Cause::NetReceive
+        && wait.holders.is_empty()
+        && detail.protocol.as_deref() == Some(UDP)
+}
+
+/// What the kernel's protocol for datagrams is called.
+const UDP: &str = "udp";
+
 /// Whether the answer of the peer is a name: a resolver of the program's runtime asks it, and has no frames.
 fn is_for_names(run: &Run<'_>, wait: &AttributedWait) -> bool {
     let mut tasks = run.attributed.tasks.iter();
@@ -222,7 +238,9 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     };
     let at_rest = session.is_none() && is_at_rest(run, group);
     let awaits_us = session.is_none() && !subject.plural && mutual::awaits_us(main);
+    let anybody = session.is_none() && group.iter().all(from_anybody);
     let title = match main.cause {
+        Cause::NetReceive if anybody => format!("{who} {waits} for a datagram of anybody on {address}"),
         Cause::NetReceive if awaits_us => {
             let own = say::name_or(&main.asker.name.process, "this process");
             format!("{who} {waits} for {peer} to send something, and that one waits for {own} to ask")
@@ -279,6 +297,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         || served_at_once(run, group)
         || for_nobody
         || awaits_us
+        || anybody
         || at_rest && !group.open()
     {
         Severity::Note
