@@ -154,16 +154,23 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
             idle(sessions, server, roots)
         ),
         Root::Perhaps(one) => format!(
-            "{who} {waits}{time} for locks, perhaps those of session {}{}",
+            "{who} {waits}{time} for locks, perhaps those of session {}{}{}",
             one.session.id,
             match one.session.doing {
                 SessionDoing::IdleInTransaction => ", which is idle in its transaction",
                 _ => "",
-            }
+            },
+            common_lock(queue).map_or_else(String::new, |lock| format!(" ({lock})"))
         ),
         Root::Unknown => match common_lock(queue) {
             Some(lock) => format!("{who} {waits}{time} for {lock}; its holder is not in the list"),
-            None => format!("{who} {waits}{time} for locks of other sessions"),
+            None => {
+                // A copy may be cut where the longest wait stands.
+                let mut locks = queue.waits.iter().map(|one| one.session.lock.as_str());
+                let known = locks.find(|lock| !lock.is_empty());
+                let known = known.map_or_else(String::new, |lock| format!(", at least one for {lock}"));
+                format!("{who} {waits}{time} for locks of other sessions{known}")
+            }
         },
     };
     let (confidence, severity) = match &root {
@@ -226,7 +233,7 @@ fn common_lock<'a>(queue: &Queue<'a>) -> Option<&'a str> {
 
 /// Words with which a statement begins that changes a definition, and keeps everybody else from it meanwhile.
 const DEFINES: [&str; 7] = [
-    "create", "alter", "drop", "truncate", "rename", "optimize", "repair",
+    "create", "alter", "truncate", "drop", "rename", "optimize", "repair",
 ];
 
 /// The one session that has changed a definition for longer than the first has waited for its lock.

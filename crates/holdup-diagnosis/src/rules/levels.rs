@@ -47,6 +47,12 @@ impl<'a> Level<'a> {
         all.max_by(|a, b| a.1.value.total_cmp(&b.1.value))
     }
 
+    /// The first whose name begins so, with its value.
+    pub(super) fn named(&self, metric: Metric, begin: &str) -> Option<(&'a str, &'a Point)> {
+        let mut own = self.series(metric).filter(|series| series.of.starts_with(begin));
+        own.find_map(|series| Some((series.of.as_str(), series.in_report(self.report)?)))
+    }
+
     /// Words, with the place of a value as their source.
     pub(super) fn evidence(&self, text: String, point: &Point) -> Evidence {
         let place = self.observed.place(&point.quote);

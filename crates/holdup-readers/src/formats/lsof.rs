@@ -3,6 +3,7 @@
 //! In: rows with or without their heading. Out: deleted files that are still open and hold their space, connections that a process does
 //! not close or does not get, and who has most open.
 
+use crate::find::find;
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::{decimal, words};
@@ -55,6 +56,8 @@ struct Open<'a> {
     size: f64,
     /// The rest of the line behind the type.
     name: &'a [u8],
+    /// Its number, where it has one.
+    descriptor: Option<u64>,
 }
 
 /// `4u`, `cwd`, `mem`, `10r`, `3uW`.
@@ -77,6 +80,10 @@ fn row(line: &[u8]) -> Option<Open<'_>> {
         descriptor && all.get(*at + 1).is_some_and(|word| TYPES.contains(word))
     })?;
     let kind = all.get(at + 1)?;
+    let descriptor = all.get(at).and_then(|word| {
+        let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        crate::numbers::whole(word.get(..digits)?)
+    });
     // Behind the device; of a connection and a pipe there is none.
     let size = all
         .get(at + 3)
@@ -86,16 +93,24 @@ fn row(line: &[u8]) -> Option<Open<'_>> {
         command,
         pid,
         kind,
+        descriptor,
         size: size.filter(|size| *size >= 0.0).unwrap_or(0.0),
         name: line.get(from..)?.trim_ascii(),
     })
 }
+
+/// Such sockets from which it is no chance: one is there for a moment between two calls.
+const UNBOUND: u64 = 5;
 
 /// What one process has open.
 #[derive(Debug, Default)]
 struct Process {
     open: u64,
     forgotten: u64,
+    /// Sockets of which the kernel knows no protocol any more: they were never connected, or are no longer.
+    unbound: u64,
+    /// The largest number of a descriptor: the kernel gives the smallest that is free, so nearly so many are open.
+    highest: u64,
     quote: Option<Quote>,
     /// Who the other end of a connection is that does not come about.
     awaits: Option<String>,
@@ -127,6 +142,11 @@ impl LineReader for Reader {
         let process = self.processes.entry(key).or_default();
         process.open += 1;
         process.quote.get_or_insert_with(|| out.here());
+        process.highest = process.highest.max(open.descriptor.unwrap_or(0));
+        let no_protocol: [&[u8]; 2] = [b"can't identify protocol", b"protocol: "];
+        if open.kind == b"sock" && no_protocol.iter().any(|words| find(open.name, words).is_some()) {
+            process.unbound += 1;
+        }
         if open.name.ends_with(b"(CLOSE_WAIT)") {
             process.forgotten += 1;
         }
@@ -191,6 +211,15 @@ impl Reader {
             let quote = process.quote.clone().unwrap_or_default();
             said.push(statements::one(StatementKind::Failed, None, quote, text));
         }
+        let leaks = processes.iter().max_by_key(|(_, process)| process.unbound);
+        if let Some(((name, pid), process)) = leaks.filter(|(_, process)| process.unbound >= UNBOUND) {
+            let text = format!(
+                "{name} (pid {pid}) has {} sockets without a connection or address open, up to descriptor {}: it does not close them",
+                process.unbound, process.highest
+            );
+            let quote = process.quote.clone().unwrap_or_default();
+            said.push(statements::one(StatementKind::Failed, None, quote, text));
+        }
         let awaits = processes
             .iter()
             .find_map(|(who, process)| Some((who, process.awaits.as_ref()?, process.quote.clone())));
@@ -205,13 +234,21 @@ impl Reader {
                 text,
             ));
         }
-        let most = processes.iter().max_by_key(|(_, process)| process.open);
+        // Of an excerpt the numbers of the descriptors say how many there are.
+        let all_of = |process: &Process| process.open.max(process.highest);
+        let most = processes.iter().max_by_key(|(_, process)| all_of(process));
         if let Some(((name, pid), process)) = most {
-            let text = format!(
-                "{name} (pid {pid}) has {} files open, the most (a limit of 1024 is usual)",
-                process.open
-            );
-            let kind = match process.open >= MIN_OPEN_FILES {
+            let text = match process.highest > process.open {
+                true => format!(
+                    "{name} (pid {pid}) has descriptors up to {}, the most (a limit of 1024 is usual)",
+                    process.highest
+                ),
+                false => format!(
+                    "{name} (pid {pid}) has {} files open, the most (a limit of 1024 is usual)",
+                    process.open
+                ),
+            };
+            let kind = match all_of(process) >= MIN_OPEN_FILES {
                 true => StatementKind::Took,
                 false => StatementKind::WithinNorm,
             };
@@ -243,6 +280,27 @@ mod tests {
         assert_eq!(said(text)[0], (StatementKind::Took, first.to_owned()));
         let headed = format!("COMMAND PID USER FD TYPE DEVICE SIZE/OFF NODE NAME\n{text}");
         assert_eq!(said(&headed)[0].1, first);
+    }
+
+    #[test]
+    fn sockets_that_are_nobodys_any_more_and_numbers_of_an_excerpt() {
+        let rows: String = (0..8)
+            .map(|at| {
+                format!(
+                    "web  77  app  {}u  sock  0,6  0t0 30{at} can't identify protocol\n",
+                    640 + at
+                )
+            })
+            .collect();
+        let all = said(&rows);
+        assert_eq!(all[0].0, StatementKind::Failed);
+        assert!(
+            all[0].1.starts_with("web (pid 77) has 8 sockets without"),
+            "{all:?}"
+        );
+        let row = "web  77  app  903u  IPv4 123 0t0 TCP 10.0.0.1:8080->10.0.0.2:5000 (ESTABLISHED)\n";
+        let all = said(&row.repeat(3));
+        assert!(all[0].1.contains("descriptors up to 903"), "{all:?}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::rules::levels::Level;
 use crate::rules::{Extend, Generality, Rule, RuleId, Run, fires, levels, say};
-use holdup_evidence::observed::Metric;
+use holdup_evidence::observed::{Metric, Point};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -24,6 +24,11 @@ const MIN_SWAPPED_SHARE: f64 = 0.10;
 
 /// Share of the swap from which its use is worth a note: a few idle programs fill less.
 pub(crate) const SWAP_IN_USE: f64 = 0.25;
+
+/// The same where the kernel's own thread that frees memory takes so much of a CPU, per cent: with room it sleeps.
+const MAX_AVAILABLE_SHARE_WITH_RECLAIM: f64 = 0.10;
+const MIN_RECLAIM_PERCENT: f64 = 20.0;
+const RECLAIMER: &str = "kswapd";
 
 /// Percent of memory of one process from which it is the one to ask.
 const MIN_PROCESS_PERCENT: f64 = 30.0;
@@ -66,6 +71,13 @@ impl Memory<'_> {
         self.share() < LOW
             || (self.share() < MAX_AVAILABLE_SHARE_WITH_SWAP
                 && self.swap_used >= MIN_SWAPPED_SHARE * self.total)
+            || (self.share() < MAX_AVAILABLE_SHARE_WITH_RECLAIM && self.reclaimer().is_some())
+    }
+
+    /// The kernel's thread that frees memory, where it is busy with that.
+    fn reclaimer(&self) -> Option<(&str, &Point)> {
+        let busy = self.level.named(Metric::ProcessCpuPercent, RECLAIMER);
+        busy.filter(|(_, point)| point.value >= MIN_RECLAIM_PERCENT)
     }
 }
 
@@ -108,6 +120,13 @@ fn finding(memory: &Memory<'_>) -> Finding {
         true => format!("{} is in swap", kib(memory.swap_used)),
         false => format!("{} of {} are available", kib(memory.available), kib(memory.total)),
     };
+    let reclaims = memory.reclaimer().map(|(name, point)| {
+        title += &format!(", and {name} takes {:.1} % of a CPU to free some", point.value);
+        let text = format!(
+            "{name} is the kernel's thread that frees memory: what it takes away is read again from the disk"
+        );
+        level.evidence(text, point)
+    });
     let text = format!(
         "{} of {} are available, {}",
         kib(memory.available),
@@ -148,6 +167,7 @@ fn finding(memory: &Memory<'_>) -> Finding {
     };
     Finding::without_duration(RULE.id.id(), Severity::Warning, title, cause, first)
         .and_if(held)
+        .and_if(reclaims)
         .and_if(swap)
         .and_if(waits(level))
         .about(resource, Asker::default())

@@ -371,8 +371,15 @@ struct Frame<'a> {
 
 /// `#3  0x00007f60ca56f482 in lock (mutex=0x56…) at ./nptl/lock.c:93`, `#0  0x00007f60ca5df6a0 __poll`.
 fn numbered(line: &[u8]) -> Option<(u64, Frame<'_>)> {
-    let (at, rest) = number(line.strip_prefix(b"#")?)?;
-    Some((at, frame_of(rest.strip_prefix(b" ")?.trim_ascii())?))
+    let rest = line.strip_prefix(b"#")?;
+    // A page may have put a blank behind the sign, as behind that of a heading: then an address has to follow.
+    let spaced = rest.strip_prefix(b" ");
+    let (at, rest) = number(spaced.unwrap_or(rest))?;
+    let rest = rest.strip_prefix(b" ")?.trim_ascii();
+    if spaced.is_some() && !rest.starts_with(b"0x") {
+        return None;
+    }
+    Some((at, frame_of(rest)?))
 }
 
 /// The same without its number.
@@ -382,7 +389,16 @@ fn frame_of(rest: &[u8]) -> Option<Frame<'_>> {
             let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
             let (address, rest) = rest.split_at(end);
             let rest = rest.trim_ascii_start();
-            (address, rest.strip_prefix(b"in ").unwrap_or(rest))
+            let starred = |rest: &&[u8]| matches!(rest.first(), Some(b'*' | b'\\'));
+            let plain = rest.strip_prefix(b"in ");
+            let named = plain.or_else(|| rest.strip_prefix(b"in").filter(starred));
+            let rest = named.unwrap_or(rest);
+            // Stars of a page that made the name bold.
+            let bold = rest
+                .iter()
+                .take_while(|byte| matches!(byte, b'*' | b'\\'))
+                .count();
+            (address, rest.get(bold..)?)
         }
         None => (&b""[..], rest),
     };

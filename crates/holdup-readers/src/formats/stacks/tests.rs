@@ -283,3 +283,20 @@ fn a_go_program_that_ended_says_why_unless_a_test_gave_up() {
         ("10.0.1.53:6379", How::NoAnswer)
     );
 }
+
+#[test]
+fn a_stack_of_which_a_page_made_headings() {
+    let text = "# 0 0x00007fa9e3c7b6a7 in semop () from /lib64/libc.so.6\n\n# 1 0x000000000048c6e3 in \\*\\*shop_lock (line=line@entry=238) at locks.c:216\n\n\
+        # 2 0x00000000004564c0 in lock_journal () at journal.c:238\n";
+    let observed = read_text("t", text.as_bytes()).observed;
+    let stack = observed.snapshots[0].threads[0].stack.unwrap();
+    let frames: Vec<&str> = observed.stacks.frames(stack).collect();
+    assert_eq!(
+        frames,
+        [
+            "semop(libc.so.6)",
+            "shop_lock(locks.c:216)",
+            "lock_journal(journal.c:238)"
+        ]
+    );
+}
