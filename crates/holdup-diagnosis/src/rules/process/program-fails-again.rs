@@ -30,7 +30,7 @@ pub(crate) const RULE: Rule = Rule::of_attached(RuleId::ProgramFailsAgain, check
     .about("a program fails, is started again and fails again")
     .causes(&[Cause::ProcessExit])
     .from(0.0)
-    .explains(&[RuleId::SleepPolling, RuleId::SleepsOnPurpose]);
+    .explains(&[RuleId::SleepPolling]);
 
 fn check(run: &Run<'_>) -> Verdict {
     let Some(churn) = &run.attributed.churn else {
