@@ -10,7 +10,7 @@ use super::idle::Work;
 use super::judges::Knowledge;
 use crate::classify::awaits_room;
 use holdup_evidence::{
-    GoesOn, Ns, Object, ObjectId, ObjectKind, PolledFd, SocketAddress, ThreadId, Wait, WaitMemory,
+    GoesOn, Ns, Object, ObjectId, ObjectKind, PolledFd, SocketAddress, ThreadId, Wait, WaitMemory, Waker,
 };
 use holdup_knowledge::system_calls::{self, Kind as Does};
 use std::collections::HashMap;
@@ -68,21 +68,31 @@ pub(super) fn awaited(known: &Knowledge<'_>, wait: &Wait, memory: Option<&WaitMe
     from_ancestor(known, pid, wait, memory).then(|| Work::Ordered(ORDERS.to_owned()))
 }
 
-/// Whether what ended a server's poll is a pipe from a process that began only after the poll had: another thread of the server has started
-/// that one, and until then the poll was for none of its words.
+/// Whether what ended a server's poll is a pipe into which a process wrote that began only in the second half of the poll: another thread of the
+/// server has started that one, or told a helper to, and until then the poll was for no word of it.
 fn stirred_by_newborn(known: &Knowledge<'_>, pid: u32, wait: &Wait) -> bool {
     let polls = system_calls::is(&wait.call, Does::Polls | Does::WaitsForEpoll);
     let Some(pipe) = wait.ready.filter(|id| polls && is_channel(known, *id)) else {
         return false;
     };
-    let began_since = |other: &u32| {
-        let first = known.tasks.lived(*other, wait.end);
-        let first = first.and_then(|id| known.threads.get(&id));
-        first.is_some_and(|first| !first.adopted && first.born > wait.start)
+    let half = wait.start.saturating_add(wait.end.saturating_sub(wait.start) / 2);
+    let began_since = |id: ThreadId| {
+        let thread = known.threads.get(&id);
+        thread.is_some_and(|thread| !thread.adopted && thread.born > half)
     };
     let ends = known.tasks.other_ends(pipe);
     let mut others = ends.iter().filter(|other| **other != pid).peekable();
-    known.served.serves(pid) && others.peek().is_some() && others.all(began_since)
+    let first = |other: &u32| known.tasks.lived(*other, wait.end);
+    let wrote = match &wait.waker {
+        Waker::Thread { thread, .. } => {
+            let of = known.threads.get(thread);
+            let of = of.map(|of| known.tasks.pid(of.identity.process));
+            of.is_some_and(|of| of != pid) && began_since(*thread)
+        }
+        Waker::Outside { .. } | Waker::Interrupt { .. } | Waker::Unknown => false,
+    };
+    let newborn = others.peek().is_some() && others.all(|other| first(other).is_some_and(began_since));
+    known.served.serves(pid) && (wrote || newborn)
 }
 
 /// Of a session of a server that is known by a signal, as the processes of PostgreSQL tell each other: it listens to its client all the while,

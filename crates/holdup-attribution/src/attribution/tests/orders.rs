@@ -191,7 +191,12 @@ fn stirred_by_child(born: Option<Ns>) -> Cause {
 
 #[test]
 fn a_poll_that_a_later_child_ends_was_not_for_that_child() {
-    assert_eq!(stirred_by_child(Some(LASTS / 2)), Cause::Idle);
+    assert_eq!(stirred_by_child(Some(LASTS / 4 * 3)), Cause::Idle);
+    assert_eq!(
+        stirred_by_child(Some(LASTS / 4)),
+        Cause::IpcPipe,
+        "most of it was for that"
+    );
     assert_eq!(stirred_by_child(None), Cause::IpcPipe, "it was there all along");
 }
 

@@ -7,7 +7,7 @@ use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Asker, AttributedWait, Resource, ResourceKind, ThreadName};
 use holdup_model::connections::Connections;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Refusals by one peer from which it is asked again and again, and not once for each of its addresses.
 const MIN_REFUSALS: u64 = 4;
@@ -37,7 +37,7 @@ fn check(run: &Run<'_>) -> Verdict {
     if findings.is_empty() {
         let refused = run.attributed.connections.iter().map(|peer| peer.refused).max();
         return Verdict::Clear(format!(
-            "{} refused by one peer that accepted none, and no thread slept between them",
+            "{} refused by one peer at most, or a thread slept between them",
             say::several(refused.unwrap_or(0), "connection")
         ));
     }
@@ -55,6 +55,21 @@ fn waiting(run: &Run<'_>) -> u64 {
             .saturating_add(requests.resting)
             .max(run.attributed.unanswered.clients),
         _ => 0,
+    }
+}
+
+/// Addresses that refuse from which a service lacks more than one that it may do without.
+const MIN_MISSING: usize = 2;
+
+/// Clients of this machine that are connected, where several others are missing and nobody was answered: what they have asked before anybody
+/// looked is not known.
+fn connected(run: &Run<'_>, peers: &[&Connections]) -> u64 {
+    let requests = run.attributed.requests.as_ref().filter(|_| !run.machine);
+    let nobody = requests.is_some_and(|requests| requests.count == 0);
+    let clients: BTreeSet<u32> = run.facts.other_clients.iter().map(|one| one.pid).collect();
+    match nobody && peers.len() >= MIN_MISSING {
+        true => clients.len() as u64,
+        false => 0,
     }
 }
 
@@ -90,10 +105,21 @@ fn finding(run: &Run<'_>, peers: &[&Connections]) -> Finding {
     };
     let refused: u64 = peers.iter().map(|peer| peer.refused).fold(0, u64::saturating_add);
     let clients = waiting(run);
-    let and = match clients {
-        0 => String::new(),
-        1 => "; 1 client of it has had no answer meanwhile".to_owned(),
-        many => format!("; {many} clients of it have had no answer meanwhile"),
+    let connected = match clients {
+        0 => connected(run, peers),
+        _ => 0,
+    };
+    let and = match (clients, connected) {
+        (0, 0) => String::new(),
+        (0, connected) => format!(
+            "; {} connected, and none was answered meanwhile",
+            match connected {
+                1 => "1 client is".to_owned(),
+                many => format!("{many} clients are"),
+            }
+        ),
+        (1, _) => "; 1 client of it has had no answer meanwhile".to_owned(),
+        (many, _) => format!("; {many} clients of it have had no answer meanwhile"),
     };
     let watched: Ns = run.attributed.wall;
     let title = format!(
@@ -106,18 +132,16 @@ fn finding(run: &Run<'_>, peers: &[&Connections]) -> Finding {
         .iter()
         .map(|peer| format!("{} refused {}", peer.peer, say::several(peer.refused, "time")))
         .collect();
-    let severity = match clients {
-        0 => Severity::Note,
-        _ => Severity::Warning,
-    };
     let cause = longest(run, by).map_or(Cause::NetConnect, |wait| wait.cause);
-    let finding = Finding::without_duration(
-        RULE.id.id(),
-        severity,
-        title,
-        cause,
-        Evidence::new(each.join(", "), "the result of each connection request"),
-    );
+    let evidence = Evidence::new(each.join(", "), "the result of each connection request");
+    let rule = RULE.id.id();
+    let finding = match clients + connected {
+        0 => Finding::without_duration(rule, Severity::Note, title, cause, evidence),
+        _ => {
+            let ns = watched.min(run.attributed.elapsed);
+            Finding::new(rule, Severity::Warning, title, cause, ns, evidence)
+        }
+    };
     let answered = run.attributed.requests.as_ref().filter(|_| !run.machine);
     let finding = finding.and_if(answered.map(|requests| {
         let text = format!(
