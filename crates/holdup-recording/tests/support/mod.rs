@@ -1,6 +1,7 @@
 //! Segments made of dice: every part of a segment in some value or other, hostile text included.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+mod churn;
 mod limits;
 mod looks;
 mod pools;
@@ -18,7 +19,6 @@ use holdup_model::attributed::{
     Orphaned, Pace, Queue, Requests, Resource, ResourceKind, SlowRequest, Tally, TaskOthers, TaskState,
     ThreadLedger, ThreadName,
 };
-use holdup_model::churn::{Births, Born, Called, Churn, Conversations, Ends, Failure, Handshakes};
 use holdup_model::connections::{Connections, TcpSeen};
 use holdup_model::host_figures::{HostFigure, HostFigures, HostLine, HostStretch};
 use holdup_model::prediction::{Doubt, Prediction, Predictions};
@@ -308,38 +308,7 @@ impl Dice {
                 together: dice.some(Dice::number),
                 not: dice.some(Dice::text),
             }),
-            churn: self.some(|dice| Churn {
-                watched: dice.number(),
-                made: dice.list(2, |dice| Births {
-                    what: dice.of(&[Born::Thread, Born::Process]),
-                    by: dice.asker(),
-                    made: dice.number(),
-                    names: dice.list(2, |dice| Called {
-                        name: dice.text(),
-                        count: dice.number(),
-                    }),
-                    ..Births::default()
-                }),
-                connections: dice.list(2, |dice| Conversations {
-                    end: dice.text(),
-                    by: dice.asker(),
-                    tls: Handshakes {
-                        full: dice.number(),
-                        ..Handshakes::default()
-                    },
-                    ..Conversations::default()
-                }),
-                ends: dice.list(2, |dice| Ends {
-                    by: dice.asker().name,
-                    program: dice.text(),
-                    ended: dice.number(),
-                    failed: dice.number(),
-                    failure: dice.some(|dice| dice.of(&[Failure::Status(3), Failure::Signal(11)])),
-                    alike: dice.number(),
-                    p50: dice.number(),
-                }),
-                traffic_told: dice.yes(),
-            }),
+            churn: self.some(Dice::churn),
             requests: self.some(|dice| Requests {
                 count: dice.number(),
                 p50: dice.number(),
