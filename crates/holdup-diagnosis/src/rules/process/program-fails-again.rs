@@ -99,7 +99,7 @@ fn finding(run: &Run<'_>, one: &Ends) -> Option<Finding> {
         ),
     };
     let title = format!(
-        "{by} starts {program} again and again: {} {ended} in {}, after {} each",
+        "{by} starts {program} again and again: {} {ended} in {}, typically after {}",
         one.alike,
         duration(churn.watched),
         duration(one.p50)

@@ -25,30 +25,36 @@ impl Table {
                 text: format!("{}{like}", self.sentence(row, *at)),
             });
         }
+        facts.extend(self.largest());
+        facts
+    }
+
+    /// The row that has most, by the column that says most.
+    fn largest(&self) -> Option<Fact> {
         let of = |row: &Row, at: usize| match self.rows {
             1 => self.sentence(row, at),
             rows => format!("{}; the largest of {rows} rows", self.sentence(row, at)),
         };
-        if let Some((share, at, row)) = self.share.as_ref().filter(|(share, _, _)| *share >= MIN_SHARE) {
-            facts.push(Fact {
-                kind: StatementKind::Took,
-                share: Some(share / 100.0),
-                ns: None,
-                line: row.line,
-                text: of(row, *at),
-            });
-            return facts;
+        let took = |row: &Row, text: String| Fact {
+            kind: StatementKind::Took,
+            share: None,
+            ns: None,
+            line: row.line,
+            text,
+        };
+        let by_share = |(share, at, row): &(f64, usize, Row)| Fact {
+            share: Some(share / 100.0),
+            ..took(row, of(row, *at))
+        };
+        if let Some(large) = self.share.as_ref().filter(|(share, _, _)| *share >= MIN_SHARE) {
+            return Some(by_share(large));
         }
         // What waits comes before what there is much of.
         if let Some((ns, at, row)) = self.length.as_ref().filter(|(ns, _, _)| *ns < MOST_NS) {
-            facts.push(Fact {
-                kind: StatementKind::Took,
-                share: None,
+            return Some(Fact {
                 ns: Some(*ns as Ns),
-                line: row.line,
-                text: of(row, *at),
+                ..took(row, of(row, *at))
             });
-            return facts;
         }
         let queue = self
             .columns
@@ -58,14 +64,7 @@ impl Table {
         let queue = queue.filter_map(|(at, column)| Some((at, column.largest.as_ref()?)));
         let longest = queue.max_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other));
         if let Some((at, (_, row))) = longest.filter(|(_, (most, _))| *most > 0.0) {
-            facts.push(Fact {
-                kind: StatementKind::Took,
-                share: None,
-                ns: None,
-                line: row.line,
-                text: of(row, at),
-            });
-            return facts;
+            return Some(took(row, of(row, at)));
         }
         // Of times without a unit the sums come first, and what was waited for.
         let timed = self.columns.iter().enumerate();
@@ -77,14 +76,7 @@ impl Table {
         {
             let is_sum = weight == SUMS && self.rows > 1 && column.sum > 0.0;
             let part = is_sum.then(|| format!(" ({:.0} % of all rows)", 100.0 * most / column.sum));
-            facts.push(Fact {
-                kind: StatementKind::Took,
-                share: None,
-                ns: None,
-                line: row.line,
-                text: format!("{}{}", of(row, at), part.unwrap_or_default()),
-            });
-            return facts;
+            return Some(took(row, format!("{}{}", of(row, at), part.unwrap_or_default())));
         }
         // Sizes and rates before counts; of those the column that one row has most of. Three of three are less than nearly all
         // of thousands.
@@ -105,27 +97,10 @@ impl Table {
             .max_by(|((unit, part), _, _), ((other_unit, other), _, _)| {
                 unit.cmp(other_unit).then(part.total_cmp(other))
             });
-        if best.is_none()
-            && let Some((share, at, row)) = &self.share
-        {
-            facts.push(Fact {
-                kind: StatementKind::Took,
-                share: Some(share / 100.0),
-                ns: None,
-                line: row.line,
-                text: of(row, *at),
-            });
+        match best {
+            Some((_, at, row)) => Some(took(row, of(row, at))),
+            None => self.share.as_ref().map(by_share),
         }
-        if let Some((_, at, row)) = best {
-            facts.push(Fact {
-                kind: StatementKind::Took,
-                share: None,
-                ns: None,
-                line: row.line,
-                text: of(row, at),
-            });
-        }
-        facts
     }
 
     /// The cell that names its row: the first, unless that is a figure; then the first that is a text.

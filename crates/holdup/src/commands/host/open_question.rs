@@ -42,11 +42,11 @@ fn polls_alone(root: &Root, pid: u32, tid: u32, inode: u64) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::is_open;
+    use holdup_knowledge::system_calls;
     use holdup_proc::Root;
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use std::net::UdpSocket;
     use std::os::fd::{AsFd, AsRawFd};
-    use std::os::unix::thread::JoinHandleExt;
     use std::sync::mpsc;
 
     /// Whether a question is open on the socket that a thread of this process polls like this, once the thread sleeps.
@@ -71,13 +71,13 @@ mod tests {
             .parse()
             .unwrap();
         let root = Root::system();
-        let polls = || holdup_proc::tasks::call(&root, tid).is_some_and(|call| call.number == 7);
+        let poll_number = system_calls::named("poll").unwrap().number();
+        let polls = || holdup_proc::tasks::call(&root, tid).is_some_and(|call| call.number == poll_number);
         while !polls() {
             std::thread::yield_now();
         }
         let found = is_open(&root, std::process::id(), inode);
         end.send_to(b"end", socket.local_addr().unwrap()).unwrap();
-        assert!(thread.as_pthread_t() != 0);
         thread.join().unwrap();
         found
     }
