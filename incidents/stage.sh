@@ -1,6 +1,8 @@
 # What the scripts of incidents share. In: $RUN, a fresh directory. Out: functions, and that all that was started ends with the script.
 # shellcheck shell=bash
 set -u
+# The incident's own folder, from anywhere.
+HERE=$(dirname "$(realpath "$0")")
 cd "${RUN:?is the directory to work in}" || exit 1
 # Where Debian has its daemons, and one language for what they print.
 export PATH=/usr/sbin:/sbin:/usr/local/sbin:$PATH LC_ALL=C.UTF-8
@@ -45,6 +47,34 @@ up() {
     done
     echo "port $1 not up" >&2
     return 1
+}
+# there FILE: waits until a program has written something into it, or made a socket of that name.
+there() {
+    for _ in $(seq 150); do
+        [[ -s $1 || -S $1 ]] && return 0
+        sleep 0.1
+    done
+    echo "$1 is not there" >&2
+    return 1
+}
+# says TEXT FILE: waits until a program has written it there.
+says() {
+    for _ in $(seq 150); do
+        grep -qF -- "$1" "$2" 2>/dev/null && return 0
+        sleep 0.1
+    done
+    echo "$2 does not say $1" >&2
+    return 1
+}
+# stands FILE SECONDS TIMES: waits until that many looks, so many seconds apart, found in it what the look before found; 15 s at most.
+stands() {
+    local last='' now same=0 end=$((SECONDS + 15))
+    while ((same < $3 && SECONDS < end)); do
+        sleep "$2"
+        now=$(cat "$1" 2>/dev/null)
+        if [[ -n $now && $now == "$last" ]]; then same=$((same + 1)); else same=0; fi
+        last=$now
+    done
 }
 # ready PID: the trouble goes on, and PID is whom one would ask about.
 ready() {

@@ -10,7 +10,8 @@ for i in range(90):
         s.recv(16)
     except OSError:
         pass
-open(os.environ['RUN'] + '/cameras.up', 'w').close()
+with open(os.environ['RUN'] + '/cameras.up', 'w') as up:
+    up.write('all')
 n = 0
 while True:
     n += 1

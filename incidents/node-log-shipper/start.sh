@@ -1,10 +1,10 @@
 #!/bin/bash
-cd "$(dirname "$0")"
+. "$STAGE"
+cd "$HERE" || exit 1
 python3 -B collector.py &
-while [ ! -s "$RUN/collector.port" ]; do sleep 0.1; done
+there "$RUN/collector.port" || exit 1
 export COLLECTOR_PORT=$(cat "$RUN/collector.port")
 node shipper.js &
-echo $! > "$RUN/pid"
+asked=$!
 sleep 4
-echo READY
-wait
+ready "$asked"

@@ -1,11 +1,11 @@
 #!/bin/bash
-cd "$(dirname "$0")"
+. "$STAGE"
+cd "$HERE" || exit 1
 NODE_PATH="$BUILT/node_modules" node ledgerdb.js &
-while [ ! -S "$RUN/ledgerdb.sock" ]; do sleep 0.1; done
+there "$RUN/ledgerdb.sock" || exit 1
 NODE_PATH="$BUILT/node_modules" node orders.js &
-echo $! > "$RUN/pid"
-while [ ! -S "$RUN/orders.sock" ]; do sleep 0.1; done
+asked=$!
+there "$RUN/orders.sock" || exit 1
 node webshop.js &
 sleep 4
-echo READY
-wait
+ready "$asked"

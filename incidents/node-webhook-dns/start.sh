@@ -1,10 +1,10 @@
 #!/bin/bash
-cd "$(dirname "$0")"
+. "$STAGE"
+cd "$HERE" || exit 1
 node site-resolver.js &
-while [ ! -s "$RUN/resolver.port" ]; do sleep 0.1; done
+there "$RUN/resolver.port" || exit 1
 export RESOLVER_PORT=$(cat "$RUN/resolver.port")
 node dispatcher.js &
-echo $! > "$RUN/pid"
+asked=$!
 sleep 2
-echo READY
-wait
+ready "$asked"

@@ -1,13 +1,13 @@
 #!/bin/bash
-cd "$(dirname "$0")"
+. "$STAGE"
+cd "$HERE" || exit 1
 perl runner.pl &
 first=$!
-for i in $(seq 80); do grep -q 'user3' "$RUN/runner.log" 2>/dev/null && break; sleep 0.1; done
+says 'user3' "$RUN/runner.log" || exit 1
 kill -9 $first
 wait $first 2>/dev/null
 perl runner.pl &
-echo $! > "$RUN/pid"
-for i in $(seq 80); do grep -q 'another run is busy' "$RUN/runner.log" 2>/dev/null && break; sleep 0.1; done
+asked=$!
+says 'another run is busy' "$RUN/runner.log" || exit 1
 sleep 1
-echo READY
-wait
+ready "$asked"

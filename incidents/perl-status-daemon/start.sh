@@ -1,9 +1,9 @@
 #!/bin/bash
-cd "$(dirname "$0")"
+. "$STAGE"
+cd "$HERE" || exit 1
 (ulimit -n 32; exec perl statusd.pl) &
-echo $! > "$RUN/pid"
-while [ ! -S "$RUN/statusd.sock" ]; do sleep 0.1; done
+asked=$!
+there "$RUN/statusd.sock" || exit 1
 perl probes.pl &
 sleep 3
-echo READY
-wait
+ready "$asked"

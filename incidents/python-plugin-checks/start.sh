@@ -1,8 +1,8 @@
 #!/bin/bash
-cd "$(dirname "$0")"
+. "$STAGE"
+cd "$HERE" || exit 1
 python3 -B indexer.py &
-echo $! > "$RUN/pid"
-for i in $(seq 100); do grep -q '"modbus-parser"' "$RUN/progress.json" 2>/dev/null && break; sleep 0.1; done
+asked=$!
+says '"modbus-parser"' "$RUN/progress.json" || exit 1
 sleep 1
-echo READY
-wait
+ready "$asked"

@@ -1,12 +1,12 @@
 #!/bin/bash
-cd "$(dirname "$0")"
+. "$STAGE"
+cd "$HERE" || exit 1
 python3 -B rates_provider.py &
-while [ ! -s "$RUN/rates.port" ]; do sleep 0.1; done
+there "$RUN/rates.port" || exit 1
 export RATES_URL=http://127.0.0.1:$(cat "$RUN/rates.port")
 python3 -B gateway.py &
-echo $! > "$RUN/pid"
-while [ ! -s "$RUN/port" ]; do sleep 0.1; done
+asked=$!
+there "$RUN/port" || exit 1
 python3 -B shop_client.py &
 sleep 2.5
-echo READY
-wait
+ready "$asked"

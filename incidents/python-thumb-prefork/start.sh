@@ -1,7 +1,7 @@
 #!/bin/bash
-cd "$(dirname "$0")"
+. "$STAGE"
+cd "$HERE" || exit 1
 python3 -B thumbd.py &
-for i in $(seq 100); do grep -q 'worker 1 up' "$RUN/thumbd.log" 2>/dev/null && break; sleep 0.1; done
+says 'worker 1 up' "$RUN/thumbd.log" || exit 1
 sleep 1
-echo READY
-wait
+ready "$(cat "$RUN/pid")"

@@ -1,8 +1,8 @@
 #!/bin/bash
-cd "$(dirname "$0")"
+. "$STAGE"
+cd "$HERE" || exit 1
 ruby importer.rb &
-echo $! > "$RUN/pid"
-for i in $(seq 80); do grep -q 'written=730' "$RUN/progress" 2>/dev/null && break; sleep 0.1; done
+asked=$!
+says 'written=730' "$RUN/progress" || exit 1
 sleep 1
-echo READY
-wait
+ready "$asked"

@@ -1,8 +1,8 @@
 #!/bin/bash
-cd "$(dirname "$0")"
+. "$STAGE"
+cd "$HERE" || exit 1
 ruby deployer.rb &
-echo $! > "$RUN/pid"
-for i in $(seq 100); do grep -q '10-check-disk' "$RUN/deploy.log" 2>/dev/null && break; sleep 0.1; done
+asked=$!
+says '10-check-disk' "$RUN/deploy.log" || exit 1
 sleep 1.5
-echo READY
-wait
+ready "$asked"

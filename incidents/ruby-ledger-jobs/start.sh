@@ -1,10 +1,10 @@
 #!/bin/bash
-cd "$(dirname "$0")"
+. "$STAGE"
+cd "$HERE" || exit 1
 ruby ledger.rb &
-while [ ! -S "$RUN/ledger.sock" ]; do sleep 0.1; done
+there "$RUN/ledger.sock" || exit 1
 ruby jobs.rb &
-echo $! > "$RUN/pid"
-while [ ! -s "$RUN/jobs.stats" ]; do sleep 0.1; done
+asked=$!
+there "$RUN/jobs.stats" || exit 1
 sleep 3
-echo READY
-wait
+ready "$asked"

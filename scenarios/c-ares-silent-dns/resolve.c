@@ -1,32 +1,12 @@
 /* Resolves one name with c-ares, one try of one second, and says how long it waited in select. */
-#include "truth.h"
-#include <ares.h>
+#include "channel.h"
 #include <netdb.h>
-#include <sys/select.h>
 
 static void resolved(void *done, int status, int timeouts, struct hostent *host)
 {
     (void)timeouts;
     printf("%s\n", status == ARES_SUCCESS ? host->h_name : ares_strerror(status));
     *(int *)done = 1;
-}
-
-/* One round: waits for the channel's sockets as long as c-ares wants, and returns the nanoseconds. */
-__attribute__((noinline)) static uint64_t wait_for_answer(ares_channel channel)
-{
-    struct timeval limit = {5, 0}, *wait;
-    fd_set readable, writable;
-    uint64_t before, after;
-    int count;
-    FD_ZERO(&readable);
-    FD_ZERO(&writable);
-    count = ares_fds(channel, &readable, &writable);
-    wait = ares_timeout(channel, &limit, &limit);
-    before = truth_now();
-    select(count, &readable, &writable, NULL, wait);
-    after = truth_now();
-    ares_process(channel, &readable, &writable);
-    return after - before;
 }
 
 int main(void)

@@ -3,17 +3,7 @@
  * dirfs MOUNT BUSY GATE: says so in the FIFO BUSY when it is asked to make `first`, answers a second after a
  * line has come through the FIFO GATE, and makes everything else at once. Says "ready" on descriptor 3 when
  * the kernel has accepted the mount. Several threads, so that only the kernel's lock is in the way. */
-#define _GNU_SOURCE
-#define FUSE_USE_VERSION 31
-#include <errno.h>
-#include <fcntl.h>
-#include <fuse3/fuse.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
+#include "file_system.h"
 
 static const char *busy, *gate;
 
@@ -22,10 +12,7 @@ static int dir_getattr(const char *path, struct stat *status, struct fuse_file_i
     (void)file;
     if (strcmp(path, "/") != 0 && strcmp(path, "/other") != 0)
         return -ENOENT;
-    memset(status, 0, sizeof *status);
-    status->st_mode = S_IFDIR | 0755;
-    status->st_nlink = 2;
-    return 0;
+    return of_directory(status);
 }
 
 static int dir_mkdir(const char *path, mode_t mode)
@@ -47,16 +34,6 @@ static int dir_mkdir(const char *path, mode_t mode)
     close(fd);
     nanosleep(&delay, NULL);
     return -EEXIST;
-}
-
-static void *mounted(struct fuse_conn_info *connection, struct fuse_config *config)
-{
-    (void)connection;
-    (void)config;
-    if (write(3, "ready\n", 6) != 6)
-        exit(1);
-    close(3);
-    return NULL;
 }
 
 static const struct fuse_operations operations = {

@@ -2,17 +2,7 @@
  *
  * writefs MOUNT BUSY DELAY_MS: says so in the FIFO BUSY when the first write has come, and answers it DELAY_MS later.
  * Keeps nothing. Says "ready" on descriptor 3 when the kernel has accepted the mount. */
-#define _GNU_SOURCE
-#define FUSE_USE_VERSION 31
-#include <errno.h>
-#include <fcntl.h>
-#include <fuse3/fuse.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
+#include "file_system.h"
 
 enum { SIZE = 4096 };
 static const char *busy;
@@ -57,16 +47,6 @@ static int data_write(const char *path, const char *buffer, size_t size, off_t o
         nanosleep(&delay, NULL);
     }
     return (int)size;
-}
-
-static void *mounted(struct fuse_conn_info *connection, struct fuse_config *config)
-{
-    (void)connection;
-    (void)config;
-    if (write(3, "ready\n", 6) != 6)
-        exit(1);
-    close(3);
-    return NULL;
 }
 
 static const struct fuse_operations operations = {

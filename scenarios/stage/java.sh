@@ -26,6 +26,18 @@ compile_java() {
     started=(env "HOLDUP_TRUTH=$HOLDUP_TRUTH" bash -c 'BEGAN=$EPOCHREALTIME exec "$0" "$@"' "${java[@]}")
 }
 
+# start_java CLASS ARGUMENT…: a helper that runs a class of the scenario's, compiled.
+start_java() {
+    precedence
+    compile_java
+    helper "${java[@]}" "$@"
+}
+# attach_java WAITING ALL [HOLDER]: attaches for a second; so many of the Java program's threads wait for each other, and the others sleep.
+attach_java() {
+    attach --pid "$helper_pid" --duration 1
+    truth "\"waited_ns\": $1, \"elapsed_ns\": $2${3:+, \"holder_pid\": $3}"
+}
+
 # Has this run's JDK describe its structures otherwise: one of their names is another, as in a JVM that nobody knows.
 unknown_layout() {
     local libjvm=$JAVA_HOME/lib/server/libjvm.so

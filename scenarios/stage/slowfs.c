@@ -2,17 +2,7 @@
  *
  * slowfs MOUNT SOURCE DELAY_MS [names]. With `names`, looking at the file takes as long. Runs in the foreground with one thread; says "ready" on descriptor 3 when
  * the kernel has accepted the mount. The file has the source's mode, so that a program stays one. */
-#define _GNU_SOURCE
-#define FUSE_USE_VERSION 31
-#include <errno.h>
-#include <fcntl.h>
-#include <fuse3/fuse.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
+#include "file_system.h"
 
 static int source;
 static long delay_ms;
@@ -28,10 +18,7 @@ static int slow_getattr(const char *path, struct stat *status, struct fuse_file_
 {
     (void)file;
     if (strcmp(path, "/") == 0) {
-        memset(status, 0, sizeof *status);
-        status->st_mode = S_IFDIR | 0755;
-        status->st_nlink = 2;
-        return 0;
+        return of_directory(status);
     }
     if (strcmp(path, "/data") != 0)
         return -ENOENT;
@@ -48,16 +35,6 @@ static int slow_read(const char *path, char *buffer, size_t size, off_t offset, 
     take_the_delay();
     count = pread(source, buffer, size, offset);
     return count < 0 ? -errno : (int)count;
-}
-
-static void *mounted(struct fuse_conn_info *connection, struct fuse_config *config)
-{
-    (void)connection;
-    (void)config;
-    if (write(3, "ready\n", 6) != 6)
-        exit(1);
-    close(3);
-    return NULL;
 }
 
 static const struct fuse_operations operations = {

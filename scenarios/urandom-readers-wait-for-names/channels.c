@@ -2,11 +2,9 @@
  * for each object does, and so takes bytes from /dev/urandom each time: THREADS OBJECTS. Each thread begins a little later
  * than the one before, so that they are no crowd. The truth is the time that the thread which ended last waited for
  * answers. */
-#include "truth.h"
-#include <ares.h>
+#include "channel.h"
 #include <netdb.h>
 #include <pthread.h>
-#include <sys/select.h>
 
 static int objects;
 
@@ -34,24 +32,6 @@ static void wait_until(uint64_t when)
     struct timespec time = {(time_t)(when / 1000000000u), (long)(when % 1000000000u)};
     if (when > truth_now())
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
-}
-
-/* Waits for the channel's sockets and returns the nanoseconds. */
-__attribute__((noinline)) static uint64_t wait_for_answer(ares_channel channel)
-{
-    struct timeval limit = {5, 0}, *wait;
-    fd_set readable, writable;
-    uint64_t before, after;
-    int count;
-    FD_ZERO(&readable);
-    FD_ZERO(&writable);
-    count = ares_fds(channel, &readable, &writable);
-    wait = ares_timeout(channel, &limit, &limit);
-    before = truth_now();
-    select(count, &readable, &writable, NULL, wait);
-    after = truth_now();
-    ares_process(channel, &readable, &writable);
-    return after - before;
 }
 
 static void *work(void *argument)
