@@ -67,7 +67,7 @@ fn add(attributed: &mut Attributed, observed: &Observed, calls: &Calls) {
     threads.dedup();
     // Where it is not known who began whom, it is not known who waited for whom: each one's time is its own.
     let way = match () {
-        () if calls.followed => Way::Told,
+        () if calls.followed => Way::Followed,
         () if threads.len() <= 1 => Way::Alone,
         () => Way::Unknown,
     };
@@ -75,7 +75,7 @@ fn add(attributed: &mut Attributed, observed: &Observed, calls: &Calls) {
     for call in &calls.calls {
         let wait = wait(observed, calls, call, way);
         on_the_way = on_the_way.saturating_add(wait.path_ns);
-        // What is short and not told is the kernel's work for the call, not a wait.
+        // What is short and not reported is the kernel's work for the call, not a wait.
         let short = wait.max < SLOW || wait.ns / wait.count < MAX_OWN_WORK_NS;
         if wait.cause == Cause::Unknown && short {
             on_the_way = on_the_way.saturating_sub(wait.path_ns);
@@ -111,7 +111,7 @@ fn add(attributed: &mut Attributed, observed: &Observed, calls: &Calls) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// The reader has followed it.
-    Told,
+    Followed,
     /// There is one thread.
     Alone,
     /// Nothing.
@@ -247,11 +247,11 @@ fn wait(observed: &Observed, calls: &Calls, call: &CallTime, way: Way) -> Attrib
         cause: found.cause,
         ns: call.ns,
         path_ns: match way {
-            Way::Told => call.main,
+            Way::Followed => call.main,
             Way::Alone => call.ns,
             Way::Unknown => 0,
         },
-        handed_on_ns: if way == Way::Told { call.handed_on } else { 0 },
+        handed_on_ns: if way == Way::Followed { call.handed_on } else { 0 },
         count,
         max: call.max,
         p50: call.median.unwrap_or(call.ns / count),

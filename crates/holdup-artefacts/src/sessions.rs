@@ -1,6 +1,6 @@
 //! Who waits for whom among the sessions of a database.
 //!
-//! In: what a server's log, its list of sessions or a list of processes told of them. Out: for each session its longest wait,
+//! In: what a server's log, its list of sessions or a list of processes says of them. Out: for each session its longest wait,
 //! and the sessions at the root: those that have a lock and wait for none at the same time. Only what the server says of who
 //! has a lock is followed.
 

@@ -143,7 +143,7 @@ int BPF_PROG(on_conversation, struct sock *sk, int before, int after)
 	if (after == TCP_ESTABLISHED) {
 		now = bpf_ktime_get_ns();
 		c->made = now;
-		c->told = 1;
+		c->reported = 1;
 		send_conversation(key, sk, c, HOLDUP_CONVERSATION_MADE, now);
 		return 0;
 	}
@@ -152,7 +152,7 @@ int BPF_PROG(on_conversation, struct sock *sk, int before, int after)
 	/* While its peer alone has closed, what came before that may not have been read. */
 	if (after != TCP_LAST_ACK && after != TCP_CLOSE)
 		return 0;
-	if (c->told)
+	if (c->reported)
 		send_conversation(key, sk, c, HOLDUP_CONVERSATION_CLOSED, bpf_ktime_get_ns());
 	c->began = 0;
 	return 0;
@@ -252,9 +252,9 @@ static __always_inline void note_conversation(const struct thread *t, struct soc
 
 	if (!c->began)
 		return;
-	if (!c->told) {
+	if (!c->reported) {
 		c->thread = t->id;
-		c->told = 1;
+		c->reported = 1;
 		send_conversation(key, sk, c, HOLDUP_CONVERSATION_MADE, now);
 	}
 	u32 answer = received != (c->accepted != 0);

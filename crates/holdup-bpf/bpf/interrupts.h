@@ -172,7 +172,7 @@ static __always_inline void switch_interrupts(struct thread *out, struct thread 
 	d->ours = in != 0;
 }
 
-/* The same where the thread runs on: another is to be told its clock. */
+/* The same where the thread runs on: another is to be given its clock. */
 static __always_inline void charge_running(struct thread *t)
 {
 	u32 zero = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What older kernels lack, and how it is done there. Each thing is told by the running kernel's type information
+ * What older kernels lack, and how it is done there. Each thing is decided by the running kernel's type information
  * when the programs are loaded; the way that is not taken is cut out before it is verified, so it costs nothing
  * and may use what that kernel does not know. Two things cannot even lie in a program that such a kernel is
  * given: an atomic operation that returns a value (numbers come from a queue instead) and a callback (on_switch

@@ -2,7 +2,7 @@
 /*
  * What the network says about a wait: the state of its TCP connection as it began and as it ended, connections
  * that were asked for and what became of them. Looked at for sockets only, and
- * told of waits that were long. What peers and names are is the observed programs' and their peers' choice.
+ * reported of waits that were long. What peers and names are is the observed programs' and their peers' choice.
  */
 #ifndef HOLDUP_NETWORK_H
 #define HOLDUP_NETWORK_H
@@ -20,7 +20,7 @@
 #define PACED_BY_QUEUE 2      /* sk_pacing_status: SK_PACING_FQ */
 #define LIMITED_BY_WINDOW 2   /* chrono_type: TCP_CHRONO_RWND_LIMITED */
 #define EADDRNOTAVAIL 99
-#define TCP_TOLD_LEAST 1000000 /* ns: of shorter waits the connection's state is not told */
+#define TCP_MIN_REPORTED_NS 1000000 /* ns: of shorter waits the connection's state is not reported */
 
 /* Connections under way: who asked for them, and when. */
 struct asked_connection { u64 began; u32 thread; u32 zero; };

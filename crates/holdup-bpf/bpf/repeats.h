@@ -13,13 +13,13 @@
 
 #define REPEATS_MOST 64
 #define REPEATS_FOR 1000000000     /* ns after which one is reported again */
-#define REPEATED_LEAST_TOLD 1000000 /* ns: a wait of this length is told, */
+#define REPEATED_MIN_REPORTED_NS 1000000 /* ns: a wait of this length is reported, */
 #define REPEATED_TIMER 100000000   /* and one that only a timer ended from this length on */
 #define __NR_nanosleep 35
 #define __NR_clock_nanosleep 230
 
 /* Who wakes, as describe_waker has it, in two numbers. */
-static __always_inline void who_wakes(struct told_wait *w, struct task_struct *woken, bool peer)
+static __always_inline void who_wakes(struct reported_wait *w, struct task_struct *woken, bool peer)
 {
 	struct task_struct *current = current_task();
 	struct depth *depth;
@@ -44,32 +44,32 @@ static __always_inline void who_wakes(struct told_wait *w, struct task_struct *w
 /* Whether the wait that ends needs no record; else it is what those after it are held against. */
 static __always_inline bool is_repeated(struct thread *t, struct task_struct *task, u64 length, struct file *ready, bool peer, u64 now)
 {
-	struct told_wait w, *told = &t->told;
+	struct reported_wait w, *reported = &t->reported;
 	s32 number = t->call.number;
 	bool same;
 
 	who_wakes(&w, task, peer);
-	same = told->at && told->number == number && told->argument == t->call.args[0] && told->object == t->object &&
-	       told->ready == (u64)ready && told->state == t->state && told->waker == w.waker && told->waker_kind == w.waker_kind;
+	same = reported->at && reported->number == number && reported->argument == t->call.args[0] && reported->object == t->object &&
+	       reported->ready == (u64)ready && reported->state == t->state && reported->waker == w.waker && reported->waker_kind == w.waker_kind;
 	bool timer = w.waker_kind == HOLDUP_WAKER_HARDIRQ && !ready &&
 		     (number == __NR_nanosleep || number == __NR_clock_nanosleep || is_epoll(number) || is_poll(number));
-	if (same && length <= told->longest && length < (timer ? REPEATED_TIMER : REPEATED_LEAST_TOLD) && !t->serves && !t->errand &&
+	if (same && length <= reported->longest && length < (timer ? REPEATED_TIMER : REPEATED_MIN_REPORTED_NS) && !t->serves && !t->errand &&
 	    !t->before && (t->holder_kind == HOLDUP_HOLDER_NONE || t->holder_kind == HOLDUP_HOLDER_FUTEX) &&
-	    now - told->at < REPEATS_FOR && t->clock.repeats - told->repeats < REPEATS_MOST) {
+	    now - reported->at < REPEATS_FOR && t->clock.repeats - reported->repeats < REPEATS_MOST) {
 		t->clock.repeats++;
 		t->clock.repeated += length;
 		return true;
 	}
-	told->at = now;
-	told->longest = same && told->longest > length ? told->longest : length;
-	told->repeats = t->clock.repeats;
-	told->argument = t->call.args[0];
-	told->ready = (u64)ready;
-	told->number = number;
-	told->object = t->object;
-	told->state = t->state;
-	told->waker = w.waker;
-	told->waker_kind = w.waker_kind;
+	reported->at = now;
+	reported->longest = same && reported->longest > length ? reported->longest : length;
+	reported->repeats = t->clock.repeats;
+	reported->argument = t->call.args[0];
+	reported->ready = (u64)ready;
+	reported->number = number;
+	reported->object = t->object;
+	reported->state = t->state;
+	reported->waker = w.waker;
+	reported->waker_kind = w.waker_kind;
 	return false;
 }
 

@@ -42,7 +42,7 @@ struct upstream {
 	u32 most;      /* of them at once */
 	u32 pid;       /* who asked last */
 	u64 since;     /* when the first was asked */
-	u64 begins;    /* when those in flight were asked, added up: what they have taken so far is told at the end */
+	u64 begins;    /* when those in flight were asked, added up: what they have taken so far is reported at the end */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -274,7 +274,7 @@ static __always_inline void drop_question(struct thread *t, u64 key)
 		known->one_way = 0;
 }
 
-/* At high rates a fair sample is told, chosen without a look at how long it will take; all are counted. */
+/* At high rates a fair sample is reported, chosen without a look at how long it will take; all are counted. */
 static __always_inline u32 weight_of_request(void)
 {
 	u32 mask = request_mask;

@@ -27,7 +27,7 @@ u32 served_ports_known = 1; /* goes up as user space adds to them; never 0 */
 struct open_request {
 	u64 began;     /* 0: all is answered */
 	u32 thread;    /* who has read it; 0: not known, it was before anybody looked */
-	u32 weight;    /* how many requests it stands for; 0: it is not told */
+	u32 weight;    /* how many requests it stands for; 0: it is not reported */
 	u32 blockings; /* of its reader, as it last read there */
 	u32 zero;
 };
@@ -45,7 +45,7 @@ struct conversation {
 	u32 thread;                 /* who asked for it; of an accepted one, who used it first */
 	u32 turns;                  /* how often a question followed an answer */
 	u32 second;                 /* bytes of the second turn's questions */
-	u8 told;                    /* user space knows of it */
+	u8 reported;                    /* user space knows of it */
 	u8 accepted;
 	u8 answering;               /* what went last was an answer */
 	u8 closer;                  /* enum holdup_closer */
@@ -54,7 +54,7 @@ struct conversation {
 	u8 answered_since;
 	u8 rest;                    /* bytes of it that are still to be read */
 	u32 opaque;                 /* it does not begin as TLS does, or its bytes could not be read */
-	u32 port;                   /* of the end that is told: it is given back before a connection is closed */
+	u32 port;                   /* of the end that is reported: it is given back before a connection is closed */
 	struct hello question, answer;
 };
 
@@ -146,7 +146,7 @@ static __always_inline bool is_accepted(struct kept_socket *kept, const struct s
 	return kept->accepted;
 }
 
-/* Requests that are open and were not told, for who reads this: thread and beginning. */
+/* Requests that are open and were not reported, for who reads this: thread and beginning. */
 struct untold_open { u64 began; u32 thread; u32 zero; };
 
 SEC("iter/bpf_sk_storage_map")

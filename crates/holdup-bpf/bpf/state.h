@@ -7,8 +7,8 @@
 #include <bpf/bpf_endian.h>
 
 /* A wait that had a record: what those are held against that come after it. */
-struct told_wait {
-	u64 at;              /* instant of its end; 0: none was told */
+struct reported_wait {
+	u64 at;              /* instant of its end; 0: none was reported */
 	u64 longest;         /* the longest of its like, ns */
 	u64 repeats;         /* the thread's count of waits without a record then */
 	u64 argument;        /* first of the call */
@@ -44,7 +44,7 @@ struct thread {
 	u8 holder_kind;
 	u8 memory_taken;     /* memory was already copied when it left the CPU (kernels without task work) */
 	u8 role;             /* enum holdup_role */
-	struct told_wait told; /* the last wait that had a record (repeats.h) */
+	struct reported_wait reported; /* the last wait that had a record (repeats.h) */
 	u64 scheduler_lag;   /* our clock less the scheduler's, as of its last switch-in; 0: not known */
 	u64 run_delay;       /* the scheduler's count of its queueing as it last blocked, ns */
 	u64 tcp;             /* the TCP socket that it waits on, and its state as the wait began (network.h); 0: none */
@@ -148,8 +148,8 @@ u64 losses[HOLDUP_LOSS_CLASSES] = {};
 u64 unseen_ns = 0;                             /* of waits whose waking was not shown */
 u64 unseen_switch_ns = 0;                      /* and of what is not known because a switch was not shown */
 u8 thin = 0;                                   /* waits like the one before need no record (repeats.h) */
-u32 request_mask = 0;                          /* one request in so many and one is told; a power of two less one */
-u64 untold_requests = 0;                       /* answered, and not told */
+u32 request_mask = 0;                          /* one request in so many and one is reported; a power of two less one */
+u64 untold_requests = 0;                       /* answered, and not reported */
 u64 untold_longest = 0;                        /* how long the longest of these took, ns */
 
 /* Own run time: every 64th run is timed and stands for 64. */

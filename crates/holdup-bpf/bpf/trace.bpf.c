@@ -49,7 +49,7 @@ static __always_inline void end_thread(struct thread *t, struct task_struct *tas
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-/* It is on a CPU that it was not seen to get, and its waking was not seen either, nor told by the scheduler's notes.
+/* It is on a CPU that it was not seen to get, and its waking was not seen either, nor known by the scheduler's notes.
  * How the stretch until it arrived splits into waiting and queueing is not known; it is counted as a wait that has no
  * record. */
 static __always_inline void count_unseen(struct thread *t, u64 last_arrival, u64 now)
@@ -68,8 +68,8 @@ static __always_inline void count_unseen(struct thread *t, u64 last_arrival, u64
 	__sync_fetch_and_add(&unseen_switch_ns, length);
 }
 
-/* Whoever calls has a CPU, whether it was seen to get it or not. Before another is told its clock, its books have to say so:
- * as it leaves they are put right by when it arrived, and a clock that was told as queueing or waiting until now would then have
+/* Whoever calls has a CPU, whether it was seen to get it or not. Before another is given its clock, its books have to say so:
+ * as it leaves they are put right by when it arrived, and a clock that was reported as queueing or waiting until now would then have
  * gone back. */
 static __always_inline void has_cpu(struct thread *t, struct task_struct *task, u64 now)
 {
@@ -167,14 +167,14 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 		send_asked(t, task, t->seq);
 	else if (seen && length >= ASKED_LEAST && is_epoll(t->call.number) && !ready)
 		send_interest((u64)file_of(task, (u32)t->call.args[0]), t->id, t->seq);
-	if (length >= TCP_TOLD_LEAST && t->tcp)
+	if (length >= TCP_MIN_REPORTED_NS && t->tcp)
 		send_tcp(t, t->seq);
 	w = bpf_ringbuf_reserve(&records, sizeof(*w), 0);
 	if (!w) {
 		count_loss(HOLDUP_LOST_WAITS);
 		t->lost_ns += length;
 		t->lost_count++;
-		t->told.at = 0; /* nothing can be like what was not told */
+		t->reported.at = 0; /* nothing can be like what was not reported */
 		return;
 	}
 	fill_wait(w, t, t->since);

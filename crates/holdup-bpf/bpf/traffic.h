@@ -2,7 +2,7 @@
 /*
  * What the subject sends and receives on sockets, whichever call does it: one program each way, because each costs a busy
  * server about as much to enter as what it does. The requests of requests.h, the conversations of churn.h and the questions of
- * names.h are told here.
+ * names.h are reported here.
  */
 #ifndef HOLDUP_TRAFFIC_H
 #define HOLDUP_TRAFFIC_H

@@ -312,7 +312,7 @@ static __always_inline struct asked_fd asked_of_node(void *node)
 	a.fd = (s32)((BPF_CORE_READ(item, ffd.fd) + 1) * there) - 1;
 	u32 events = BPF_CORE_READ(item, event.events);
 
-	/* Who is told of changes alone asks for room all the time; the others only while they have something to send. */
+	/* Who polls for changes alone asks for room all the time; the others only while they have something to send. */
 	a.events = (u16)events | ((~events & HOLDUP_EDGES) >> 17);
 	a.object = object_of_file((u64)BPF_CORE_READ(item, ffd.file) * there);
 	return a;

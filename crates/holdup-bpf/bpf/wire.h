@@ -149,10 +149,10 @@ struct holdup_start {
 	u32 namespace;                /* inode of its pid namespace and its thread id in there; 0 in the initial one */
 	u32 tid_inside;
 	u32 role;                     /* enum holdup_role */
-	u32 creator;                  /* process that made its process, as the kernel has it; 0: not told */
+	u32 creator;                  /* process that made its process, as the kernel has it; 0: not reported */
 	u32 adopted;                  /* it lived before it was watched */
 	u32 zero;
-	char process[HOLDUP_COMM];    /* name of its process's first thread; empty: not told */
+	char process[HOLDUP_COMM];    /* name of its process's first thread; empty: not reported */
 };
 
 /* What an adopted thread's memory said of the call that it is in, read by user space: the programs can only read the
@@ -374,7 +374,7 @@ struct holdup_request {
 	u64 connection;               /* names the connection, for as long as the request is open; 0: all of the thread's */
 	struct holdup_clock clock;    /* of the thread, at `at` */
 	u32 step;                     /* enum holdup_request_step */
-	u32 weight;                   /* how many it stands for: at high rates only some are told */
+	u32 weight;                   /* how many it stands for: at high rates only some are reported */
 	char begins[HOLDUP_REQUEST_LINE]; /* what was read, its beginning; zeros where it is not known */
 	u32 port;                     /* as it is read: that is listened on; 0: none, as of Unix sockets */
 	u32 zero;

@@ -157,7 +157,7 @@ pub fn probe() -> Vec<Capability> {
 const OUTERMOST: &str = "pid:[4026531836]";
 
 /// Whether processes have the numbers here that the kernel's events carry. Within a PID namespace they have others, and nothing that is
-/// told of could be found again.
+/// reported of could be found again.
 pub(crate) fn process_numbers() -> Result<(), String> {
     match std::fs::read_link("/proc/self/ns/pid") {
         Ok(own) if own.as_os_str() != OUTERMOST => Err(

@@ -8,7 +8,7 @@ use holdup_evidence::Ns;
 /// So many are reported before any are left out: the 99th percentile of so many is known by the slowest forty.
 const ALL_OF: u64 = 4096;
 
-/// Requests told a second are to be no more than this: a record takes some 2 µs in all, so 0.2 % of a core.
+/// Requests reported a second are to be no more than this: a record takes some 2 µs in all, so 0.2 % of a core.
 const MAX_PER_SECOND: f64 = 1_000.0;
 
 /// Below this rate each stands for fewer again.

@@ -390,7 +390,7 @@ impl Tracer {
         }
     }
 
-    /// Requests that were counted and not told, because there were many.
+    /// Requests that were counted and not reported, because there were many.
     #[must_use]
     pub fn untold_requests(&self) -> UntoldRequests {
         let mut untold = UntoldRequests::default();

@@ -23,7 +23,7 @@ const TIMES: usize = 60;
 /// Of these so many must have led to a fork with nothing in between: a busy machine takes the CPU away now and then.
 const WHOLE: i32 = 10;
 
-/// How often all of it is tried. A switch just when the books are set back makes them wrong, and so does a record that has told of what is
+/// How often all of it is tried. A switch just when the books are set back makes them wrong, and so does a record that has reported what is
 /// taken out of them.
 const ATTEMPTS: usize = 20;
 
@@ -277,7 +277,7 @@ fn attempt() -> bool {
     assert!(listed.len() > TIMES, "{} clocks were told", listed.len());
     for (thread, at, clock) in listed {
         if let Some((before_at, before)) = clocks.insert(thread, (at, clock)) {
-            // What a record had told already was taken out of the books: then they are wrong, and not the programs.
+            // What a record had reported already was taken out of the books: then they are wrong, and not the programs.
             let between = |one: &&SetBack| before_at < one.at && one.at <= at;
             if set_backs
                 .iter()

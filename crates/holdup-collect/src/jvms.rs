@@ -58,7 +58,7 @@ pub(crate) struct Jvms {
     structures: Machines,
     machines: BTreeMap<u32, Machine>,
     threads: HashMap<ThreadId, (u32, Kind)>,
-    /// Found, and not yet told.
+    /// Found, and not yet reported.
     new: Vec<u32>,
     /// Processes that are observed, and others that have libjvm mapped: the kernel announces everybody's mappings.
     observed: HashSet<u32>,
@@ -103,7 +103,7 @@ impl Jvms {
             match &change.change {
                 Change::Map(mapping) if is_libjvm(&mapping.path) => self.found(change.pid),
                 Change::Map(_) => {}
-                // Another program runs there now. What the old one said stays told.
+                // Another program runs there now. What the old one said stays.
                 Change::Exec => {
                     self.others.remove(&change.pid);
                     if let Some(machine) = self.machines.get_mut(&change.pid) {
@@ -366,9 +366,9 @@ impl Machine {
                 self.after = jvm.after.clone();
                 match &mut self.last_read {
                     // A machine that starts may not have written all of it when it was read first.
-                    Some((told, _)) => {
-                        let before = std::mem::take(&mut told.before);
-                        *told = Jvm { before, ..jvm };
+                    Some((known, _)) => {
+                        let before = std::mem::take(&mut known.before);
+                        *known = Jvm { before, ..jvm };
                     }
                     None => self.last_read = Some((jvm, now)),
                 }

@@ -92,11 +92,11 @@ fn asks(server: u32, own: SocketAddr, moment: &mut Moment) -> Option<SocketAddr>
         *by_peer.entry(one.peer).or_default() += 1;
     }
     let most = by_peer.into_iter().max_by_key(|(_, count)| *count);
-    most.map(|(peer, _)| peer).or_else(|| told(server))
+    most.map(|(peer, _)| peer).or_else(|| listed(server))
 }
 
 /// Whom a server was started to ask, as its arguments say. Reading them can block, so a child does it.
-fn told(server: u32) -> Option<SocketAddr> {
+fn listed(server: u32) -> Option<SocketAddr> {
     let root = Root::system();
     let name = names::comm(&root, server)?;
     let mut readers: Readers<u32, Option<Vec<String>>> =

@@ -191,7 +191,7 @@ impl Naming {
         stuck.into_iter()
     }
 
-    /// Processes that have polled more than is told of it, since the last time.
+    /// Processes that have polled more than is reported of it, since the last time.
     pub(super) fn take_large_sets(&mut self) -> BTreeSet<u32> {
         std::mem::take(&mut self.large_sets)
     }

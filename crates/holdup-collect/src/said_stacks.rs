@@ -1,4 +1,4 @@
-//! Java frames that a machine told of its threads, for the waits in which they were reported.
+//! Java frames that a machine reported of its threads, for the waits in which they were reported.
 //!
 //! In: frames of a thread and the time in which it did not run, from a dump; waits as they are met. Out: the frames of a wait that lasted
 //! for the whole of that time.

@@ -13,7 +13,7 @@ use holdup_proc::{Root, maps, memory, names, tasks};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 
-/// Processes that are asked about, threads of each that are looked at, and words of each that are told.
+/// Processes that are asked about, threads of each that are looked at, and words of each that are reported.
 const PROCESSES_MAX: usize = 64;
 const THREADS_MAX: usize = 256;
 const WORDS_MAX: usize = 8;

@@ -15,7 +15,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Instant;
 
-/// The most descriptors of one message. A file of a program is told by two: its place, and a copy.
+/// The most descriptors of one message. A file of a program is known by two: its place, and a copy.
 pub const DESCRIPTORS_MAX: usize = 8;
 
 /// The longest message, bytes: a stack of 64 KB, thousands of names. What is larger goes through a memfd.

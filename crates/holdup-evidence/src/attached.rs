@@ -71,7 +71,7 @@ pub struct Upstream {
     pub since: Ns,
 }
 
-/// Requests that were counted and not told.
+/// Requests that were counted and not reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UntoldRequests {
     /// How many were answered.

@@ -563,7 +563,7 @@ pub struct Finish {
     /// Whether requests would have been reported, had there been any.
     #[serde(default)]
     pub requests_told: bool,
-    /// Those that were counted and not told.
+    /// Those that were counted and not reported.
     #[serde(default)]
     pub untold_requests: UntoldRequests,
     /// Whether what is sent and received on sockets is reported.

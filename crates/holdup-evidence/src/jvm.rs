@@ -24,7 +24,7 @@ pub struct Jvm {
     pub collector: Option<Collector>,
     /// How large its heap may become, bytes.
     pub max_heap: Option<u64>,
-    /// Options that begin with `-X`; what a program is told by `-D` may be secret.
+    /// Options that begin with `-X`; what a program is given by `-D` may be secret.
     pub options: Vec<String>,
     /// Of the options that begin with `-D` those that say where seeds for random numbers come from, and which file says so. `None` where
     /// its options are not known, or not all of them.

@@ -1,4 +1,4 @@
-//! What the machine was told, and what it chose: its flags by name.
+//! What the machine was set to, and what it chose: its flags by name.
 
 use crate::memory::{Memory, Source};
 use crate::structures::Structures;

@@ -56,7 +56,7 @@ pub(crate) struct Blob {
     pub(crate) code: Start,
 }
 
-/// Where a part begins, told by a pointer or by an offset from something.
+/// Where a part begins, known by a pointer or by an offset from something.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Start {
     Pointer(u64),

@@ -79,7 +79,7 @@ pub(crate) fn all<S: Source>(
     }
     let mut found: Vec<Pool> = pools
         .into_iter()
-        .map(|(pool, workers)| told(&mut met, &mut read, pool, &workers))
+        .map(|(pool, workers)| described(&mut met, &mut read, pool, &workers))
         .collect();
     found.sort_by_key(|pool| std::cmp::Reverse(pool.workers.len()));
     Some(found)
@@ -97,7 +97,7 @@ fn pool_of<S: Source>(met: &mut Met, read: &mut Reading<'_, S>, thread: u64) -> 
     is_worker.then(|| met.follow(read, runs, "this$0"))?
 }
 
-fn told<S: Source>(met: &mut Met, read: &mut Reading<'_, S>, pool: u64, workers: &[Worker]) -> Pool {
+fn described<S: Source>(met: &mut Met, read: &mut Reading<'_, S>, pool: u64, workers: &[Worker]) -> Pool {
     let queue = met.follow(read, pool, "workQueue");
     let queued = queue.map_or_else(Vec::new, |queue| met.queue(read, queue, TASKS_MAX));
     let class = queue.and_then(|queue| read.oops.class_name(read.memory, read.layout, queue));

@@ -1,7 +1,7 @@
 //! Real machines: what is read from outside is what the machine says of itself.
 //!
 //! A program waits in known ways, in threads with known names. Each thread's registers and stack are taken as holdup takes
-//! them, its frames told from outside, and compared with those that the JDK's own tool prints, one by one. Every JDK of this
+//! them, its frames read from outside, and compared with those that the JDK's own tool prints, one by one. Every JDK of this
 //! machine is tried, with settings that change what code, heap and pointers look like.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 

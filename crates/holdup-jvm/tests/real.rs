@@ -72,7 +72,7 @@ impl Jvm {
         loop {
             match dump(self.pid()) {
                 Err(Refused::Young) => std::thread::yield_now(),
-                told => return told,
+                answer => return answer,
             }
         }
     }

@@ -40,10 +40,10 @@ mod tests {
 
     #[test]
     fn an_advisory_lock_is_called_as_it_was_asked_for() {
-        let told = |fields, last| named("advisory", fields, last).1;
-        assert_eq!(told([5, 0, 1000], 1), "1000");
-        assert_eq!(told([5, u32::MAX, u32::MAX], 1), "-1");
-        assert_eq!(told([5, 3, u32::MAX], 2), "3, -1");
+        let key = |fields, last| named("advisory", fields, last).1;
+        assert_eq!(key([5, 0, 1000], 1), "1000");
+        assert_eq!(key([5, u32::MAX, u32::MAX], 1), "-1");
+        assert_eq!(key([5, 3, u32::MAX], 2), "3, -1");
     }
 
     #[test]

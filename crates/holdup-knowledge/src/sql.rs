@@ -165,7 +165,7 @@ fn literal(inside: &str) -> &str {
 mod tests {
     use super::outline;
 
-    fn told(statement: &str) -> (String, Vec<String>) {
+    fn parsed(statement: &str) -> (String, Vec<String>) {
         let found = outline(statement);
         (found.command, found.tables)
     }
@@ -179,26 +179,26 @@ mod tests {
             )
         };
         assert_eq!(
-            told("select count(*) from orders where name = 'from secrets'"),
+            parsed("select count(*) from orders where name = 'from secrets'"),
             of("SELECT", &["orders"])
         );
         assert_eq!(
-            told("ALTER TABLE IF EXISTS ONLY shop.orders ADD x int"),
+            parsed("ALTER TABLE IF EXISTS ONLY shop.orders ADD x int"),
             of("ALTER TABLE", &["shop.orders"])
         );
         assert_eq!(
-            told("/* web */ select * from orders o, \"Items\" as i join stock on true"),
+            parsed("/* web */ select * from orders o, \"Items\" as i join stock on true"),
             of("SELECT", &["orders", "Items", "stock"])
         );
-        assert_eq!(told("update stock set qty = qty - 1"), of("UPDATE", &["stock"]));
+        assert_eq!(parsed("update stock set qty = qty - 1"), of("UPDATE", &["stock"]));
         assert_eq!(
-            told("insert into log values ('it''s', 'from x')"),
+            parsed("insert into log values ('it''s', 'from x')"),
             of("INSERT", &["log"])
         );
-        assert_eq!(told("lock table `a b`"), of("LOCK TABLE", &["a b"]));
-        assert_eq!(told("delete from only orders"), of("DELETE", &["orders"]));
-        assert_eq!(told("select 1"), of("SELECT", &[]));
-        assert_eq!(told("select * from (select 1) x"), of("SELECT", &[]));
+        assert_eq!(parsed("lock table `a b`"), of("LOCK TABLE", &["a b"]));
+        assert_eq!(parsed("delete from only orders"), of("DELETE", &["orders"]));
+        assert_eq!(parsed("select 1"), of("SELECT", &[]));
+        assert_eq!(parsed("select * from (select 1) x"), of("SELECT", &[]));
     }
 
     #[test]

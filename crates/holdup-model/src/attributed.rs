@@ -225,7 +225,7 @@ impl ResourceKind {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
-    /// Every piece was seen and told by its own evidence.
+    /// Every piece was seen and has its own evidence.
     #[default]
     Exact,
     /// Split or named by samples.

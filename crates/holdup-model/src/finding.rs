@@ -200,7 +200,7 @@ impl Finding {
         &mut self.evidence
     }
 
-    /// What was not kept, said as the last piece of evidence; `others` are findings of the same rule that are not told.
+    /// What was not kept, said as the last piece of evidence; `others` are findings of the same rule that are not reported.
     pub fn with_left_out(mut self, others: usize) -> Finding {
         let from = self
             .evidence

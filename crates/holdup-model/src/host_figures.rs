@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Stretches at most: a pixel or more each on any screen, and 20 KB of a page.
 pub const MAX_STRETCHES: usize = 240;
 
-/// Disks that are told, the busiest.
+/// Disks that are reported, the busiest.
 const MAX_DISKS: usize = 8;
 
 /// A disk is left out if its busy share never exceeds this.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Cgroups that are looked at: a host with two thousand containers has some ten thousand.
 const MAX_CGROUPS: usize = 20_000;
 
-/// Processes in frozen cgroups that are told of.
+/// Processes in frozen cgroups that are reported.
 const MAX_PROCESSES: usize = 2_000;
 
 /// The frozen ones.

@@ -143,7 +143,7 @@ pub(crate) trait LineReader {
         false
     }
 
-    /// Whether a line that opens another format stays with this reader: a heading told of which file the lines are.
+    /// Whether a line that opens another format stays with this reader: a heading said of which file the lines are.
     fn keeps(&self, _other: &Format) -> bool {
         false
     }

@@ -1,7 +1,7 @@
 //! Stacks, each once.
 //!
 //! The same few stacks stand behind many waits, and the same frames in many stacks. In a file each frame and each stack is
-//! told once, and where a stack was is its number. In: an [`Attributed`] with all its stacks. Out: one without, and the tables;
+//! reported once, and where a stack was is its number. In: an [`Attributed`] with all its stacks. Out: one without, and the tables;
 //! and back.
 
 use holdup_evidence::Frame;

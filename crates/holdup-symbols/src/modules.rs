@@ -48,7 +48,7 @@ impl ModuleId {
     /// Code that no file holds, such as what a JIT compiler wrote.
     pub(crate) const ANONYMOUS: ModuleId = ModuleId(0);
 
-    /// Frames that a runtime told of: no module of the list, and what stands for an address is the frame's number.
+    /// Frames that a runtime reported: no module of the list, and what stands for an address is the frame's number.
     pub(crate) const BY_RUNTIME: ModuleId = ModuleId(u32::MAX);
 
     /// Frames of interpreted code, which stand behind the native ones until those have names.

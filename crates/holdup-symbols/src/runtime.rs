@@ -79,7 +79,7 @@ pub struct Walked {
     pub thread: Option<(u32, Arc<str>)>,
 }
 
-/// Runtimes, and what they told in this run.
+/// Runtimes, and what they reported in this run.
 #[derive(Debug, Default)]
 pub(crate) struct RuntimeFrames {
     runtimes: Vec<Box<dyn Runtime>>,

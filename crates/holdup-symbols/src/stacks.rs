@@ -122,7 +122,7 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// A frame that a runtime told, by its number.
+    /// A frame that a runtime reported, by its number.
     pub(crate) fn by_runtime(number: u64) -> Address {
         Address {
             module: ModuleId::BY_RUNTIME,
@@ -288,7 +288,7 @@ impl UserStacks {
         (self.spaces.of(process), &mut self.modules)
     }
 
-    /// What a runtime calls the thread whose stack was unwound last, if it told.
+    /// What a runtime calls the thread whose stack was unwound last, if it says so.
     pub fn take_thread_name(&mut self) -> Option<(u32, Arc<str>)> {
         self.runtime_frames.name.take()
     }

@@ -22,7 +22,7 @@ const RUNS: usize = 5;
 /// Files that are named at most: a command line has an end.
 const FILES: u64 = 10_000;
 
-/// Bytes by which a document is told from lines.
+/// Bytes by which a document is known from lines.
 const HEAD: u64 = 64 << 10;
 
 /// Of a file that was repeated so much may be misunderstood, per cent; else it is a document.

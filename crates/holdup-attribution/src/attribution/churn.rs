@@ -313,7 +313,7 @@ impl Making {
 /// How the handshakes of many connections are counted.
 trait Counted {
     /// One is known.
-    fn count(&mut self, told: Handshake);
+    fn count(&mut self, handshake: Handshake);
 
     /// One came to its end.
     fn took(&mut self, ns: Ns);

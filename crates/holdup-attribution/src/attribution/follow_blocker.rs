@@ -3,7 +3,7 @@
 //! The problem: a source that looks now and then sees no wakings, so no wait hands the path to anybody, and all of it would stay with the
 //! one that waited. The choice: where it was seen who was in the way (the owner of a lock, the one process at the other end of
 //! a pipe or connection), what that one did during the wait takes the wait's place on the path, as far as it has been reported. What it
-//! had not been told of, and all waits of which nobody is known to have been in the way, stay the waiter's own. Unlike
+//! were not known, and all waits of which nobody is known to have been in the way, stay the waiter's own. Unlike
 //! a waking this says nothing of the time before the wait: that stays the waiter's, too.
 //!
 //! In: a wait that was booked, and who was in its way. Out: the waiter's path.

@@ -280,7 +280,7 @@ impl Attribution {
             Event::Connection(connection) => self.network.connection(connection, &self.threads, &self.tasks),
             Event::MadeBy(by) => self.churning.made_by(by, &self.threads, &mut self.tasks),
             Event::Hello(hello) => self.churning.hello(hello),
-            Event::Conversation(told) => self.churning.talked(told, &self.threads, &self.tasks),
+            Event::Conversation(turn) => self.churning.talked(turn, &self.threads, &self.tasks),
             Event::Turned(turned) => self.churning.turned(turned),
             Event::NameAsked(asked) => self.objects.name_asked(asked),
             Event::Estimated(estimated) => estimates::estimated(&mut self.threads, estimated),

@@ -116,11 +116,11 @@ pub(super) fn of_session(
     // What a remembered set returned was another wait's.
     let successful = memory.seq == wait.seq && memory.returned.is_some_and(|value| value > 0);
     let mut ready = memory.polled.iter().filter(|fd| successful && fd.revents != 0);
-    let told = match wait.ready.or_else(|| ready.next()?.object) {
+    let known_object = match wait.ready.or_else(|| ready.next()?.object) {
         Some(ready) => is_told(Some(ready)),
         None => wait.serves && memory.polled.iter().any(|fd| is_told(fd.object)),
     };
-    if !told || !known.served.serves(pid) {
+    if !known_object || !known.served.serves(pid) {
         return None;
     }
     let mut client = None;

@@ -1,4 +1,4 @@
-//! Who owns a lock of the C library, told from the lock's own memory.
+//! Who owns a lock of the C library, known from the lock's own memory.
 //!
 //! The problem: a futex is any 32-bit word, and programs keep anything in and around it; only locks of glibc (and of
 //! others that follow its layout) write down who owns them. The choice: an owner is believed only if everything fits:

@@ -5,7 +5,7 @@
 //! another thread writes than the one that had read it counts, and its time is that of its reader.
 //!
 //! Of many requests a fair sample is kept (Vitter's algorithm R), so that memory does not grow with their number. At high
-//! rates only a sample is told to begin with, each for many; how many there were is known all the same.
+//! rates only a sample is reported to begin with, each for many; how many there were is known all the same.
 
 use super::Attribution;
 use super::earlier::EarlierRequests;

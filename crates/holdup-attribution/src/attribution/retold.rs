@@ -1,4 +1,4 @@
-//! What threads in the way did, where only their stacks told it.
+//! What threads in the way did, where only their stacks show it.
 //!
 //! The problem: what a thread in the way did is reported as its waits are, and what a user stack says of them is known at the end: a Java thread
 //! that sleeps was in a wait for a futex until then. The choice: where nearly all of a thread's waits for futexes were told to be for
@@ -67,7 +67,7 @@ pub(super) fn retell_by_stacks(
     }
 }
 
-/// What the waits of one cause of each thread were nearly all told to be for, where that is something else.
+/// What the waits of one cause of each thread were nearly all for, where that is something else.
 fn by_cause(rows: impl Iterator<Item = (u32, (Cause, Cause, Ns))>) -> HashMap<(u32, Cause), Cause> {
     let mut threads: HashMap<(u32, Cause), BTreeMap<Cause, Ns>> = HashMap::new();
     for (tid, (before, one, ns)) in rows.filter(|(tid, _)| *tid != 0) {
@@ -82,7 +82,7 @@ fn by_cause(rows: impl Iterator<Item = (u32, (Cause, Cause, Ns))>) -> HashMap<(u
     one.collect()
 }
 
-/// What each thread's waits for futexes were nearly all told to be for, where that is something else.
+/// What each thread's waits for futexes were nearly all for, where that is something else.
 fn mostly(rows: impl Iterator<Item = (u32, Cause, Ns)>) -> HashMap<u32, Cause> {
     let mut threads: HashMap<u32, BTreeMap<Cause, Ns>> = HashMap::new();
     for (tid, cause, ns) in rows.filter(|(tid, ..)| *tid != 0) {

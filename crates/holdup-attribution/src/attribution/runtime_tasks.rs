@@ -20,13 +20,13 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         .and_then(|stack| finish.user_stacks.get(stack.0 as usize))
         .map_or(&[][..], Vec::as_slice);
     let (state, wait) = match one.does {
-        // A coroutine or a virtual thread may block its thread; what that waits for is told of the thread.
+        // A coroutine or a virtual thread may block its thread; what that waits for is said of the thread.
         TaskDoes::Runs if matches!(one.runtime, TaskRuntime::Asyncio | TaskRuntime::Java) => {
             (TaskState::Running, Wait::of(Cause::Unknown))
         }
         TaskDoes::Runs => (TaskState::Running, Wait::of(Cause::CpuUser)),
         TaskDoes::Ready => (TaskState::Ready, Wait::of(Cause::SchedRunqueue)),
-        // What the call is for is told of the thread that makes it.
+        // What the call is for is said of the thread that makes it.
         TaskDoes::Calls => {
             let what = Some("a system call".to_owned());
             let wait = Wait {

@@ -70,7 +70,7 @@ pub(super) struct Site {
     pub(super) signal: Option<i32>,
     /// For a class of CPU time: samples.
     pub(super) samples: u64,
-    /// Of the time: told by the kernel stack of a longer wait in the same call.
+    /// Of the time: known by the kernel stack of a longer wait in the same call.
     pub(super) borrowed: Ns,
     /// Of that: in a call whose longer waits were not all the same.
     pub(super) doubtful: Ns,

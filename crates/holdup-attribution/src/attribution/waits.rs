@@ -11,7 +11,7 @@ use super::thread::Pending;
 use super::what::Role;
 use holdup_evidence::{Cause, CpuSample, Ns, ThreadId, UserStackId, Wait, WaitMemory, Waker};
 
-/// Waits of one call that may wait to be told about together: a write-back waits so often for few.
+/// Waits of one call that may wait to be reported together: a write-back waits so often for few.
 const MAX_PENDING: usize = 256;
 
 impl Attribution {
@@ -111,7 +111,7 @@ impl Attribution {
         }
     }
 
-    /// Whatever a thread was waiting to be told about its last waits will not come any more.
+    /// Whatever a thread was waiting for, its last waits will not come any more.
     pub(super) fn settle(&mut self, id: ThreadId) {
         let pending = self
             .threads

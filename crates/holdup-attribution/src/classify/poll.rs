@@ -299,7 +299,7 @@ pub fn awaits_room(fd: &PolledFd) -> bool {
     fd.events & POLLOUT != 0 && fd.events & READING == 0
 }
 
-/// Whether a thread that waits to send may wait for this descriptor: for nothing but room, or, told of states, for room beside others.
+/// Whether a thread that waits to send may wait for this descriptor: for nothing but room, or, where its poll reports states, for room beside others.
 #[must_use]
 pub fn may_await_room(fd: &PolledFd) -> bool {
     awaits_room(fd) || fd.events & POLLOUT != 0 && fd.events & PolledFd::LEVEL != 0
@@ -314,7 +314,7 @@ fn use_of(events: u16, object: &Object) -> Use {
     }
 }
 
-/// What a descriptor is awaited for. A loop that is told of states, and not of their changes, would not wait if there were room on what it
+/// What a descriptor is awaited for. A loop whose poll reports states, and not their changes, would not wait if there were room on what it
 /// asks for both of: it has something to send.
 fn awaited_for(events: u16, object: &Object) -> Use {
     match events & POLLOUT != 0 && events & PolledFd::LEVEL != 0 {

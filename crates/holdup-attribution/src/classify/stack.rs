@@ -87,7 +87,7 @@ impl<'a> Stack<'a> {
             .min_by_key(|verdict| verdict.rank)
     }
 
-    /// A wait for a lock of the kernel's own, told by who takes it.
+    /// A wait for a lock of the kernel's own, known by who takes it.
     fn lock_wait(&self, plain_sleep: bool) -> Option<Verdict<'a>> {
         let function = self.innermost()?;
         let shown = self.lock.is_some();

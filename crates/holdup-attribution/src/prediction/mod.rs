@@ -150,7 +150,7 @@ fn chosen(graph: &Graph, run: &Attributed) -> (Vec<Cause>, Option<String>) {
     (good, otherwise)
 }
 
-/// Whether there is a "without". Who waits for work waits for others; what is lost or not told is no thing; interrupts and
+/// Whether there is a "without". Who waits for work waits for others; what is lost or not reported is no thing; interrupts and
 /// hypervisors come from outside, and how a quota is spent depends on everything.
 fn can_be_taken_away(cause: Cause) -> bool {
     !matches!(

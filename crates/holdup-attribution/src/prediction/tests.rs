@@ -227,7 +227,7 @@ fn a_convoy_goes_on_side_by_side_without_its_lock() {
     assert_eq!(without(&predictions, Cause::DiskSync), 1);
 }
 
-/// Two threads that run for 40 each on one CPU, the second told of where it may run.
+/// Two threads that run for 40 each on one CPU, the second bound to CPUs.
 fn queue(allowed: Allowed, cpus: u32) -> Predictions {
     let mut script = Script::on(cpus);
     let one = script.born(Some(0));

@@ -23,7 +23,7 @@ pub(super) struct Beyond {
 const MAX_PROCESSES: usize = 4096;
 
 impl Beyond {
-    /// What a round told, with those in the way. `met`: waits with somebody in the way that were met in it, and go on.
+    /// What a round reported, with those in the way. `met`: waits with somebody in the way that were met in it, and go on.
     pub(super) fn resolve(&mut self, events: Vec<Event>, met: Vec<Wait>) -> Vec<Event> {
         for event in &events {
             if let Event::Start(start) = event {

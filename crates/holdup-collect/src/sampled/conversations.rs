@@ -145,7 +145,7 @@ impl Conversations {
             };
             let at = said.map(|Said { ago, .. }| now.saturating_sub(ago));
             let same =
-                matches!((at, connection.reported_at), (Some(at), Some(told)) if at.abs_diff(told) <= TICK);
+                matches!((at, connection.reported_at), (Some(at), Some(reported)) if at.abs_diff(reported) <= TICK);
             if !same && connection.reported_at.take().is_some() {
                 // What is new of the same conversation takes its place.
                 let list = if said.is_some() {

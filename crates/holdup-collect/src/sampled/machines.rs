@@ -86,7 +86,7 @@ impl SampledMachines {
         self.runtimes.joins()
     }
 
-    /// What a round told, with the locks of its waits. `began`: whose code was read meanwhile.
+    /// What a round reported, with the locks of its waits. `began`: whose code was read meanwhile.
     pub(super) fn judge(&mut self, events: Vec<Event>, began: Vec<Began>) -> Vec<Event> {
         let mut listed = Vec::with_capacity(events.len());
         for Began { pid, key, is_machine } in began {

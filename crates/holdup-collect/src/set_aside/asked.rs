@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Servers that are told.
+/// Servers that are reported.
 const MAX_SERVERS: usize = 4;
 
 /// Whom something was sent so short a time ago is being answered, milliseconds.

@@ -16,7 +16,7 @@ pub(super) const QUOTED: usize = 5;
 /// Nanoseconds that the same line may be apart in two logs: a journal's daemon that is busy takes it late.
 const TAKEN_LATE: u128 = 10_000_000_000;
 
-/// What the kernel told of something, in order. What two logs of one boot have (a journal, and `dmesg` beside it) counts once.
+/// What the kernel reported about something, in order. What two logs of one boot have (a journal, and `dmesg` beside it) counts once.
 pub(crate) fn happenings<'a, T>(
     observed: &'a Observed,
     pick: impl Fn(&'a KernelEvent) -> Option<T>,

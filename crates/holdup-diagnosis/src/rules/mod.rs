@@ -311,7 +311,7 @@ impl Rule {
             match check(run, &waits) {
                 Verdict::Fires(found) => findings.extend(found),
                 Verdict::Clear(why) => clear = clear.or(Some(why)),
-                told @ Verdict::CannotTell(_) => return told,
+                cannot @ Verdict::CannotTell(_) => return cannot,
             }
         }
         if !findings.is_empty() {

@@ -295,7 +295,7 @@ pub(super) fn way(waits: &Waits<'_>) -> Option<Evidence> {
 /// last with its wait in the words above.
 const LONG_CHAIN: usize = 3;
 
-/// A chain step by step. One after another of the same name is a queue, and told once.
+/// A chain step by step. One after another of the same name is a queue, and reported once.
 fn long_way(after: &[&Link], end: &Link) -> Evidence {
     let same = |one: &&Link, next: &&Link| who(&one.name) == who(&next.name) && one.cause == next.cause;
     let step = |links: &[&Link]| {

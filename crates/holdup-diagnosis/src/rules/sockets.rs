@@ -44,6 +44,12 @@ pub(super) fn of_state(table: &SocketTable, state: TcpState) -> u64 {
         .sum()
 }
 
+/// The table that has most sockets of a state, if there is one with sockets.
+pub(super) fn most_of(observed: &Observed, state: TcpState) -> Option<&SocketTable> {
+    let tables = observed.sockets.iter().filter(|table| table.total > 0);
+    tables.max_by_key(|table| of_state(table, state))
+}
+
 /// Sockets of all tables together: for the number that rules a trouble out.
 pub(super) fn total(observed: &Observed) -> u64 {
     observed.sockets.iter().map(|table| table.total).sum()

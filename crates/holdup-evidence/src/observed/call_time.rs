@@ -86,7 +86,7 @@ pub struct CallTime {
     pub max_began: Option<When>,
     /// Bytes asked for by the longest, where the call has a length.
     pub bytes: Option<u64>,
-    /// The first four arguments of the longest as numbers, as far as they decide what it waits for; `None`: not told.
+    /// The first four arguments of the longest as numbers, as far as they decide what it waits for; `None`: not reported.
     pub args: Option<[u64; 4]>,
     /// What the longest returned, a negative error number on failure.
     pub returned: Option<i64>,

@@ -10,7 +10,7 @@ pub struct Samples {
     pub source: u32,
     /// What a weight counts.
     pub weight: Weight,
-    /// Whether the samples are of time spent waiting (off the CPU), of running, or of both; `None`: not told.
+    /// Whether the samples are of time spent waiting (off the CPU), of running, or of both; `None`: not reported.
     pub waiting: Option<bool>,
     /// Stacks, root thread or process name first where there is one, with their weights, heaviest first.
     pub stacks: Vec<(StackId, u64)>,

@@ -1,4 +1,4 @@
-//! What a JVM was told about being asked.
+//! How a JVM is set to answer who asks.
 //!
 //! Its own performance data has all of its options, wherever they came from. Where it shares none, the words are looked at that it was
 //! started with: its command line, and those variables of its environment that have options for a JVM. Reading these can block, so it

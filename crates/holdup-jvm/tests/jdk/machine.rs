@@ -115,9 +115,9 @@ impl Java {
                 let frames = Vec::new();
                 threads.push((name.0.to_owned(), DumpedThread { nid, frames }));
             } else if let Some(frame) = line.trim().strip_prefix("at ")
-                && let Some((_, told)) = threads.last_mut()
+                && let Some((_, thread)) = threads.last_mut()
             {
-                told.frames.push(plain(frame));
+                thread.frames.push(plain(frame));
             }
         }
         threads

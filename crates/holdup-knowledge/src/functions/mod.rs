@@ -45,7 +45,7 @@ pub enum Rank {
     KernelLock,
     /// Inside a FUSE or network file system, wherever exactly.
     RemoteFamily,
-    /// A block device, direction told by the callers.
+    /// A block device, direction known by the callers.
     Disk,
     /// One kind of object: pipe, socket, queue, user lock.
     Object,

@@ -41,7 +41,7 @@ pub struct Comparison {
     pub verdict: Vec<String>,
     /// What was won and what was paid for it, where something became less and something else more.
     pub trade: Option<String>,
-    /// How it was told whether the change is more than chance.
+    /// How it was decided whether the change is more than chance.
     pub method: String,
     /// What drawn numbers begin with: the same input gives the same answer.
     pub seed: u64,
@@ -53,7 +53,7 @@ pub struct Comparison {
     pub before_units: Option<f64>,
     /// Units of work in all of AFTER.
     pub after_units: Option<f64>,
-    /// Of the change: the causes that are told.
+    /// Of the change: the causes that are reported.
     pub explained_ns: Option<i64>,
     /// The rest of it.
     pub unexplained_ns: Option<i64>,

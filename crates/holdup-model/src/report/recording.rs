@@ -19,7 +19,7 @@ pub struct Recording {
     pub kernel: Option<String>,
     /// Its boot; null where segments differ.
     pub boot_id: Option<String>,
-    /// Its time zone's name, where it told it.
+    /// Its time zone's name, where it reported it.
     pub zone: Option<String>,
     /// Seconds east of UTC there.
     pub zone_offset_s: i32,

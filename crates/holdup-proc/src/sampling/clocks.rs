@@ -1,6 +1,6 @@
 //! What the kernel has counted for a thread: its time on CPUs, queued, and how often it gave one up.
 //!
-//! In: the texts of `schedstat`, `stat` and `status`. Out: numbers. A file that is not there costs what it told: without
+//! In: the texts of `schedstat`, `stat` and `status`. Out: numbers. A file that is not there costs what it reported: without
 //! `schedstat` CPU time comes in ticks and queueing is not known, without `status` nobody counts blockings.
 
 use holdup_evidence::{Ns, Scheduling};

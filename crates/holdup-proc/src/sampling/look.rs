@@ -443,7 +443,7 @@ impl Seen<'_> {
             .extend(listener.map(|listener| (key.clone(), listener)));
     }
 
-    /// Whether the process has both ends of a pipe: told once, as it is met.
+    /// Whether the process has both ends of a pipe: reported once, as it is met.
     fn has_both(&mut self, object: Option<&(String, Object)>) -> bool {
         let Some((_, object)) = object.filter(|(_, object)| object.kind == ObjectKind::Pipe) else {
             return false;

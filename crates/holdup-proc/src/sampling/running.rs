@@ -9,7 +9,7 @@ use crate::cpuinfo;
 use crate::filters;
 use nix::errno::Errno;
 
-/// Stacks that are kept of a thread until it is told about.
+/// Stacks that are kept of a thread until it is reported.
 const MAX_STACKS: usize = 256;
 
 /// Why running threads are not seen.

@@ -181,7 +181,7 @@ pub struct Sampler {
     pub(super) next: u32,
     pub(super) met: Met,
     pub(super) events: Vec<Event>,
-    /// What this round found and has not told yet.
+    /// What this round found and has not reported yet.
     pub(super) found: BTreeMap<ThreadId, Found>,
     /// Those that have ended while nobody was seen to have noticed who waited for that, and for how many rounds.
     pub(super) unnoticed: BTreeMap<ThreadId, (Found, u32)>,

@@ -1,6 +1,6 @@
 //! From what a round found to events in the right order.
 //!
-//! A thread that made others is told about up to the instant at which it ran, then they are born. Who waited for the end of a
+//! A thread that made others is reported up to the instant at which it ran, then they are born. Who waited for the end of a
 //! child, or of a thread, waited until then: the end of the wait is when the other one ended, and the other's end is reported first.
 //! Whose end nobody waited for has ended now.
 //!
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// The kernel's letter for a thread that a signal has stopped.
 const STOPPED: char = 'T';
 
-/// Samples of CPU time told of one interval, at most: one for each tick of the kernel's own code and of the thread's, so that all of them
+/// Samples of CPU time reported of one interval, at most: one for each tick of the kernel's own code and of the thread's, so that all of them
 /// count the same, and that many are a minute of one CPU.
 const MOST_SAMPLES: u64 = 6_000;
 
@@ -467,7 +467,7 @@ impl Sampler {
         })));
     }
 
-    /// Observation is over; those that live are told about as they are.
+    /// Observation is over; those that live are reported as they are.
     pub fn leave(&mut self, at: Ns) -> Vec<Event> {
         for id in self.threads.keys().copied().collect::<Vec<_>>() {
             self.tell_instead(Some(id));

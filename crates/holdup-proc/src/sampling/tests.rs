@@ -120,7 +120,7 @@ fn sampler(tree: &Tree) -> Sampler {
     sampler
 }
 
-/// A round, with what it told.
+/// A round, with what it reported.
 fn round(sampler: &mut Sampler) -> Vec<Event> {
     sampler.round(monotonic(), &mut NoStacks)
 }

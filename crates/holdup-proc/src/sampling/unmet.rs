@@ -1,4 +1,4 @@
-//! Children that were born and were gone between two looks: told by what their parent was charged with for them.
+//! Children that were born and were gone between two looks: known by what their parent was charged with for them.
 //!
 //! The problem: a shell that calls a thousand short programs is met waiting for a pipe or a child, and never the one that it waits for. The
 //! choice: the kernel adds up the CPU time of children that a process has waited for. What of it nobody used who was met was used by
@@ -7,7 +7,7 @@
 //! process that is shorter than a tick the kernel does not know either how much of its time was its own code's, whatever the counters say: that is not known.
 //!
 //! In: what a process's `stat` says of its children, what those had used that were met, pieces of its time. Out: threads that stand for
-//! those in between, without ids, told from birth to end.
+//! those in between, without ids, known from birth to end.
 
 use super::account::Piece;
 use super::clocks::{Stat, TICK};

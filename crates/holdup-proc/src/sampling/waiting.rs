@@ -257,7 +257,7 @@ impl Met {
         })
     }
 
-    /// The number of an object, told with an event where it is new.
+    /// The number of an object, reported with an event where it is new.
     pub(super) fn object(
         &mut self,
         (key, object): (String, Object),

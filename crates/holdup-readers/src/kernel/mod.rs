@@ -127,9 +127,9 @@ impl Kernel {
         if let Some(order) = self.order.take() {
             order.end(out);
         }
-        if let Some((mut happening, _, told)) = self.hung.take() {
+        if let Some((mut happening, _, lines)) = self.hung.take() {
             if let What::Kernel(KernelEvent::HungTask { stack, .. }) = &mut happening.what {
-                *stack = told.done();
+                *stack = lines.done();
             }
             out.happening(happening);
         }

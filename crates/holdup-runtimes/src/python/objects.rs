@@ -10,7 +10,7 @@ use crate::memory::Source;
 /// Entries of a dictionary or set that are read.
 const ENTRIES_MAX: u64 = 65_536;
 
-/// Longest name of a type that is told from others, bytes.
+/// Longest name of a type that is told apart from others, bytes.
 const TYPE_NAME_MAX: usize = 64;
 
 /// Types whose names are kept before all are forgotten.

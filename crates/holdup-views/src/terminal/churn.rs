@@ -171,7 +171,7 @@ mod tests {
             lines(&churn(0.8), (MIN_PER_SECOND_ATTACHED, PER_SECOND)),
             Vec::<String>::new()
         );
-        // Of a program that was started for this a rate is told from which it costs.
+        // Of a program that was started for this a rate is reported from which it costs.
         let of_run = (MIN_PER_SECOND_RUN, PER_SECOND_OF_RUN);
         assert_eq!(lines(&churn(30.0), of_run), Vec::<String>::new());
         assert_eq!(lines(&churn(800.0), of_run).len(), 2);

@@ -31,10 +31,10 @@ const NAME_GAP: usize = 2;
 /// Columns of the label of an entry's further lines.
 const LABEL: usize = 10;
 
-/// Callers told after the asker: enough to see which part of the program it is.
+/// Callers shown after the asker: enough to see which part of the program it is.
 const CALLERS: usize = 3;
 
-/// Names told where many share one entry.
+/// Names shown where many share one entry.
 pub(super) const NAMES: usize = 3;
 
 /// How much is reported of an entry.

@@ -198,7 +198,7 @@ fn worth_a_look(report: &Report) -> Ns {
     whole.saturating_sub(idle).max(report.subject.wall_ns).min(whole)
 }
 
-/// Elapsed time whose cause could not be determined or not told far enough: unknown (lost included), polls of which
+/// Elapsed time whose cause could not be determined or not followed far enough: unknown (lost included), polls of which
 /// it is not known what they awaited, kernel locks without a name.
 pub(crate) fn unresolved(report: &Report) -> Ns {
     let whole: Ns = report

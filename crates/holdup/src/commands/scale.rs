@@ -302,7 +302,7 @@ fn address(text: &str) -> anyhow::Result<SocketAddr> {
     })
 }
 
-/// Each number once, in order, from one worker on: what grows is told from there.
+/// Each number once, in order, from one worker on: what grows shows from there.
 fn numbers(asked: &[u32]) -> Vec<u32> {
     let mut numbers = asked.to_vec();
     numbers.push(1);

@@ -41,7 +41,7 @@ const SAMPLED: &str = "elapsed times are exact; the causes and the remaining wai
 /// What came of the runs.
 enum Came {
     /// All were made, or one was enough.
-    Told {
+    Reported {
         experiment: Box<Experiment>,
         as_is: Vec<Done>,
     },
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
             say(&why);
             Ok(NO_VERDICT)
         }
-        Came::Told { experiment, as_is } => {
+        Came::Reported { experiment, as_is } => {
             let found = experiment.outcome != Outcome::Remains;
             outputs.write(&report(*experiment, as_is));
             Ok(if found { 0 } else { NO_VERDICT })
@@ -203,7 +203,7 @@ fn runs(args: &TryArgs, laboratory: &mut Laboratory<'_>, design: &Design) -> any
                         if all_seen && not_there(&arm, design) {
                             let experiment = Box::new(nothing_to_take(design, &arm));
                             let as_is = vec![done];
-                            return Ok(Came::Told { experiment, as_is });
+                            return Ok(Came::Reported { experiment, as_is });
                         }
                         let refused = match (way.refuses)(&done.collected.attributed) {
                             None => laboratory.learn(&done)?,
@@ -231,7 +231,7 @@ fn runs(args: &TryArgs, laboratory: &mut Laboratory<'_>, design: &Design) -> any
     if laboratory.untraced.is_some() {
         experiment.notes.push(SAMPLED.to_owned());
     }
-    Ok(Came::Told { experiment, as_is })
+    Ok(Came::Reported { experiment, as_is })
 }
 
 /// Whether the kernel showed less than all waits of a run, as some kernels do now and then.

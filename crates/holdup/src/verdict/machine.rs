@@ -2,7 +2,7 @@
 //!
 //! In: what was seen. Out: the report. The rules are those of `holdup read`; nothing is read here, no clock either.
 
-use holdup_diagnosis::host as told;
+use holdup_diagnosis::host as machine;
 use holdup_diagnosis::randomness::aspects;
 use holdup_diagnosis::rules::{Run, judge};
 use holdup_evidence::host::HostLook;
@@ -33,8 +33,8 @@ pub(crate) fn report(
 ) -> Report {
     let run = Run::of_artefacts(attributed, facts, &look.observed);
     let judgement = judge(&run);
-    let mut host = told::of(&look.observed, facts, &look.sight);
-    told::mark_short(&mut host, &judgement.findings);
+    let mut host = machine::of(&look.observed, facts, &look.sight);
+    machine::mark_short(&mut host, &judgement.findings);
     host.randomness = aspects(&look.randomness);
     // Its date is known by these; the rest of them is reported in its own section.
     let clocks = SystemFacts {

@@ -201,7 +201,7 @@ fn the_owner_of_a_kernel_lock_is_named_where_the_wait_is_for_one() {
     );
 }
 
-/// What a wait was for that a runtime told the lock of, and the first holder.
+/// What a wait was for whose lock a runtime names, and the first holder.
 fn told_by_runtime(owner: Option<u32>, source: RuntimeLockSource) -> (String, u32, HowKnown) {
     told_of(RuntimeLockKind::Monitor, owner, source)
 }

@@ -2,7 +2,7 @@
 
 use crate::rules::{Extend, Rule, RuleId, Run, fires, say};
 use crate::rules::{made_anew, sockets};
-use holdup_evidence::observed::{SocketCount, SocketKey, SocketTable, TcpState};
+use holdup_evidence::observed::{SocketCount, SocketKey, TcpState};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
 
@@ -22,13 +22,7 @@ pub(crate) const RULE: Rule = Rule::of_churn(RuleId::ConnectionsMadeAnew, made_a
     .causes(&[Cause::NetConnect, Cause::NetTls]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let of = |table: &SocketTable| sockets::of_state(table, TcpState::TimeWait);
-    let Some(table) = observed
-        .sockets
-        .iter()
-        .filter(|table| table.total > 0)
-        .max_by_key(|table| of(table))
-    else {
+    let Some(table) = sockets::most_of(observed, TcpState::TimeWait) else {
         return Verdict::CannotTell("which connections there are, and in which state: `ss -tan`".to_owned());
     };
     // By peer it is the client that closes, by own address the server.
@@ -46,7 +40,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     else {
         return Verdict::Clear(format!(
             "{} of {} were closed in the last minute (TIME-WAIT)",
-            of(table),
+            sockets::of_state(table, TcpState::TimeWait),
             say::several(table.total, "socket")
         ));
     };

@@ -16,13 +16,7 @@ pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::ConnectionsNotClosed, c
     .causes(&[Cause::NetConnect]);
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
-    let of = |table: &SocketTable| sockets::of_state(table, TcpState::CloseWait);
-    let Some(table) = observed
-        .sockets
-        .iter()
-        .filter(|table| table.total > 0)
-        .max_by_key(|table| of(table))
-    else {
+    let Some(table) = sockets::most_of(observed, TcpState::CloseWait) else {
         return Verdict::CannotTell("which connections there are, and in which state: `ss -tanp`".to_owned());
     };
     let mut whose: Vec<&SocketCount> =
@@ -39,7 +33,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     if whose.is_empty() {
         return Verdict::Clear(format!(
             "{} of {} wait for a program to close them (CLOSE-WAIT)",
-            of(table),
+            sockets::of_state(table, TcpState::CloseWait),
             say::several(table.total, "socket")
         ));
     }

@@ -47,7 +47,7 @@ const SERVICES: [(&str, &str, Ask); 7] = [
     ("winbindd/", "winbind", Ask::Look("wbinfo --ping-dc")),
 ];
 
-/// Local services are told from name servers by their address: a path.
+/// Local services are told apart from name servers by their address: a path.
 pub(super) fn is_local(wait: &AttributedWait) -> bool {
     wait.resource.name.starts_with('/')
 }

@@ -26,20 +26,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     if waits.cause() == Cause::IpcUnix {
         return unread(run, waits);
     }
-    let pairs = waits.iter().flat_map(|parent| {
-        let children = run
-            .attributed
-            .waits
-            .iter()
-            .filter(|child| cannot_write(child, parent));
-        children.map(move |child| Deadlock {
-            parent,
-            child,
-            both: overlap(parent, child),
-        })
-    });
-    let worst = pairs.max_by_key(|pair| pair.both);
-    match worst {
+    match longest(run, waits, cannot_write) {
         Some(pair) if run.matters(pair.both, MATTERS) => {
             let asks = asks_for_end(run, pair.parent).unwrap_or(pair.parent);
             let own = run.waits(|wait| std::ptr::eq(wait, asks));
@@ -59,19 +46,27 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     }
 }
 
-/// By the waits of an event loop: it has a pair of sockets for the output of its child, and waits for something else of that child.
-fn unread(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+/// The pair of one of these waits and a wait of a child that `cannot` go on meanwhile, that lasted longest.
+fn longest<'a>(
+    run: &'a Run<'_>,
+    waits: &Waits<'a>,
+    cannot: impl Fn(&AttributedWait, &AttributedWait) -> bool,
+) -> Option<Deadlock<'a>> {
     let pairs = waits.iter().flat_map(|parent| {
-        let writers = run.attributed.waits.iter();
-        let writers = writers.filter(|writer| is_not_read(writer, parent));
-        writers.map(move |child| Deadlock {
+        let children = run.attributed.waits.iter().filter(|child| cannot(child, parent));
+        let pair = |child| Deadlock {
             parent,
             child,
             both: overlap(parent, child),
-        })
+        };
+        children.map(pair).collect::<Vec<_>>()
     });
-    let worst = pairs.max_by_key(|pair| pair.both);
-    match worst {
+    pairs.max_by_key(|pair| pair.both)
+}
+
+/// By the waits of an event loop: it has a pair of sockets for the output of its child, and waits for something else of that child.
+fn unread(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
+    match longest(run, waits, is_not_read) {
         Some(pair) if run.matters(pair.both, MATTERS) => {
             let own = waits.only(|wait| std::ptr::eq(wait, pair.parent));
             Verdict::Fires(own.map(|waits| not_read(&waits, &pair)).into_iter().collect())

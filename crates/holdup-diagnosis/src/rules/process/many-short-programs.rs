@@ -110,12 +110,7 @@ fn starts_or_ends(wait: &AttributedWait) -> bool {
 const MAX_LIFETIME_NS: Ns = 1_000_000_000;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    if let Some(churn) = run
-        .attributed
-        .churn
-        .as_ref()
-        .filter(|_| run.attributed.of_threads)
-    {
+    if let Some(churn) = run.churn_of_threads() {
         return live(run, waits, churn);
     }
     let short: BTreeMap<&str, Program> = programs(run)

@@ -33,12 +33,7 @@ const MIN_LIVE_THREADS: u64 = 100;
 const MAX_LIFETIME_NS: Ns = 1_000_000_000;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    if let Some(churn) = run
-        .attributed
-        .churn
-        .as_ref()
-        .filter(|_| run.attributed.of_threads)
-    {
+    if let Some(churn) = run.churn_of_threads() {
         return live(run, waits, churn);
     }
     let threads = short_threads(&run.attributed.threads);

@@ -35,7 +35,7 @@ pub(crate) const RULE: Rule = Rule::of_waits(RuleId::SleepPolling, check)
     .explains(&[RuleId::SleepsOnPurpose]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    // What it looks for is then known, and told by a rule of its own.
+    // What it looks for is then known, and reported by a rule of its own.
     if let Some(peer) = refused(run, waits) {
         return Verdict::Clear(format!(
             "it sleeps between connections that {} refuses",

@@ -51,7 +51,7 @@ impl Operation {
             || self.client.is_empty() && self.connection.is_empty()
     }
 
-    fn told(&self) -> String {
+    fn described(&self) -> String {
         let mut text = format!("operation {}", self.id);
         let mut parts = Vec::new();
         if !self.kind.is_empty() {
@@ -130,7 +130,7 @@ impl LineReader for Reader {
         };
         let text = format!(
             "{} has run for {}{plan}{norm}{}",
-            longest.told(),
+            longest.described(),
             duration(ns),
             waiting.unwrap_or_default()
         );

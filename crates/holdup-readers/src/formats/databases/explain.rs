@@ -275,7 +275,7 @@ impl LineReader for Reader {
             }))
             .collect();
         parts.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let [(ms, name, told, quote), rest @ ..] = parts.as_slice() else {
+        let [(ms, name, more, quote), rest @ ..] = parts.as_slice() else {
             return;
         };
         // Minutes are reported in seconds too: the plan counts in milliseconds, and the reader looks for the figure.
@@ -285,13 +285,13 @@ impl LineReader for Reader {
         };
         let share = if whole > 0.0 { ms / whole } else { 0.0 };
         let mut text = format!(
-            "{name} takes {} of its own, {:.0} % of the query's {}{told}",
+            "{name} takes {} of its own, {:.0} % of the query's {}{more}",
             length(*ms),
             100.0 * share,
             length(whole)
         );
-        if let Some((second, name, told, _)) = rest.first().filter(|second| second.0 >= ms * SECOND) {
-            text.push_str(&format!("; next {name}, {}{told}", length(*second)));
+        if let Some((second, name, more, _)) = rest.first().filter(|second| second.0 >= ms * SECOND) {
+            text.push_str(&format!("; next {name}, {}{more}", length(*second)));
         }
         let ns = (whole.clamp(0.0, 1e12) * MS) as Ns;
         out.statement(statements::one(

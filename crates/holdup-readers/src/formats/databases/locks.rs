@@ -75,8 +75,9 @@ fn granted(row: &Row) -> Option<bool> {
 }
 
 fn thing(row: &Row) -> Vec<String> {
-    let told = THING.iter().map(|name| row.cell(name));
-    told.filter(|cell| !cell.is_empty() && *cell != b"-")
+    let cells = THING.iter().map(|name| row.cell(name));
+    cells
+        .filter(|cell| !cell.is_empty() && *cell != b"-")
         .map(printable)
         .collect()
 }

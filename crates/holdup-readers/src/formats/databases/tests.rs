@@ -163,7 +163,7 @@ fn a_list_with_commas_and_single_quotation_marks_is_read() {
         7, 'app', 'web:6', 'shop', 'Query', 240, 'Waiting for table metadata lock', 'select a, b from carts where kind='small'', 0.000\n\
         8, 'app', 'web:7', 'shop', 'Query', 300, 'Repair by sorting', 'CREATE TABLE `c` (\n";
     let all = sessions(text);
-    let told: Vec<_> = all
+    let texts: Vec<_> = all
         .iter()
         .map(|one| {
             (
@@ -174,7 +174,7 @@ fn a_list_with_commas_and_single_quotation_marks_is_read() {
         })
         .collect();
     assert_eq!(
-        told,
+        texts,
         [("7", Some(240), "table metadata lock"), ("8", Some(300), "")]
     );
 }

@@ -40,7 +40,7 @@ fn recognise(head: &[u8]) -> Sureness {
     let own = lines.any(|line| {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match decorations(line) {
-            Some((told, message)) => told.own() || is_own(message),
+            Some((header, message)) => header.own() || is_own(message),
             None => is_old_header(line),
         }
     });

@@ -169,10 +169,10 @@ mod tests {
     #[test]
     fn people_name_the_instants_as_they_like_and_write_commas() {
         let text = "Lookup time:\t0,004\nConnect time:\t0,005\nAppCon time:\t0,147\nRedirect time:\t0,000\nPreXfer time:\t0,147\nStartXfer time:\t6,637\n\nTotal time:\t6,643\n";
-        let (kind, told) = said(text);
+        let (kind, about) = said(text);
         assert_eq!(kind, StatementKind::Took);
         assert_eq!(
-            told,
+            about,
             "the wait for the first byte of the answer took 6.49 s of 6.64 s (time_starttransfer)"
         );
         let text = "DNS: 2.5s\nTCP: 2.6s\nTLS: 2.7s\nTTFB: 2.9s\nTotal: 3.0s\n";

@@ -147,12 +147,12 @@ fn within(names: &Names) -> Option<Statement> {
         ("Innodb_buffer_pool_wait_free", "0 is usual"),
         ("Innodb_log_waits", "0 is usual"),
     ];
-    let told = norms.iter().filter(|(name, _)| !names.text(name).is_empty());
-    let parts: Vec<String> = told
+    let present = norms.iter().filter(|(name, _)| !names.text(name).is_empty());
+    let parts: Vec<String> = present
         .clone()
         .map(|(name, norm)| format!("{name} {} ({norm})", names.text(name)))
         .collect();
-    let (first, _) = told.clone().next()?;
+    let (first, _) = present.clone().next()?;
     Some(names.say(StatementKind::WithinNorm, first, parts.join(", ")))
 }
 

@@ -58,8 +58,8 @@ impl LineReader for Reader {
             self.tally.begin(out);
             return Understood::Evidence;
         }
-        if let Some((row, told)) = row(trimmed) {
-            self.tally.add(&row, &told, false, out);
+        if let Some((row, address)) = row(trimmed) {
+            self.tally.add(&row, &address, false, out);
             return Understood::Evidence;
         }
         let first = words(trimmed).next().unwrap_or_default();

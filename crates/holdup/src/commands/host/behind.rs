@@ -455,9 +455,9 @@ impl Found {
     }
 
     /// Whom a name server asks in turn, and that one's process.
-    fn beyond(&self, root: &Root, server: u32, told: &[SocketAddr]) -> Option<(String, Option<u32>)> {
+    fn beyond(&self, root: &Root, server: u32, servers: &[SocketAddr]) -> Option<(String, Option<u32>)> {
         let own = descriptors::ends(root, server)?.sockets;
-        let (asked, socket) = names_asked::beyond(&own, told, &self.sockets)?;
+        let (asked, socket) = names_asked::beyond(&own, servers, &self.sockets)?;
         let wanted: HashSet<Open> = socket.into_iter().map(Open::Socket).collect();
         let holders = match wanted.is_empty() {
             true => HashMap::new(),

@@ -162,13 +162,16 @@ pub(super) fn open<'a>(
 /// told when it was started.
 pub(super) fn beyond(
     own: &HashSet<u64>,
-    told: &[SocketAddr],
+    servers: &[SocketAddr],
     sockets: &[Connection],
 ) -> Option<(SocketAddr, Option<u64>)> {
     let connected = sockets
         .iter()
         .filter(|one| own.contains(&one.inode) && one.peer.port() != 0);
-    let asked = connected.map(|one| one.peer).next().or(told.first().copied())?;
+    let asked = connected
+        .map(|one| one.peer)
+        .next()
+        .or(servers.first().copied())?;
     let at = |one: &&Connection| {
         let ip = one.local.ip().to_canonical();
         let same = ip == asked.ip() || ip.is_unspecified() && asked.ip().is_loopback();
@@ -246,10 +249,13 @@ mod tests {
             local(8, "127.0.0.1:5353", "0.0.0.0:0"),
             local(9, "127.0.0.1:40000", "192.0.2.7:53"),
         ];
-        let told = ["127.0.0.1:5353".parse().unwrap()];
-        let of = |own: &[u64], told| beyond(&own.iter().copied().collect(), told, &all);
-        assert_eq!(of(&[7], &told), Some((told[0], Some(8))));
-        assert_eq!(of(&[7, 9], &told), Some(("192.0.2.7:53".parse().unwrap(), None)));
+        let servers = ["127.0.0.1:5353".parse().unwrap()];
+        let of = |own: &[u64], servers| beyond(&own.iter().copied().collect(), servers, &all);
+        assert_eq!(of(&[7], &servers), Some((servers[0], Some(8))));
+        assert_eq!(
+            of(&[7, 9], &servers),
+            Some(("192.0.2.7:53".parse().unwrap(), None))
+        );
         assert_eq!(of(&[7], &[]), None);
     }
 

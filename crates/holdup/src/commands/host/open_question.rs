@@ -55,7 +55,7 @@ mod tests {
         let end = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(end.local_addr().unwrap()).unwrap();
         let fd = socket.as_raw_fd();
-        let (tell, told) = mpsc::channel();
+        let (tell, heard) = mpsc::channel();
         let polled = socket.try_clone().unwrap();
         let thread = std::thread::spawn(move || {
             tell.send(nix::unistd::gettid().as_raw()).unwrap();
@@ -63,7 +63,7 @@ mod tests {
             set.extend((0..others).map(|_| PollFd::new(polled.as_fd(), PollFlags::POLLIN)));
             poll(&mut set, limit).unwrap();
         });
-        let tid = told.recv().unwrap().cast_unsigned();
+        let tid = heard.recv().unwrap().cast_unsigned();
         // The clone has a number of its own, and the same socket.
         let link = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap();
         let inode: u64 = link.to_str().unwrap()["socket:[".len()..]

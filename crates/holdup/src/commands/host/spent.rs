@@ -225,7 +225,7 @@ mod tests {
         );
     }
 
-    /// What is told of children that no list has seen, for lists of (id, parent, ticks, ticks of children).
+    /// What is reported of children that no list has seen, for lists of (id, parent, ticks, ticks of children).
     fn unseen(lists: &[&[(u32, u32, u64, u64)]]) -> Vec<(u32, f64)> {
         let mut spent = Spent::default();
         for list in lists {
