@@ -11,7 +11,6 @@ use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::{
     Attributed, AttributedWait, Holder, How, HowKnown, ThreadName, error_together,
 };
-use holdup_model::churn::Churn;
 use holdup_model::connections::TcpSeen;
 use holdup_model::finding::Verdict;
 use std::collections::BTreeSet;
@@ -114,15 +113,6 @@ impl<'a> Run<'a> {
             0 => 0.0,
             own => (ns as f64 / own as f64).min(1.0),
         }
-    }
-
-    /// What was made anew and ended meanwhile, where threads were attached to.
-    #[must_use]
-    pub fn churn_of_threads(&self) -> Option<&'a Churn> {
-        self.attributed
-            .churn
-            .as_ref()
-            .filter(|_| self.attributed.of_threads)
     }
 
     /// As [`Run::matters`], of the time without queueing: what a program does on a CPU, or waits for others that do,

@@ -2,9 +2,15 @@
 //!
 //! In: [`Births`]. Out: what `many-short-programs` and `many-short-threads` say alike of what runs.
 
-use super::{Extend, Rule, Waits, say};
-use holdup_model::churn::Births;
+use super::{Extend, Rule, Run, Waits, say};
+use holdup_model::churn::{Births, Churn};
 use holdup_model::finding::{Confidence, Evidence, Finding, Severity};
+
+/// What was made anew and ended meanwhile, where threads were attached to.
+pub(super) fn of_threads<'a>(run: &Run<'a>) -> Option<&'a Churn> {
+    let churn = run.attributed.churn.as_ref();
+    churn.filter(|_| run.attributed.of_threads)
+}
 
 /// A finding about starting and ending them. `lived`: how many, and for how long; `starts`: the system call that starts one.
 pub(super) fn finding(

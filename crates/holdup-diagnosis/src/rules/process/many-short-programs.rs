@@ -110,7 +110,7 @@ fn starts_or_ends(wait: &AttributedWait) -> bool {
 const MAX_LIFETIME_NS: Ns = 1_000_000_000;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    if let Some(churn) = run.churn_of_threads() {
+    if let Some(churn) = short_lives::of_threads(run) {
         return live(run, waits, churn);
     }
     let short: BTreeMap<&str, Program> = programs(run)

@@ -33,7 +33,7 @@ const MIN_LIVE_THREADS: u64 = 100;
 const MAX_LIFETIME_NS: Ns = 1_000_000_000;
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    if let Some(churn) = run.churn_of_threads() {
+    if let Some(churn) = short_lives::of_threads(run) {
         return live(run, waits, churn);
     }
     let threads = short_threads(&run.attributed.threads);
