@@ -103,7 +103,10 @@ fn finding(run: &Run<'_>, one: &OwedAnswers) -> Option<Finding> {
         "{waits} for {by} to answer{how}: {} {has} had no answer{since}",
         say::several(one.questions.into(), "request"),
     );
-    let severity = match one.clients > 0 || stuck {
+    // Where others were answered when something else came, these may wait for that as well.
+    let requests = run.attributed.requests.as_ref();
+    let by_design = requests.is_some_and(|requests| requests.at_last.count > 0);
+    let severity = match (one.clients > 0 && !by_design) || stuck {
         true => Severity::Warning,
         false => Severity::Note,
     };
