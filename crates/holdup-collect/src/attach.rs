@@ -7,8 +7,10 @@ use super::attributing::{Attributing, EventsFile};
 use super::descriptors_left;
 use super::following::{Following, LOOK_AGAIN, LOOK_SPARSELY, NEXT_LOOK};
 use super::full_file_systems;
+use super::lock_files;
 use super::memory_limits::MemoryLimits;
 use super::moment::Moment;
+use super::owed;
 use super::programs;
 use super::queues::Queues;
 use super::sessions_answer;
@@ -232,6 +234,7 @@ pub fn attach(
     if !set_aside.is_empty() {
         observation.sessions.look(tasks::processes(&moment.root).iter());
     }
+    let owed_answers = owed::look(&attached.following.subjects, &mut moment);
     let other_clients = clients::look(&attached.following.subjects, &mut moment);
     drop(moment);
     let thread_sessions = database_memory::look(&mut observation, &attached.following.subjects);
@@ -256,6 +259,9 @@ pub fn attach(
     awaited.extend(database_files.iter().map(|one| one.holder));
     clients.extend(database_files.iter().map(|one| one.holder));
     clients.extend(locked_files.iter().map(|one| one.holder));
+    observation.lock_files = attached.following.lock_files();
+    clients.extend(lock_files::named(&observation.lock_files));
+    clients.extend(owed_answers.iter().filter_map(|one| one.by.as_ref()?.pid));
     let awaited_peers = awaited_peers::look(&awaited);
     let programs = programs::look(
         attached
@@ -284,6 +290,7 @@ pub fn attach(
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.unread_answers = Some(unread_answers);
+    collected.facts.owed_answers = Some(owed_answers);
     collected.facts.other_clients = other_clients;
     collected.facts.thread_sessions = thread_sessions;
     collected.facts.awaited_peers = awaited_peers;

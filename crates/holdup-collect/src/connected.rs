@@ -71,8 +71,8 @@ const MIN_MADE: u64 = 3;
 /// How long such a connection is open at most, at the median, nanoseconds: a server that is over its limit says so and closes.
 const MAX_OPEN_NS: Ns = 1_000_000_000;
 
-/// Looks up who has the connections of listeners that the observed processes connected to again and again, for moments: a server that has
-/// reached its limit ends them. Out: the processes that are named.
+/// Looks up who has the connections of listeners at which connections were made again and again, for moments: a server that has
+/// reached its limit ends them. The observed processes are its clients, or the server. Out: the processes that are named.
 pub(super) fn of_ended(
     pid: u32,
     churn: &Churn,
@@ -80,7 +80,7 @@ pub(super) fn of_ended(
     moment: &mut Moment,
 ) -> BTreeSet<u32> {
     let ended = churn.connections.iter().filter(|one| {
-        let again = !one.accepted && one.made >= MIN_MADE;
+        let again = one.made >= MIN_MADE;
         again && one.closed.saturating_mul(2) >= one.made && one.p50 <= MAX_OPEN_NS
     });
     let ends: Vec<SocketAddr> = ended.filter_map(|one| one.end.parse().ok()).collect();

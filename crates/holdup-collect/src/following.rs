@@ -5,10 +5,12 @@
 //! answers nobody's question, and is not counted.
 
 use super::behind::Readers;
+use super::lock_files::LockFiles;
 use super::look::{self, Sight};
 use super::moment::Moment;
 use super::set_aside::Loops;
 use super::{Observation, database_locks, elsewhere, serving};
+use holdup_evidence::facts::LockFile;
 use holdup_evidence::{Event, NotMeasured, Ns, Role, Serving, Wait};
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_proc::{Root, tasks};
@@ -47,12 +49,18 @@ pub(super) struct Following {
     /// Processes that were asked about.
     pub(super) subjects: BTreeSet<u32>,
     neighbours: BTreeSet<u32>,
+    lock_files: LockFiles,
 }
 
 impl Following {
     /// Processes that are watched because others wait for them.
     pub(super) fn neighbours(&self) -> &BTreeSet<u32> {
         &self.neighbours
+    }
+
+    /// Lock files beside those that sleep.
+    pub(super) fn lock_files(&self) -> Vec<LockFile> {
+        self.lock_files.finish()
     }
 
     /// Watches these processes from now on; looking at them takes no longer than `limit`.
@@ -117,6 +125,7 @@ impl Following {
                 lasting = waits_that_last(observation);
             }
             let found = observation.naming.neighbours().of(&lasting);
+            at_the_ends.extend(self.lock_files.look(&lasting, &watched));
             for end in found.ends {
                 observation.attribution.push(&Event::OtherEnd(end));
             }

@@ -32,6 +32,7 @@ pub mod jvms;
 mod kernel_names;
 pub mod left_behind;
 pub mod line;
+mod lock_files;
 mod look;
 mod memory_limits;
 mod moment;
@@ -41,6 +42,7 @@ mod neighbours;
 mod nodes;
 mod nothing;
 mod outsiders;
+mod owed;
 mod own_ends;
 mod paths;
 pub mod privileges;
@@ -81,7 +83,7 @@ use attributing::Attributing;
 use database_locks::Locks;
 use dumps::{Closed, Dumps};
 use holdup_bpf::{Loaded, Options, Pace, RawEvent, Tracer};
-use holdup_evidence::facts::CpuTime;
+use holdup_evidence::facts::{CpuTime, LockFile};
 use holdup_evidence::{
     Cause, DeviceNumber, Event, Finish, Loss, NotMeasured, Ns, RanInstead, Role, SystemFacts, ThreadId, Wait,
     Waker,
@@ -191,6 +193,8 @@ struct Observation {
     locks: Locks,
     /// Processes at whose listeners clients stand, when observation ends.
     pointed_at: Vec<u32>,
+    /// Lock files beside sleeping processes.
+    lock_files: Vec<LockFile>,
 }
 
 impl Observation {
@@ -246,6 +250,7 @@ impl Observation {
             sessions: Sessions::default(),
             locks: Locks::default(),
             pointed_at: Vec::new(),
+            lock_files: Vec::new(),
         })
     }
 
@@ -333,6 +338,7 @@ impl Observation {
         facts.stopped = known.stopped;
         facts.database_sessions = self.sessions.finish();
         facts.lock_sessions = self.locks.finish();
+        facts.lock_files = self.lock_files;
         facts.jvms = self.jvms.finish();
         for jvm in &mut facts.jvms {
             jvm.dumps = self.dumps.made(jvm.pid);

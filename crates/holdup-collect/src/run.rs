@@ -149,6 +149,7 @@ fn observe(
             look_at = Instant::now() + (took * LOOK_SPARSELY).max(LOOK_AGAIN);
         }
     }
+    observation.lock_files = following.lock_files();
     if how.follow && !follows {
         // What is known of CMD is worth more than who blocks it.
         observation.not_measured.push(NotMeasured {

@@ -8,6 +8,8 @@ mod database_files;
 mod database_locks;
 mod database_sessions;
 mod full;
+mod lock_files;
+mod owed;
 mod programs;
 mod set_aside;
 mod task_limits;
@@ -20,6 +22,8 @@ pub use database_files::LockedFile;
 pub use database_locks::{LockKind, LockSession, LockWait};
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState, ThreadSession};
 pub use full::{FileWriter, FullFileSystem};
+pub use lock_files::LockFile;
+pub use owed::{OwedAnswers, Taken};
 pub use programs::{Program, StoppedChild};
 pub use set_aside::{AskedServer, SetAside};
 pub use task_limits::{TaskLimit, TaskUser, TasksOf};
@@ -70,6 +74,10 @@ pub struct SystemFacts {
     /// Clients of processes that ran already which read nothing of what they were sent, from the begin of observation to its end. `None`:
     /// nobody looked.
     pub unread_answers: Option<Vec<UnreadAnswers>>,
+    /// Answers that processes which ran already waited for on connections that they had made, when observation ended. `None`: nobody looked.
+    pub owed_answers: Option<Vec<OwedAnswers>>,
+    /// Lock files beside sleeping processes.
+    pub lock_files: Vec<LockFile>,
     /// Processes among the observed ones that do the same work side by side, when observation ended.
     pub workers: Vec<Workers>,
     /// Clients of this machine that are connected where observed processes are, and that nobody asked about; of servers with

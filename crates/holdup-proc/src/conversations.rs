@@ -21,6 +21,10 @@ const LAST_RECEIVED: usize = 52;
 const ACKNOWLEDGED: usize = 120;
 const RECEIVED: usize = 128;
 
+/// Where it has the numbers of segments with data, received and sent.
+const DATA_SEGMENTS_IN: usize = 152;
+const DATA_SEGMENTS_OUT: usize = 156;
+
 /// The kernel counts the begin of a connection as a byte that was acknowledged.
 const BEGIN_BYTES: u64 = 1;
 
@@ -50,6 +54,10 @@ pub struct Connection {
     pub received_ms: Option<u32>,
     /// Whether it has sent and received something last within one tick of the kernel's clock, so that it may wait for an answer.
     pub may_ask: bool,
+    /// Segments with data that it has sent.
+    pub sent_segments: u32,
+    /// Whether it was answered about as often as it sent: neither a log nor a subscription is.
+    pub speaks_in_turn: bool,
 }
 
 /// All of them.
@@ -100,6 +108,10 @@ fn connection(message: &[u8]) -> Option<Connection> {
         may_ask: info.is_some_and(|info| {
             received(info).is_some() && word(info, LAST_SENT) == word(info, LAST_RECEIVED)
         }),
+        sent_segments: info
+            .and_then(|info| word(info, DATA_SEGMENTS_OUT))
+            .unwrap_or(u32::MAX),
+        speaks_in_turn: info.is_some_and(speaks_in_turn),
     })
 }
 
@@ -124,6 +136,17 @@ fn asks(info: &[u8]) -> Option<u32> {
 fn owes(info: &[u8]) -> Option<u32> {
     let (sent, heard) = (word(info, LAST_SENT)?, received(info)?);
     (heard < sent || bytes(info, ACKNOWLEDGED)? == 0).then_some(heard)
+}
+
+/// Pieces of an answer that each piece of a question may bring: an answer is longer than what asked for it.
+const PIECES_OF_ANSWER: u32 = 64;
+
+/// Whether an end has sent about as often as it was answered. A log's is answered seldom; a subscriber receives what it never asked for again.
+fn speaks_in_turn(info: &[u8]) -> bool {
+    let (Some(came), Some(went)) = (word(info, DATA_SEGMENTS_IN), word(info, DATA_SEGMENTS_OUT)) else {
+        return false;
+    };
+    went <= came.saturating_mul(2).saturating_add(2) && came <= went.saturating_mul(PIECES_OF_ANSWER)
 }
 
 /// What the attribute of this type holds.

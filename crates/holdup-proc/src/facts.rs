@@ -64,6 +64,8 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         name_servers: Vec::new(),
         unaccepted: None,
         unread_answers: None,
+        owed_answers: None,
+        lock_files: Vec::new(),
         database_files: Vec::new(),
         locked_files: Vec::new(),
         workers: Vec::new(),

@@ -36,6 +36,7 @@ pub mod kernel_log;
 pub mod links;
 pub mod listen_queues;
 pub mod listeners;
+pub mod lock_files;
 pub mod lock_table;
 pub mod maps;
 pub mod memory;

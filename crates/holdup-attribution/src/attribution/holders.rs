@@ -284,6 +284,18 @@ fn interrupts(cause: Cause, call: &Call) -> bool {
     (for_a_task || is_lock(cause)) && signals(call)
 }
 
+/// Whether a signal broke a wait off in which nobody waits for one: the waiter's way goes on from that wait, and not from whoever sent it.
+/// `timeout` ends a client that waits for a server: the client's time was the server's. A set of `epoll` may hold a descriptor for signals.
+pub(super) fn breaks_off(wait: &Wait) -> bool {
+    let for_something =
+        Does::Reads | Does::Receives | Does::Connects | Does::Polls | Does::Sleeps | Does::WaitsForFutex;
+    let Waker::Thread { call, .. } = &wait.waker else {
+        return false;
+    };
+    let sleeps = matches!(wait.state, TaskState::Interruptible);
+    sleeps && signals(call) && system_calls::is(&wait.call, for_something)
+}
+
 /// What a waking in the waker's own context says of it.
 fn by_waking(cause: Cause, state: TaskState, call: &Call) -> HowKnown {
     match cause {

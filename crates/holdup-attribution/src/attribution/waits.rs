@@ -3,6 +3,7 @@
 use super::Attribution;
 use super::blocker::Scene;
 use super::ended_wait::EndedWait;
+use super::holders;
 use super::implicit_handoffs;
 use super::ledger;
 use super::life::process_name;
@@ -34,7 +35,7 @@ impl Attribution {
             .then(|| self.keeps_its_path(wait));
         let by_runtime = self.jvms.ended(wait, &self.threads, &self.tasks);
         let theirs = match &wait.waker {
-            _ if by_runtime => None,
+            _ if by_runtime || holders::breaks_off(wait) => None,
             Waker::Thread { thread, clock, .. } if *thread != id => self.path_of(*thread, clock, wait.end),
             Waker::Outside { task, .. } => path_at_end_of((&self.threads, &self.tasks), task, wait),
             _ => None,

@@ -5,6 +5,7 @@
 
 use super::super::attach::{EndedBefore, Notice};
 use super::super::moment::Moment;
+use super::super::owed;
 use super::super::programs;
 use super::super::queues::Queues;
 use super::super::sessions::Sessions;
@@ -162,6 +163,7 @@ pub fn attach(
     let unaccepted = Queues::look(&subjects, &mut moment).since(&queues, &moment.root);
     let set_aside = Loops::look(&subjects, &mut moment).since(&loops, &mut moment);
     let unread_answers = Unsent::look(&subjects, &mut moment).since(&unsent, &mut moment);
+    let owed_answers = owed::look(&subjects, &mut moment);
     let other_clients = clients::look(&subjects, &mut moment);
     let mut sessions = Sessions::default();
     match set_aside.is_empty() {
@@ -177,6 +179,7 @@ pub fn attach(
     resolver.tell(&mut collected.facts.resolver);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.unread_answers = Some(unread_answers);
+    collected.facts.owed_answers = Some(owed_answers);
     collected.facts.database_sessions = sessions.finish();
     collected.facts.programs = programs::look(subjects.iter());
     collected.facts.stopped_children = programs::stopped(subjects.iter());

@@ -20,6 +20,7 @@ rules! {
     "net/clients-do-not-read.rs" clients_do_not_read ClientsDoNotRead
     "net/clients-not-accepted.rs" clients_not_accepted ClientsNotAccepted
     "net/clients-set-aside.rs" clients_set_aside ClientsSetAside
+    "net/clients-turned-away.rs" clients_turned_away ClientsTurnedAway
     "net/clients-without-answer.rs" clients_without_answer ClientsWithoutAnswer
     "runtime/collecting-threads-throttled.rs" collecting_threads_throttled CollectingThreadsThrottled
     "runtime/collector-stops-threads.rs" collector_stops_threads CollectorStopsThreads
@@ -76,6 +77,7 @@ rules! {
     "net/local-ports-used-up.rs" local_ports_used_up LocalPortsUsedUp
     "lock/lock-contended-in-profile.rs" lock_contended_in_profile LockContendedInProfile
     "lock/lock-convoy.rs" lock_convoy LockConvoy
+    "lock/lock-file-names-maker.rs" lock_file_names_maker LockFileNamesMaker
     "lock/lock-held.rs" lock_held LockHeld
     "lock/lock-owner-gone.rs" lock_owner_gone LockOwnerGone
     "log/log-gap.rs" log_gap LogGap
@@ -122,6 +124,7 @@ rules! {
     "runtime/safepoint-slow-to-reach.rs" safepoint_slow_to_reach SafepointSlowToReach
     "net/segments-sent-again.rs" segments_sent_again SegmentsSentAgain
     "lock/semaphore-held.rs" semaphore_held SemaphoreHeld
+    "net/server-owes-answer.rs" server_owes_answer ServerOwesAnswer
     "timer/sleep-polling.rs" sleep_polling SleepPolling
     "timer/sleeps-on-purpose.rs" sleeps_on_purpose SleepsOnPurpose
     "cpu/slow-clocksource.rs" slow_clocksource SlowClocksource

@@ -29,6 +29,8 @@ pub(super) struct Root<'a> {
     parent: Option<&'a ThreadName>,
     /// Who stands before it, where what it does itself says nothing: a server of which only the thread that takes in clients is known.
     before: Option<(&'a ThreadName, &'a AttributedWait)>,
+    /// The same as the chain has it: of a process that is only followed no wait is kept.
+    link: Option<&'a Link>,
     run: Run<'a>,
 }
 
@@ -113,6 +115,7 @@ pub(super) fn of<'a>(waits: &Waits<'a>) -> Option<Root<'a>> {
                 .filter(|link| link.cause == Cause::ProcessChild)
                 .map(|link| &link.name),
             before: away.and_then(|link| Some((&link.name, most_of(run, main, &link.name, link.cause)?))),
+            link: away,
             run,
         }
     });
@@ -139,6 +142,7 @@ pub(super) fn of_holder<'a>(run: Run<'a>, main: &AttributedWait, holder: &'a Hol
             .and_then(|cause| most_of(run, main, &holder.name, cause)),
         parent: None,
         before: None,
+        link: None,
         run,
     }
 }
@@ -192,6 +196,28 @@ impl Root<'_> {
         }
     }
 
+    /// How the one before it waits for it: `: php-fpm waits for python3 rates.py (pid 7) to answer in rates (i.php:1)`.
+    fn awaited_by(&self, link: &Link) -> String {
+        let does = match link.cause {
+            Cause::NetReceive | Cause::NetTls | Cause::IpcUnix => "to answer",
+            Cause::NetDns => "to answer for a name",
+            Cause::NetConnect => "to accept its connection",
+            Cause::NetSend => "to read what it sends",
+            _ => return String::new(),
+        };
+        if link.name.pid == self.name.pid {
+            return String::new();
+        }
+        let named = |frame: &&Frame| frame.symbol.is_some() && frame.line.is_some();
+        let place = link.frame.as_ref().filter(named);
+        let place = place.map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
+        format!(
+            ": {} waits for {} {does}{place}",
+            program(self.run, &link.name),
+            self.who()
+        )
+    }
+
     /// What somebody waits for, for the end of a sentence that begins with its name; `None` where nothing is known but the kind of wait.
     fn awaits(&self, wait: &AttributedWait) -> Option<String> {
         let gives = |kinds| system_calls::is_named(wait.call.as_deref(), kinds);
@@ -235,9 +261,10 @@ impl Root<'_> {
                 let before = self
                     .before
                     .and_then(|(name, wait)| Some((name, self.awaits(wait)?)));
-                before.map_or_else(String::new, |(name, awaits)| {
-                    format!(": {} {awaits}", program(self.run, name))
-                })
+                match before {
+                    Some((name, awaits)) => format!(": {} {awaits}", program(self.run, name)),
+                    None => self.link.map_or_else(String::new, |link| self.awaited_by(link)),
+                }
             }
             Some(_) if awaits.is_some() => {
                 format!(": {who} {}{}", awaits.unwrap_or_default(), self.code())

@@ -511,6 +511,8 @@ impl Dice {
             database_files: vec![Default::default()],
             locked_files: vec![Default::default()],
             unread_answers: self.some(|_| vec![Default::default()]),
+            owed_answers: self.some(|_| vec![Default::default()]),
+            lock_files: vec![Default::default()],
             set_aside: self.some(|dice| {
                 dice.list(1, |dice| SetAside {
                     asks_on: 3,

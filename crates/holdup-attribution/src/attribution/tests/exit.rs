@@ -113,3 +113,29 @@ fn who_was_about_to_run_because_of_the_time_was_told_to_stop_afterwards() {
     ];
     assert_eq!(stopped(210), sorted(worked.to_vec()));
 }
+
+/// `timeout` waits for a signal until its timer expires at 1000, and wakes its child by `call`, which is in `waited`.
+fn ended_by_timeout(waited: &str, call: Call) -> Vec<(Cause, Ns)> {
+    let mut scene = Scene::new("timeout");
+    scene.process(1, 0, "curl");
+    scene.wait(0, Cause::IpcSignal, 1000, By::Interrupt);
+    scene.cpu(0, 5);
+    scene.wait(1, Cause::Unknown, 1005, By::Thread(0, call)).call = Call::named(waited);
+    scene.cpu(1, 5);
+    scene.wait(0, Cause::IpcSignal, 1010, By::Thread(1, exiting()));
+    scene.end(1);
+    scene.end(0);
+    path(&scene.attributed())
+}
+
+#[test]
+fn what_a_signal_broke_off_stays_on_the_way() {
+    let stays = |waited, call| ended_by_timeout(waited, call).iter().any(|(_, ns)| *ns == 1005);
+    for waited in ["poll", "recvfrom", "clock_nanosleep", "futex"] {
+        assert!(stays(waited, Call::named("kill")), "{waited}");
+        assert!(!stays(waited, WRITE), "{waited}: it got what it waited for");
+    }
+    // Who waits for a signal gets what it waits for; a set of epoll may have a descriptor for signals.
+    assert!(!stays("rt_sigsuspend", Call::named("kill")));
+    assert!(!stays("epoll_wait", Call::named("kill")));
+}

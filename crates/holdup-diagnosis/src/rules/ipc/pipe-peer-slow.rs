@@ -63,6 +63,19 @@ fn named(run: &Run<'_>, name: &ThreadName) -> String {
     }
 }
 
+/// Of processes that run already: whether a loop looks at pipes of its children each time that its time limit has run out. A supervisor reads
+/// so what they write, and nothing is late when they are silent.
+fn looks_now_and_then(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let looks = |wait: &AttributedWait| {
+        system_calls::is_named(wait.call.as_deref(), Kind::Polls | Kind::WaitsForEpoll)
+    };
+    let expired = group.timed_out() >= MIN_EXPIRED && group.timed_out().saturating_mul(2) >= group.count();
+    run.attributed.of_threads && expired && group.iter().all(looks)
+}
+
+/// Time limits that ran out, from which a loop wakes by them again and again.
+const MIN_EXPIRED: u64 = 2;
+
 /// Of processes that run already: whether something came in that pipe again and again meanwhile, and the longest pause is short beside the time
 /// watched. Who hears from the others so does not wait for one that keeps the pipe open.
 fn hears_often(run: &Run<'_>, group: &Waits<'_>) -> bool {
@@ -102,7 +115,7 @@ fn held_by_several(run: &Run<'_>, group: &Waits<'_>, ends: &[&Holder]) -> Findin
         true => format!("{who} waits for room in a pipe that {named} have open for reading{stands}"),
         false => format!("{who} is reading from a pipe that {named} still have open for writing{stands}"),
     };
-    let severity = match hears_often(run, group) {
+    let severity = match hears_often(run, group) || looks_now_and_then(run, group) {
         true => Severity::Note,
         false => Severity::Warning,
     };
@@ -163,7 +176,8 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         (false, None) => format!("{who} is reading from a pipe that no process writes to"),
     };
     // A peer of the run has its own time judged by other rules; anyone else is where the search must go on.
-    let severity = if group.handed_on() || unseen || unmet || has_no_word(run, group) {
+    let note = unseen || unmet || has_no_word(run, group) || looks_now_and_then(run, group);
+    let severity = if group.handed_on() || note {
         Severity::Note
     } else {
         Severity::Warning

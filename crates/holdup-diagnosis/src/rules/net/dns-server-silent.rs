@@ -47,6 +47,18 @@ fn asks_many(waits: &Waits<'_>, group: &Waits<'_>) -> bool {
     own.map(server).collect::<BTreeSet<String>>().len() > MAX_CONFIGURED
 }
 
+/// Whether a server is none of those that the resolver's configuration names, and asked by a process that serves others: a name server goes by its
+/// own configuration, or through the servers of each zone.
+fn is_its_own(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let server = server(group.main());
+    let known = run.facts.resolver.as_ref().filter(|known| !known.servers.is_empty());
+    let bare = server.trim_start_matches('[').trim_end_matches(']');
+    let other = known.is_some_and(|known| !known.servers.iter().any(|one| one == bare));
+    let pid = group.main().asker.name.pid;
+    let serves = |wait: &AttributedWait| wait.asker.name.pid == pid && wait.cause == Cause::Idle;
+    other && run.attributed.waits.iter().any(serves)
+}
+
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // A service of this machine has a path, and a rule of its own.
     let is_server = |wait: &AttributedWait| !wait.resource.name.starts_with('/');
@@ -69,7 +81,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let groups = run.worth(&silent, silent.split(server), MATTERS);
     let requests = run.attributed.requests.as_ref();
     let asked = requests.is_some_and(|requests| requests.open + requests.resting > 0);
-    let severity = |group: &Waits<'_>| match asks_many(waits, group) && !asked {
+    let severity = |group: &Waits<'_>| match (asks_many(waits, group) || is_its_own(run, group)) && !asked {
         true => Severity::Note,
         false => Severity::Warning,
     };
@@ -110,6 +122,9 @@ fn finding(run: &Run<'_>, group: &Waits<'_>, severity: Severity) -> Finding {
             )
             .with_command("resolvectl status"),
         ),
+        _ if is_its_own(run, group) => finding.remedy(Remedy::safe(format!(
+            "check the path to {server}, or take it out of the program's own configuration: /etc/resolv.conf does not name it"
+        ))),
         _ => finding.remedy(Remedy::changing(
             format!("remove {server} from /etc/resolv.conf, put a working server before it, or repair it"),
             "programs that start afterwards use the other servers",

@@ -91,6 +91,24 @@ fn is_at_rest(run: &Run<'_>, group: &Waits<'_>) -> bool {
     run.attributed.of_threads && idle && group.longest().max >= MIN_AT_REST_NS
 }
 
+/// Waits from which somebody hears from an idle peer again and again: it gets what others give that one.
+const MIN_HEARD: u64 = 4;
+
+/// Whether waiting for a peer at rest is what the program is for: by design of that server, or as something came again and again.
+fn is_by_design(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let holders = group.holders();
+    let longest = holders.iter().max_by_key(|holder| holder.ns);
+    let known = longest.and_then(|holder| limit_settings::held_back(&holder.name.process));
+    let came = group.count().saturating_sub(group.timed_out());
+    // A server's loop may have heard from its own clients.
+    let pid = group.main().asker.name.pid;
+    let requests = run.attributed.requests.as_ref();
+    let serves = requests.is_some_and(|one| one.count + one.open + one.resting > 0)
+        || (run.attributed.waits.iter()).any(|wait| wait.asker.name.pid == pid && wait.cause == Cause::Idle);
+    let hears = !serves && came > MIN_HEARD && group.longest().max < run.attributed.wall / 2;
+    !group.open() || known.is_some() || hears
+}
+
 /// Of the time of requests, so little was in waits of a kind that no client waits for them: one part of this many at most.
 const NO_CLIENTS: Ns = 50;
 
@@ -298,7 +316,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         || for_nobody
         || awaits_us
         || anybody
-        || at_rest && !group.open()
+        || at_rest && is_by_design(run, group)
     {
         Severity::Note
     } else {
