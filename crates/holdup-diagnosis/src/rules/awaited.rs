@@ -4,6 +4,7 @@
 //! and again is a root, too, if pages that were given back for it are read again.
 
 use super::awaited_said::{cause, client, programs, sentence, title, what, who};
+use super::awaited_short as short;
 use super::list::cpu_quota_spent::{MIN_PERIODS, SPENT};
 use super::{Extend, RuleId, awaited_disks, duration, fires_all, percent, say};
 use crate::machine::seen::{self, Behind, Key, Root};
@@ -103,6 +104,9 @@ fn source(on: Awaited) -> &'static str {
         Awaited::Child => "/proc/PID/task/TID/children",
         Awaited::Names => "UDP sockets (sock_diag): connected to a name server, with nothing received",
         Awaited::Turn => "TCP sockets (sock_diag): sent something that the other end has not read",
+        Awaited::Cpu => "lists of tasks, /proc/PID/task/TID/schedstat",
+        Awaited::Memory => "memory.oom_control, cgroup.procs, /proc/PID/statm",
+        Awaited::Device => "queues of network devices (rtnetlink), sockets (sock_diag)",
     }
 }
 
@@ -155,6 +159,12 @@ fn finding(root: &Root<'_>) -> Finding {
         );
         finding = finding.and(Evidence::new(text, source(beyond.on)));
     }
+    if let Some((text, source)) = root
+        .has
+        .and_then(|has| Some((short::evidence(has)?, source(has.on))))
+    {
+        finding = finding.and(Evidence::new(text, source));
+    }
     if let Some(evidence) = root.holder.and_then(stands_still) {
         finding = finding.and(evidence);
     }
@@ -176,7 +186,7 @@ fn finding(root: &Root<'_>) -> Finding {
     };
     let name = root.holder.map_or("", |holder| holder.name.as_str());
     let resource = match root.has.filter(|has| !has.name.is_empty()) {
-        Some(has) => Resource::named(ResourceKind::File, &has.name),
+        Some(has) => short::resource(has).unwrap_or_else(|| Resource::named(ResourceKind::File, &has.name)),
         None => Resource::named(ResourceKind::Process, name),
     };
     let asker = Asker {
@@ -191,6 +201,14 @@ fn finding(root: &Root<'_>) -> Finding {
     let finding = finding.about(resource, asker).confidence(known);
     if let (Key::Busy(_), Some(holder)) = (&root.key, root.holder) {
         return busy_remedies(finding, holder);
+    }
+    if let Some(remedies) = root
+        .has
+        .zip(root.holder)
+        .and_then(|(has, holder)| short::remedies(has, holder))
+        && !matches!(root.key, Key::Halted(_))
+    {
+        return remedies.into_iter().fold(finding, Finding::remedy);
     }
     match root.holder {
         Some(holder) => finding.remedy(remedy(root, holder)),

@@ -16,7 +16,7 @@ use super::room::{self, Room};
 use super::served;
 use holdup_evidence::Ns;
 use holdup_evidence::facts::SessionState;
-use holdup_evidence::observed::{Awaited, Doing, Quote, SeenClient, SeenProcess, SeenWait};
+use holdup_evidence::observed::{Awaited, Doing, Owed, Quote, SeenClient, SeenProcess, SeenWait, Short};
 use holdup_proc::conversations::Connection;
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::listen_queues::ListenQueue;
@@ -347,6 +347,7 @@ impl Found {
             .chain(self.stopped.iter().copied())
             .collect();
         let mut answers_awaited: BTreeMap<(u32, u32), (String, Ns)> = BTreeMap::new();
+        let mut unread: HashSet<(u32, u32)> = HashSet::new();
         for ask in &asks {
             let of = |inode: u64| {
                 let pids = holders.get(&Open::Socket(inode))?;
@@ -378,6 +379,9 @@ impl Found {
                 let known = answers_awaited.entry((client, server)).or_default();
                 if ask.ns > known.1 {
                     *known = (ask.at.clone(), ask.ns);
+                }
+                if ask.unread {
+                    unread.insert((client, server));
                 }
             }
         }
@@ -435,6 +439,7 @@ impl Found {
             client: client_of(pid),
             load: self.turns.busy.get(&pid).map(|busy| busy.load),
             full: self.room.full.get(&pid).cloned(),
+            descriptors: None,
             tracer: self.why.get(&pid).and_then(|why| {
                 let pid = why.tracer?;
                 let name = name(pid);
@@ -442,7 +447,15 @@ impl Found {
             }),
             cgroup: self.why.get(&pid).and_then(|why| why.cgroup.clone()),
         };
+        let short = |waiter: u32, on: Awaited, holder: Option<u32>| match (on, holder) {
+            (Awaited::Answer, Some(holder)) => Short::Answer(Owed {
+                unread: unread.contains(&(waiter, holder)),
+                ..Owed::default()
+            }),
+            _ => Short::Nothing,
+        };
         let found = waits.into_iter().map(|(waiter, on, name, holder, ns)| SeenWait {
+            short: short(waiter, on, holder),
             waiter: seen(waiter),
             on,
             name,
@@ -508,6 +521,7 @@ impl Found {
                 client: client.inode,
                 server: inode,
                 queued,
+                unread: queued || server.unread > 0,
                 at: server.local.to_string(),
                 ns,
             }));
@@ -580,6 +594,8 @@ struct Asks {
     server: u64,
     /// Nobody has accepted it yet: the server's is the inode of the listener.
     queued: bool,
+    /// Nobody has read it yet.
+    unread: bool,
     at: String,
     ns: Ns,
 }
