@@ -78,6 +78,8 @@ fn is_had(on: Awaited) -> bool {
             | Awaited::Cpu
             | Awaited::Memory
             | Awaited::Device
+            | Awaited::TriedLock
+            | Awaited::Frozen
     )
 }
 

@@ -28,7 +28,9 @@ const SECOND: f64 = 1e9;
 
 /// The verdict; `None` where nobody looked.
 pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
-    let waits = observed.waits.as_ref()?;
+    let mut waits = observed.waits.clone()?;
+    waits.extend(short::frozen_waits(observed));
+    let waits = waits.as_slice();
     let mut roots = seen::of(waits);
     roots.retain(|root| !waits_for_disk(observed, root));
     // Who takes turns at a lock may mean to: whatever else others wait behind comes first.
@@ -96,6 +98,8 @@ fn read_again(one: &SeenCgroup) -> Option<f64> {
 fn source(on: Awaited) -> &'static str {
     match on {
         Awaited::FileLock => "/proc/locks",
+        Awaited::TriedLock => "/proc/locks, /proc/PID/fdinfo, /proc/PID/wchan",
+        Awaited::Frozen => "lists of tasks",
         Awaited::Files => "/proc/PID/task/TID/wchan",
         Awaited::SessionLock => "titles of the server's processes (/proc/PID/cmdline)",
         Awaited::Answer => "TCP sockets (sock_diag): sent something, and received nothing since",
@@ -179,9 +183,9 @@ fn finding(root: &Root<'_>) -> Finding {
         finding = finding.and(Evidence::new(text, "/proc/PID/stat, TCP sockets (sock_diag)"));
     }
     let known = match (&root.key, on) {
-        (Key::Busy(_), _) | (_, Awaited::SessionLock | Awaited::Names) | (Key::Nobodys(_), _) => {
-            Confidence::Strong
-        }
+        (Key::Busy(_), _)
+        | (_, Awaited::SessionLock | Awaited::Names | Awaited::TriedLock)
+        | (Key::Nobodys(_), _) => Confidence::Strong,
         _ => Confidence::Proved,
     };
     let name = root.holder.map_or("", |holder| holder.name.as_str());
@@ -216,11 +220,15 @@ fn finding(root: &Root<'_>) -> Finding {
             Remedy::safe(match on {
                 Awaited::Names => "ask that name server, and see whether it can be reached",
                 Awaited::Room => "find out why the other end does not read",
+                Awaited::Frozen => {
+                    "find out what froze it (a backup, a snapshot), and thaw it if that was forgotten (fsfreeze --unfreeze)"
+                }
                 _ => "find out who has it",
             })
             .with_command(match on {
                 Awaited::FileLock => "lslocks",
                 Awaited::Room => "ss -tnp",
+                Awaited::Frozen => "findmnt --real",
                 Awaited::SessionLock => {
                     "psql -c \"select pid, pg_blocking_pids(pid), query from pg_stat_activity where wait_event_type = 'Lock'\""
                 }

@@ -73,7 +73,8 @@ pub(super) fn what(wait: &SeenWait) -> String {
         name => format!("{of} {name}"),
     };
     match wait.on {
-        Awaited::FileLock => match wait.name.as_str() {
+        Awaited::Frozen => named("the frozen file system", &wait.name),
+        Awaited::FileLock | Awaited::TriedLock => match wait.name.as_str() {
             "" => "a file's lock".to_owned(),
             name => format!("the lock on {name}"),
         },
@@ -131,6 +132,7 @@ pub(super) fn cause(root: &Root<'_>) -> Cause {
         (_, Some(Awaited::Names)) => Cause::NetDns,
         (_, Some(Awaited::SessionLock)) => Cause::LockFutex,
         (_, Some(Awaited::Cpu)) => Cause::SchedRunqueue,
+        (_, Some(Awaited::Frozen)) => Cause::FsFrozen,
         (_, Some(Awaited::Memory)) => Cause::MemReclaim,
         (_, Some(Awaited::Device)) => Cause::NetSend,
         _ => Cause::LockFile,
@@ -218,7 +220,8 @@ fn onward(root: &Root<'_>, holder: &SeenProcess) -> String {
     let awaited = match last.on {
         Awaited::Answer | Awaited::Turn | Awaited::Peer | Awaited::Names => format!("{of}{at} to answer"),
         Awaited::Room => format!("{of}{at} to read"),
-        Awaited::FileLock | Awaited::SessionLock => format!("a lock of {of}"),
+        Awaited::FileLock | Awaited::TriedLock | Awaited::SessionLock => format!("a lock of {of}"),
+        Awaited::Frozen => "a frozen file system".to_owned(),
         Awaited::Files => format!("files that {of} serves"),
         Awaited::Child => format!("its child {of}"),
         Awaited::Cpu => format!("a CPU that {of} has"),
@@ -296,6 +299,7 @@ pub(super) fn title(root: &Root<'_>) -> String {
         }
         (_, Some(has)) if matches!(has.on, Awaited::Files | Awaited::Names) => silent(root, has, &long),
         (_, Some(has)) if has.on == Awaited::Room => unread(root, has, &long),
+        (_, Some(has)) if has.on == Awaited::Frozen => short::frozen(root, has, &long),
         (_, has) => {
             let what = has.map_or_else(|| "something".to_owned(), what);
             format!("{behind} for {what}, {long}")

@@ -5,7 +5,12 @@
 use super::awaited_said::{sentence, who};
 use super::{duration, say};
 use crate::machine::seen::{Behind, Root};
-use holdup_evidence::observed::{CpuShare, DeviceQueue, Precedence, SeenProcess, SeenWait, Short};
+use holdup_attribution::classify;
+use holdup_evidence::observed::{
+    Awaited, CpuShare, DeviceQueue, Precedence, SeenProcess, SeenThread, SeenWait, Short, Snapshot,
+    SnapshotKind, State, When,
+};
+use holdup_evidence::{Cause, Observed, TaskState};
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::Remedy;
 
@@ -97,6 +102,73 @@ pub(super) fn title(root: &Root<'_>, has: &SeenWait, holder: &str, long: &str) -
             format!("{holder} has {}: {}, {long}", has.name, waiters(root, "for it"))
         }
     }
+}
+
+/// A file system that somebody froze.
+pub(super) fn frozen(root: &Root<'_>, has: &SeenWait, long: &str) -> String {
+    let which = match has.name.as_str() {
+        "" => "A file system".to_owned(),
+        path => format!("The file system of {path}"),
+    };
+    format!("{which} is frozen: {}, {long}", waiters(root, "to write there"))
+}
+
+/// Tasks that wait in all lists for a frozen file system to be thawed. Nobody is told who froze it.
+pub(super) fn frozen_waits(observed: &Observed) -> Vec<SeenWait> {
+    let kernel = |list: &&Snapshot| list.kind == SnapshotKind::Kernel && list.states;
+    let lists: Vec<&Snapshot> = observed.snapshots.iter().filter(kernel).collect();
+    let Some((last, before)) = lists.split_last().filter(|(_, before)| !before.is_empty()) else {
+        return Vec::new();
+    };
+    let is_frozen = |task: &SeenThread| {
+        let stack = task
+            .kernel_stack
+            .map(|stack| observed.stacks.frames(stack).map(str::to_owned).collect());
+        let frames: Vec<String> = stack.unwrap_or_else(|| task.kernel_function.iter().cloned().collect());
+        let cause = || classify::of_task(TaskState::Uninterruptible, &frames, None).cause;
+        task.state == State::Uninterruptible && !frames.is_empty() && cause() == Cause::FsFrozen
+    };
+    let blocked = |list: &Snapshot, tid: Option<u32>| {
+        let mut tasks = list.threads.iter();
+        tasks.any(|task| task.tid == tid && task.state == State::Uninterruptible)
+    };
+    let long = lists
+        .first()
+        .and_then(|first| Some((last.at.as_ref()?, first.at.as_ref()?)));
+    let ns = match long {
+        Some((When::SinceBoot(last), When::SinceBoot(first))) => last.saturating_sub(*first),
+        _ => return Vec::new(),
+    };
+    let mut found: Vec<SeenWait> = Vec::new();
+    for task in last.threads.iter().filter(|task| is_frozen(task)) {
+        let Some(pid) = task
+            .pid
+            .filter(|_| before.iter().all(|list| blocked(list, task.tid)))
+        else {
+            continue;
+        };
+        if found.iter().any(|wait| wait.waiter.pid == pid) {
+            continue;
+        }
+        found.push(SeenWait {
+            waiter: SeenProcess {
+                pid,
+                name: task.name.clone(),
+                ..SeenProcess::default()
+            },
+            on: Awaited::Frozen,
+            name: task
+                .file
+                .as_ref()
+                .map(|file| file.path.clone())
+                .unwrap_or_default(),
+            ns,
+            alone: true,
+            quote: task.quote.clone(),
+            ..SeenWait::default()
+        });
+    }
+    found
 }
 
 /// What shows it.
@@ -216,10 +288,12 @@ pub(super) fn remedies(has: &SeenWait, holder: &SeenProcess) -> Option<Vec<Remed
 #[cfg(test)]
 mod tests {
     use super::super::awaited_said;
-    use super::{evidence, remedies};
+    use super::{evidence, frozen_waits, remedies};
     use crate::machine::seen;
+    use holdup_evidence::Observed;
     use holdup_evidence::observed::{
-        Awaited, CpuShare, DeviceQueue, MemoryShare, Precedence, SeenProcess, SeenWait, Short,
+        Awaited, CpuShare, DeviceQueue, MemoryShare, Precedence, Quote, SeenProcess, SeenThread, SeenWait,
+        Short, Snapshot, SnapshotKind, State, When,
     };
 
     const S: u64 = 1_000_000_000;
@@ -309,5 +383,47 @@ mod tests {
             title,
             "rebuild (pid 9) fills the queue of the network device x1 (tbf, 500 kbit/s): searchd waits to send there, and curl waits behind, 3.00 s for each packet"
         );
+    }
+
+    /// A server in these states in lists that are 2 s apart, blocked in this function.
+    fn lists(states: &[State], function: &str) -> Vec<SeenWait> {
+        let list = |(at, state): (usize, &State)| Snapshot {
+            at: Some(When::SinceBoot(2 * S * at as u64)),
+            threads: vec![SeenThread {
+                name: "ordersd".to_owned(),
+                pid: Some(7),
+                tid: Some(8),
+                state: *state,
+                kernel_function: Some(function.to_owned()),
+                ..SeenThread::default()
+            }],
+            ..Snapshot::new(SnapshotKind::Kernel, Quote::default())
+        };
+        let observed = Observed {
+            snapshots: states.iter().enumerate().map(list).collect(),
+            ..Observed::default()
+        };
+        frozen_waits(&observed)
+    }
+
+    #[test]
+    fn who_waits_in_all_lists_for_a_frozen_file_system_keeps_its_clients_waiting() {
+        const FROZEN: &str = "percpu_rwsem_wait";
+        let blocked = [State::Uninterruptible; 3];
+        let mut waits = lists(&blocked, FROZEN);
+        assert_eq!((waits.len(), waits[0].ns), (1, 4 * S));
+        waits.push(SeenWait {
+            waiter: process(20, "curl"),
+            holder: Some(process(7, "ordersd")),
+            ns: 4 * S,
+            ..SeenWait::default()
+        });
+        let roots = seen::of(&waits);
+        assert_eq!(
+            awaited_said::title(&roots[0]),
+            "A file system is frozen: ordersd waits to write there, and curl waits behind, for at least 4.00 s"
+        );
+        assert!(lists(&[State::Runnable, State::Uninterruptible], FROZEN).is_empty());
+        assert!(lists(&blocked, "folio_wait_bit").is_empty());
     }
 }

@@ -135,6 +135,10 @@ pub enum Awaited {
     Memory,
     /// The queue of a network device, which others fill.
     Device,
+    /// A file's lock, for which it tries again and again.
+    TriedLock,
+    /// A file system that is frozen.
+    Frozen,
 }
 
 /// What somebody waits for, and how it is shared with the one who has most of it.

@@ -29,6 +29,7 @@ mod spent;
 mod starved;
 #[cfg(test)]
 mod tests;
+mod tried_locks;
 
 use crate::cli::{Color, HostArgs};
 use crate::output::{Outputs, Place};
@@ -64,6 +65,7 @@ use snapshots::Snapshots;
 use starved::Starved;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
+use tried_locks::Held;
 
 /// The shortest time between two turns: what is shorter shows no more, and the kernel's counters of CPU time have hundredths.
 const MIN_BETWEEN: Duration = Duration::from_secs(1);
@@ -228,6 +230,7 @@ struct Host {
     starved: Starved,
     devices: Devices,
     processes: Processes,
+    held: Held,
     ask: Ask,
     own: u32,
     /// Pressure when the look began.
@@ -247,6 +250,7 @@ impl Host {
             starved: Starved::default(),
             devices: Devices::default(),
             processes: Processes::default(),
+            held: Held::start(root),
             ask,
             own,
             stalled: pressure::read(root),
@@ -329,6 +333,7 @@ impl Host {
         let now = self.counters.now().unwrap_or(0.0);
         self.processes
             .tell(&root, now, watched, &blocked_processes, &mut waits);
+        self.held.add(&root, self.own, &quote, &mut waits);
         self.snapshots.name(&root);
         let (seen, jvms) = self.once.take(source, limits, &mut sight);
         let processes: Vec<_> = self.snapshots.processes().cloned().collect();
