@@ -183,7 +183,7 @@ impl One {
             },
             members: match self.what {
                 Limited::CpuTime | Limited::Tasks if is_hit => members(&self.directory),
-                Limited::Memory if paused => members(&self.directory),
+                Limited::Memory if is_hit || paused => members(&self.directory),
                 _ => Vec::new(),
             },
             quote: quote.clone(),

@@ -1,16 +1,20 @@
 //! The queues of this network namespace's devices: what stands in them, which no file of `/proc` tells.
 //!
-//! In: the tree. Out: the root queue of each device, as the kernel lists them (`rtnetlink(7)`); none where it refuses. It answers before the
+//! In: nothing. Out: the root queue of each device, as the kernel lists them (`rtnetlink(7)`); none where it refuses. It answers before the
 //! answer is read, so nothing here waits.
 
 use crate::listen_queues::{HEADER, list, word};
-use crate::root::{Root, text_if_there};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// `RTM_GETQDISC` and `RTM_GETADDR` (linux/rtnetlink.h).
+/// `RTM_GETQDISC`, `RTM_GETADDR` and `RTM_GETLINK` (linux/rtnetlink.h).
 const GET_QUEUES: u16 = 38;
 const GET_ADDRESSES: u16 = 22;
+const GET_LINKS: u16 = 18;
+
+/// Bytes of `struct ifinfomsg`, and the attribute with the name.
+const LINK_HEAD: usize = 16;
+const NAME: u16 = 3;
 
 /// Bytes of `struct tcmsg`, where it has the device, and the parent; that of a root (`TC_H_ROOT`).
 const QUEUE_HEAD: usize = 20;
@@ -52,7 +56,7 @@ pub struct DeviceQueue {
 
 /// The root queues of all devices now.
 #[must_use]
-pub fn read(root: &Root) -> Vec<DeviceQueue> {
+pub fn read() -> Vec<DeviceQueue> {
     let mut found = Vec::new();
     list(
         libc::NETLINK_ROUTE,
@@ -67,7 +71,7 @@ pub fn read(root: &Root) -> Vec<DeviceQueue> {
     {
         return Vec::new();
     }
-    let names = names(root);
+    let names = names();
     let named = found.into_iter().filter_map(|(device, queue)| {
         let device = names.get(&device)?.clone();
         Some(DeviceQueue { device, ..queue })
@@ -77,8 +81,8 @@ pub fn read(root: &Root) -> Vec<DeviceQueue> {
 
 /// The addresses of this machine, each with its device.
 #[must_use]
-pub fn addresses(root: &Root) -> Vec<(IpAddr, String)> {
-    let names = names(root);
+pub fn addresses() -> Vec<(IpAddr, String)> {
+    let names = names();
     let mut found = Vec::new();
     list(
         libc::NETLINK_ROUTE,
@@ -93,20 +97,23 @@ pub fn addresses(root: &Root) -> Vec<(IpAddr, String)> {
         .collect()
 }
 
-/// Names of devices by their numbers.
-fn names(root: &Root) -> HashMap<u32, String> {
-    let entries = std::fs::read_dir(root.sys.join("class/net"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let numbered = entries.filter_map(|entry| {
-        let number = text_if_there(&entry.path().join("ifindex"))?
-            .trim()
-            .parse()
-            .ok()?;
-        Some((number, entry.file_name().to_string_lossy().into_owned()))
-    });
-    numbered.collect()
+/// Names of devices by their numbers. Not from `/sys`: that is of the network namespace of whoever mounted it.
+fn names() -> HashMap<u32, String> {
+    let mut found = HashMap::new();
+    list(
+        libc::NETLINK_ROUTE,
+        &request(GET_LINKS, LINK_HEAD),
+        &mut |message| {
+            found.extend(message.get(HEADER..).and_then(link));
+        },
+    );
+    found
+}
+
+fn link(body: &[u8]) -> Option<(u32, String)> {
+    let name = attribute(body.get(LINK_HEAD..)?, NAME)?;
+    let name = String::from_utf8_lossy(name).trim_end_matches('\0').to_owned();
+    Some((word(body, DEVICE)?, name))
 }
 
 /// A request for a list, with an empty head of so many bytes.
@@ -179,7 +186,6 @@ mod tests {
         ADDRESS_HEAD, BASIC, DEVICE, DeviceQueue, KIND, LOCAL, OPTIONS, PARENT, QUEUE_HEAD, QUEUED,
         ROOT_PARENT, STATISTICS, TBF_PARAMETERS, address, addresses, queue, read,
     };
-    use crate::root::Root;
     use std::net::{IpAddr, Ipv4Addr};
 
     fn attribute(kind: u16, bytes: &[u8]) -> Vec<u8> {
@@ -238,13 +244,12 @@ mod tests {
 
     #[test]
     fn this_machine_answers() {
-        let root = Root::system();
-        let own = addresses(&root);
+        let own = addresses();
         assert!(
             own.iter()
                 .any(|(ip, device)| *ip == IpAddr::from(Ipv4Addr::LOCALHOST) && device == "lo")
         );
-        for queue in read(&root) {
+        for queue in read() {
             assert!(!queue.device.is_empty() && !queue.kind.is_empty());
         }
     }

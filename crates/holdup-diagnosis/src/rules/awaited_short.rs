@@ -385,8 +385,10 @@ mod tests {
         );
     }
 
-    /// A server in these states in lists that are 2 s apart, blocked in this function.
-    fn lists(states: &[State], function: &str) -> Vec<SeenWait> {
+    /// A server in these states in lists that are 2 s apart, blocked in these functions.
+    fn lists(states: &[State], functions: &[&str]) -> Vec<SeenWait> {
+        let mut observed = Observed::default();
+        let stack = observed.stacks.intern(functions.iter().copied());
         let list = |(at, state): (usize, &State)| Snapshot {
             at: Some(When::SinceBoot(2 * S * at as u64)),
             threads: vec![SeenThread {
@@ -394,21 +396,23 @@ mod tests {
                 pid: Some(7),
                 tid: Some(8),
                 state: *state,
-                kernel_function: Some(function.to_owned()),
+                kernel_stack: Some(stack),
                 ..SeenThread::default()
             }],
             ..Snapshot::new(SnapshotKind::Kernel, Quote::default())
         };
-        let observed = Observed {
-            snapshots: states.iter().enumerate().map(list).collect(),
-            ..Observed::default()
-        };
+        observed.snapshots = states.iter().enumerate().map(list).collect();
         frozen_waits(&observed)
     }
 
     #[test]
     fn who_waits_in_all_lists_for_a_frozen_file_system_keeps_its_clients_waiting() {
-        const FROZEN: &str = "percpu_rwsem_wait";
+        const FROZEN: &[&str] = &[
+            "percpu_rwsem_wait",
+            "__percpu_down_read",
+            "mnt_want_write",
+            "path_openat",
+        ];
         let blocked = [State::Uninterruptible; 3];
         let mut waits = lists(&blocked, FROZEN);
         assert_eq!((waits.len(), waits[0].ns), (1, 4 * S));
@@ -424,6 +428,6 @@ mod tests {
             "A file system is frozen: ordersd waits to write there, and curl waits behind, for at least 4.00 s"
         );
         assert!(lists(&[State::Runnable, State::Uninterruptible], FROZEN).is_empty());
-        assert!(lists(&blocked, "folio_wait_bit").is_empty());
+        assert!(lists(&blocked, &["folio_wait_bit", "ext4_sync_file"]).is_empty());
     }
 }

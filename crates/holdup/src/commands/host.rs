@@ -5,6 +5,7 @@
 //! nothing that can block is waited for.
 
 mod aside;
+mod asks;
 mod behind;
 mod beyond;
 mod close_looks;
@@ -215,7 +216,7 @@ struct Ask {
     queues: listeners::Ask,
     conversations: behind::Ask,
     datagrams: behind::Ask,
-    devices: fn(&Root) -> Vec<device_queues::DeviceQueue>,
+    devices: fn() -> Vec<device_queues::DeviceQueue>,
 }
 
 /// A look at a machine.
@@ -281,11 +282,10 @@ impl Host {
 
     /// Looks at the queues of devices.
     fn devices(&mut self) {
-        let queues = (self.ask.devices)(&self.root);
+        let queues = (self.ask.devices)();
         let now = self.counters.now().unwrap_or(0.0);
         let ask = self.ask;
-        self.devices
-            .turn(&self.root, now, &queues, ask.conversations, ask.datagrams);
+        self.devices.turn(now, &queues, ask.conversations, ask.datagrams);
     }
 
     /// What was seen.

@@ -6,12 +6,13 @@
 //! other ends of its pipes and Unix sockets wait if they are in a call on it. Tables that cannot block are read here; what can is asked of
 //! processes that can be left behind ([`super::close_looks`]).
 
+use super::asks;
 use super::beyond;
 use super::close_looks::{self, Close, Question};
 use super::halted::{Halted, Why};
 use super::looked_up::{self, MAX_STOPPED, ends_of, named, sessions};
 use super::names_asked::{self, NamesAsked, Unanswered};
-use super::queued::{self, Queued, Turns};
+use super::queued::{Queued, Turns};
 use super::room::{self, Room};
 use super::served;
 use holdup_evidence::Ns;
@@ -23,19 +24,14 @@ use holdup_proc::listen_queues::ListenQueue;
 use holdup_proc::lock_table::{self, LockWait};
 use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::task_list::TaskList;
-use holdup_proc::{Root, listen_queues, names, tasks};
+use holdup_proc::{Root, names, tasks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 
 /// The shortest wait that is reported: what is shorter is what any machine has.
 const MIN_WAIT_NS: Ns = 1_000_000_000;
 
-/// The shortest wait for an answer that is reported: what is shorter is on its way. Who waits for a process that is slowed down waits for less
-/// than a second, again and again.
-const MIN_ASKED_NS: Ns = 50_000_000;
-
-/// Nanoseconds in a millisecond and in a second.
-const MS: Ns = 1_000_000;
+/// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
 
 /// Waits for one kind of thing that are reported, longest first.
@@ -230,7 +226,7 @@ impl Found {
         queues: &[ListenQueue],
         quote: &Quote,
     ) -> Vec<SeenWait> {
-        let asks = self.asks(queues);
+        let asks = asks::of(&self.connections, queues);
         let mut wanted: HashSet<Open> = asks
             .iter()
             .flat_map(|ask| [ask.client, ask.server])
@@ -493,42 +489,6 @@ impl Found {
             .collect()
     }
 
-    /// Who has asked and was not answered, for at least as long as counts.
-    fn asks(&self, queues: &[ListenQueue]) -> Vec<Asks> {
-        let by_ends: HashMap<_, &Connection> = (self.connections.iter())
-            .map(|one| ((one.local, one.peer), one))
-            .collect();
-        let listener = |address| listen_queues::listener(queues, address).map(|queue| queue.inode);
-        let mut asks: Vec<Asks> = Vec::new();
-        let clients = self.connections.iter().filter(|one| one.inode != 0);
-        for client in clients.filter(|one| queued::is_client(queues, one)) {
-            let Some(ns) = client
-                .asks_ms
-                .map(|ms| Ns::from(ms) * MS)
-                .filter(|ns| *ns >= MIN_ASKED_NS)
-            else {
-                continue;
-            };
-            let Some(server) = by_ends.get(&(client.peer, client.local)) else {
-                continue;
-            };
-            let queued = server.inode == 0;
-            let inode = match queued {
-                true => listener(server.local),
-                false => Some(server.inode),
-            };
-            asks.extend(inode.map(|inode| Asks {
-                client: client.inode,
-                server: inode,
-                queued,
-                unread: queued || server.unread > 0,
-                at: server.local.to_string(),
-                ns,
-            }));
-        }
-        asks
-    }
-
     /// The inode of the client's end of each session's connection.
     fn clients_of(
         &self,
@@ -585,19 +545,6 @@ impl Found {
         found.dedup();
         found
     }
-}
-
-/// Somebody who waits for an answer.
-#[derive(Debug)]
-struct Asks {
-    client: u64,
-    server: u64,
-    /// Nobody has accepted it yet: the server's is the inode of the listener.
-    queued: bool,
-    /// Nobody has read it yet.
-    unread: bool,
-    at: String,
-    ns: Ns,
 }
 
 /// Whether a process has one thread.

@@ -79,7 +79,6 @@ impl Devices {
     /// Looks once; `now` is in seconds since boot. Sockets are listed only while something stands in a queue.
     pub(super) fn turn(
         &mut self,
-        root: &Root,
         now: f64,
         queues: &[device_queues::DeviceQueue],
         connections: fn() -> Vec<Connection>,
@@ -90,9 +89,7 @@ impl Devices {
         if full.is_empty() {
             return;
         }
-        let addresses = self
-            .addresses
-            .get_or_insert_with(|| device_queues::addresses(root));
+        let addresses = self.addresses.get_or_insert_with(device_queues::addresses);
         let device_of = |ip: IpAddr| {
             addresses
                 .iter()
@@ -357,7 +354,7 @@ mod tests {
                 sent: rate * turn,
                 limit: None,
             };
-            devices.turn(&root, turn as f64, &[queue], connections, datagrams);
+            devices.turn(turn as f64, &[queue], connections, datagrams);
         }
         let waits = devices.finish(&root, 1).into_iter();
         waits
