@@ -5,6 +5,7 @@
 //! for each waiting thread the one that must act before it can go on: the client of a session that is idle, and else the session itself. That
 //! one is watched too. A child that can be abandoned ([`super::behind`]) reads the memory.
 
+mod of_machine;
 mod poolers;
 mod reading;
 
@@ -19,6 +20,7 @@ use holdup_knowledge::{postgres_locks, postgres_titles};
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::{Root, clocks, names, tasks};
 use holdup_runtimes::databases::{MAX_SESSIONS, mariadb};
+pub use of_machine::of_machine;
 use reading::{OfMariadb, OfPostgres, Question, Read, answer};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::SystemTime;
@@ -80,11 +82,28 @@ pub(super) fn look(observation: &mut Observation, watched: &BTreeSet<u32>) -> BT
     let mut found = Vec::new();
     let mut moment = Moment::now();
     for (server, watched) in postgres_servers(&root, observation, watched) {
-        found.extend(of_postgres(observation, &root, server, &watched));
+        let symbols = watched.iter().find_map(|pid| {
+            let naming = &mut observation.naming;
+            naming.addresses_of(*pid, postgres_titles::is_server, postgres_locks::SYMBOLS)
+        });
+        let sessions = &observation.sessions;
+        let state = |pid| sessions.state(pid);
+        let memory = &mut observation.locks.memory;
+        found.extend(of_postgres(
+            memory,
+            &root,
+            server,
+            symbols,
+            &state,
+            Clients::AtEnds,
+        ));
     }
     let is_mysql = |pid: &&u32| names::comm(&root, **pid).is_some_and(|name| mysql::is_server(&name));
     for server in watched.iter().filter(is_mysql).take(MAX_SERVERS) {
-        found.extend(of_mariadb(observation, *server, &mut moment));
+        let naming = &mut observation.naming;
+        let symbols = naming.addresses_of(*server, mysql::is_server, mysql::SYMBOLS);
+        let memory = &mut observation.locks.memory;
+        found.extend(of_mariadb(memory, *server, symbols, &mut moment, Clients::AtEnds));
     }
     if found.iter().all(|one| one.waits.is_none()) {
         return BTreeSet::new();
@@ -122,12 +141,27 @@ fn postgres_servers(
     servers
 }
 
-fn of_postgres(observation: &mut Observation, root: &Root, server: u32, watched: &[u32]) -> Vec<LockSession> {
-    let symbols = watched.iter().find_map(|pid| {
-        let at =
-            observation
-                .naming
-                .addresses_of(*pid, postgres_titles::is_server, postgres_locks::SYMBOLS)?;
+/// Of which sessions the clients are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Clients {
+    /// Of those that wait for none.
+    AtEnds,
+    /// Of those that wait, too.
+    All,
+}
+
+/// Addresses of symbols.
+type Symbols = Vec<Option<u64>>;
+
+fn of_postgres(
+    memory: &mut Readers<Question, Option<Read>>,
+    root: &Root,
+    server: u32,
+    symbols: Option<Symbols>,
+    state: &dyn Fn(u32) -> Option<SessionState>,
+    of: Clients,
+) -> Vec<LockSession> {
+    let symbols = symbols.and_then(|at| {
         let [entry, kinds, status, application] = at.try_into().ok()?;
         Some((entry?, kinds?, status, application))
     });
@@ -151,7 +185,7 @@ fn of_postgres(observation: &mut Observation, root: &Root, server: u32, watched:
         application,
         now: now(),
     });
-    let Some(Read::Postgres(read)) = observation.locks.memory.ask(server, question).flatten() else {
+    let Some(Read::Postgres(read)) = memory.ask(server, question).flatten() else {
         return Vec::new();
     };
     let mut found: Vec<LockSession> = Vec::new();
@@ -175,7 +209,7 @@ fn of_postgres(observation: &mut Observation, root: &Root, server: u32, watched:
         .sessions
         .iter()
         .map(|one| one.pid)
-        .filter(|pid| !waits.contains_key(pid))
+        .filter(|pid| of == Clients::All || !waits.contains_key(pid))
         .collect();
     let mut clients = sessions::clients(&ends);
     for session in read.sessions {
@@ -187,7 +221,7 @@ fn of_postgres(observation: &mut Observation, root: &Root, server: u32, watched:
             process: names::comm(root, pid).unwrap_or_default(),
             id: u64::from(inside.get(&pid).copied().unwrap_or(pid)),
             application: session.application,
-            state: observation.sessions.state(pid),
+            state: state(pid),
             open_ns: session.open_us.map(in_ns),
             waits: waits.remove(&pid),
             client: clients.remove(&pid),
@@ -197,11 +231,14 @@ fn of_postgres(observation: &mut Observation, root: &Root, server: u32, watched:
     found
 }
 
-fn of_mariadb(observation: &mut Observation, server: u32, moment: &mut Moment) -> Vec<LockSession> {
-    let symbols = observation
-        .naming
-        .addresses_of(server, mysql::is_server, mysql::SYMBOLS)
-        .and_then(|at| at.into_iter().collect::<Option<Vec<u64>>>());
+fn of_mariadb(
+    memory: &mut Readers<Question, Option<Read>>,
+    server: u32,
+    symbols: Option<Symbols>,
+    moment: &mut Moment,
+    of: Clients,
+) -> Vec<LockSession> {
+    let symbols = symbols.and_then(|at| at.into_iter().collect::<Option<Vec<u64>>>());
     let Some(Ok(at)) = symbols.map(<[u64; 9]>::try_from) else {
         return Vec::new();
     };
@@ -244,7 +281,7 @@ fn of_mariadb(observation: &mut Observation, server: u32, moment: &mut Moment) -
         tids: tids.keys().copied().collect(),
         now: now(),
     });
-    let Some(Read::Mariadb(read)) = observation.locks.memory.ask(server, question).flatten() else {
+    let Some(Read::Mariadb(read)) = memory.ask(server, question).flatten() else {
         return Vec::new();
     };
     let awaited: HashSet<u64> = read
@@ -259,7 +296,10 @@ fn of_mariadb(observation: &mut Observation, server: u32, moment: &mut Moment) -
     let have_rows: HashSet<u64> = of_rows.flat_map(|waits| waits.behind.iter().copied()).collect();
     let ends: Vec<(u64, u32)> = read
         .iter()
-        .filter(|one| one.waits.is_none() && awaited.contains(&one.id))
+        .filter(|one| match one.waits {
+            None => awaited.contains(&one.id),
+            Some(_) => of == Clients::All,
+        })
         .filter_map(|one| Some((one.id, one.descriptor?)))
         .collect();
     let mut clients = clients_of(server, &ends, moment);

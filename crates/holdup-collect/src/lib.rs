@@ -17,7 +17,7 @@ mod behind;
 mod clients;
 mod connected;
 mod database_files;
-mod database_locks;
+pub mod database_locks;
 mod database_memory;
 mod descriptors_left;
 mod dumps;

@@ -36,13 +36,13 @@ impl MemoryLimits {
         let mut seen = reader.ask_patiently(0, limits).unwrap_or_default();
         seen.retain(|one| match one.what {
             Limited::CpuTime => one.used > 0.0,
-            Limited::Memory | Limited::Tasks => one.hits.unwrap_or(0) > 0,
+            Limited::Memory | Limited::Tasks => one.paused || one.hits.unwrap_or(0) > 0,
         });
         // Those that were throttled in most periods, and those that read most again.
         let (mut throttled, mut memory): (Vec<_>, Vec<_>) =
             seen.into_iter().partition(|one| one.what == Limited::CpuTime);
         throttled.sort_by(|one, other| other.used.total_cmp(&one.used));
-        memory.sort_by_key(|one| std::cmp::Reverse(one.read_again));
+        memory.sort_by_key(|one| std::cmp::Reverse((one.paused, one.read_again)));
         memory.truncate(KEPT_MAX);
         throttled.truncate(KEPT_MAX);
         memory.extend(throttled);

@@ -5,10 +5,11 @@
 //! a cgroup take locks that whoever makes cgroups holds.
 
 use crate::root::{Root, text_if_there};
-use crate::{clocks, names, titles};
+use crate::{clocks, names, tasks, titles};
 use holdup_evidence::Ns;
-use holdup_evidence::observed::{Limited, Quote, SeenCgroup, SeenProcess};
+use holdup_evidence::observed::{CgroupUser, Limited, Quote, SeenCgroup, SeenProcess};
 use holdup_knowledge::programs;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Cgroups of a tree that are looked at: a machine with some hundred containers has as many, and each takes some 30 µs.
@@ -144,6 +145,7 @@ impl One {
         let refused = since(now.refused, self.before.refused);
         let hits = since(now.hits, self.before.hits);
         let is_hit = refused.unwrap_or(0) > 0 || hits.unwrap_or(0) > 0;
+        let paused = self.what == Limited::Memory && is_paused(&self.directory, self.is_v1);
         let (used, limit, cpus) = match self.what {
             Limited::Tasks => (number(&self.directory.join("pids.current"))? as f64, limit, None),
             Limited::Memory => (memory(&self.directory, self.is_v1)?, limit, None),
@@ -154,7 +156,14 @@ impl One {
                 Some(limit),
             ),
         };
+        let near = is_hit || paused || used >= NEAR * limit;
         Some(SeenCgroup {
+            users: match self.what {
+                Limited::CpuTime => Vec::new(),
+                Limited::Tasks | Limited::Memory if !near => Vec::new(),
+                Limited::Tasks | Limited::Memory => users(proc, &self.directory, self.what),
+            },
+            paused,
             cgroup: self.cgroup.clone(),
             what: self.what,
             used,
@@ -174,6 +183,7 @@ impl One {
             },
             members: match self.what {
                 Limited::CpuTime | Limited::Tasks if is_hit => members(&self.directory),
+                Limited::Memory if is_hit || paused => members(&self.directory),
                 _ => Vec::new(),
             },
             quote: quote.clone(),
@@ -300,6 +310,66 @@ fn members(directory: &Path) -> Vec<u32> {
     members
 }
 
+/// Part of a limit from which it is told who has used it.
+const NEAR: f64 = 0.9;
+
+/// Programs that are told.
+const USERS: usize = 4;
+
+/// Whether somebody has no memory, and nobody may be killed for it: only version 1 can be told so.
+fn is_paused(directory: &Path, is_v1: bool) -> bool {
+    let control = || text_if_there(&directory.join("memory.oom_control"));
+    let is_set = |text: &str, name| field(text, name) == Some(1);
+    is_v1 && control().is_some_and(|text| is_set(&text, "oom_kill_disable") && is_set(&text, "under_oom"))
+}
+
+/// The programs that have most of what a cgroup limits. Reads arguments, which may block.
+fn users(proc: &Path, directory: &Path, what: Limited) -> Vec<CgroupUser> {
+    let root = Root {
+        proc: proc.to_owned(),
+        ..Root::system()
+    };
+    let mut most: BTreeMap<u32, f64> = BTreeMap::new();
+    for pid in members(directory) {
+        let amount = match what {
+            Limited::Memory => resident(&root, pid),
+            Limited::Tasks | Limited::CpuTime => Some(tasks::threads(&root, pid).len() as f64),
+        };
+        most.extend(amount.map(|amount| (pid, amount)));
+    }
+    let mut users: BTreeMap<String, (CgroupUser, f64)> = BTreeMap::new();
+    for (pid, amount) in most {
+        let Some(comm) = names::comm(&root, pid) else {
+            continue;
+        };
+        let look_up = || programs::named(&comm, titles::arguments(&root, pid)?.iter().map(String::as_str));
+        let script = programs::is_interpreter(&comm).then(look_up).flatten();
+        let name = script.unwrap_or(comm);
+        let (user, largest) = users.entry(name.clone()).or_default();
+        user.name = name;
+        user.processes += 1;
+        user.amount += amount;
+        if user.pid == 0 || amount > *largest {
+            (user.pid, *largest) = (pid, amount);
+        }
+    }
+    let mut users: Vec<CgroupUser> = users.into_values().map(|(user, _)| user).collect();
+    users.sort_by(|a, b| b.amount.total_cmp(&a.amount));
+    users.truncate(USERS);
+    users
+}
+
+/// Bytes of a process that are in memory, those that it shares with others left out.
+fn resident(root: &Root, pid: u32) -> Option<f64> {
+    let text = text_if_there(&root.proc.join(pid.to_string()).join("statm"))?;
+    let mut pages = text.split_ascii_whitespace().skip(1).map(str::parse::<u64>);
+    let (all, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
+    Some((all.saturating_sub(shared)) as f64 * PAGE_BYTES)
+}
+
+/// `/proc/PID/statm` counts in pages; only amounts of one machine are compared.
+const PAGE_BYTES: f64 = 4096.0;
+
 /// Bytes that can't be given back: what is there without cached files, which the kernel drops before it refuses anything.
 fn memory(directory: &Path, is_v1: bool) -> Option<f64> {
     let (file, names): (_, &[&str]) = match is_v1 {
@@ -357,12 +427,15 @@ mod tests {
             ),
             (
                 "sys/fs/cgroup/memory/m/n/memory.oom_control",
-                "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
+                "oom_kill_disable 1\nunder_oom 1\noom_kill 1\n",
             ),
             ("sys/fs/cgroup/memory/m/n/memory.failcnt", "20\n"),
             ("sys/fs/cgroup/memory/m/n/cgroup.procs", "7\n8\n"),
             ("proc/7/comm", "python3\n"),
             ("proc/7/cmdline", "python3\0/srv/app.py\0"),
+            ("proc/7/statm", "900 20 4 1 0 9 0\n"),
+            ("proc/8/comm", "cc1\n"),
+            ("proc/8/statm", "900 120 20 1 0 9 0\n"),
             ("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "50000\n"),
             ("sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n"),
             (
@@ -391,9 +464,15 @@ mod tests {
             (memory.hits, memory.read_again, memory.whole),
             (Some(75), Some(500), Some(990_000.0))
         );
+        assert!(memory.paused);
+        assert_eq!(memory.members, [7, 8]);
+        let users: Vec<_> = (memory.users.iter())
+            .map(|one| (one.name.as_str(), one.pid, one.amount))
+            .collect();
+        assert_eq!(users, [("cc1", 8, 409_600.0), ("python3 app.py", 7, 65_536.0)]);
         assert_eq!(
             (memory.processes.len(), memory.processes[0].name.as_str()),
-            (1, "python3 app.py")
+            (2, "python3 app.py")
         );
         let all = limits.used(&Quote::default());
         assert_eq!(all[2].members, [7, 9, 10]);

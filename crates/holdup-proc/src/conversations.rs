@@ -28,11 +28,12 @@ const DATA_SEGMENTS_OUT: usize = 156;
 /// The kernel counts the begin of a connection as a byte that was acknowledged.
 const BEGIN_BYTES: u64 = 1;
 
-/// Where `struct inet_diag_msg` has ports, addresses, bytes that were not read, and the inode.
+/// Where `struct inet_diag_msg` has ports, addresses, bytes that were not read, bytes that were not sent, and the inode.
 const PORTS: usize = 4;
 const LOCAL: usize = 8;
 const PEER: usize = 24;
 const UNREAD: usize = 56;
+const UNSENT: usize = 60;
 const INODE: usize = 68;
 
 /// An end of a connection.
@@ -44,6 +45,8 @@ pub struct Connection {
     pub peer: SocketAddr,
     /// Bytes that have come and were not read.
     pub unread: u32,
+    /// Bytes that it has sent and that have not arrived: on their way, or in the queue of a device. Of a UDP socket with the memory that they take.
+    pub unsent: u32,
     /// Inode; 0 of one that nobody has accepted.
     pub inode: u64,
     /// Milliseconds since it sent something without receiving anything since; `None` where it waits for no answer.
@@ -101,6 +104,7 @@ fn connection(message: &[u8]) -> Option<Connection> {
         local: SocketAddr::new(ip(LOCAL)?, port(PORTS)?),
         peer: SocketAddr::new(ip(PEER)?, port(PORTS + 2)?),
         unread: word(body, UNREAD)?,
+        unsent: word(body, UNSENT)?,
         inode: u64::from(word(body, INODE)?),
         asks_ms: info.and_then(asks),
         owes_ms: info.and_then(owes),

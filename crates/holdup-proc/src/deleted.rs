@@ -21,9 +21,9 @@ const MEMORY: [&str; 6] = ["/memfd:", "/dev/shm/", "/dev/zero", "/SYSV", "/[aio]
 /// Descriptors of a process that are looked at; the others are counted.
 const MAX_DESCRIPTORS: usize = 10_000;
 
-/// Descriptors from which it is asked how many there may be: nobody has so low a limit that fewer are near it, but those who
-/// want it so.
-const MIN_DESCRIPTORS: u64 = 200;
+/// Descriptors from which it is asked how many there may be: of a program that has fewer even a limit that somebody made low on purpose is
+/// rarely used up.
+const MIN_DESCRIPTORS: u64 = 16;
 
 /// Bytes of a block, as `stat` counts them.
 const BLOCK: u64 = 512;

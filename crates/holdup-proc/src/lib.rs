@@ -25,6 +25,7 @@ pub mod cpuinfo;
 pub mod deleted;
 pub mod descriptor_limits;
 pub mod descriptors;
+pub mod device_queues;
 pub mod event_loops;
 pub mod facts;
 pub mod file_locks;

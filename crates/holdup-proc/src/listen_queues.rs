@@ -117,12 +117,18 @@ pub(crate) fn dump(
     attributes: u8,
     each: &mut dyn FnMut(&[u8]),
 ) {
+    let request = request(family, protocol, states, attributes);
+    list(libc::NETLINK_SOCK_DIAG, &request, each);
+}
+
+/// Asks the kernel for a list by one of its protocols: each message, with its header, is handed over.
+pub(crate) fn list(protocol: libc::c_int, request: &[u8], each: &mut dyn FnMut(&[u8])) {
     // SAFETY: makes a descriptor, or none.
     let socket = unsafe {
         libc::socket(
             libc::AF_NETLINK,
             libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
-            libc::NETLINK_SOCK_DIAG,
+            protocol,
         )
     };
     if socket < 0 {
@@ -130,7 +136,6 @@ pub(crate) fn dump(
     }
     // SAFETY: it was just made, and is nobody else's.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    let request = request(family, protocol, states, attributes);
     // SAFETY: the buffer is as long as it is said to be.
     let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
     if sent < 0 {

@@ -294,6 +294,8 @@ mod tests {
             watched: None,
             processes: Vec::new(),
             members: Vec::new(),
+            users: Vec::new(),
+            paused: false,
             cgroup: name.to_owned(),
             what: Limited::Tasks,
             used,

@@ -59,7 +59,11 @@ pub fn mark_short(host: &mut Host, findings: &[Finding]) {
     let noted = findings
         .iter()
         .any(|finding| names.iter().any(|name| is_about(finding, name)));
-    if trouble.is_empty() && !noted {
+    // Who waits without a reason that is known may wait for something that is short.
+    let waits = findings
+        .iter()
+        .any(|finding| finding.rule == RuleId::AnswerStillAwaited.id());
+    if trouble.is_empty() && !noted && !waits {
         host.verdict.push_str(": nothing is short");
     }
 }

@@ -7,7 +7,7 @@ use super::onward::{self, Onward};
 use super::path::{Graph, Step};
 use super::room;
 use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::{AttributedWait, Peer, Resource, ThreadName};
+use holdup_model::attributed::{AttributedWait, Peer, Resource, ResourceKind, ThreadName};
 
 /// By what ends are one and the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -297,7 +297,13 @@ fn hard(graph: &Graph<'_>, cause: Cause, resource: Option<&Resource>, pid: u32) 
         Cause::ProcessStopped | Cause::ProcessFrozen => Key::Halted(pid),
         cause if is_of_disk(cause) => Key::Disk(disk(resource)),
         Cause::FsFuse | Cause::FsNetwork | Cause::FsFrozen => Key::Files(files(resource)),
-        Cause::MemSwapin | Cause::MemReclaim | Cause::MemLimit => Key::Memory(cgroup(resource)),
+        Cause::MemSwapin | Cause::MemReclaim | Cause::MemLimit => {
+            let known = graph.short_in(pid).map(str::to_owned);
+            // What the kernel looks for is not where it looks.
+            let of_cgroup =
+                resource.filter(|one| one.kind == ResourceKind::Cgroup || one.detail.cgroup.is_some());
+            Key::Memory(known.unwrap_or_else(|| cgroup(of_cgroup)))
+        }
         Cause::SchedRunqueue | Cause::SchedSteal => Key::Cpus,
         Cause::SchedThrottled => {
             let known = graph.throttled_by(pid).map(str::to_owned);

@@ -40,6 +40,8 @@ pub(crate) struct Graph<'a> {
     throttled: HashMap<u32, &'a str>,
     /// The only one of them.
     only_throttled: Option<&'a str>,
+    /// The cgroups of processes that have run into their limits of memory.
+    short: HashMap<u32, &'a str>,
 }
 
 /// Who was mostly in the way: the one that was for longest, of those that did the same for at least half of the time. Several threads
@@ -75,17 +77,22 @@ impl<'a> Graph<'a> {
     pub(crate) fn new(attributed: &'a Attributed, facts: &'a SystemFacts) -> Graph<'a> {
         let stopped = &facts.stopped_children;
         let at_limit = facts.cgroups_at_limit.iter();
-        let throttled: Vec<_> = at_limit.filter(|one| one.what == Limited::CpuTime).collect();
+        let (throttled, short): (Vec<_>, Vec<_>) = at_limit.partition(|one| one.what == Limited::CpuTime);
         let mut graph = Graph {
             rows: HashMap::new(),
             sessions: HashSet::new(),
             stopped: HashMap::new(),
             throttled: HashMap::new(),
+            short: HashMap::new(),
             only_throttled: match throttled.as_slice() {
                 [one] => Some(&one.cgroup),
                 _ => None,
             },
         };
+        for one in short {
+            let members = one.members.iter().map(|pid| (*pid, one.cgroup.as_str()));
+            graph.short.extend(members);
+        }
         for one in throttled {
             let members = one.members.iter().map(|pid| (*pid, one.cgroup.as_str()));
             graph.throttled.extend(members);
@@ -267,6 +274,11 @@ impl<'a> Graph<'a> {
         let rows = self.rows.get(&id)?.iter().copied();
         rows.filter(|row| row.resource.detail.database_lock.is_some())
             .max_by_key(|row| row.ns)
+    }
+
+    /// The cgroup of a process that has run into its limit of memory.
+    pub(super) fn short_in(&self, pid: u32) -> Option<&'a str> {
+        self.short.get(&pid).copied()
     }
 
     /// The cgroup whose CPU quota throttled a process: where one alone did so, whoever has ended since was in it.

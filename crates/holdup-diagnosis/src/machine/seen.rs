@@ -4,7 +4,7 @@
 //! far as it is sure that the one is because of the other. Circles end the way, and it has at most [`MAX_STEPS`] steps.
 
 use holdup_evidence::Ns;
-use holdup_evidence::observed::{Awaited, Doing, SeenProcess, SeenWait};
+use holdup_evidence::observed::{Awaited, Doing, SeenProcess, SeenWait, Short};
 use std::collections::{BTreeMap, HashMap};
 
 /// Steps of a way.
@@ -70,7 +70,16 @@ impl Root<'_> {
 fn is_had(on: Awaited) -> bool {
     matches!(
         on,
-        Awaited::FileLock | Awaited::Files | Awaited::SessionLock | Awaited::Names | Awaited::Room
+        Awaited::FileLock
+            | Awaited::Files
+            | Awaited::SessionLock
+            | Awaited::Names
+            | Awaited::Room
+            | Awaited::Cpu
+            | Awaited::Memory
+            | Awaited::Device
+            | Awaited::TriedLock
+            | Awaited::Frozen
     )
 }
 
@@ -109,6 +118,88 @@ pub(crate) fn of(waits: &[SeenWait]) -> Vec<Root<'_>> {
     roots.retain(|root| root.longest() >= MIN_LONGEST_NS || matches!(root.key, Key::Busy(_)));
     roots.sort_by_key(|root| std::cmp::Reverse((root.behind.len(), root.held())));
     roots
+}
+
+/// A server that owes answers, with who waits for them; nobody knows why.
+#[derive(Debug, Clone)]
+pub(crate) struct Unanswered<'a> {
+    pub(crate) server: &'a SeenProcess,
+    /// The wait for it, of those that asked it itself, that tells most.
+    pub(crate) wait: &'a SeenWait,
+    pub(crate) behind: Vec<Behind<'a>>,
+}
+
+/// Servers that owe answers to clients that have come for them, or that have not even read the request, where no root is known. Those with
+/// most waiting first.
+pub(crate) fn unanswered(waits: &[SeenWait]) -> Vec<Unanswered<'_>> {
+    let mut by_waiter: HashMap<u32, Vec<&SeenWait>> = HashMap::new();
+    for wait in waits {
+        by_waiter.entry(wait.waiter.pid).or_default().push(wait);
+    }
+    let asks = |wait: &&SeenWait| {
+        let counts = matches!(&wait.short, Short::Answer(owed) if owed.came || owed.unread);
+        wait.on == Awaited::Answer && wait.ns >= MIN_LONGEST_NS && counts
+    };
+    let mut servers: BTreeMap<u32, Unanswered<'_>> = BTreeMap::new();
+    for wait in waits.iter().filter(asks) {
+        let way = way(wait, &by_waiter);
+        if end(&way).is_some() {
+            continue;
+        }
+        let Some(last) = way.last().filter(|last| last.on == Awaited::Answer) else {
+            continue;
+        };
+        let Some(server) = &last.holder else { continue };
+        let known = servers.entry(server.pid).or_insert_with(|| Unanswered {
+            server,
+            wait: last,
+            behind: Vec::new(),
+        });
+        let is_unread = |wait: &SeenWait| matches!(&wait.short, Short::Answer(owed) if owed.unread);
+        if (is_unread(last), last.ns) > (is_unread(known.wait), known.wait.ns) {
+            known.wait = last;
+        }
+        join(&mut known.behind, wait, way.len() - 1);
+        // Whoever stands between is one of those who wait.
+        for (steps, between) in way.iter().skip(1).rev().enumerate() {
+            join(&mut known.behind, between, steps);
+        }
+    }
+    merge(&mut servers);
+    let mut servers: Vec<Unanswered<'_>> = servers.into_values().collect();
+    servers.sort_by_key(|one| std::cmp::Reverse((one.behind.len(), one.wait.ns)));
+    servers
+}
+
+/// Clients of a server that waits itself wait for the same one, if they asked later than the longest of those that it has asked for.
+fn merge(servers: &mut BTreeMap<u32, Unanswered<'_>>) {
+    let pids: Vec<u32> = servers.keys().copied().collect();
+    for pid in pids {
+        let waits = |other: &&Unanswered<'_>| {
+            other.server.pid != pid && other.behind.iter().any(|one| one.process.pid == pid)
+        };
+        let Some(of) = servers.values().find(waits).map(|other| other.server.pid) else {
+            continue;
+        };
+        let Some(own) = servers.remove(&pid) else { continue };
+        let Some(other) = servers.get_mut(&of) else {
+            continue;
+        };
+        for one in own.behind {
+            if one.process.pid != of
+                && other
+                    .behind
+                    .iter()
+                    .all(|known| known.process.pid != one.process.pid)
+            {
+                other.behind.push(Behind {
+                    steps: one.steps + 1,
+                    directly: false,
+                    ..one
+                });
+            }
+        }
+    }
 }
 
 fn join<'a>(behind: &mut Vec<Behind<'a>>, wait: &'a SeenWait, steps: usize) {
@@ -189,8 +280,8 @@ fn end(way: &[&SeenWait]) -> Option<(Key, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, of};
-    use holdup_evidence::observed::{Awaited, Doing, SeenProcess, SeenWait};
+    use super::{Key, of, unanswered};
+    use holdup_evidence::observed::{Awaited, Doing, Owed, SeenProcess, SeenWait, Short};
 
     const S: u64 = 1_000_000_000;
 
@@ -349,5 +440,38 @@ mod tests {
             .map(|pid| wait(pid, Awaited::FileLock, pid + 1, 2 * S))
             .collect();
         assert!(!of(&waits).is_empty());
+    }
+
+    #[test]
+    fn who_has_come_for_an_answer_waits_for_the_last_one_that_owes_it() {
+        let owed = |mut wait: SeenWait, came: bool| {
+            wait.short = Short::Answer(Owed {
+                came,
+                ..Owed::default()
+            });
+            wait
+        };
+        let waits = [
+            owed(wait(20, Awaited::Answer, 7, 4 * S), true),
+            owed(wait(21, Awaited::Answer, 7, 5 * S), true),
+            owed(wait(7, Awaited::Answer, 9, 4 * S), false),
+            // It has asked later than the others that 7 has asked for.
+            owed(wait(22, Awaited::Answer, 7, 2 * S), true),
+            // It waits for whatever comes.
+            owed(wait(30, Awaited::Answer, 8, 90 * S), false),
+            // Of this one the root is known.
+            owed(wait(40, Awaited::Answer, 41, 5 * S), true),
+            wait(41, Awaited::FileLock, 42, 5 * S),
+        ];
+        let found = unanswered(&waits);
+        assert_eq!(found.len(), 1);
+        let mut behind: Vec<(u32, usize)> = (found[0].behind.iter())
+            .map(|one| (one.process.pid, one.steps))
+            .collect();
+        behind.sort_unstable();
+        assert_eq!(
+            (found[0].server.pid, behind),
+            (9, vec![(7, 0), (20, 1), (21, 1), (22, 1)])
+        );
     }
 }

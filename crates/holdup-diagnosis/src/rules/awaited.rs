@@ -4,6 +4,7 @@
 //! and again is a root, too, if pages that were given back for it are read again.
 
 use super::awaited_said::{cause, client, programs, sentence, title, what, who};
+use super::awaited_short as short;
 use super::list::cpu_quota_spent::{MIN_PERIODS, SPENT};
 use super::{Extend, RuleId, awaited_disks, duration, fires_all, percent, say};
 use crate::machine::seen::{self, Behind, Key, Root};
@@ -27,7 +28,9 @@ const SECOND: f64 = 1e9;
 
 /// The verdict; `None` where nobody looked.
 pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
-    let waits = observed.waits.as_ref()?;
+    let mut waits = observed.waits.clone()?;
+    waits.extend(short::frozen_waits(observed));
+    let waits = waits.as_slice();
     let mut roots = seen::of(waits);
     roots.retain(|root| !waits_for_disk(observed, root));
     // Who takes turns at a lock may mean to: whatever else others wait behind comes first.
@@ -95,6 +98,8 @@ fn read_again(one: &SeenCgroup) -> Option<f64> {
 fn source(on: Awaited) -> &'static str {
     match on {
         Awaited::FileLock => "/proc/locks",
+        Awaited::TriedLock => "/proc/locks, /proc/PID/fdinfo, /proc/PID/wchan",
+        Awaited::Frozen => "lists of tasks",
         Awaited::Files => "/proc/PID/task/TID/wchan",
         Awaited::SessionLock => "titles of the server's processes (/proc/PID/cmdline)",
         Awaited::Answer => "TCP sockets (sock_diag): sent something, and received nothing since",
@@ -103,6 +108,9 @@ fn source(on: Awaited) -> &'static str {
         Awaited::Child => "/proc/PID/task/TID/children",
         Awaited::Names => "UDP sockets (sock_diag): connected to a name server, with nothing received",
         Awaited::Turn => "TCP sockets (sock_diag): sent something that the other end has not read",
+        Awaited::Cpu => "lists of tasks, /proc/PID/task/TID/schedstat",
+        Awaited::Memory => "memory.oom_control, cgroup.procs, /proc/PID/statm",
+        Awaited::Device => "queues of network devices (rtnetlink), sockets (sock_diag)",
     }
 }
 
@@ -155,6 +163,12 @@ fn finding(root: &Root<'_>) -> Finding {
         );
         finding = finding.and(Evidence::new(text, source(beyond.on)));
     }
+    if let Some((text, source)) = root
+        .has
+        .and_then(|has| Some((short::evidence(has)?, source(has.on))))
+    {
+        finding = finding.and(Evidence::new(text, source));
+    }
     if let Some(evidence) = root.holder.and_then(stands_still) {
         finding = finding.and(evidence);
     }
@@ -169,14 +183,14 @@ fn finding(root: &Root<'_>) -> Finding {
         finding = finding.and(Evidence::new(text, "/proc/PID/stat, TCP sockets (sock_diag)"));
     }
     let known = match (&root.key, on) {
-        (Key::Busy(_), _) | (_, Awaited::SessionLock | Awaited::Names) | (Key::Nobodys(_), _) => {
-            Confidence::Strong
-        }
+        (Key::Busy(_), _)
+        | (_, Awaited::SessionLock | Awaited::Names | Awaited::TriedLock)
+        | (Key::Nobodys(_), _) => Confidence::Strong,
         _ => Confidence::Proved,
     };
     let name = root.holder.map_or("", |holder| holder.name.as_str());
     let resource = match root.has.filter(|has| !has.name.is_empty()) {
-        Some(has) => Resource::named(ResourceKind::File, &has.name),
+        Some(has) => short::resource(has).unwrap_or_else(|| Resource::named(ResourceKind::File, &has.name)),
         None => Resource::named(ResourceKind::Process, name),
     };
     let asker = Asker {
@@ -192,17 +206,29 @@ fn finding(root: &Root<'_>) -> Finding {
     if let (Key::Busy(_), Some(holder)) = (&root.key, root.holder) {
         return busy_remedies(finding, holder);
     }
+    if let Some(remedies) = root
+        .has
+        .zip(root.holder)
+        .and_then(|(has, holder)| short::remedies(has, holder))
+        && !matches!(root.key, Key::Halted(_))
+    {
+        return remedies.into_iter().fold(finding, Finding::remedy);
+    }
     match root.holder {
         Some(holder) => finding.remedy(remedy(root, holder)),
         None => finding.remedy(
             Remedy::safe(match on {
                 Awaited::Names => "ask that name server, and see whether it can be reached",
                 Awaited::Room => "find out why the other end does not read",
+                Awaited::Frozen => {
+                    "find out what froze it (a backup, a snapshot), and thaw it if that was forgotten (fsfreeze --unfreeze)"
+                }
                 _ => "find out who has it",
             })
             .with_command(match on {
                 Awaited::FileLock => "lslocks",
                 Awaited::Room => "ss -tnp",
+                Awaited::Frozen => "findmnt --real",
                 Awaited::SessionLock => {
                     "psql -c \"select pid, pg_blocking_pids(pid), query from pg_stat_activity where wait_event_type = 'Lock'\""
                 }

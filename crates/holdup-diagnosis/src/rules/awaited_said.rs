@@ -2,6 +2,7 @@
 //!
 //! In: a root. Out: its title, and names of programs and of what is waited for.
 
+use super::awaited_short as short;
 use super::{duration, say};
 use crate::machine::seen::{Behind, Key, Root};
 use holdup_evidence::observed::{Awaited, Doing, SeenClient, SeenProcess, SeenWait};
@@ -72,17 +73,24 @@ pub(super) fn what(wait: &SeenWait) -> String {
         name => format!("{of} {name}"),
     };
     match wait.on {
-        Awaited::FileLock => match wait.name.as_str() {
+        Awaited::Frozen => named("the frozen file system", &wait.name),
+        Awaited::FileLock | Awaited::TriedLock => match wait.name.as_str() {
             "" => "a file's lock".to_owned(),
             name => format!("the lock on {name}"),
         },
         Awaited::Files => named("the file system", &wait.name),
-        Awaited::SessionLock => "a lock of the database".to_owned(),
+        Awaited::SessionLock => match wait.name.as_str() {
+            "" => "a lock of the database".to_owned(),
+            name => format!("the database lock on {name}"),
+        },
         Awaited::Answer | Awaited::Peer => named("an answer", &wait.name),
         Awaited::Turn => named("its turn", &wait.name),
         Awaited::Room => room(&wait.name),
         Awaited::Child => "its child".to_owned(),
         Awaited::Names => named("the name server", &wait.name),
+        Awaited::Cpu => named("a CPU", &wait.name),
+        Awaited::Memory => named("memory of the cgroup", &wait.name),
+        Awaited::Device => named("the queue of the network device", &wait.name),
     }
 }
 
@@ -123,8 +131,19 @@ pub(super) fn cause(root: &Root<'_>) -> Cause {
         (_, Some(Awaited::Files)) => Cause::FsFuse,
         (_, Some(Awaited::Names)) => Cause::NetDns,
         (_, Some(Awaited::SessionLock)) => Cause::LockFutex,
+        (_, Some(Awaited::Cpu)) => Cause::SchedRunqueue,
+        (_, Some(Awaited::Frozen)) => Cause::FsFrozen,
+        (_, Some(Awaited::Memory)) => Cause::MemReclaim,
+        (_, Some(Awaited::Device)) => Cause::NetSend,
         _ => Cause::LockFile,
     }
+}
+
+/// ` has used up its limit of 24 file descriptors, and`: it can accept nobody.
+pub(super) fn without_descriptors(process: &SeenProcess) -> String {
+    process.descriptors.map_or_else(String::new, |limit| {
+        format!(" has used up its limit of {limit} file descriptors, and")
+    })
 }
 
 /// A server that runs all the time: how much it uses, for whom, and who waits for its turn.
@@ -144,8 +163,9 @@ fn busy(root: &Root<'_>, holder: &SeenProcess) -> String {
     };
     let verb = if root.behind.len() == 1 { "its" } else { "their" };
     format!(
-        "{} uses {} % of one CPU in {threads}{of}: {} for {verb} turn{long}",
+        "{}{} uses {} % of one CPU in {threads}{of}: {} for {verb} turn{long}",
         who(holder),
+        without_descriptors(holder),
         load.cpu_percent,
         sentence(&root.behind)
     )
@@ -200,9 +220,13 @@ fn onward(root: &Root<'_>, holder: &SeenProcess) -> String {
     let awaited = match last.on {
         Awaited::Answer | Awaited::Turn | Awaited::Peer | Awaited::Names => format!("{of}{at} to answer"),
         Awaited::Room => format!("{of}{at} to read"),
-        Awaited::FileLock | Awaited::SessionLock => format!("a lock of {of}"),
+        Awaited::FileLock | Awaited::TriedLock | Awaited::SessionLock => format!("a lock of {of}"),
+        Awaited::Frozen => "a frozen file system".to_owned(),
         Awaited::Files => format!("files that {of} serves"),
         Awaited::Child => format!("its child {of}"),
+        Awaited::Cpu => format!("a CPU that {of} has"),
+        Awaited::Memory => format!("memory that {of} has"),
+        Awaited::Device => format!("the network device that {of} fills"),
     };
     match last.waiter.pid == holder.pid {
         true => format!(", and waits for {awaited}"),
@@ -252,12 +276,19 @@ pub(super) fn title(root: &Root<'_>) -> String {
                         || "a transaction".to_owned(),
                         |one| format!("a transaction of {}", client(one)),
                     );
-                    format!("{holder} is idle in {of}, and has a lock: {behind} behind it, {long}")
+                    let lock = match has.name.as_str() {
+                        "" => "a lock".to_owned(),
+                        name => format!("the lock on {name}"),
+                    };
+                    format!("{holder} is idle in {of}, and has {lock}: {behind} behind it, {long}")
                 }
                 (Awaited::Files | Awaited::Names, None) => {
                     format!("{}; {holder} serves it", silent(root, has, &long))
                 }
                 (Awaited::Room, None) => unread(root, has, &long),
+                (Awaited::Cpu | Awaited::Memory | Awaited::Device, None) => {
+                    short::title(root, has, &holder, &long)
+                }
                 (_, None) => {
                     let onward = root
                         .holder
@@ -268,6 +299,7 @@ pub(super) fn title(root: &Root<'_>) -> String {
         }
         (_, Some(has)) if matches!(has.on, Awaited::Files | Awaited::Names) => silent(root, has, &long),
         (_, Some(has)) if has.on == Awaited::Room => unread(root, has, &long),
+        (_, Some(has)) if has.on == Awaited::Frozen => short::frozen(root, has, &long),
         (_, has) => {
             let what = has.map_or_else(|| "something".to_owned(), what);
             format!("{behind} for {what}, {long}")

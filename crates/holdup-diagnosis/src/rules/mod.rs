@@ -13,6 +13,7 @@ mod asked_behind;
 mod awaited;
 mod awaited_disks;
 mod awaited_said;
+mod awaited_short;
 mod awaited_threads;
 mod beside;
 pub(crate) mod blocked;

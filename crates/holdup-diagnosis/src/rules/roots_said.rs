@@ -216,14 +216,7 @@ impl<'a> Words<'a> {
                 what(files, "File system"),
                 if root.open { " does not answer" } else { "" }
             ),
-            Key::Memory(of) => format!(
-                "{} was short: {all} waited for it, {} in all",
-                match of.as_str() {
-                    "" => "Memory".to_owned(),
-                    of => what(of, "Memory of cgroup"),
-                },
-                duration(root.held())
-            ),
+            Key::Memory(of) => self.memory(root, of, &all),
             Key::Cpus => {
                 let ran: Vec<String> = roots::named_of(&root.ran)
                     .into_iter()
@@ -273,6 +266,36 @@ impl<'a> Words<'a> {
             what(disk, "disk"),
             duration(root.held()),
             duration(crowd.typical)
+        )
+    }
+
+    /// Memory, of a cgroup with its limit and the program that has most of it.
+    fn memory(&self, root: &Root<'a>, of: &str, all: &str) -> String {
+        let mut at_limit = self.facts.cgroups_at_limit.iter();
+        let known = at_limit.find(|one| one.what == Limited::Memory && one.cgroup == of && !of.is_empty());
+        let waited = format!("{all} waited for it, {} in all", duration(root.held()));
+        let Some(one) = known else {
+            return match of {
+                "" => format!("Memory was short: {waited}"),
+                of => format!("{} was short: {waited}", what(of, "Memory of cgroup")),
+            };
+        };
+        let paused = if one.paused {
+            ", and its OOM killer is disabled"
+        } else {
+            ""
+        };
+        let most = one.users.first().map_or_else(String::new, |user| {
+            format!(
+                "; {} (pid {}) has {} of it",
+                say::name_or(&user.name, "a process"),
+                user.pid,
+                say::bytes(user.amount as u64)
+            )
+        });
+        format!(
+            "Cgroup {of} was at its limit of {} of memory{paused}{most}: {waited}",
+            say::bytes(one.limit as u64)
         )
     }
 

@@ -20,6 +20,8 @@ pub struct SeenWait {
     pub ns: Ns,
     /// Whether the waiter has no other thread: while it waits, it answers nobody.
     pub alone: bool,
+    /// What is known besides of what is waited for.
+    pub short: Short,
     /// Where it was read.
     pub quote: Quote,
 }
@@ -41,6 +43,8 @@ pub struct SeenProcess {
     pub load: Option<SeenLoad>,
     /// Of one that does not read what others write to it: the full file system on which it has files open to write to.
     pub full: Option<String>,
+    /// The limit of file descriptors, if it has used that up.
+    pub descriptors: Option<u64>,
     /// Who traces it, if that is why it stands still.
     pub tracer: Option<SeenClient>,
     /// The cgroup that it is frozen with. Hostile text.
@@ -125,4 +129,116 @@ pub enum Awaited {
     Child,
     /// Its turn: it has sent something that the other end, which runs all the time, has not read yet.
     Turn,
+    /// A CPU: it is runnable, and others have the CPUs that it may use.
+    Cpu,
+    /// Memory of its cgroup, which has used up its limit, while nobody may be killed there.
+    Memory,
+    /// The queue of a network device, which others fill.
+    Device,
+    /// A file's lock, for which it tries again and again.
+    TriedLock,
+    /// A file system that is frozen.
+    Frozen,
+}
+
+/// What somebody waits for, and how it is shared with the one who has most of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Short {
+    /// Nothing more is known.
+    #[default]
+    Nothing,
+    /// CPUs.
+    Cpu(CpuShare),
+    /// Memory of a cgroup.
+    Memory(MemoryShare),
+    /// The queue of a network device.
+    Device(DeviceQueue),
+    /// An answer, and what the one who owes it does meanwhile.
+    Answer(Owed),
+}
+
+/// What is known of an answer that is owed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Owed {
+    /// Whether the request was not even read: it stands in the server's socket, or nobody has accepted the connection.
+    pub unread: bool,
+    /// Whether the waiter began only to ask this, as a command does, so that it does not wait for whatever comes.
+    pub came: bool,
+    /// What the one who owes it used of one CPU meanwhile, percent; `None` where that is not known.
+    pub cpu_percent: Option<u32>,
+    /// Whether a thread of it is blocked (D).
+    pub blocked: bool,
+    /// Kernel functions that its threads sleep in, each with how many do; most first.
+    pub sleeps: Vec<(String, u32)>,
+}
+
+/// How unevenly CPUs are shared between one who waits for them and the program that has them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CpuShare {
+    /// For how much of the time the waiter ran, per mille.
+    pub ran_permille: u32,
+    /// What the holder's program used of one CPU on these, percent.
+    pub taken_percent: u32,
+    /// By how many processes.
+    pub processes: u32,
+    /// The CPUs that the waiter may use, as the kernel lists them; empty where it may use all.
+    pub cpus: String,
+    /// Why the kernel prefers the other one.
+    pub by: Precedence,
+}
+
+/// Why the kernel gives one thread a CPU before another.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precedence {
+    /// It is not known.
+    #[default]
+    Unknown,
+    /// The other one has a real-time policy.
+    RealTime,
+    /// The waiter has the policy for what runs only where nobody else wants to.
+    Idle,
+    /// Weights of their cgroups.
+    Weight {
+        /// The waiter's cgroup and weight.
+        own: (String, u64),
+        /// The other one's.
+        other: (String, u64),
+    },
+    /// Nice values.
+    Nice {
+        /// The waiter's.
+        own: i32,
+        /// The other one's.
+        other: i32,
+    },
+}
+
+/// How the memory of a cgroup is shared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MemoryShare {
+    /// Its limit, bytes.
+    pub limit: u64,
+    /// What the holder's processes have in memory, bytes.
+    pub taken: u64,
+}
+
+/// What stands in the queue of a network device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeviceQueue {
+    /// The kind of queue, such as `tbf`. Hostile text.
+    pub kind: String,
+    /// Bytes that stand in it.
+    pub backlog: u64,
+    /// Bytes that leave it in a second.
+    pub rate: u64,
+    /// The limit of a queue that has one, bytes per second.
+    pub limit: Option<u64>,
+    /// Bytes of the holder's that stand in it, at most.
+    pub taken: u64,
 }

@@ -40,9 +40,29 @@ pub struct SeenCgroup {
     /// Of CPU time and tasks, the ids of all processes in it and in the cgroups below, where it was used up; at most some hundreds.
     #[serde(default)]
     pub members: Vec<u32>,
+    /// Of tasks and memory, the programs that have most of it, where it is nearly used up or was.
+    #[serde(default)]
+    pub users: Vec<CgroupUser>,
+    /// Of memory, whether whoever needs more waits until another one gives some back: nobody may be killed for it.
+    #[serde(default)]
+    pub paused: bool,
     /// Where it was read.
     #[serde(default)]
     pub quote: Quote,
+}
+
+/// A program in a cgroup, with what its processes have of what is limited.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CgroupUser {
+    /// Its name. Hostile text.
+    pub name: String,
+    /// The process of it that has most.
+    pub pid: u32,
+    /// Its processes.
+    pub processes: u64,
+    /// What they have: tasks, or bytes in memory.
+    pub amount: f64,
 }
 
 /// What a cgroup limits.

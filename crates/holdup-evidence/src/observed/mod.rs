@@ -21,9 +21,12 @@ mod statement;
 mod storage;
 mod when;
 
-pub use awaited::{Awaited, Doing, SeenClient, SeenLoad, SeenProcess, SeenWait};
+pub use awaited::{
+    Awaited, CpuShare, DeviceQueue, Doing, MemoryShare, Owed, Precedence, SeenClient, SeenLoad, SeenProcess,
+    SeenWait, Short,
+};
 pub use call_time::{CallTime, Calls, Refused};
-pub use cgroups::{Limited, SeenCgroup};
+pub use cgroups::{CgroupUser, Limited, SeenCgroup};
 pub use happening::{BootStep, Happening, JvmEvent, KernelEvent, LogEvent, TlsEvent, UnitEvent, What};
 pub use quote::{Quote, Source, Taken};
 pub use sample::{Samples, Weight};

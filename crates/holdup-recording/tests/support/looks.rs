@@ -4,8 +4,8 @@ use super::Dice;
 use holdup_evidence::Observed;
 use holdup_evidence::host::{HostLook, HostSight, Use};
 use holdup_evidence::observed::{
-    Awaited, Doing, Metric, Point, Quote, SeenClient, SeenLoad, SeenProcess, SeenThread, SeenWait, Series,
-    Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
+    Awaited, CpuShare, Doing, Metric, Point, Precedence, Quote, SeenClient, SeenLoad, SeenProcess,
+    SeenThread, SeenWait, Series, Short, Snapshot, SnapshotKind, Source, StackId, Stacks, State, When,
 };
 use holdup_evidence::randomness::Randomness;
 
@@ -38,6 +38,7 @@ impl Dice {
                         }),
                         load: dice.some(|_| SeenLoad::default()),
                         full: dice.some(Dice::text),
+                        descriptors: dice.some(|_| 24),
                         tracer: dice.some(|dice| SeenClient {
                             pid: 10,
                             name: dice.text(),
@@ -48,6 +49,11 @@ impl Dice {
                     name: dice.text(),
                     ns: dice.number(),
                     alone: true,
+                    short: Short::Cpu(CpuShare {
+                        cpus: dice.text(),
+                        by: Precedence::Nice { own: 4, other: -4 },
+                        ..CpuShare::default()
+                    }),
                     ..SeenWait::default()
                 })
             }),

@@ -11,7 +11,7 @@ use holdup_evidence::facts::{
     LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState, SetAside, SharedListener,
     StoppedChild, ThreadSession, Workers,
 };
-use holdup_evidence::observed::{Limited, Quote, SeenCgroup, SeenProcess};
+use holdup_evidence::observed::{CgroupUser, Limited, Quote, SeenCgroup, SeenProcess};
 use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
 use holdup_model::attributed::{AnsweredAtLast, Certainty, Judge, JudgedBy, Reason, Unanswered};
 use holdup_model::attributed::{
@@ -495,6 +495,13 @@ impl Dice {
                     ..SeenProcess::default()
                 }),
                 members: dice.list(2, |dice| dice.below(1 << 22) as u32),
+                users: dice.list(2, |dice| CgroupUser {
+                    name: dice.text(),
+                    pid: 8,
+                    processes: dice.number(),
+                    amount: 5.0,
+                }),
+                paused: true,
                 quote: Quote::default(),
             }),
             task_limits: self.some(Dice::task_limits),

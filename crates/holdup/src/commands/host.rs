@@ -5,10 +5,13 @@
 //! nothing that can block is waited for.
 
 mod aside;
+mod asks;
 mod behind;
 mod beyond;
 mod close_looks;
 mod counters;
+mod databases;
+mod device_queue;
 mod halted;
 mod kernel_log;
 mod listeners;
@@ -16,14 +19,18 @@ mod looked_up;
 mod names_asked;
 mod once;
 mod open_question;
+mod owed;
 mod places;
 mod queued;
 mod room;
 mod served;
+mod short;
 mod snapshots;
 mod spent;
+mod starved;
 #[cfg(test)]
 mod tests;
+mod tried_locks;
 
 use crate::cli::{Color, HostArgs};
 use crate::output::{Outputs, Place};
@@ -32,12 +39,13 @@ use crate::recorded::{Evidence, Recording, Scope};
 use crate::verdict::{self, machine};
 use behind::Behind;
 use counters::Counters;
+use device_queue::Devices;
 use holdup_artefacts::attribute;
 use holdup_collect::line::watching;
 use holdup_collect::privileges::{self, Part};
 use holdup_collect::{Figures, own_cpu_time};
 use holdup_evidence::SystemFacts;
-use holdup_evidence::host::{Hole, HostLook, HostSight, Use};
+use holdup_evidence::host::{Hole, HostLook, HostSight, ProcessLimit, Use};
 use holdup_evidence::observed::{Metric, Point, Quote, SeenTransfer, Series, Source};
 use holdup_evidence::randomness::Randomness;
 use holdup_model::attributed::Attributed;
@@ -45,16 +53,20 @@ use holdup_model::report::Report;
 use holdup_proc::links::{self, Link};
 use holdup_proc::pressure;
 use holdup_proc::randomness::{self, try_generator};
-use holdup_proc::{Root, clocks, conversations, facts, listen_queues};
+use holdup_proc::{Root, clocks, conversations, device_queues, facts, listen_queues};
 use holdup_readers::{Account, Readers, Reading};
 use holdup_report::Subject;
 use holdup_subject::signals::{Control, Signals};
 use listeners::Listeners;
 use nix::poll::PollTimeout;
 use once::Once;
+use owed::Processes;
+use short::Shortages;
 use snapshots::Snapshots;
-use std::collections::BTreeMap;
+use starved::Starved;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
+use tried_locks::Held;
 
 /// The shortest time between two turns: what is shorter shows no more, and the kernel's counters of CPU time have hundredths.
 const MIN_BETWEEN: Duration = Duration::from_secs(1);
@@ -99,6 +111,7 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
         queues: listen_queues::read,
         conversations: conversations::read,
         datagrams: conversations::datagrams,
+        devices: device_queues::read,
     };
     let mut host = Host::new(&root, std::process::id(), ask);
     let mut figures = Figures::begin(&root);
@@ -168,6 +181,7 @@ fn watch(
             host.sight.interval = u64::try_from(between.as_nanos()).unwrap_or(u64::MAX);
         } else {
             host.counters.turn(&host.root);
+            host.devices();
             host.behind.names_turn(host.own, host.counters.now());
         }
         figures.turn();
@@ -202,6 +216,7 @@ struct Ask {
     queues: listeners::Ask,
     conversations: behind::Ask,
     datagrams: behind::Ask,
+    devices: fn() -> Vec<device_queues::DeviceQueue>,
 }
 
 /// A look at a machine.
@@ -213,7 +228,11 @@ struct Host {
     once: Once,
     listeners: Listeners,
     behind: Behind,
-    queues: listeners::Ask,
+    starved: Starved,
+    devices: Devices,
+    processes: Processes,
+    held: Held,
+    ask: Ask,
     own: u32,
     /// Pressure when the look began.
     stalled: Vec<(Metric, u64)>,
@@ -229,7 +248,11 @@ impl Host {
             once: Once::start(root, ask.room),
             listeners: Listeners::new(ask.queues),
             behind: Behind::start(root, ask.conversations, ask.datagrams),
-            queues: ask.queues,
+            starved: Starved::default(),
+            devices: Devices::default(),
+            processes: Processes::default(),
+            held: Held::start(root),
+            ask,
             own,
             stalled: pressure::read(root),
             links: links::read(root),
@@ -245,9 +268,24 @@ impl Host {
         self.counters.turn(&self.root);
         self.snapshots.turn(&self.root, self.counters.now());
         self.behind.names_turn(self.own, self.counters.now());
-        self.behind
-            .turn(self.own, self.snapshots.last(), self.counters.now(), self.queues);
+        self.behind.turn(
+            self.own,
+            self.snapshots.last(),
+            self.counters.now(),
+            self.ask.queues,
+        );
+        self.starved.turn(&self.root, self.snapshots.last());
+        self.processes.turn(self.snapshots.last());
+        self.devices();
         self.listeners.turn();
+    }
+
+    /// Looks at the queues of devices.
+    fn devices(&mut self) {
+        let queues = (self.ask.devices)();
+        let now = self.counters.now().unwrap_or(0.0);
+        let ask = self.ask;
+        self.devices.turn(now, &queues, ask.conversations, ask.datagrams);
     }
 
     /// What was seen.
@@ -280,8 +318,22 @@ impl Host {
             source: behind,
             line: 0,
         };
-        let waits = self.behind.finish(self.own, watched, &(self.queues)(), quote);
-        reading.observed.waits = Some(waits);
+        let mut waits = self
+            .behind
+            .finish(self.own, watched, &(self.ask.queues)(), quote.clone());
+        let connections = (self.ask.conversations)();
+        databases::add(
+            &root,
+            self.snapshots.processes(),
+            &connections,
+            &quote,
+            &mut waits,
+        );
+        let blocked_processes = self.snapshots.blocked_processes();
+        let now = self.counters.now().unwrap_or(0.0);
+        self.processes
+            .tell(&root, now, watched, &blocked_processes, &mut waits);
+        self.held.add(&root, self.own, &quote, &mut waits);
         self.snapshots.name(&root);
         let (seen, jvms) = self.once.take(source, limits, &mut sight);
         let processes: Vec<_> = self.snapshots.processes().cloned().collect();
@@ -292,6 +344,28 @@ impl Host {
         reading.observed.file_systems = seen.file_systems;
         reading.observed.devices = seen.devices;
         reading.observed.cgroups = seen.cgroups;
+        let names: HashMap<u32, &str> = (processes.iter())
+            .map(|process| (process.pid, process.name.as_str()))
+            .collect();
+        let cgroups = &reading.observed.cgroups;
+        let shortages = Shortages {
+            starved: self.starved.finish(&root, &short::throttled(cgroups), &|pid| {
+                names.get(&pid).map(|name| (*name).to_owned())
+            }),
+            devices: self.devices.finish(&root, self.own),
+            cgroups,
+            blocked: &blocked_processes,
+            look: (watched * SECOND) as u64,
+            quote,
+        };
+        shortages.add(&root, &mut waits);
+        for wait in &mut waits {
+            for holder in wait.holder.iter_mut() {
+                let used_up = |one: &&ProcessLimit| one.pid == holder.pid && one.used >= one.limit;
+                holder.descriptors = sight.descriptors.iter().find(used_up).map(|one| one.limit);
+            }
+        }
+        reading.observed.waits = Some(waits);
         sight.cpu = self.snapshots.cpu(&root, watched);
         sight.memory = self.snapshots.memory(&root, page());
         for (metric, used) in [

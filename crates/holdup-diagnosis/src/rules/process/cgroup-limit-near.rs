@@ -1,7 +1,7 @@
 //! A cgroup has nearly all that it may have of processes or memory.
 
 use crate::rules::{Rule, RuleId, Run, say};
-use holdup_evidence::observed::{Limited, SeenCgroup};
+use holdup_evidence::observed::{Awaited, CgroupUser, Limited, SeenCgroup};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -34,6 +34,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     };
     let found: Vec<Finding> = limited
         .iter()
+        .filter(|one| !(one.paused && is_waited_for(observed, one)))
         .filter_map(|one| Some(finding(observed, one, severity(one)?)))
         .collect();
     if !found.is_empty() {
@@ -47,12 +48,19 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     ))
 }
 
+/// Whether somebody waits for memory there: then that is the finding.
+fn is_waited_for(observed: &Observed, one: &SeenCgroup) -> bool {
+    let mut waits = observed.waits.iter().flatten();
+    waits.any(|wait| wait.on == Awaited::Memory && wait.name == one.cgroup)
+}
+
 fn severity(one: &SeenCgroup) -> Option<Severity> {
     let part = one.used / one.limit;
     let refused = one.refused.unwrap_or(0) > 0;
     match one.what {
         Limited::Tasks if refused => Some(Severity::Critical),
         Limited::Tasks if part >= TASKS => Some(Severity::Warning),
+        Limited::Memory if one.paused => Some(Severity::Critical),
         Limited::Memory if refused || part >= MEMORY_SHORT => Some(Severity::Warning),
         Limited::Memory if part >= MEMORY => Some(Severity::Note),
         Limited::Tasks | Limited::Memory | Limited::CpuTime => None,
@@ -66,6 +74,41 @@ fn amount(what: Limited, value: f64) -> String {
     }
 }
 
+/// Part of what a cgroup has from which the program that has it stands in the title.
+const MOST: f64 = 0.3;
+
+/// `, 38 of them of python3 agent.py`: the programs that have most, if that is much.
+fn most(one: &SeenCgroup) -> String {
+    let much = one.users.iter().filter(|user| user.amount >= MOST * one.used);
+    let names: Vec<String> = much
+        .take(2)
+        .enumerate()
+        .map(|(at, user)| {
+            let name = say::name_or(&user.name, "a program");
+            match one.what {
+                Limited::Memory => format!("{} of it {name} (pid {})", say::bytes(user.amount as u64), user.pid),
+                Limited::Tasks | Limited::CpuTime if at == 0 => format!("{:.0} of them of {name}", user.amount),
+                Limited::Tasks | Limited::CpuTime => format!("{:.0} of {name}", user.amount),
+            }
+        })
+        .collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!(", {}", names.join(" and ")),
+    }
+}
+
+/// `38 tasks of python3 agent.py (38 processes, pid 7)`.
+fn user_of(one: &SeenCgroup, user: &CgroupUser) -> String {
+    format!(
+        "{} of {} ({}, pid {})",
+        amount(one.what, user.amount),
+        say::name_or(&user.name, "a program"),
+        say::several(user.processes, "process"),
+        user.pid
+    )
+}
+
 fn finding(observed: &Observed, one: &SeenCgroup, severity: Severity) -> Finding {
     let (used, limit) = (amount(one.what, one.used), amount(one.what, one.limit));
     let refused = one.refused.filter(|count| *count > 0);
@@ -73,17 +116,23 @@ fn finding(observed: &Observed, one: &SeenCgroup, severity: Severity) -> Finding
     let then = match (is_tasks, refused) {
         (true, Some(_)) => "no process can be started there",
         (true, None) => "soon no process can be started there",
+        (false, _) if one.paused => {
+            "its OOM killer is disabled, and whoever needs more waits until another one gives some back"
+        }
         (false, Some(_)) => "a process was ended there for it",
         (false, None) => "processes that need more are killed",
     };
     let title = match is_tasks {
         true => format!(
-            "The cgroup {} has {:.0} of at most {limit} (processes and threads): {then}",
-            one.cgroup, one.used
+            "The cgroup {} has {:.0} of at most {limit} (processes and threads, pids.max){}: {then}",
+            one.cgroup,
+            one.used,
+            most(one)
         ),
         false => format!(
-            "The cgroup {} uses {used} of at most {limit} of memory: {then}",
-            one.cgroup
+            "The cgroup {} uses {used} of at most {limit} of memory{}: {then}",
+            one.cgroup,
+            most(one)
         ),
     };
     let place = match (observed.place(&one.quote), is_tasks) {
@@ -115,11 +164,29 @@ fn finding(observed: &Observed, one: &SeenCgroup, severity: Severity) -> Finding
         };
         finding = finding.and(Evidence::new(text, place));
     }
+    if let [_, ..] = one.users.as_slice() {
+        let listed: Vec<String> = one.users.iter().map(|user| user_of(one, user)).collect();
+        let text = format!("who has most: {}", listed.join(", "));
+        finding = finding.and(Evidence::new(
+            text,
+            "cgroup.procs, /proc/PID/statm, /proc/PID/task",
+        ));
+    }
     let resource = Resource::named(ResourceKind::Cgroup, &one.cgroup)
         .with(|facts| facts.setting = Some(setting.to_owned()));
     let finding = finding
         .about(resource, Asker::default())
         .confidence(Confidence::Proved);
+    let finding = match one.users.first() {
+        Some(user) if user.amount >= MOST * one.used => finding.remedy(
+            Remedy::safe(match is_tasks {
+                true => format!("find out why {} does not end", say::name_or(&user.name, "it")),
+                false => format!("find out what {} keeps in memory", say::name_or(&user.name, "it")),
+            })
+            .with_command(format!("holdup attach -p {}", user.pid)),
+        ),
+        _ => finding,
+    };
     let finding = match is_tasks {
         true => finding.remedy(
             Remedy::safe("list its processes, and find those that do not end")

@@ -50,36 +50,69 @@ fn who_tries<'a>(run: &Run<'a>, limit: &TaskLimit) -> Option<&'a AttributedWait>
     bound.max_by_key(|wait| (!uses(wait), wait.cause == Cause::TimerSleep, wait.ns))
 }
 
+/// Programs that a title names, and the part of what is used from which one is named.
+const MAX_TITLED: usize = 2;
+const MIN_TITLED_PART: u64 = 4;
+
+/// `, 24 of them of bash build.sh and 22 of python3 agent.py`.
+fn most(limit: &TaskLimit) -> String {
+    let much = limit.programs.iter().take(MAX_TITLED);
+    let much = much.filter(|one| one.tasks.saturating_mul(MIN_TITLED_PART) >= limit.used);
+    let names: Vec<String> = much
+        .enumerate()
+        .map(|(at, one)| {
+            let name = say::name_or(&one.name, "a process");
+            match at {
+                0 => format!("{} of them of {name}", one.tasks),
+                _ => format!("{} of {name}", one.tasks),
+            }
+        })
+        .collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!(", {}", names.join(" and ")),
+    }
+}
+
 fn finding(run: &Run<'_>, limit: &TaskLimit) -> Option<Finding> {
-    let main = who_tries(run, limit)?;
-    let own: Ns = run
-        .waits(|wait| wait.asker.name.pid == main.asker.name.pid)?
-        .own();
-    let sleeps = main.cause == Cause::TimerSleep && main.ns.saturating_mul(2) > own;
     // Nobody counts what a user is refused: who has no process left and sleeps tries again, or needs none.
     let refused = limit.refused.filter(|count| *count > 0);
-    if refused.is_none() && !sleeps {
+    // Of a whole machine small waits are not kept one by one: then nobody knows who tries.
+    let main = who_tries(run, limit);
+    if main.is_none() && refused.is_none() {
         return None;
     }
-    let who = match say::script(run, main.asker.name.pid) {
-        Some(script) => format!("{script} (pid {})", main.asker.name.pid),
-        None => say::who_with_pid(&main.asker.name),
-    };
+    if let Some(main) = main {
+        let own: Ns = run
+            .waits(|wait| wait.asker.name.pid == main.asker.name.pid)?
+            .own();
+        let sleeps = main.cause == Cause::TimerSleep && main.ns.saturating_mul(2) > own;
+        if refused.is_none() && !sleeps {
+            return None;
+        }
+    }
+    let who = main.map_or_else(
+        String::new,
+        |main| match say::script(run, main.asker.name.pid) {
+            Some(script) => format!("{script} (pid {})", main.asker.name.pid),
+            None => say::who_with_pid(&main.asker.name),
+        },
+    );
     let (of, setting) = match &limit.of {
         TasksOf::User(name) => (format!("user {name}"), "RLIMIT_NPROC"),
         TasksOf::Cgroup(path) => (format!("cgroup {path}"), "pids.max"),
     };
-    let most = limit.programs.first().map_or_else(String::new, |one| {
-        format!(
-            ", {} of them of {}",
-            one.tasks,
-            say::name_or(&one.name, "a process")
-        )
-    });
-    let title = format!(
-        "{who} can start no process: {of} has {} of at most {} ({setting}){most}",
-        limit.used, limit.limit
-    );
+    let most = most(limit);
+    let title = match main {
+        Some(_) => format!(
+            "{who} can start no process: {of} has {} of at most {} ({setting}){most}",
+            limit.used, limit.limit
+        ),
+        None => format!(
+            "No process can be started: {of} has {} of at most {} ({setting}){most}",
+            limit.used, limit.limit
+        ),
+    };
     let listed = limit.programs.iter().take(MAX_NAMES);
     let listed: Vec<String> = listed
         .map(|one| {
@@ -120,14 +153,20 @@ fn finding(run: &Run<'_>, limit: &TaskLimit) -> Option<Finding> {
         TasksOf::Cgroup(path) => Resource::named(ResourceKind::Cgroup, path),
     };
     let resource = resource.with(|facts| facts.setting = Some(setting.to_owned()));
-    let ns = main.ns.min(run.attributed.elapsed);
     let user = limit.programs.first();
     let look = user.map(|one| {
         Remedy::safe("find out why those do not end, and give them a time limit")
             .with_command(format!("holdup attach -p {}", one.pid))
     });
-    let mut finding = Finding::new(RULE.id.id(), severity, title, main.cause, ns, used)
-        .about(resource, main.asker.clone())
+    let finding = match main {
+        Some(main) => {
+            let ns = main.ns.min(run.attributed.elapsed);
+            Finding::new(RULE.id.id(), severity, title, main.cause, ns, used)
+        }
+        None => Finding::without_duration(RULE.id.id(), severity, title, Cause::KernelWork, used),
+    };
+    let mut finding = finding
+        .about(resource, main.map(|main| main.asker.clone()).unwrap_or_default())
         .and_if(refused.map(|count| {
             Evidence::new(
                 format!("the kernel refused {}", say::several(count, "start")),

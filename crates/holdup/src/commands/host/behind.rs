@@ -6,36 +6,32 @@
 //! other ends of its pipes and Unix sockets wait if they are in a call on it. Tables that cannot block are read here; what can is asked of
 //! processes that can be left behind ([`super::close_looks`]).
 
+use super::asks;
 use super::beyond;
 use super::close_looks::{self, Close, Question};
 use super::halted::{Halted, Why};
 use super::looked_up::{self, MAX_STOPPED, ends_of, named, sessions};
 use super::names_asked::{self, NamesAsked, Unanswered};
-use super::queued::{self, Queued, Turns};
+use super::queued::{Queued, Turns};
 use super::room::{self, Room};
 use super::served;
 use holdup_evidence::Ns;
 use holdup_evidence::facts::SessionState;
-use holdup_evidence::observed::{Awaited, Doing, Quote, SeenClient, SeenProcess, SeenWait};
+use holdup_evidence::observed::{Awaited, Doing, Owed, Quote, SeenClient, SeenProcess, SeenWait, Short};
 use holdup_proc::conversations::Connection;
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::listen_queues::ListenQueue;
 use holdup_proc::lock_table::{self, LockWait};
 use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::task_list::TaskList;
-use holdup_proc::{Root, listen_queues, names, tasks};
+use holdup_proc::{Root, names, tasks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 
 /// The shortest wait that is reported: what is shorter is what any machine has.
 const MIN_WAIT_NS: Ns = 1_000_000_000;
 
-/// The shortest wait for an answer that is reported: what is shorter is on its way. Who waits for a process that is slowed down waits for less
-/// than a second, again and again.
-const MIN_ASKED_NS: Ns = 50_000_000;
-
-/// Nanoseconds in a millisecond and in a second.
-const MS: Ns = 1_000_000;
+/// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
 
 /// Waits for one kind of thing that are reported, longest first.
@@ -230,7 +226,7 @@ impl Found {
         queues: &[ListenQueue],
         quote: &Quote,
     ) -> Vec<SeenWait> {
-        let asks = self.asks(queues);
+        let asks = asks::of(&self.connections, queues);
         let mut wanted: HashSet<Open> = asks
             .iter()
             .flat_map(|ask| [ask.client, ask.server])
@@ -347,6 +343,7 @@ impl Found {
             .chain(self.stopped.iter().copied())
             .collect();
         let mut answers_awaited: BTreeMap<(u32, u32), (String, Ns)> = BTreeMap::new();
+        let mut unread: HashSet<(u32, u32)> = HashSet::new();
         for ask in &asks {
             let of = |inode: u64| {
                 let pids = holders.get(&Open::Socket(inode))?;
@@ -378,6 +375,9 @@ impl Found {
                 let known = answers_awaited.entry((client, server)).or_default();
                 if ask.ns > known.1 {
                     *known = (ask.at.clone(), ask.ns);
+                }
+                if ask.unread {
+                    unread.insert((client, server));
                 }
             }
         }
@@ -435,6 +435,7 @@ impl Found {
             client: client_of(pid),
             load: self.turns.busy.get(&pid).map(|busy| busy.load),
             full: self.room.full.get(&pid).cloned(),
+            descriptors: None,
             tracer: self.why.get(&pid).and_then(|why| {
                 let pid = why.tracer?;
                 let name = name(pid);
@@ -442,7 +443,15 @@ impl Found {
             }),
             cgroup: self.why.get(&pid).and_then(|why| why.cgroup.clone()),
         };
+        let short = |waiter: u32, on: Awaited, holder: Option<u32>| match (on, holder) {
+            (Awaited::Answer, Some(holder)) => Short::Answer(Owed {
+                unread: unread.contains(&(waiter, holder)),
+                ..Owed::default()
+            }),
+            _ => Short::Nothing,
+        };
         let found = waits.into_iter().map(|(waiter, on, name, holder, ns)| SeenWait {
+            short: short(waiter, on, holder),
             waiter: seen(waiter),
             on,
             name,
@@ -478,41 +487,6 @@ impl Found {
         ways.into_iter()
             .filter(|(daemon, stopped)| daemon != stopped)
             .collect()
-    }
-
-    /// Who has asked and was not answered, for at least as long as counts.
-    fn asks(&self, queues: &[ListenQueue]) -> Vec<Asks> {
-        let by_ends: HashMap<_, &Connection> = (self.connections.iter())
-            .map(|one| ((one.local, one.peer), one))
-            .collect();
-        let listener = |address| listen_queues::listener(queues, address).map(|queue| queue.inode);
-        let mut asks: Vec<Asks> = Vec::new();
-        let clients = self.connections.iter().filter(|one| one.inode != 0);
-        for client in clients.filter(|one| queued::is_client(queues, one)) {
-            let Some(ns) = client
-                .asks_ms
-                .map(|ms| Ns::from(ms) * MS)
-                .filter(|ns| *ns >= MIN_ASKED_NS)
-            else {
-                continue;
-            };
-            let Some(server) = by_ends.get(&(client.peer, client.local)) else {
-                continue;
-            };
-            let queued = server.inode == 0;
-            let inode = match queued {
-                true => listener(server.local),
-                false => Some(server.inode),
-            };
-            asks.extend(inode.map(|inode| Asks {
-                client: client.inode,
-                server: inode,
-                queued,
-                at: server.local.to_string(),
-                ns,
-            }));
-        }
-        asks
     }
 
     /// The inode of the client's end of each session's connection.
@@ -571,17 +545,6 @@ impl Found {
         found.dedup();
         found
     }
-}
-
-/// Somebody who waits for an answer.
-#[derive(Debug)]
-struct Asks {
-    client: u64,
-    server: u64,
-    /// Nobody has accepted it yet: the server's is the inode of the listener.
-    queued: bool,
-    at: String,
-    ns: Ns,
 }
 
 /// Whether a process has one thread.

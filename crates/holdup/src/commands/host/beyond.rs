@@ -147,6 +147,7 @@ mod tests {
             owes_ms: None,
             received_ms: None,
             may_ask: false,
+            unsent: 0,
         };
         all.iter()
             .flat_map(|(one, other)| [end(*one, *other), end(*other, *one)])

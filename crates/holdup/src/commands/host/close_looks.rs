@@ -12,7 +12,7 @@ use holdup_proc::descriptors::{self, Open};
 use holdup_proc::root::text_if_there;
 use holdup_proc::{Root, blocking, file_locks, frozen, mountinfo, names, room, tasks, titles};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ pub(super) enum Question {
     Forwards { pid: u32 },
     /// Which processes are frozen with their cgroups.
     Frozen,
+    /// Which file one has locked that the other has open.
+    Tried { waiter: u32, holder: u32 },
 }
 
 impl Question {
@@ -71,6 +73,7 @@ enum Answer {
     Full(String),
     Forwards(Vec<SocketAddr>),
     Frozen(Vec<(u32, String)>),
+    Tried(String),
 }
 
 /// Looks that go on.
@@ -175,6 +178,14 @@ impl Answers {
         }
     }
 
+    /// The file that one has locked and the other has open.
+    pub(super) fn tried(&self, waiter: u32, holder: u32) -> Option<&str> {
+        match self.0.get(&Question::Tried { waiter, holder })? {
+            Answer::Tried(file) => Some(file),
+            _ => None,
+        }
+    }
+
     /// Whether a process is in a call on this.
     pub(super) fn is_at(&self, pid: u32, end: &str) -> bool {
         let question = Question::At {
@@ -243,6 +254,7 @@ fn answer(root: &Root, question: &Question) -> Option<Answer> {
         }
         Question::Asks { pid, socket } => open_question::is_open(root, *pid, *socket).then_some(Answer::Asks),
         Question::Frozen => Some(Answer::Frozen(frozen::processes(root))),
+        Question::Tried { waiter, holder } => tried(root, *waiter, *holder).map(Answer::Tried),
         Question::Full { pid } => full(root, *pid).map(Answer::Full),
         Question::Forwards { pid } => {
             let name = names::comm(root, *pid)?;
@@ -253,6 +265,34 @@ fn answer(root: &Root, question: &Question) -> Option<Answer> {
             )))
         }
     }
+}
+
+/// Descriptors of a process that are looked through for a locked file.
+const MAX_DESCRIPTORS: usize = 1_024;
+
+/// The file that one process has locked for writing and another one has open.
+fn tried(root: &Root, waiter: u32, holder: u32) -> Option<String> {
+    let folder = |pid: u32, name: &str| root.proc.join(pid.to_string()).join(name);
+    let numbers = |pid: u32| {
+        let entries = std::fs::read_dir(folder(pid, "fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        entries.map(|entry| entry.file_name()).take(MAX_DESCRIPTORS)
+    };
+    let link = |pid: u32, number: &std::ffi::OsStr| {
+        let path = std::fs::read_link(folder(pid, "fd").join(number)).ok()?;
+        Some(path.to_string_lossy().into_owned()).filter(|path| path.starts_with('/'))
+    };
+    let open: HashSet<String> = numbers(waiter)
+        .filter_map(|number| link(waiter, &number))
+        .collect();
+    numbers(holder).find_map(|number| {
+        let path = link(holder, &number).filter(|path| open.contains(path))?;
+        let info = text_if_there(&folder(holder, "fdinfo").join(&number))?;
+        let is_lock = |line: &str| line.starts_with("lock:") && line.contains("WRITE");
+        info.lines().any(is_lock).then_some(path)
+    })
 }
 
 /// The first full file system on which a process has files open to write to.

@@ -3,12 +3,13 @@
 //! In: the kernel's list of queues, at some times. Out: a list of sockets, as readers make one of what `ss` prints, for the rules that
 //! judge that. The counter of overflows tells that it happens; this tells where.
 
+use super::looked_up::named;
 use holdup_evidence::Observed;
 use holdup_evidence::observed::{Quote, SeenQueue, SocketTable};
+use holdup_proc::Root;
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::listen_queues::ListenQueue;
-use holdup_proc::{Root, names};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Listeners that are named, longest queue first.
 const NAMED: usize = 20;
@@ -64,10 +65,15 @@ impl Listeners {
             true => Default::default(),
             false => descriptors::holders(root, &wanted, own),
         };
+        let firsts = holders.values().filter_map(|pids| pids.first()).copied();
+        let names = match holders.is_empty() {
+            true => HashMap::new(),
+            false => named(root, firsts.collect()),
+        };
         let who = |inode: u64| {
             let pids = holders.get(&Open::Socket(inode))?;
             let pid = pids.first()?;
-            let name = names::comm(root, *pid)?;
+            let name = names.get(pid)?;
             Some(match pids.len() {
                 1 => format!("{name} (pid {pid})"),
                 count => format!("{name} (pid {pid} and {} more)", count - 1),

@@ -213,6 +213,7 @@ mod tests {
             owes_ms: None,
             received_ms: None,
             may_ask: false,
+            unsent: 0,
         }
     }
 

@@ -413,6 +413,7 @@ mod tests {
                 local: at(local),
                 peer: at(peer),
                 unread: 0,
+                unsent: 0,
                 inode,
                 asks_ms: None,
                 owes_ms: None,

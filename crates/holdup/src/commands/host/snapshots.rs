@@ -190,6 +190,12 @@ impl Snapshots {
         (self.last.threads > 0).then(|| blocked.collect())
     }
 
+    /// Processes with a thread that was blocked (D) in the last list.
+    pub(super) fn blocked_processes(&self) -> BTreeSet<u32> {
+        let blocked = self.last.busy.iter().filter(|task| task.state == 'D');
+        blocked.map(|task| task.pid).collect()
+    }
+
     /// Gives interpreters the names of what they interpret.
     pub(super) fn name(&mut self, root: &Root) {
         let wanted = |process: &&Process| !process.kernel && programs::is_interpreter(&process.name);

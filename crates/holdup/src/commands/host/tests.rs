@@ -123,6 +123,7 @@ fn asked(room: super::once::Ask) -> Ask {
         queues: Vec::new,
         conversations: Vec::new,
         datagrams: Vec::new,
+        devices: Vec::new,
     }
 }
 

@@ -1,0 +1,69 @@
+//! Connections on which something was asked and not answered.
+//!
+//! In: connections and listeners. Out: the two ends of each that waits for an answer, for at least as long as counts.
+
+use super::queued;
+use holdup_evidence::Ns;
+use holdup_proc::conversations::Connection;
+use holdup_proc::listen_queues::{self, ListenQueue};
+use std::collections::HashMap;
+
+/// The shortest wait for an answer that is reported: what is shorter is on its way. Who waits for a process that is slowed down waits for less
+/// than a second, again and again.
+const MIN_ASKED_NS: Ns = 50_000_000;
+
+/// Nanoseconds in a millisecond.
+const MS: Ns = 1_000_000;
+
+/// Somebody who waits for an answer.
+#[derive(Debug)]
+pub(super) struct Asks {
+    /// Inodes of the client's socket and of the server's.
+    pub(super) client: u64,
+    /// See there.
+    pub(super) server: u64,
+    /// Nobody has accepted it yet: the server's is the inode of the listener.
+    pub(super) queued: bool,
+    /// Nobody has read it yet.
+    pub(super) unread: bool,
+    /// Where it was asked.
+    pub(super) at: String,
+    /// For how long.
+    pub(super) ns: Ns,
+}
+
+/// Who has asked and was not answered, for at least as long as counts.
+pub(super) fn of(connections: &[Connection], queues: &[ListenQueue]) -> Vec<Asks> {
+    let by_ends: HashMap<_, &Connection> = (connections.iter())
+        .map(|one| ((one.local, one.peer), one))
+        .collect();
+    let listener = |address| listen_queues::listener(queues, address).map(|queue| queue.inode);
+    let mut asks: Vec<Asks> = Vec::new();
+    let clients = connections.iter().filter(|one| one.inode != 0);
+    for client in clients.filter(|one| queued::is_client(queues, one)) {
+        let Some(ns) = client
+            .asks_ms
+            .map(|ms| Ns::from(ms) * MS)
+            .filter(|ns| *ns >= MIN_ASKED_NS)
+        else {
+            continue;
+        };
+        let Some(server) = by_ends.get(&(client.peer, client.local)) else {
+            continue;
+        };
+        let queued = server.inode == 0;
+        let inode = match queued {
+            true => listener(server.local),
+            false => Some(server.inode),
+        };
+        asks.extend(inode.map(|inode| Asks {
+            client: client.inode,
+            server: inode,
+            queued,
+            unread: queued || server.unread > 0,
+            at: server.local.to_string(),
+            ns,
+        }));
+    }
+    asks
+}
