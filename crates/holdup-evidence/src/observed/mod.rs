@@ -24,7 +24,7 @@ mod when;
 pub use awaited::{Awaited, Doing, SeenClient, SeenLoad, SeenProcess, SeenWait};
 pub use call_time::{CallTime, Calls, Refused};
 pub use cgroups::{Limited, SeenCgroup};
-pub use happening::{BootStep, Happening, JvmEvent, KernelEvent, LogEvent, TlsEvent, UnitEvent, What};
+pub use happening::{BootStep, Happening, JvmEvent, KernelEvent, LogEvent, Stall, TlsEvent, UnitEvent, What};
 pub use quote::{Quote, Source, Taken};
 pub use sample::{Samples, Weight};
 pub use series::{Metric, Point, Series};
