@@ -41,7 +41,7 @@ pub(super) fn check(rule: &str, observed: &Observed) -> Verdict {
     let queues: Vec<Queue<'_>> = sessions
         .queues()
         .into_iter()
-        .filter(|queue| matters(queue))
+        .filter(|queue| matters(&sessions, queue))
         .collect();
     if queues.is_empty() {
         let longest = sessions
@@ -70,7 +70,7 @@ fn count(number: usize, what: &str) -> String {
     }
 }
 
-fn matters(queue: &Queue<'_>) -> bool {
+fn matters(sessions: &Sessions<'_>, queue: &Queue<'_>) -> bool {
     let timed = queue.waits.iter().any(|one| one.session.doing_ns.is_some());
     let longest = queue.waits.iter().map(SessionRecord::waited).max().unwrap_or(0);
     let deadlock = queue
@@ -81,7 +81,15 @@ fn matters(queue: &Queue<'_>) -> bool {
         || if timed {
             longest >= MIN_NS
         } else {
-            queue.waits.len() >= MIN_SESSIONS
+            // One that is idle in its transaction keeps its locks until somebody comes back.
+            let open = match root(sessions, queue) {
+                Root::Perhaps(one) => one.session.doing == SessionDoing::IdleInTransaction,
+                Root::SessionRecord(roots) => {
+                    !idle(sessions, queue.waits[0].session.server, &roots).is_empty()
+                }
+                Root::Unknown => false,
+            };
+            queue.waits.len() >= MIN_SESSIONS || open
         }
 }
 

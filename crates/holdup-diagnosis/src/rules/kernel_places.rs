@@ -48,4 +48,3 @@ pub(super) fn frames_that_say(frames: &[String]) -> impl Iterator<Item = &str> {
         .map(String::as_str)
         .filter(|frame| functions::meaning(functions::plain(frame)) != Some(Meaning::Sleep))
 }
-

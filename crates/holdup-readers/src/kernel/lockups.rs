@@ -95,7 +95,10 @@ impl Lockup {
         let marked = behind.strip_prefix(b"-").and_then(|marks| until(marks, b": ("));
         let is_one = digits > 0
             && marked.is_some_and(|marks| {
-                marks.len() <= MARKS && marks.iter().all(|byte| byte.is_ascii_alphanumeric() || b".!?".contains(byte))
+                marks.len() <= MARKS
+                    && marks
+                        .iter()
+                        .all(|byte| byte.is_ascii_alphanumeric() || b".!?".contains(byte))
             });
         if is_one {
             self.cpu(number(text));
@@ -125,7 +128,8 @@ impl Lockup {
             pid(text, b"PID: ").map(|pid| format!("with pid {pid}"))
         } else if let Some(task) = text.strip_prefix(b"task:") {
             until(task, b" state:").map(|name| named(name.trim_ascii_end(), pid(text, b" pid:")))
-        } else if let Some(task) = after(text, b" current: ").filter(|_| text.starts_with(b"irq_soft_mask:")) {
+        } else if let Some(task) = after(text, b" current: ").filter(|_| text.starts_with(b"irq_soft_mask:"))
+        {
             let name = after(task, b"(").and_then(|name| until(name, b")"));
             name.map(|name| named(name, number(task)))
         } else {
@@ -145,7 +149,7 @@ impl Lockup {
     /// `RIP: 0010:lock_acquire+0x1ef/0x740`, `RIP: 0010:[<…>]  [<…>] native_safe_halt+0x6/0x10`, `pc : el1_interrupt+0x24/0x80`,
     /// `PC is at __do_softirq+0x7c/0x344`.
     fn place(&mut self, text: &[u8]) -> bool {
-        let starts = [&b"RIP: "[..], b"pc : ", b"PC is at "];
+        let starts = [&b"RIP: "[..], b"pc : ", b"epc : ", b"PC is at "];
         let Some(said) = starts.iter().find_map(|start| text.strip_prefix(*start)) else {
             return false;
         };
@@ -163,7 +167,9 @@ impl Lockup {
     /// `(t=105000 jiffies g=29066`, `(detected by 1, t=10502 jiffies, g=49045`, `rcu_sched kthread starved for 6002 jiffies!`.
     fn time(&mut self, text: &[u8]) -> bool {
         let starved = after(text, b" kthread starved for ");
-        let jiffies = after(text, b"t=").filter(|_| text.starts_with(b"("));
+        // A mail program may have left a part of the time in front.
+        let detected = text.starts_with(b"(") || find(text, b"(detected by ").is_some();
+        let jiffies = after(text, b"t=").filter(|_| detected);
         let jiffies = jiffies
             .filter(|rest| find(rest, b" jiffies").is_some())
             .or(starved)

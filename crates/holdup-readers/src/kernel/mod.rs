@@ -137,7 +137,9 @@ impl Kernel {
             let told = lockup.done();
             happening.text.push_str(&lockups::words_of(&told));
             match &mut happening.what {
-                What::Kernel(KernelEvent::SoftLockup { stall, .. } | KernelEvent::HardLockup { stall, .. }) => {
+                What::Kernel(
+                    KernelEvent::SoftLockup { stall, .. } | KernelEvent::HardLockup { stall, .. },
+                ) => {
                     *stall = told;
                 }
                 What::Kernel(event) if !told.is_empty() => *event = KernelEvent::CpuStall(told),

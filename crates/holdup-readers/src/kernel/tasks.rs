@@ -78,7 +78,11 @@ pub(super) fn frame(text: &[u8]) -> Option<String> {
         // Of POWER, with the stack's address and the code's.
         None if is_address(text) => {
             let behind = after(text, b"] ")?;
-            let behind = if is_address(behind) { after(behind, b"] ")? } else { behind };
+            let behind = if is_address(behind) {
+                after(behind, b"] ")?
+            } else {
+                behind
+            };
             behind.trim_ascii_start()
         }
         // Somebody took the addresses out.

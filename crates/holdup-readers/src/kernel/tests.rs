@@ -588,7 +588,10 @@ fn a_hard_lockup_and_lines_with_a_caller_and_no_time() {
     let What::Kernel(KernelEvent::CpuStall(told)) = &stall.what else {
         panic!("{stall:?}")
     };
-    assert_eq!((told.task.as_str(), told.jiffies), ("spin (pid 12)", Some(21_001)));
+    assert_eq!(
+        (told.task.as_str(), told.jiffies),
+        ("spin (pid 12)", Some(21_001))
+    );
     assert!(
         stall.text.contains("task spin (pid 12), 21001 jiffies"),
         "{}",
@@ -641,9 +644,14 @@ fn a_stall_tells_its_cpus_and_who_has_them() {
 [  199.4] [c000000012973420] [c000000000933008] take_it_all+0x78/0x110
 ";
     let found = stalls(power);
-    let [stall] = found.as_slice() else { panic!("{found:?}") };
+    let [stall] = found.as_slice() else {
+        panic!("{found:?}")
+    };
     assert_eq!((stall.cpus.as_slice(), stall.jiffies), (&[7, 9][..], Some(6002)));
-    assert_eq!((stall.task.as_str(), stall.stack.as_slice()), ("kworker/7:0H (pid 21)", &["take_it_all".to_owned()][..]));
+    assert_eq!(
+        (stall.task.as_str(), stall.stack.as_slice()),
+        ("kworker/7:0H (pid 21)", &["take_it_all".to_owned()][..])
+    );
     // RCU's own thread is who got no CPU, and not who had it.
     let starved = "[ 2122.1] rcu: INFO: rcu_sched detected stalls on CPUs/tasks:
 [ 2122.2] rcu: rcu_sched kthread starved for 600 jiffies! g36205 f0x2 RCU_GP_WAIT_FQS(5) ->state=0x0 ->cpu=0
@@ -656,9 +664,14 @@ fn a_stall_tells_its_cpus_and_who_has_them() {
 [ 2122.9]  write_all+0x150/0x2d0
 ";
     let found = stalls(starved);
-    let [stall] = found.as_slice() else { panic!("{found:?}") };
+    let [stall] = found.as_slice() else {
+        panic!("{found:?}")
+    };
     assert!(stall.starved);
-    assert_eq!((stall.task.as_str(), stall.work.as_str()), ("flusher (pid 16943)", "out write_all [blk]"));
+    assert_eq!(
+        (stall.task.as_str(), stall.work.as_str()),
+        ("flusher (pid 16943)", "out write_all [blk]")
+    );
     assert_eq!(stall.stack, ["write_all"]);
     let arm = "[ 8.1] rcu: INFO: rcu_sched self-detected stall on CPU
 [ 8.2] CPU: 0 PID: 0 Comm: swapper/0 Not tainted 5.1.0 #27

@@ -37,8 +37,9 @@ impl Report<'_> {
                     name => name,
                 };
                 format!(
-                    "CPU {cpu} was occupied by {process} for {}{}",
+                    "CPU {cpu} was occupied by {process} for {} (soft lockup){}{}",
                     logs::seconds(*ns),
+                    stall.map_or_else(String::new, work),
                     stall.map_or_else(String::new, |stall| place(&stall.stack))
                 )
             }
@@ -70,13 +71,18 @@ impl Report<'_> {
     }
 }
 
+/// ` with the work events free_it`.
+fn work(stall: &Stall) -> String {
+    match stall.work.as_str() {
+        "" => String::new(),
+        work => format!(" with the work {work}"),
+    }
+}
+
 /// `; flusher (pid 12) had the CPU, in write_all`.
 fn occupied(stall: &Stall) -> String {
     let place = place(&stall.stack);
-    let work = match stall.work.as_str() {
-        "" => String::new(),
-        work => format!(" with the work {work}"),
-    };
+    let work = work(stall);
     match stall.task.as_str() {
         "" => place,
         task => format!("; {task} had the CPU{work}{place}"),

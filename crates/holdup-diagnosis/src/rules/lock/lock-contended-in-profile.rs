@@ -59,7 +59,7 @@ fn finding(run: &Run<'_>, samples: &Samples, main: &Part, share: f64) -> Finding
         Does::Idle | Does::Unknown => Cause::LockFutex,
     };
     let title = format!(
-        "{} {} {how} contended locks, most in {} under {asker}",
+        "{} {} {how} contended locks, most under {asker}, in {}",
         percent(share),
         whole(samples),
         main.function

@@ -127,9 +127,9 @@ fn is_over(happening: &Happening, now: u64, blocked: Option<&BTreeSet<u32>>) -> 
         What::Kernel(KernelEvent::HungTask { pid, .. }) => {
             ago > HUNG_NS && blocked.is_some_and(|blocked| !blocked.contains(pid))
         }
-        What::Kernel(
-            KernelEvent::SoftLockup { .. } | KernelEvent::RcuStall | KernelEvent::CpuStall(_),
-        ) => ago > REPEATED_NS,
+        What::Kernel(KernelEvent::SoftLockup { .. } | KernelEvent::RcuStall | KernelEvent::CpuStall(_)) => {
+            ago > REPEATED_NS
+        }
         _ => false,
     }
 }
