@@ -331,6 +331,7 @@ fn layer(text: &[u8]) -> Option<Layer> {
         candidates.push(Layer::Journal);
     }
     candidates.extend(named(first).map(Layer::Fixed));
+    candidates.extend(commented(first).map(Layer::Fixed));
     candidates.extend(indented(&lines).map(Layer::Fixed));
     candidates.into_iter().find(fits)
 }
@@ -399,6 +400,24 @@ fn named(line: &[u8]) -> Option<Vec<u8>> {
     line.get(..length).map(<[u8]>::to_vec)
 }
 
+/// Signs of a comment in front of a line, with the blank behind them: `// `, `# `, ` * `, `;; `, `  | `.
+fn commented(line: &[u8]) -> Option<Vec<u8>> {
+    let signs = line.iter().take_while(|byte| b" \t/#*;|!".contains(byte)).count();
+    // `// #0  0x…`: the last sign may be the line's own.
+    let front = line.get(..signs)?;
+    let front = front.get(..front.iter().rposition(|byte| *byte == b' ')? + 1)?;
+    let behind = line.get(front.len()..)?;
+    // A frame of a table is no comment.
+    let is_frame = front.contains(&b'|') && behind.contains(&b'|');
+    let is_sign = front.iter().any(|byte| !byte.is_ascii_whitespace());
+    // Blanks behind the sign may be the line's own.
+    let end = front.iter().rposition(|byte| !byte.is_ascii_whitespace())? + 2;
+    (is_sign && !is_frame && front.len() <= COMMENT).then(|| front.get(..end).unwrap_or(front).to_vec())
+}
+
+/// Bytes of the signs of a comment.
+const COMMENT: usize = 12;
+
 /// The blanks that stand in front of all lines.
 fn indented(lines: &[&[u8]]) -> Option<Vec<u8>> {
     let blanks = |line: &&[u8]| {
@@ -456,6 +475,10 @@ mod tests {
             "2026-03-03T10:00:00.123456789+01:00 stdout F ",
             "Mar 03 10:00:00 box app[812]: ",
             "> app-1 | 2026-03-03T10:00:00.123456789Z ",
+            "// ",
+            " * ",
+            ";; ",
+            ">   | ",
         ] {
             let text = each(BLAME, |line| format!("{front}{line}"));
             assert_eq!(format(&text), Some("systemd-blame"), "{front}");

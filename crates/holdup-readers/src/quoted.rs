@@ -9,8 +9,14 @@ use std::io::Read;
 const BROKEN: usize = 2;
 const ESCAPED: usize = 2;
 
+/// Bytes in their form that are no chance beside one broken line.
+const SURE: usize = 6;
+
 /// Bytes of a line that a mail program has broken: as many as fit into 76, words whole.
 const WIDTH: std::ops::RangeInclusive<usize> = 50..=77;
+
+/// Bytes of a line that was broken within a word.
+const FULL: std::ops::RangeInclusive<usize> = 75..=77;
 
 /// Whether the beginning of a text is in that form.
 pub(crate) fn is_quoted(head: &[u8]) -> bool {
@@ -18,8 +24,11 @@ pub(crate) fn is_quoted(head: &[u8]) -> bool {
         let line = line.trim_ascii_end();
         line.ends_with(b"=") && WIDTH.contains(&line.len())
     };
-    let lines = head.split(|byte| *byte == b'\n');
-    let broken = lines.filter(is_broken).take(BROKEN).count();
+    let lines = || head.split(|byte| *byte == b'\n');
+    let broken = lines().filter(is_broken).take(BROKEN).count();
+    // A text without other signs: its lines are broken as far right as mail allows.
+    let mut right = lines().filter(is_broken).map(|line| line.trim_ascii_end().len());
+    let all_right = right.all(|length| FULL.contains(&length));
     // In that form each `=` of the text itself is written as `=3D`.
     let (mut all, mut forms, mut escaped) = (0, 0, 0);
     for at in memchr::memchr_iter(b'=', head) {
@@ -33,7 +42,8 @@ pub(crate) fn is_quoted(head: &[u8]) -> bool {
             Some(_) => {}
         }
     }
-    broken >= BROKEN && escaped >= ESCAPED && forms * 20 >= all * 19
+    (broken >= BROKEN && (escaped >= ESCAPED || all_right) || broken > 0 && escaped >= SURE)
+        && forms * 20 >= all * 19
 }
 
 /// Whether a byte is a digit as mail programs write them.

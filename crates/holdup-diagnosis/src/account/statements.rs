@@ -227,28 +227,37 @@ fn things(text: &str) -> usize {
 
 /// How a statement ranks. Words around a dump of stacks are of whoever copied it: the dump itself says more.
 fn rank_beside(observed: &Observed, one: &Statement) -> Rank {
+    // Of the kernel's stacks only what has no time is of somebody else: logs have such stacks among their lines.
     let dump = |snapshot: &Snapshot| {
-        snapshot.kind != SnapshotKind::Kernel && snapshot.quote.source == one.quote.source
+        let kernel = snapshot.kind == SnapshotKind::Kernel;
+        snapshot.quote.source == one.quote.source && !kernel
+            || kernel && one.first.is_none() && same_file(observed, snapshot.quote.source, one.quote.source)
     };
     match rank(one.kind) {
         // A warning that says how long is as much as a line without one that does.
         Rank::Warned if one.ns.is_some() && !is_prose(observed, one) => Rank::Largest,
         rank if rank < Rank::Warned && is_prose(observed, one) => Rank::Warned,
-        Rank::Waits | Rank::Failed if observed.snapshots.iter().any(dump) => Rank::Warned,
+        // What their reader says of a lock and its holder is of the dump.
+        Rank::Waits | Rank::Failed if !one.of_reader && observed.snapshots.iter().any(dump) => Rank::Warned,
         rank => rank,
     }
 }
 
-/// Whether a line without a time stands in another part of a file in which something happened by a log's own words: then it is what
-/// somebody wrote about that.
-fn is_prose(observed: &Observed, one: &Statement) -> bool {
+/// Whether two parts are of one file.
+fn same_file(observed: &Observed, one: u32, other: u32) -> bool {
     let name = |source: u32| {
         observed
             .sources
             .get(source as usize)
             .map(|source| source.name.as_str())
     };
-    let of_file = |source: u32| source != one.quote.source && name(source) == name(one.quote.source);
+    one == other || name(one) == name(other)
+}
+
+/// Whether a line without a time stands in another part of a file in which something happened by a log's own words: then it is what
+/// somebody wrote about that.
+fn is_prose(observed: &Observed, one: &Statement) -> bool {
+    let of_file = |source: u32| source != one.quote.source && same_file(observed, source, one.quote.source);
     one.first.is_none()
         && observed
             .happenings
@@ -284,6 +293,7 @@ mod tests {
             times,
             first: None,
             last: None,
+            of_reader: false,
             quote: Quote { source: 0, line: 7 },
             text: text.to_owned(),
         }

@@ -41,7 +41,7 @@ pub(super) fn check(rule: &str, observed: &Observed) -> Verdict {
     let queues: Vec<Queue<'_>> = sessions
         .queues()
         .into_iter()
-        .filter(|queue| matters(queue))
+        .filter(|queue| matters(&sessions, queue))
         .collect();
     if queues.is_empty() {
         let longest = sessions
@@ -70,7 +70,7 @@ fn count(number: usize, what: &str) -> String {
     }
 }
 
-fn matters(queue: &Queue<'_>) -> bool {
+fn matters(sessions: &Sessions<'_>, queue: &Queue<'_>) -> bool {
     let timed = queue.waits.iter().any(|one| one.session.doing_ns.is_some());
     let longest = queue.waits.iter().map(SessionRecord::waited).max().unwrap_or(0);
     let deadlock = queue
@@ -81,7 +81,15 @@ fn matters(queue: &Queue<'_>) -> bool {
         || if timed {
             longest >= MIN_NS
         } else {
-            queue.waits.len() >= MIN_SESSIONS
+            // One that is idle in its transaction keeps its locks until somebody comes back.
+            let open = match root(sessions, queue) {
+                Root::Perhaps(one) => one.session.doing == SessionDoing::IdleInTransaction,
+                Root::SessionRecord(roots) => {
+                    !idle(sessions, queue.waits[0].session.server, &roots).is_empty()
+                }
+                Root::Unknown => false,
+            };
+            queue.waits.len() >= MIN_SESSIONS || open
         }
 }
 
@@ -137,7 +145,12 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
         (1, false) => "waits",
         (_, false) => "wait",
     };
-    let who = format!("{} of {}", count(queue.waits.len(), "session"), server.name());
+    let who = match queue.waits.as_slice() {
+        [one] if !one.session.id.is_empty() => format!("Session {} of {}", one.session.id, server.name()),
+        waits => format!("{} of {}", count(waits.len(), "session"), server.name()),
+    };
+    // What the one that has waited for longest wants.
+    let statement = statement(&first.session.statement);
     let time = match longest {
         0 => String::new(),
         longest => format!(" for up to {}", duration(longest)),
@@ -149,12 +162,12 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
             server.name()
         ),
         Root::SessionRecord(roots) => format!(
-            "{who} {waits}{time} behind {}{}",
+            "{who} {waits}{time} behind {}{}{statement}",
             session(roots),
             idle(sessions, server, roots)
         ),
         Root::Perhaps(one) => format!(
-            "{who} {waits}{time} for locks, perhaps those of session {}{}{}",
+            "{who} {waits}{time} for locks, perhaps those of session {}{}{}{statement}",
             one.session.id,
             match one.session.doing {
                 SessionDoing::IdleInTransaction => ", which is idle in its transaction",
@@ -163,13 +176,15 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
             common_lock(queue).map_or_else(String::new, |lock| format!(" ({lock})"))
         ),
         Root::Unknown => match common_lock(queue) {
-            Some(lock) => format!("{who} {waits}{time} for {lock}; its holder is not in the list"),
+            Some(lock) => {
+                format!("{who} {waits}{time} for {lock}{statement}; its holder is not in the list")
+            }
             None => {
                 // A copy may be cut where the longest wait stands.
                 let mut locks = queue.waits.iter().map(|one| one.session.lock.as_str());
                 let known = locks.find(|lock| !lock.is_empty());
                 let known = known.map_or_else(String::new, |lock| format!(", at least one for {lock}"));
-                format!("{who} {waits}{time} for locks of other sessions{known}")
+                format!("{who} {waits}{time} for locks of other sessions{known}{statement}")
             }
         },
     };
@@ -221,6 +236,29 @@ fn finding(rule: &str, observed: &Observed, sessions: &Sessions<'_>, queue: &Que
                 "a longer deadlock_timeout: the deadlock is then found later",
             )),
         false => remedies(finding, server, &root),
+    }
+}
+
+/// Characters of a statement that a title has: enough for the words up to the table.
+const STATEMENT_CHARS: usize = 60;
+
+/// ` (update t set …)`, cut at a word; nothing where the statement is not known.
+fn statement(text: &str) -> String {
+    let words = text.split_whitespace();
+    let mut told = String::new();
+    for word in words {
+        if told.chars().count() + word.chars().count() >= STATEMENT_CHARS {
+            told.push_str(" …");
+            break;
+        }
+        if !told.is_empty() {
+            told.push(' ');
+        }
+        told.push_str(word);
+    }
+    match told.as_str() {
+        "" | " …" => String::new(),
+        told => format!(" ({told})"),
     }
 }
 

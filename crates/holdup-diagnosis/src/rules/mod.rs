@@ -37,6 +37,7 @@ mod head;
 mod held;
 mod java_seeds;
 mod java_waits;
+mod kernel_places;
 mod levels;
 mod libuv_pool;
 mod limit_settings;

@@ -87,13 +87,21 @@ pub enum KernelEvent {
         process: String,
         /// For how long.
         ns: Ns,
+        /// What the lines behind tell.
+        #[serde(default, skip_serializing_if = "Stall::is_empty")]
+        stall: Stall,
     },
-    /// RCU found a CPU stalled.
+    /// RCU found a CPU stalled, and tells no more.
     RcuStall,
+    /// RCU found CPUs stalled.
+    CpuStall(Stall),
     /// A CPU took no interrupts.
     HardLockup {
         /// Which.
         cpu: u32,
+        /// What the lines behind tell.
+        #[serde(default, skip_serializing_if = "Stall::is_empty")]
+        stall: Stall,
     },
     /// A process was ended for its memory.
     OomKill {
@@ -120,6 +128,14 @@ pub enum KernelEvent {
         /// Which.
         device: String,
     },
+    /// A network interface did not send what is in a queue.
+    TransmitTimeout {
+        /// Which interface, and in brackets its driver.
+        device: String,
+        /// Which queue.
+        #[serde(default)]
+        queue: Option<u32>,
+    },
     /// The connection tracking table is full.
     ConntrackFull,
     /// Requests for connections come faster than they are taken.
@@ -133,6 +149,9 @@ pub enum KernelEvent {
         server: String,
         /// Whether it answers again.
         ok: bool,
+        /// Whether requests to it were given up.
+        #[serde(default)]
+        gave_up: bool,
     },
     /// A file system has an error, or is read-only for one.
     FileSystemError {
@@ -149,6 +168,37 @@ pub enum KernelEvent {
     },
     /// The boot came so far.
     Step(BootStep),
+}
+
+/// What the report of a CPU that does not go on tells of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stall {
+    /// Which CPUs.
+    #[serde(default)]
+    pub cpus: Vec<u32>,
+    /// The task that has the CPU, with its id; empty where nothing tells.
+    #[serde(default)]
+    pub task: String,
+    /// The work item that the task does.
+    #[serde(default)]
+    pub work: String,
+    /// For how long, in ticks of the kernel's clock.
+    #[serde(default)]
+    pub jiffies: Option<u64>,
+    /// Whether RCU's own thread got no CPU.
+    #[serde(default)]
+    pub starved: bool,
+    /// The kernel stack, innermost first.
+    #[serde(default)]
+    pub stack: Vec<String>,
+}
+
+impl Stall {
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Stall::default()
+    }
 }
 
 /// How far a boot has come, in the kernel's own words.

@@ -27,7 +27,7 @@ pub use awaited::{
 };
 pub use call_time::{CallTime, Calls, Refused};
 pub use cgroups::{CgroupUser, Limited, SeenCgroup};
-pub use happening::{BootStep, Happening, JvmEvent, KernelEvent, LogEvent, TlsEvent, UnitEvent, What};
+pub use happening::{BootStep, Happening, JvmEvent, KernelEvent, LogEvent, Stall, TlsEvent, UnitEvent, What};
 pub use quote::{Quote, Source, Taken};
 pub use sample::{Samples, Weight};
 pub use series::{Metric, Point, Series};

@@ -27,6 +27,9 @@ pub struct Statement {
     /// When it is last stated.
     #[serde(default)]
     pub last: Option<When>,
+    /// Whether the reader of a known format says it, and no line in its own words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_reader: bool,
     /// Where the line stands that is quoted: that of the longest duration, else the first.
     #[serde(default)]
     pub quote: Quote,

@@ -47,7 +47,7 @@ fn recognise(head: &[u8]) -> Sureness {
 
 /// Whether a message of the kernel stands there without a time, as people paste it.
 fn is_bare(line: &[u8]) -> bool {
-    const BEGIN: [&[u8]; 15] = [
+    const BEGIN: [&[u8]; 16] = [
         b"INFO: task ",
         b"INFO: rcu_",
         b"rcu: INFO: rcu_",
@@ -63,6 +63,7 @@ fn is_bare(line: &[u8]) -> bool {
         b"WARNING: possible recursive locking detected",
         b"NMI watchdog: Watchdog detected hard LOCKUP on cpu",
         b"Watchdog detected hard LOCKUP on cpu",
+        b"watchdog: Watchdog detected hard LOCKUP on cpu",
     ];
     let line = spoken(line);
     BEGIN.iter().any(|begin| line.starts_with(begin))

@@ -25,6 +25,7 @@ mod mounts;
 mod named;
 mod net_counters;
 mod nfsiostat;
+mod node_report;
 mod nvidia_smi;
 mod perf_sched;
 mod probes;
@@ -73,12 +74,14 @@ pub static ALL: &[&Format] = &[
     &dmesg_json::FORMAT,
     &arrays::drbd::FORMAT,
     &dstat::FORMAT,
+    &stacks::erlang_crash::FORMAT,
     &benchmarks::fio::FORMAT,
     &free::FORMAT,
     &stacks::goroutines::FORMAT,
     &haproxy::LOG,
     &haproxy::STATS,
     &histogram::FORMAT,
+    &stacks::hot_threads::FORMAT,
     &databases::innodb_status::FORMAT,
     &sysstat::IOSTAT,
     &benchmarks::iperf::FORMAT,
@@ -112,6 +115,7 @@ pub static ALL: &[&Format] = &[
     &sockets::netstat::FORMAT,
     &net_counters::STATISTICS,
     &nfsiostat::FORMAT,
+    &node_report::FORMAT,
     &net_counters::NSTAT,
     &nvidia_smi::FORMAT,
     &jvm_log::openj9::FORMAT,

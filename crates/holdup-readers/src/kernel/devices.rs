@@ -127,7 +127,14 @@ fn transmit_timeout(text: &[u8]) -> Option<KernelEvent> {
     let said = said
         .strip_prefix(b"CPU: ")
         .map_or(Some(said), |cpu| after(cpu, b": "));
-    has(text, b"transmit queue").then(|| reset(word(said?)))?
+    let said = said?;
+    let queue = after(text, b"transmit queue ")?;
+    // `eth0 (igb): transmit queue 0 timed out`.
+    let device = until(said, b": ").map_or_else(|| owned(word(said)), owned);
+    Some(KernelEvent::TransmitTimeout {
+        device,
+        queue: number(queue).and_then(|queue| u32::try_from(queue).ok()),
+    })
 }
 
 /// `e1000e 0000:00:19.0 eth0: Reset adapter unexpectedly`.
@@ -162,6 +169,7 @@ fn nfs(text: &[u8]) -> Option<KernelEvent> {
     (ok || silent).then(|| KernelEvent::NfsServer {
         server: owned(server),
         ok,
+        gave_up: said.ends_with(b"timed out"),
     })
 }
 
@@ -173,6 +181,7 @@ fn cifs(text: &[u8]) -> Option<KernelEvent> {
     Some(KernelEvent::NfsServer {
         server: owned(server.get(slashes..)?),
         ok: false,
+        gave_up: false,
     })
 }
 

@@ -134,7 +134,17 @@ impl Kernel {
             out.happening(happening);
         }
         if let Some((mut happening, lockup)) = self.lockup.take() {
-            happening.text.push_str(&lockup.words());
+            let told = lockup.done();
+            happening.text.push_str(&lockups::words_of(&told));
+            match &mut happening.what {
+                What::Kernel(
+                    KernelEvent::SoftLockup { stall, .. } | KernelEvent::HardLockup { stall, .. },
+                ) => {
+                    *stall = told;
+                }
+                What::Kernel(event) if !told.is_empty() => *event = KernelEvent::CpuStall(told),
+                _ => {}
+            }
             out.happening(happening);
         }
     }
@@ -187,7 +197,7 @@ impl Kernel {
         if hung {
             self.hung = Some((happening, 0, Stack::default()));
         } else if lockup {
-            self.lockup = Some((happening, Lockup::default()));
+            self.lockup = Some((happening, Lockup::begin(message.text)));
         } else {
             out.happening(happening);
         }

@@ -3,7 +3,7 @@
 use super::text::{after, number, owned, until, word};
 use crate::find::find;
 use holdup_evidence::Ns;
-use holdup_evidence::observed::KernelEvent;
+use holdup_evidence::observed::{KernelEvent, Stall};
 use memchr::memrchr;
 
 const NS_PER_SECOND: Ns = 1_000_000_000;
@@ -75,10 +75,27 @@ pub(super) fn frame(text: &[u8]) -> Option<String> {
     }
     let text = match text.strip_prefix(b"[<") {
         Some(address) => after(address, b">] ")?.trim_ascii_start(),
+        // Of POWER, with the stack's address and the code's.
+        None if is_address(text) => {
+            let behind = after(text, b"] ")?;
+            let behind = if is_address(behind) {
+                after(behind, b"] ")?
+            } else {
+                behind
+            };
+            behind.trim_ascii_start()
+        }
         // Somebody took the addresses out.
         None => text.strip_prefix(b"[] ").unwrap_or(text),
     };
     function(until(text, b"+0x").or_else(|| decoded(text))?)
+}
+
+/// `[c000000012973420] `.
+fn is_address(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"[").unwrap_or_default();
+    let count = digits.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    matches!(count, 8 | 16) && digits.get(count) == Some(&b']')
 }
 
 /// The name in a frame that the kernel's own script `decode_stacktrace.sh` gave files and lines: `schedule (kernel/sched/core.c:6857) btrfs`.
@@ -178,6 +195,7 @@ fn soft_lockup(text: &[u8]) -> Option<KernelEvent> {
         cpu: u32::try_from(number(said)?).ok()?,
         process: process.map(owned).unwrap_or_default(),
         ns: seconds.saturating_mul(NS_PER_SECOND),
+        stall: Stall::default(),
     })
 }
 
@@ -185,7 +203,10 @@ fn soft_lockup(text: &[u8]) -> Option<KernelEvent> {
 fn hard_lockup(text: &[u8]) -> Option<KernelEvent> {
     let said = after(text, b"detected hard LOCKUP on cpu")?;
     let cpu = u32::try_from(number(said.trim_ascii_start())?).ok()?;
-    Some(KernelEvent::HardLockup { cpu })
+    Some(KernelEvent::HardLockup {
+        cpu,
+        stall: Stall::default(),
+    })
 }
 
 /// `[dd:123]` and nothing else.

@@ -1,7 +1,7 @@
 //! Messages in all their forms, as kernels of twenty years wrote them.
 
 use crate::read_text;
-use holdup_evidence::observed::{BootStep, Happening, KernelEvent, SpanKind, What, When};
+use holdup_evidence::observed::{BootStep, Happening, KernelEvent, SpanKind, Stall, What, When};
 
 /// Everything that a log of these messages tells, the line about the boot left out.
 fn events(messages: &[&str]) -> Vec<KernelEvent> {
@@ -146,16 +146,23 @@ fn processors_that_do_not_get_on() {
             cpu: 1,
             process: "dd:123".to_owned(),
             ns: 22_000_000_000,
+            stall: Stall::default(),
         };
         assert_eq!(one(message), lockup, "{message}");
     }
     for message in [
         "rcu: INFO: rcu_sched self-detected stall on CPU",
         "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
-        "INFO: rcu_sched detected stalls on CPUs/tasks: { 1}",
+        "INFO: rcu_sched detected stalls on CPUs/tasks:",
     ] {
         assert_eq!(one(message), KernelEvent::RcuStall, "{message}");
     }
+    let stall = one("INFO: rcu_sched detected stalls on CPUs/tasks: { 1 3}");
+    let on = Stall {
+        cpus: vec![1, 3],
+        ..Stall::default()
+    };
+    assert_eq!(stall, KernelEvent::CpuStall(on));
     for message in [
         "clocksource: timekeeping watchdog on CPU0: Marking clocksource 'tsc' as unstable because the skew is too large:",
         "Clocksource tsc unstable (delta = 123456 ns)",
@@ -236,14 +243,20 @@ fn disks_and_their_links() {
         ),
         ("sd 2:0:0:0: [sdb] tag#5 timing out command, waited 180s", "sdb"),
         ("sd 2:0:0:0: attempting task abort! scmd(0000)", "2:0:0:0"),
-        (
-            "NETDEV WATCHDOG: eth0 (e1000e): transmit queue 0 timed out",
-            "eth0",
-        ),
         ("e1000e 0000:00:19.0 eth0: Reset adapter unexpectedly", "eth0"),
     ] {
         let device = device.to_owned();
         assert_eq!(one(message), KernelEvent::DeviceReset { device }, "{message}");
+    }
+    for message in [
+        "NETDEV WATCHDOG: eth0 (e1000e): transmit queue 3 timed out",
+        "NETDEV WATCHDOG: CPU: 2: eth0 (e1000e): transmit queue 3 timed out 5120 ms",
+    ] {
+        let silent = KernelEvent::TransmitTimeout {
+            device: "eth0 (e1000e)".to_owned(),
+            queue: Some(3),
+        };
+        assert_eq!(one(message), silent, "{message}");
     }
     for nothing in [
         "blk_update_request: I/O error, dev fd0, sector 0",
@@ -300,8 +313,12 @@ fn networks_and_file_systems() {
             false,
         ),
     ] {
-        let server = "nas".to_owned();
-        assert_eq!(one(message), KernelEvent::NfsServer { server, ok }, "{message}");
+        let silent = KernelEvent::NfsServer {
+            server: "nas".to_owned(),
+            ok,
+            gave_up: message.ends_with("timed out"),
+        };
+        assert_eq!(one(message), silent, "{message}");
     }
     for (message, on, read_only) in [
         (
@@ -557,7 +574,10 @@ Call Trace:
 fn a_hard_lockup_and_lines_with_a_caller_and_no_time() {
     assert_eq!(
         one("NMI watchdog: Watchdog detected hard LOCKUP on cpu 5"),
-        KernelEvent::HardLockup { cpu: 5 }
+        KernelEvent::HardLockup {
+            cpu: 5,
+            stall: Stall::default()
+        }
     );
     let text = "[    C3] rcu: INFO: rcu_sched self-detected stall on CPU\n[    C3] rcu: \t(t=21001 jiffies g=5 q=9)\n\
         [    C3] CPU: 3 UID: 0 PID: 12 Comm: spin Not tainted 6.12.0 #1\n";
@@ -565,7 +585,13 @@ fn a_hard_lockup_and_lines_with_a_caller_and_no_time() {
     let [stall] = reading.observed.happenings.as_slice() else {
         panic!("{reading:?}")
     };
-    assert_eq!(stall.what, What::Kernel(KernelEvent::RcuStall));
+    let What::Kernel(KernelEvent::CpuStall(told)) = &stall.what else {
+        panic!("{stall:?}")
+    };
+    assert_eq!(
+        (told.task.as_str(), told.jiffies),
+        ("spin (pid 12)", Some(21_001))
+    );
     assert!(
         stall.text.contains("task spin (pid 12), 21001 jiffies"),
         "{}",
@@ -596,4 +622,60 @@ fn a_report_without_its_first_line_is_a_blocked_task_and_unproven_frames_are_bet
         "{:?}",
         reading.observed.statements
     );
+}
+
+#[test]
+fn a_stall_tells_its_cpus_and_who_has_them() {
+    let stalls = |text: &str| -> Vec<Stall> {
+        let happenings = read_text("log", text.as_bytes()).observed.happenings;
+        let stall = |one: Happening| match one.what {
+            What::Kernel(KernelEvent::CpuStall(stall)) => Some(stall),
+            _ => None,
+        };
+        happenings.into_iter().filter_map(stall).collect()
+    };
+    // Of POWER, whose frames have two addresses.
+    let power = "[  193.4] rcu: INFO: rcu_sched detected stalls on CPUs/tasks:
+[  193.5] rcu: \t7-...0: (1 GPs behind) idle=f3e/1/0x4 softirq=5/5 fqs=28
+[  193.5] rcu: \t9-....: (1 GPs behind) idle=792/1/0x4 softirq=1/1 fqs=28
+[  193.6] \t(detected by 5, t=6002 jiffies, g=79, q=72)
+[  199.2] irq_soft_mask: 0x01 in_mce: 0 in_nmi: 0 current: 21 (kworker/7:0H)
+[  199.3] Call Trace:
+[  199.4] [c000000012973420] [c000000000933008] take_it_all+0x78/0x110
+";
+    let found = stalls(power);
+    let [stall] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!((stall.cpus.as_slice(), stall.jiffies), (&[7, 9][..], Some(6002)));
+    assert_eq!(
+        (stall.task.as_str(), stall.stack.as_slice()),
+        ("kworker/7:0H (pid 21)", &["take_it_all".to_owned()][..])
+    );
+    // RCU's own thread is who got no CPU, and not who had it.
+    let starved = "[ 2122.1] rcu: INFO: rcu_sched detected stalls on CPUs/tasks:
+[ 2122.2] rcu: rcu_sched kthread starved for 600 jiffies! g36205 f0x2 RCU_GP_WAIT_FQS(5) ->state=0x0 ->cpu=0
+[ 2122.3] task:rcu_sched       state:R  running task     stack:  0 pid:   15 ppid:     2 flags:0x0
+[ 2122.4]  rcu_gp_fqs_loop+0x30e/0x3d0
+[ 2122.5] Task dump for CPU 0:
+[ 2122.6] task:flusher     state:R  running task     stack:  0 pid:16943 ppid:     2 flags:0x4
+[ 2122.7] Workqueue: out write_all [blk]
+[ 2122.8]  hrtimer_interrupt+0x150/0x2d0
+[ 2122.9]  write_all+0x150/0x2d0
+";
+    let found = stalls(starved);
+    let [stall] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert!(stall.starved);
+    assert_eq!(
+        (stall.task.as_str(), stall.work.as_str()),
+        ("flusher (pid 16943)", "out write_all [blk]")
+    );
+    assert_eq!(stall.stack, ["write_all"]);
+    let arm = "[ 8.1] rcu: INFO: rcu_sched self-detected stall on CPU
+[ 8.2] CPU: 0 PID: 0 Comm: swapper/0 Not tainted 5.1.0 #27
+[ 8.3] PC is at __do_softirq+0x7c/0x344
+";
+    assert_eq!(stalls(arm)[0].stack, ["__do_softirq"]);
 }

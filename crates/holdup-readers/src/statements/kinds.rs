@@ -32,12 +32,68 @@ pub(super) fn of(line: &[u8]) -> Option<Found> {
     for (at, (kind, end)) in matcher.find(line) {
         if gravest.is_none_or(|gravest| kind < gravest.kind)
             && is_word(line, &at, end)
+            && (line.get(at.clone()) != Some(b"full") || is_full(line, &at))
             && states(line, &at, kind)
         {
             gravest = Some(Found { kind, at: at.start });
         }
     }
     gravest
+}
+
+/// What can be full.
+const CONTAINERS: [&[u8]; 16] = [
+    b"queue",
+    b"table",
+    b"disk",
+    b"pool",
+    b"backlog",
+    b"buffer",
+    b"ring",
+    b"partition",
+    b"filesystem",
+    b"file system",
+    b"volume",
+    b"cache",
+    b"heap",
+    b"swap",
+    b"storage",
+    b"mailbox",
+];
+
+/// Bytes before the word in which it is looked for what is full.
+const BEFORE_FULL: usize = 80;
+
+/// Words that may stand behind `full` where it is said of something before it.
+const BEHIND_FULL: [&[u8]; 10] = [
+    b"on",
+    b"in",
+    b"at",
+    b"for",
+    b"so",
+    b"and",
+    b"after",
+    b"dropping",
+    b"rejecting",
+    b"waiting",
+];
+
+/// Whether something is said to be full (`listen queue of socket 4 full !!! (129/128)`), and not that something is done in full (`full scan`).
+fn is_full(line: &[u8], at: &Range<usize>) -> bool {
+    let before = line
+        .get(at.start.saturating_sub(BEFORE_FULL)..at.start)
+        .unwrap_or_default();
+    let before = before.to_ascii_lowercase();
+    let behind = line.get(at.end..).unwrap_or_default().trim_ascii_start();
+    let letters = behind
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphabetic())
+        .count();
+    let word = behind.get(..letters).unwrap_or_default();
+    let ends = word.is_empty() || BEHIND_FULL.iter().any(|known| word.eq_ignore_ascii_case(known));
+    // `full: false`, `full=0` name a setting.
+    let assigned = matches!(behind.first(), Some(b'=' | b':' | b'"'));
+    ends && !assigned && CONTAINERS.iter().any(|name| find(&before, name).is_some())
 }
 
 /// `[  OK  ] Started Remount Root and Kernel File Systems`: what is named after a trouble went well.

@@ -10,8 +10,10 @@ mod columns;
 mod counters;
 mod durations;
 mod kinds;
+mod lock_holder;
 mod matcher;
 mod plain;
+mod repeated;
 mod shape;
 mod structured;
 mod tables;
@@ -88,6 +90,8 @@ pub(crate) struct Statements {
     of_heading: Option<usize>,
     /// The last line, if it ends with a colon.
     heading: String,
+    /// A statement about a lock, below which may stand who has it, and lines that are still looked at.
+    locked: Option<(usize, u32)>,
     /// The last command that stands in the text: what took so long.
     command: String,
     left_out: u64,
@@ -115,6 +119,7 @@ pub(crate) fn one(kind: StatementKind, ns: Option<Ns>, quote: Quote, text: Strin
         times: 1,
         first: None,
         last: None,
+        of_reader: true,
         quote,
         text,
     }
@@ -123,6 +128,7 @@ pub(crate) fn one(kind: StatementKind, ns: Option<Ns>, quote: Quote, text: Strin
 /// Why a program ended, in the words of its runtime, with whom they blame.
 pub(crate) fn ended(line: &[u8], quote: Quote) -> Statement {
     let mut statement = one(StatementKind::Ended, None, quote, shape::sentence(line, 0));
+    statement.of_reader = false;
     blame::count(&mut statement.blames, blame::of(line, StatementKind::Ended));
     statement
 }
@@ -131,6 +137,9 @@ impl Statements {
     /// Takes a line; whether it states anything.
     pub(crate) fn line(&mut self, line: &[u8], out: &Out<'_>) -> bool {
         let of_table = self.tables.line(line, out.here().line);
+        if self.tables.began_by_rule() {
+            self.columns = Columns::default();
+        }
         match self.tables.rows().filter(|_| of_table) {
             // Names of columns state nothing, once a row below shows that they are that.
             Some(1) => self.take_back(),
@@ -178,6 +187,17 @@ impl Statements {
         if line.is_empty() {
             return false;
         }
+        if let Some((place, left)) = self.locked.take()
+            && let Some(statement) = self.all.get_mut(place)
+        {
+            if let Some(told) = lock_holder::of(line) {
+                statement.text.push_str(" | ");
+                statement.text.push_str(&told);
+                self.locked = Some((place, left.saturating_sub(1))).filter(|(_, left)| *left > 0);
+                return true;
+            }
+            self.locked = Some((place, left.saturating_sub(1))).filter(|(_, left)| *left > 0);
+        }
         let incomplete = self.incomplete.take();
         let heading = std::mem::take(&mut self.heading);
         let of_row = self.columns.length(line);
@@ -203,7 +223,13 @@ impl Statements {
         });
         let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
         let length = durations::longest(line, timed_out);
+        let repeated = repeated::of(line);
+        let slow = |length: durations::Length| length.ns >= SLOW_NS && says_slow(line);
         let (kind, focus) = match (found, length, of_row) {
+            // Whoever warns of a length says that it is too long.
+            (Some(found), Some(length), _) if found.kind == StatementKind::Warned && slow(length) => {
+                (StatementKind::Stalled, length.at)
+            }
             (Some(found), _, _) => (found.kind, found.at),
             (None, _, Some(_)) => (StatementKind::Took, length.map_or(0, |length| length.at)),
             // Of a table the row with the longest is reported, with the names of its columns.
@@ -227,7 +253,11 @@ impl Statements {
         if stamp.is_none() || incomplete.is_some_and(|one| one.with_times) {
             self.complete(incomplete, line, from);
         }
-        let ns = length.map(|length| length.ns).max(of_row);
+        let times = repeated.map_or(1, |repeated| repeated.times);
+        let ns = match repeated {
+            Some(repeated) => Some(repeated.over),
+            None => length.map(|length| length.ns).max(of_row),
+        };
         self.may_head(line);
         let table = of_row.and_then(|_| self.columns.said());
         let key = match table {
@@ -242,7 +272,7 @@ impl Statements {
                 let Some(known) = self.all.get_mut(*place) else {
                     return true;
                 };
-                known.times += 1;
+                known.times += times;
                 blame::count(&mut known.blames, blamed);
                 known.last = at.or(known.last);
                 if ns <= known.ns {
@@ -267,9 +297,10 @@ impl Statements {
                     kind,
                     ns,
                     share: None,
-                    times: 1,
+                    times,
                     first: at,
                     last: at,
+                    of_reader: false,
                     quote: out.here(),
                     text: String::new(),
                 });
@@ -294,6 +325,9 @@ impl Statements {
             text = format!("{heading} {text}");
         } else if kind == StatementKind::Took && stamp.is_none() && !self.command.is_empty() {
             text = format!("{} | {text}", self.command);
+        }
+        if lock_holder::may_follow(&text) {
+            self.locked = Some((place, lock_holder::LINES));
         }
         if let Some(statement) = self.all.get_mut(place) {
             statement.text = text;
@@ -350,6 +384,7 @@ impl Statements {
             };
             out.statement(Statement {
                 share: fact.share,
+                of_reader: false,
                 ..one(fact.kind, fact.ns, quote, text)
             });
         }
@@ -357,6 +392,17 @@ impl Statements {
             out.statement(statement);
         }
     }
+}
+
+/// Nanoseconds from which a length that somebody warns of is a wait that people notice.
+const SLOW_NS: Ns = 1_000_000_000;
+
+/// Words of lengths that something took.
+const TOOK: [&[u8]; 6] = [b"took ", b"taken", b"spent", b"waited", b"elapsed", b"delay"];
+
+/// Whether a line says that something took a time.
+fn says_slow(line: &[u8]) -> bool {
+    TOOK.iter().any(|word| find(line, word).is_some())
 }
 
 /// `=WARNING REPORT==== 6-May-2019::03:56:36 ===`: what Erlang prints above each message.

@@ -79,8 +79,15 @@ pub(super) struct Tables {
     table: Option<Table>,
     /// Names that stand above a heading, each over several of its columns.
     above: Vec<Column>,
+    /// The last lines without a number: names of columns may stand in several.
+    recent: Vec<String>,
+    /// Whether the last line showed the columns of a table.
+    by_rule: bool,
     facts: Vec<Fact>,
 }
+
+/// Lines over which the names of columns go on.
+const HEADINGS: usize = 4;
 
 /// The longest time that is believed, nanoseconds: ten years.
 const MOST_NS: f64 = 3e17;
@@ -131,6 +138,13 @@ impl Tables {
     /// Takes a line; whether it is of a table.
     pub(super) fn line(&mut self, line: &[u8], number: u64) -> bool {
         let line = line.get(..LINE).unwrap_or(line);
+        let below_rule = self.below_rule(line);
+        self.by_rule = below_rule.is_some();
+        if let Some(table) = below_rule {
+            self.close();
+            self.table = Some(table);
+            return true;
+        }
         if let Some(table) = &mut self.table {
             match table.line(line, number) {
                 Some(of_table) => return of_table,
@@ -147,6 +161,33 @@ impl Tables {
             table.name_by(&above);
         }
         self.table.is_some()
+    }
+
+    /// The table whose columns a line of dashes shows, with their names above it; `None` where no line with as many names does that.
+    fn below_rule(&mut self, line: &[u8]) -> Option<Table> {
+        if !line.starts_with(b"--") && !line.starts_with(b"==") && !line.starts_with(b" -") {
+            let keeps = !line.trim_ascii().is_empty() && !has_number(line);
+            match keeps {
+                true => {
+                    if self.recent.len() >= HEADINGS {
+                        self.recent.remove(0);
+                    }
+                    self.recent.push(plain(line));
+                }
+                false => self.recent.clear(),
+            }
+            return None;
+        }
+        let headings = std::mem::take(&mut self.recent);
+        let text = plain(line);
+        let rules = words(&text);
+        let is_rule =
+            |(_, _, word): &(usize, usize, String)| word.bytes().all(|byte| matches!(byte, b'-' | b'='));
+        let columns = rules.len();
+        if headings.len() < 2 || !(3..=COLUMNS).contains(&columns) || !rules.iter().all(is_rule) {
+            return None;
+        }
+        Table::of_rules(&rules, &headings)
     }
 
     fn close(&mut self) {
@@ -175,6 +216,11 @@ impl Tables {
     /// How many rows of the table that is being read there were; `None` where none is.
     pub(super) fn rows(&self) -> Option<u64> {
         self.table.as_ref().map(|table| table.rows)
+    }
+
+    /// Whether the last line began a table whose names stand in several lines: none of them is a heading of its own.
+    pub(super) fn began_by_rule(&self) -> bool {
+        self.by_rule
     }
 
     /// The table that is being read is another reader's.
@@ -238,6 +284,72 @@ impl Table {
             },
             ruled,
             apart,
+            rows: 0,
+            strangers: 0,
+            share: None,
+            length: None,
+            bad: None,
+        })
+    }
+
+    /// The table with columns as wide as these dashes, whose names stand above them in several lines.
+    fn of_rules(rules: &[(usize, usize, String)], headings: &[String]) -> Option<Table> {
+        let mut columns: Vec<Column> = rules
+            .iter()
+            .map(|(begin, end, _)| Column {
+                name: String::new(),
+                begin: *begin,
+                end: *end,
+                sum: 0.0,
+                count: 0,
+                largest: None,
+                unit: false,
+            })
+            .collect();
+        let (last, upper) = headings.split_last()?;
+        // What stands above the names leaves the first column free: else it is a title.
+        let second = columns.get(1)?.begin;
+        let is_upper = |heading: &&String| {
+            words(heading)
+                .first()
+                .is_some_and(|(begin, _, _)| *begin >= second)
+        };
+        let upper: Vec<&String> = upper.iter().filter(is_upper).collect();
+        if upper.is_empty() {
+            return None;
+        }
+        for heading in upper.into_iter().chain([last]) {
+            let names = words(heading);
+            let placed = names.iter().map(|(begin, end, word)| {
+                // The one over which most of it stands.
+                let over =
+                    |column: &Column| (*end).min(column.end).saturating_sub((*begin).max(column.begin));
+                let all = columns.iter().enumerate().map(|(at, column)| (over(column), at));
+                let most = all
+                    .filter(|(over, _)| *over > 0)
+                    .max_by_key(|(over, at)| (*over, usize::MAX - at));
+                most.map(|(_, at)| (at, word))
+            });
+            // A title above the names is wider than its columns, or stands beside them.
+            let Some(placed) = placed.collect::<Option<Vec<_>>>() else {
+                continue;
+            };
+            for (at, word) in placed {
+                let Some(column) = columns.get_mut(at) else {
+                    continue;
+                };
+                if !column.name.is_empty() {
+                    column.name.push(' ');
+                }
+                column.name.extend(word.chars().take(CELL));
+            }
+        }
+        let named = columns.iter().filter(|column| !column.name.is_empty()).count();
+        (named + 1 >= columns.len()).then(|| Table {
+            columns,
+            words: Vec::new(),
+            ruled: false,
+            apart: true,
             rows: 0,
             strangers: 0,
             share: None,

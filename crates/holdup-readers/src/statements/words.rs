@@ -71,7 +71,9 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
     (
         Exhausted,
         Whole,
-        &["enospc", "emfile", "enfile", "edquot", "enobufs", "enomem"],
+        &[
+            "enospc", "emfile", "enfile", "edquot", "enobufs", "enomem", "full",
+        ],
     ),
     (
         Unreachable,

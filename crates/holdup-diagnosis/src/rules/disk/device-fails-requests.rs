@@ -20,12 +20,21 @@ const LINES: usize = 5;
 enum Kind {
     Error,
     Reset,
+    /// An interface did not send what is in this queue.
+    Silent(Option<u32>),
+}
+
+impl Kind {
+    fn is_reset(self) -> bool {
+        matches!(self, Kind::Reset | Kind::Silent(_))
+    }
 }
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let lines = logs::happenings(observed, |event| match event {
         KernelEvent::IoError { device } => Some((device.as_str(), Kind::Error)),
         KernelEvent::DeviceReset { device } => Some((device.as_str(), Kind::Reset)),
+        KernelEvent::TransmitTimeout { device, queue } => Some((device.as_str(), Kind::Silent(*queue))),
         _ => None,
     });
     let mut devices: Vec<&str> = lines.iter().map(|(_, (device, _))| *device).collect();
@@ -34,16 +43,24 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let Some((first, (device, _))) = lines.first() else {
         return logs::kernel_silent(observed, "failed requests or resets");
     };
-    let count = |kind| lines.iter().filter(|(_, (_, other))| *other == kind).count();
-    let (errors, resets) = (count(Kind::Error), count(Kind::Reset));
+    let resets = lines.iter().filter(|(_, (_, kind))| kind.is_reset()).count();
+    let errors = lines.len() - resets;
+    let silent = lines.iter().find_map(|(_, (device, kind))| match kind {
+        Kind::Silent(queue) => Some((*device, *queue)),
+        _ => None,
+    });
     let which = match devices.len() {
         1 => (*device).to_owned(),
         // A link, its drive and its partitions are several names of one trouble.
         count => format!("{device} and {} more", count - 1),
     };
-    let title = match (errors, resets) {
-        (0, _) => format!("The kernel had to reset {which}, because it did not answer"),
-        (_, 0) => format!("Requests to {which} fail"),
+    let title = match (errors, resets, silent) {
+        (0, _, Some((device, queue))) => format!(
+            "{device} did not send: its transmit queue{} timed out",
+            queue.map_or_else(String::new, |queue| format!(" {queue}"))
+        ),
+        (0, _, None) => format!("The kernel had to reset {which}, because it did not answer"),
+        (_, 0, _) => format!("Requests to {which} fail"),
         _ => format!("Requests to {which} fail, and it had to be reset"),
     };
     let mut finding = Finding::without_duration(

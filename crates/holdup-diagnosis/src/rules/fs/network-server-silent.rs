@@ -2,7 +2,7 @@
 
 use crate::rules::{Rule, RuleId, Run, logs};
 use holdup_artefacts::clock::Clock;
-use holdup_evidence::observed::{Happening, KernelEvent};
+use holdup_evidence::observed::{Happening, KernelEvent, What};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
@@ -14,7 +14,7 @@ pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::NetworkServerSilent, ch
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let lines = logs::happenings(observed, |event| match event {
-        KernelEvent::NfsServer { server, ok } => Some((server.as_str(), *ok)),
+        KernelEvent::NfsServer { server, ok, .. } => Some((server.as_str(), *ok)),
         _ => None,
     });
     let mut servers: Vec<&str> = Vec::new();
@@ -46,10 +46,17 @@ fn finding(
 ) -> Option<Finding> {
     let silences = rows.iter().filter(|(_, ok)| !ok).count();
     let first = rows.iter().find(|(_, ok)| !ok).map(|(one, _)| *one)?;
+    let gave_up = rows
+        .iter()
+        .any(|(one, _)| matches!(&one.what, What::Kernel(KernelEvent::NfsServer { gave_up: true, .. })));
+    let requests = match gave_up {
+        true => ": requests to it timed out",
+        false => "",
+    };
     let mut finding = Finding::without_duration(
         RULE.id.id(),
         Severity::Critical,
-        format!("The file server {server} did not answer"),
+        format!("The file server {server} did not answer{requests}"),
         Cause::FsNetwork,
         logs::quote(observed, first),
     );

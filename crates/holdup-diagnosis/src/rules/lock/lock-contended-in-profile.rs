@@ -59,9 +59,10 @@ fn finding(run: &Run<'_>, samples: &Samples, main: &Part, share: f64) -> Finding
         Does::Idle | Does::Unknown => Cause::LockFutex,
     };
     let title = format!(
-        "{} {} {how} contended locks, most under {asker}",
+        "{} {} {how} contended locks, most under {asker}, in {}",
         percent(share),
-        whole(samples)
+        whole(samples),
+        main.function
     );
     let own = main.weight as f64 / samples.total.max(1) as f64;
     let text = format!(

@@ -1,10 +1,10 @@
 //! A task is blocked in the kernel for so long that the kernel complains.
 
+use crate::rules::kernel_places::{frames_that_say, place};
 use crate::rules::{Rule, RuleId, Run, fires, logs};
 use holdup_attribution::classify;
 use holdup_evidence::observed::{Happening, KernelEvent};
 use holdup_evidence::{Cause, Ns, Observed, TaskState};
-use holdup_knowledge::functions::{self, Meaning};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
@@ -16,18 +16,6 @@ pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::TaskHung, check)
 
 /// Frames of a stack that are quoted: enough to see what it waits for and through which file system.
 const MAX_FRAMES: usize = 6;
-
-/// Functions of the kernel in which anything at all is waited for, by how they begin: who called them says what. Of Linux 4.4 to 6.18.
-const GENERIC_WAITS: [&str; 8] = [
-    "__wait_for_common",
-    "__wait_on_bit",
-    "bit_wait",
-    "do_wait_for_common",
-    "out_of_line_wait_on_bit",
-    "swait_",
-    "wait_for_common",
-    "wait_for_completion",
-];
 
 struct Hung<'a> {
     process: &'a str,
@@ -120,34 +108,6 @@ fn others(
 /// What the time was for, as the stack of any other wait tells it.
 fn cause(hung: &Hung<'_>) -> Cause {
     classify::of_task(TaskState::Uninterruptible, hung.stack, None).cause
-}
-
-/// `, in ublk_ctrl_del_dev`: the innermost function that says what is waited for. Where it waits by means of a general one, that follows in
-/// brackets. Nothing where no frame says anything.
-fn place(frames: &[String]) -> String {
-    let mut names = frames_that_say(frames);
-    let Some(innermost) = names.next() else {
-        return String::new();
-    };
-    let generic = |name: &str| {
-        functions::meaning(functions::plain(name)) == Some(Meaning::Lock)
-            || GENERIC_WAITS.iter().any(|wait| name.starts_with(wait))
-    };
-    if !generic(innermost) {
-        return format!(", in {innermost}");
-    }
-    match names.find(|name| !generic(name)) {
-        Some(caller) => format!(", in {caller} ({innermost})"),
-        None => format!(", in {innermost}"),
-    }
-}
-
-/// The frames without those of every wait.
-fn frames_that_say(frames: &[String]) -> impl Iterator<Item = &str> {
-    frames
-        .iter()
-        .map(String::as_str)
-        .filter(|frame| functions::meaning(functions::plain(frame)) != Some(Meaning::Sleep))
 }
 
 fn stack(frames: &[String]) -> Option<String> {

@@ -30,6 +30,9 @@ const MAX_AVAILABLE_SHARE_WITH_RECLAIM: f64 = 0.10;
 const MIN_RECLAIM_PERCENT: f64 = 20.0;
 const RECLAIMER: &str = "kswapd";
 
+/// Share of the swap from which it is full: the kernel keeps single pages back.
+const FULL_SWAP_SHARE: f64 = 0.999;
+
 /// Percent of memory of one process from which it is the one to ask.
 const MIN_PROCESS_PERCENT: f64 = 30.0;
 
@@ -65,6 +68,12 @@ fn memory(level: Level<'_>) -> Option<Memory<'_>> {
 impl Memory<'_> {
     fn share(&self) -> f64 {
         self.available / self.total
+    }
+
+    /// Whether nothing more can be pushed out.
+    fn swap_is_full(&self) -> bool {
+        let total = self.level.value(Metric::SwapTotalKib).unwrap_or(0.0);
+        total > 0.0 && self.swap_used >= FULL_SWAP_SHARE * total
     }
 
     fn is_short(&self) -> bool {
@@ -117,9 +126,13 @@ fn finding(memory: &Memory<'_>) -> Finding {
         title += &format!("{name} holds {:.1} % of it, ", point.value);
     }
     title += &match memory.swap_used > 0.0 {
+        true if memory.swap_is_full() => format!("all {} of swap are used", kib(memory.swap_used)),
         true => format!("{} is in swap", kib(memory.swap_used)),
         false => format!("{} of {} are available", kib(memory.available), kib(memory.total)),
     };
+    if let Some(iowait) = level.value(Metric::CpuIowaitPercent).filter(|share| *share >= MIN_IOWAIT_PERCENT) {
+        title += &format!(", and the CPU waits for a disk {iowait:.1} % of the time");
+    }
     let reclaims = memory.reclaimer().map(|(name, point)| {
         title += &format!(", and {name} takes {:.1} % of a CPU to free some", point.value);
         let text = format!(

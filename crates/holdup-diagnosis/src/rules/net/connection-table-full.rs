@@ -23,7 +23,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let finding = Finding::without_duration(
         RULE.id.id(),
         Severity::Critical,
-        "The kernel's connection table was full, and packets of new connections were dropped",
+        "The kernel's connection tracking table (nf_conntrack) was full, and packets of new connections were dropped",
         Cause::NetConnect,
         logs::quote(observed, first),
     )
@@ -67,7 +67,7 @@ fn by_figures(observed: &Observed) -> Verdict {
         ));
     }
     let title = format!(
-        "The kernel's connection table is {share:.0} % full: packets of new connections will be dropped"
+        "The kernel's connection tracking table (nf_conntrack) is {share:.0} % full: packets of new connections will be dropped"
     );
     fires(
         Finding::without_duration(

@@ -137,13 +137,6 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             percent(part)
         ));
     };
-    let title = match part >= MATTERS {
-        true => format!(
-            "Garbage collection stops all threads for {} of the time",
-            percent(part.min(1.0))
-        ),
-        false => format!("Garbage collection stops all threads for {}", duration(worst.ns)),
-    };
     let first = quote(
         observed,
         format!(
@@ -161,6 +154,22 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let left = heap
         .and_then(|heap| Some((heap, median(heap)?)))
         .filter(|(_, left)| *left >= MIN_HEAP_PERCENT);
+    let heap_full = left.map_or_else(String::new, |(_, left)| {
+        format!(", and {left:.0} % of the heap is in use after it")
+    });
+    let title = match part >= MATTERS {
+        true => format!(
+            "Garbage collection stops all threads for {} of the time, for up to {} ({}){heap_full}",
+            percent(part.min(1.0)),
+            duration(worst.ns),
+            worst.name
+        ),
+        false => format!(
+            "Garbage collection stops all threads for {} ({}){heap_full}",
+            duration(worst.ns),
+            worst.name
+        ),
+    };
     let full = left.map(|(heap, left)| {
         let text = format!(
             "after a collection {left:.0} % of the heap is still in use (median of {})",

@@ -111,7 +111,13 @@ impl Reader {
         let Some(active) = open.active.filter(|_| !open.session.id.is_empty()) else {
             return;
         };
-        let (doing, ns) = match (open.waits, open.session.statement.is_empty()) {
+        // Who asks for the report has no other statement that runs.
+        let asks = open
+            .session
+            .statement
+            .get(..5)
+            .is_some_and(|word| word.eq_ignore_ascii_case("show "));
+        let (doing, ns) = match (open.waits, open.session.statement.is_empty() || asks) {
             (true, _) => (SessionDoing::Waits, open.waited),
             (false, true) if open.locks => (SessionDoing::IdleInTransaction, Some(active)),
             (false, true) => return,

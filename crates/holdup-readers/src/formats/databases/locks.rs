@@ -85,6 +85,7 @@ fn thing(row: &Row) -> Vec<String> {
 /// Puts what they tell into the evidence.
 pub(super) fn put(rows: &[Row], out: &mut Out<'_>) {
     let last = out.here().line;
+    joined(rows, out);
     let waits = || rows.iter().filter(|row| granted(row) == Some(false));
     for row in waits() {
         let object = thing(row);
@@ -146,6 +147,33 @@ pub(super) fn put(rows: &[Row], out: &mut Out<'_>) {
         out.statement(statements::one(StatementKind::Stalled, ns, out.here(), text));
     }
     out.at_line(last);
+}
+
+/// Of a list joined with the sessions that has no lock for which one waits (those for a transaction stand in other databases' rows, or
+/// were left out): the sessions themselves, each once.
+fn joined(rows: &[Row], out: &mut Out<'_>) {
+    let all_granted = rows.iter().all(|row| granted(row) == Some(true));
+    if !all_granted
+        || !rows
+            .iter()
+            .any(|row| row.has("state") || row.has("wait_event_type"))
+    {
+        return;
+    }
+    let made = activity::made(rows);
+    let mut told: Vec<&[u8]> = Vec::new();
+    for row in rows {
+        let id = row.cell("pid");
+        if told.contains(&id) || told.len() >= HOLDERS {
+            continue;
+        }
+        told.push(id);
+        if let Some(session) = activity::session(row, made) {
+            out.at_line(row.line);
+            let statement = session.statement.clone();
+            super::put(session, None, statement.as_bytes(), out);
+        }
+    }
 }
 
 /// Those that wait for the same thing with a mode that excludes this one's, and have waited longer: PostgreSQL lets nobody pass them.

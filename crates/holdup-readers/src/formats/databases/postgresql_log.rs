@@ -27,6 +27,10 @@ const LEVELS: [&[u8]; 8] = [
     b"DEBUG:  ",
 ];
 
+/// What a copy leaves of a level, and how messages of sessions begin behind it: a page makes one blank of two.
+const LEVEL: &[u8] = b"LOG: ";
+const MESSAGES: [&[u8]; 2] = [b"process ", b"duration: "];
+
 /// What belongs to the entry before it.
 const PARTS: [&[u8]; 6] = [
     b"DETAIL:  ",
@@ -36,6 +40,9 @@ const PARTS: [&[u8]; 6] = [
     b"QUERY:  ",
     b"LOCATION:  ",
 ];
+
+/// The same with one blank.
+const SINGLE: [&[u8]; 3] = [b"DETAIL: ", b"STATEMENT: ", b"CONTEXT: "];
 
 /// How far into a line its level is looked for: prefixes have names of users, databases and programs.
 const WITHIN: usize = 240;
@@ -72,7 +79,12 @@ fn marked<'l>(line: &'l [u8], marks: &[&[u8]]) -> Option<(&'l [u8], usize, &'l [
 
 /// Prefix and message of an entry's first line.
 fn level(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    marked(line, &LEVELS).map(|(prefix, _, message)| (prefix, message))
+    let whole = marked(line, &LEVELS).map(|(prefix, _, message)| (prefix, message));
+    whole.or_else(|| {
+        let (prefix, _, message) = marked(line, &[LEVEL])?;
+        let of_session = MESSAGES.iter().any(|begin| message.starts_with(begin));
+        of_session.then_some((prefix, message))
+    })
 }
 
 #[derive(Debug, Default)]
@@ -116,7 +128,7 @@ impl LineReader for Reader {
             });
             return Understood::Evidence;
         }
-        let part = marked(line, &PARTS);
+        let part = marked(line, &PARTS).or_else(|| marked(line, &SINGLE));
         let known = part.is_some() || self.entries > 0;
         let Some(open) = &mut self.open else {
             return match known {

@@ -66,6 +66,8 @@ pub(super) struct Table {
     framed: usize,
     /// The beginning of a row that has fewer cells than that: a cell has a line break, or a copy is wrapped.
     begun: Vec<u8>,
+    /// Whether lines have a bar before them and none behind.
+    open: bool,
 }
 
 /// Bytes of a row that is put together of several lines.
@@ -90,9 +92,16 @@ impl Table {
     fn joined(&mut self, line: &[u8]) -> Option<Vec<u8>> {
         let trimmed = line.trim_ascii();
         if trimmed.starts_with(b"+-") && is_frame(trimmed) {
-            self.framed = memchr::memchr_iter(b'+', trimmed).count().saturating_sub(1);
+            let columns = memchr::memchr_iter(b'+', trimmed).count().saturating_sub(1);
+            // Without a sign at its end the lines have none either.
+            self.framed = if trimmed.ends_with(b"+") { columns } else { 0 };
             self.begun.clear();
             return None;
+        }
+        // A copy whose lines have lost the bar behind them.
+        let cut = !trimmed.ends_with(b"|") && memchr::memchr_iter(b'|', trimmed).count() == self.framed;
+        if matches!(self.form, Form::Unknown) && self.begun.is_empty() && cut && head(trimmed).is_some() {
+            self.framed = 0;
         }
         let whole = |row: &[u8]| memchr::memchr_iter(b'|', row).count() > self.framed && row.ends_with(b"|");
         if self.framed < 2 || self.begun.is_empty() && (!trimmed.starts_with(b"|") || whole(trimmed)) {
@@ -119,6 +128,8 @@ impl Table {
         }
         if let Some(names) = head(line) {
             self.form = Form::Columns(names);
+            let bare = line.trim_ascii();
+            self.open = bare.starts_with(b"|") && !bare.ends_with(b"|");
             return Taken::Part;
         }
         if let Some(names) = comma_head(line) {
@@ -138,7 +149,7 @@ impl Table {
                 // A cell goes on; a blank line is behind the last record.
                 _ => Taken::Part,
             },
-            Form::Columns(names) => match aligned(names, line) {
+            Form::Columns(names) => match aligned(names, line, self.open) {
                 Some(cells) => row(names, cells, number),
                 None => Taken::No,
             },
@@ -201,7 +212,7 @@ pub(super) fn head(line: &[u8]) -> Option<Vec<String>> {
     if !line.contains(&b'|') {
         return None;
     }
-    let names: Vec<String> = framed(line)
+    let names: Vec<String> = open_framed(line, true)
         .split(|byte| *byte == b'|')
         .take(COLUMNS)
         .map(name)
@@ -244,9 +255,18 @@ fn framed(line: &[u8]) -> &[u8] {
     inner.unwrap_or(line)
 }
 
+/// The same of a table whose lines have a bar before them and none behind: a copy may be cut at the right.
+fn open_framed(line: &[u8], open: bool) -> &[u8] {
+    let line = line.trim_ascii();
+    match line.strip_prefix(b"|") {
+        Some(inner) if open => inner.strip_suffix(b"|").unwrap_or(inner),
+        _ => framed(line),
+    }
+}
+
 /// The cells of a row. A statement may have bars of its own: what is too much belongs to the column that has the statement.
-fn aligned(names: &[String], line: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let cells: Vec<&[u8]> = framed(line).split(|byte| *byte == b'|').collect();
+fn aligned(names: &[String], line: &[u8], open: bool) -> Option<Vec<Vec<u8>>> {
+    let cells: Vec<&[u8]> = open_framed(line, open).split(|byte| *byte == b'|').collect();
     let more = cells.len().checked_sub(names.len())?;
     let statement = names
         .iter()

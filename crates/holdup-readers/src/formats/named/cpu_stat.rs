@@ -11,7 +11,7 @@ pub(crate) static FORMAT: Format = Format::new(
     "cpu-stat",
     Family::Host,
     |head| has(head, &["nr_periods", "nr_throttled"], 2),
-    Shape::Lines(|| Reader::boxed(judge)),
+    Shape::Lines(|| Reader::once("nr_periods", judge)),
 )
 .about("cpu.stat of a cgroup")
 .openings(&["nr_periods "]);
@@ -63,6 +63,11 @@ mod tests {
             one.text,
             "the CPU quota: throttled in 910 of 1000 periods, 91.0 %, 1 min 31 s altogether (from 5 % on it is much)"
         );
+        // Of two reports with something before them the second has what the first had, and more.
+        let twice = format!("50000 100000\nusage_usec 3\nnr_periods 5\nnr_throttled 0\nburning\n{text}");
+        let statements = read_text("c", twice.as_bytes()).observed.statements;
+        assert_eq!(statements.len(), 2, "{statements:?}");
+        assert_eq!(statements[1].kind, StatementKind::Stalled);
         let text = text.replace("910\n", "3\n");
         let reading = read_text("c", text.as_bytes());
         assert_eq!(reading.observed.statements[0].kind, StatementKind::WithinNorm);

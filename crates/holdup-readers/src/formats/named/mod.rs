@@ -108,13 +108,21 @@ fn seconds(value: f64) -> Ns {
 pub(super) struct Reader {
     names: Names,
     judge: fn(&Names) -> Vec<Statement>,
+    /// A name that each report has once, whatever stands before it; empty where the first one is that.
+    once: &'static str,
 }
 
 impl Reader {
     fn boxed(judge: fn(&Names) -> Vec<Statement>) -> Box<dyn LineReader> {
+        Self::once("", judge)
+    }
+
+    /// Of reports that may have other figures before their own.
+    fn once(once: &'static str, judge: fn(&Names) -> Vec<Statement>) -> Box<dyn LineReader> {
         Box::new(Reader {
             names: Names::default(),
             judge,
+            once,
         })
     }
 
@@ -138,7 +146,8 @@ impl LineReader for Reader {
             return Understood::Ignorable;
         };
         // A name that comes again begins another report of the same.
-        if self.names.all.first().is_some_and(|(first, _, _)| *first == name) {
+        let again = self.names.all.first().is_some_and(|(first, _, _)| *first == name);
+        if again || name == self.once && self.names.all.iter().any(|(known, _, _)| *known == name) {
             self.close(out);
         }
         if self.names.all.len() >= NAMES {

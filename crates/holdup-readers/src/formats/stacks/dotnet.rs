@@ -16,7 +16,7 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("dotnet-stacks", Fami
     .openings(&["OS Thread Id: 0x"]);
 
 /// The heading of the list of locks.
-const LOCKS: &[u8] = b"Index         SyncBlock";
+const LOCKS: [&[u8]; 3] = [b"Index", b"SyncBlock", b"MonitorHeld"];
 
 /// What stands around stacks.
 const IGNORABLE: [&[u8]; 6] = [
@@ -35,7 +35,7 @@ fn recognise(head: &[u8]) -> Sureness {
     let mut frames = 0;
     let mut header = false;
     for line in head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
-        if line.starts_with(LOCKS) {
+        if is_locks(line) {
             return Sureness::Certain;
         }
         header |= thread(line).is_some();
@@ -73,7 +73,7 @@ impl LineReader for Reader {
         if line.is_empty() {
             return Understood::Ignorable;
         }
-        if line.starts_with(LOCKS) {
+        if is_locks(line) {
             self.locks = true;
             return Understood::Evidence;
         }
@@ -132,6 +132,10 @@ fn thread(line: &[u8]) -> Option<SeenThread> {
     })
 }
 
+fn is_locks(line: &[u8]) -> bool {
+    LOCKS.iter().copied().eq(words(line).take(LOCKS.len()))
+}
+
 /// A lock that a thread holds.
 struct Held<'a> {
     waiters: u64,
@@ -176,17 +180,23 @@ fn held(line: &[u8]) -> Option<Held<'_>> {
     })
 }
 
-/// Digits of the stack pointer and the address in front of a frame.
+/// Digits of the stack pointer and the address in front of a frame, of 64 bits and of 32.
 const ADDRESS: usize = 16;
+const SHORT_ADDRESS: usize = 8;
 
 /// A frame as it is kept.
 fn frame(line: &[u8]) -> Option<Vec<u8>> {
-    let hex = |word: &[u8]| word.len() == ADDRESS && word.iter().all(u8::is_ascii_hexdigit);
+    let hex =
+        |word: &[u8]| matches!(word.len(), ADDRESS | SHORT_ADDRESS) && word.iter().all(u8::is_ascii_hexdigit);
     let mut rest = line;
     let mut addresses = 0;
     while let Some(word) = words(rest).next().filter(|word| hex(word)) {
         rest = rest.get(word.len()..)?.trim_ascii_start();
         addresses += 1;
+    }
+    // One word of eight digits may be anything.
+    if addresses == 1 && words(line).next().is_some_and(|word| word.len() == SHORT_ADDRESS) {
+        return None;
     }
     // `[HelperMethodFrame_1OBJ: 00007fa561cb5990] System.Threading.Monitor.ReliableEnter(…)`.
     let mut of_runtime = false;

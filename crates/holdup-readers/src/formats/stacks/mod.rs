@@ -4,7 +4,9 @@
 
 pub(super) mod dotnet;
 mod dump;
+pub(super) mod erlang_crash;
 pub(super) mod goroutines;
+pub(super) mod hot_threads;
 pub(super) mod native;
 pub(super) mod python;
 pub(super) mod ruby;

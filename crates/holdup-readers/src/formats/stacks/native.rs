@@ -68,8 +68,9 @@ fn recognise(head: &[u8]) -> Sureness {
     let mut listed_before = 0;
     let mut stack = 0;
     let mut placed = false;
+    let mut of_address = false;
     for line in head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start) {
-        if thread(line).is_some() {
+        if thread(line).is_some() || listed_alone(line).is_some() {
             header = true;
         } else if owner(line).is_some() {
             return Sureness::Certain;
@@ -84,7 +85,13 @@ fn recognise(head: &[u8]) -> Sureness {
                 _ => stack,
             };
             placed |= !frame.place.is_empty();
+            of_address = true;
             if stack >= MIN_FRAMES && placed {
+                return Sureness::Likely;
+            }
+        } else if of_address && line.starts_with(b"at /") {
+            placed = true;
+            if stack >= MIN_FRAMES {
                 return Sureness::Likely;
             }
         } else if listed(line).is_some() {
@@ -105,6 +112,8 @@ struct Reader {
     /// A frame whose end may stand in the next lines, and how many of those there were.
     wrapped: Vec<u8>,
     lines: u32,
+    /// Whether the line before is of a list of threads and its frame is still to come.
+    listed: bool,
 }
 
 impl Default for Reader {
@@ -114,6 +123,7 @@ impl Default for Reader {
             in_frame: false,
             wrapped: Vec::new(),
             lines: 0,
+            listed: false,
         }
     }
 }
@@ -134,6 +144,16 @@ impl LineReader for Reader {
             return Understood::Evidence;
         }
         self.unwrap();
+        if std::mem::take(&mut self.listed)
+            && let Some(frame) = frame_of(line).filter(|_| line.starts_with(b"0x"))
+        {
+            return self.frame(&frame);
+        }
+        if let Some(thread) = listed_alone(line) {
+            self.dump.begin(thread, out);
+            self.listed = true;
+            return Understood::Evidence;
+        }
         if let Some(thread) = thread(line) {
             self.in_frame = false;
             let begins = thread.number == Some(1) || thread.number.is_none();
@@ -359,6 +379,18 @@ fn listed(line: &[u8]) -> Option<(SeenThread, Frame<'_>)> {
     (call(split_place(rest).0).is_some() && !rest.starts_with(b"(")).then_some((thread, frame))
 }
 
+/// A thread of such a list whose frame a mail program has put on the next line: `* 1 Thread 0x7fb9 (LWP 21) "worker"`.
+fn listed_alone(line: &[u8]) -> Option<SeenThread> {
+    let marked = line.strip_prefix(b"* ").unwrap_or(line).trim_ascii_start();
+    let (_, rest) = number(marked)?;
+    let is_thread = rest.trim_ascii_start().starts_with(b"Thread 0x") && find(rest, b"(LWP ").is_some();
+    if !is_thread || !(line.ends_with(b"\"") || line.ends_with(b")")) {
+        return None;
+    }
+    let whole = [line, b" f ()"].concat();
+    listed(&whole).map(|(thread, _)| thread)
+}
+
 /// A frame, taken apart.
 #[derive(Debug, PartialEq, Eq)]
 struct Frame<'a> {
@@ -371,7 +403,9 @@ struct Frame<'a> {
 
 /// `#3  0x00007f60ca56f482 in lock (mutex=0x56…) at ./nptl/lock.c:93`, `#0  0x00007f60ca5df6a0 __poll`.
 fn numbered(line: &[u8]) -> Option<(u64, Frame<'_>)> {
-    let rest = line.strip_prefix(b"#")?;
+    let Some(rest) = line.strip_prefix(b"#") else {
+        return without_sign(line);
+    };
     // A page may have put a blank behind the sign, as behind that of a heading: then an address has to follow.
     let spaced = rest.strip_prefix(b" ");
     let (at, rest) = number(spaced.unwrap_or(rest))?;
@@ -380,6 +414,20 @@ fn numbered(line: &[u8]) -> Option<(u64, Frame<'_>)> {
         return None;
     }
     Some((at, frame_of(rest)?))
+}
+
+/// `0  0x0000000000469bb3 in runtime.futex`, as Delve prints it, with the place in the next line.
+fn without_sign(line: &[u8]) -> Option<(u64, Frame<'_>)> {
+    let (at, rest) = number(line)?;
+    let rest = rest.strip_prefix(b" ")?.trim_ascii();
+    let (_, named) = rest.strip_prefix(b"0x").map(|hex| (hex, find(hex, b" in ")))?;
+    let is_address = rest
+        .get(2..named? + 2)
+        .is_some_and(|digits| digits.len() >= 8 && digits.iter().all(u8::is_ascii_hexdigit));
+    is_address
+        .then(|| frame_of(rest))
+        .flatten()
+        .map(|frame| (at, frame))
 }
 
 /// The same without its number.

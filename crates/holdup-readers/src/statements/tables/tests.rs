@@ -109,3 +109,17 @@ fn units_below_a_heading_clocks_and_a_name_in_the_last_column() {
         said(text)
     );
 }
+
+#[test]
+fn names_of_columns_over_several_lines_above_dashes() {
+    let text = "Wait Events  Snaps: a-b\n-> ordered by time\n\n                                     Avg   %Total\n                              Total   wait   Call\n\
+        Event                  Waits  Time (s)  (ms)   Time\n-------------------- ------- --------- ----- ------\n\
+        file read by block    74,575     9,438    12   74.2\nlog sync               7,878       270     1    2.1\n";
+    let said = crate::read_text("t", text.as_bytes()).observed.statements;
+    assert!(
+        said.iter().any(|one| one
+            .text
+            .starts_with("file read by block: %Total Call Time 74.2, Waits 74,575")),
+        "{said:?}"
+    );
+}

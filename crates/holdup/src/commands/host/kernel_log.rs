@@ -71,13 +71,14 @@ fn trouble(event: &KernelEvent) -> Option<&'static str> {
     Some(match event {
         KernelEvent::HungTask { .. } => "hung task",
         KernelEvent::SoftLockup { .. } | KernelEvent::HardLockup { .. } => "CPU lock-up",
-        KernelEvent::RcuStall => "stalled CPU",
+        KernelEvent::RcuStall | KernelEvent::CpuStall(_) => "stalled CPU",
         KernelEvent::OomKill { .. } => "kill for memory",
         KernelEvent::IoError { .. } => "failed request to a device",
         KernelEvent::FileSystemError { .. } => "file system error",
         KernelEvent::ConntrackFull => "full connection table",
         KernelEvent::SynFlood { .. } => "flood of connection requests",
         KernelEvent::DeviceReset { .. }
+        | KernelEvent::TransmitTimeout { .. }
         | KernelEvent::NfsServer { .. }
         | KernelEvent::ClockUnstable { .. }
         | KernelEvent::Boot { .. }
@@ -126,7 +127,9 @@ fn is_over(happening: &Happening, now: u64, blocked: Option<&BTreeSet<u32>>) -> 
         What::Kernel(KernelEvent::HungTask { pid, .. }) => {
             ago > HUNG_NS && blocked.is_some_and(|blocked| !blocked.contains(pid))
         }
-        What::Kernel(KernelEvent::SoftLockup { .. } | KernelEvent::RcuStall) => ago > REPEATED_NS,
+        What::Kernel(KernelEvent::SoftLockup { .. } | KernelEvent::RcuStall | KernelEvent::CpuStall(_)) => {
+            ago > REPEATED_NS
+        }
         _ => false,
     }
 }
