@@ -42,6 +42,7 @@ mod nodes;
 mod nothing;
 mod outsiders;
 mod own_ends;
+mod own_logs;
 mod paths;
 pub mod privileges;
 mod programs;
@@ -81,7 +82,7 @@ use attributing::Attributing;
 use database_locks::Locks;
 use dumps::{Closed, Dumps};
 use holdup_bpf::{Loaded, Options, Pace, RawEvent, Tracer};
-use holdup_evidence::facts::CpuTime;
+use holdup_evidence::facts::{CpuTime, OwnLog};
 use holdup_evidence::{
     Cause, DeviceNumber, Event, Finish, Loss, NotMeasured, Ns, RanInstead, Role, SystemFacts, ThreadId, Wait,
     Waker,
@@ -94,9 +95,10 @@ use holdup_subject::subject::Ended;
 use holdup_symbols::Bounds;
 use jvms::Jvms;
 use naming::Naming;
+use own_logs::OwnLogs;
 use nix::sys::resource::{UsageWho, getrusage};
 use sessions::Sessions;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// How long a loop without news sleeps, milliseconds. At 400,000 waits a second it finds 1.5 MB in the ring of
@@ -123,6 +125,8 @@ pub struct How {
     pub jvm_attach: Ask,
     /// Whether those who are in the way of what is observed are watched too.
     pub follow: bool,
+    /// Whether logs that observed processes have open are read.
+    pub logs: bool,
     /// Whether to predict what a command would take without its waits; of what runs already nothing is predicted.
     pub predict: Option<Predict>,
 }
@@ -191,6 +195,8 @@ struct Observation {
     locks: Locks,
     /// Processes at whose listeners clients stand, when observation ends.
     pointed_at: Vec<u32>,
+    /// What observed processes wrote in their logs.
+    own_logs: Option<Vec<OwnLog>>,
 }
 
 impl Observation {
@@ -246,7 +252,16 @@ impl Observation {
             sessions: Sessions::default(),
             locks: Locks::default(),
             pointed_at: Vec::new(),
+            own_logs: None,
         })
+    }
+
+    /// Takes what the logs of these processes say; nothing where nobody asked for it.
+    fn take_logs(&mut self, logs: Option<OwnLogs>, asked: &BTreeSet<u32>, in_the_way: &BTreeSet<u32>) {
+        let Some(logs) = logs else { return };
+        let (logs, unread) = logs.finish(asked, in_the_way);
+        self.own_logs = Some(logs);
+        self.not_measured.extend(unread);
     }
 
     /// What it would come to if observation ended now, with these waits under way; without stacks, which are named at the
@@ -331,6 +346,7 @@ impl Observation {
         let mut problems = self.problems;
         let mut facts = facts::collect(&Root::system(), &question, &mut problems);
         facts.stopped = known.stopped;
+        facts.own_logs = self.own_logs;
         facts.database_sessions = self.sessions.finish();
         facts.lock_sessions = self.locks.finish();
         facts.jvms = self.jvms.finish();

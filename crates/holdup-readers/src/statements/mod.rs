@@ -9,13 +9,13 @@ mod cells;
 mod columns;
 mod counters;
 mod durations;
-mod kinds;
-mod matcher;
+pub(crate) mod kinds;
+pub(crate) mod matcher;
 mod plain;
-mod shape;
-mod structured;
+pub(crate) mod shape;
+pub(crate) mod structured;
 mod tables;
-mod words;
+pub(crate) mod words;
 
 use crate::find::find;
 use crate::format::{Family, Format, Understood};
