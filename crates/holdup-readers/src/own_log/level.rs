@@ -64,6 +64,17 @@ pub(super) fn of(line: &[u8]) -> Level {
     Level::None
 }
 
+/// Whether a word is that of a level, with brackets or a colon around it.
+pub(super) fn is_level(word: &[u8]) -> bool {
+    let sign = |byte: &u8| b"[]<>():".contains(byte);
+    let from = word.iter().position(|byte| !sign(byte)).unwrap_or(word.len());
+    let to = word.iter().rposition(|byte| !sign(byte)).map_or(from, |at| at + 1);
+    let bare = word.get(from..to).unwrap_or_default();
+    let known = WORDS.iter().flat_map(|(_, words)| words.iter());
+    let is_known = known.into_iter().any(|known| bare.eq_ignore_ascii_case(known.as_bytes()));
+    is_known && (bare.len() < word.len() || bare.iter().all(u8::is_ascii_uppercase))
+}
+
 /// Whether text ends with the key of a level and `=`.
 fn ends_with_key(before: &[u8]) -> bool {
     let keys: [&[u8]; 3] = [b"level=", b"lvl=", b"severity="];

@@ -197,6 +197,8 @@ fn counts_still(log: &LogText<'_>, state: bool, ago: Option<Ns>, from_end: usize
     match ago {
         Some(ago) if state => ago <= oldest,
         Some(ago) => ago <= window.min(oldest),
+        // It was not ended since, whenever that was; but a file may be older than its writer.
+        None if state => log.written_ago <= oldest,
         None => from_end <= UNTIMED_LINES && log.written_ago <= window.min(oldest),
     }
 }
@@ -205,10 +207,53 @@ fn counts_still(log: &LogText<'_>, state: bool, ago: Option<Ns>, from_end: usize
 fn sentence(line: &[u8], from: usize, focus: usize) -> String {
     let message = line.get(from..).unwrap_or_default();
     let words = shape::words(message);
+    let words = words + labels(message.get(words..).unwrap_or_default());
     structured::message_of(line).unwrap_or_else(|| {
         let told = message.get(words..).unwrap_or_default();
         shape::sentence(told, focus.saturating_sub(from + words))
     })
+}
+
+/// Things before a message that a line begins with.
+const LABELS_MAX: usize = 8;
+
+/// Letters that a message has at least.
+const MESSAGE_LETTERS: usize = 8;
+
+/// How much of the beginning of a message is numbers of processes, threads and connections, and levels: `[warn] 77#77: *9 `.
+fn labels(message: &[u8]) -> usize {
+    let mut at = 0;
+    for _ in 0..LABELS_MAX {
+        let rest = message.get(at..).unwrap_or_default();
+        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        let word = rest.get(..end).unwrap_or_default();
+        let number = word.iter().all(|byte| !byte.is_ascii_alphabetic() && byte.is_ascii());
+        // A place in the code: `(server.c.1939)`.
+        let place = word.starts_with(b"(") && (word.ends_with(b")") || word.ends_with(b"):"));
+        let zone = at == 0 && (word == b"UTC" || word == b"GMT");
+        if !(number || zone || place || level::is_level(word)) {
+            break;
+        }
+        let blanks = rest.get(end..).unwrap_or_default();
+        let blanks = blanks.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        if end + blanks == 0 {
+            break;
+        }
+        at += end + blanks;
+    }
+    let left = message.get(at..).unwrap_or_default();
+    let letters = left.iter().filter(|byte| byte.is_ascii_alphabetic()).take(MESSAGE_LETTERS).count();
+    // A count belongs to the words behind it: `16 worker_connections are not enough`.
+    if letters < MESSAGE_LETTERS { 0 } else { at - count_before(message.get(..at).unwrap_or_default()) }
+}
+
+/// How long the plain number is with which text ends, and the blanks behind it.
+fn count_before(text: &[u8]) -> usize {
+    let blanks = text.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let text = text.get(..text.len() - blanks).unwrap_or_default();
+    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let begins = text.len() == digits || text.get(text.len() - digits - 1).is_some_and(u8::is_ascii_whitespace);
+    if digits > 0 && begins { digits + blanks } else { 0 }
 }
 
 /// Why work waits by this line, for how long that is true, and where its phrase stands.
@@ -274,8 +319,22 @@ fn same_matter(kept: &str, line: &[u8]) -> bool {
     own.iter().filter(|word| others.contains(word)).count() >= WORDS_SHARED
 }
 
-/// The line with blanks for what it only quotes: a request, a path, a name. The message of a structured line is quoted, and stays.
+/// The line with blanks for what is data in it: a quoted request or name, a path, an address on the web. The message of a structured line is
+/// quoted, and stays.
 fn without_data(line: &[u8]) -> Cow<'_, [u8]> {
+    let mut plain = without_quotes(line);
+    let mut at = 0;
+    for word in line.split(u8::is_ascii_whitespace) {
+        let is_path = word.len() > 1 && word.starts_with(b"/") || crate::find::find(word, b"://").is_some();
+        if is_path && let Some(data) = plain.to_mut().get_mut(at..at + word.len()) {
+            data.fill(b' ');
+        }
+        at += word.len() + 1;
+    }
+    plain
+}
+
+fn without_quotes(line: &[u8]) -> Cow<'_, [u8]> {
     let quotes = line.iter().filter(|byte| **byte == b'"').count();
     if quotes < 2 || crate::find::find(line, b"{\"").is_some() {
         return Cow::Borrowed(line);

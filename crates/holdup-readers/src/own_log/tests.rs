@@ -49,7 +49,7 @@ fn programs_say_why_work_waits() {
         ("Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space", NoMemory),
         ("2026-11-28 15:30:07 ERROR app.pool: QueuePool limit of size 5 overflow 10 reached, connection timed out, timeout 30.00", Limit),
         ("2026-11-28 15:30:07,123 ERROR c.z.h.p.HikariPool: HikariPool-1 - Connection is not available, request timed out after 30000ms.", Limit),
-        ("2026-11-28 15:30:07: (server.c.1939) [note] sockets disabled, connection limit reached", Limit),
+        ("2026-11-28 15:30:07: (server.c.1939) [note] sockets disabled, connection limit reached", Refuses),
         ("[Sat Nov 28 15:30:07.123 2026] [mpm_event:error] [pid 7:tid 8] AH10159: server is within MinSpareThreads of MaxRequestWorkers, consider raising the MaxRequestWorkers setting", Limit),
         ("[WARNING]  (77) : Server web/nginx1 is DOWN, reason: Layer4 connection problem", Unreachable),
         ("[ALERT]    (77) : backend 'web' has no server available!", Unreachable),
@@ -83,6 +83,7 @@ fn ordinary_lines_say_nothing() {
         "28-Nov-2026 15:39:44.569 resolver: notice: resolver priming query complete: operation canceled",
         "2026-11-28 15:30:07 DEBUG pool: limit reached, waiting",
         "INFO  timeout=30s retries=3",
+        "2026-11-28 15:30:07 ERROR cannot open /srv/queue_full/too_many_connections of http://a/limit-exceeded",
         "Nov 28 15:30:07 mx postfix/smtp[7]: 4F: to=<a@example.org>, relay=mx[10.0.0.1]:25, status=sent (250 2.0.0 Ok: queued as 7)",
         "Nov 28 15:30:07 mx postfix/qmgr[7]: statistics: 0 deferred",
         "SELECT * FROM jobs WHERE state = 'limit exceeded'",
@@ -121,6 +122,40 @@ fn an_old_event_counts_for_a_minute_and_a_state_until_it_ends() {
     let of_another_process = format!("{state}{}", later(600));
     let log = LogText { lives: 60 * SECOND, ..text(of_another_process.as_bytes(), of_another_process.len()) };
     assert_eq!(judge(&log), []);
+}
+
+#[test]
+fn what_is_quoted_is_the_message_alone() {
+    for (line, text) in [
+        ("2026/11/28 15:30:07 [warn] 7#7: *71 delaying request, excess: 1.9", "delaying request, excess: 1.9"),
+        ("2026/11/28 15:30:07 [alert] 7#7: 16 worker_connections are not enough", "16 worker_connections are not enough"),
+        ("2026-11-28 15:18:52.1+00:00 [warning] <0.287.0> disk resource limit alarm set on node o", "disk resource limit alarm set on node o"),
+        ("2026-11-28 15:30:07.123 UTC [77] FATAL:  sorry, too many clients already", "sorry, too many clients already"),
+        ("[ALERT]    (77) : backend 'web' has no server available!", "backend 'web' has no server available!"),
+        ("pool exhausted, request waits", "pool exhausted, request waits"),
+    ] {
+        assert_eq!(meanwhile(line).first().map(|one| one.text.as_str()), Some(text));
+    }
+}
+
+#[test]
+fn names_of_limits_at_the_start_are_no_reason() {
+    for line in [
+        "2026-11-28 15:30:07.123 UTC [7] LOG kernel file descriptor limit: 20000 (hard: 20000); max_client_conn: 100, max expected fd use: 112",
+        "2026-11-28 15:30:07 [note] maximum allowed packet is 16M",
+        "Limiting to approx 1048479 file handles (943629 sockets)",
+    ] {
+        assert_eq!(meanwhile(line), [], "{line}");
+    }
+}
+
+#[test]
+fn a_state_without_a_time_lasts_until_it_ends() {
+    let down = "[ALERT]    (77) : backend 'web' has no server available!\n";
+    let more = "Connect from 127.0.0.1:47220 to 127.0.0.1:24694 (f/HTTP)\n".repeat(40);
+    assert_eq!(before(&format!("{down}{more}")).len(), 1);
+    let up = "[WARNING]  (77) : backend 'web' server w1 is UP, available again\n";
+    assert_eq!(before(&format!("{down}{up}{more}")), []);
 }
 
 #[test]

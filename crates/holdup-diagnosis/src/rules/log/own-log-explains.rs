@@ -1,6 +1,6 @@
 //! A program's own log says why work waits or is refused.
 
-use crate::rules::{Generality, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Generality, HARM_FLOOR, Rule, RuleId, Run, Waits, duration, say};
 use holdup_evidence::Cause;
 use holdup_evidence::facts::{LogLine, LogReason, OwnLog};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -16,8 +16,9 @@ pub(crate) const RULE: Rule = Rule::of_logs(RuleId::OwnLogExplains, check)
 /// Logs that become findings.
 const FINDINGS_MAX: usize = 3;
 
-/// Letters of a line that a title has, and a sentence behind another's title.
+/// Letters of a line that a title has, and those behind another finding's title.
 const TITLE_LETTERS: usize = 180;
+const BEHIND_LETTERS: usize = 110;
 
 /// Lines about peers from which it is no single request that failed.
 const MIN_FAILURES: u64 = 2;
@@ -84,16 +85,25 @@ fn waits<'a>(run: &Run<'a>, log: &OwnLog) -> Option<Waits<'a>> {
 }
 
 /// How grave a line is.
-fn severity(log: &OwnLog, line: &LogLine) -> Severity {
+fn severity(run: &Run<'_>, log: &OwnLog, line: &LogLine) -> Severity {
     let of_peers = matches!(
         line.reason,
         LogReason::NoAnswer | LogReason::Unreachable | LogReason::Stalled
     );
     let often = line.during.saturating_add(line.before) >= MIN_FAILURES;
-    match log.asked && (line.standing || !of_peers || often) {
+    let harmless = line.reason == LogReason::Slows && answers_at_once(run);
+    match log.asked && !harmless && (line.standing || !of_peers || often) {
         true => Severity::Warning,
         false => Severity::Note,
     }
+}
+
+/// Whether all requests were answered so soon that nobody notices: a limit on their rate spreads a burst over some milliseconds.
+fn answers_at_once(run: &Run<'_>) -> bool {
+    let requests = run.attributed.requests.as_ref();
+    requests.is_some_and(|one| {
+        one.count > 0 && one.longest < HARM_FLOOR && (one.open == 0 || one.oldest_open < HARM_FLOOR)
+    })
 }
 
 /// What a program does or lacks, by its own words.
@@ -128,8 +138,8 @@ fn often(log: &OwnLog, line: &LogLine) -> String {
 }
 
 /// A line, short enough for a title.
-fn short(text: &str) -> String {
-    match text.char_indices().nth(TITLE_LETTERS) {
+fn short(text: &str, letters: usize) -> String {
+    match text.char_indices().nth(letters) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or(text).trim_end()),
         None => text.trim_end_matches(['.', ' ']).to_owned(),
     }
@@ -167,12 +177,12 @@ fn finding(run: &Run<'_>, log: &OwnLog) -> Option<Finding> {
         who(run, log, &main.asker),
         does(line.reason),
         often(log, line),
-        short(&line.text)
+        short(&line.text, TITLE_LETTERS)
     );
     let resource = Resource::named(ResourceKind::File, &log.file);
     let mut finding = Finding::without_duration(
         RULE.id.id(),
-        severity(log, line),
+        severity(run, log, line),
         title,
         main.cause,
         quote(log, line),
@@ -242,7 +252,7 @@ pub(in crate::rules) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) {
             .max_by_key(|(relation, (_, finding))| (*relation, finding.severity, finding.ns));
         match best {
             None => {}
-            Some((Relation::OfTheSame, _)) => {
+            Some((Relation::OfTheSame, _)) if !is_limit(line) => {
                 // Something else holds it up more: what it says as well comes below.
                 if let Some((_, own)) = found.get_mut(own) {
                     own.severity = Severity::Note;
@@ -256,18 +266,37 @@ pub(in crate::rules) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) {
                     line.text
                 );
                 *finding = finding.clone().and(Evidence::new(says, source(log, line)));
-                if relation == Relation::Explains {
-                    let process = say::name_or(&log.process, "the program");
+                let also = match relation {
+                    Relation::Explains => Some(""),
+                    Relation::OfTheSame => Some("also "),
+                    Relation::Confirms => None,
+                };
+                if let Some(also) = also {
                     finding.title.push_str(&format!(
-                        "; {process} {}, by its own log: {}",
+                        "; {} {also}{}, by its own log: {}",
+                        say::name_or(&log.process, "the program"),
                         does(line.reason),
-                        short(&line.text)
+                        short(&line.text, BEHIND_LETTERS)
                     ));
                 }
                 found.remove(own);
             }
         }
     }
+}
+
+/// Whether a line tells of work that is refused or delayed now, whatever else there is to wait for.
+fn is_limit(line: &LogLine) -> bool {
+    let limits = [
+        LogReason::Refuses,
+        LogReason::Limit,
+        LogReason::Slows,
+        LogReason::Defers,
+        LogReason::NoSpace,
+        LogReason::NoMemory,
+        LogReason::NoDescriptor,
+    ];
+    limits.contains(&line.reason) && (line.during > 0 || line.standing)
 }
 
 /// What a line is to a finding.
@@ -283,7 +312,9 @@ enum Relation {
 
 fn relation(run: &Run<'_>, log: &OwnLog, line: &LogLine, rule: &Rule, finding: &Finding) -> Option<Relation> {
     let pid = finding.asker.name.pid;
-    if log.writers.contains(&pid) {
+    // A parent has the log open, and its workers are those who wait.
+    let name = &finding.asker.name.process;
+    if log.writers.contains(&pid) || log.asked && !name.is_empty() && *name == log.process {
         let same_limit = SAME_LIMIT.contains(&(rule.id, line.reason));
         return Some(match SYMPTOMS.contains(&rule.id) {
             _ if same_limit || is_of(line.reason, finding.cause) => Relation::Confirms,
