@@ -11,6 +11,7 @@ use super::lock_files;
 use super::memory_limits::MemoryLimits;
 use super::moment::Moment;
 use super::owed;
+use super::own_logs::OwnLogs;
 use super::programs;
 use super::queues::Queues;
 use super::sessions_answer;
@@ -153,8 +154,12 @@ pub fn attach(
     if let Some(pid) = pids.first() {
         observation.cgroup.look(*pid);
     }
+    let mut logs = OwnLogs::begin(how.logs, &attached.following.subjects);
     if how.follow {
         attached.following.follow(&mut observation)?;
+        if let Some(logs) = &mut logs {
+            logs.note(attached.following.neighbours());
+        }
     }
     let mut looked = Instant::now();
     let (quiet_period, soonest) = match how.tracing.pace {
@@ -221,6 +226,7 @@ pub fn attach(
             database_locks::look(&mut observation, &attached.following.subjects);
         }
     }
+    observation.take_logs(logs, &attached.following.subjects, attached.following.neighbours());
     let mut moment = Moment::now();
     let workers = workers::look(&attached.following.subjects, &standing, &mut moment);
     let mut unaccepted = Queues::look(&attached.following.subjects, &mut moment).since(&queues, &moment.root);

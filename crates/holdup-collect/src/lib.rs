@@ -44,6 +44,7 @@ mod nothing;
 mod outsiders;
 mod owed;
 mod own_ends;
+mod own_logs;
 mod paths;
 pub mod privileges;
 mod programs;
@@ -83,7 +84,7 @@ use attributing::Attributing;
 use database_locks::Locks;
 use dumps::{Closed, Dumps};
 use holdup_bpf::{Loaded, Options, Pace, RawEvent, Tracer};
-use holdup_evidence::facts::{CpuTime, LockFile};
+use holdup_evidence::facts::{CpuTime, LockFile, OwnLog};
 use holdup_evidence::{
     Cause, DeviceNumber, Event, Finish, Loss, NotMeasured, Ns, RanInstead, Role, SystemFacts, ThreadId, Wait,
     Waker,
@@ -96,9 +97,10 @@ use holdup_subject::subject::Ended;
 use holdup_symbols::Bounds;
 use jvms::Jvms;
 use naming::Naming;
+use own_logs::OwnLogs;
 use nix::sys::resource::{UsageWho, getrusage};
 use sessions::Sessions;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// How long a loop without news sleeps, milliseconds. At 400,000 waits a second it finds 1.5 MB in the ring of
@@ -125,6 +127,8 @@ pub struct How {
     pub jvm_attach: Ask,
     /// Whether those who are in the way of what is observed are watched too.
     pub follow: bool,
+    /// Whether logs that observed processes have open are read.
+    pub logs: bool,
     /// Whether to predict what a command would take without its waits; of what runs already nothing is predicted.
     pub predict: Option<Predict>,
 }
@@ -195,6 +199,8 @@ struct Observation {
     pointed_at: Vec<u32>,
     /// Lock files beside sleeping processes.
     lock_files: Vec<LockFile>,
+    /// What observed processes wrote in their logs.
+    own_logs: Option<Vec<OwnLog>>,
 }
 
 impl Observation {
@@ -251,7 +257,16 @@ impl Observation {
             locks: Locks::default(),
             pointed_at: Vec::new(),
             lock_files: Vec::new(),
+            own_logs: None,
         })
+    }
+
+    /// Takes what the logs of these processes say; nothing where nobody asked for it.
+    fn take_logs(&mut self, logs: Option<OwnLogs>, asked: &BTreeSet<u32>, in_the_way: &BTreeSet<u32>) {
+        let Some(logs) = logs else { return };
+        let (logs, unread) = logs.finish(asked, in_the_way);
+        self.own_logs = Some(logs);
+        self.not_measured.extend(unread);
     }
 
     /// What it would come to if observation ended now, with these waits under way; without stacks, which are named at the
@@ -336,6 +351,7 @@ impl Observation {
         let mut problems = self.problems;
         let mut facts = facts::collect(&Root::system(), &question, &mut problems);
         facts.stopped = known.stopped;
+        facts.own_logs = self.own_logs;
         facts.database_sessions = self.sessions.finish();
         facts.lock_sessions = self.locks.finish();
         facts.lock_files = self.lock_files;

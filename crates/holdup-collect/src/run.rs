@@ -2,6 +2,7 @@
 
 use super::attributing::{Attributing, EventsFile};
 use super::following::{FIRST_LOOK_OF_RUN, Following, LOOK_AGAIN, LOOK_SPARSELY};
+use super::own_logs::OwnLogs;
 use super::{Collected, How, LAST_SWITCH, Observation, PERIOD_MS, Priority, own_cpu_time};
 use crate::haste::Haste;
 use crate::privileges;
@@ -13,6 +14,7 @@ use holdup_subject::subject::{Ended, Subject};
 use nix::poll::PollTimeout;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Runs CMD to its end, or until the person wants no more.
@@ -133,8 +135,10 @@ fn observe(
     observation.tracer.watch(subject.pid(), subject.pidfd())?;
     subject.go();
     let mut following = Following::default();
+    let own = BTreeSet::from([subject.pid()]);
     let mut follows = how.follow;
     let mut look_at = Instant::now() + FIRST_LOOK_OF_RUN;
+    let mut logs: Option<OwnLogs> = None;
     let mut ended: Option<Ended> = None;
     while ended.is_none() && go_on(subject, signals) {
         signals.wait(subject, PollTimeout::from(PERIOD_MS));
@@ -144,12 +148,18 @@ fn observe(
         if follows && ended.is_none() && Instant::now() >= look_at {
             let before = own_cpu_time();
             follows = following.follow(&mut observation).is_ok();
+            let in_the_way = following.neighbours();
+            match &mut logs {
+                Some(logs) => logs.note(in_the_way),
+                None => logs = OwnLogs::begin(how.logs, &(&own | in_the_way)),
+            }
             observation.naming.look_at_goroutines();
             let took = Duration::from_nanos(own_cpu_time().saturating_sub(before));
             look_at = Instant::now() + (took * LOOK_SPARSELY).max(LOOK_AGAIN);
         }
     }
     observation.lock_files = following.lock_files();
+    observation.take_logs(logs, &own, following.neighbours());
     if how.follow && !follows {
         // What is known of CMD is worth more than who blocks it.
         observation.not_measured.push(NotMeasured {

@@ -10,6 +10,7 @@ mod database_sessions;
 mod full;
 mod lock_files;
 mod owed;
+mod own_logs;
 mod programs;
 mod set_aside;
 mod task_limits;
@@ -24,6 +25,7 @@ pub use database_sessions::{DatabaseSession, SessionClient, SessionState, Thread
 pub use full::{FileWriter, FullFileSystem};
 pub use lock_files::LockFile;
 pub use owed::{OwedAnswers, Taken};
+pub use own_logs::{LogLine, LogReason, OwnLog};
 pub use programs::{Program, StoppedChild};
 pub use set_aside::{AskedServer, SetAside};
 pub use task_limits::{TaskLimit, TaskUser, TasksOf};
@@ -108,6 +110,8 @@ pub struct SystemFacts {
     pub task_limits: Option<Vec<TaskLimit>>,
     /// Processes that had no descriptor left when observation of processes that ran already began and when it ended. `None`: nobody looked.
     pub no_descriptor_left: Option<Vec<NoDescriptorLeft>>,
+    /// Logs that observed processes write, with what they say about work that waits. `None`: nobody read them.
+    pub own_logs: Option<Vec<OwnLog>>,
     /// Event loops whose clients were set aside when observation began and when it ended. `None`: nobody looked.
     pub set_aside: Option<Vec<SetAside>>,
     /// Selected `/proc/sys` values by path below it (`net/ipv4/tcp_syn_retries`).

@@ -105,6 +105,7 @@ rule_pages! {
     "runtime" "nobody-completes"
     "process" "others-wait-behind"
     "mem" "out-of-memory-paused"
+    "log" "own-log-explains"
     "lock" "package-manager-locked"
     "net" "peer-does-not-read"
     "net" "peer-slow"

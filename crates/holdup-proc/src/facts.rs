@@ -80,6 +80,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         full_file_systems: Vec::new(),
         task_limits: None,
         no_descriptor_left: None,
+        own_logs: None,
         set_aside: None,
         jvms: Vec::new(),
         sysctl: sysctl::read(root, problems),

@@ -20,6 +20,7 @@ mod lines;
 mod load;
 mod manager;
 mod numbers;
+pub mod own_log;
 mod prompt;
 mod quoted;
 mod sizes;

@@ -227,6 +227,12 @@ pub(crate) struct ObservationArgs {
     /// JSON lines, compressed with gzip. Names, paths and arguments of programs are not masked in it.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) events: Option<PathBuf>,
+    /// Do not read the logs of observed processes
+    ///
+    /// By default, the end of each log file that an observed process has open is read: what was written meanwhile, and at most 64 KiB before.
+    /// A line that explains why work waits or is refused, such as a limit that is reached, is quoted in the report.
+    #[arg(long)]
+    pub(crate) no_logs: bool,
     #[command(flatten)]
     pub(crate) jvm: JvmArgs,
 }

@@ -6,6 +6,7 @@
 use super::super::attach::{EndedBefore, Notice};
 use super::super::moment::Moment;
 use super::super::owed;
+use super::super::own_logs::OwnLogs;
 use super::super::programs;
 use super::super::queues::Queues;
 use super::super::sessions::Sessions;
@@ -59,6 +60,8 @@ pub struct SampledHow<'a> {
     pub why: Option<&'a str>,
     /// Whether those who are in the way of what is observed are watched too.
     pub follow: bool,
+    /// Whether logs that observed processes have open are read.
+    pub logs: bool,
 }
 
 /// Observes until the time is over, the subject has ended, or the person wants no more.
@@ -114,6 +117,7 @@ pub fn attach(
     sampling.stacks.look_at_goroutines(&machines);
     notice(Notice::Began);
     let mut subjects: BTreeSet<u32> = pids.iter().copied().collect();
+    let logs = OwnLogs::begin(how.logs, &subjects);
     let mut known = Known::default();
     let mut looked = Instant::now();
     let mut looked_at_neighbours = Instant::now();
@@ -158,6 +162,7 @@ pub fn attach(
     progress.tell(&|| "watched; putting it together".to_owned());
     sampling.look_at_the_last();
     let figures = figures.finish();
+    let logs = logs.map(|logs| logs.finish(&subjects, &sampling.neighbours));
     let mut moment = Moment::now();
     let workers = workers::look(&subjects, &standing, &mut moment);
     let unaccepted = Queues::look(&subjects, &mut moment).since(&queues, &moment.root);
@@ -173,6 +178,11 @@ pub fn attach(
     }
     let mut collected = sampling.finish(None, how.why, Haste::of(signals, None));
     collected.attributed.host_figures = figures;
+    if let Some((logs, unread)) = logs {
+        collected.facts.own_logs = Some(logs);
+        let unread = unread.map(|one| (one.what, one.why, one.fix));
+        collected.attributed.coverage.not_measured.extend(unread);
+    }
     collected.facts.workers = workers;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.other_clients = other_clients;

@@ -2,7 +2,7 @@
 //! what it judges, where the head does not name it.
 
 use super::{
-    ByArtefacts, ByAttached, ByChurn, ByMachine, ByRequests, BySeen, ByWaits, Check, Generality, Need, Place,
+    ByArtefacts, ByAttached, ByChurn, ByLogs, ByMachine, ByRequests, BySeen, ByWaits, Check, Generality, Need, Place,
     Rule, RuleId,
 };
 use holdup_evidence::Cause;
@@ -36,6 +36,11 @@ impl Rule {
     /// Judges processes that ran already.
     pub(super) const fn of_attached(id: RuleId, check: ByAttached) -> Self {
         Self::of_live_run(id, Check::Attached(check))
+    }
+
+    /// Judges what observed processes wrote in their logs.
+    pub(super) const fn of_logs(id: RuleId, check: ByLogs) -> Self {
+        Self::of_live_run(id, Check::Logs(check))
     }
 
     /// Judges a whole machine, or what a look at it shows.

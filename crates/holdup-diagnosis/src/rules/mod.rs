@@ -80,6 +80,7 @@ pub use need::Need;
 pub use run::{Run, Waits};
 pub use say::{duration, percent};
 
+use holdup_evidence::facts::OwnLog;
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::attributed::{Requests, Resource};
 use holdup_model::churn::Churn;
@@ -186,6 +187,8 @@ pub(crate) enum Check {
     Requests(ByRequests),
     /// By what was found out about processes that ran already.
     Attached(ByAttached),
+    /// By what observed processes wrote in their logs, where those were read.
+    Logs(ByLogs),
     /// By whom the waits of a whole machine lead to, or by the kernel's own tables of who waits for whom, whichever there is.
     Machine(ByMachine, BySeen),
 }
@@ -198,6 +201,8 @@ type ByChurn = fn(&Run<'_>, &Churn) -> Verdict;
 type ByRequests = fn(&Run<'_>, &Requests) -> Verdict;
 /// Judges processes that ran already.
 type ByAttached = fn(&Run<'_>) -> Verdict;
+/// Judges logs of observed processes.
+type ByLogs = fn(&Run<'_>, &[OwnLog]) -> Verdict;
 /// Judges a whole machine.
 type ByMachine = fn(&Run<'_>) -> Verdict;
 /// Judges what a look at a machine shows; `None` where nobody looked.
@@ -243,6 +248,10 @@ impl Rule {
             Check::Artefacts(check) => (None, Some(check)),
             Check::Both(waits, artefacts) => (Some(waits), Some(artefacts)),
             Check::Attached(check) => return run.attributed.of_threads.then(|| check(run)),
+            Check::Logs(check) => {
+                let logs = run.facts.own_logs.as_deref();
+                return logs.filter(|_| run.observed.is_none()).map(|logs| check(run, logs));
+            }
             Check::Machine(check, seen) => {
                 return match run.observed {
                     Some(observed) => seen(observed),
@@ -448,6 +457,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
             .ruled_out
             .push((dropped, format!("1 more specific rule reports it: {}", by.id())));
     }
+    list::own_log_explains::join(run, &mut found);
     counted::tell(run, &mut found);
     let still = |id: RuleId| found.iter().any(|(rule, _)| rule.id == id);
     judgement.ruled_out.retain(|(id, _)| !still(*id));

@@ -12,9 +12,9 @@ use std::sync::LazyLock;
 
 /// A kind, and where its word stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) kind: StatementKind,
-    pub(super) at: usize,
+pub(crate) struct Found {
+    pub(crate) kind: StatementKind,
+    pub(crate) at: usize,
 }
 
 static MATCHER: LazyLock<Option<Matcher<(StatementKind, End)>>> = LazyLock::new(|| {
@@ -23,7 +23,7 @@ static MATCHER: LazyLock<Option<Matcher<(StatementKind, End)>>> = LazyLock::new(
 });
 
 /// The gravest kind that a line states.
-pub(super) fn of(line: &[u8]) -> Option<Found> {
+pub(crate) fn of(line: &[u8]) -> Option<Found> {
     let matcher = MATCHER.as_ref()?;
     if is_done(line) {
         return None;
@@ -115,7 +115,7 @@ fn by_letter(line: &[u8]) -> Option<Found> {
 }
 
 /// Whether a match is a word of its own, or a part of a name in camel case (`GetConnectionTimeoutException`).
-fn is_word(line: &[u8], at: &Range<usize>, end: End) -> bool {
+pub(crate) fn is_word(line: &[u8], at: &Range<usize>, end: End) -> bool {
     let byte = |at: usize| line.get(at).copied().unwrap_or(b' ');
     let (first, second) = (byte(at.start), byte(at.start + 1));
     let before = at.start.checked_sub(1).map_or(b' ', byte);
@@ -130,7 +130,7 @@ fn is_word(line: &[u8], at: &Range<usize>, end: End) -> bool {
 }
 
 /// Whether a word stands for what it says.
-fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> bool {
+pub(crate) fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> bool {
     let letters = line.get(at.end..).unwrap_or_default();
     let word_end = at.end
         + letters

@@ -27,7 +27,7 @@ const MIN_TAIL_BYTES: usize = 100;
 const STAMPED: usize = 60;
 
 /// Where the message begins, behind the time of a line.
-pub(super) fn message(line: &[u8], stamp: usize) -> usize {
+pub(crate) fn message(line: &[u8], stamp: usize) -> usize {
     if stamp == 0 || stamp > STAMPED {
         return 0;
     }
@@ -75,7 +75,7 @@ const BEFORE_MESSAGE: usize = 6;
 
 /// Where the words of a message begin, behind the level, the process's number and the dashes that a logger puts before them. Names
 /// stay: of the thread, of the part of the program.
-pub(super) fn words(message: &[u8]) -> usize {
+pub(crate) fn words(message: &[u8]) -> usize {
     let mut at = 0;
     for _ in 0..BEFORE_MESSAGE {
         let rest = message.get(at..).unwrap_or_default();
@@ -146,7 +146,7 @@ fn is_level(word: &[u8]) -> bool {
 }
 
 /// A number for all messages that differ in words with digits only, blanks not counted.
-pub(super) fn shape(message: &[u8], kind: u64) -> u64 {
+pub(crate) fn shape(message: &[u8], kind: u64) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325 ^ kind;
     let mut word: u64 = 0;
@@ -171,7 +171,7 @@ pub(super) fn shape(message: &[u8], kind: u64) -> u64 {
 }
 
 /// Whether a line is a frame of a stack: the function's name tells nothing of what happened.
-pub(super) fn is_frame(line: &[u8]) -> bool {
+pub(crate) fn is_frame(line: &[u8]) -> bool {
     let java = line.starts_with(b"at ") && line.ends_with(b")");
     // `#3  0x00007f03 in poll ()`, `frame #3: 0x00007f03 …`.
     let native = || {
@@ -188,7 +188,7 @@ pub(super) fn is_frame(line: &[u8]) -> bool {
 const SWITCH: &[u8] = b" -XX:";
 
 /// Whether a line is a command that somebody typed, or one that the text tells to type: its words are of nothing that happened.
-pub(super) fn is_command(line: &[u8]) -> bool {
+pub(crate) fn is_command(line: &[u8]) -> bool {
     let starts: [&[u8]; 5] = [b"$ ", b"# ./", b"# /", b"\"echo ", b"Tracing "];
     // The switches that a JVM was started with.
     let behind_first = find(line, SWITCH).and_then(|at| line.get(at + SWITCH.len()..));
@@ -238,7 +238,7 @@ fn is_typed(line: &[u8]) -> bool {
 const LONGEST_WORD: usize = 8;
 
 /// Whether a line is a statement of SQL, alone or in a cell: its words are names, and tell nothing that happened.
-pub(super) fn is_sql(line: &[u8]) -> bool {
+pub(crate) fn is_sql(line: &[u8]) -> bool {
     const BEGIN: [&[u8]; 10] = [
         b"SELECT ",
         b"INSERT INTO ",
@@ -284,7 +284,7 @@ pub(super) fn is_incomplete(message: &[u8], half: usize) -> bool {
 }
 
 /// A message as a sentence: blanks are single, and of a long one the beginning and what stands around `focus`.
-pub(super) fn sentence(message: &[u8], focus: usize) -> String {
+pub(crate) fn sentence(message: &[u8], focus: usize) -> String {
     if message.len() <= MAX_SENTENCE_BYTES || focus + MIN_TAIL_BYTES <= MAX_SENTENCE_BYTES {
         return blanks_single(message.get(..MAX_SENTENCE_BYTES).unwrap_or(message));
     }

@@ -8,7 +8,7 @@ use holdup_evidence::observed::StatementKind::{
 
 /// What may stand behind a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// No letter: it is the whole word.
     Whole,
     /// An ending: `fail` is in `failed` and `failure`.

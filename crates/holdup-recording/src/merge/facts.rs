@@ -46,6 +46,9 @@ pub(super) fn add(whole: &mut SystemFacts, next: SystemFacts, booted: bool) {
         }
         add_task_limits(&mut whole.task_limits, before.task_limits);
         // What was so at the end counts.
+        if whole.own_logs.is_none() {
+            whole.own_logs = before.own_logs;
+        }
         if whole.no_descriptor_left.is_none() {
             whole.no_descriptor_left = before.no_descriptor_left;
         }

@@ -44,6 +44,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
         keep: Some(Part::Trace),
         jvm_attach: args.observation.jvm.ask(),
         follow: !args.alone,
+        logs: !args.observation.no_logs,
         predict: None,
     };
     let duration = args.duration.map(Duration::from_secs_f64);
@@ -82,6 +83,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
             collect::SampledHow {
                 why,
                 follow: !args.alone,
+                logs: !args.observation.no_logs,
             },
             events.as_ref(),
             &mut progress,

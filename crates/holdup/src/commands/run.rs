@@ -102,6 +102,7 @@ fn source(args: &RunArgs) -> Source {
         keep: Some(Part::Trace),
         jvm_attach: args.observation.jvm.ask(),
         follow: !args.alone,
+        logs: !args.observation.no_logs,
         predict: args.predict.then_some(Predict { together: &[] }),
     };
     match args.observation.backend {

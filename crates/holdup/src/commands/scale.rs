@@ -190,6 +190,7 @@ fn observe_one(bench: &mut Bench<'_>, mut taken: Taken, workers: u32) -> anyhow:
         keep: None,
         jvm_attach: collect::Ask::Never,
         follow: false,
+        logs: false,
         predict: None,
     };
     let leader = taken.subject.pid();

@@ -91,6 +91,7 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
             keep: None,
             jvm_attach: args.jvm.ask(),
             follow: false,
+            logs: false,
             predict: Some(collect::Predict { together: way.causes }),
         },
         limit: Duration::from_secs(args.timeout),

@@ -359,6 +359,7 @@ impl<'a> Rounds<'a> {
             keep: Some(Part::Trace),
             jvm_attach: collect::Ask::Never,
             follow: true,
+            logs: false,
             predict: None,
         };
         let mut silent = Progress::begin(true);
