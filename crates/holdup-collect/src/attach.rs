@@ -206,6 +206,7 @@ pub fn attach(
             if how.follow {
                 attached.following.follow(&mut observation)?;
             }
+            observation.naming.look_at_functions_again();
             looked = Instant::now();
             let took = Duration::from_nanos(own_cpu_time().saturating_sub(before));
             look_again = (took * LOOK_SPARSELY).max(soonest);

@@ -36,6 +36,7 @@ mod head;
 mod held;
 mod java_seeds;
 mod java_waits;
+mod leads;
 mod levels;
 mod libuv_pool;
 mod limit_settings;
@@ -486,6 +487,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     if run.machine {
         found = on_machine::ordered(found);
     }
+    leads::waiters_first(run, &mut found);
     judgement.findings = found.into_iter().map(|(_, finding)| finding).collect();
     if !run.attributed.source.has_probes() {
         judgement.findings.iter_mut().for_each(sources::name_samples);
