@@ -101,6 +101,7 @@ pub(super) fn add(
             let innermost = task.frames.first().and_then(|one| one.frame.symbol.as_deref());
             let sends = innermost == Some(DRAINS);
             let (pool, reason) = task.pool.unzip();
+            let object = task.object.filter(|object| task.lock != Some(*object));
             let frames: Vec<Interpreted> = task
                 .frames
                 .into_iter()
@@ -135,8 +136,9 @@ pub(super) fn add(
                 holder_thread: None,
                 datagrams: false,
                 channels: TaskChannels {
-                    awaits: task.lock.into_iter().chain(pool).collect(),
+                    awaits: task.lock.into_iter().chain(object).chain(pool).collect(),
                     refers: task.holds.into_iter().chain(task.has).collect(),
+                    uses: task.uses,
                     timed: false,
                 },
             });

@@ -213,6 +213,7 @@ pub fn attach(
             if how.follow {
                 attached.following.follow(&mut observation)?;
             }
+            observation.naming.look_at_functions_again();
             looked = Instant::now();
             let took = Duration::from_nanos(own_cpu_time().saturating_sub(before));
             look_again = (took * LOOK_SPARSELY).max(soonest);
@@ -226,7 +227,11 @@ pub fn attach(
             database_locks::look(&mut observation, &attached.following.subjects);
         }
     }
-    observation.take_logs(logs, &attached.following.subjects, attached.following.neighbours());
+    observation.take_logs(
+        logs,
+        &attached.following.subjects,
+        attached.following.neighbours(),
+    );
     let mut moment = Moment::now();
     let workers = workers::look(&attached.following.subjects, &standing, &mut moment);
     let mut unaccepted = Queues::look(&attached.following.subjects, &mut moment).since(&queues, &moment.root);

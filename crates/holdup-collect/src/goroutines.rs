@@ -209,6 +209,7 @@ pub(super) fn parked(
                 channels: TaskChannels {
                     awaits: goroutine.awaited.channels,
                     refers: goroutine.refers,
+                    uses: Vec::new(),
                     timed: goroutine.awaited.timed,
                 },
                 stack,

@@ -53,7 +53,7 @@ pub(crate) struct Naming {
     /// The same of virtual threads of Java.
     virtual_threads: virtual_threads::FirstLook,
     /// The same of asynchronous functions of Node.js.
-    suspended: suspended::FirstLook,
+    suspended: suspended::Looks,
     threads: HashMap<ThreadId, (u32, ProcessKey)>,
     runtimes: Runtimes,
     next_process: u32,
@@ -117,7 +117,7 @@ impl Naming {
             goroutine_looks: GoLooks::default(),
             asyncio: asyncio::FirstLook::default(),
             virtual_threads: virtual_threads::FirstLook::default(),
-            suspended: suspended::FirstLook::default(),
+            suspended: suspended::Looks::default(),
             threads: HashMap::new(),
             runtimes,
             next_process: 0,

@@ -16,35 +16,78 @@ const PROCESSES_MAX: usize = 16;
 /// Functions of all processes that are listed; each has a stack.
 const LISTED_MAX: usize = 1_000;
 
-/// The first look at functions that wait.
+/// Time between two looks at the shortest, nanoseconds: functions that stood a second ago are said to wait.
+const LOOK_AGAIN_NS: Ns = 900_000_000;
+
+/// Time until the next try where no process could be read, nanoseconds, and how many such tries there are.
+const TRY_AGAIN_NS: Ns = 100_000_000;
+const TRIES_MAX: u32 = 20;
+
+/// How much longer than it took the time until the next look is at least.
+const SPARSELY: Ns = 50;
+
+/// Looks that are kept: the first ones.
+const LOOKS_MAX: usize = 8;
+
+/// The looks at functions that wait.
+///
+/// V8 moves what is young: a function that waits has another address after that, and is taken for another one. What has been moved twice stays
+/// where it is, so that a later look meets it again.
 #[derive(Debug, Default)]
-pub(super) struct FirstLook {
+pub(super) struct Looks {
+    all: Vec<Look>,
+    /// When the next one is due.
+    due: Ns,
+    failed: u32,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct Look {
     at: Ns,
     /// By process and number.
     stands: BTreeSet<(u32, u64)>,
 }
 
-impl FirstLook {
-    /// Looks at the functions of these processes, where nobody has looked before.
+impl Looks {
+    /// Looks at the functions of these processes, if a look is due.
     pub(super) fn look(
         &mut self,
         interpreters: &mut Interpreters,
         stacks: &mut UserStacks,
         processes: impl IntoIterator<Item = (u32, ProcessKey)>,
     ) {
-        if self.at > 0 {
+        let begun = clocks::monotonic();
+        if begun < self.due || self.all.len() >= LOOKS_MAX || self.failed >= TRIES_MAX {
             return;
         }
-        for (pid, process) in interpreters
-            .of_node(stacks, processes)
-            .into_iter()
-            .take(PROCESSES_MAX)
-        {
-            let found = interpreters.suspended(stacks, process, pid).unwrap_or_default();
-            self.stands.extend(found.all.into_iter().map(|one| (pid, one.id)));
+        let processes = interpreters.of_node(stacks, processes);
+        let mut stands = BTreeSet::new();
+        let mut read = processes.is_empty();
+        for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
+            let Some(found) = interpreters.suspended(stacks, process, pid) else {
+                continue;
+            };
+            read = true;
+            stands.extend(found.all.into_iter().map(|one| (pid, one.id)));
         }
         // When it is over: each stood there by then.
-        self.at = clocks::monotonic();
+        let at = clocks::monotonic();
+        if !read {
+            self.failed += 1;
+            self.due = at.saturating_add(TRY_AGAIN_NS);
+            return;
+        }
+        let took = at.saturating_sub(begun).saturating_mul(SPARSELY);
+        self.due = at.saturating_add(took.max(LOOK_AGAIN_NS));
+        self.all.push(Look { at, stands });
+    }
+
+    /// Since when this one is known to stand: the first of the looks at which it was met, each time since.
+    fn stood_since(&self, pid: u32, id: u64) -> Option<Ns> {
+        let met = |look: &&Look| look.stands.contains(&(pid, id));
+        let met = self.all.iter().rev().take_while(met);
+        met.last().map(|look| look.at)
     }
 }
 
@@ -54,7 +97,7 @@ pub(super) fn add(
     interpreters: &mut Interpreters,
     stacks: &mut UserStacks,
     processes: impl IntoIterator<Item = (u32, ProcessKey)>,
-    first: &FirstLook,
+    looks: &Looks,
 ) {
     let processes = interpreters.of_node(stacks, processes);
     let mut unlisted: u64 = processes.len().saturating_sub(PROCESSES_MAX) as u64;
@@ -74,7 +117,7 @@ pub(super) fn add(
             });
         }
         for one in read.all.into_iter().take(room) {
-            let stood = first.at > 0 && first.stands.contains(&(pid, one.id));
+            let stood_since = looks.stood_since(pid, one.id);
             let (reason, called_in) = one
                 .awaited
                 .map_or((None, None), |awaited| (Some(awaited.expression), awaited.file));
@@ -94,7 +137,7 @@ pub(super) fn add(
                 does: TaskDoes::Waits,
                 reason,
                 since: None,
-                stood_since: stood.then_some(first.at),
+                stood_since,
                 channels: TaskChannels::default(),
                 stack: (!frames.is_empty()).then(|| stacks.intern_interpreted(&frames)),
                 name: None,
@@ -116,5 +159,40 @@ pub(super) fn add(
             why: format!("heaps of {PROCESSES_MAX} processes are read, if they are small and lie still"),
             fix: "observe fewer processes (-p PID --only)".into(),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Look, Looks};
+
+    fn looks(all: &[(u64, &[u64])]) -> Looks {
+        let look = |(at, ids): &(u64, &[u64])| Look {
+            at: *at,
+            stands: ids.iter().map(|id| (7, *id)).collect(),
+        };
+        Looks {
+            all: all.iter().map(look).collect(),
+            ..Looks::default()
+        }
+    }
+
+    #[test]
+    fn a_wait_is_as_old_as_the_first_look_of_those_that_met_it_without_a_break() {
+        let looks = looks(&[(10, &[1, 2]), (20, &[2, 3]), (30, &[1, 2, 3])]);
+        assert_eq!(looks.stood_since(7, 2), Some(10));
+        assert_eq!(looks.stood_since(7, 3), Some(20), "it was moved, or is new");
+        assert_eq!(
+            looks.stood_since(7, 1),
+            Some(30),
+            "another one had this address before"
+        );
+        assert_eq!(looks.stood_since(7, 4), None);
+        assert_eq!(looks.stood_since(8, 2), None, "another process");
+    }
+
+    #[test]
+    fn who_was_not_met_last_has_gone_on() {
+        assert_eq!(looks(&[(10, &[1]), (20, &[])]).stood_since(7, 1), None);
     }
 }

@@ -46,6 +46,9 @@ pub struct TaskChannels {
     /// and pools of which it refers to a connection, and locks that its code has taken where it stands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refers: Vec<u64>,
+    /// Those that others wait for, and that its code names: it may have to do with them, before this wait or after.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<u64>,
     /// Whether a timer may send to one of those that it waits for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub timed: bool,
@@ -53,7 +56,7 @@ pub struct TaskChannels {
 
 impl TaskChannels {
     fn is_empty(&self) -> bool {
-        self.awaits.is_empty() && self.refers.is_empty() && !self.timed
+        self.awaits.is_empty() && self.refers.is_empty() && self.uses.is_empty() && !self.timed
     }
 }
 

@@ -217,6 +217,15 @@ pub fn given(stack: &[Frame]) -> Option<Given> {
     }
 }
 
+/// Whether a task waits for the work of a queue to be done.
+#[must_use]
+pub fn joins(stack: &[Frame]) -> bool {
+    let library = stack.iter().take_while(|frame| in_library(frame).is_some());
+    library
+        .last()
+        .is_some_and(|frame| frame.symbol.as_deref() == Some("Queue.join"))
+}
+
 /// What a function of the library waits for.
 fn in_library(frame: &Frame) -> Option<&'static (&'static str, &'static str, Cause, &'static str, bool)> {
     let (file, folder) = {

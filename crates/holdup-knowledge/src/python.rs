@@ -5,8 +5,8 @@
 
 use holdup_evidence::{Frame, Language};
 
-/// Folders into which packages are installed.
-const PACKAGES: [&str; 2] = ["site-packages", "dist-packages"];
+/// Folders into which packages are installed, or copied beside the program or within another package.
+const PACKAGES: [&str; 4] = ["site-packages", "dist-packages", "vendor", "_vendor"];
 
 /// Code that is part of the interpreter's binary: `<frozen importlib._bootstrap>`.
 const FROZEN: &str = "<frozen ";
@@ -60,11 +60,21 @@ pub fn asker(stack: &[Frame]) -> Option<&Frame> {
     application(stack).or_else(begun).or_else(|| frames().next_back())
 }
 
-/// The innermost function of the program's own.
+/// The innermost function of the program's own; one that was made from a text while the program ran only where no other is there: libraries
+/// make wrappers so.
 #[must_use]
 pub fn application(stack: &[Frame]) -> Option<&Frame> {
-    let mut frames = own(stack);
-    frames.find(|frame| !of_library(frame.file.as_deref().unwrap_or_default()))
+    let programs = |frame: &&Frame| !of_library(frame.file.as_deref().unwrap_or_default());
+    own(stack)
+        .filter(programs)
+        .find(|frame| !is_made_from_text(frame))
+        .or_else(|| own(stack).find(programs))
+}
+
+/// Whether a function has no file: `<string>`. What is outside of functions there is a program that was given as a text.
+fn is_made_from_text(frame: &Frame) -> bool {
+    let file = frame.file.as_deref().unwrap_or_default();
+    file.starts_with('<') && file.ends_with('>') && frame.symbol.as_deref() != Some("<module>")
 }
 
 /// The functions below which threads of the library's pools work on tasks, and their files.

@@ -26,6 +26,8 @@ pub enum Awaited {
     Room,
     /// Another thread that wakes it.
     Wakeup,
+    /// The end of a child process.
+    Child,
 }
 
 impl Awaited {
@@ -41,6 +43,7 @@ impl Awaited {
             Awaited::Item => "something in a Queue of Ruby",
             Awaited::Room => "room in a SizedQueue of Ruby",
             Awaited::Wakeup => "another thread of Ruby to wake it",
+            Awaited::Child => "a child process",
         })
     }
 
@@ -51,8 +54,8 @@ impl Awaited {
     }
 }
 
-/// Methods of `Kernel`, `Thread`, `Mutex`, `Monitor`, `Queue` and `SizedQueue` that wait.
-const WAITS: [(&str, Awaited); 16] = [
+/// Methods of `Kernel`, `Process`, `Thread`, `Mutex`, `Monitor`, `Queue` and `SizedQueue` that wait.
+const WAITS: [(&str, Awaited); 20] = [
     ("sleep", Awaited::Time),
     ("lock", Awaited::Mutex),
     ("synchronize", Awaited::Mutex),
@@ -69,6 +72,10 @@ const WAITS: [(&str, Awaited); 16] = [
     ("enq", Awaited::Room),
     ("<<", Awaited::Room),
     ("stop", Awaited::Wakeup),
+    ("waitpid", Awaited::Child),
+    ("wait2", Awaited::Child),
+    ("waitpid2", Awaited::Child),
+    ("system", Awaited::Child),
 ];
 
 /// The method by which a condition variable gives its mutex back and sleeps.
@@ -113,6 +120,8 @@ pub fn awaited(stack: &[Frame]) -> Option<Awaited> {
     // What was called for time to pass may be a part of a longer wait.
     let outer = methods.next().and_then(known).map(|(_, outer)| *outer);
     Some(match outer {
+        // A condition variable sleeps by the method of its mutex; `Process.wait` has the same name, and calls none.
+        _ if awaited == Awaited::Condition => Awaited::Child,
         Some(outer) if method == GIVES_BACK && outer != Awaited::Time && !outer.is_lock() => outer,
         _ => awaited,
     })

@@ -130,6 +130,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         rows.judged_causes(ledger).into_iter().map(move |one| (tid, one))
     });
     super::retold::retell_by_stacks(&mut whole.waits, by_stacks);
+    super::told_children::add(&mut whole.waits, &run.tasks);
     if !run.blockers.source.measures_interrupts() {
         whole.waits.iter_mut().for_each(measured_interrupts);
     }

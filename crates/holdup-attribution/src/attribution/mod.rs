@@ -69,6 +69,7 @@ mod stretch;
 mod task_table;
 mod thread;
 mod timeline;
+mod told_children;
 mod turns;
 mod unread_tasks;
 mod waits;

@@ -190,6 +190,11 @@ impl TaskTable {
         children.next().is_none().then_some(*child)
     }
 
+    /// Whether one process is the child of the other one, among those that observation found.
+    pub(super) fn is_child_of(&self, child: u32, pid: u32) -> bool {
+        self.parents.get(&child) == Some(&pid)
+    }
+
     /// The parent of a process that observation found, where both have one name: it forked, and runs the same program.
     pub(super) fn same_program_as(&self, pid: u32) -> Option<u32> {
         let parent = *self.parents.get(&pid)?;

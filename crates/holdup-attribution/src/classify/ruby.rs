@@ -22,6 +22,10 @@ pub(super) fn of_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Opt
             let timer = timer.with(|facts| facts.sleeps = Some(SleepsBy::KernelSleep));
             Some((Cause::TimerSleep, timer))
         }
+        (Awaited::Child, Some(words), _) => {
+            let child = named(ResourceKind::Process, words).in_call(call);
+            Some((Cause::ProcessChild, child))
+        }
         // A time limit that passed was a pause.
         (awaited, _, Cause::TimerSleep) if !awaited.is_lock() => None,
         // Ruby looks for deadlocks now and then while it waits for a lock: that is the same wait.
@@ -97,6 +101,17 @@ mod tests {
             Cause::TimerSleep,
             "a method of the program's own is another one"
         );
+    }
+
+    #[test]
+    fn the_end_of_a_child_is_no_lock() {
+        for method in ["wait", "wait2", "waitpid", "system"] {
+            let (cause, _) = shown(Cause::IpcQueue, &stack(&NATIVES, &[(method, None), OWN])).unwrap();
+            assert_eq!(cause, Cause::ProcessChild, "{method}");
+        }
+        let condition = [("sleep", None), ("wait", None), OWN];
+        let (cause, _) = shown(Cause::LockFutex, &stack(&NATIVES, &condition)).unwrap();
+        assert_eq!(cause, Cause::LockFutex);
     }
 
     #[test]

@@ -69,6 +69,13 @@ impl Naming {
         self.virtual_threads.look(&self.runtimes.machines(), processes);
     }
 
+    /// Looks again at functions of Node.js that wait, if that is due: their addresses change while they are young.
+    pub(crate) fn look_at_functions_again(&mut self) {
+        let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
+        self.suspended
+            .look(&mut self.interpreters, &mut self.user_stacks, processes);
+    }
+
     /// What goroutines wait for that are parked now.
     pub(crate) fn parked(&mut self) -> Parked {
         let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));

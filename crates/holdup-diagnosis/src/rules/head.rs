@@ -2,8 +2,8 @@
 //! what it judges, where the head does not name it.
 
 use super::{
-    ByArtefacts, ByAttached, ByChurn, ByLogs, ByMachine, ByRequests, BySeen, ByWaits, Check, Generality, Need, Place,
-    Rule, RuleId,
+    ByArtefacts, ByAttached, ByChurn, ByLogs, ByMachine, ByRequests, BySeen, ByWaits, Check, Generality,
+    Need, Place, Rule, RuleId,
 };
 use holdup_evidence::Cause;
 

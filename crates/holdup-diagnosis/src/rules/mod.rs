@@ -38,6 +38,7 @@ mod held;
 mod java_seeds;
 mod java_waits;
 mod kernel_places;
+mod leads;
 mod levels;
 mod libuv_pool;
 mod limit_settings;
@@ -250,7 +251,9 @@ impl Rule {
             Check::Attached(check) => return run.attributed.of_threads.then(|| check(run)),
             Check::Logs(check) => {
                 let logs = run.facts.own_logs.as_deref();
-                return logs.filter(|_| run.observed.is_none()).map(|logs| check(run, logs));
+                return logs
+                    .filter(|_| run.observed.is_none())
+                    .map(|logs| check(run, logs));
             }
             Check::Machine(check, seen) => {
                 return match run.observed {
@@ -498,6 +501,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     if run.machine {
         found = on_machine::ordered(found);
     }
+    leads::waiters_first(run, &mut found);
     judgement.findings = found.into_iter().map(|(_, finding)| finding).collect();
     if !run.attributed.source.has_probes() {
         judgement.findings.iter_mut().for_each(sources::name_samples);

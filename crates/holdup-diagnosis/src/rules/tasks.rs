@@ -53,6 +53,32 @@ pub(super) fn judge(
     Verdict::Fires(by_process.values().map(|tasks| finding(run, tasks)).collect())
 }
 
+/// The other tasks whose code uses what these wait for: not those that wait for the same, nor for one of them or of those.
+pub(super) fn users<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<&'a Task> {
+    let wanted: BTreeSet<u64> = waiting
+        .iter()
+        .flat_map(|task| task.channels.awaits.iter().copied())
+        .collect();
+    let Some(pid) = waiting.first().map(|task| task.pid) else {
+        return Vec::new();
+    };
+    let same = |task: &Task| waiting.iter().any(|one| one.id == task.id);
+    let uses = |task: &&Task| {
+        task.pid == pid
+            && !same(task)
+            && task.place.is_some()
+            && task.channels.uses.iter().any(|one| wanted.contains(one))
+    };
+    let mut found: Vec<&Task> = all.iter().filter(uses).collect();
+    let known: BTreeSet<u64> = found
+        .iter()
+        .map(|task| task.id)
+        .chain(waiting.iter().map(|task| task.id))
+        .collect();
+    found.retain(|task| task.awaits.is_none_or(|awaited| !known.contains(&awaited)));
+    found
+}
+
 /// A finding about tasks of one process, of which there is at least one. Its title: `2 goroutines of shop (pid 7) wait {what} in main.pay
 /// (pay.go:9), and did so 2.90 s before`, and `outcome`.
 pub(super) fn finding(

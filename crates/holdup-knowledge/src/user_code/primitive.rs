@@ -166,7 +166,7 @@ pub enum Primitive {
 pub fn primitive(stack: &[Frame]) -> Option<Primitive> {
     if let Some(awaited) = ruby::awaited(stack) {
         return match awaited {
-            Awaited::Time => None,
+            Awaited::Time | Awaited::Child => None,
             Awaited::Mutex | Awaited::Monitor => Some(Primitive::Mutex),
             Awaited::ThreadEnd => Some(Primitive::ThreadEnd),
             Awaited::Condition | Awaited::Wakeup => Some(Primitive::Condition),

@@ -67,7 +67,9 @@ pub struct LogText<'a> {
 static PHRASE: LazyLock<Option<Matcher<(LogReason, Lasts, End)>>> = LazyLock::new(|| {
     let rows = PHRASES.iter();
     Matcher::new(rows.flat_map(|(reason, lasts, end, phrases)| {
-        phrases.iter().map(move |phrase| (*phrase, (*reason, *lasts, *end)))
+        phrases
+            .iter()
+            .map(move |phrase| (*phrase, (*reason, *lasts, *end)))
     }))
 });
 
@@ -141,7 +143,10 @@ fn groups(log: &LogText<'_>, lines: &[(usize, &[u8])], last: Option<When>) -> Ve
         // A line without a time is as old as the one above it.
         if let Some(when) = stamp.and_then(|stamp| stamp.when()) {
             let behind = last.and_then(|last| last.since(when));
-            ago = behind.map(|ns| log.written_ago.saturating_add(Ns::try_from(ns.max(0)).unwrap_or(Ns::MAX)));
+            ago = behind.map(|ns| {
+                log.written_ago
+                    .saturating_add(Ns::try_from(ns.max(0)).unwrap_or(Ns::MAX))
+            });
         }
         if !log.named && stamp.is_none() {
             continue;
@@ -150,7 +155,9 @@ fn groups(log: &LogText<'_>, lines: &[(usize, &[u8])], last: Option<When>) -> Ve
         if ends_a_state(line) {
             groups.retain(|group| !(group.state && same_matter(&group.text, line)));
         }
-        let Some((reason, lasts, focus)) = reason(line) else { continue };
+        let Some((reason, lasts, focus)) = reason(line) else {
+            continue;
+        };
         let during = match log.added {
             Some(added) => *at >= added,
             None => ago.is_some_and(|ago| ago <= log.watched),
@@ -225,9 +232,14 @@ fn labels(message: &[u8]) -> usize {
     let mut at = 0;
     for _ in 0..LABELS_MAX {
         let rest = message.get(at..).unwrap_or_default();
-        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        let end = rest
+            .iter()
+            .position(u8::is_ascii_whitespace)
+            .unwrap_or(rest.len());
         let word = rest.get(..end).unwrap_or_default();
-        let number = word.iter().all(|byte| !byte.is_ascii_alphabetic() && byte.is_ascii());
+        let number = word
+            .iter()
+            .all(|byte| !byte.is_ascii_alphabetic() && byte.is_ascii());
         // A place in the code: `(server.c.1939)`.
         let place = word.starts_with(b"(") && (word.ends_with(b")") || word.ends_with(b"):"));
         let zone = at == 0 && (word == b"UTC" || word == b"GMT");
@@ -235,30 +247,52 @@ fn labels(message: &[u8]) -> usize {
             break;
         }
         let blanks = rest.get(end..).unwrap_or_default();
-        let blanks = blanks.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let blanks = blanks
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
         if end + blanks == 0 {
             break;
         }
         at += end + blanks;
     }
     let left = message.get(at..).unwrap_or_default();
-    let letters = left.iter().filter(|byte| byte.is_ascii_alphabetic()).take(MESSAGE_LETTERS).count();
+    let letters = left
+        .iter()
+        .filter(|byte| byte.is_ascii_alphabetic())
+        .take(MESSAGE_LETTERS)
+        .count();
     // A count belongs to the words behind it: `16 worker_connections are not enough`.
-    if letters < MESSAGE_LETTERS { 0 } else { at - count_before(message.get(..at).unwrap_or_default()) }
+    if letters < MESSAGE_LETTERS {
+        0
+    } else {
+        at - count_before(message.get(..at).unwrap_or_default())
+    }
 }
 
 /// How long the plain number is with which text ends, and the blanks behind it.
 fn count_before(text: &[u8]) -> usize {
-    let blanks = text.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let blanks = text
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_whitespace())
+        .count();
     let text = text.get(..text.len() - blanks).unwrap_or_default();
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    let begins = text.len() == digits || text.get(text.len() - digits - 1).is_some_and(u8::is_ascii_whitespace);
+    let begins = text.len() == digits
+        || text
+            .get(text.len() - digits - 1)
+            .is_some_and(u8::is_ascii_whitespace);
     if digits > 0 && begins { digits + blanks } else { 0 }
 }
 
 /// Why work waits by this line, for how long that is true, and where its phrase stands.
 fn reason(line: &[u8]) -> Option<(LogReason, Lasts, usize)> {
-    if line.len() < 8 || shape::is_frame(line) || shape::is_command(line) || shape::is_sql(line) || level::is_access(line)
+    if line.len() < 8
+        || shape::is_frame(line)
+        || shape::is_command(line)
+        || shape::is_sql(line)
+        || level::is_access(line)
     {
         return None;
     }
@@ -276,7 +310,10 @@ fn reason(line: &[u8]) -> Option<(LogReason, Lasts, usize)> {
             _ => StatementKind::Stalled,
         };
         // At the level of what happens every day, these are ordinary.
-        let ordinary = matches!(reason, LogReason::NoAnswer | LogReason::Unreachable | LogReason::Stalled);
+        let ordinary = matches!(
+            reason,
+            LogReason::NoAnswer | LogReason::Unreachable | LogReason::Stalled
+        );
         !(ordinary && level == Level::Info)
             && kinds::is_word(&plain, at, *end)
             && kinds::states(&plain, at, kind)
@@ -308,7 +345,8 @@ fn same_matter(kept: &str, line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(line).to_ascii_lowercase();
     let kept = kept.to_ascii_lowercase();
     let words = |text: &str| -> Vec<String> {
-        let word = |word: &&str| word.len() >= WORD_LETTERS && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+        let word =
+            |word: &&str| word.len() >= WORD_LETTERS && word.bytes().all(|byte| byte.is_ascii_alphabetic());
         let parts = text.split(|char: char| !char.is_ascii_alphanumeric());
         parts.filter(word).map(str::to_owned).collect()
     };

@@ -280,6 +280,7 @@ impl Dice {
                 channels: TaskChannels {
                     awaits: dice.list(2, Dice::number),
                     refers: dice.list(2, Dice::number),
+                    uses: dice.list(2, Dice::number),
                     timed: dice.below(2) == 0,
                 },
                 others: dice.some(|dice| dice.of(&[TaskOthers::Group, TaskOthers::First])),

@@ -106,6 +106,9 @@ pub(super) struct Objects {
     /// Of a coroutine: its name, with the class.
     pub(super) coroutine_name: u64,
     pub(super) awaited: Awaited,
+    /// Of a frame: the variables of its module. Of its code: the names that it uses.
+    pub(super) globals: u64,
+    pub(super) names: u64,
 }
 
 pub(super) const OBJECTS_3_8: Objects = Objects {
@@ -128,6 +131,8 @@ pub(super) const OBJECTS_3_8: Objects = Objects {
     },
     coroutine_name: 56,
     awaited: Awaited::Top(72),
+    globals: 48,
+    names: 64,
 };
 
 pub(super) const OBJECTS_3_9: Objects = Objects {
@@ -169,6 +174,8 @@ pub(super) const OBJECTS_3_11: Objects = Objects {
     coroutines: Coroutines::Within { frame: 80, state: 75 },
     coroutine_name: 40,
     awaited: Awaited::All(64),
+    globals: 8,
+    names: 32,
     ..OBJECTS_3_10
 };
 
@@ -184,6 +191,7 @@ pub(super) const OBJECTS_3_12: Objects = Objects {
     modules: 944,
     coroutines: Coroutines::Within { frame: 72, state: 67 },
     coroutine_name: 32,
+    globals: 24,
     ..OBJECTS_3_11
 };
 

@@ -94,6 +94,8 @@ enum Basis {
     Code,
     /// They are in the function in which the others wait, and further in.
     SameFunction,
+    /// Their code uses the lock.
+    Uses,
     /// They are in a method of the same type.
     SameType,
 }
@@ -141,6 +143,11 @@ impl Candidates<'_> {
                 say::several(count, name),
                 if count == 1 { "seems" } else { "seem" }
             ),
+            Basis::Uses => format!(
+                "; {} {} it, and may have it: in {places}",
+                say::several(count, &format!("other {name}")),
+                if count == 1 { "uses" } else { "use" }
+            ),
             // Another object of the type has another lock: of several it is not known whether any of them has this one.
             Basis::SameType if count == 1 => {
                 format!("; 1 {name} in a method of the same type may have it: {places}")
@@ -174,6 +181,12 @@ impl Candidates<'_> {
                     "the runtime does not note who has it; {candidates}, further in the same function: {named}"
                 ),
                 "the functions in which tasks stand",
+            ),
+            Basis::Uses => Evidence::new(
+                format!(
+                    "the library does not note who has it; {candidates}, by the names that their code uses: {named}"
+                ),
+                "the program's own structures, read from its memory",
             ),
             Basis::SameType => Evidence::new(
                 format!(
@@ -283,11 +296,22 @@ fn candidates<'a>(run: &Run<'a>, waiting: &[&Task]) -> Option<Candidates<'a>> {
     [
         (by_reference, by_structures(all, waiting)),
         (Basis::SameFunction, tasks::further_in(all, waiting)),
+        (Basis::Uses, uses(all, waiting)),
         (Basis::SameType, of_same_type(all, waiting)),
     ]
     .into_iter()
     .find(|(_, all)| !all.is_empty())
     .map(|(basis, all)| Candidates { basis, all })
+}
+
+/// Those whose code uses the lock, and who are at work: who has no work has let it go.
+fn uses<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<(&'a Task, &'a Frame)> {
+    let mut found = tasks::users(all, waiting);
+    found.retain(|task| task.state != TaskState::Idle);
+    found
+        .into_iter()
+        .filter_map(|task| Some((task, task.place.as_ref()?)))
+        .collect()
 }
 
 /// Where a candidate stands, and what it waits for.

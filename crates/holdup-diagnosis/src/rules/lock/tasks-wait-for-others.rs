@@ -28,7 +28,7 @@ const NO_MATTER: Ns = 50;
 
 fn check(run: &Run<'_>) -> Verdict {
     let of_interest = |task: &Task| {
-        awaited(task).is_some_and(|given| match Giver::of(run, task.pid) {
+        awaited(task).is_some_and(|given| match Giver::of(run, &[task]) {
             Some(Giver::Nobody) => !stops(task, given),
             // Work may be due at any time.
             Some(_) => given != Given::Item && !stops(task, given),
@@ -57,12 +57,25 @@ enum Giver<'a> {
     Tasks(Vec<&'a Task>),
     /// These threads do.
     Threads(Vec<&'a AttributedWait>),
+    /// The code of these uses what is waited for. What they wait for themselves is inside of the process, a timer, or work.
+    Users(Vec<&'a Task>),
     /// All other tasks wait for each other, and there is no other thread.
     Nobody,
 }
 
 impl<'a> Giver<'a> {
-    fn of(run: &'a Run<'_>, pid: u32) -> Option<Giver<'a>> {
+    fn of(run: &'a Run<'_>, waiting: &[&Task]) -> Option<Giver<'a>> {
+        let pid = waiting.first()?.pid;
+        let mut users = tasks::users(&run.attributed.tasks, waiting);
+        users.retain(|task| matches!(task.state, TaskState::Waiting | TaskState::Idle) && task.stood > 0);
+        // Those that wait for something outside and use it are the ones; of others it is only known that they wait.
+        if !users.is_empty() {
+            let outside: Vec<&Task> = users.iter().copied().filter(|task| is_for_outside(task)).collect();
+            return Some(match outside.is_empty() {
+                true => Giver::Users(users),
+                false => Giver::Tasks(outside),
+            });
+        }
         let own = run.attributed.tasks.iter().filter(|task| task.pid == pid);
         let tasks: Vec<&Task> = own.clone().filter(|task| is_for_outside(task)).collect();
         let threads: Vec<&AttributedWait> = outside(run, pid)
@@ -94,6 +107,13 @@ impl<'a> Giver<'a> {
                     tasks::say_places(&tasks::places(several, stands))
                 ),
             },
+            Giver::Users(users) => {
+                let places = tasks::say_places(&tasks::places(users, stands));
+                match users.len() {
+                    1 => format!("; 1 other task uses it: in {places}"),
+                    count => format!("; {count} other tasks use it: in {places}"),
+                }
+            }
             Giver::Threads(threads) => {
                 let places: BTreeSet<String> = threads.iter().map(|wait| doing(wait)).collect();
                 let first = doing(threads[0]);
@@ -115,6 +135,10 @@ impl<'a> Giver<'a> {
         match self {
             Giver::Tasks(_) => Evidence::new(
                 "nothing notes who is to end the wait; the tasks named wait for something outside of the process",
+                "the program's own structures, read from its memory",
+            ),
+            Giver::Users(_) => Evidence::new(
+                "nothing notes who is to end the wait; the code of the tasks named uses what is waited for",
                 "the program's own structures, read from its memory",
             ),
             Giver::Threads(_) => Evidence::new(
@@ -172,8 +196,24 @@ fn stands(task: &Task) -> String {
     format!("{}, {on}", tasks::place(task))
 }
 
+/// Who sleeps may do it at its next turn, as a scheduler does; and a signal or an answer may never be due. Where the work of a queue is
+/// waited for by one, and those who take from it have none, nobody will say that it is done.
+fn severity(giver: &Giver<'_>, waiting: &[&Task]) -> Severity {
+    let Giver::Users(users) = giver else {
+        return Severity::Warning;
+    };
+    let at_rest = users.iter().all(|task| task.state == TaskState::Idle);
+    let all_done = waiting
+        .iter()
+        .all(|task| asyncio::joins(&task.stack) && at_rest);
+    match all_done {
+        true => Severity::Warning,
+        false => Severity::Note,
+    }
+}
+
 fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
-    let giver = Giver::of(run, waiting[0].pid).unwrap_or(Giver::Nobody);
+    let giver = Giver::of(run, waiting).unwrap_or(Giver::Nobody);
     let names: BTreeSet<&str> = waiting.iter().map(|task| task.resource.name.as_str()).collect();
     let returned =
         |task: &&Task| awaited(task).is_some_and(|given| matches!(given, Given::Return | Given::Result));
@@ -185,12 +225,12 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     };
     let confidence = match giver {
         Giver::Nobody => Confidence::Strong,
-        Giver::Tasks(_) | Giver::Threads(_) => Confidence::Suspect,
+        Giver::Tasks(_) | Giver::Threads(_) | Giver::Users(_) => Confidence::Suspect,
     };
     let finding = tasks::finding(
         run,
         RULE.id,
-        Severity::Warning,
+        severity(&giver, waiting),
         waiting,
         [&what, &giver.outcome()],
     )
@@ -199,6 +239,12 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     match giver {
         Giver::Nobody => finding.remedy(Remedy::safe(
             "find the task that was to do it: it has most likely ended with an exception that nobody has asked it for",
+        )),
+        Giver::Users(_) if waiting.iter().all(|task| asyncio::joins(&task.stack)) => finding.remedy(Remedy::safe(
+            "call `task_done()` for each item that was taken from the queue, also where its work fails: in `finally`",
+        )),
+        Giver::Users(_) => finding.remedy(Remedy::safe(
+            "look at the tasks that use it: one of them is to end the wait, and stands elsewhere",
         )),
         Giver::Tasks(_) | Giver::Threads(_) => finding
             .remedy(Remedy::safe("find out what is at the other end of what that one waits for, and what it does"))

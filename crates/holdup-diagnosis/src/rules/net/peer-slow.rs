@@ -109,6 +109,26 @@ fn is_by_design(run: &Run<'_>, group: &Waits<'_>) -> bool {
     !group.open() || known.is_some() || hears
 }
 
+/// Waits from which their usual length says something of the one that goes on.
+const MIN_PACED: u64 = 2;
+
+/// How much longer than usual a wait may last that is one more of the same.
+const MAX_PACES: Ns = 2;
+
+/// Whether a wait that goes on is one of several that the peer has ended meanwhile, and is not longer than those: it hands out what others give
+/// it, as the broker of a worker without work does.
+fn answers_at_its_pace(wait: &AttributedWait) -> bool {
+    let ended = wait.count.saturating_sub(u64::from(wait.open));
+    // Of a port nothing says that it was one connection, and not a new one after each that was given up.
+    let one_channel = wait.cause == Cause::IpcUnix && wait.timed_out == 0;
+    one_channel && ended >= MIN_PACED && wait.max <= wait.p50.saturating_mul(MAX_PACES)
+}
+
+/// Whether a wait is for room to send.
+fn sends(wait: &AttributedWait) -> bool {
+    system_calls::is_named(wait.call.as_deref(), Kind::Sends | Kind::Writes)
+}
+
 /// Of the time of requests, so little was in waits of a kind that no client waits for them: one part of this many at most.
 const NO_CLIENTS: Ns = 50;
 
@@ -263,7 +283,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
             let own = say::name_or(&main.asker.name.process, "this process");
             format!("{who} {waits} for {peer} to send something, and that one waits for {own} to ask")
         }
-        Cause::NetReceive if at_rest => {
+        Cause::NetReceive | Cause::IpcUnix if at_rest && !sends(main) => {
             let by_design = holder.and_then(|holder| limit_settings::held_back(&holder.name.process));
             let why = by_design.map_or_else(String::new, |why| format!(": {why}"));
             format!("{who} {waits} for {peer} to answer, which seems idle itself{why}")
@@ -316,7 +336,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         || for_nobody
         || awaits_us
         || anybody
-        || at_rest && is_by_design(run, group)
+        || at_rest && (is_by_design(run, group) || answers_at_its_pace(main))
     {
         Severity::Note
     } else {

@@ -33,6 +33,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             Verdict::Fires(own.map(|waits| finding(&waits, &pair)).into_iter().collect())
         }
         other => {
+            if let Some(third) = waits.iter().find_map(|wait| through_another(run, wait))
+                && let Some(own) = run.waits(|wait| std::ptr::eq(wait, third.reader))
+                && run.matters(own.cost(), MATTERS)
+            {
+                return fires(of_three(run, &own, &third));
+            }
             let circle = waits.only(|wait| circle(wait).is_some());
             if let Some(circle) = circle.filter(|circle| run.matters(circle.cost(), MATTERS)) {
                 return fires(of_circle(&circle));
@@ -126,11 +132,69 @@ fn not_read(waits: &Waits<'_>, pair: &Deadlock<'_>) -> Finding {
 
 /// The child, where it was not observed itself, and waits at a pipe for the very thread that waits for it to end.
 fn circle(parent: &AttributedWait) -> Option<&Link> {
-    let [_, child, .., last] = parent.chain.as_slice() else {
+    let [_, child, last] = parent.chain.as_slice() else {
         return None;
     };
     let waits = parent.open && child.cause == Cause::IpcPipe && last.name == parent.asker.name;
     (waits && child.name.pid != parent.asker.name.pid).then_some(child)
+}
+
+/// A process that reads one pipe of a child, while a child of that one wants to write to another of its pipes.
+struct Third<'a> {
+    reader: &'a AttributedWait,
+    parent: &'a AttributedWait,
+    writer: &'a AttributedWait,
+}
+
+/// The circle of three, where a wait for a child is part of one: a shell waits for its command, the command for room in a pipe of whoever started
+/// the shell, and that one reads the other pipe.
+fn through_another<'a>(run: &Run<'a>, parent: &'a AttributedWait) -> Option<Third<'a>> {
+    let [_, child, other, last] = parent.chain.as_slice() else {
+        return None;
+    };
+    let back = last.name.pid == parent.asker.name.pid;
+    let pipes = child.cause == Cause::IpcPipe && other.cause == Cause::IpcPipe;
+    if !parent.open || !back || !pipes {
+        return None;
+    }
+    let of = |pid: u32, kind: Kind| {
+        let mut waits = run.attributed.waits.iter();
+        waits.find(|wait| {
+            wait.asker.name.pid == pid
+                && wait.open
+                && wait.cause == Cause::IpcPipe
+                && system_calls::is_named(wait.call.as_deref(), kind)
+        })
+    };
+    Some(Third {
+        reader: of(other.name.pid, Kind::Reads)?,
+        parent,
+        writer: of(child.name.pid, Kind::Writes)?,
+    })
+}
+
+fn of_three(run: &Run<'_>, waits: &Waits<'_>, third: &Third<'_>) -> Finding {
+    let reader = say::who(&third.reader.asker.name);
+    let parent = say::program(run, &third.parent.asker.name);
+    let writer = say::who_with_pid(&third.writer.asker.name);
+    let title = format!(
+        "{reader} reads one pipe of {parent}, and not the one to which its child {writer} waits to write: neither can continue"
+    );
+    let text = format!(
+        "{writer} waits for room in {}, which {reader} has open; {reader} waits for data in {}, which {parent} has open, and that one waits for {writer} to end",
+        say::name_or(&third.writer.resource.name, "a pipe"),
+        say::name_or(&third.reader.resource.name, "another pipe"),
+    );
+    RULE.finding(Severity::Critical, title, waits)
+        .and(Evidence::new(text, "descriptors, and the calls that all three are in"))
+        .confidence(Confidence::Strong)
+        .remedy(Remedy::safe(
+            "read both pipes at once (poll or select; in Python communicate(), in Ruby Open3.capture3), or send both to one pipe (2>&1)",
+        ))
+        .remedy(Remedy::safe("or send the output that is not read to a file, or to /dev/null"))
+        .remedy(Remedy::pointless(
+            "waiting longer: neither can continue, because a pipe holds only 64 KiB",
+        ))
 }
 
 /// Which way the pipe goes is not known of a child that was not observed.
@@ -199,7 +263,7 @@ fn finding(waits: &Waits<'_>, pair: &Deadlock<'_>) -> Finding {
     let child = say::who(&pair.child.asker.name);
     let named = say::program(run, &pair.child.asker.name);
     let title =
-        format!("{parent} waits for {named} to end, and {child} waits for {parent} to read its output");
+        format!("{parent} waits for its child {named} to end, and {child} waits for {parent} to read its output from a pipe");
     let text = format!(
         "for {} both waited: {child} for room in {}, {parent} in {} for {child}",
         duration(pair.both),

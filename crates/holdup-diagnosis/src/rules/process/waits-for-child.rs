@@ -1,6 +1,6 @@
 //! Waiting for a child process, whose own time is what matters.
 
-use crate::rules::{Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, say};
+use crate::rules::{Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, root, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::Holder;
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -46,7 +46,7 @@ fn finding(group: &Waits<'_>) -> Finding {
     let halted = children.first().and_then(halted);
     let title = match children.as_slice() {
         [] => format!("{who} waits for a child process"),
-        [child] => format!("{who} waits for its child {}", say::who(&child.name)),
+        [child] => format!("{who} waits for its child {}", named(group, child)),
         [child, others @ ..] => format!(
             "{who} waits for its children: {} the longest, and {}",
             say::who(&child.name),
@@ -57,7 +57,7 @@ fn finding(group: &Waits<'_>) -> Finding {
         .first()
         .map_or_else(|| "the child".to_owned(), |child| say::who(&child.name));
     let (severity, title) = match halted {
-        None => (Severity::Note, title),
+        None => (Severity::Note, title + &beyond(group, &children)),
         Some(how) if group.open() => (Severity::Critical, format!("{title}, which is {}", how.words())),
         Some(how) => (Severity::Warning, format!("{title}, which was {}", how.words())),
     };
@@ -80,6 +80,23 @@ fn finding(group: &Waits<'_>) -> Finding {
             "look at {child}: this wait is its running time"
         ))),
     }
+}
+
+/// A child; of an interpreter that runs already its script.
+fn named(group: &Waits<'_>, child: &Holder) -> String {
+    match group.run.attributed.of_threads {
+        true => say::program(&group.run, &child.name),
+        false => say::who(&child.name),
+    }
+}
+
+/// Of a wait that was found going on: what the child does, or whoever that waits for, since nobody sees it end.
+fn beyond(group: &Waits<'_>, children: &[Holder]) -> String {
+    let child = children
+        .first()
+        .filter(|_| group.run.attributed.of_threads && group.open());
+    let root = child.and_then(|child| Some((root::of(group)?, child)));
+    root.map_or_else(String::new, |(root, child)| root.stands_of(child.name.pid))
 }
 
 const HAD_A_REASON: &str = "it may have been stopped for a reason";

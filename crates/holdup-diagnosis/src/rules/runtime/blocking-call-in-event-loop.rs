@@ -1,7 +1,7 @@
 //! A function that an event loop calls blocks its thread: no other task of the loop runs meanwhile.
 
-use crate::rules::beside::{doing, others};
-use crate::rules::{Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::beside::{doing, other, others};
+use crate::rules::{Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, root, say};
 use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::{javascript, python, rust};
 use holdup_model::attributed::AttributedWait;
@@ -167,6 +167,37 @@ fn peer(run: &Run<'_>, wait: &AttributedWait) -> String {
     }
 }
 
+/// Who is in the way of the call, and what that one does, for the end of a title: a child, another process, or another thread that has the lock.
+fn beyond(run: &Run<'_>, waits: &Waits<'_>) -> String {
+    let longest = waits.longest();
+    let pid = longest.asker.name.pid;
+    let holders = waits.holders();
+    let child = holders
+        .iter()
+        .find(|holder| holder.name.pid != 0 && holder.name.pid != pid);
+    let named = match (longest.cause, child) {
+        (Cause::ProcessChild, Some(child)) => format!(", {}", say::who_with_pid(&child.name)),
+        _ => String::new(),
+    };
+    if let Some(root) = root::of(waits) {
+        let direct = child.map_or(0, |child| child.name.pid);
+        return named + &root.stands_of(direct);
+    }
+    let owner = holders
+        .iter()
+        .find(|holder| holder.how_known.holds() && holder.name.pid == pid);
+    let Some(owner) = owner else { return named };
+    let own = |wait: &&AttributedWait| (wait.asker.name.pid, wait.asker.name.tid) == (pid, owner.name.tid);
+    let does = run
+        .attributed
+        .waits
+        .iter()
+        .filter(own)
+        .max_by_key(|wait| wait.ns);
+    let does = does.map_or_else(String::new, |wait| format!(", {}", doing(wait)));
+    format!(", which {} has{does}", other(&owner.name))
+}
+
 fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
     let longest = waits.longest();
     let name = &longest.asker.name;
@@ -176,7 +207,7 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
         true => (duration(longest.max), notified(run, longest)),
         false => (duration(longest.max), longest.cause.phrase().to_owned()),
     };
-    let (beside, peer) = (beside(run, waits), peer(run, longest));
+    let (beside, peer) = (beside(run, waits), peer(run, longest) + &beyond(run, waits));
     let title = match of {
         Loop::Asyncio | Loop::Node => {
             let who = say::who(name);

@@ -1,19 +1,20 @@
 //! All workers of a pool stand in the same wait, so that nobody is left for new work.
 
+use crate::rules::beside::doing;
 use crate::rules::libuv_pool::Full;
 use crate::rules::{
-    Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, dumps as dumped, duration,
+    beside, Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, dumps as dumped, duration,
     java_waits as java, libuv_pool, say,
 };
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
-use holdup_attribution::attribution::chosen_frame;
+use holdup_attribution::attribution::{chosen_frame, is_applications};
 use holdup_evidence::{Cause, Frame, Observed};
 use holdup_knowledge::java::{of_library, of_pool, of_runtime};
 use holdup_knowledge::pools;
 use holdup_model::attributed::{AttributedWait, Common, ThreadName};
 use holdup_model::attributed::{Awaits, JavaLock};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Workers from which a pool is judged: of two, both busy is an ordinary instant.
 const MIN_WORKERS: usize = 3;
@@ -151,6 +152,28 @@ impl<'a> Keepers<'a> {
     }
 }
 
+/// Who may keep connections: other threads that stand in a wait for something outside of the process, else whoever wants one.
+fn may_keep(run: &Run<'_>, group: &Waits<'_>) -> String {
+    let main = group.main();
+    let own: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
+    let mut others = beside::outside(run, main.asker.name.pid);
+    others.retain(|wait| {
+        let asked = chosen_frame(&wait.asker.stack);
+        !own.contains(&wait.asker.name.tid)
+            && asked.is_some_and(is_applications)
+            && !matches!(wait.cause, Cause::NetAccept | Cause::PollWait)
+    });
+    others.sort_by_key(|wait| std::cmp::Reverse(wait.ns));
+    let Some(first) = others.first() else {
+        return called_by(main);
+    };
+    let same = others.iter().filter(|wait| doing(wait) == doing(first)).count();
+    match same as u64 {
+        1 => format!("; another thread may keep one, {}", doing(first)),
+        several => format!("; {several} other threads may keep one each, {}", doing(first)),
+    }
+}
+
 /// Who called the function that wants the connection: who waits may keep one itself, there.
 fn called_by(wait: &AttributedWait) -> String {
     let Some(place) = chosen_frame(&wait.asker.stack) else {
@@ -180,7 +203,7 @@ fn connection_wanted(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let place = chosen_frame(&main.asker.stack);
     let clause = match (&keepers, stands(run, group)) {
         (Some(keepers), _) => keepers.clause(),
-        (None, true) => format!(", and nobody gave one back{}", called_by(main)),
+        (None, true) => format!(", and nobody gave one back{}", may_keep(run, group)),
         (None, false) => String::new(),
     };
     let title = format!(

@@ -2,6 +2,7 @@
 
 use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
+use super::sleeps_on_purpose::is_delayed;
 use crate::rules::{
     Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, for_nobody, java_waits, percent, say,
 };
@@ -297,6 +298,20 @@ fn another_stands(run: &Run<'_>, group: &Waits<'_>) -> bool {
         })
 }
 
+/// Of programs that run already: whether the sleeps are long enough to be felt, and nobody else of those observed stands in anything. A daemon
+/// makes its rounds so, and only what it looks for between them could say that something is late.
+fn makes_rounds(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let sleepers: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
+    let stands = |wait: &AttributedWait| {
+        let waits = !wait.cause.on_cpu() && wait.cause != Cause::Idle;
+        waits && wait.open && !sleepers.contains(&wait.asker.name.tid)
+    };
+    run.attributed.of_threads
+        && group.median() >= HARM_FLOOR
+        && !group.iter().any(|wait| is_delayed(run, wait))
+        && !run.attributed.waits.iter().any(stands)
+}
+
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let about = if group.estimated() { "about " } else { "" };
     let length = format!("{about}{}", duration(group.median()));
@@ -324,7 +339,11 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     );
     // What slows clients is elsewhere, where others of the process serve them and this thread does not.
     let aside = || group.iter().all(|wait| for_nobody::is_aside(run, wait));
-    let severity = match asks_between(run, group) || aside() || another_stands(run, group) {
+    let severity = match asks_between(run, group)
+        || aside()
+        || another_stands(run, group)
+        || makes_rounds(run, group)
+    {
         true => Severity::Note,
         false => Severity::Warning,
     };

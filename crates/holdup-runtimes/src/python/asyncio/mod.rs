@@ -2,12 +2,14 @@
 //!
 //! A task that waits has no thread: it is a chain of coroutines, each of which awaits the next, and the last of them a future. In: the
 //! library's own set of tasks. Out: each task with its name, where it stands, and what it awaits: a task, a descriptor ([`selector`]), a
-//! lock and who has it ([`coroutines`]), a pool and who has something of it ([`pools`]). CPython 3.8 to 3.13 is read. Tasks whose class is not the one in C (of tests, mostly) are left
+//! lock and who has it ([`coroutines`]), a pool and who has something of it ([`pools`]), and
+//! whose code uses what it awaits ([`uses`]). CPython 3.8 to 3.13 is read. Tasks whose class is not the one in C (of tests, mostly) are left
 //! out and counted.
 
 mod coroutines;
 mod pools;
 mod selector;
+mod uses;
 
 use super::{Interpreter, PythonFrame, Unread};
 use crate::memory::Source;
@@ -78,6 +80,10 @@ pub struct AsyncTask {
     pub pool: Option<(u64, String)>,
     /// Those pools of which it has something.
     pub has: Vec<u64>,
+    /// The lock, event, condition or queue that it awaits, by address ([`uses`]).
+    pub object: Option<u64>,
+    /// Those of them that other tasks await and that its code names.
+    pub uses: Vec<u64>,
 }
 
 /// All tasks.
@@ -124,6 +130,7 @@ impl<S: Source> Interpreter<S> {
         self.find_holders(&mut found);
         self.find_descriptors(&mut found);
         self.find_pools(&mut found);
+        self.find_uses(&mut found);
         read.all = found.into_iter().map(|one| one.task).collect();
         Ok(read)
     }
@@ -215,6 +222,8 @@ impl<S: Source> Interpreter<S> {
             holds: Vec::new(),
             pool: None,
             has: Vec::new(),
+            object: None,
+            uses: Vec::new(),
         };
         let of_loop = self.at(task.id, LOOP)?;
         Some(Some(Found {

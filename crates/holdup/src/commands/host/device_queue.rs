@@ -298,6 +298,8 @@ mod tests {
             owes_ms: None,
             received_ms: None,
             may_ask: false,
+            sent_segments: 0,
+            speaks_in_turn: false,
         }
     }
 

@@ -419,6 +419,8 @@ mod tests {
                 owes_ms: None,
                 received_ms: None,
                 may_ask: false,
+                sent_segments: 0,
+                speaks_in_turn: false,
             };
             all.push(Connection {
                 asks_ms: Some(ms),
