@@ -71,6 +71,16 @@ const HELD_BACK: [(&str, &str); 4] = [
     ),
 ];
 
+/// Servers with a setting by which they delay requests themselves.
+const DELAYS: [(&str, &str); 3] = [
+    ("nginx", "the rate limit limit_req without nodelay"),
+    ("haproxy", "tarpit"),
+    (
+        "smtpd",
+        "the rate limits and error delays of smtpd (smtpd_error_sleep_time)",
+    ),
+];
+
 fn of(table: &[(&str, &'static str)], process: &str) -> Option<&'static str> {
     let found = table.iter().find(|(name, _)| process.starts_with(name));
     found.map(|(_, setting)| *setting)
@@ -79,6 +89,11 @@ fn of(table: &[(&str, &'static str)], process: &str) -> Option<&'static str> {
 /// Why an idle server of this name may hold an answer back.
 pub(super) fn held_back(process: &str) -> Option<&'static str> {
     of(&HELD_BACK, process)
+}
+
+/// What delays requests in it.
+pub(super) fn delays(process: &str) -> Option<&'static str> {
+    of(&DELAYS, process)
 }
 
 /// How many clients it serves at once.

@@ -14,11 +14,7 @@ const MIN_SLEEPS: u64 = 2;
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::LockFileNamesMaker, check)
     .about("a process sleeps beside a lock file that another one made")
     .causes(&[Cause::TimerSleep])
-    .explains(&[
-        RuleId::SleepPolling,
-        RuleId::SleepsOnPurpose,
-        RuleId::ProgramFailsAgain,
-    ]);
+    .explains(&[RuleId::ProgramFailsAgain]);
 
 /// The program that shells sleep with.
 const SLEEPER: &str = "sleep";

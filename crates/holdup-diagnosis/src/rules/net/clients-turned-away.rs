@@ -98,7 +98,12 @@ fn finding(run: &Run<'_>, one: &Conversations) -> Option<Finding> {
     );
     let limit = limit_settings::connections(who).or_else(|| limit_settings::workers(who));
     let raise = limit.unwrap_or("its limit of connections");
-    let finding = Finding::without_duration(RULE.id.id(), Severity::Warning, title, Cause::Idle, ended)
+    // It turns clients away for as long as it was observed, whatever its threads do.
+    let theirs = run.waits(|wait| wait.asker.name.pid == one.by.name.pid && wait.cause == Cause::Idle);
+    let ns = theirs
+        .map_or(0, |theirs| theirs.own())
+        .min(run.attributed.elapsed);
+    let finding = Finding::new(RULE.id.id(), Severity::Warning, title, Cause::Idle, ns, ended)
         .and_if(connected::evidence(run, clients))
         .confidence(Confidence::Suspect);
     let finding = finding.about(

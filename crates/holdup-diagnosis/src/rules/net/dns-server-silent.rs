@@ -51,7 +51,11 @@ fn asks_many(waits: &Waits<'_>, group: &Waits<'_>) -> bool {
 /// own configuration, or through the servers of each zone.
 fn is_its_own(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let server = server(group.main());
-    let known = run.facts.resolver.as_ref().filter(|known| !known.servers.is_empty());
+    let known = run
+        .facts
+        .resolver
+        .as_ref()
+        .filter(|known| !known.servers.is_empty());
     let bare = server.trim_start_matches('[').trim_end_matches(']');
     let other = known.is_some_and(|known| !known.servers.iter().any(|one| one == bare));
     let pid = group.main().asker.name.pid;

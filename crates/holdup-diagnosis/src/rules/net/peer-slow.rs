@@ -225,6 +225,16 @@ fn is_for_names(run: &Run<'_>, wait: &AttributedWait) -> bool {
     wait.cause == Cause::NetReceive && wait.asker.frame.is_some() && tasks.any(asks)
 }
 
+/// The server at an address by what the kernel's notes of the connection tell, where no other end was found: one in whose queue the
+/// connection stands has no descriptor for it.
+fn owing(run: &Run<'_>, main: &AttributedWait, address: &str) -> Option<String> {
+    let mut all = run.facts.owed_answers.iter().flatten();
+    let one = all.find(|one| one.pid == main.asker.name.pid && one.server == address)?;
+    let by = one.by.as_ref()?;
+    let name = say::script(run, by.pid?).unwrap_or(&by.process);
+    Some(format!("{} at {address}", live_sessions::process(name, by.pid?)))
+}
+
 /// Of whom a sentence about waits is.
 pub(in crate::rules) struct Subject {
     /// The words.
@@ -272,7 +282,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         Some(holder) if made_itself || paired.is_some() => say::who_with_pid(&holder.name),
         Some(holder) => format!("{} at {address}", say::program(run, &holder.name)),
         None if made_itself => "the other end of a Unix socket that it has made".to_owned(),
-        None => address.to_owned(),
+        None => owing(run, main, address).unwrap_or_else(|| address.to_owned()),
     };
     let at_rest = session.is_none() && is_at_rest(run, group);
     let awaits_us = session.is_none() && !subject.plural && mutual::awaits_us(main);

@@ -1,6 +1,6 @@
 //! A server lets requests wait until a timer of its own has run out.
 
-use crate::rules::{HARM_FLOOR, Rule, RuleId, Run, duration, fires, say};
+use crate::rules::{HARM_FLOOR, Rule, RuleId, Run, duration, fires, limit_settings, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Requests};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -35,8 +35,10 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
     let waits = run.attributed.waits.iter().filter(polled);
     let longest = waits.max_by_key(|wait| wait.ns);
     let who = longest.map_or_else(|| "The server".to_owned(), |wait| say::who(&wait.asker.name));
+    let setting = longest.and_then(|wait| limit_settings::delays(&wait.asker.name.process));
+    let setting = setting.map_or_else(String::new, |setting| format!(", as {setting} does"));
     let title = format!(
-        "{who} delays {} of {} by a timer of its own, {} each on average{}",
+        "{who} delays {} of {} by a timer of its own{setting}, {} each on average{}",
         held.count,
         say::several(answered, "request"),
         duration(mean),
