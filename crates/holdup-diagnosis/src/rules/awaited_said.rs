@@ -89,7 +89,7 @@ pub(super) fn what(wait: &SeenWait) -> String {
         Awaited::Child => "its child".to_owned(),
         Awaited::Names => named("the name server", &wait.name),
         Awaited::Cpu => named("a CPU", &wait.name),
-        Awaited::Memory => named("memory of the cgroup", &wait.name),
+        Awaited::Memory => named("memory in", &wait.name),
         Awaited::Device => named("the queue of the network device", &wait.name),
     }
 }

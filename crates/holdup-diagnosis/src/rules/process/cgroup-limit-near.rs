@@ -75,11 +75,11 @@ fn amount(what: Limited, value: f64) -> String {
 }
 
 /// Part of what a cgroup has from which the program that has it stands in the title.
-const MOST: f64 = 0.3;
+const MIN_NAMED_SHARE: f64 = 0.3;
 
 /// `, 38 of them of python3 agent.py`: the programs that have most, if that is much.
 fn most(one: &SeenCgroup) -> String {
-    let much = one.users.iter().filter(|user| user.amount >= MOST * one.used);
+    let much = one.users.iter().filter(|user| user.amount >= MIN_NAMED_SHARE * one.used);
     let names: Vec<String> = much
         .take(2)
         .enumerate()
@@ -178,7 +178,7 @@ fn finding(observed: &Observed, one: &SeenCgroup, severity: Severity) -> Finding
         .about(resource, Asker::default())
         .confidence(Confidence::Proved);
     let finding = match one.users.first() {
-        Some(user) if user.amount >= MOST * one.used => finding.remedy(
+        Some(user) if user.amount >= MIN_NAMED_SHARE * one.used => finding.remedy(
             Remedy::safe(match is_tasks {
                 true => format!("find out why {} does not end", say::name_or(&user.name, "it")),
                 false => format!("find out what {} keeps in memory", say::name_or(&user.name, "it")),

@@ -24,12 +24,12 @@ const MIN_RUNNABLE_SHARE: f64 = 0.8;
 /// The shortest time in which that is no chance.
 const MIN_WATCHED_NS: Ns = 2_000_000_000;
 
-/// The most that a thread may have run of the time, if it gets no CPU.
+/// The most that a thread may have run of the time, if it gets no CPU; and of what each would have if all that are runnable got as much.
 const MAX_RAN_SHARE: f64 = 0.1;
+const MAX_FAIR_SHARE: f64 = 0.2;
 
-/// How many times as much the other program must have run, and how much of one CPU at least.
-const MIN_TIMES: f64 = 5.0;
-const MIN_TAKEN_SHARE: f64 = 0.3;
+/// How much of one CPU the other program must have had.
+const MIN_TAKEN_SHARE: f64 = 0.15;
 
 /// Waits that are reported.
 const MAX_REPORTED: usize = 32;
@@ -106,6 +106,17 @@ impl Starved {
         }
     }
 
+    /// What each thread would have of one CPU, if all that were runnable on these CPUs got as much.
+    fn fair(&self, allowed: &Allowed, places: &HashMap<(u32, u32), Kept>) -> f64 {
+        let there = self.threads.iter().filter(|(id, _)| {
+            let place = places.get(id);
+            place.is_none_or(|place| allowed.has(place.cpu))
+        });
+        let at_a_time: f64 =
+            there.map(|(_, one)| f64::from(one.lists)).sum::<f64>() / f64::from(self.lists.max(1));
+        allowed.count as f64 / at_a_time.max(1.0)
+    }
+
     /// Who gets no CPU, and who has it; `throttled` are processes whose cgroup has used up its CPU time, `named` are the names of processes.
     pub(super) fn finish(
         self,
@@ -140,8 +151,15 @@ impl Starved {
             .collect();
         let found = starved.into_iter().filter_map(|(id, ns, share)| {
             let allowed = allowed(root, id)?;
-            let (holder, taken, processes) = taker(&running, &places, &allowed, id, named)?;
-            (taken >= MIN_TAKEN_SHARE && taken >= MIN_TIMES * share).then(|| Waits {
+            let fair = self.fair(&allowed, &places);
+            let Taker {
+                id: holder,
+                sum: taken,
+                most,
+                processes,
+            } = taker(&running, &places, &allowed, id, named)?;
+            let unfair = share <= MAX_FAIR_SHARE * fair && most >= fair.min(1.0) / 2.0;
+            (taken >= MIN_TAKEN_SHARE && unfair).then(|| Waits {
                 pid: id.0,
                 holder: holder.0,
                 ns,
@@ -162,14 +180,25 @@ impl Starved {
     }
 }
 
-/// The program that ran most on these CPUs: its process with most, the sum, and by how many processes.
+/// The program that ran most on some CPUs.
+struct Taker {
+    /// Its thread that ran most.
+    id: (u32, u32),
+    /// What all of them ran, of one CPU, and what that one did.
+    sum: f64,
+    most: f64,
+    /// By how many processes.
+    processes: u32,
+}
+
+/// The program that ran most on these CPUs.
 fn taker(
     running: &[((u32, u32), f64)],
     places: &HashMap<(u32, u32), Kept>,
     allowed: &Allowed,
     own: (u32, u32),
     named: &dyn Fn(u32) -> Option<String>,
-) -> Option<((u32, u32), f64, u32)> {
+) -> Option<Taker> {
     /// What a program took, its thread that took most, and its processes.
     #[derive(Default)]
     struct Taken {
@@ -194,7 +223,12 @@ fn taker(
     }
     let most = programs.into_values().max_by(|a, b| a.sum.total_cmp(&b.sum))?;
     let processes = u32::try_from(most.processes.len()).unwrap_or(u32::MAX);
-    Some((most.id, most.sum, processes))
+    Some(Taker {
+        id: most.id,
+        sum: most.sum,
+        most: most.most,
+        processes,
+    })
 }
 
 /// Why the kernel prefers the other one, as far as the threads themselves tell.
@@ -326,7 +360,8 @@ fn kept(root: &Root, (pid, tid): (u32, u32)) -> Option<Kept> {
 struct Allowed {
     text: String,
     ranges: Vec<(u32, u32)>,
-    /// Whether these are all that are online.
+    /// How many they are, and whether these are all that are online.
+    count: u64,
     all: bool,
 }
 
@@ -346,8 +381,10 @@ fn allowed(root: &Root, (pid, tid): (u32, u32)) -> Option<Allowed> {
     let ranges = ranges(&text);
     let online = text_if_there(&root.sys.join("devices/system/cpu/online"))?;
     let count = |all: &[(u32, u32)]| all.iter().map(|(from, to)| u64::from(to - from) + 1).sum::<u64>();
+    let own = count(&ranges);
     Some(Allowed {
-        all: count(&ranges) >= count(&self::ranges(online.trim())),
+        count: own,
+        all: own >= count(&self::ranges(online.trim())),
         ranges,
         text,
     })
@@ -443,6 +480,10 @@ mod tests {
     fn a_long_run_queue_that_is_shared_fairly_starves_nobody() {
         let equal: Vec<_> = (1..21).map(|pid| (pid * 10, pid % 2, 0, 0, "0-1", 100)).collect();
         assert!(found(&equal).is_empty());
+        // Some get less than their share, as what is niced does; it is no standstill.
+        let mut uneven = equal.clone();
+        uneven.push((500, 1, 10, 0, "0-1", 30));
+        assert!(found(&uneven).is_empty());
         // One whose cgroup has used up its CPU time waits for that.
         assert!(found(&[(99, 1, 0, 0, "1", 3), (20, 1, 0, 0, "1", 950)]).is_empty());
         // Others run on other CPUs.
