@@ -495,7 +495,7 @@ fn what_is_full_is_used_up_and_what_is_done_in_full_is_not() {
         "the write buffer of client 7 is full, rejecting requests",
         "Disk /data full",
     ] {
-        assert_eq!(kind(line), Some(StatementKind::Exhausted), "{line}");
+        assert_eq!(kind(line), Some(Exhausted), "{line}");
     }
     for line in [
         "full table scan of orders",
@@ -503,7 +503,7 @@ fn what_is_full_is_used_up_and_what_is_done_in_full_is_not() {
         "cache full: false",
         "a full backup of the volume",
     ] {
-        assert_ne!(kind(line), Some(StatementKind::Exhausted), "{line}");
+        assert_ne!(kind(line), Some(Exhausted), "{line}");
     }
 }
 
@@ -514,7 +514,7 @@ fn a_warning_that_something_took_seconds_is_a_wait() {
     let said = read_text("t", text.as_bytes()).observed.statements;
     let slow: Vec<&str> = said
         .iter()
-        .filter(|one| one.kind == StatementKind::Stalled)
+        .filter(|one| one.kind == Stalled)
         .map(|one| one.text.as_str())
         .collect();
     assert_eq!(slow.len(), 1, "{said:?}");
@@ -528,7 +528,7 @@ fn a_line_like_one_that_said_nothing_is_not_passed_over_for_a_code() {
     let said = read_text("t", text.as_bytes()).observed.statements;
     assert!(
         said.iter()
-            .any(|one| one.kind == StatementKind::Ended && one.text.contains("66666")),
+            .any(|one| one.kind == Ended && one.text.contains("66666")),
         "{said:?}"
     );
 }
