@@ -14,6 +14,7 @@ mod find;
 mod format;
 mod formats;
 mod gather;
+mod inert;
 mod input;
 mod kernel;
 mod lines;

@@ -303,3 +303,83 @@ fn several_outputs_in_one_file_are_each_read() {
     }
     assert!(changed.is_empty(), "{changed:#?}");
 }
+
+/// Columns at which a mail program wraps.
+const MAIL_COLUMNS: usize = 76;
+
+/// Formats whose lines are long sentences of a stack, which mail programs wrap between two words.
+const WRAPPED: &[&str] = &["goroutines", "native-stacks", "thread-dump"];
+
+/// Lines that are longer than a mail allows go on in the next line.
+fn wrapped(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut column = 0;
+        for (number, word) in line.split(' ').enumerate() {
+            let breaks = number > 0 && !word.is_empty() && column > 0 && column + word.len() >= MAIL_COLUMNS;
+            match (number, breaks) {
+                (0, _) => {}
+                (_, true) => {
+                    out.push('\n');
+                    column = 0;
+                }
+                (_, false) => {
+                    out.push(' ');
+                    column += 1;
+                }
+            }
+            out.push_str(word);
+            column += word.len();
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[test]
+fn stacks_that_a_mail_program_has_wrapped_have_the_same_threads() {
+    let mut changed = Vec::new();
+    for (format, text) in samples_of(WRAPPED) {
+        let (whole, damaged) = (read(&text), read(&wrapped(&text)));
+        if whole[2] != damaged[2] {
+            changed.push(format!("{format}: {whole:?} became {damaged:?}"));
+        }
+    }
+    assert!(changed.is_empty(), "{changed:#?}");
+}
+
+#[test]
+fn a_text_that_is_clipped_at_its_end_is_read_as_far_as_it_goes() {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../holdup/tests/samples");
+    let mut changed = Vec::new();
+    let mut folders: Vec<PathBuf> = fs::read_dir(samples)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    folders.sort();
+    for folder in folders {
+        let format = folder.file_name().unwrap().to_string_lossy().into_owned();
+        if OTHERS.contains(&format.as_str()) {
+            continue;
+        }
+        let Some((_, text)) = sample(&folder) else {
+            continue;
+        };
+        let text = text.trim_end();
+        let last = text.rfind('\n').map_or(0, |at| at + 1);
+        let (before, line) = text.split_at(last);
+        let half = (line.len() / 2..line.len())
+            .find(|at| line.is_char_boundary(*at))
+            .unwrap_or(0);
+        let clipped = format!("{before}{}", &line[..half]);
+        let (whole, without, found) = (read(text), read(before), read(&clipped));
+        let between = (0..found.len()).all(|at| {
+            let (one, other) = (whole[at].min(without[at]), whole[at].max(without[at]));
+            (one..=other).contains(&found[at])
+        });
+        if !between {
+            changed.push(format!("{format}: {without:?}, {whole:?}: {found:?}"));
+        }
+    }
+    assert!(changed.is_empty(), "{changed:#?}");
+}

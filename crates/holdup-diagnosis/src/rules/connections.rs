@@ -125,7 +125,10 @@ fn silent(observed: &Observed, request: &Request<'_>) -> Finding {
     Finding::without_duration(
         RuleId::ConnectionUnanswered.id(),
         Severity::Warning,
-        format!("{peer} does not answer connection requests"),
+        match request.count {
+            0..2 => format!("{peer} does not answer connection requests"),
+            count => format!("{peer} does not answer connection requests ({count} wait in SYN-SENT)"),
+        },
         Cause::NetConnect,
         sockets::evidence(observed, text, request.quote),
     )

@@ -64,6 +64,11 @@ impl Listed {
         is_frame || tasks::in_report(text)
     }
 
+    /// Whether no list is being read.
+    pub(super) fn is_idle(&self) -> bool {
+        self.list.is_none()
+    }
+
     /// Takes the rest of a task's first line, where a mail program has wrapped it; whether it is that.
     pub(super) fn goes_on(&mut self, text: &[u8]) -> bool {
         let Some(list) = self.list.as_mut().filter(|list| list.open) else {

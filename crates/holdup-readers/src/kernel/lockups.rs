@@ -211,3 +211,6 @@ pub(super) fn words_of(stall: &Stall) -> String {
         false => format!(" … {}", listed.join(", ")),
     }
 }
+
+#[cfg(test)]
+mod tests;

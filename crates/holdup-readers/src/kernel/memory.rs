@@ -80,6 +80,11 @@ impl Memory {
         false
     }
 
+    /// Whether no shortage is being reported.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.reporting
+    }
+
     /// The log ends before it says who was ended: it was cut, or nobody could be.
     pub(super) fn end(&mut self, out: &mut Out<'_>) {
         let Some((who, quote)) = self.asked.take() else {

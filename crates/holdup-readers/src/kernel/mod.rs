@@ -17,6 +17,7 @@ mod text;
 
 use crate::format::Understood;
 use crate::gather::{Out, quoted};
+use crate::inert::Inert;
 use crate::stamp::Stamp;
 use holdup_evidence::observed::{Happening, KernelEvent, What};
 use listed::Listed;
@@ -59,6 +60,8 @@ pub(crate) struct Kernel {
     /// The id of the boot that begins, until its first line tells more.
     boot_id: Option<String>,
     kept: Vec<(Discriminant<KernelEvent>, u32)>,
+    /// Messages that say nothing, by shape.
+    inert: Inert,
 }
 
 impl Kernel {
@@ -66,6 +69,33 @@ impl Kernel {
     pub(crate) fn message(&mut self, message: Message<'_>, out: &mut Out<'_>) -> Understood {
         out.source().kernel_lines += 1;
         self.pauses.line(message, out);
+        let shape = match self.is_idle() {
+            true => self.inert.shape(message.text),
+            false => None,
+        };
+        if shape.is_some_and(|shape| self.inert.has(shape)) {
+            return Understood::Ignorable;
+        }
+        let understood = self.look(message, out);
+        if let Some(shape) = shape
+            && understood == Understood::Ignorable
+            && self.is_idle()
+        {
+            self.inert.add(shape);
+        }
+        understood
+    }
+
+    /// Whether no report is being read.
+    fn is_idle(&self) -> bool {
+        self.hung.is_none()
+            && self.lockup.is_none()
+            && self.order.is_none()
+            && self.listed.is_idle()
+            && self.memory.is_idle()
+    }
+
+    fn look(&mut self, message: Message<'_>, out: &mut Out<'_>) -> Understood {
         if self.hung.is_some() && self.of_hung_task(message.text, out) {
             return Understood::Evidence;
         }

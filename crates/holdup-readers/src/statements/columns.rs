@@ -90,6 +90,20 @@ impl Columns {
         None
     }
 
+    /// Whether no table is being read.
+    pub(super) fn is_idle(&self) -> bool {
+        self.column.is_none() && !self.heading
+    }
+
+    /// Passes over a line that is of no table.
+    pub(super) fn pass(&mut self, line: &[u8]) {
+        self.above.rotate_left(1);
+        let [_, last] = &mut self.above;
+        last.clear();
+        let line = line.trim_ascii();
+        last.extend_from_slice(line.get(..KEPT).unwrap_or(line));
+    }
+
     /// Whether the last line was a heading: its words are names.
     pub(super) fn is_heading(&self) -> bool {
         self.heading

@@ -23,6 +23,7 @@ use crate::find::find;
 use crate::format::{Family, Format, Understood};
 use crate::formats::{LOG, Stamps};
 use crate::gather::Out;
+use crate::inert::Inert;
 use crate::prompt;
 use columns::Columns;
 use counters::Counters;
@@ -78,6 +79,8 @@ pub(crate) struct Statements {
     columns: Columns,
     tables: Tables,
     counters: Counters,
+    /// Lines that state nothing, by shape.
+    inert: Inert,
     stamps: Stamps,
     /// Places in `all`, by kind and shape.
     places: HashMap<u64, usize, foldhash::fast::FixedState>,
@@ -136,6 +139,39 @@ pub(crate) fn ended(line: &[u8], quote: Quote) -> Statement {
 impl Statements {
     /// Takes a line; whether it states anything.
     pub(crate) fn line(&mut self, line: &[u8], out: &Out<'_>) -> bool {
+        let shape = match self.is_idle() {
+            true => self.inert.shape(line),
+            false => None,
+        };
+        if shape.is_some_and(|shape| self.inert.has(shape)) {
+            let mut plain = std::mem::take(&mut self.plain);
+            self.columns.pass(plain.of(line.get(..SCANNED).unwrap_or(line)));
+            self.plain = plain;
+            self.tables.pass();
+            return false;
+        }
+        let states = self.look(line, out);
+        if let Some(shape) = shape
+            && !states
+            && self.is_idle()
+            && !shape::is_command(line.trim_ascii())
+        {
+            self.inert.add(shape);
+        }
+        states
+    }
+
+    /// Whether no line before says how this one is to be read.
+    fn is_idle(&self) -> bool {
+        self.incomplete.is_none()
+            && self.of_heading.is_none()
+            && self.locked.is_none()
+            && self.heading.is_empty()
+            && self.columns.is_idle()
+            && self.tables.is_idle()
+    }
+
+    fn look(&mut self, line: &[u8], out: &Out<'_>) -> bool {
         let of_table = self.tables.line(line, out.here().line);
         if self.tables.began_by_rule() {
             self.columns = Columns::default();

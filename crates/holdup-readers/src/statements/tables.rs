@@ -218,6 +218,17 @@ impl Tables {
         self.table.as_ref().map(|table| table.rows)
     }
 
+    /// Whether no table is being read.
+    pub(super) fn is_idle(&self) -> bool {
+        self.table.is_none() && !self.by_rule
+    }
+
+    /// Passes over a line with a number that is of no table.
+    pub(super) fn pass(&mut self) {
+        self.above.clear();
+        self.recent.clear();
+    }
+
     /// Whether the last line began a table whose names stand in several lines: none of them is a heading of its own.
     pub(super) fn began_by_rule(&self) -> bool {
         self.by_rule

@@ -483,3 +483,52 @@ fn how_long_somebody_waits_before_the_next_try_is_no_length() {
     );
     assert!(all.iter().all(|one| one.ns.is_none()), "{all:?}");
 }
+
+#[test]
+fn what_is_full_is_used_up_and_what_is_done_in_full_is_not() {
+    let kind = |line: &str| {
+        let said = read_text("t", format!("{line}\n").as_bytes()).observed.statements;
+        said.first().map(|one| one.kind)
+    };
+    for line in [
+        "*** listen queue of socket 4 full !!! (129/128) ***",
+        "the write buffer of client 7 is full, rejecting requests",
+        "Disk /data full",
+    ] {
+        assert_eq!(kind(line), Some(Exhausted), "{line}");
+    }
+    for line in [
+        "full table scan of orders",
+        "queue: full duplex",
+        "cache full: false",
+        "a full backup of the volume",
+    ] {
+        assert_ne!(kind(line), Some(Exhausted), "{line}");
+    }
+}
+
+#[test]
+fn a_warning_that_something_took_seconds_is_a_wait() {
+    let text = "2026-03-03 10:00:01,404 WARN [Sync@334] - fsync-ing the log took 3539ms which will slow operations\n\
+        2026-03-03 10:00:02,404 WARN [Sync@334] - the cache took 3ms to fill\n";
+    let said = read_text("t", text.as_bytes()).observed.statements;
+    let slow: Vec<&str> = said
+        .iter()
+        .filter(|one| one.kind == Stalled)
+        .map(|one| one.text.as_str())
+        .collect();
+    assert_eq!(slow.len(), 1, "{said:?}");
+    assert!(slow[0].contains("3539ms"));
+}
+
+#[test]
+fn a_line_like_one_that_said_nothing_is_not_passed_over_for_a_code() {
+    let text = "[    1.000000] worker 44444 ended with exit code 143\n[    2.000000] worker 55555 ended with exit code 143\n\
+        [    3.000000] worker 66666 ended with exit code 137\n";
+    let said = read_text("t", text.as_bytes()).observed.statements;
+    assert!(
+        said.iter()
+            .any(|one| one.kind == Ended && one.text.contains("66666")),
+        "{said:?}"
+    );
+}

@@ -175,9 +175,12 @@ impl Reader {
 impl Open {
     /// `Process holding the lock: 15914. Wait queue: 15917.`, or `Process 1 waits for …; blocked by process 2.`
     fn detail(&mut self, detail: &[u8]) {
-        let holders = detail
-            .strip_prefix(b"Process holding the lock: ")
-            .or_else(|| detail.strip_prefix(b"Processes holding the lock: "));
+        // A page may have put signs around the word.
+        let holds = [&b"Process holding the "[..], b"Processes holding the "];
+        let holders = holds
+            .iter()
+            .find_map(|begin| detail.strip_prefix(*begin))
+            .and_then(|rest| rest.get(find(rest, b": ")? + 2..));
         match holders {
             Some(holders) => {
                 let end = find(holders, b".").unwrap_or(holders.len());

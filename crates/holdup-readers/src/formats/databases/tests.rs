@@ -98,6 +98,48 @@ fn a_prefix_of_any_kind_stands_before_the_level() {
 }
 
 #[test]
+fn a_page_that_makes_one_blank_of_two_and_marks_words_hides_no_holder() {
+    let log = "2026-11-23 11:26:36.478 EET [7] shop@shop LOG: process 7 still waiting for ShareLock on transaction 5 after 1000.1 ms\n\
+        2026-11-23 11:26:36.478 EET [7] shop@shop DETAIL: Process holding the *lock*: 3. Wait queue: 7.\n\
+        2026-11-23 11:26:36.478 EET [7] shop@shop STATEMENT: update t set a = 1\n";
+    let found = of(read_as(&postgresql_log::FORMAT, log.as_bytes()));
+    let [waits] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_eq!(
+        (waits.id.as_str(), waits.held_by.as_slice()),
+        ("7", &["3".to_owned()][..])
+    );
+    assert_eq!(waits.statement, "update t set a = 1");
+}
+
+#[test]
+fn a_list_of_locks_joined_with_the_sessions_tells_who_waits_where_all_locks_are_granted() {
+    let text = " relname | pid | mode | granted | wait_event_type | wait_event | state | query\n\
+        ---------+-----+------+---------+-----------------+------------+-------+------\n \
+        t | 12 | RowExclusiveLock | t | Lock | transactionid | active | update t set a = 1\n \
+        t | 15 | RowExclusiveLock | t | Client | ClientRead | idle in transaction | update t set a = 2\n";
+    let all = sessions(text);
+    let doing: Vec<(&str, SessionDoing)> = all.iter().map(|one| (one.id.as_str(), one.doing)).collect();
+    assert_eq!(
+        doing,
+        [
+            ("12", SessionDoing::Waits),
+            ("15", SessionDoing::IdleInTransaction)
+        ]
+    );
+}
+
+#[test]
+fn rows_with_a_bar_before_them_and_none_behind_are_rows() {
+    let text = "+----+------+---------+------+-------\n  | Id | Command | Time | State              | Info\n +----+------+---\n  \
+        |  3 | Query  |   7 | Waiting for table metadata lock | select 1\n";
+    let all = sessions(text);
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!((all[0].id.as_str(), all[0].doing), ("3", SessionDoing::Waits));
+}
+
+#[test]
 fn what_is_cut_or_made_up_is_told_as_far_as_it_goes() {
     for text in [
         "-[ RECORD 1 ]-\npid | \nstate | active\n",

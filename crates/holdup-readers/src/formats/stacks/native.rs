@@ -69,8 +69,13 @@ fn recognise(head: &[u8]) -> Sureness {
     let mut stack = 0;
     let mut placed = false;
     let mut of_address = false;
+    let mut alone = false;
     for line in head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start) {
-        if thread(line).is_some() || listed_alone(line).is_some() {
+        if std::mem::take(&mut alone) && line.starts_with(b"0x") && find(line, b" in ").is_some() {
+            return Sureness::Certain;
+        }
+        alone = listed_alone(line.trim_ascii_end()).is_some();
+        if alone || thread(line).is_some() {
             header = true;
         } else if owner(line).is_some() {
             return Sureness::Certain;

@@ -300,3 +300,45 @@ fn a_stack_of_which_a_page_made_headings() {
         ]
     );
 }
+
+#[test]
+fn frames_without_a_sign_as_delve_prints_them() {
+    let text = " 0  0x0000000000469bb3 in runtime.futex\n    at /root/sdk/sys_linux_amd64.s:563\n 1  0x0000000000432296 in runtime.futexsleep\n    \
+        at /root/sdk/os_linux.go:44\n 2  0x000000000040cb7a in shop.Lock\n    at /srv/shop/lock.go:102\n";
+    let reading = read(text);
+    assert_eq!(reading.observed.sources[0].format, "native-stacks");
+    let dump = only(&reading.observed);
+    assert_eq!(frames(&reading.observed, &dump.threads[0]).len(), 3);
+}
+
+#[test]
+fn a_list_of_threads_whose_frames_stand_in_the_next_line_and_a_stack_in_a_comment() {
+    let text = "(gdb) info thr\n   Id   Target Id   Frame\n * 1    Thread 0x7fb9f0f39e00 (LWP 21) \"worker\"\n\
+        0x00007fb9d784f54d in __lll_lock_wait () from /lib64/libpthread.so.0\n   2    Thread 0x7fb9f0f39e01 (LWP 22) \"other\"\n\
+        0x00007fb9d784f54e in poll () from /lib64/libc.so.6\n";
+    let reading = read(text);
+    let dump = only(&reading.observed);
+    assert_eq!(dump.threads.len(), 2);
+    assert!(frames(&reading.observed, &dump.threads[0])[0].starts_with("__lll_lock_wait"));
+    let text = "  // #0 0x424a84b8 in __lll_lock_wait () from /lib/libpthread.so.0\n  // No symbol table info available.\n  \
+        // #1 0x424a1a30 in pthread_mutex_lock () from /lib/libpthread.so.0\n  // #2 0x41013840 in open_it () from /lib/own.so\n";
+    let reading = read(text);
+    let dump = only(&reading.observed);
+    assert_eq!(frames(&reading.observed, &dump.threads[0]).len(), 3);
+}
+
+#[test]
+fn held_locks_of_a_program_of_32_bits() {
+    let text = "> syncblk\nIndex SyncBlock MonitorHeld Recursion Owning Thread Info  SyncBlock Owner\n    \
+        7 09E2A714          681         1 09E36238 4b90   8   046b3a28 System.Object\n```\n```\n> clrstack\nOS Thread Id: 0x4b90 (8)\n\
+        0AA5D128 7789443c [HelperMethodFrame_1OBJ: 0aa5d128] System.Threading.Monitor.ObjWait(Int32, System.Object)\n";
+    let reading = read(text);
+    let said = &reading.observed.statements[0];
+    assert!(
+        said.of_reader
+            && said.text.starts_with(
+                "340 threads wait for the lock of a System.Object, which thread 8 (0x4b90) holds"
+            ),
+        "{said:?}"
+    );
+}

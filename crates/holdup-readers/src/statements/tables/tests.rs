@@ -115,7 +115,7 @@ fn names_of_columns_over_several_lines_above_dashes() {
     let text = "Wait Events  Snaps: a-b\n-> ordered by time\n\n                                     Avg   %Total\n                              Total   wait   Call\n\
         Event                  Waits  Time (s)  (ms)   Time\n-------------------- ------- --------- ----- ------\n\
         file read by block    74,575     9,438    12   74.2\nlog sync               7,878       270     1    2.1\n";
-    let said = crate::read_text("t", text.as_bytes()).observed.statements;
+    let said = read_text("t", text.as_bytes()).observed.statements;
     assert!(
         said.iter().any(|one| one
             .text
