@@ -450,12 +450,12 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         }
         false
     });
-    for (dropped, by) in list::whole_pool_waits::join(run, &mut found) {
+    let joined = list::whole_pool_waits::join(run, &mut found);
+    for (dropped, by) in joined.into_iter().chain(list::own_log_explains::join(run, &mut found)) {
         judgement
             .ruled_out
             .push((dropped, format!("1 more specific rule reports it: {}", by.id())));
     }
-    list::own_log_explains::join(run, &mut found);
     counted::tell(run, &mut found);
     let still = |id: RuleId| found.iter().any(|(rule, _)| rule.id == id);
     judgement.ruled_out.retain(|(id, _)| !still(*id));

@@ -48,6 +48,7 @@ fn programs_say_why_work_waits() {
         ("[2026-11-28T15:30:07,123][WARN ][o.e.c.r.a.DiskThresholdMonitor] [n1] flood stage disk watermark [95%] exceeded on [x], all indices on this node will be marked read-only", Refuses),
         ("Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space", NoMemory),
         ("2026-11-28 15:30:07 ERROR app.pool: QueuePool limit of size 5 overflow 10 reached, connection timed out, timeout 30.00", Limit),
+        ("sqlalchemy.exc.TimeoutError: QueuePool limit of size 2 overflow 1 reached, connection timed out, timeout 2.00", Limit),
         ("2026-11-28 15:30:07,123 ERROR c.z.h.p.HikariPool: HikariPool-1 - Connection is not available, request timed out after 30000ms.", Limit),
         ("2026-11-28 15:30:07: (server.c.1939) [note] sockets disabled, connection limit reached", Refuses),
         ("[Sat Nov 28 15:30:07.123 2026] [mpm_event:error] [pid 7:tid 8] AH10159: server is within MinSpareThreads of MaxRequestWorkers, consider raising the MaxRequestWorkers setting", Limit),
@@ -83,6 +84,10 @@ fn ordinary_lines_say_nothing() {
         "28-Nov-2026 15:39:44.569 resolver: notice: resolver priming query complete: operation canceled",
         "2026-11-28 15:30:07 DEBUG pool: limit reached, waiting",
         "INFO  timeout=30s retries=3",
+        "2026-11-28 15:30:07 status unpacked python3-async-timeout:all 4.0.2-1",
+        "2026-11-28 15:30:07 stats: nr_throttled 11120, TCPTimeouts: 28, rto:208 backoff:4",
+        "2026-11-28 15:30:07 e1000: eth0 NIC Link is Up 1000 Mbps Full Duplex, Flow Control: RX",
+        "[2.1s][info][gc] GC(41) To-space exhausted",
         "2026-11-28 15:30:07 ERROR cannot open /srv/queue_full/too_many_connections of http://a/limit-exceeded",
         "Nov 28 15:30:07 mx postfix/smtp[7]: 4F: to=<a@example.org>, relay=mx[10.0.0.1]:25, status=sent (250 2.0.0 Ok: queued as 7)",
         "Nov 28 15:30:07 mx postfix/qmgr[7]: statistics: 0 deferred",
@@ -147,6 +152,19 @@ fn names_of_limits_at_the_start_are_no_reason() {
     ] {
         assert_eq!(meanwhile(line), [], "{line}");
     }
+}
+
+#[test]
+fn what_was_put_off_and_then_done_is_over() {
+    let put_off = "28-Nov-2026 15:39:44 xfer-in: info: zone a.example/IN: zone transfer deferred due to quota\n";
+    let done = "28-Nov-2026 15:39:45 xfer-in: info: zone a.example/IN: transferred serial 1\n";
+    let other = "28-Nov-2026 15:39:45 xfer-in: info: zone b.example/IN: transferred serial 1\n";
+    assert_eq!(before(&format!("{put_off}{done}")), []);
+    assert_eq!(before(&format!("{put_off}{other}")).len(), 1);
+    let mail = "Nov 28 15:30:07 mx postfix/smtp[7]: 4F2A: to=<a@b.example>, status=deferred (connect to mx.b.example timed out)\n";
+    let sent = "Nov 28 15:30:17 mx postfix/smtp[7]: 4F2A: to=<a@b.example>, relay=mx.b.example, status=sent (250 Ok)\n";
+    assert_eq!(before(mail).len(), 1);
+    assert_eq!(before(&format!("{mail}{sent}")), []);
 }
 
 #[test]
