@@ -224,7 +224,11 @@ pub fn attach(
             database_locks::look(&mut observation, &attached.following.subjects);
         }
     }
-    observation.take_logs(logs, &attached.following.subjects, attached.following.neighbours());
+    observation.take_logs(
+        logs,
+        &attached.following.subjects,
+        attached.following.neighbours(),
+    );
     let mut moment = Moment::now();
     let workers = workers::look(&attached.following.subjects, &standing, &mut moment);
     let mut unaccepted = Queues::look(&attached.following.subjects, &mut moment).since(&queues, &moment.root);

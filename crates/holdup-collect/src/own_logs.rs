@@ -170,12 +170,19 @@ mod tests {
             .iter()
             .filter(|one| one.file.starts_with(&*folder.path().to_string_lossy()))
             .collect();
-        let [one] = mine.as_slice() else { panic!("{found:?}") };
+        let [one] = mine.as_slice() else {
+            panic!("{found:?}")
+        };
         assert_eq!(one.file, path.to_string_lossy());
         assert_eq!((one.added, one.before), (82, 11));
         assert_eq!(one.writers, [std::process::id()]);
-        let [said] = one.said.as_slice() else { panic!("{one:?}") };
-        assert_eq!((said.reason, said.during, said.line), (LogReason::Limit, 2, Some(3)));
+        let [said] = one.said.as_slice() else {
+            panic!("{one:?}")
+        };
+        assert_eq!(
+            (said.reason, said.during, said.line),
+            (LogReason::Limit, 2, Some(3))
+        );
         assert!(OwnLogs::begin(false, &own).is_none());
     }
 }

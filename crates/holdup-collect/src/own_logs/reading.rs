@@ -109,7 +109,9 @@ pub(super) fn answer(question: Question, root: &Root) -> Answer {
                     true => None,
                     false => {
                         let size = sizes.get(&id).copied();
-                        let Some(part) = Part::read(&file, meta.size(), size, bytes) else { continue };
+                        let Some(part) = Part::read(&file, meta.size(), size, bytes) else {
+                            continue;
+                        };
                         bytes = bytes.saturating_sub(part.bytes.len() as u64);
                         Some(said(&log, &part, &meta, watched, lives))
                     }
@@ -152,7 +154,9 @@ fn logs(root: &Root, pid: u32) -> (Vec<Log>, Option<Leads>) {
     let entries = std::fs::read_dir(process.join("fd")).into_iter().flatten();
     for entry in entries.take(DESCRIPTORS_MAX).flatten() {
         let (link, number) = (entry.path(), entry.file_name());
-        let Ok(target) = std::fs::read_link(&link) else { continue };
+        let Ok(target) = std::fs::read_link(&link) else {
+            continue;
+        };
         let target = target.to_string_lossy();
         let number = number.to_string_lossy();
         if number == "2" {
@@ -171,7 +175,9 @@ fn logs(root: &Root, pid: u32) -> (Vec<Log>, Option<Leads>) {
         if may & WRITES == 0 {
             continue;
         }
-        let Some(info) = Info::of(&process.join("fdinfo").join(&*number)) else { continue };
+        let Some(info) = Info::of(&process.join("fdinfo").join(&*number)) else {
+            continue;
+        };
         let named = standard || is_named(path);
         if !named && !info.appends {
             continue;
@@ -201,7 +207,11 @@ struct Info {
 impl Info {
     fn of(file: &Path) -> Option<Info> {
         let text = std::fs::read_to_string(file).ok()?;
-        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let field = |name: &str| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::trim)
+        };
         let flags = i32::from_str_radix(field("flags:")?, 8).ok()?;
         Some(Info {
             appends: flags & libc::O_APPEND != 0,
@@ -227,8 +237,9 @@ fn is_file(path: &str) -> bool {
 
 /// Endings of files that programs append to, and that are no logs for people.
 const DATA: [&str; 24] = [
-    ".aof", ".bin", ".csv", ".db", ".dat", ".data", ".gz", ".ibd", ".idx", ".index", ".journal", ".lck", ".ldb", ".lock",
-    ".mdb", ".pcap", ".pid", ".rdb", ".sqlite", ".sqlite3", ".sst", ".wal", "-journal", "-wal",
+    ".aof", ".bin", ".csv", ".db", ".dat", ".data", ".gz", ".ibd", ".idx", ".index", ".journal", ".lck",
+    ".ldb", ".lock", ".mdb", ".pcap", ".pid", ".rdb", ".sqlite", ".sqlite3", ".sst", ".wal", "-journal",
+    "-wal",
 ];
 
 fn is_data(path: &str) -> bool {
@@ -246,7 +257,9 @@ fn is_named(path: &str) -> bool {
     };
     let mut parts = path.rsplit('/');
     let file = parts.next().is_some_and(name);
-    file || parts.next().is_some_and(|folder| folder == "log" || folder == "logs")
+    file || parts
+        .next()
+        .is_some_and(|folder| folder == "log" || folder == "logs")
 }
 
 /// How long a process has lived.
@@ -297,7 +310,10 @@ impl Part {
         // The rest of a line that was cut is none.
         let cut = match from {
             0 => 0,
-            _ => bytes.iter().position(|byte| *byte == b'\n').map_or(read, |at| at + 1),
+            _ => bytes
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .map_or(read, |at| at + 1),
         };
         bytes.drain(..cut);
         Some(Part {
@@ -310,7 +326,9 @@ impl Part {
 
 fn said(log: &Log, part: &Part, meta: &std::fs::Metadata, watched: Ns, lives: Ns) -> OwnLog {
     let written = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    let ago = SystemTime::now().duration_since(written).unwrap_or(Duration::ZERO);
+    let ago = SystemTime::now()
+        .duration_since(written)
+        .unwrap_or(Duration::ZERO);
     let text = LogText {
         bytes: &part.bytes,
         added: part.added,
@@ -341,9 +359,15 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"one\ntwo\nthree\n").unwrap();
         let part = Part::read(&file, 14, Some(4), 100).unwrap();
-        assert_eq!((part.bytes.as_slice(), part.added, part.whole), (&b"one\ntwo\nthree\n"[..], Some(4), true));
+        assert_eq!(
+            (part.bytes.as_slice(), part.added, part.whole),
+            (&b"one\ntwo\nthree\n"[..], Some(4), true)
+        );
         let part = Part::read(&file, 14, Some(8), 8).unwrap();
-        assert_eq!((part.bytes.as_slice(), part.added, part.whole), (&b"three\n"[..], Some(0), false));
+        assert_eq!(
+            (part.bytes.as_slice(), part.added, part.whole),
+            (&b"three\n"[..], Some(0), false)
+        );
         let part = Part::read(&file, 14, Some(900), 100).unwrap();
         assert_eq!(part.added, Some(0), "it was cut off and is new");
         let part = Part::read(&file, 14, None, 100).unwrap();
@@ -352,7 +376,12 @@ mod tests {
 
     #[test]
     fn logs_are_known_by_their_names() {
-        for log in ["/var/log/nginx/error.log", "/srv/app/stderr", "/srv/logs/today", "/tmp/console.txt"] {
+        for log in [
+            "/var/log/nginx/error.log",
+            "/srv/app/stderr",
+            "/srv/logs/today",
+            "/tmp/console.txt",
+        ] {
             assert!(is_file(log) && is_named(log) && !is_data(log), "{log}");
         }
         assert!(!is_named("/srv/queue/4F2A") && !is_named("/srv/data"));

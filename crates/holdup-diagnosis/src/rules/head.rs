@@ -2,8 +2,8 @@
 //! what it judges, where the head does not name it.
 
 use super::{
-    ByArtefacts, ByAttached, ByChurn, ByLogs, ByMachine, ByRequests, BySeen, ByWaits, Check, Generality, Need, Place,
-    Rule, RuleId,
+    ByArtefacts, ByAttached, ByChurn, ByLogs, ByMachine, ByRequests, BySeen, ByWaits, Check, Generality,
+    Need, Place, Rule, RuleId,
 };
 use holdup_evidence::Cause;
 
@@ -41,6 +41,11 @@ impl Rule {
     /// Judges what observed processes wrote in their logs.
     pub(super) const fn of_logs(id: RuleId, check: ByLogs) -> Self {
         Self::of_live_run(id, Check::Logs(check))
+    }
+
+    /// Judges full file systems that observed processes may write to.
+    pub(super) const fn of_full_file_systems(id: RuleId, check: ByAttached) -> Self {
+        Self::of_live_run(id, Check::Full(check))
     }
 
     /// Judges a whole machine, or what a look at it shows.

@@ -18,13 +18,16 @@ const LEVEL_WITHIN: usize = 160;
 
 /// Words for each level, in small letters.
 const WORDS: [(Level, &[&str]); 3] = [
-    (Level::Debug, &["debug", "trace", "dbg", "verbose", "fine", "finer", "finest"]),
+    (
+        Level::Debug,
+        &["debug", "trace", "dbg", "verbose", "fine", "finer", "finest"],
+    ),
     (Level::Info, &["info", "notice", "note", "log", "inf"]),
     (
         Level::Warning,
         &[
-            "warn", "warning", "wrn", "error", "err", "fatal", "crit", "critical", "severe", "alert", "emerg",
-            "panic", "ftl",
+            "warn", "warning", "wrn", "error", "err", "fatal", "crit", "critical", "severe", "alert",
+            "emerg", "panic", "ftl",
         ],
     ),
 ];
@@ -68,10 +71,15 @@ pub(super) fn of(line: &[u8]) -> Level {
 pub(super) fn is_level(word: &[u8]) -> bool {
     let sign = |byte: &u8| b"[]<>():".contains(byte);
     let from = word.iter().position(|byte| !sign(byte)).unwrap_or(word.len());
-    let to = word.iter().rposition(|byte| !sign(byte)).map_or(from, |at| at + 1);
+    let to = word
+        .iter()
+        .rposition(|byte| !sign(byte))
+        .map_or(from, |at| at + 1);
     let bare = word.get(from..to).unwrap_or_default();
     let known = WORDS.iter().flat_map(|(_, words)| words.iter());
-    let is_known = known.into_iter().any(|known| bare.eq_ignore_ascii_case(known.as_bytes()));
+    let is_known = known
+        .into_iter()
+        .any(|known| bare.eq_ignore_ascii_case(known.as_bytes()));
     is_known && (bare.len() < word.len() || bare.iter().all(u8::is_ascii_uppercase))
 }
 
@@ -121,10 +129,22 @@ mod tests {
     #[test]
     fn the_level_is_where_loggers_put_it() {
         for (line, level) in [
-            ("2026/11/28 15:30:07 [notice] 31961#31961: *68 delaying request", Level::Info),
-            ("2026-11-28 15:30:07.123 UTC [77] FATAL:  sorry, too many clients already", Level::Warning),
-            ("[28-Nov-2026 15:30:07] WARNING: [pool www] server reached pm.max_children", Level::Warning),
-            ("28-Nov-2026 15:39:44.573 xfer-in: info: zone a/IN: zone transfer deferred", Level::Info),
+            (
+                "2026/11/28 15:30:07 [notice] 31961#31961: *68 delaying request",
+                Level::Info,
+            ),
+            (
+                "2026-11-28 15:30:07.123 UTC [77] FATAL:  sorry, too many clients already",
+                Level::Warning,
+            ),
+            (
+                "[28-Nov-2026 15:30:07] WARNING: [pool www] server reached pm.max_children",
+                Level::Warning,
+            ),
+            (
+                "28-Nov-2026 15:39:44.573 xfer-in: info: zone a/IN: zone transfer deferred",
+                Level::Info,
+            ),
             (r#"{"level":"warn","ts":"2026","msg":"slow"}"#, Level::Warning),
             ("time=2026 level=debug msg=x", Level::Debug),
             ("W0507 11:59:43.923954 1 a.go:7] slow", Level::Warning),
@@ -137,7 +157,9 @@ mod tests {
 
     #[test]
     fn a_line_of_an_access_log_has_a_status_behind_its_request() {
-        assert!(is_access(br#"127.0.0.1 - - [28/Nov] "GET /limit-exceeded HTTP/1.1" 200 17"#));
+        assert!(is_access(
+            br#"127.0.0.1 - - [28/Nov] "GET /limit-exceeded HTTP/1.1" 200 17"#
+        ));
         let error = br#"limiting requests, client: ::1, request: "GET / HTTP/1.1", host: "x""#;
         assert!(!is_access(error));
     }

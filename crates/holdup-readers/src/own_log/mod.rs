@@ -68,7 +68,9 @@ pub struct LogText<'a> {
 static PHRASE: LazyLock<Option<Matcher<(LogReason, Lasts, End)>>> = LazyLock::new(|| {
     let rows = PHRASES.iter();
     Matcher::new(rows.flat_map(|(reason, lasts, end, phrases)| {
-        phrases.iter().map(move |phrase| (*phrase, (*reason, *lasts, *end)))
+        phrases
+            .iter()
+            .map(move |phrase| (*phrase, (*reason, *lasts, *end)))
     }))
 });
 
@@ -142,7 +144,10 @@ fn groups(log: &LogText<'_>, lines: &[(usize, &[u8])], last: Option<When>) -> Ve
         // A line without a time is as old as the one above it.
         if let Some(when) = stamp.and_then(|stamp| stamp.when()) {
             let behind = last.and_then(|last| last.since(when));
-            ago = behind.map(|ns| log.written_ago.saturating_add(Ns::try_from(ns.max(0)).unwrap_or(Ns::MAX)));
+            ago = behind.map(|ns| {
+                log.written_ago
+                    .saturating_add(Ns::try_from(ns.max(0)).unwrap_or(Ns::MAX))
+            });
         }
         if !log.named && stamp.is_none() {
             continue;
@@ -152,7 +157,9 @@ fn groups(log: &LogText<'_>, lines: &[(usize, &[u8])], last: Option<When>) -> Ve
             let lasts = |group: &Group| group.state || group.reason == LogReason::Defers;
             groups.retain(|group| !(lasts(group) && same_matter(&group.text, line)));
         }
-        let Some((reason, lasts, focus)) = reason(line) else { continue };
+        let Some((reason, lasts, focus)) = reason(line) else {
+            continue;
+        };
         let during = match log.added {
             Some(added) => *at >= added,
             None => ago.is_some_and(|ago| ago <= log.watched),
@@ -227,9 +234,14 @@ fn labels(message: &[u8]) -> usize {
     let mut at = 0;
     for _ in 0..LABELS_MAX {
         let rest = message.get(at..).unwrap_or_default();
-        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        let end = rest
+            .iter()
+            .position(u8::is_ascii_whitespace)
+            .unwrap_or(rest.len());
         let word = rest.get(..end).unwrap_or_default();
-        let number = word.iter().all(|byte| !byte.is_ascii_alphabetic() && byte.is_ascii());
+        let number = word
+            .iter()
+            .all(|byte| !byte.is_ascii_alphabetic() && byte.is_ascii());
         // A place in the code: `(server.c.1939)`.
         let place = word.starts_with(b"(") && (word.ends_with(b")") || word.ends_with(b"):"));
         let zone = at == 0 && (word == b"UTC" || word == b"GMT");
@@ -237,30 +249,52 @@ fn labels(message: &[u8]) -> usize {
             break;
         }
         let blanks = rest.get(end..).unwrap_or_default();
-        let blanks = blanks.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let blanks = blanks
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
         if end + blanks == 0 {
             break;
         }
         at += end + blanks;
     }
     let left = message.get(at..).unwrap_or_default();
-    let letters = left.iter().filter(|byte| byte.is_ascii_alphabetic()).take(MESSAGE_LETTERS).count();
+    let letters = left
+        .iter()
+        .filter(|byte| byte.is_ascii_alphabetic())
+        .take(MESSAGE_LETTERS)
+        .count();
     // A count belongs to the words behind it: `16 worker_connections are not enough`.
-    if letters < MESSAGE_LETTERS { 0 } else { at - count_before(message.get(..at).unwrap_or_default()) }
+    if letters < MESSAGE_LETTERS {
+        0
+    } else {
+        at - count_before(message.get(..at).unwrap_or_default())
+    }
 }
 
 /// How long the plain number is with which text ends, and the blanks behind it.
 fn count_before(text: &[u8]) -> usize {
-    let blanks = text.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let blanks = text
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_whitespace())
+        .count();
     let text = text.get(..text.len() - blanks).unwrap_or_default();
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    let begins = text.len() == digits || text.get(text.len() - digits - 1).is_some_and(u8::is_ascii_whitespace);
+    let begins = text.len() == digits
+        || text
+            .get(text.len() - digits - 1)
+            .is_some_and(u8::is_ascii_whitespace);
     if digits > 0 && begins { digits + blanks } else { 0 }
 }
 
 /// Why work waits by this line, for how long that is true, and where its phrase stands.
 fn reason(line: &[u8]) -> Option<(LogReason, Lasts, usize)> {
-    if line.len() < 8 || shape::is_frame(line) || shape::is_command(line) || shape::is_sql(line) || level::is_access(line)
+    if line.len() < 8
+        || shape::is_frame(line)
+        || shape::is_command(line)
+        || shape::is_sql(line)
+        || level::is_access(line)
     {
         return None;
     }
@@ -284,7 +318,9 @@ fn reason(line: &[u8]) -> Option<(LogReason, Lasts, usize)> {
             && kinds::states(&plain, at, kind)
     });
     // A pool that is used up says that a request timed out, too: what a program says of itself comes before what it says of others.
-    let first = phrases.by_ref().min_by_key(|(_, (reason, ..))| is_of_others(*reason));
+    let first = phrases
+        .by_ref()
+        .min_by_key(|(_, (reason, ..))| is_of_others(*reason));
     if let Some((at, (reason, lasts, _))) = first {
         return Some((reason, lasts, at.start));
     }
@@ -300,7 +336,10 @@ fn reason(line: &[u8]) -> Option<(LogReason, Lasts, usize)> {
 
 /// Whether a reason is mostly another's: a peer that does not answer, or a part that lags.
 fn is_of_others(reason: LogReason) -> bool {
-    matches!(reason, LogReason::NoAnswer | LogReason::Unreachable | LogReason::Stalled)
+    matches!(
+        reason,
+        LogReason::NoAnswer | LogReason::Unreachable | LogReason::Stalled
+    )
 }
 
 /// Whether a phrase is a part of a name, or has a number as its value: `async-timeout`, `nr_throttled 7`, `backoff:4`, `TCPTimeouts: 28`.
@@ -333,7 +372,8 @@ fn same_matter(kept: &str, line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(line).to_ascii_lowercase();
     let kept = kept.to_ascii_lowercase();
     let words = |text: &str| -> Vec<String> {
-        let word = |word: &&str| word.len() >= WORD_LETTERS && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+        let word =
+            |word: &&str| word.len() >= WORD_LETTERS && word.bytes().all(|byte| byte.is_ascii_alphabetic());
         let parts = text.split(|char: char| !char.is_ascii_alphanumeric());
         parts.filter(word).map(str::to_owned).collect()
     };

@@ -5,7 +5,8 @@
 
 use crate::statements::words::End::{self, Open, Whole};
 use holdup_evidence::facts::LogReason::{
-    self, Defers, Limit, Lock, NoAnswer, NoDescriptor, NoMemory, NoSpace, Refuses, Slows, Stalled, Unreachable,
+    self, Defers, Limit, Lock, NoAnswer, NoDescriptor, NoMemory, NoSpace, Refuses, Slows, Stalled,
+    Unreachable,
 };
 
 /// How long what a line reports is true.

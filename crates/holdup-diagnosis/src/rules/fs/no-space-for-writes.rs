@@ -11,7 +11,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 const FINDINGS_MAX: usize = 3;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule::of_attached(RuleId::NoSpaceForWrites, check)
+pub(crate) const RULE: Rule = Rule::of_full_file_systems(RuleId::NoSpaceForWrites, check)
     .about("a process writes to a file system that has no space left")
     .causes(Cause::ALL)
     .from(0.0)
@@ -19,9 +19,8 @@ pub(crate) const RULE: Rule = Rule::of_attached(RuleId::NoSpaceForWrites, check)
 
 fn check(run: &Run<'_>) -> Verdict {
     let full = &run.facts.full_file_systems;
-    // Of a machine, what waits for such a process leads to it.
-    let own = full.iter().filter(|_| !run.machine);
-    let findings: Vec<Finding> = own
+    let findings: Vec<Finding> = full
+        .iter()
         .filter_map(|one| finding(run, one))
         .take(FINDINGS_MAX)
         .collect();
