@@ -312,8 +312,7 @@ fn reason(line: &[u8]) -> Option<(LogReason, Lasts, usize)> {
             _ => StatementKind::Stalled,
         };
         // At the level of what happens every day, these are ordinary.
-        !(is_of_others(*reason) && level == Level::Info)
-            && !is_name(&plain, at)
+        !(is_name(&plain, at) || is_of_others(*reason) && level == Level::Info)
             && kinds::is_word(&plain, at, *end)
             && kinds::states(&plain, at, kind)
     });
