@@ -76,6 +76,7 @@ complete -c holdup -n "__fish_holdup_using_subcommand run" -l no-mask -d 'Do not
 complete -c holdup -n "__fish_holdup_using_subcommand run" -s q -l quiet -d 'Print only the first lines of the verdict'
 complete -c holdup -n "__fish_holdup_using_subcommand run" -s v -l verbose -d 'Print everything: stacks, every wait, sources, and what was ruled out'
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l redact -d 'Also remove all arguments, paths below home directories and the host name from the recording'
+complete -c holdup -n "__fish_holdup_using_subcommand run" -l no-logs -d 'Do not read the logs of observed processes'
 complete -c holdup -n "__fish_holdup_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -s p -l pid -d 'Process ID, or the ID of one of its threads: the process and all processes below it; repeat the option or separate IDs with commas' -r
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l name -d 'All processes with this name, as `ps -eo comm` prints it' -r
@@ -112,6 +113,7 @@ complete -c holdup -n "__fish_holdup_using_subcommand attach" -l no-mask -d 'Do 
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -s q -l quiet -d 'Print only the first lines of the verdict'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -s v -l verbose -d 'Print everything: stacks, every wait, sources, and what was ruled out'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l redact -d 'Also remove all arguments, paths below home directories and the host name from the recording'
+complete -c holdup -n "__fish_holdup_using_subcommand attach" -l no-logs -d 'Do not read the logs of observed processes'
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c holdup -n "__fish_holdup_using_subcommand read" -l json -d 'Also write the report as JSON to FILE; - is stdout' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand read" -l html -d 'Also write the report as one HTML page to FILE; the page loads nothing from the network' -r -F

@@ -252,10 +252,7 @@ pub fn attach(
     let cgroups_at_limit = memory.finish();
     let task_limits = task_limits.finish(&attached.following.subjects);
     let no_descriptor_left = descriptors_left::since(&descriptors, &Root::system());
-    let full_file_systems = match how.tracing.pace {
-        Pace::Record => full_file_systems::look(),
-        Pace::Command | Pace::Service => Vec::new(),
-    };
+    let full_file_systems = full_file_systems::look();
     let mut clients = observation.locks.clients();
     clients.extend(connected::pids(&unaccepted));
     let answered = set_aside.iter().flat_map(|one| &one.answers);

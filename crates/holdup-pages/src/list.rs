@@ -101,6 +101,7 @@ rule_pages! {
     "boot" "network-awaited-at-boot"
     "fs" "network-server-silent"
     "process" "no-descriptor-left"
+    "fs" "no-space-for-writes"
     "runtime" "no-worker-left"
     "runtime" "nobody-completes"
     "process" "others-wait-behind"

@@ -13,7 +13,7 @@ use super::super::sessions::Sessions;
 use super::super::set_aside::Loops;
 use super::super::unread_answers::Unsent;
 use super::super::workers::{self, Standing};
-use super::super::{Collected, Figures, clients, elsewhere, resolvers, serving};
+use super::super::{Collected, Figures, clients, elsewhere, full_file_systems, resolvers, serving};
 use super::conversations::Conversations;
 use super::{Sampling, room, timeout};
 use crate::attributing::{Attributing, EventsFile};
@@ -186,6 +186,7 @@ pub fn attach(
     collected.facts.workers = workers;
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.other_clients = other_clients;
+    collected.facts.full_file_systems = full_file_systems::look();
     resolver.tell(&mut collected.facts.resolver);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.unread_answers = Some(unread_answers);

@@ -43,6 +43,11 @@ impl Rule {
         Self::of_live_run(id, Check::Logs(check))
     }
 
+    /// Judges full file systems that observed processes may write to.
+    pub(super) const fn of_full_file_systems(id: RuleId, check: ByAttached) -> Self {
+        Self::of_live_run(id, Check::Full(check))
+    }
+
     /// Judges a whole machine, or what a look at it shows.
     pub(super) const fn of_machine(id: RuleId, machine: ByMachine, seen: BySeen) -> Self {
         Self::of_live_run(id, Check::Machine(machine, seen))

@@ -101,6 +101,7 @@ rules! {
     "boot/network-awaited-at-boot.rs" network_awaited_at_boot NetworkAwaitedAtBoot
     "fs/network-server-silent.rs" network_server_silent NetworkServerSilent
     "process/no-descriptor-left.rs" no_descriptor_left NoDescriptorLeft
+    "fs/no-space-for-writes.rs" no_space_for_writes NoSpaceForWrites
     "runtime/no-worker-left.rs" no_worker_left NoWorkerLeft
     "runtime/nobody-completes.rs" nobody_completes NobodyCompletes
     "process/others-wait-behind.rs" others_wait_behind OthersWaitBehind

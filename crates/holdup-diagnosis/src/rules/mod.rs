@@ -188,6 +188,9 @@ pub(crate) enum Check {
     Requests(ByRequests),
     /// By what was found out about processes that ran already.
     Attached(ByAttached),
+    /// By file systems that were full when observation of processes that ran already ended; not asked where there were none. Of a machine,
+    /// what waits leads to them.
+    Full(ByAttached),
     /// By what observed processes wrote in their logs, where those were read.
     Logs(ByLogs),
     /// By whom the waits of a whole machine lead to, or by the kernel's own tables of who waits for whom, whichever there is.
@@ -249,6 +252,10 @@ impl Rule {
             Check::Artefacts(check) => (None, Some(check)),
             Check::Both(waits, artefacts) => (Some(waits), Some(artefacts)),
             Check::Attached(check) => return run.attributed.of_threads.then(|| check(run)),
+            Check::Full(check) => {
+                let any = !run.facts.full_file_systems.is_empty();
+                return (run.attributed.of_threads && any && !run.machine).then(|| check(run));
+            }
             Check::Logs(check) => {
                 let logs = run.facts.own_logs.as_deref();
                 return logs
@@ -455,12 +462,15 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         }
         false
     });
-    for (dropped, by) in list::whole_pool_waits::join(run, &mut found) {
+    let joined = list::whole_pool_waits::join(run, &mut found);
+    for (dropped, by) in joined
+        .into_iter()
+        .chain(list::own_log_explains::join(run, &mut found))
+    {
         judgement
             .ruled_out
             .push((dropped, format!("1 more specific rule reports it: {}", by.id())));
     }
-    list::own_log_explains::join(run, &mut found);
     counted::tell(run, &mut found);
     let still = |id: RuleId| found.iter().any(|(rule, _)| rule.id == id);
     judgement.ruled_out.retain(|(id, _)| !still(*id));

@@ -57,7 +57,7 @@ pub(super) fn of(line: &[u8]) -> Level {
             || matches!(after, Some(b':'));
         let level = WORDS.iter().find_map(|(level, words)| {
             let same = |known: &&str| word.eq_ignore_ascii_case(known.as_bytes());
-            words.iter().any(|known| same(&known)).then_some(*level)
+            words.iter().any(same).then_some(*level)
         });
         if let Some(level) = level.filter(|_| stands) {
             return level;

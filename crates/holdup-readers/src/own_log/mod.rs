@@ -20,6 +20,7 @@ use holdup_evidence::observed::{StatementKind, When};
 use level::Level;
 use reasons::{ASIDE, ENDED, Lasts, PHRASES};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// How long before observation began a line may have been written that reports what happened then, nanoseconds: a program that runs into a
@@ -153,7 +154,8 @@ fn groups(log: &LogText<'_>, lines: &[(usize, &[u8])], last: Option<When>) -> Ve
         }
         let stamped = stamp.map_or(0, |stamp| stamp.end);
         if ends_a_state(line) {
-            groups.retain(|group| !(group.state && same_matter(&group.text, line)));
+            let lasts = |group: &Group| group.state || group.reason == LogReason::Defers;
+            groups.retain(|group| !(lasts(group) && same_matter(&group.text, line)));
         }
         let Some((reason, lasts, focus)) = reason(line) else {
             continue;
@@ -304,21 +306,21 @@ fn reason(line: &[u8]) -> Option<(LogReason, Lasts, usize)> {
     if sides(&plain).any(|side| side == Side::Aside) {
         return None;
     }
-    let phrase = PHRASE.as_ref()?.find(&plain).find(|(at, (reason, _, end))| {
+    let mut phrases = PHRASE.as_ref()?.find(&plain).filter(|(at, (reason, _, end))| {
         let kind = match reason {
             LogReason::NoAnswer => StatementKind::TimedOut,
             _ => StatementKind::Stalled,
         };
         // At the level of what happens every day, these are ordinary.
-        let ordinary = matches!(
-            reason,
-            LogReason::NoAnswer | LogReason::Unreachable | LogReason::Stalled
-        );
-        !(ordinary && level == Level::Info)
+        !(is_name(&plain, at) || is_of_others(*reason) && level == Level::Info)
             && kinds::is_word(&plain, at, *end)
             && kinds::states(&plain, at, kind)
     });
-    if let Some((at, (reason, lasts, _))) = phrase {
+    // A pool that is used up says that a request timed out, too: what a program says of itself comes before what it says of others.
+    let first = phrases
+        .by_ref()
+        .min_by_key(|(_, (reason, ..))| is_of_others(*reason));
+    if let Some((at, (reason, lasts, _))) = first {
         return Some((reason, lasts, at.start));
     }
     // What its words say in general counts only where the program itself calls it worth a look.
@@ -331,6 +333,30 @@ fn reason(line: &[u8]) -> Option<(LogReason, Lasts, usize)> {
     Some((reason, Lasts::Event, found.at))
 }
 
+/// Whether a reason is mostly another's: a peer that does not answer, or a part that lags.
+fn is_of_others(reason: LogReason) -> bool {
+    matches!(
+        reason,
+        LogReason::NoAnswer | LogReason::Unreachable | LogReason::Stalled
+    )
+}
+
+/// Whether a phrase is a part of a name, or has a number as its value: `async-timeout`, `nr_throttled 7`, `backoff:4`, `TCPTimeouts: 28`.
+fn is_name(line: &[u8], at: &Range<usize>) -> bool {
+    let joins = |byte: Option<&u8>| byte.is_some_and(|byte| matches!(byte, b'_' | b'-' | b'='));
+    let rest = line.get(at.end..).unwrap_or_default();
+    let letters = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let behind = rest.get(letters..).unwrap_or_default();
+    let before = at.start.checked_sub(1).and_then(|at| line.get(at));
+    let plural = rest.get(..letters) == Some(b"s") && line.get(at.start).is_some_and(u8::is_ascii_uppercase);
+    let valued = match behind {
+        [b':', b'0'..=b'9', ..] => true,
+        [b':' | b' ', more @ ..] => plural && more.trim_ascii_start().first().is_some_and(u8::is_ascii_digit),
+        _ => false,
+    };
+    joins(before) || joins(behind.first()) || valued
+}
+
 fn sides(line: &[u8]) -> impl Iterator<Item = Side> + '_ {
     let matcher = SIDE.as_ref().into_iter();
     matcher.flat_map(move |matcher| matcher.find(line).map(|(_, side)| side))
@@ -340,7 +366,7 @@ fn ends_a_state(line: &[u8]) -> bool {
     sides(line).any(|side| side == Side::Ended)
 }
 
-/// Whether a line is about the same as one that was kept: they share words.
+/// Whether a line is about the same as one that was kept: they share words, and a name where the kept one has any, such as `a.example/IN`.
 fn same_matter(kept: &str, line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(line).to_ascii_lowercase();
     let kept = kept.to_ascii_lowercase();
@@ -354,7 +380,15 @@ fn same_matter(kept: &str, line: &[u8]) -> bool {
     own.sort_unstable();
     own.dedup();
     let others = words(&line);
-    own.iter().filter(|word| others.contains(word)).count() >= WORDS_SHARED
+    let shares_words = own.iter().filter(|word| others.contains(word)).count() >= WORDS_SHARED;
+    let name = |word: &&str| word.contains(['.', '@', '/', '_']) && word.len() >= WORD_LETTERS;
+    let names: Vec<&str> = kept.split_whitespace().map(bare).filter(name).collect();
+    shares_words && (names.is_empty() || names.iter().any(|name| line.contains(name)))
+}
+
+/// A word without the signs around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|char: char| !char.is_ascii_alphanumeric())
 }
 
 /// The line with blanks for what is data in it: a quoted request or name, a path, an address on the web. The message of a structured line is

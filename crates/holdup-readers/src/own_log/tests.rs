@@ -105,6 +105,10 @@ fn programs_say_why_work_waits() {
             Limit,
         ),
         (
+            "sqlalchemy.exc.TimeoutError: QueuePool limit of size 2 overflow 1 reached, connection timed out, timeout 2.00",
+            Limit,
+        ),
+        (
             "2026-11-28 15:30:07,123 ERROR c.z.h.p.HikariPool: HikariPool-1 - Connection is not available, request timed out after 30000ms.",
             Limit,
         ),
@@ -167,6 +171,10 @@ fn ordinary_lines_say_nothing() {
         "28-Nov-2026 15:39:44.569 resolver: notice: resolver priming query complete: operation canceled",
         "2026-11-28 15:30:07 DEBUG pool: limit reached, waiting",
         "INFO  timeout=30s retries=3",
+        "2026-11-28 15:30:07 status unpacked python3-async-timeout:all 4.0.2-1",
+        "2026-11-28 15:30:07 stats: nr_throttled 11120, TCPTimeouts: 28, rto:208 backoff:4",
+        "2026-11-28 15:30:07 e1000: eth0 NIC Link is Up 1000 Mbps Full Duplex, Flow Control: RX",
+        "[2.1s][info][gc] GC(41) To-space exhausted",
         "2026-11-28 15:30:07 ERROR cannot open /srv/queue_full/too_many_connections of http://a/limit-exceeded",
         "Nov 28 15:30:07 mx postfix/smtp[7]: 4F: to=<a@example.org>, relay=mx[10.0.0.1]:25, status=sent (250 2.0.0 Ok: queued as 7)",
         "Nov 28 15:30:07 mx postfix/qmgr[7]: statistics: 0 deferred",
@@ -261,6 +269,20 @@ fn names_of_limits_at_the_start_are_no_reason() {
     ] {
         assert_eq!(meanwhile(line), [], "{line}");
     }
+}
+
+#[test]
+fn what_was_put_off_and_then_done_is_over() {
+    let put_off =
+        "28-Nov-2026 15:39:44 xfer-in: info: zone a.example/IN: zone transfer deferred due to quota\n";
+    let done = "28-Nov-2026 15:39:45 xfer-in: info: zone a.example/IN: transferred serial 1\n";
+    let other = "28-Nov-2026 15:39:45 xfer-in: info: zone b.example/IN: transferred serial 1\n";
+    assert_eq!(before(&format!("{put_off}{done}")), []);
+    assert_eq!(before(&format!("{put_off}{other}")).len(), 1);
+    let mail = "Nov 28 15:30:07 mx postfix/smtp[7]: 4F2A: to=<a@b.example>, status=deferred (connect to mx.b.example timed out)\n";
+    let sent = "Nov 28 15:30:17 mx postfix/smtp[7]: 4F2A: to=<a@b.example>, relay=mx.b.example, status=sent (250 Ok)\n";
+    assert_eq!(before(mail).len(), 1);
+    assert_eq!(before(&format!("{mail}{sent}")), []);
 }
 
 #[test]

@@ -48,6 +48,7 @@ const SAME_LIMIT: &[(RuleId, LogReason)] = &[
     (RuleId::FileTableFull, LogReason::NoDescriptor),
     (RuleId::ClientsNotAccepted, LogReason::NoDescriptor),
     (RuleId::FileSystemFull, LogReason::NoSpace),
+    (RuleId::NoSpaceForWrites, LogReason::NoSpace),
     (RuleId::TaskLimitReached, LogReason::Limit),
     (RuleId::TaskLimitReached, LogReason::NoMemory),
     (RuleId::MemoryShort, LogReason::NoMemory),
@@ -73,6 +74,10 @@ fn check(run: &Run<'_>, logs: &[OwnLog]) -> Verdict {
     findings.truncate(FINDINGS_MAX);
     match findings.is_empty() {
         false => Verdict::Fires(findings),
+        true if answers_at_once(run) => Verdict::Clear(format!(
+            "the logs say that work is delayed, and all requests were answered within {}",
+            duration(HARM_FLOOR)
+        )),
         true => {
             Verdict::CannotTell("which of the observed threads belong to the logs that were read".to_owned())
         }
@@ -85,14 +90,13 @@ fn waits<'a>(run: &Run<'a>, log: &OwnLog) -> Option<Waits<'a>> {
 }
 
 /// How grave a line is.
-fn severity(run: &Run<'_>, log: &OwnLog, line: &LogLine) -> Severity {
+fn severity(log: &OwnLog, line: &LogLine) -> Severity {
     let of_peers = matches!(
         line.reason,
         LogReason::NoAnswer | LogReason::Unreachable | LogReason::Stalled
     );
     let often = line.during.saturating_add(line.before) >= MIN_FAILURES;
-    let harmless = line.reason == LogReason::Slows && answers_at_once(run);
-    match log.asked && !harmless && (line.standing || !of_peers || often) {
+    match log.asked && (line.standing || !of_peers || often) {
         true => Severity::Warning,
         false => Severity::Note,
     }
@@ -171,6 +175,9 @@ fn quote(log: &OwnLog, line: &LogLine) -> Evidence {
 fn finding(run: &Run<'_>, log: &OwnLog) -> Option<Finding> {
     let theirs = waits(run, log)?;
     let line = log.said.first()?;
+    if line.reason == LogReason::Slows && answers_at_once(run) {
+        return None;
+    }
     let main = theirs.main();
     let title = format!(
         "{} {}, by its own log, {}: {}",
@@ -182,7 +189,7 @@ fn finding(run: &Run<'_>, log: &OwnLog) -> Option<Finding> {
     let resource = Resource::named(ResourceKind::File, &log.file);
     let mut finding = Finding::without_duration(
         RULE.id.id(),
-        severity(run, log, line),
+        severity(log, line),
         title,
         main.cause,
         quote(log, line),
@@ -228,20 +235,22 @@ fn remedy(reason: LogReason) -> Option<Remedy> {
     })
 }
 
-/// Adds what a program says itself to the finding about the same thing; what is about nothing else stays a finding.
-pub(in crate::rules) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) {
-    let Some(logs) = run.facts.own_logs.as_deref().filter(|_| run.observed.is_none()) else {
-        return;
-    };
-    for log in logs {
+/// Adds what a program says itself to the finding about the same thing; what is about nothing else stays a finding. Returns whose finding has
+/// it now.
+pub(in crate::rules) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) -> Vec<(RuleId, RuleId)> {
+    let mut joined = Vec::new();
+    let logs = run.facts.own_logs.as_deref().filter(|_| run.observed.is_none());
+    for log in logs.unwrap_or_default() {
         let Some(line) = log.said.first() else { continue };
         let is_own =
             |(rule, finding): &(&Rule, Finding)| rule.id == RULE.id && finding.resource.name == log.file;
-        let Some(own) = found.iter().position(is_own) else {
+        let own = found.iter().position(is_own);
+        // A program in the way has no finding of its own. What it says counts where it is about now.
+        if own.is_none() && (log.asked || line.during == 0 && !line.standing) {
             continue;
-        };
+        }
         let relation = |(rule, finding): &(&Rule, Finding)| match rule.id == RULE.id
-            || finding.severity < Severity::Warning
+            || finding.severity < Severity::Warning && log.writers.contains(&finding.asker.name.pid)
         {
             true => None,
             false => relation(run, log, line, rule, finding),
@@ -254,11 +263,12 @@ pub(in crate::rules) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) {
             None => {}
             Some((Relation::OfTheSame, _)) if !is_limit(line) => {
                 // Something else holds it up more: what it says as well comes below.
-                if let Some((_, own)) = found.get_mut(own) {
+                if let Some((_, own)) = own.and_then(|own| found.get_mut(own)) {
                     own.severity = Severity::Note;
                 }
             }
-            Some((relation, (_, finding))) => {
+            Some((relation, (rule, finding))) => {
+                joined.push((RULE.id, rule.id));
                 let says = format!(
                     "{} says so itself, {}: {}",
                     log.process,
@@ -271,6 +281,9 @@ pub(in crate::rules) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) {
                     Relation::OfTheSame => Some("also "),
                     Relation::Confirms => None,
                 };
+                if relation == Relation::Explains && is_limit(line) {
+                    finding.severity = finding.severity.max(Severity::Warning);
+                }
                 if let Some(also) = also {
                     finding.title.push_str(&format!(
                         "; {} {also}{}, by its own log: {}",
@@ -279,10 +292,13 @@ pub(in crate::rules) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) {
                         short(&line.text, BEHIND_LETTERS)
                     ));
                 }
-                found.remove(own);
+                if let Some(own) = own {
+                    found.remove(own);
+                }
             }
         }
     }
+    joined
 }
 
 /// Whether a line tells of work that is refused or delayed now, whatever else there is to wait for.
@@ -314,7 +330,8 @@ fn relation(run: &Run<'_>, log: &OwnLog, line: &LogLine, rule: &Rule, finding: &
     let pid = finding.asker.name.pid;
     // A parent has the log open, and its workers are those who wait.
     let name = &finding.asker.name.process;
-    if log.writers.contains(&pid) || log.asked && !name.is_empty() && *name == log.process {
+    let is_warning = finding.severity >= Severity::Warning;
+    if log.writers.contains(&pid) || log.asked && is_warning && !name.is_empty() && *name == log.process {
         let same_limit = SAME_LIMIT.contains(&(rule.id, line.reason));
         return Some(match SYMPTOMS.contains(&rule.id) {
             _ if same_limit || is_of(line.reason, finding.cause) => Relation::Confirms,
