@@ -7,6 +7,7 @@ use super::attributing::{Attributing, EventsFile};
 use super::descriptors_left;
 use super::following::{Following, LOOK_AGAIN, LOOK_SPARSELY, NEXT_LOOK};
 use super::full_file_systems;
+use super::left_unread::Left;
 use super::memory_limits::MemoryLimits;
 use super::moment::Moment;
 use super::programs;
@@ -129,6 +130,7 @@ pub fn attach(
     let standing = Standing::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
     let unsent = Unsent::look(&asked, &mut moment);
+    let left = Left::look(&asked, &mut moment);
     tell_loops(&mut observation, &loops);
     for event in sessions_answer::look(&asked, &mut moment) {
         observation.attribution.push(&event);
@@ -229,6 +231,7 @@ pub fn attach(
     let elsewhere = pids.iter().any(|pid| moment.namespace(*pid) != elsewhere);
     let set_aside = Loops::look(&attached.following.subjects, &mut moment).since(&loops, &mut moment);
     let unread_answers = Unsent::look(&asked, &mut moment).since(&unsent, &mut moment);
+    let left_unread = Left::look(&asked, &mut moment).since(&left, &mut moment);
     // Whoever is behind such a loop was not followed: the loop waits for its clients as well.
     if !set_aside.is_empty() {
         observation.sessions.look(tasks::processes(&moment.root).iter());
@@ -249,6 +252,7 @@ pub fn attach(
     clients.extend(answered.filter_map(|one| one.pid));
     let readers = unread_answers.iter().flat_map(|one| &one.readers);
     clients.extend(readers.filter_map(|one| one.pid));
+    clients.extend(left_unread.iter().filter_map(|one| one.server_pid));
     let Locked {
         databases: database_files,
         others: locked_files,
@@ -285,6 +289,7 @@ pub fn attach(
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.unread_answers = Some(unread_answers);
+    collected.facts.left_unread = Some(left_unread);
     collected.facts.other_clients = other_clients;
     collected.facts.thread_sessions = thread_sessions;
     collected.facts.awaited_peers = awaited_peers;

@@ -23,7 +23,7 @@ pub use full::{FileWriter, FullFileSystem};
 pub use programs::{Program, StoppedChild};
 pub use set_aside::{AskedServer, SetAside};
 pub use task_limits::{TaskLimit, TaskUser, TasksOf};
-pub use unread::UnreadAnswers;
+pub use unread::{LeftUnread, UnreadAnswers};
 pub use workers::{SharedListener, Workers};
 
 use crate::observed::SeenCgroup;
@@ -70,6 +70,8 @@ pub struct SystemFacts {
     /// Clients of processes that ran already which read nothing of what they were sent, from the begin of observation to its end. `None`:
     /// nobody looked.
     pub unread_answers: Option<Vec<UnreadAnswers>>,
+    /// Answers that processes which ran already left unread from the begin of observation to its end. `None`: nobody looked.
+    pub left_unread: Option<Vec<LeftUnread>>,
     /// Processes among the observed ones that do the same work side by side, when observation ended.
     pub workers: Vec<Workers>,
     /// Clients of this machine that are connected where observed processes are, and that nobody asked about; of servers with

@@ -220,9 +220,7 @@ pub fn given(stack: &[Frame]) -> Option<Given> {
 /// Whether a task waits for the work of a queue to be done.
 #[must_use]
 pub fn joins(stack: &[Frame]) -> bool {
-    let library = stack
-        .iter()
-        .take_while(|frame| in_library(frame).is_some());
+    let library = stack.iter().take_while(|frame| in_library(frame).is_some());
     library
         .last()
         .is_some_and(|frame| frame.symbol.as_deref() == Some("Queue.join"))

@@ -6,6 +6,7 @@ rule_pages! {
     "net" "accept-queue-full"
     "runtime" "allocation-stalls"
     "lock" "allocator-contended"
+    "net" "answers-left-unread"
     "lock" "awaited-thread-waits"
     "runtime" "blocking-call-in-event-loop"
     "random" "blocking-entropy-device"

@@ -64,6 +64,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         name_servers: Vec::new(),
         unaccepted: None,
         unread_answers: None,
+        left_unread: None,
         database_files: Vec::new(),
         locked_files: Vec::new(),
         workers: Vec::new(),

@@ -19,9 +19,8 @@ const MAX_LINKS: usize = 8;
 
 /// Adds the children.
 pub(super) fn add(waits: &mut [AttributedWait], tasks: &TaskTable) {
-    let lacks = |wait: &AttributedWait| {
-        wait.cause == Cause::ProcessChild && wait.open && wait.holders.is_empty()
-    };
+    let lacks =
+        |wait: &AttributedWait| wait.cause == Cause::ProcessChild && wait.open && wait.holders.is_empty();
     if !waits.iter().any(lacks) {
         return;
     }

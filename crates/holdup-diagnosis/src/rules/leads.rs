@@ -125,7 +125,10 @@ mod tests {
         );
         assert!(stopped.contains("convert (batch.py:43)"), "{stopped}");
         let sleeps = first(Cause::TimerSleep, true);
-        assert!(sleeps.starts_with("batch waits for its child wav2opus"), "{sleeps}");
+        assert!(
+            sleeps.starts_with("batch waits for its child wav2opus"),
+            "{sleeps}"
+        );
     }
 
     #[test]

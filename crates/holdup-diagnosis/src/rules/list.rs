@@ -6,6 +6,7 @@ rules! {
     "net/accept-queue-full.rs" accept_queue_full AcceptQueueFull
     "runtime/allocation-stalls.rs" allocation_stalls AllocationStalls
     "lock/allocator-contended.rs" allocator_contended AllocatorContended
+    "net/answers-left-unread.rs" answers_left_unread AnswersLeftUnread
     "lock/awaited-thread-waits.rs" awaited_thread_waits AwaitedThreadWaits
     "runtime/blocking-call-in-event-loop.rs" blocking_call_in_event_loop BlockingCallInEventLoop
     "random/blocking-entropy-device.rs" blocking_entropy_device BlockingEntropyDevice

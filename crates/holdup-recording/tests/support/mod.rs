@@ -512,6 +512,7 @@ impl Dice {
             database_files: vec![Default::default()],
             locked_files: vec![Default::default()],
             unread_answers: self.some(|_| vec![Default::default()]),
+            left_unread: self.some(|_| vec![Default::default()]),
             set_aside: self.some(|dice| {
                 dice.list(1, |dice| SetAside {
                     asks_on: 3,

@@ -188,12 +188,7 @@ fn beyond(run: &Run<'_>, waits: &Waits<'_>) -> String {
         .find(|holder| holder.how_known.holds() && holder.name.pid == pid);
     let Some(owner) = owner else { return named };
     let own = |wait: &&AttributedWait| (wait.asker.name.pid, wait.asker.name.tid) == (pid, owner.name.tid);
-    let does = run
-        .attributed
-        .waits
-        .iter()
-        .filter(own)
-        .max_by_key(|wait| wait.ns);
+    let does = run.attributed.waits.iter().filter(own).max_by_key(|wait| wait.ns);
     let does = does.map_or_else(String::new, |wait| format!(", {}", doing(wait)));
     format!(", which {} has{does}", other(&owner.name))
 }

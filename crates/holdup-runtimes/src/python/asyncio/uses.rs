@@ -95,7 +95,11 @@ impl<S: Source> Interpreter<S> {
             let value = self.at(begin, number * 8).filter(|value| *value != 0);
             let Some(value) = value else { continue };
             let cell = self.type_name(value).is_some_and(|name| name == "cell");
-            roots.extend(if cell { self.at(value, IN_CELL) } else { Some(value) });
+            roots.extend(if cell {
+                self.at(value, IN_CELL)
+            } else {
+                Some(value)
+            });
         }
         let globals = self.at(frame, objects.globals)?;
         if !search.globals.contains_key(&globals) && search.globals.len() < MODULES_MAX {
@@ -121,7 +125,11 @@ impl<S: Source> Interpreter<S> {
                 search.left -= 1;
                 let attributes = self.attributes(object).unwrap_or_default();
                 let attributes = attributes.into_iter().take(ATTRIBUTES_MAX);
-                next.extend(attributes.filter(|(name, _)| names.contains(name)).map(|(_, value)| value));
+                next.extend(
+                    attributes
+                        .filter(|(name, _)| names.contains(name))
+                        .map(|(_, value)| value),
+                );
             }
             now = next;
         }
