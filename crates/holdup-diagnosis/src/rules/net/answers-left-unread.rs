@@ -51,24 +51,35 @@ fn is_kept(run: &Run<'_>, pid: u32) -> bool {
         )
 }
 
-/// Who waits in the process meanwhile, in words, and where.
-fn waiting(run: &Run<'_>, pid: u32) -> Option<(String, Asker)> {
-    let stands = |task: &&Task| {
-        let waits = task.state == TaskState::Waiting && task.stood > 0 && task.place.is_some();
+/// Who waits in a process meanwhile.
+struct Waiting {
+    /// In words, and where.
+    text: String,
+    asker: Asker,
+    /// Whether it is known to have waited for some time.
+    stands: bool,
+}
+
+fn waiting(run: &Run<'_>, pid: u32) -> Option<Waiting> {
+    let inside = |task: &&Task| {
+        let waits = task.state == TaskState::Waiting && task.place.is_some();
         let inside = task.cause == Cause::LockFutex && (task.pool || task.runtime == TaskRuntime::Node);
         task.pid == pid && waits && inside
     };
-    let standing: Vec<&Task> = run.attributed.tasks.iter().filter(stands).collect();
-    if let Some(first) = standing.first() {
-        let count = standing.len();
-        let stood = standing.iter().map(|task| task.stood).max().unwrap_or_default();
-        let text = format!(
-            "{} {} in {}, for at least {}",
-            say::several(count as u64, tasks::name(first)),
-            if count == 1 { "waits" } else { "wait" },
-            tasks::say_places(&tasks::places(&standing, tasks::place)),
-            duration(stood)
-        );
+    let all: Vec<&Task> = run.attributed.tasks.iter().filter(inside).collect();
+    let standing: Vec<&Task> = all.iter().copied().filter(|task| task.stood > 0).collect();
+    let stands = !standing.is_empty();
+    let shown = if stands { standing } else { all };
+    if let Some(first) = shown.first() {
+        let many = say::several(shown.len() as u64, tasks::name(first));
+        let wait = if shown.len() == 1 { "waits" } else { "wait" };
+        let places = tasks::say_places(&tasks::places(&shown, tasks::place));
+        let stood = shown.iter().map(|task| task.stood).max().unwrap_or_default();
+        let text = match stands {
+            true => format!("{many} {wait} in {places}, for at least {}", duration(stood)),
+            // What V8 has moved meanwhile is taken for another one.
+            false => format!("{many} waited in {places} as observation ended"),
+        };
         let name = ThreadName {
             pid,
             tid: pid,
@@ -76,14 +87,12 @@ fn waiting(run: &Run<'_>, pid: u32) -> Option<(String, Asker)> {
             thread: first.process.clone(),
         };
         let frame = first.place.as_ref().and_then(|frame| frame.symbol.clone());
-        return Some((
-            text,
-            Asker {
-                name,
-                frame,
-                ..Asker::default()
-            },
-        ));
+        let asker = Asker {
+            name,
+            frame,
+            ..Asker::default()
+        };
+        return Some(Waiting { text, asker, stands });
     }
     let stands = |wait: &&AttributedWait| {
         let place = chosen_frame(&wait.asker.stack);
@@ -97,8 +106,11 @@ fn waiting(run: &Run<'_>, pid: u32) -> Option<(String, Asker)> {
         .filter(stands)
         .max_by_key(|wait| wait.ns)?;
     let place = chosen_frame(&longest.asker.stack)?;
-    let text = format!("a thread of it waits in {}", say::place(place));
-    Some((text, longest.asker.clone()))
+    Some(Waiting {
+        text: format!("a thread of it waits in {}", say::place(place)),
+        asker: longest.asker.clone(),
+        stands: true,
+    })
 }
 
 fn finding(run: &Run<'_>, left: &LeftUnread) -> Finding {
@@ -117,7 +129,7 @@ fn finding(run: &Run<'_>, left: &LeftUnread) -> Finding {
     let waiting = waiting(run, left.pid);
     let clause = waiting
         .as_ref()
-        .map_or_else(String::new, |(text, _)| format!("; meanwhile {text}"));
+        .map_or_else(String::new, |one| format!("; meanwhile {}", one.text));
     let title = format!(
         "{who} does not read the answers on {connections} to {server}, where up to {} stand unread{clause}",
         units::bytes(left.most)
@@ -129,7 +141,7 @@ fn finding(run: &Run<'_>, left: &LeftUnread) -> Finding {
         .iter()
         .flatten()
         .any(|one| one.pid == left.pid);
-    let severity = match waiting.is_some() && !passes_on {
+    let severity = match waiting.as_ref().is_some_and(|one| one.stands) && !passes_on {
         true => Severity::Warning,
         false => Severity::Note,
     };
@@ -149,7 +161,7 @@ fn finding(run: &Run<'_>, left: &LeftUnread) -> Finding {
         },
         ..Asker::default()
     };
-    let asker = waiting.map_or(unnamed, |(_, asker)| asker);
+    let asker = waiting.map_or(unnamed, |one| one.asker);
     Finding::new(RULE.id.id(), severity, title, Cause::NetReceive, run.attributed.wall, stood)
         .about(resource, asker)
         .confidence(Confidence::Strong)
