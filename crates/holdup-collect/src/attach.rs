@@ -8,6 +8,7 @@ use super::descriptors_left;
 use super::following::{Following, LOOK_AGAIN, LOOK_SPARSELY, NEXT_LOOK};
 use super::full_file_systems;
 use super::lock_files;
+use super::left_unread::Left;
 use super::memory_limits::MemoryLimits;
 use super::moment::Moment;
 use super::owed;
@@ -132,6 +133,7 @@ pub fn attach(
     let standing = Standing::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
     let unsent = Unsent::look(&asked, &mut moment);
+    let left = Left::look(&asked, &mut moment);
     tell_loops(&mut observation, &loops);
     for event in sessions_answer::look(&asked, &mut moment) {
         observation.attribution.push(&event);
@@ -241,6 +243,7 @@ pub fn attach(
     let elsewhere = pids.iter().any(|pid| moment.namespace(*pid) != elsewhere);
     let set_aside = Loops::look(&attached.following.subjects, &mut moment).since(&loops, &mut moment);
     let unread_answers = Unsent::look(&asked, &mut moment).since(&unsent, &mut moment);
+    let left_unread = Left::look(&asked, &mut moment).since(&left, &mut moment);
     // Whoever is behind such a loop was not followed: the loop waits for its clients as well.
     if !set_aside.is_empty() {
         observation.sessions.look(tasks::processes(&moment.root).iter());
@@ -259,6 +262,7 @@ pub fn attach(
     clients.extend(answered.filter_map(|one| one.pid));
     let readers = unread_answers.iter().flat_map(|one| &one.readers);
     clients.extend(readers.filter_map(|one| one.pid));
+    clients.extend(left_unread.iter().filter_map(|one| one.server_pid));
     let Locked {
         databases: database_files,
         others: locked_files,
@@ -299,6 +303,7 @@ pub fn attach(
     collected.facts.set_aside = Some(set_aside);
     collected.facts.unread_answers = Some(unread_answers);
     collected.facts.owed_answers = Some(owed_answers);
+    collected.facts.left_unread = Some(left_unread);
     collected.facts.other_clients = other_clients;
     collected.facts.thread_sessions = thread_sessions;
     collected.facts.awaited_peers = awaited_peers;

@@ -31,6 +31,7 @@ mod interpreters;
 pub mod jvms;
 mod kernel_names;
 pub mod left_behind;
+mod left_unread;
 pub mod line;
 mod lock_files;
 mod look;

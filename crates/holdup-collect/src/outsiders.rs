@@ -48,7 +48,7 @@ struct Searcher(Readers<(u32, u32), Option<u32>>);
 impl Default for Searcher {
     fn default() -> Searcher {
         Searcher(Readers::new(|| {
-            Box::new(|(noted, own)| file_locks::keeper(&Root::system(), noted, own))
+            Box::new(|(noted, own)| file_locks::who_has(&Root::system(), noted, own))
         }))
     }
 }
@@ -67,7 +67,6 @@ impl Outsiders {
     pub(super) fn meet(&mut self, wait: &mut Wait, of_run: &dyn Fn(u32) -> bool, out: &mut Vec<Event>) {
         if let Some(LockHolder::FileLock { pid }) = &mut wait.holder
             && *pid != 0
-            && !of_run(*pid)
         {
             *pid = self.keeper(*pid);
         }
@@ -116,10 +115,6 @@ impl Outsiders {
 
     /// Who has the lock for which this process is noted: itself, if nothing else is known.
     fn keeper(&mut self, noted: u32) -> u32 {
-        let root = Root::system();
-        if names::comm(&root, noted).is_some() {
-            return noted;
-        }
         if let Some(known) = self.keepers.get(&noted) {
             return *known;
         }
@@ -132,7 +127,10 @@ impl Outsiders {
                 self.keepers.insert(noted, keeper);
                 keeper
             }
-            None => noted,
+            None => {
+                self.keepers.insert(noted, noted);
+                noted
+            }
         }
     }
 

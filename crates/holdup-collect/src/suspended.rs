@@ -23,11 +23,13 @@ const LOOK_AGAIN_NS: Ns = 900_000_000;
 const TRY_AGAIN_NS: Ns = 100_000_000;
 const TRIES_MAX: u32 = 20;
 
-/// How much longer than it took the time until the next look is at least.
-const SPARSELY: Ns = 50;
+/// How much longer than it took the time until the next look is at least, and which part of the time since the first one: of a long observation
+/// there are few looks.
+const SPARSELY: Ns = 5;
+const PART_OF_ALL: Ns = 3;
 
-/// Looks that are kept: the first ones.
-const LOOKS_MAX: usize = 8;
+/// Looks that are kept: the first and the last ones.
+const LOOKS_MAX: usize = 16;
 
 /// The looks at functions that wait.
 ///
@@ -58,7 +60,7 @@ impl Looks {
         processes: impl IntoIterator<Item = (u32, ProcessKey)>,
     ) {
         let begun = clocks::monotonic();
-        if begun < self.due || self.all.len() >= LOOKS_MAX || self.failed >= TRIES_MAX {
+        if begun < self.due || self.failed >= TRIES_MAX {
             return;
         }
         let processes = interpreters.of_node(stacks, processes);
@@ -79,7 +81,11 @@ impl Looks {
             return;
         }
         let took = at.saturating_sub(begun).saturating_mul(SPARSELY);
-        self.due = at.saturating_add(took.max(LOOK_AGAIN_NS));
+        let since = self.all.first().map_or(0, |first| at.saturating_sub(first.at));
+        self.due = at.saturating_add(took.max(LOOK_AGAIN_NS).max(since / PART_OF_ALL));
+        if self.all.len() >= LOOKS_MAX {
+            self.all.remove(1);
+        }
         self.all.push(Look { at, stands });
     }
 

@@ -29,7 +29,7 @@ pub use own_logs::{LogLine, LogReason, OwnLog};
 pub use programs::{Program, StoppedChild};
 pub use set_aside::{AskedServer, SetAside};
 pub use task_limits::{TaskLimit, TaskUser, TasksOf};
-pub use unread::UnreadAnswers;
+pub use unread::{LeftUnread, UnreadAnswers};
 pub use workers::{SharedListener, Workers};
 
 use crate::observed::SeenCgroup;
@@ -80,6 +80,8 @@ pub struct SystemFacts {
     pub owed_answers: Option<Vec<OwedAnswers>>,
     /// Lock files beside sleeping processes.
     pub lock_files: Vec<LockFile>,
+    /// Answers that processes which ran already left unread from the begin of observation to its end. `None`: nobody looked.
+    pub left_unread: Option<Vec<LeftUnread>>,
     /// Processes among the observed ones that do the same work side by side, when observation ended.
     pub workers: Vec<Workers>,
     /// Clients of this machine that are connected where observed processes are, and that nobody asked about; of servers with

@@ -7,6 +7,7 @@ rule_pages! {
     "runtime" "allocation-stalls"
     "lock" "allocator-contended"
     "net" "answer-still-awaited"
+    "net" "answers-left-unread"
     "lock" "awaited-thread-waits"
     "runtime" "blocking-call-in-event-loop"
     "random" "blocking-entropy-device"

@@ -66,6 +66,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         unread_answers: None,
         owed_answers: None,
         lock_files: Vec::new(),
+        left_unread: None,
         database_files: Vec::new(),
         locked_files: Vec::new(),
         workers: Vec::new(),

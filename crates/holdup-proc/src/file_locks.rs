@@ -8,6 +8,7 @@
 
 use crate::root::{Root, text_if_there};
 use crate::{names, tasks};
+use std::path::Path;
 
 /// Descriptors of one process that are looked at.
 const MAX_DESCRIPTORS: usize = 1024;
@@ -16,11 +17,26 @@ const MAX_DESCRIPTORS: usize = 1024;
 #[must_use]
 pub fn has(root: &Root, pid: u32, noted: u32) -> bool {
     let folder = root.proc.join(pid.to_string()).join("fdinfo");
+    any_line(&folder, |line| is_noted(line, noted))
+}
+
+fn any_line(folder: &Path, wanted: impl Fn(&str) -> bool) -> bool {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .take(MAX_DESCRIPTORS)
         .filter_map(|entry| text_if_there(&entry.path()))
-        .any(|text| text.lines().any(|line| is_noted(line, noted)))
+        .any(|text| text.lines().any(&wanted))
+}
+
+/// Who has the lock for which a process is noted: that one, as long as it lives and has some lock on a descriptor; else whoever inherited it,
+/// also while that one lives. `None` where nobody was found.
+#[must_use]
+pub fn who_has(root: &Root, noted: u32, own: u32) -> Option<u32> {
+    let folder = root.proc.join(noted.to_string()).join("fdinfo");
+    match any_line(&folder, |line| line.starts_with("lock:")) {
+        true => Some(noted),
+        false => keeper(root, noted, own),
+    }
 }
 
 /// `lock:\t1: FLOCK  ADVISORY  WRITE 22057 fe:00:1054 0 EOF`
@@ -48,7 +64,7 @@ pub fn keeper(root: &Root, noted: u32, own: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{has, keeper};
+    use super::{has, keeper, who_has};
     use crate::root::Tree;
 
     const LOCKED: &str = "pos:\t0\nflags:\t0100001\nlock:\t1: FLOCK  ADVISORY  WRITE 57 fe:00:1054 0 EOF\n";
@@ -75,5 +91,26 @@ mod tests {
         assert!(has(&tree.root, 81, 58));
         assert!(!has(&tree.root, 82, 57), "such a lock ends with the process");
         assert!(!has(&tree.root, 7, 57), "nobody lives there");
+    }
+
+    #[test]
+    fn who_has_closed_the_file_has_left_the_lock_to_its_child() {
+        let tree = Tree::new(&[
+            ("proc/57/fdinfo/0", "pos:\t0\n"),
+            ("proc/57/status", "Name:\tpython3\nPPid:\t1\n"),
+            ("proc/80/fdinfo/9", LOCKED),
+            ("proc/80/status", "Name:\tsleep\nPPid:\t57\n"),
+            (
+                "proc/90/fdinfo/3",
+                "lock:\t1: POSIX  ADVISORY  WRITE 90 fe:00:1054 0 EOF\n",
+            ),
+        ]);
+        assert_eq!(who_has(&tree.root, 57, 1), Some(80));
+        assert_eq!(
+            who_has(&tree.root, 90, 1),
+            Some(90),
+            "not a lock that is inherited"
+        );
+        assert_eq!(who_has(&tree.root, 91, 1), None);
     }
 }

@@ -331,6 +331,7 @@ mod tests {
     /// Rules that neither a scenario nor a sample tests: what nothing explains can't be made on purpose; which cause loading a program
     /// has depends on where it lies; and scenarios observe programs, not the whole machine that they share with others.
     const ELSEWHERE: &[&str] = &[
+        "answers-left-unread",
         "awaited-thread-waits",
         "call-stays-at-await",
         "clients-do-not-read",

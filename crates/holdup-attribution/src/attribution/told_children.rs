@@ -5,6 +5,7 @@
 
 use super::task_table::TaskTable;
 use holdup_evidence::{Cause, Ns};
+use holdup_knowledge::javascript;
 use holdup_model::attributed::{AttributedWait, Holder, HowKnown, Link};
 use std::collections::BTreeMap;
 
@@ -19,8 +20,13 @@ const MAX_LINKS: usize = 8;
 
 /// Adds the children.
 pub(super) fn add(waits: &mut [AttributedWait], tasks: &TaskTable) {
-    let lacks =
-        |wait: &AttributedWait| wait.cause == Cause::ProcessChild && wait.open && wait.holders.is_empty();
+    // Of the pairs of sockets through which a child writes to Node.js it may be unknown who has the other end.
+    let for_child = |wait: &AttributedWait| match wait.cause {
+        Cause::ProcessChild => true,
+        Cause::IpcUnix => javascript::awaits_child(&wait.asker.stack),
+        _ => false,
+    };
+    let lacks = |wait: &AttributedWait| wait.open && wait.holders.is_empty() && for_child(wait);
     if !waits.iter().any(lacks) {
         return;
     }

@@ -39,11 +39,8 @@ pub(super) fn of_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Opt
         cause,
         Cause::LockFutex | Cause::TimerSleep | Cause::PollWait | Cause::IpcQueue | Cause::IpcPipe
     );
-    // The pairs of sockets through which the child writes are those of the process itself: their maker is noted, and not who has the other end.
-    let polls = matches!(
-        cause,
-        Cause::PollWait | Cause::IpcQueue | Cause::IpcPipe | Cause::IpcUnix
-    );
+    // Of a pair of sockets it is known who has the other end, and what that waits for.
+    let polls = matches!(cause, Cause::PollWait | Cause::IpcQueue | Cause::IpcPipe);
     if polls && javascript::awaits_child(stack) {
         let child = named(ResourceKind::Process, "a child process");
         return Some((Cause::ProcessChild, child.in_call(call.unwrap_or("epoll_wait"))));

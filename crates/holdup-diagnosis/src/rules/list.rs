@@ -7,6 +7,7 @@ rules! {
     "runtime/allocation-stalls.rs" allocation_stalls AllocationStalls
     "lock/allocator-contended.rs" allocator_contended AllocatorContended
     "net/answer-still-awaited.rs" answer_still_awaited AnswerStillAwaited
+    "net/answers-left-unread.rs" answers_left_unread AnswersLeftUnread
     "lock/awaited-thread-waits.rs" awaited_thread_waits AwaitedThreadWaits
     "runtime/blocking-call-in-event-loop.rs" blocking_call_in_event_loop BlockingCallInEventLoop
     "random/blocking-entropy-device.rs" blocking_entropy_device BlockingEntropyDevice

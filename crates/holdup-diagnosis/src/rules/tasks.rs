@@ -53,6 +53,22 @@ pub(super) fn judge(
     Verdict::Fires(by_process.values().map(|tasks| finding(run, tasks)).collect())
 }
 
+/// Tasks of a process that stood, where only code of the program can end their wait: `15 asynchronous calls wait in loadFlags (gate.js:33)`.
+pub(super) fn who_stand(run: &Run<'_>, pid: u32) -> Option<String> {
+    let stands = |task: &&Task| {
+        let inside = task.cause == Cause::LockFutex && task.state == TaskState::Waiting;
+        task.pid == pid && inside && task.stood >= MIN_STOOD_NS && task.place.is_some()
+    };
+    let standing: Vec<&Task> = run.attributed.tasks.iter().filter(stands).collect();
+    let first = standing.first()?;
+    let wait = if standing.len() == 1 { "waits" } else { "wait" };
+    Some(format!(
+        "{} {wait} in {}",
+        several(standing.len(), name(first)),
+        say_places(&places(&standing, place))
+    ))
+}
+
 /// The other tasks whose code uses what these wait for: not those that wait for the same, nor for one of them or of those.
 pub(super) fn users<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<&'a Task> {
     let wanted: BTreeSet<u64> = waiting

@@ -521,6 +521,7 @@ impl Dice {
             unread_answers: self.some(|_| vec![Default::default()]),
             owed_answers: self.some(|_| vec![Default::default()]),
             lock_files: vec![Default::default()],
+            left_unread: self.some(|_| vec![Default::default()]),
             set_aside: self.some(|dice| {
                 dice.list(1, |dice| SetAside {
                     asks_on: 3,

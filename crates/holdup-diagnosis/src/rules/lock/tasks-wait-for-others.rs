@@ -70,7 +70,11 @@ impl<'a> Giver<'a> {
         users.retain(|task| matches!(task.state, TaskState::Waiting | TaskState::Idle) && task.stood > 0);
         // Those that wait for something outside and use it are the ones; of others it is only known that they wait.
         if !users.is_empty() {
-            let outside: Vec<&Task> = users.iter().copied().filter(|task| is_for_outside(task)).collect();
+            let outside: Vec<&Task> = users
+                .iter()
+                .copied()
+                .filter(|task| is_for_outside(task))
+                .collect();
             return Some(match outside.is_empty() {
                 true => Giver::Users(users),
                 false => Giver::Tasks(outside),
@@ -203,9 +207,7 @@ fn severity(giver: &Giver<'_>, waiting: &[&Task]) -> Severity {
         return Severity::Warning;
     };
     let at_rest = users.iter().all(|task| task.state == TaskState::Idle);
-    let all_done = waiting
-        .iter()
-        .all(|task| asyncio::joins(&task.stack) && at_rest);
+    let all_done = waiting.iter().all(|task| asyncio::joins(&task.stack) && at_rest);
     match all_done {
         true => Severity::Warning,
         false => Severity::Note,

@@ -2,7 +2,7 @@
 //! does.
 
 use crate::rules::list::connection_refused_retried::refused as with_sleeps;
-use crate::rules::{Extend, Generality, Rule, RuleId, Run, duration, say};
+use crate::rules::{Extend, Generality, Rule, RuleId, Run, duration, say, tasks};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Asker, AttributedWait, Resource, ResourceKind, ThreadName};
 use holdup_model::connections::Connections;
@@ -121,9 +121,11 @@ fn finding(run: &Run<'_>, peers: &[&Connections]) -> Finding {
         (1, _) => "; 1 client of it has had no answer meanwhile".to_owned(),
         (many, _) => format!("; {many} clients of it have had no answer meanwhile"),
     };
+    // Whose requests those are is not noted; who stands meanwhile is what a person looks for.
+    let stand = tasks::who_stand(run, by.pid).map_or_else(String::new, |text| format!("; {text}"));
     let watched: Ns = run.attributed.wall;
     let title = format!(
-        "{who} asks {} for a connection again and again, and no process listens there: {} in {}{and}",
+        "{who} asks {} for a connection again and again, and no process listens there: {} in {}{and}{stand}",
         addresses(peers),
         say::several(refused, "refusal"),
         duration(watched)

@@ -109,6 +109,15 @@ fn is_by_design(run: &Run<'_>, group: &Waits<'_>) -> bool {
     !group.open() || known.is_some() || hears
 }
 
+/// Whether what the peer has sent stands unread on a connection to it, while an event loop polls: it has answered there.
+fn has_an_answer(run: &Run<'_>, wait: &AttributedWait) -> bool {
+    let polls = system_calls::is_named(wait.call.as_deref(), Kind::WaitsForEpoll | Kind::Polls);
+    let left = run.facts.left_unread.iter().flatten();
+    let mut left = left.filter(|one| one.pid == wait.asker.name.pid && one.server.is_some());
+    let peer: Option<SocketAddr> = peer(wait).parse().ok();
+    polls && peer.is_some() && left.any(|one| one.server == peer)
+}
+
 /// Waits from which their usual length says something of the one that goes on.
 const MIN_PACED: u64 = 2;
 
@@ -341,9 +350,11 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     let handed_on = group.handed_on() && main.cause != Cause::NetDns;
     let judged_there = handed_on || goes_on(run, group);
     let for_nobody = for_no_client(run, group);
+    let has_answered = group.iter().all(|wait| has_an_answer(run, wait));
     let severity = if judged_there
         || served_at_once(run, group)
         || for_nobody
+        || has_answered
         || awaits_us
         || anybody
         || at_rest && (is_by_design(run, group) || answers_at_its_pace(main))

@@ -262,8 +262,9 @@ fn finding(waits: &Waits<'_>, pair: &Deadlock<'_>) -> Finding {
     };
     let child = say::who(&pair.child.asker.name);
     let named = say::program(run, &pair.child.asker.name);
-    let title =
-        format!("{parent} waits for its child {named} to end, and {child} waits for {parent} to read its output from a pipe");
+    let title = format!(
+        "{parent} waits for its child {named} to end, and {child} waits for {parent} to read its output from a pipe"
+    );
     let text = format!(
         "for {} both waited: {child} for room in {}, {parent} in {} for {child}",
         duration(pair.both),

@@ -167,6 +167,11 @@ fn peer(run: &Run<'_>, wait: &AttributedWait) -> String {
     }
 }
 
+/// Whether the call is for the end of a child, through whatever the process hears of it.
+fn for_child(wait: &AttributedWait) -> bool {
+    wait.cause == Cause::ProcessChild || javascript::awaits_child(&wait.asker.stack)
+}
+
 /// Who is in the way of the call, and what that one does, for the end of a title: a child, another process, or another thread that has the lock.
 fn beyond(run: &Run<'_>, waits: &Waits<'_>) -> String {
     let longest = waits.longest();
@@ -175,8 +180,8 @@ fn beyond(run: &Run<'_>, waits: &Waits<'_>) -> String {
     let child = holders
         .iter()
         .find(|holder| holder.name.pid != 0 && holder.name.pid != pid);
-    let named = match (longest.cause, child) {
-        (Cause::ProcessChild, Some(child)) => format!(", {}", say::who_with_pid(&child.name)),
+    let named = match (for_child(longest), child) {
+        (true, Some(child)) => format!(", {}", say::who_with_pid(&child.name)),
         _ => String::new(),
     };
     if let Some(root) = root::of(waits) {
@@ -188,12 +193,7 @@ fn beyond(run: &Run<'_>, waits: &Waits<'_>) -> String {
         .find(|holder| holder.how_known.holds() && holder.name.pid == pid);
     let Some(owner) = owner else { return named };
     let own = |wait: &&AttributedWait| (wait.asker.name.pid, wait.asker.name.tid) == (pid, owner.name.tid);
-    let does = run
-        .attributed
-        .waits
-        .iter()
-        .filter(own)
-        .max_by_key(|wait| wait.ns);
+    let does = run.attributed.waits.iter().filter(own).max_by_key(|wait| wait.ns);
     let does = does.map_or_else(String::new, |wait| format!(", {}", doing(wait)));
     format!(", which {} has{does}", other(&owner.name))
 }
@@ -205,6 +205,7 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
     let in_atomics = of == Loop::Node && javascript::awaits_notify(&longest.asker.stack);
     let (took, why) = match in_atomics {
         true => (duration(longest.max), notified(run, longest)),
+        false if for_child(longest) => (duration(longest.max), Cause::ProcessChild.phrase().to_owned()),
         false => (duration(longest.max), longest.cause.phrase().to_owned()),
     };
     let (beside, peer) = (beside(run, waits), peer(run, longest) + &beyond(run, waits));

@@ -3,7 +3,7 @@
 use crate::rules::beside::doing;
 use crate::rules::libuv_pool::Full;
 use crate::rules::{
-    beside, Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, dumps as dumped, duration,
+    Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, beside, dumps as dumped, duration,
     java_waits as java, libuv_pool, say,
 };
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};

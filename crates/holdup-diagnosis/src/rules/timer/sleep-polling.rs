@@ -339,14 +339,11 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     );
     // What slows clients is elsewhere, where others of the process serve them and this thread does not.
     let aside = || group.iter().all(|wait| for_nobody::is_aside(run, wait));
-    let severity = match asks_between(run, group)
-        || aside()
-        || another_stands(run, group)
-        || makes_rounds(run, group)
-    {
-        true => Severity::Note,
-        false => Severity::Warning,
-    };
+    let severity =
+        match asks_between(run, group) || aside() || another_stands(run, group) || makes_rounds(run, group) {
+            true => Severity::Note,
+            false => Severity::Warning,
+        };
     RULE.finding(severity, title, group)
         .and(Evidence::new(text, "half of the length of a sleep"))
         .confidence(Confidence::Strong)
