@@ -33,11 +33,17 @@ fn candidates<'a>(run: &Run<'a>, sending: &[&Task]) -> Vec<&'a Task> {
             .any(|channel| channels.contains(channel))
     };
     let of_process = |task: &&Task| task.pid == sending[0].pid;
+    // The runtime's own receive nothing, whatever lies beside what their stacks refer to; who waits to send there receives nothing now.
+    let may_receive = |task: &&Task| {
+        let sends_there = task.sends && task.channels.awaits.iter().any(|one| channels.contains(one));
+        task.place.is_some() && !sends_there
+    };
     run.attributed
         .tasks
         .iter()
         .filter(of_process)
         .filter(refers)
+        .filter(may_receive)
         .collect()
 }
 

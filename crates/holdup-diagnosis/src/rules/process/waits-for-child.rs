@@ -56,7 +56,13 @@ fn finding(group: &Waits<'_>) -> Finding {
     let child = children
         .first()
         .map_or_else(|| "the child".to_owned(), |child| say::who(&child.name));
+    let sleeps = children
+        .first()
+        .is_some_and(|child| child.doing == Some(Cause::TimerSleep));
     let (severity, title) = match halted {
+        None if sleeps && children.len() == 1 => {
+            (Severity::Note, format!("{title}, which sleeps on purpose"))
+        }
         None => (Severity::Note, title),
         Some(how) if group.open() => (Severity::Critical, format!("{title}, which is {}", how.words())),
         Some(how) => (Severity::Warning, format!("{title}, which was {}", how.words())),
