@@ -95,7 +95,8 @@ mod tests {
         wait.holders = holder
             .map(|(process, how_known)| {
                 let name = serde_json::json!({"pid": 9, "tid": 9, "process": process, "thread": process});
-                let holder = serde_json::json!({"name": name, "how_known": how_known, "doing": null, "ns": 1});
+                let holder =
+                    serde_json::json!({"name": name, "how_known": how_known, "doing": null, "ns": 1});
                 serde_json::from_value(holder).unwrap()
             })
             .into_iter()

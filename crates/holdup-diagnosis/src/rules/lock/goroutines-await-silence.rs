@@ -1,4 +1,4 @@
-//! Goroutines wait for a value of a channel, at a first look and at a last, and nothing was sent.
+//! Goroutines wait for a value of a channel, at a first look and at a last.
 //!
 //! The problem: a goroutine that waits for a value may be without work, and nothing tells that from one that lacks it. The choice: where a program
 //! serves nobody, or a goroutine answers a request, what it waits for is said, as a note. What is known of who should send is said by
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_attached(RuleId::GoroutinesAwaitSilence, check)
-    .about("goroutines wait for a value of a channel to which nothing was sent")
+    .about("goroutines wait for a value of a channel, at a first look and at a last")
     .causes(&[Cause::LockFutex])
     .from(0.0)
     .generality(Generality::Describes);
@@ -59,13 +59,13 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     };
     let others = senders(run, waiting);
     let outcome = match others.len() {
-        0 => ": nobody sent".to_owned(),
+        0 => String::new(),
         1 => format!(
-            ": nobody sent; 1 goroutine refers to it, in {}",
+            "; 1 other goroutine refers to it, in {}",
             tasks::say_places(&tasks::places(&others, tasks::stands_called))
         ),
         count => format!(
-            ": nobody sent; {count} goroutines refer to it, in {}",
+            "; {count} other goroutines refer to it, in {}",
             tasks::say_places(&tasks::places(&others, tasks::stands_called))
         ),
     };
@@ -73,7 +73,7 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     tasks::finding(run, RULE.id, Severity::Note, waiting, [&what, &outcome])
         .confidence(Confidence::Suspect)
         .and(Evidence::new(
-            "a goroutine without work waits in the same way: whether somebody should have sent is not known",
+            "a goroutine without work waits in the same way, and one may have got values between the two looks: whether somebody should have sent is not known",
             "channels, and the stacks of all tasks",
         ))
         .and_if((answering > 0).then(|| {

@@ -138,12 +138,12 @@ impl Candidates<'_> {
                     _ => format!("; {count} of them have one themselves{called}"),
                 }
             }
-            // Who works with one stands in the library, or below it in the driver.
+            // A word that is left of an earlier call lies where a goroutine sleeps, too: that it works with one is then not known.
             Basis::Structures
-                if waiting[0].runtime == TaskRuntime::Go && !own.iter().any(|task| in_database(task)) =>
+                if waiting[0].runtime == TaskRuntime::Go && own.iter().all(|task| sleeps(task)) =>
             {
                 format!(
-                    "; no {name} works with one now, so results or transactions that were not closed keep them: {} {} to one, in {places}",
+                    "; results or transactions that are not closed keep them: {} {} to one, in {places}",
                     say::several(count, name),
                     if count == 1 { "refers" } else { "refer" }
                 )
@@ -272,10 +272,10 @@ fn in_circle<'a>(all: &[&'a Task]) -> Vec<&'a Task> {
     Vec::new()
 }
 
-/// Whether a goroutine stands in a function of Go's library for databases, or below one, and not before its pool.
-fn in_database(task: &Task) -> bool {
+/// Whether a goroutine only sleeps, and not below Go's library for databases.
+fn sleeps(task: &Task) -> bool {
     let mut symbols = task.stack.iter().filter_map(|frame| frame.symbol.as_deref());
-    !task.pool && symbols.any(go::of_database)
+    task.cause == Cause::TimerSleep && !symbols.any(go::of_database)
 }
 
 fn has(count: u64) -> &'static str {

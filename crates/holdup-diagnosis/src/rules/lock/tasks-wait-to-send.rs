@@ -33,11 +33,8 @@ fn candidates<'a>(run: &Run<'a>, sending: &[&Task]) -> Vec<&'a Task> {
             .any(|channel| channels.contains(channel))
     };
     let of_process = |task: &&Task| task.pid == sending[0].pid;
-    // The runtime's own receive nothing, whatever lies beside what their stacks refer to; who waits to send there receives nothing now.
-    let may_receive = |task: &&Task| {
-        let sends_there = task.sends && task.channels.awaits.iter().any(|one| channels.contains(one));
-        task.place.is_some() && !sends_there
-    };
+    // The runtime's own receive nothing, whatever lies beside what their stacks refer to; who waits to send receives nothing now.
+    let may_receive = |task: &&Task| task.place.is_some() && !task.sends;
     run.attributed
         .tasks
         .iter()
