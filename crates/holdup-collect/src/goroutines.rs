@@ -6,17 +6,19 @@
 
 mod looks;
 
+use looks::whose;
 pub(super) use looks::{GoLooks, inode};
 
 use super::behind::{Answerer, Readers};
 use super::task_peers::Peers;
 use holdup_evidence::{
-    NotMeasured, Ns, RuntimeTask, SharedWord, TaskChannels, TaskDoes, TaskRuntime, WorkerPool,
+    AwaitedDescriptor, NotMeasured, Ns, RuntimeTask, SharedWord, TaskChannels, TaskDoes, TaskRuntime,
+    WorkerPool,
 };
 use holdup_jvm::Running;
 use holdup_knowledge::go;
 use holdup_proc::{Root, clocks, memory, names};
-use holdup_runtimes::go::{Goroutine, Place, Program, SYMBOLS, Status, TablePlace};
+use holdup_runtimes::go::{Awaits, Goroutine, Goroutines, Place, Program, SYMBOLS, Status, TablePlace};
 use holdup_symbols::{ProcessKey, UserStacks};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -30,6 +32,9 @@ const LISTED_MAX: usize = 1_000;
 
 /// How often one process is asked for an answer that comes in time.
 const TRIES: usize = 3;
+
+/// Descriptors of one process whose goroutines are followed to who asked.
+const ASKED_MAX: usize = 256;
 
 /// Reasons that a sentence has.
 const REASONS_MAX: usize = 4;
@@ -53,6 +58,18 @@ struct Read {
     listed: Vec<Goroutine>,
     /// How many more there are.
     more: u64,
+    /// Descriptors that they wait for, and who waits for those who do; read only where they are asked closely.
+    asked: Vec<Asked>,
+}
+
+/// A descriptor that a goroutine waits for.
+#[derive(Debug, Serialize, Deserialize)]
+struct Asked {
+    descriptor: u32,
+    /// The goroutine that waits for it, and those that wait for that one, one after the other.
+    addresses: Vec<u64>,
+    /// Whether one of them stands in the application's code, and the first has work.
+    asks: bool,
 }
 
 /// What came of all processes.
@@ -60,6 +77,8 @@ struct Read {
 pub(super) struct Parked {
     /// The goroutines.
     pub(super) tasks: Vec<RuntimeTask>,
+    /// Descriptors that tasks wait for.
+    pub(super) descriptors: Vec<AwaitedDescriptor>,
     /// Pools of threads.
     pub(super) pools: Vec<WorkerPool>,
     /// Words of shared files for which threads wait.
@@ -173,6 +192,18 @@ pub(super) fn parked(
         let reasons = read.as_ref().map(|read| &read.reasons);
         outcome.not_measured.extend(sentence(&name, pid, reasons));
         let Some(read) = read else { continue };
+        for one in read.asked {
+            let Some(inode) = inode(pid, one.descriptor) else {
+                continue;
+            };
+            outcome.descriptors.push(AwaitedDescriptor {
+                pid,
+                inode,
+                peer: peers.of(pid, one.descriptor),
+                stack: stacks.intern_known(process, &one.addresses),
+                asks: one.asks,
+            });
+        }
         let room = LISTED_MAX - outcome.tasks.len();
         let left = u64::try_from(read.listed.len().saturating_sub(room)).unwrap_or(u64::MAX);
         outcome
@@ -195,8 +226,10 @@ pub(super) fn parked(
             };
             let datagrams = sends.is_some();
             let peer = peer.or(sends);
-            let opened = descriptor.filter(|_| peer.is_none());
-            let opened = opened.and_then(|number| peers.opened(pid, number));
+            let opened = descriptor.and_then(|number| match peer {
+                Some(_) => peers.of_process(pid, number),
+                None => peers.opened(pid, number),
+            });
             outcome.tasks.push(RuntimeTask {
                 runtime: TaskRuntime::Go,
                 pid,
@@ -306,6 +339,7 @@ fn answer(program: &mut Program<Running>, closely: bool) -> Answer {
     if !closely {
         return Some(listed(read.all, read.left_out));
     }
+    let asked = asked(program, &read);
     program.refer(&mut read, go::sends);
     program.refer(&mut read, go::receives);
     program.groups(&mut read);
@@ -316,7 +350,24 @@ fn answer(program: &mut Program<Running>, closely: bool) -> Answer {
         |function| go::waits_for_connection(&function.name),
         |function| go::opens_connections(&function.name),
     );
-    Some(listed(read.all, read.left_out))
+    Some(Read {
+        asked,
+        ..listed(read.all, read.left_out)
+    })
+}
+
+/// Descriptors that goroutines wait for, with where those stand who wait for them.
+fn asked(program: &mut Program<Running>, read: &Goroutines) -> Vec<Asked> {
+    let lines = program.lines(read, whose).into_iter();
+    let of_descriptor = lines.filter_map(|line| match line.awaits {
+        Awaits::Descriptor(descriptor) => Some(Asked {
+            descriptor,
+            addresses: line.stacks.concat(),
+            asks: line.asks,
+        }),
+        Awaits::Timer => None,
+    });
+    of_descriptor.take(ASKED_MAX).collect()
 }
 
 /// The goroutines of a program, counted and in order; `left_out`: those that were not read.
@@ -337,6 +388,7 @@ fn listed(mut all: Vec<Goroutine>, left_out: u64) -> Read {
         reasons,
         listed: all,
         more: more.saturating_add(left_out),
+        asked: Vec::new(),
     }
 }
 

@@ -381,6 +381,7 @@ impl Observation {
             untold_requests: self.tracer.untold_requests(),
             traffic_told: self.tracer.tells_traffic(),
             tasks: parked.tasks,
+            awaited_descriptors: parked.descriptors,
             pools: parked.pools,
             shared_words: parked.shared_words,
             event_loops,

@@ -12,8 +12,8 @@ use crate::jvm::{JvmPause, JvmStop};
 use crate::network::{Connection, NameAsked, TcpState};
 use crate::ran_instead::RanInstead;
 use crate::{
-    Call, EventLoop, Frame, InterpreterLock, KernelStackId, Loss, NotMeasured, Ns, Object, ObjectId,
-    RuntimeLock, RuntimeTask, SharedWord, UserStackId, WorkerPool,
+    AwaitedDescriptor, Call, EventLoop, Frame, InterpreterLock, KernelStackId, Loss, NotMeasured, Ns, Object,
+    ObjectId, RuntimeLock, RuntimeTask, SharedWord, UserStackId, WorkerPool,
 };
 use serde::{Deserialize, Serialize};
 
@@ -572,6 +572,9 @@ pub struct Finish {
     /// Tasks of runtimes, as they were at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<RuntimeTask>,
+    /// Descriptors that tasks of runtimes waited for at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub awaited_descriptors: Vec<AwaitedDescriptor>,
     /// Event loops that were kept from their events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub event_loops: Vec<EventLoop>,

@@ -117,3 +117,19 @@ pub struct RuntimeTask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder_thread: Option<u32>,
 }
+
+/// A descriptor that a task of a runtime waits for, and who waits for that task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwaitedDescriptor {
+    /// Process id.
+    pub pid: u32,
+    /// The inode of the socket or pipe.
+    pub inode: u64,
+    /// The other end of a TCP connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<SocketAddr>,
+    /// Frames of the task that waits for it, and of those that wait for that one, innermost first.
+    pub stack: UserStackId,
+    /// Whether one of them stands in the application's code, and the first has work.
+    pub asks: bool,
+}

@@ -69,8 +69,9 @@ const LOCKING: [&str; 4] = [
 ];
 
 /// Functions in which a goroutine waits for a place among so many, which others have: a part of the name and its end, and what that is.
-const PLACES: [(&str, &str, Place); 9] = [
+const PLACES: [(&str, &str, Place); 10] = [
     ("database/sql.(*DB)", ").conn", Place::Connection),
+    (HTTP_TRANSPORT, HTTP_GETS, Place::HttpConnection),
     ("/puddle/v2.(*Pool", ").acquire", Place::Connection),
     ("/puddle/v2.(*Pool", ").Acquire", Place::Connection),
     ("/internal/pool.(*ConnPool)", ").waitTurn", Place::Connection),
@@ -89,6 +90,18 @@ const PLACES: [(&str, &str, Place); 9] = [
     ),
 ];
 
+/// The pool of connections of Go's client of HTTP, the method in which a goroutine waits for one, those that make one, and the goroutine of
+/// a connection: it selects while a body is to be read, and waits for its descriptor otherwise.
+const HTTP_TRANSPORT: &str = "net/http.(*Transport)";
+const HTTP_GETS: &str = ").getConn";
+const HTTP_DIALS: [&str; 2] = [
+    "net/http.(*Transport).dialConnFor",
+    "net/http.(*Transport).dialConn",
+];
+const HTTP_CONNECTION: &str = "net/http.(*persistConn).readLoop";
+const HTTP_ROUND_TRIP: &str = "net/http.(*persistConn).roundTrip";
+const HTTP_BODY: &str = "net/http.(*bodyEOFSignal).Read";
+
 /// Waits of which one may be for such a place.
 const FOR_PLACES: [&str; 3] = ["select", "chan receive", "chan send"];
 
@@ -97,6 +110,8 @@ const FOR_PLACES: [&str; 3] = ["select", "chan receive", "chan send"];
 enum Place {
     /// A connection of a pool.
     Connection,
+    /// A connection of a client of HTTP, which may have so many to one host.
+    HttpConnection,
     /// A place of a semaphore.
     Semaphore,
 }
@@ -105,6 +120,7 @@ impl Place {
     fn what(self) -> &'static str {
         match self {
             Place::Connection => "a free connection of a pool",
+            Place::HttpConnection => "a free connection of an http.Transport",
             Place::Semaphore => "a place of a semaphore",
         }
     }
@@ -132,6 +148,12 @@ const WAITS_FOR_GROUP: &str = "sync.(*WaitGroup).Wait";
 
 /// The function in which a goroutine waits for what another one does once, behind a lock.
 const ONCE: &str = "sync.(*Once).doSlow";
+
+/// Functions of a pipe within a program, and who has to come.
+const PIPES: [(&str, &str); 2] = [
+    ("io.(*pipe).write", "the reader of an io.Pipe"),
+    ("io.(*pipe).read", "the writer of an io.Pipe"),
+];
 
 /// Functions in which a library waits for a client, and for signals of the operating system.
 const ACCEPTS: &str = "internal/poll.(*FD).Accept";
@@ -233,6 +255,23 @@ fn others(reason: &str, of_group: bool) -> Option<TaskOthers> {
     }
 }
 
+/// Whether the application itself waits in an operation on a channel, or for the other end of a pipe within the program: what a library waits
+/// for in its own channels says something else.
+#[must_use]
+pub fn waits_by_itself(stack: &[Frame]) -> bool {
+    let mut called = stack.iter().filter(|frame| {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        !is_of_the_runtimes_code(symbol)
+    });
+    let of_pipe = |frame: &Frame| {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        PIPES.iter().any(|(function, _)| *function == symbol)
+    };
+    called
+        .next()
+        .is_some_and(|frame| is_application(frame) || of_pipe(frame))
+}
+
 /// Whether a goroutine that waits for a lock wants to read.
 #[must_use]
 pub fn reads(stack: &[Frame]) -> bool {
@@ -297,6 +336,16 @@ pub fn wait(reason: Option<&str>, stack: &[Frame]) -> Wait {
             let words = if of_group { GROUP } else { reason };
             match FOR_OTHERS.iter().find(|(known, _)| *known == words) {
                 Some(_) if stands_in(ONCE) => wait(Cause::LockFutex, Some("a sync.Once")),
+                Some(_) if PIPES.iter().any(|(function, _)| stands_in(function)) => Wait {
+                    others: others(reason, of_group),
+                    ..wait(
+                        Cause::LockFutex,
+                        PIPES
+                            .iter()
+                            .find(|(function, _)| stands_in(function))
+                            .map(|(_, what)| *what),
+                    )
+                },
                 Some((_, what)) => Wait {
                     others: others(reason, of_group),
                     ..wait(Cause::LockFutex, Some(*what))
@@ -320,10 +369,53 @@ fn place(reason: &str, stack: &[Frame]) -> Option<Place> {
     PLACES.iter().find(known).map(|(.., place)| *place)
 }
 
+/// Whether a goroutine waits for a connection of Go's client of HTTP, by its stack.
+#[must_use]
+pub fn waits_for_http(stack: &[Frame]) -> bool {
+    let mut symbols = stack.iter().filter_map(|frame| frame.symbol.as_deref());
+    symbols.any(|symbol| symbol.contains(HTTP_TRANSPORT) && symbol.ends_with(HTTP_GETS))
+}
+
+/// Whether it makes such a connection.
+#[must_use]
+pub fn dials_for_http(stack: &[Frame]) -> bool {
+    stands_in_one(stack, &HTTP_DIALS)
+}
+
+/// Whether it is the goroutine of such a connection, on which an answer has come whose body is not at its end and not closed.
+#[must_use]
+pub fn has_unread_body(others: Option<TaskOthers>, stack: &[Frame]) -> bool {
+    others == Some(TaskOthers::First) && stands_in_one(stack, &[HTTP_CONNECTION])
+}
+
+/// Whether it is the goroutine of such a connection, on which nothing has come yet.
+#[must_use]
+pub fn awaits_http_answer(others: Option<TaskOthers>, stack: &[Frame]) -> bool {
+    others.is_none() && stands_in_one(stack, &[HTTP_CONNECTION])
+}
+
+/// Whether it has sent a request on such a connection, and waits for the answer.
+#[must_use]
+pub fn asks_by_http(stack: &[Frame]) -> bool {
+    stands_in_one(stack, &[HTTP_ROUND_TRIP])
+}
+
+/// Whether it reads such a body.
+#[must_use]
+pub fn reads_http_body(stack: &[Frame]) -> bool {
+    stands_in_one(stack, &[HTTP_BODY])
+}
+
 /// Whether a goroutine waits in this function for a connection of a pool of `database/sql`.
 #[must_use]
 pub fn waits_for_connection(symbol: &str) -> bool {
     symbol == WAITS_FOR_CONNECTION
+}
+
+/// Whether a function is of Go's library for databases.
+#[must_use]
+pub fn of_database(symbol: &str) -> bool {
+    symbol.starts_with("database/sql.")
 }
 
 /// Whether a goroutine opens connections for a pool of `database/sql` in this function.
@@ -390,6 +482,22 @@ pub fn is_without_work(symbol: &str) -> bool {
 #[must_use]
 pub fn is_of_the_runtimes_code(symbol: &str) -> bool {
     of_packages(symbol, &RUNTIME_PACKAGES)
+}
+
+/// Parts of functions of libraries that send several requests on one connection: below them stands who waits for room on it, or for an answer.
+const SHARE_CONNECTIONS: [&str; 6] = [
+    "net/http.(*http2ClientConn)",
+    "net/http.(*http2clientStream)",
+    "net/http/internal/http2.(*ClientConn)",
+    "golang.org/x/net/http2.(*ClientConn)",
+    "golang.org/x/net/http2.(*clientStream)",
+    "google.golang.org/grpc.(*clientStream)",
+];
+
+/// Whether a goroutine that stands below this function has a request on a connection that it shares with others.
+#[must_use]
+pub fn shares_connection(symbol: &str) -> bool {
+    SHARE_CONNECTIONS.iter().any(|part| symbol.starts_with(part))
 }
 
 /// Methods of goroutines that read whatever comes on a connection, for all who use it: who asked something there waits elsewhere for what

@@ -174,6 +174,8 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     super::interpreter_locks::name_holders(&mut whole, finish);
     whole.tasks = super::runtime_tasks::tasks(finish);
     super::loop_askers::put_in_place(&mut whole.waits, &whole.tasks);
+    super::poller_askers::put_in_place(&mut whole.waits, &whole.tasks, finish);
+    super::calls_of_tasks::tell(&mut whole.tasks, &whole.waits, facts);
     whole.pools.clone_from(&finish.pools);
     whole.coverage = coverage(&whole, finish, &run.faults);
     super::unread_tasks::note(&mut whole);

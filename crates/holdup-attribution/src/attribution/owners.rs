@@ -147,8 +147,9 @@ fn mutex(memory: &Memory, call: &Call) -> Option<Owner> {
         FUTEX_WAIT_BITSET => call.args[3] != 0,
         _ => false,
     };
+    // The lock of a stream of the C library has a pointer there, whose lower half is no thread id.
     let plausible = plain
-        && owner != 0
+        && (1..USERS_MOST).contains(&owner)
         && (1..USERS_MOST).contains(&users)
         && kind & !KIND_MASK == 0
         && kind & KIND_OTHER_PROTOCOL == 0;

@@ -155,7 +155,8 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
             (_, false) => format!("{peer} (tcp)"),
         });
     }
-    if let Some(opened) = one.opened.as_ref().filter(|_| is_for_descriptor(wait.cause)) {
+    let is_plain = |wait: &Wait| is_for_descriptor(wait.cause) && wait.cause != Cause::NetDns;
+    if let Some(opened) = one.opened.as_ref().filter(|_| is_plain(&wait)) {
         wait.what = Some(opened.clone());
     }
     let state = match wait.cause {

@@ -481,7 +481,7 @@ fn look(program: &mut Program<Running>, pid: u32) -> Option<Look> {
     })
 }
 
-fn whose(function: &Function) -> Whose {
+pub(super) fn whose(function: &Function) -> Whose {
     match &*function.name {
         name if go::is_without_work(name) => Whose::WithoutWork,
         name if go::is_applications(name, function.file.as_deref()) => Whose::Application,

@@ -72,6 +72,7 @@ fn is_asked_for(cause: Cause) -> bool {
         | Cause::IpcUnix
         | Cause::IpcQueue
         | Cause::IpcTty
+        | Cause::IpcSignal
         | Cause::NetConnect
         | Cause::NetReceive
         | Cause::NetSend
@@ -96,7 +97,6 @@ fn is_asked_for(cause: Cause) -> bool {
         | Cause::MemLimit
         | Cause::MemMmaplock
         | Cause::MemUserfault
-        | Cause::IpcSignal
         | Cause::NetAccept
         | Cause::PollWait
         | Cause::ProcessExec

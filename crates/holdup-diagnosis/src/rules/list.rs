@@ -63,12 +63,14 @@ rules! {
     "process/fork-copies-memory.rs" fork_copies_memory ForkCopiesMemory
     "disk/fuse-daemon-slow.rs" fuse_daemon_slow FuseDaemonSlow
     "random/generator-shared.rs" generator_shared GeneratorShared
+    "lock/goroutines-await-silence.rs" goroutines_await_silence GoroutinesAwaitSilence
     "net/goroutines-wait-for-names.rs" goroutines_wait_for_names GoroutinesWaitForNames
     "lock/goroutines-wait-for-others.rs" goroutines_wait_for_others GoroutinesWaitForOthers
     "boot/hole-in-critical-chain.rs" hole_in_critical_chain HoleInCriticalChain
     "runtime/interpreter-lock-contended.rs" interpreter_lock_contended InterpreterLockContended
     "cpu/interrupts-take-the-cpu.rs" interrupts_take_the_cpu InterruptsTakeTheCpu
     "net/ipv6-fails-first.rs" ipv6_fails_first Ipv6FailsFirst
+    "runtime/java-threads-unsignalled.rs" java_threads_unsignalled JavaThreadsUnsignalled
     "disk/journal-waits.rs" journal_waits JournalWaits
     "runtime/jvm-figures-on-slow-disk.rs" jvm_figures_on_slow_disk JvmFiguresOnSlowDisk
     "lock/kernel-lock-contended.rs" kernel_lock_contended KernelLockContended

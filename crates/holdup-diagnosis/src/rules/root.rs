@@ -354,7 +354,8 @@ impl Root<'_> {
 
 /// Who is at the other end of the connection of a wait, for a sentence that has the address already.
 pub(super) fn peer_beside(run: &Run<'_>, wait: &AttributedWait) -> Option<String> {
-    let has_address = wait.resource.detail.peer.is_some() && !wait.resource.name.is_empty();
+    let of_unix = wait.cause == Cause::IpcUnix;
+    let has_address = (wait.resource.detail.peer.is_some() || of_unix) && !wait.resource.name.is_empty();
     let peer = peer(wait).filter(|_| has_address)?;
     Some(program(*run, &peer.name))
 }

@@ -18,7 +18,18 @@ pub(crate) const RULE: Rule = Rule::of_attached(RuleId::TasksWaitForLock, check)
 const WHAT: &str = "for a lock";
 
 fn check(run: &Run<'_>) -> Verdict {
-    tasks::judge(run, WHAT, |task| task.lock || task.pool, finding)
+    let dials = |pid: u32| {
+        let mut own = run.attributed.tasks.iter().filter(|task| task.pid == pid);
+        own.any(|task| go::dials_for_http(&task.stack))
+    };
+    // Who waits for a connection of HTTP that is being made waits for the server.
+    let is_made = |task: &Task| go::waits_for_http(&task.stack) && dials(task.pid);
+    tasks::judge(
+        run,
+        WHAT,
+        |task| task.lock || task.pool && !is_made(task),
+        finding,
+    )
 }
 
 /// What Python puts between a function and what is defined within it.
@@ -128,6 +139,16 @@ impl Candidates<'_> {
                     1 => format!("; it has one itself{called}"),
                     _ => format!("; {count} of them have one themselves{called}"),
                 }
+            }
+            // A word that is left of an earlier call lies where a goroutine sleeps, too: that it works with one is then not known.
+            Basis::Structures
+                if waiting[0].runtime == TaskRuntime::Go && own.iter().all(|task| sleeps(task)) =>
+            {
+                format!(
+                    "; results or transactions that are not closed keep them: {} {} to one, in {places}",
+                    say::several(count, name),
+                    if count == 1 { "refers" } else { "refer" }
+                )
             }
             Basis::Structures => {
                 let what = if waiting[0].pool { "one" } else { "it" };
@@ -264,6 +285,12 @@ fn in_circle<'a>(all: &[&'a Task]) -> Vec<&'a Task> {
     Vec::new()
 }
 
+/// Whether a goroutine only sleeps, and not below Go's library for databases.
+fn sleeps(task: &Task) -> bool {
+    let mut symbols = task.stack.iter().filter_map(|frame| frame.symbol.as_deref());
+    task.cause == Cause::TimerSleep && !symbols.any(go::of_database)
+}
+
 fn has(count: u64) -> &'static str {
     if count == 1 { "has" } else { "have" }
 }
@@ -395,6 +422,38 @@ fn none_past(waiting: &[&Task]) -> Option<String> {
     (of_asyncio && one).then(|| "; no task is further in that function".to_owned())
 }
 
+/// For the end of a title: what keeps the connections of Go's client of HTTP.
+fn of_http(run: &Run<'_>, waiting: &[&Task]) -> Option<String> {
+    let own = || {
+        let tasks = run.attributed.tasks.iter();
+        tasks.filter(|task| task.pid == waiting[0].pid)
+    };
+    let reading: Vec<&Task> = own().filter(|task| go::reads_http_body(&task.stack)).collect();
+    let unread = own()
+        .filter(|task| go::has_unread_body(task.others, &task.stack))
+        .count();
+    let asking: Vec<&Task> = own().filter(|task| go::asks_by_http(&task.stack)).collect();
+    let busy = if reading.is_empty() { &asking } else { &reading };
+    if unread > 0 && reading.is_empty() {
+        return Some(format!(
+            "; {} {} an answer whose body was neither read to its end nor closed",
+            say::several(unread as u64, "connection"),
+            has(unread as u64)
+        ));
+    }
+    let mut servers = own().filter(|task| go::awaits_http_answer(task.others, &task.stack));
+    let server = servers.next().map_or_else(String::new, tasks::waits_for);
+    (!busy.is_empty()).then(|| {
+        let count = busy.len() as u64;
+        format!(
+            "; {} {} one, in {}{server}",
+            say::several(count, tasks::name(busy[0])),
+            has(count),
+            tasks::say_places(&tasks::places(busy, tasks::place))
+        )
+    })
+}
+
 /// From so long a wait for a thing of a pool is trouble, whether or not the pool goes round, nanoseconds: many clients give up after 5 s.
 const TOO_LONG_NS: Ns = 4_000_000_000;
 
@@ -406,6 +465,7 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     };
     let outcome = match (&holder, &candidates) {
         (Some(holder), _) => format!("; {} has it", holder.who()),
+        (None, _) if go::waits_for_http(&waiting[0].stack) => of_http(run, waiting).unwrap_or_default(),
         (None, Some(candidates)) => candidates.outcome(waiting),
         (None, None) => none_past(waiting).unwrap_or_default(),
     };

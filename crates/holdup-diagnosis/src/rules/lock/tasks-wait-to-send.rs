@@ -33,11 +33,14 @@ fn candidates<'a>(run: &Run<'a>, sending: &[&Task]) -> Vec<&'a Task> {
             .any(|channel| channels.contains(channel))
     };
     let of_process = |task: &&Task| task.pid == sending[0].pid;
+    // The runtime's own receive nothing, whatever lies beside what their stacks refer to; who waits to send receives nothing now.
+    let may_receive = |task: &&Task| task.place.is_some() && !task.sends;
     run.attributed
         .tasks
         .iter()
         .filter(of_process)
         .filter(refers)
+        .filter(may_receive)
         .collect()
 }
 

@@ -56,8 +56,18 @@ fn finding(group: &Waits<'_>) -> Finding {
     let child = children
         .first()
         .map_or_else(|| "the child".to_owned(), |child| say::who(&child.name));
+    let sleeps = children
+        .first()
+        .is_some_and(|child| child.doing == Some(Cause::TimerSleep));
     let (severity, title) = match halted {
-        None => (Severity::Note, title + &beyond(group, &children)),
+        None => {
+            let sleeps = sleeps && children.len() == 1;
+            let beyond = match beyond(group, &children) {
+                nothing if nothing.is_empty() && sleeps => ", which sleeps on purpose".to_owned(),
+                beyond => beyond,
+            };
+            (Severity::Note, title + &beyond)
+        }
         Some(how) if group.open() => (Severity::Critical, format!("{title}, which is {}", how.words())),
         Some(how) => (Severity::Warning, format!("{title}, which was {}", how.words())),
     };

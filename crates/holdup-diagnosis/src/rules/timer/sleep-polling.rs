@@ -11,7 +11,7 @@ use holdup_evidence::Cause;
 use holdup_knowledge::system_calls::Kind;
 use holdup_knowledge::{interpreters, system_calls};
 use holdup_model::attributed::FdKind;
-use holdup_model::attributed::{AttributedWait, Holder, How, Pace};
+use holdup_model::attributed::{AttributedWait, Holder, How, Pace, Task, TaskState};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
 
@@ -287,15 +287,36 @@ fn another_stands(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let pids: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.pid).collect();
     let sleepers: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
     let by_sleeper = |holder: &Holder| sleepers.contains(&holder.name.tid);
+    let lacks = |cause| {
+        matches!(
+            cause,
+            Cause::LockFutex
+                | Cause::LockMonitor
+                | Cause::LockFile
+                | Cause::LockSysv
+                | Cause::IpcPipe
+                | Cause::IpcUnix
+                | Cause::IpcQueue
+                | Cause::NetConnect
+                | Cause::NetReceive
+                | Cause::NetDns
+                | Cause::ProcessChild
+        )
+    };
+    let task_stands = |task: &Task| {
+        let waits = task.state == TaskState::Waiting && lacks(task.cause);
+        waits && pids.contains(&task.pid) && task.stood >= java_waits::STANDS_NS
+    };
     run.attributed.of_threads
-        && run.attributed.waits.iter().any(|wait| {
-            let name = &wait.asker.name;
-            wait.cause == Cause::LockFutex
-                && pids.contains(&name.pid)
-                && !sleepers.contains(&name.tid)
-                && !wait.holders.iter().any(by_sleeper)
-                && java_waits::stands(run, wait)
-        })
+        && (run.attributed.tasks.iter().any(task_stands)
+            || run.attributed.waits.iter().any(|wait| {
+                let name = &wait.asker.name;
+                lacks(wait.cause)
+                    && pids.contains(&name.pid)
+                    && !sleepers.contains(&name.tid)
+                    && !wait.holders.iter().any(by_sleeper)
+                    && java_waits::stands(run, wait)
+            }))
 }
 
 /// Of programs that run already: whether the sleeps are long enough to be felt, and nobody else of those observed stands in anything. A daemon
