@@ -201,6 +201,7 @@ mod tests {
             asks_ms,
             owes_ms: None,
             received_ms,
+            unsent: 0,
             may_ask: false,
             sent_segments: 3,
             speaks_in_turn: true,
