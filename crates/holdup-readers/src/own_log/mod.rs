@@ -306,22 +306,15 @@ fn reason(line: &[u8]) -> Option<(LogReason, Lasts, usize)> {
     if sides(&plain).any(|side| side == Side::Aside) {
         return None;
     }
-    let mut phrases = PHRASE.as_ref()?.find(&plain).filter(|(at, (reason, _, end))| {
-        let kind = match reason {
-            LogReason::NoAnswer => StatementKind::TimedOut,
-            _ => StatementKind::Stalled,
-        };
-        // At the level of what happens every day, these are ordinary.
-        !(is_name(&plain, at) || is_of_others(*reason) && level == Level::Info)
-            && kinds::is_word(&plain, at, *end)
-            && kinds::states(&plain, at, kind)
-    });
-    // A pool that is used up says that a request timed out, too: what a program says of itself comes before what it says of others.
-    let first = phrases
-        .by_ref()
-        .min_by_key(|(_, (reason, ..))| is_of_others(*reason));
-    if let Some((at, (reason, lasts, _))) = first {
-        return Some((reason, lasts, at.start));
+    if let Some((reason, lasts, at)) = phrase(&plain, level) {
+        return Some((reason, lasts, at));
+    }
+    // `max connections (1) reached`, `all 4 workers are busy`.
+    if let Some((reason, lasts, _)) = without_numbers(&plain)
+        .and_then(|plain| phrase(&plain, level))
+        .filter(|(reason, ..)| !is_of_others(*reason))
+    {
+        return Some((reason, lasts, 0));
     }
     // What its words say in general counts only where the program itself calls it worth a look.
     let found = kinds::of(&plain).filter(|_| level == Level::Warning)?;
@@ -331,6 +324,36 @@ fn reason(line: &[u8]) -> Option<(LogReason, Lasts, usize)> {
         _ => return None,
     };
     Some((reason, Lasts::Event, found.at))
+}
+
+/// The phrase of a line, with where it stands.
+fn phrase(plain: &[u8], level: Level) -> Option<(LogReason, Lasts, usize)> {
+    let phrases = PHRASE.as_ref()?.find(plain).filter(|(at, (reason, _, end))| {
+        let kind = match reason {
+            LogReason::NoAnswer => StatementKind::TimedOut,
+            _ => StatementKind::Stalled,
+        };
+        // At the level of what happens every day, these are ordinary.
+        !(is_name(plain, at) || is_of_others(*reason) && level == Level::Info)
+            && kinds::is_word(plain, at, *end)
+            && kinds::states(plain, at, kind)
+    });
+    // A pool that is used up says that a request timed out, too: what a program says of itself comes before what it says of others.
+    let (at, (reason, lasts, _)) = phrases.min_by_key(|(_, (reason, ..))| is_of_others(*reason))?;
+    Some((reason, lasts, at.start))
+}
+
+/// The line without words that are numbers, in brackets or not; `None` where there are none.
+fn without_numbers(line: &[u8]) -> Option<Vec<u8>> {
+    let is_number = |word: &[u8]| {
+        word.iter().any(u8::is_ascii_digit)
+            && word
+                .iter()
+                .all(|byte| byte.is_ascii_digit() || b"()[]/,.".contains(byte))
+    };
+    let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+    let left: Vec<&[u8]> = words.iter().filter(|word| !is_number(word)).copied().collect();
+    (left.len() < words.len()).then(|| left.join(&b' '))
 }
 
 /// Whether a reason is mostly another's: a peer that does not answer, or a part that lags.

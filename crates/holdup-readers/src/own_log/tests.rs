@@ -1,3 +1,5 @@
+//! Lines of real programs: those that explain a wait, those that do not, and for how long the former count.
+
 use super::{LogText, judge};
 use holdup_evidence::Ns;
 use holdup_evidence::facts::{LogLine, LogReason};
