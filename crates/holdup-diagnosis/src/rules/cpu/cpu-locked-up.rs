@@ -97,7 +97,12 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             process,
             ns,
             stall,
-        } => Some(Report::Soft(*cpu, process.as_str(), *ns, Some(stall).filter(|stall| told(stall)))),
+        } => Some(Report::Soft(
+            *cpu,
+            process.as_str(),
+            *ns,
+            Some(stall).filter(|stall| told(stall)),
+        )),
         KernelEvent::HardLockup { cpu, stall } => {
             Some(Report::Hard(*cpu, Some(stall).filter(|stall| told(stall))))
         }

@@ -46,9 +46,12 @@ fn finding(
 ) -> Option<Finding> {
     let silences = rows.iter().filter(|(_, ok)| !ok).count();
     let first = rows.iter().find(|(_, ok)| !ok).map(|(one, _)| *one)?;
-    let gave_up = rows
-        .iter()
-        .any(|(one, _)| matches!(&one.what, What::Kernel(KernelEvent::NfsServer { gave_up: true, .. })));
+    let gave_up = rows.iter().any(|(one, _)| {
+        matches!(
+            &one.what,
+            What::Kernel(KernelEvent::NfsServer { gave_up: true, .. })
+        )
+    });
     let requests = match gave_up {
         true => ": requests to it timed out",
         false => "",

@@ -130,7 +130,10 @@ fn finding(memory: &Memory<'_>) -> Finding {
         true => format!("{} is in swap", kib(memory.swap_used)),
         false => format!("{} of {} are available", kib(memory.available), kib(memory.total)),
     };
-    if let Some(iowait) = level.value(Metric::CpuIowaitPercent).filter(|share| *share >= MIN_IOWAIT_PERCENT) {
+    if let Some(iowait) = level
+        .value(Metric::CpuIowaitPercent)
+        .filter(|share| *share >= MIN_IOWAIT_PERCENT)
+    {
         title += &format!(", and the CPU waits for a disk {iowait:.1} % of the time");
     }
     let reclaims = memory.reclaimer().map(|(name, point)| {
