@@ -15,6 +15,10 @@ use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::{AttributedWait, Peer, Task, TaskState};
 use std::collections::BTreeMap;
 
+/// A function of the application and the line in it.
+type OwnedPlace = (Option<String>, Option<u32>);
+type Place<'a> = (Option<&'a str>, Option<u32>);
+
 /// Puts the frames of goroutines into the stacks of the polls that are for them.
 pub(super) fn put_in_place(waits: &mut [AttributedWait], tasks: &[Task], finish: &Finish) {
     if finish.awaited_descriptors.is_empty() {
@@ -65,7 +69,7 @@ fn asked(wait: &AttributedWait, tasks: &[Task], finish: &Finish) -> Option<Vec<F
         one.pid == pid && (inode == Some(one.inode) || same_peer())
     };
     let frames = |one: &AwaitedDescriptor| finish.user_stacks.get(one.stack.0 as usize);
-    let mut places: BTreeMap<(Option<String>, Option<u32>), (usize, &Vec<Frame>)> = BTreeMap::new();
+    let mut places: BTreeMap<OwnedPlace, (usize, &Vec<Frame>)> = BTreeMap::new();
     let mut readers = 0;
     for one in finish.awaited_descriptors.iter().filter(is_for) {
         let Some(frames) = frames(one) else { continue };
@@ -94,7 +98,7 @@ fn of_streams(pid: u32, tasks: &[Task]) -> Option<Vec<Frame>> {
             && task.place.is_some()
             && symbols(&task.stack).any(go::shares_connection)
     };
-    let mut places: BTreeMap<(Option<&str>, Option<u32>), (usize, &Task)> = BTreeMap::new();
+    let mut places: BTreeMap<Place<'_>, (usize, &Task)> = BTreeMap::new();
     for task in tasks.iter().filter(waits) {
         let place = task.place.as_ref()?;
         places

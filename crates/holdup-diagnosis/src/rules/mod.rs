@@ -14,6 +14,7 @@ mod awaited;
 mod awaited_disks;
 mod awaited_said;
 mod awaited_short;
+mod awaited_sleepers;
 mod awaited_threads;
 mod beside;
 pub(crate) mod blocked;
@@ -484,13 +485,13 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     }
     let inside = found
         .iter()
-        .filter(|(_, finding)| for_others(finding.cause) && run.attributed.of_threads);
+        .filter(|(_, finding)| awaited_sleepers::for_others(finding.cause) && run.attributed.of_threads);
     let waiting: BTreeSet<u32> = inside
         .map(|(_, finding)| finding.asker.name.pid)
         .filter(|pid| *pid != 0)
         .collect();
     // Who sleeps while another one that is observed waits for it is named in what is said of that one.
-    let awaited: BTreeSet<u32> = awaited_sleepers(run);
+    let awaited: BTreeSet<u32> = awaited_sleepers::pids(run);
     found.sort_by_key(|(rule, finding)| {
         let of_machine = matches!(rule.check, Check::Machine(..));
         // Roots come in an order of their own: a queue for the CPUs is longer than what one thread cannot get past, and less grave.
@@ -540,34 +541,6 @@ fn rank(rule: &Rule, finding: &Finding, wall: Ns, waits_inside: bool) -> Option<
         (_, Place::RootCause) => ns,
         (_, Place::Intermediate) => ns / INTERMEDIATE,
     })
-}
-
-/// Whether a wait with this cause ends by what another thread or process does.
-fn for_others(cause: Cause) -> bool {
-    matches!(
-        cause,
-        Cause::LockFutex
-            | Cause::LockMonitor
-            | Cause::LockFile
-            | Cause::LockSysv
-            | Cause::IpcPipe
-            | Cause::IpcUnix
-            | Cause::IpcQueue
-            | Cause::NetConnect
-            | Cause::NetReceive
-            | Cause::NetDns
-    )
-}
-
-/// Processes that slept while their parents waited for their end, by the waits of those.
-fn awaited_sleepers(run: &Run<'_>) -> BTreeSet<u32> {
-    let waits = run.attributed.waits.iter().filter(|_| run.attributed.of_threads);
-    waits
-        .filter(|wait| wait.cause == Cause::ProcessChild)
-        .flat_map(|wait| &wait.holders)
-        .filter(|holder| holder.doing == Some(Cause::TimerSleep))
-        .map(|holder| holder.name.pid)
-        .collect()
 }
 
 /// So many of a rule's findings as anybody reads: the longest of the worst, with the number of the others.
