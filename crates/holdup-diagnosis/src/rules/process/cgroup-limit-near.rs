@@ -79,15 +79,24 @@ const MIN_NAMED_SHARE: f64 = 0.3;
 
 /// `, 38 of them of python3 agent.py`: the programs that have most, if that is much.
 fn most(one: &SeenCgroup) -> String {
-    let much = one.users.iter().filter(|user| user.amount >= MIN_NAMED_SHARE * one.used);
+    let much = one
+        .users
+        .iter()
+        .filter(|user| user.amount >= MIN_NAMED_SHARE * one.used);
     let names: Vec<String> = much
         .take(2)
         .enumerate()
         .map(|(at, user)| {
             let name = say::name_or(&user.name, "a program");
             match one.what {
-                Limited::Memory => format!("{} of it {name} (pid {})", say::bytes(user.amount as u64), user.pid),
-                Limited::Tasks | Limited::CpuTime if at == 0 => format!("{:.0} of them of {name}", user.amount),
+                Limited::Memory => format!(
+                    "{} of it {name} (pid {})",
+                    say::bytes(user.amount as u64),
+                    user.pid
+                ),
+                Limited::Tasks | Limited::CpuTime if at == 0 => {
+                    format!("{:.0} of them of {name}", user.amount)
+                }
                 Limited::Tasks | Limited::CpuTime => format!("{:.0} of {name}", user.amount),
             }
         })

@@ -91,13 +91,10 @@ fn finding(run: &Run<'_>, limit: &TaskLimit) -> Option<Finding> {
             return None;
         }
     }
-    let who = main.map_or_else(
-        String::new,
-        |main| match say::script(run, main.asker.name.pid) {
-            Some(script) => format!("{script} (pid {})", main.asker.name.pid),
-            None => say::who_with_pid(&main.asker.name),
-        },
-    );
+    let who = main.map_or_else(String::new, |main| match say::script(run, main.asker.name.pid) {
+        Some(script) => format!("{script} (pid {})", main.asker.name.pid),
+        None => say::who_with_pid(&main.asker.name),
+    });
     let (of, setting) = match &limit.of {
         TasksOf::User(name) => (format!("user {name}"), "RLIMIT_NPROC"),
         TasksOf::Cgroup(path) => (format!("cgroup {path}"), "pids.max"),
