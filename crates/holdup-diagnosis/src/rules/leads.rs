@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_wait_that_has_ended_leads_nothing() {
-        let slept = first(Cause::TimerSleep, false);
-        assert!(slept.starts_with("wav2opus sleeps"), "{slept}");
+        let stopped = first(Cause::ProcessStopped, false);
+        assert!(stopped.starts_with("wav2opus was stopped"), "{stopped}");
     }
 }

@@ -87,7 +87,6 @@ use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::attributed::{Requests, Resource};
 use holdup_model::churn::Churn;
 use holdup_model::finding::{Confidence, Evidence, FINDINGS, Finding, Severity, Verdict, Verdicts};
-use std::collections::BTreeSet;
 
 /// Share of the elapsed time from which trouble is worth a finding: a tenth is about what a person notices, and
 /// about the noise of repeated runs of one command.
@@ -483,25 +482,14 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         let doubted = |(rule, finding)| (rule, doubt::too_few_samples(finding));
         found = found.into_iter().map(doubted).collect();
     }
-    let inside = found
-        .iter()
-        .filter(|(_, finding)| awaited_sleepers::for_others(finding.cause) && run.attributed.of_threads);
-    let waiting: BTreeSet<u32> = inside
-        .map(|(_, finding)| finding.asker.name.pid)
-        .filter(|pid| *pid != 0)
-        .collect();
-    // Who sleeps while another one that is observed waits for it is named in what is said of that one.
-    let awaited: BTreeSet<u32> = awaited_sleepers::pids(run);
+    let inside = awaited_sleepers::Inside::of(run, found.iter().map(|(_, finding)| finding));
     found.sort_by_key(|(rule, finding)| {
         let of_machine = matches!(rule.check, Check::Machine(..));
         // Roots come in an order of their own: a queue for the CPUs is longer than what one thread cannot get past, and less grave.
         let rank = if of_machine {
             None
         } else {
-            let pid = finding.asker.name.pid;
-            let inside =
-                waiting.contains(&pid) || finding.cause == Cause::TimerSleep && awaited.contains(&pid);
-            rank(rule, finding, run.attributed.wall, inside)
+            rank(rule, finding, run.attributed.wall, inside.has(finding))
         };
         (
             std::cmp::Reverse(finding.severity),
