@@ -1,0 +1,3 @@
+module supplierfeed
+
+go 1.24
