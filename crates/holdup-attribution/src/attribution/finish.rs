@@ -124,13 +124,13 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
         whole.waits.extend(rows);
     }
     let answered_in = std::mem::take(&mut run.requests.answering.answered_in);
-    super::retold::retell(&mut whole.waits);
+    super::causes_by_stack::correct(&mut whole.waits);
     let by_stacks = followed.iter().chain(&ledgers).flat_map(|ledger| {
         let tid = name(ledger, &run.tasks).tid;
         rows.judged_causes(ledger).into_iter().map(move |one| (tid, one))
     });
-    super::retold::retell_by_stacks(&mut whole.waits, by_stacks);
-    super::told_children::add(&mut whole.waits, &run.tasks);
+    super::causes_by_stack::correct_by_stacks(&mut whole.waits, by_stacks);
+    super::children_by_stack::add(&mut whole.waits, &run.tasks);
     if !run.blockers.source.measures_interrupts() {
         whole.waits.iter_mut().for_each(measured_interrupts);
     }

@@ -94,7 +94,7 @@ impl Rows<'_> {
         }
         let before: Vec<Cause> = rows.iter().map(|row| row.cause).collect();
         (self.of_runtime)(&mut rows);
-        super::retold::mark_judged(&mut rows, &before);
+        super::causes_by_stack::mark_judged(&mut rows, &before);
         let look_up = |row: &AttributedWait| row.ns > 0 || row.count > 0 || row.path_ns > 0;
         let mut kept = rows.iter().map(look_up).collect::<Vec<_>>().into_iter();
         origins.retain(|_| kept.next().unwrap_or_default());

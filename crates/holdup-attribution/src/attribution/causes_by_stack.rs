@@ -1,7 +1,7 @@
 //! What threads in the way did, where only their stacks show it.
 //!
 //! The problem: what a thread in the way did is reported as its waits are, and what a user stack says of them is known at the end: a Java thread
-//! that sleeps was in a wait for a futex until then. The choice: where nearly all of a thread's waits for futexes were told to be for
+//! that sleeps was in a wait for a futex until then. The choice: where nearly all of a thread's waits for futexes were shown to be for
 //! something else, those that others saw it in were too.
 //!
 //! In: all rows. Out: the same, with holders and chains that agree with them.
@@ -26,7 +26,7 @@ pub(super) fn mark_judged(rows: &mut [AttributedWait], before: &[Cause]) {
 }
 
 /// Tells again what threads in the way did.
-pub(super) fn retell(waits: &mut [AttributedWait]) {
+pub(super) fn correct(waits: &mut [AttributedWait]) {
     let futex = |wait: &&AttributedWait| system_calls::is_named(wait.call.as_deref(), Does::WaitsForFutex);
     let rows = waits.iter().filter(futex);
     let found = mostly(rows.map(|wait| (wait.asker.name.tid, wait.cause, wait.ns)));
@@ -45,8 +45,8 @@ pub(super) fn retell(waits: &mut [AttributedWait]) {
 }
 
 /// Tells again what threads in the way did, by what the stacks of their own waits of that cause say, whether they were asked about or only
-/// followed. `told`: of a thread what its waits were taken for, what they were for, and how long.
-pub(super) fn retell_by_stacks(
+/// followed. `rows`: of a thread what its waits were taken for, what they were for, and how long.
+pub(super) fn correct_by_stacks(
     waits: &mut [AttributedWait],
     rows: impl Iterator<Item = (u32, (Cause, Cause, Ns))>,
 ) {
