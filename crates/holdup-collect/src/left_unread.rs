@@ -5,67 +5,29 @@
 //! and as it ends. Out: the servers on whose connections something was unread both times and nothing of it had been read meanwhile.
 
 use super::moment::Moment;
+use super::standing::{self, Side, Standing};
 use holdup_evidence::facts::LeftUnread;
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::names;
-use holdup_proc::sockets::Tcp;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
-
-/// Processes that are looked at.
-const PROCESSES_MAX: usize = 64;
 
 /// Servers of one process that are reported.
 const SERVERS_MAX: usize = 8;
 
-/// A connection with something unread.
-#[derive(Debug, Clone, Copy)]
-struct Unread {
-    pid: u32,
-    bytes: u32,
-    ends: (SocketAddr, SocketAddr),
-    /// The inode of the other end, where that is on this machine.
-    other: Option<u64>,
-}
-
 /// Connections with something unread at an instant, by inode.
 #[derive(Debug, Default)]
-pub(super) struct Left(BTreeMap<u64, Unread>);
+pub(super) struct Left(BTreeMap<u64, Standing>);
 
 impl Left {
     /// Looks at the connections that these processes have made.
     pub(super) fn look(pids: &BTreeSet<u32>, moment: &mut Moment) -> Left {
-        let mut found = BTreeMap::new();
-        if pids.len() > PROCESSES_MAX {
-            return Left(found);
-        }
-        for pid in pids {
-            let Some(ends) = moment.ends(*pid) else { continue };
-            let sockets = moment.sockets(*pid);
-            let own = |inode: u64| inode != 0 && ends.sockets.contains(&inode);
-            let listeners = sockets.tcp.iter().filter(|one| one.listens && own(one.inode));
-            let ports: HashSet<u16> = listeners.map(|one| one.local.port()).collect();
-            let made = |one: &&Tcp| {
-                let connection = !one.listens && !one.knocks && own(one.inode);
-                connection && one.unread > 0 && !ports.contains(&one.local.port())
-            };
-            for one in sockets.tcp.iter().filter(made) {
-                let mut others = sockets.tcp.iter();
-                let other = others.find(|other| (other.local, other.peer) == (one.peer, one.local));
-                found.entry(one.inode).or_insert(Unread {
-                    pid: *pid,
-                    bytes: one.unread,
-                    ends: (one.local, one.peer),
-                    other: other.map(|other| other.inode),
-                });
-            }
-        }
-        Left(found)
+        Left(standing::connections(pids, Side::Made, |one| one.unread, moment))
     }
 
     /// Those of which nothing was read since.
     pub(super) fn since(self, before: &Left, moment: &mut Moment) -> Vec<LeftUnread> {
-        let mut by_server: BTreeMap<(u32, SocketAddr), Vec<Unread>> = BTreeMap::new();
+        let mut by_server: BTreeMap<(u32, SocketAddr), Vec<Standing>> = BTreeMap::new();
         for (inode, now) in self.0 {
             let was = before.0.get(&inode).filter(|was| was.ends == now.ends);
             // More may have come; less means that it reads.
@@ -80,14 +42,14 @@ impl Left {
             *count <= SERVERS_MAX
         });
         let wanted = by_server.values().filter_map(|all| all.first()?.other);
-        let wanted: HashSet<Open> = wanted.map(Open::Socket).collect();
+        let wanted: HashSet<Open> = wanted.map(|(_, inode)| Open::Socket(inode)).collect();
         let holders = match wanted.is_empty() {
             true => Default::default(),
             false => descriptors::holders(&moment.root, &wanted, std::process::id()),
         };
-        let of = |((pid, server), all): ((u32, SocketAddr), Vec<Unread>)| {
+        let of = |((pid, server), all): ((u32, SocketAddr), Vec<Standing>)| {
             let other = all.first().and_then(|one| one.other);
-            let servers = other.and_then(|inode| holders.get(&Open::Socket(inode)));
+            let servers = other.and_then(|(_, inode)| holders.get(&Open::Socket(inode)));
             let server_pid = servers.and_then(|pids| pids.iter().copied().find(|one| *one != pid));
             let name = |pid: u32| names::comm(&moment.root, pid).unwrap_or_default();
             LeftUnread {

@@ -62,6 +62,7 @@ mod sessions;
 mod sessions_answer;
 mod set_aside;
 mod shared_words;
+mod standing;
 mod suspended;
 mod task_limits;
 mod task_peers;

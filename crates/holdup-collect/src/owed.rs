@@ -194,17 +194,11 @@ mod tests {
     fn connection(asks_ms: Option<u32>, received_ms: Option<u32>) -> Connection {
         let any = "127.0.0.1:1".parse().unwrap();
         Connection {
-            local: any,
-            peer: any,
-            unread: 0,
-            inode: 7,
             asks_ms,
-            owes_ms: None,
             received_ms,
-            unsent: 0,
-            may_ask: false,
             sent_segments: 3,
             speaks_in_turn: true,
+            ..Connection::at_rest(any, any, 7)
         }
     }
 

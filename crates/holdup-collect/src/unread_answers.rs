@@ -6,78 +6,47 @@
 
 use super::moment::Moment;
 use super::sessions::STOPPED;
+use super::standing::{self, Side, Standing};
 use holdup_evidence::facts::{SessionClient, UnreadAnswers};
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::names;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
 
-/// Processes that are looked at: of more, a recorder's, each look would take long.
-const PROCESSES_MAX: usize = 64;
-
 /// Clients of a process that are named.
 const NAMED_MAX: usize = 8;
 
-/// A connection with something unsent.
-#[derive(Debug, Clone, Copy)]
-struct Full {
-    pid: u32,
-    unsent: u32,
-    ends: (SocketAddr, SocketAddr),
-    /// What the other end has and did not read, where that is on this machine, and its inode.
-    other: Option<(u32, u64)>,
-}
-
 /// Connections with something unsent at an instant, by inode.
 #[derive(Debug, Default)]
-pub(super) struct Unsent(BTreeMap<u64, Full>);
+pub(super) struct Unsent(BTreeMap<u64, Standing>);
 
 impl Unsent {
     /// Looks at the clients of these processes.
     pub(super) fn look(pids: &BTreeSet<u32>, moment: &mut Moment) -> Unsent {
-        let mut found = BTreeMap::new();
-        if pids.len() > PROCESSES_MAX {
-            return Unsent(found);
-        }
-        for pid in pids {
-            let Some(ends) = moment.ends(*pid) else { continue };
-            let sockets = moment.sockets(*pid);
-            let own = |inode: u64| inode != 0 && ends.sockets.contains(&inode);
-            let listeners = sockets.tcp.iter().filter(|one| one.listens && own(one.inode));
-            let ports: HashSet<u16> = listeners.map(|one| one.local.port()).collect();
-            let full = |one: &&holdup_proc::sockets::Tcp| {
-                one.unsent > 0 && own(one.inode) && ports.contains(&one.local.port())
-            };
-            for one in sockets.tcp.iter().filter(full) {
-                let mut others = sockets.tcp.iter();
-                let other = others.find(|other| (other.local, other.peer) == (one.peer, one.local));
-                found.entry(one.inode).or_insert(Full {
-                    pid: *pid,
-                    unsent: one.unsent,
-                    ends: (one.local, one.peer),
-                    other: other.map(|other| (other.unread, other.inode)),
-                });
-            }
-        }
-        Unsent(found)
+        Unsent(standing::connections(
+            pids,
+            Side::Accepted,
+            |one| one.unsent,
+            moment,
+        ))
     }
 
     /// Those on which as much or more was unsent before.
     pub(super) fn since(self, before: &Unsent, moment: &mut Moment) -> Vec<UnreadAnswers> {
-        let mut by_process: BTreeMap<u32, Vec<Full>> = BTreeMap::new();
+        let mut by_process: BTreeMap<u32, Vec<Standing>> = BTreeMap::new();
         for (inode, now) in self.0 {
             let was = before.0.get(&inode).filter(|was| was.ends == now.ends);
-            let stands = was.is_some_and(|was| was.unsent == now.unsent);
+            let stands = was.is_some_and(|was| was.bytes == now.bytes);
             // Who has read it all is waited for by nobody: it is on its way.
             if stands && now.other.is_none_or(|(unread, _)| unread > 0) {
                 by_process.entry(now.pid).or_default().push(now);
             }
         }
-        let of = |(pid, full): (u32, Vec<Full>), moment: &mut Moment| UnreadAnswers {
+        let of = |(pid, full): (u32, Vec<Standing>), moment: &mut Moment| UnreadAnswers {
             pid,
             process: names::comm(&moment.root, pid).unwrap_or_default(),
             clients: u32::try_from(full.len()).unwrap_or(u32::MAX),
-            most: full.iter().map(|one| u64::from(one.unsent)).max().unwrap_or(0),
+            most: full.iter().map(|one| u64::from(one.bytes)).max().unwrap_or(0),
             readers: readers(pid, &full, moment),
         };
         by_process.into_iter().map(|one| of(one, moment)).collect()
@@ -85,7 +54,7 @@ impl Unsent {
 }
 
 /// The processes at the other ends, where those are on this machine.
-fn readers(pid: u32, full: &[Full], moment: &Moment) -> Vec<SessionClient> {
+fn readers(pid: u32, full: &[Standing], moment: &Moment) -> Vec<SessionClient> {
     let others = full
         .iter()
         .filter_map(|one| Some((one.ends.1, one.other?.1)))

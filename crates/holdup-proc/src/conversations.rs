@@ -63,6 +63,26 @@ pub struct Connection {
     pub speaks_in_turn: bool,
 }
 
+impl Connection {
+    /// One on which nothing is unread, unsent or awaited.
+    #[must_use]
+    pub fn at_rest(local: SocketAddr, peer: SocketAddr, inode: u64) -> Connection {
+        Connection {
+            local,
+            peer,
+            unread: 0,
+            unsent: 0,
+            inode,
+            asks_ms: None,
+            owes_ms: None,
+            received_ms: None,
+            may_ask: false,
+            sent_segments: 0,
+            speaks_in_turn: false,
+        }
+    }
+}
+
 /// All of them.
 #[must_use]
 pub fn read() -> Vec<Connection> {

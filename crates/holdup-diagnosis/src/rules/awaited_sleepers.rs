@@ -36,7 +36,7 @@ impl Inside {
 }
 
 /// Whether a wait with this cause ends by what another thread or process does.
-fn for_others(cause: Cause) -> bool {
+pub(super) fn for_others(cause: Cause) -> bool {
     matches!(
         cause,
         Cause::LockFutex

@@ -4,7 +4,7 @@
 
 use super::{Run, say};
 use holdup_evidence::facts::{Acceptor, ConnectedClients};
-use holdup_model::finding::Evidence;
+use holdup_model::finding::{Evidence, Remedy};
 
 /// Names of clients that are listed.
 const MAX_LISTED: usize = 3;
@@ -15,6 +15,18 @@ const SOURCE: &str = "/proc/net/tcp and /proc/PID/fd";
 /// Connections of a listener in all.
 pub(super) fn connections(clients: &[ConnectedClients]) -> u64 {
     clients.iter().map(|one| u64::from(one.connections)).sum()
+}
+
+/// What whoever has too many of them may do.
+pub(super) fn close_remedy(run: &Run<'_>, one: &ConnectedClients) -> Remedy {
+    let close = Remedy::safe(format!(
+        "close connections in {} that it does not need, or let it use a pool",
+        who(run, one)
+    ));
+    match one.pids.first() {
+        Some(pid) => close.with_command(format!("holdup attach -p {pid}")),
+        None => close,
+    }
 }
 
 /// `python3 poller.py (pid 7)`, `nginx (pids 7, 8, 9 and 3 more)`, `192.0.2.7`.

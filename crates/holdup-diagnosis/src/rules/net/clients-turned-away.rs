@@ -112,16 +112,7 @@ fn finding(run: &Run<'_>, one: &Conversations) -> Option<Finding> {
     );
     let holder = clients.first().filter(|first| !first.pids.is_empty());
     let finding = match holder {
-        Some(first) => {
-            let close = Remedy::safe(format!(
-                "close connections in {} that it does not need, or let it use a pool",
-                connected::who(run, first)
-            ));
-            finding.remedy(match first.pids.first() {
-                Some(pid) => close.with_command(format!("holdup attach -p {pid}")),
-                None => close,
-            })
-        }
+        Some(first) => finding.remedy(connected::close_remedy(run, first)),
         None => finding,
     };
     Some(

@@ -142,16 +142,7 @@ impl Ended<'_> {
         let asker = finding.asker.clone();
         let finding = finding.about(Resource::named(ResourceKind::Socket, one.end.as_str()), asker);
         let finding = match holder {
-            Some(first) => {
-                let close = Remedy::safe(format!(
-                    "close connections in {} that it does not need, or let it use a pool",
-                    connected::who(run, first)
-                ));
-                finding.remedy(match first.pids.first() {
-                    Some(pid) => close.with_command(format!("holdup attach -p {pid}")),
-                    None => close,
-                })
-            }
+            Some(first) => finding.remedy(connected::close_remedy(run, first)),
             None => finding,
         };
         finding

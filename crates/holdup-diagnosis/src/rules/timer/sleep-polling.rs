@@ -4,7 +4,7 @@ use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
 use super::sleeps_on_purpose::is_delayed;
 use crate::rules::{
-    Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, for_nobody, java_waits, percent, say,
+    Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, awaited_sleepers, duration, for_nobody, java_waits, percent, say,
 };
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::Cause;
@@ -287,22 +287,7 @@ fn another_stands(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let pids: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.pid).collect();
     let sleepers: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
     let by_sleeper = |holder: &Holder| sleepers.contains(&holder.name.tid);
-    let lacks = |cause| {
-        matches!(
-            cause,
-            Cause::LockFutex
-                | Cause::LockMonitor
-                | Cause::LockFile
-                | Cause::LockSysv
-                | Cause::IpcPipe
-                | Cause::IpcUnix
-                | Cause::IpcQueue
-                | Cause::NetConnect
-                | Cause::NetReceive
-                | Cause::NetDns
-                | Cause::ProcessChild
-        )
-    };
+    let lacks = |cause| awaited_sleepers::for_others(cause) || cause == Cause::ProcessChild;
     let task_stands = |task: &Task| {
         let waits = task.state == TaskState::Waiting && lacks(task.cause);
         waits && pids.contains(&task.pid) && task.stood >= java_waits::STANDS_NS

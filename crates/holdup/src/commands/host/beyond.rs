@@ -138,19 +138,8 @@ mod tests {
 
     /// Connections between pairs of inodes.
     fn pairs(all: &[(u64, u64)]) -> Vec<Connection> {
-        let end = |port: u64, peer: u64| Connection {
-            local: SocketAddr::from(([127, 0, 0, 1], port as u16)),
-            peer: SocketAddr::from(([127, 0, 0, 1], peer as u16)),
-            unread: 0,
-            inode: port,
-            asks_ms: None,
-            owes_ms: None,
-            received_ms: None,
-            may_ask: false,
-            sent_segments: 0,
-            speaks_in_turn: false,
-            unsent: 0,
-        };
+        let at = |port: u64| SocketAddr::from(([127, 0, 0, 1], port as u16));
+        let end = |port: u64, peer: u64| Connection::at_rest(at(port), at(peer), port);
         all.iter()
             .flat_map(|(one, other)| [end(*one, *other), end(*other, *one)])
             .collect()

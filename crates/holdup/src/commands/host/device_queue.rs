@@ -289,17 +289,8 @@ mod tests {
 
     fn socket(local: &str, peer: &str, inode: u64, unsent: u32) -> Connection {
         Connection {
-            local: local.parse().unwrap(),
-            peer: peer.parse().unwrap(),
-            unread: 0,
             unsent,
-            inode,
-            asks_ms: None,
-            owes_ms: None,
-            received_ms: None,
-            may_ask: false,
-            sent_segments: 0,
-            speaks_in_turn: false,
+            ..Connection::at_rest(local.parse().unwrap(), peer.parse().unwrap(), inode)
         }
     }
 

@@ -204,19 +204,11 @@ mod tests {
     use std::net::SocketAddr;
 
     fn socket(inode: u64, peer: &str) -> Connection {
-        Connection {
-            local: SocketAddr::from(([10, 0, 0, 9], 40_000)),
-            peer: peer.parse().unwrap(),
-            unread: 0,
+        Connection::at_rest(
+            SocketAddr::from(([10, 0, 0, 9], 40_000)),
+            peer.parse().unwrap(),
             inode,
-            asks_ms: None,
-            owes_ms: None,
-            received_ms: None,
-            may_ask: false,
-            sent_segments: 0,
-            speaks_in_turn: false,
-            unsent: 0,
-        }
+        )
     }
 
     #[test]

@@ -409,19 +409,7 @@ mod tests {
         let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
         let mut all = Vec::new();
         let mut pair = |port: u16, of: (u64, u64), unread: u32, ms: u32, server: u16| {
-            let end = |local, peer, inode| Connection {
-                local: at(local),
-                peer: at(peer),
-                unread: 0,
-                unsent: 0,
-                inode,
-                asks_ms: None,
-                owes_ms: None,
-                received_ms: None,
-                may_ask: false,
-                sent_segments: 0,
-                speaks_in_turn: false,
-            };
+            let end = |local, peer, inode| Connection::at_rest(at(local), at(peer), inode);
             all.push(Connection {
                 asks_ms: Some(ms),
                 owes_ms: None,
