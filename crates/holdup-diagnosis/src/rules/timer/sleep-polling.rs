@@ -4,7 +4,8 @@ use super::connection_refused_retried::refused;
 use super::local_ports_used_up::without_port;
 use super::sleeps_on_purpose::is_delayed;
 use crate::rules::{
-    Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, awaited_sleepers, duration, for_nobody, java_waits, percent, say,
+    Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, awaited_sleepers, duration, for_nobody,
+    java_waits, percent, say,
 };
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::Cause;
