@@ -176,11 +176,11 @@ fn entries(folder: &File) -> Vec<String> {
     names.collect()
 }
 
-/// Whether a name is one of a file that says who uses something.
+/// Whether a name is one of a file that says who uses something. A pid file says only who runs: whoever polls beside it waits for something else.
 fn is_lock(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let extension = Path::new(&name).extension().and_then(|one| one.to_str());
-    name.contains("lock") || matches!(extension, Some("pid" | "lck"))
+    name.contains("lock") || extension == Some("lck")
 }
 
 /// Files with such names whose contents are a process id.
@@ -256,7 +256,13 @@ mod tests {
         assert_eq!(of_text("build7:4711"), Some(4711));
         assert_eq!(of_text("GEM\n  remote: https://example.org\n"), None);
         assert_eq!(of_text(""), None);
-        assert!(is_lock("wlock") && is_lock("index.LOCK") && is_lock("x.pid") && !is_lock("list.txt"));
+        assert!(
+            is_lock("wlock")
+                && is_lock("index.LOCK")
+                && is_lock("x.lck")
+                && !is_lock("x.pid")
+                && !is_lock("list.txt")
+        );
     }
 
     #[test]
@@ -271,6 +277,7 @@ mod tests {
         std::fs::create_dir(folder.path().join(".hg")).unwrap();
         symlink(format!("host:{}", holder.id()), folder.path().join(".hg/wlock")).unwrap();
         std::fs::write(folder.path().join("own.lock"), waiter.id().to_string()).unwrap();
+        std::fs::write(folder.path().join("web.pid"), holder.id().to_string()).unwrap();
         std::fs::write(folder.path().join("yarn.lock"), "# no process\n").unwrap();
         std::fs::write(folder.path().join("gone.lock"), "4194304").unwrap();
         std::fs::write(folder.path().join("parent.lock"), std::process::id().to_string()).unwrap();

@@ -69,6 +69,11 @@ fn stands(run: &Run<'_>, one: &LockFile) -> String {
     }
 }
 
+/// Whether the maker, or who it waits for, can do nothing.
+fn is_stuck(one: &LockFile) -> bool {
+    one.stopped || one.last.as_ref().is_some_and(|last| last.stopped) || !one.awaits.is_empty()
+}
+
 fn finding(run: &Run<'_>, group: &Waits<'_>, files: &[&LockFile]) -> Finding {
     let first = files[0];
     let holders: BTreeSet<u32> = files.iter().map(|one| one.holder).collect();
@@ -78,13 +83,18 @@ fn finding(run: &Run<'_>, group: &Waits<'_>, files: &[&LockFile]) -> Finding {
         false => say::script(run, first.beside).map_or_else(|| say::who(&main.asker.name), str::to_owned),
     };
     let holder = named(run, &first.process, first.holder);
+    // That it waits for this file is not observed. A maker that stands itself makes it likely; one that works does not.
+    let (severity, seems) = match is_stuck(first) {
+        true => (Severity::Warning, "seems to"),
+        false => (Severity::Note, "may"),
+    };
     let title = format!(
-        "{who} seems to wait for lock file {}, held by {holder}{}",
+        "{who} {seems} wait for lock file {}, held by {holder}{}",
         first.path,
         stands(run, first)
     );
     let mut finding = RULE
-        .finding(Severity::Warning, title, group)
+        .finding(severity, title, group)
         .confidence(Confidence::Suspect);
     for one in files {
         finding = finding.and(Evidence::new(
@@ -109,7 +119,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>, files: &[&LockFile]) -> Finding {
     let finding = match first.stopped {
         true => finding.remedy(live_sessions::go_on(&holder, first.holder)),
         false => finding.remedy(
-            Remedy::safe(format!("find out what {holder} does with the lock, or end it"))
+            Remedy::safe(format!("find out what {holder} does with the lock"))
                 .with_command(format!("holdup attach -p {}", first.holder)),
         ),
     };
