@@ -47,6 +47,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     holdup: Option<PathBuf>,
 
+    /// Incidents of another folder than the project's, with a `stage.sh` beside them
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+
     /// List the incidents with their mechanisms
     #[arg(long)]
     list: bool,
@@ -54,7 +58,8 @@ pub(crate) struct Args {
 
 /// Makes the incidents; an error when one is not answered as it should be.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let incidents = incident::load(&workspace::root().join("incidents"), &args.names)?;
+    let own = || workspace::root().join("incidents");
+    let incidents = incident::load(&args.from.clone().unwrap_or_else(own), &args.names)?;
     if args.list {
         for incident in &incidents {
             println!("{:<28} {}", incident.name, incident.about.mechanism);
