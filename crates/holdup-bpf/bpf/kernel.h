@@ -200,7 +200,6 @@ struct linux_binprm { const char *filename; };
 struct seq_file;
 struct bpf_iter_meta { struct seq_file *seq; };
 struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
-struct bpf_iter__bpf_sk_storage_map { struct bpf_iter_meta *meta; struct bpf_map *map; struct sock *sk; void *value; };
 struct bpf_iter__task_file { struct bpf_iter_meta *meta; struct task_struct *task; u32 fd; struct file *file; };
 
 #pragma clang attribute pop

@@ -22,6 +22,8 @@ struct {
 	__type(value, u32);
 } served_ports SEC(".maps");
 u32 served_ports_known = 1; /* goes up as user space adds to them; never 0 */
+u32 observation = 1;        /* goes up with each that these programs are used for; never 0 */
+u32 looks_at_sockets = 0;   /* goes up with each look at all of them */
 
 /* What was read on it last, and is not answered. */
 struct open_request {
@@ -62,6 +64,8 @@ struct kept_socket {
 	u64 inode;        /* of its file, where its memory may have been used again; else 0 */
 	u32 known;        /* `served_ports_known` when `accepted` was found out; 0: not yet */
 	u32 accepted;
+	u32 observation;  /* which observation has kept this: what an earlier one has left is nothing */
+	u32 looked;       /* `looks_at_sockets` when it was looked at last: it may be open in several processes */
 	struct open_request request;
 	struct conversation conversation;
 };
@@ -91,11 +95,23 @@ static __always_inline u64 inode_of_sock(const struct sock *sk)
 /* What is kept of it; null: nothing. */
 static __always_inline struct kept_socket *known_socket(struct sock *sk)
 {
+	struct kept_socket *kept;
 	u64 key = (u64)sk;
 
 	if (HAVE_TASK_STORAGE)
-		return bpf_sk_storage_get(&kept_sockets, sk, 0, 0);
-	return bpf_map_lookup_elem(&socket_table, &key);
+		kept = bpf_sk_storage_get(&kept_sockets, sk, 0, 0);
+	else
+		kept = bpf_map_lookup_elem(&socket_table, &key);
+	return kept && kept->observation == observation ? kept : 0;
+}
+
+static __always_inline struct kept_socket *of_this_observation(struct kept_socket *kept)
+{
+	if (kept && kept->observation != observation) {
+		__builtin_memset(kept, 0, sizeof(*kept));
+		kept->observation = observation;
+	}
+	return kept;
 }
 
 /* The same; nothing yet, where nothing was. */
@@ -105,18 +121,20 @@ static __always_inline struct kept_socket *socket_entry(struct sock *sk)
 	u64 key = (u64)sk, inode;
 
 	if (HAVE_TASK_STORAGE)
-		return bpf_sk_storage_get(&kept_sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+		return of_this_observation(bpf_sk_storage_get(&kept_sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE));
 	kept = bpf_map_lookup_elem(&socket_table, &key);
 	/* A connection that is being made has no file yet. */
 	inode = inode_of_sock(sk);
 	if (kept && (!kept->inode || !inode || kept->inode == inode)) {
 		kept->inode = inode ? inode : kept->inode;
-		return kept;
+		return of_this_observation(kept);
 	}
 	bpf_map_update_elem(&socket_table, &key, (void *)&blank_socket, BPF_ANY);
 	kept = bpf_map_lookup_elem(&socket_table, &key);
-	if (kept)
+	if (kept) {
 		kept->inode = inode;
+		kept->observation = observation;
+	}
 	return kept;
 }
 
@@ -146,31 +164,32 @@ static __always_inline bool is_accepted(struct kept_socket *kept, const struct s
 	return kept->accepted;
 }
 
-/* Requests that are open and were not reported, for who reads this: thread and beginning. */
+/* Requests that are open and were not reported, for who reads this: thread and beginning. By the files of all tasks: there are machines
+ * that do not let anybody walk over what is kept of sockets. */
 struct untold_open { u64 began; u32 thread; u32 zero; };
 
-SEC("iter/bpf_sk_storage_map")
-int look_at_socket(struct bpf_iter__bpf_sk_storage_map *ctx)
+SEC("iter/task_file")
+int look_at_socket(struct bpf_iter__task_file *ctx)
 {
-	struct kept_socket *kept = ctx->value;
+	struct file *file = ctx->file;
 	struct untold_open open = {};
+	struct kept_socket *kept;
+	struct socket *socket;
 
-	if (!kept || !kept->request.began || kept->request.weight)
+	if (!HAVE_TASK_STORAGE || !file)
+		return 0;
+	socket = bpf_sock_from_file(file);
+	if (!socket || !socket->sk)
+		return 0;
+	kept = known_socket(socket->sk);
+	if (!kept || kept->looked == looks_at_sockets)
+		return 0;
+	kept->looked = looks_at_sockets;
+	if (!kept->request.began || kept->request.weight)
 		return 0;
 	open.began = kept->request.began;
 	open.thread = kept->request.thread;
 	bpf_seq_write(ctx->meta->seq, &open, sizeof(open));
-	return 0;
-}
-
-/* What an observation that is over has kept. */
-SEC("iter/bpf_sk_storage_map")
-int forget_socket(struct bpf_iter__bpf_sk_storage_map *ctx)
-{
-	struct kept_socket *kept = ctx->value;
-
-	if (kept)
-		__builtin_memset(kept, 0, sizeof(*kept));
 	return 0;
 }
 

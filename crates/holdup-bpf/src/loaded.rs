@@ -12,10 +12,8 @@ use crate::skeleton::{OpenTraceSkel, TraceSkel, TraceSkelBuilder, types};
 use crate::tracer::{Options, Pace};
 use holdup_evidence::NotMeasured;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Iter, MapCore, MapFlags, OpenObject, PrintLevel};
-use std::io::Read;
+use libbpf_rs::{MapCore, MapFlags, OpenObject, PrintLevel};
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
 use std::sync::Mutex;
 
 /// Where a CPU begins and ends to serve an interrupt. Without all of them no waker can be trusted.
@@ -200,12 +198,6 @@ impl Loaded {
         let storage = self.skeleton.maps.threads.autocreate();
         if storage {
             adopt::run(&self.skeleton.progs.forget_task)?;
-            let link = self
-                .skeleton
-                .progs
-                .forget_socket
-                .attach_iter(self.skeleton.maps.kept_sockets.as_fd())?;
-            Iter::new(&link)?.read_to_end(&mut Vec::new())?;
         }
         let maps = &mut self.skeleton.maps;
         empty(&maps.wanted)?;
@@ -232,7 +224,9 @@ impl Loaded {
                 *now = bss;
             }
             if let Some(now) = maps.data_data.as_deref_mut() {
-                *now = data;
+                // What is kept of sockets goes with them, and is of the observation that has kept it.
+                let observation = now.observation.wrapping_add(1).max(1);
+                *now = types::data { observation, ..data };
             }
         }
         Ok(())

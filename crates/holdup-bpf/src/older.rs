@@ -21,7 +21,6 @@ pub(crate) fn suit(skeleton: &mut OpenTraceSkel<'_>, types: &KernelTypes) -> lib
     skeleton.maps.socket_table.set_autocreate(!storage)?;
     skeleton.progs.look_at_socket.set_autoload(storage);
     skeleton.progs.forget_task.set_autoload(storage);
-    skeleton.progs.forget_socket.set_autoload(storage);
     let errands = types.has_task_work();
     skeleton.progs.on_switch.set_autoload(errands);
     skeleton.progs.on_switch_without_errands.set_autoload(!errands);

@@ -392,7 +392,7 @@ impl Tracer {
 
     /// Requests that were counted and not reported, because there were many.
     #[must_use]
-    pub fn untold_requests(&self) -> UntoldRequests {
+    pub fn untold_requests(&mut self) -> UntoldRequests {
         let mut untold = UntoldRequests::default();
         if let Some(state) = self.skeleton.maps.bss_data.as_deref() {
             untold.answered = state.untold_requests;
@@ -400,7 +400,7 @@ impl Tracer {
         }
         // Without one that was answered untold, none is open untold but for an instant.
         if untold.answered > 0 {
-            untold.open = crate::untold::open_requests(&self.skeleton);
+            untold.open = crate::untold::open_requests(&mut self.skeleton);
         }
         untold
     }

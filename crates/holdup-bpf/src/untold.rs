@@ -7,13 +7,12 @@ use holdup_evidence::{Ns, ThreadId};
 use libbpf_rs::{Iter, MapCore, MapFlags};
 use std::io::Read;
 use std::mem::offset_of;
-use std::os::fd::AsFd;
 
 /// `struct untold_open` in `bpf/sockets.h`, bytes.
 const RECORD: usize = 16;
 
 /// Those that are open now.
-pub(crate) fn open_requests(skeleton: &TraceSkel<'_>) -> Vec<(ThreadId, Ns)> {
+pub(crate) fn open_requests(skeleton: &mut TraceSkel<'_>) -> Vec<(ThreadId, Ns)> {
     if !skeleton.maps.kept_sockets.autocreate() {
         let table = &skeleton.maps.socket_table;
         let values = table
@@ -21,11 +20,14 @@ pub(crate) fn open_requests(skeleton: &TraceSkel<'_>) -> Vec<(ThreadId, Ns)> {
             .filter_map(|key| table.lookup(&key, MapFlags::ANY).ok().flatten());
         return values.filter_map(|value| of_table(&value)).collect();
     }
+    if let Some(state) = skeleton.maps.bss_data.as_deref_mut() {
+        state.looks_at_sockets = state.looks_at_sockets.wrapping_add(1).max(1);
+    }
     let mut records = Vec::new();
     let read = skeleton
         .progs
         .look_at_socket
-        .attach_iter(skeleton.maps.kept_sockets.as_fd())
+        .attach_trace()
         .and_then(|link| Ok(Iter::new(&link)?.read_to_end(&mut records)?));
     // What was read before an error stands.
     drop(read);

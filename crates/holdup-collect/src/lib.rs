@@ -273,7 +273,7 @@ impl Observation {
 
     /// What it would come to if observation ended now, with these waits under way; without stacks, which are named at the
     /// end.
-    fn so_far(&self, waits: &[Wait]) -> Collected {
+    fn so_far(&mut self, waits: &[Wait]) -> Collected {
         let mut problems = Vec::new();
         let mut facts = facts::collect(&Root::system(), &facts::Question::default(), &mut problems);
         facts.jvms = self.jvms.so_far();
