@@ -61,6 +61,7 @@ complete -c holdup -n "__fish_holdup_using_subcommand run" -l export -d 'Also wr
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l backend -d 'How to observe threads' -r -f -a "auto\t'The best that works here'
 bpf\t'Trace with BPF'
 proc\t'Sample /proc: needs no privileges for your own processes, and reports less'"
+complete -c holdup -n "__fish_holdup_using_subcommand run" -l budget -d 'CPU time that holdup may use while it observes, as a percentage of one CPU' -r
 complete -c holdup -n "__fish_holdup_using_subcommand run" -s o -l output -d 'Also write a recording to FILE, in Parquet, for `holdup show` and any Parquet engine' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l buffer -d 'Size of the buffer between the kernel and holdup' -r
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l events -d 'Also write the events that enter attribution to FILE, for `cargo xtask replay` and bug reports' -r -F
@@ -99,6 +100,7 @@ complete -c holdup -n "__fish_holdup_using_subcommand attach" -l export -d 'Also
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l backend -d 'How to observe threads' -r -f -a "auto\t'The best that works here'
 bpf\t'Trace with BPF'
 proc\t'Sample /proc: needs no privileges for your own processes, and reports less'"
+complete -c holdup -n "__fish_holdup_using_subcommand attach" -l budget -d 'CPU time that holdup may use while it observes, as a percentage of one CPU' -r
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -s o -l output -d 'Also write a recording to FILE, in Parquet, for `holdup show` and any Parquet engine' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l buffer -d 'Size of the buffer between the kernel and holdup' -r
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l events -d 'Also write the events that enter attribution to FILE, for `cargo xtask replay` and bug reports' -r -F
@@ -163,6 +165,7 @@ complete -c holdup -n "__fish_holdup_using_subcommand show" -s q -l quiet -d 'Pr
 complete -c holdup -n "__fish_holdup_using_subcommand show" -s v -l verbose -d 'Print everything: stacks, every wait, sources, and what was ruled out'
 complete -c holdup -n "__fish_holdup_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c holdup -n "__fish_holdup_using_subcommand host" -s d -l duration -d 'How long to observe; Ctrl-C ends it earlier' -r
+complete -c holdup -n "__fish_holdup_using_subcommand host" -l budget -d 'CPU time that holdup may use while it observes, as a percentage of one CPU' -r
 complete -c holdup -n "__fish_holdup_using_subcommand host" -l json -d 'Also write the report as JSON to FILE; - is stdout' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand host" -l html -d 'Also write the report as one HTML page to FILE; the page loads nothing from the network' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand host" -l format -d 'Format of the report on stdout; `run` prints it to stderr, because stdout belongs to CMD' -r -f -a "terminal\t'For a person'
@@ -274,6 +277,7 @@ complete -c holdup -n "__fish_holdup_using_subcommand record" -l unit -d 'Only t
 complete -c holdup -n "__fish_holdup_using_subcommand record" -l cgroup -d 'Only the processes of a cgroup and its descendants, by path' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand record" -l on -d 'Record full detail while a metric of the machine exceeds a limit, as in \'psi.io>20%\'; may be repeated' -r
 complete -c holdup -n "__fish_holdup_using_subcommand record" -l prometheus -d 'Also write the metrics of the last segment to FILE, for the textfile collector of node_exporter' -r -F
+complete -c holdup -n "__fish_holdup_using_subcommand record" -l budget -d 'CPU time that holdup may use while it observes, as a percentage of one CPU' -r
 complete -c holdup -n "__fish_holdup_using_subcommand record" -l buffer -d 'Size of the buffer between the kernel and holdup' -r
 complete -c holdup -n "__fish_holdup_using_subcommand record" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
 always\t'Always, even into a file'

@@ -35,6 +35,8 @@ pub(crate) struct Allowance {
     judged_over: Ns,
     /// Blocked time that one stands for now.
     budget: Ns,
+    /// One in so many of them is to do, to stay within a budget.
+    spare: f64,
     /// Stacks since the last judgement, and how long ago that was.
     seen: u64,
     since: Ns,
@@ -66,6 +68,7 @@ impl Allowance {
             few,
             judged_over,
             budget: STACK_BUDGET,
+            spare: 1.0,
             seen: 0,
             since: 0,
         }
@@ -81,19 +84,25 @@ impl Allowance {
         self.budget
     }
 
+    /// From now on one stack where there would have been `spare`.
+    pub(crate) fn spare(&mut self, spare: f64) {
+        self.spare = spare.max(1.0);
+    }
+
     /// Adapts to what came in the last `elapsed`; returns how many more may come until the next time.
     pub(crate) fn adapt(&mut self, elapsed: Ns) -> i32 {
         self.since = self.since.saturating_add(elapsed);
+        let (few, most) = (self.few / self.spare, self.most / self.spare);
         if self.since >= self.judged_over {
             let rate = self.seen as f64 * 1e9 / self.since as f64;
             (self.seen, self.since) = (0, 0);
-            if rate > self.most {
+            if rate > most {
                 self.budget = (self.budget * 2).min(STACK_BUDGET_MOST);
-            } else if rate < self.few {
+            } else if rate < few {
                 self.budget = (self.budget / 2).max(STACK_BUDGET);
             }
         }
-        (self.most * BURST * elapsed.clamp(TURN, self.judged_over.max(JUDGED_OVER)) as f64 / 1e9) as i32
+        (most * BURST * elapsed.clamp(TURN, self.judged_over.max(JUDGED_OVER)) as f64 / 1e9) as i32
     }
 }
 
@@ -118,6 +127,19 @@ mod tests {
             after(&mut allowance, 1_000);
         }
         assert_eq!(allowance.budget(), STACK_BUDGET_MOST);
+    }
+
+    #[test]
+    fn a_budget_leaves_fewer() {
+        let mut allowance = Allowance::user(Pace::Service);
+        allowance.spare(5.0);
+        (0..3).for_each(|_| allowance.came());
+        assert_eq!(allowance.adapt(JUDGED_OVER), 4, "40 a second, for a tenth");
+        assert_eq!(
+            allowance.budget(),
+            2 * STACK_BUDGET,
+            "30 a second are more than 20"
+        );
     }
 
     #[test]

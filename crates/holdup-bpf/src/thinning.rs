@@ -20,10 +20,15 @@ const JUDGED_OVER: Ns = 100_000_000;
 /// The greatest mask: one in so many and one.
 const MOST_MASK: u32 = (1 << 16) - 1;
 
+/// To stay within a budget, this part of them.
+const SPARE: f64 = 8.0;
+
 /// Of one observation.
 #[derive(Debug, Default)]
 pub(crate) struct Thinning {
     mask: u32,
+    /// Fewer than usual are wanted.
+    sparing: bool,
     /// Arrived in all, and since the last judgement.
     arrived: u64,
     lately: u64,
@@ -37,6 +42,11 @@ impl Thinning {
         self.lately += 1;
     }
 
+    /// Whether fewer than usual are wanted from now on.
+    pub(crate) fn spare(&mut self, sparing: bool) {
+        self.sparing = sparing;
+    }
+
     /// The mask from now on, `elapsed` after the last time.
     pub(crate) fn adapt(&mut self, elapsed: Ns) -> u32 {
         self.since = self.since.saturating_add(elapsed);
@@ -45,7 +55,8 @@ impl Thinning {
         }
         let rate = self.lately as f64 * 1e9 / self.since as f64;
         (self.lately, self.since) = (0, 0);
-        let mut rate = rate;
+        let part = if self.sparing { SPARE } else { 1.0 };
+        let mut rate = rate * part;
         while rate > MAX_PER_SECOND && self.mask < MOST_MASK {
             self.mask = self.mask << 1 | 1;
             rate /= 2.0;
@@ -75,6 +86,22 @@ mod tests {
         for _ in 0..60 {
             assert_eq!(second(&mut thinning, 900), 0);
         }
+    }
+
+    #[test]
+    fn a_budget_leaves_an_eighth_of_them() {
+        let mut thinning = Thinning::default();
+        (0..ALL_OF).for_each(|_| thinning.arrive());
+        thinning.adapt(JUDGED_OVER);
+        thinning.spare(true);
+        assert_eq!(
+            second(&mut thinning, 640),
+            511,
+            "64 times 640 a second, an eighth of 640 told"
+        );
+        thinning.spare(false);
+        second(&mut thinning, 80);
+        assert_eq!(thinning.mask, 127, "as they become fewer, more of them again");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::mappings::{Mapped, Mappings, open_event};
 use crate::older;
 use crate::skeleton::TraceSkel;
 use crate::thinning::Thinning;
+use holdup_evidence::budget::{STEPS, Thinned};
 use holdup_evidence::{Loss, LossClass, NotMeasured, Ns, RequestStep, Role, UntoldRequests, Upstream};
 use holdup_knowledge::system_calls::{self, Kind};
 use libbpf_rs::{Link, MapCore, MapFlags, RingBuffer, RingBufferBuilder};
@@ -108,6 +109,8 @@ pub struct Tracer {
     kernel: Allowance,
     requests: Thinning,
     tells_all: bool,
+    /// Waits like the one before have no record, to stay within a budget.
+    spares_repeats: bool,
     cpu_sample_period: Ns,
 }
 
@@ -248,6 +251,7 @@ impl Tracer {
             kernel: Allowance::kernel(options.pace),
             requests: Thinning::default(),
             tells_all: options.pace != Pace::Record,
+            spares_repeats: false,
             cpu_sample_period: options.pace.cpu_sample_period(),
         })
     }
@@ -370,9 +374,32 @@ impl Tracer {
             false => Pace::Record,
         };
         (self.user, self.kernel) = (Allowance::user(pace), Allowance::kernel(pace));
+        self.set_thin();
+    }
+
+    /// Leaves out what the first `steps` of [`holdup_evidence::budget::STEPS`] are, and nothing else.
+    pub fn spare(&mut self, steps: usize) {
+        let leaves_out = |what: Thinned| STEPS.iter().take(steps).any(|step| *step == what);
+        self.requests.spare(leaves_out(Thinned::Requests));
+        let stacks = match (leaves_out(Thinned::Stacks), leaves_out(Thinned::MostStacks)) {
+            (_, true) => 25.0,
+            (true, false) => 5.0,
+            (false, false) => 1.0,
+        };
+        self.user.spare(stacks);
+        self.kernel.spare(stacks);
+        self.spares_repeats = leaves_out(Thinned::Repeats);
+        self.set_thin();
+    }
+
+    fn set_thin(&mut self) {
         if let Some(state) = self.skeleton.maps.bss_data.as_deref_mut() {
-            state.thin = u8::from(!all);
+            state.thin = u8::from(!self.tells_all || self.spares_repeats);
         }
+    }
+
+    pub(crate) fn skeleton(&self) -> &TraceSkel<'static> {
+        &self.skeleton
     }
 
     /// Keeps the rate of stacks within what reading them may cost. `elapsed` is the time since the last call.
@@ -477,7 +504,15 @@ impl Tracer {
         }
     }
 
-    fn programs(&self) -> Ns {
+    /// Period of the clock that samples what runs.
+    #[must_use]
+    pub fn cpu_sample_period(&self) -> Ns {
+        self.cpu_sample_period
+    }
+
+    /// Run time of the programs so far as they tell it themselves: an estimate from every 64th run of most of them.
+    #[must_use]
+    pub fn programs(&self) -> Ns {
         let costs = self
             .skeleton
             .maps

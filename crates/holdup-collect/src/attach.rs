@@ -163,6 +163,7 @@ pub fn attach(
             logs.note(attached.following.neighbours());
         }
     }
+    observation.begin_spending(duration);
     let mut looked = Instant::now();
     let (quiet_period, soonest) = match how.tracing.pace {
         Pace::Record => (RECORDERS_PERIOD_MS, RECORDERS_LOOK_AGAIN),
@@ -172,7 +173,11 @@ pub fn attach(
     let mut period = PERIOD_MS;
     let mut said = false;
     let over = |began: Instant| duration.is_some_and(|duration| began.elapsed() >= duration);
-    while !over(began) && !observation.living.is_empty() && signals.interrupted() == Control::Continue {
+    while !over(began)
+        && !observation.living.is_empty()
+        && !observation.is_over_budget()
+        && signals.interrupted() == Control::Continue
+    {
         if let Some(in_detail) = &mut kept.in_detail {
             observation.tracer.tell_all(in_detail());
         }
@@ -221,6 +226,7 @@ pub fn attach(
             look_again = (took * LOOK_SPARSELY).max(soonest);
         }
     }
+    observation.end_spending();
     progress.tell(&|| "watched; putting it together".to_owned());
     match how.follow {
         true => attached.following.follow(&mut observation)?,

@@ -14,6 +14,7 @@ mod attach;
 mod attributing;
 mod awaited_peers;
 mod behind;
+pub mod budget;
 mod clients;
 mod connected;
 mod database_files;
@@ -47,6 +48,7 @@ mod owed;
 mod own_ends;
 mod own_logs;
 mod paths;
+mod priority;
 pub mod privileges;
 mod programs;
 mod queues;
@@ -83,6 +85,7 @@ pub use sampled::{SampledHow, attach as sample_attached, run as sample, run_for 
 use crate::haste::Haste;
 use crate::privileges::Part;
 use attributing::Attributing;
+use budget::{Ceiling, Spending};
 use database_locks::Locks;
 use dumps::{Closed, Dumps};
 use holdup_bpf::{Loaded, Options, Pace, RawEvent, Tracer};
@@ -101,6 +104,7 @@ use jvms::Jvms;
 use naming::Naming;
 use nix::sys::resource::{UsageWho, getrusage};
 use own_logs::OwnLogs;
+use priority::Priority;
 use sessions::Sessions;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -133,6 +137,8 @@ pub struct How {
     pub logs: bool,
     /// Whether to predict what a command would take without its waits; of what runs already nothing is predicted.
     pub predict: Option<Predict>,
+    /// How much CPU time it may take; `None`: whatever it takes.
+    pub budget: Option<Ceiling>,
 }
 
 /// What to predict.
@@ -203,6 +209,7 @@ struct Observation {
     lock_files: Vec<LockFile>,
     /// What observed processes wrote in their logs.
     own_logs: Option<Vec<OwnLog>>,
+    spending: Option<Spending>,
 }
 
 impl Observation {
@@ -260,7 +267,27 @@ impl Observation {
             pointed_at: Vec::new(),
             lock_files: Vec::new(),
             own_logs: None,
+            spending: how.budget.map(Spending::begin),
         })
+    }
+
+    /// From now on the budget counts. `lasts`: how long observation is to last.
+    fn begin_spending(&mut self, lasts: Option<Duration>) {
+        if let Some(spending) = &mut self.spending {
+            spending.observe(&self.tracer, lasts);
+        }
+    }
+
+    /// What comes from now on is work on the report, and no part of the budget.
+    fn end_spending(&mut self) {
+        if let Some(spending) = &mut self.spending {
+            spending.end(&self.tracer);
+        }
+    }
+
+    /// Whether observation has to end, because the budget that a person has set is used up.
+    fn is_over_budget(&self) -> bool {
+        self.spending.as_ref().is_some_and(Spending::is_used_up)
     }
 
     /// Takes what the logs of these processes say; nothing where nobody asked for it.
@@ -307,6 +334,10 @@ impl Observation {
         // While its threads are known.
         let parked = self.naming.parked();
         self.not_measured.extend(parked.not_measured);
+        let budget = self
+            .spending
+            .take()
+            .and_then(|spending| spending.account(&self.tracer));
         let frozen = clocks::monotonic();
         self.tracer.freeze(frozen);
         while self.take() > 0 {}
@@ -375,6 +406,7 @@ impl Observation {
             losses: report.losses,
             not_measured,
             own_cost: own_cpu_time() + report.programs,
+            budget,
             kernel_stack_budget: report.kernel_stack_budget,
             user_stack_budget: report.user_stack_budget,
             cpu_sample_period: report.cpu_sample_period,
@@ -421,6 +453,9 @@ impl Observation {
             }
         }
         self.ask_jvms(false);
+        if let Some(spending) = &mut self.spending {
+            spending.turn(&mut self.tracer, found);
+        }
         found
     }
 
@@ -486,6 +521,11 @@ impl Observation {
             // A program that moves itself into another cgroup mostly does so before it execs.
             RawEvent::Exec { task, .. } => self.cgroup.look(task.pid),
             RawEvent::RanInstead(ran) => self.meet(ran),
+            RawEvent::Cpu { .. } => {
+                if let Some(spending) = &mut self.spending {
+                    spending.sampled();
+                }
+            }
             RawEvent::Start(start) => {
                 self.started.get_or_insert(start.at);
                 if start.role == Role::Subject {
@@ -521,52 +561,6 @@ fn whole_mounts(mounts: &[mountinfo::Line]) -> HashMap<DeviceNumber, String> {
             .or_insert_with(|| mount.target.clone());
     }
     targets
-}
-
-/// holdup runs at the best nice value. With thousands of runnable threads beside it even that is too small a share
-/// of the CPUs to take records as fast as they come: once it has fallen behind, it runs before ordinary threads, and leaves them a good part of the CPU by sleeping between turns ([`TURN`], [`PERIOD_MS`]). It
-/// does not do so from the start, because such a thread stays on a busy CPU where another would have moved to an
-/// idle one. CMD, forked before, keeps its own policy.
-struct Priority {
-    first: bool,
-    behind: usize,
-}
-
-/// So many records found at the end of a sleep mean that holdup cannot keep up: they fill a quarter of the ring of the usual size, and
-/// at [`PERIOD_MS`] would stand for a million waits a second. Of another ring it is as many as fill a quarter of that.
-const BEHIND: usize = 20_000;
-
-impl Priority {
-    /// `buffer`: size of the ring, bytes.
-    fn begin(buffer: u32) -> Priority {
-        // SAFETY: changes this process's own nice value; without the privilege it stays as it is.
-        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
-        let share = u64::from(buffer) * BEHIND as u64 / u64::from(holdup_bpf::DEFAULT_BUFFER);
-        Priority {
-            first: false,
-            behind: usize::try_from(share).unwrap_or(BEHIND),
-        }
-    }
-
-    /// Back to what any program has: the records are taken.
-    fn end() {
-        let ordinary = libc::sched_param { sched_priority: 0 };
-        // SAFETY: changes this process's own policy and nice value.
-        unsafe {
-            libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const ordinary);
-            libc::setpriority(libc::PRIO_PROCESS, 0, 0);
-        }
-    }
-
-    /// `found` is how many records a turn took.
-    fn adapt(&mut self, found: usize) {
-        if !self.first && found > self.behind {
-            self.first = true;
-            let first = libc::sched_param { sched_priority: 1 };
-            // SAFETY: as above, of its scheduling policy.
-            unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const first) };
-        }
-    }
 }
 
 /// CPU time of this process so far, all threads, and of the children that read for it.

@@ -134,13 +134,14 @@ fn observe(
         .context("the child that becomes the command does not answer")?;
     observation.tracer.watch(subject.pid(), subject.pidfd())?;
     subject.go();
+    observation.begin_spending(None);
     let mut following = Following::default();
     let own = BTreeSet::from([subject.pid()]);
     let mut follows = how.follow;
     let mut look_at = Instant::now() + FIRST_LOOK_OF_RUN;
     let mut logs: Option<OwnLogs> = None;
     let mut ended: Option<Ended> = None;
-    while ended.is_none() && go_on(subject, signals) {
+    while ended.is_none() && go_on(subject, signals) && !observation.is_over_budget() {
         signals.wait(subject, PollTimeout::from(PERIOD_MS));
         ended = subject.try_wait()?;
         observation.cgroup.look(subject.pid());
@@ -158,6 +159,7 @@ fn observe(
             look_at = Instant::now() + (took * LOOK_SPARSELY).max(LOOK_AGAIN);
         }
     }
+    observation.end_spending();
     observation.lock_files = following.lock_files();
     observation.take_logs(logs, &own, following.neighbours());
     if how.follow && !follows {

@@ -20,9 +20,11 @@ pub use attach::{SampledHow, attach};
 use super::attributing::{Attributing, EventsFile};
 use super::run::Limit;
 use super::{Collected, Cut, left_behind, own_cpu_time};
+use crate::budget::Ceiling;
 use crate::haste::Haste;
 use beyond::Beyond;
 use holdup_events::Settings;
+use holdup_evidence::budget::Budget;
 use holdup_evidence::facts::CpuTime;
 use holdup_evidence::{Event, Finish, Loss, LossClass, NotMeasured, Ns};
 use holdup_model::attributed::Source;
@@ -56,6 +58,10 @@ struct Sampling {
     running: Result<(), NotWatched>,
     /// What else was not seen.
     not_measured: Vec<NotMeasured>,
+    /// What somebody has set.
+    limit: Option<Ceiling>,
+    /// CPU time before that.
+    spent_before: Ns,
 }
 
 /// Runs CMD to its end, or until the person wants no more. `why`: why it is not traced, where that was not asked for.
@@ -66,11 +72,12 @@ pub fn run(
     subject: &mut Subject,
     signals: &mut Signals,
     why: Option<&str>,
+    budget: Option<Ceiling>,
     events: Option<&EventsFile>,
 ) -> anyhow::Result<Collected> {
     adopt_orphans();
     let go_on = |subject: &Subject, signals: &mut Signals| signals.serve(subject) == Control::Continue;
-    let (sampling, ended) = observe(subject, signals, std::process::id(), events, go_on)?;
+    let (sampling, ended) = observe(subject, signals, std::process::id(), (budget, events), go_on)?;
     let haste = Haste::of_run(signals, subject, ended.as_ref());
     Ok(sampling.finish(ended, why, haste))
 }
@@ -88,7 +95,9 @@ pub fn run_for(
     why: &str,
 ) -> anyhow::Result<Result<Collected, Cut>> {
     let mut limit = Limit::new(limit);
-    let (sampling, ended) = observe(subject, signals, adopter, None, |_, signals| limit.go_on(signals))?;
+    let (sampling, ended) = observe(subject, signals, adopter, (None, None), |_, signals| {
+        limit.go_on(signals)
+    })?;
     Ok(match (ended, limit.cut) {
         (None, Some(cut)) => Err(cut),
         (ended, _) => Ok(sampling.finish(ended, Some(why), Haste::of_many(signals))),
@@ -100,12 +109,13 @@ fn observe(
     subject: &mut Subject,
     signals: &mut Signals,
     adopter: u32,
-    events: Option<&EventsFile>,
+    (budget, events): (Option<Ceiling>, Option<&EventsFile>),
     mut go_on: impl FnMut(&Subject, &mut Signals) -> bool,
 ) -> anyhow::Result<(Sampling, Option<Ended>)> {
     room::make();
     subject.wait_until_ready()?;
     let mut sampling = Sampling::begin(subject.pid(), adopter, events)?;
+    sampling.keep_to(budget);
     subject.go();
     let mut nap = Duration::ZERO;
     while go_on(subject, signals) {
@@ -181,8 +191,20 @@ impl Sampling {
             cpu_times,
             problems,
             started,
+            limit: None,
+            spent_before: 0,
             not_measured: Vec::new(),
         }
+    }
+
+    /// Keeps to what somebody has said.
+    fn keep_to(&mut self, budget: Option<Ceiling>) {
+        if let Some(limit) = budget {
+            let thousandths = (limit.share * 1000.0) as Ns;
+            self.rate = Rate::within(thousandths, self.started, own_cpu_time(), self.started);
+        }
+        self.limit = budget;
+        self.spent_before = own_cpu_time();
     }
 
     fn round(&mut self) {
@@ -190,6 +212,12 @@ impl Sampling {
         let events = self.sampler.round(clocks::monotonic(), &mut self.stacks);
         self.stacks.round_took(own_cpu_time().saturating_sub(before));
         self.push(events);
+    }
+
+    /// Looking less often is all that is done for it: what is sampled is an estimate, and says how sure it is.
+    fn budget(&self, limit: Ceiling, now: Ns) -> Budget {
+        let used = own_cpu_time().saturating_sub(self.spent_before);
+        limit.of_look(now.saturating_sub(self.started), self.spent_before, used)
     }
 
     fn push(&mut self, events: Vec<Event>) {
@@ -205,6 +233,7 @@ impl Sampling {
     fn finish(mut self, ended: Option<Ended>, why: Option<&str>, mut haste: Haste<'_>) -> Collected {
         self.machines.look_now();
         let now = clocks::monotonic();
+        let budget = self.limit.map(|limit| self.budget(limit, now));
         let events = self.sampler.leave(now);
         self.push(events);
         let shortfall = self.sampler.shortfall();
@@ -257,6 +286,7 @@ impl Sampling {
             losses: losses.into_iter().collect(),
             not_measured: [not_measured, super::naming::unread_not_measured(&named.unread)].concat(),
             own_cost: own_cpu_time(),
+            budget,
             tasks: parked.tasks,
             pools: parked.pools,
             shared_words: parked.shared_words,

@@ -7,6 +7,7 @@
 use crate::attached::{
     Adopted, Earlier, GoesOn, OtherEnd, Request, Role, SaidSince, Serving, UntoldRequests, Upstream,
 };
+use crate::budget::Budget;
 use crate::churn::{Conversation, Hello, MadeBy, Turned};
 use crate::jvm::{JvmPause, JvmStop};
 use crate::network::{Connection, NameAsked, TcpState};
@@ -540,7 +541,7 @@ pub enum Event {
 }
 
 /// What a source hands over when observation is over.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Finish {
     /// When observation began: CMD's exec.
     pub started: Ns,
@@ -554,6 +555,9 @@ pub struct Finish {
     pub not_measured: Vec<NotMeasured>,
     /// CPU time of holdup's own process and run time of its BPF programs.
     pub own_cost: Ns,
+    /// How much that might be, and what was left out for it; `None`: nobody kept to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// Every wait at least this long has a kernel stack of its own.
     pub kernel_stack_budget: Ns,
     /// One user stack stands for this much blocked time.

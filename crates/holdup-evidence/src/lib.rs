@@ -6,6 +6,7 @@
 //! plain data, so that a recording is the same stream written down.
 
 mod attached;
+pub mod budget;
 pub mod call;
 pub mod cause;
 pub mod churn;

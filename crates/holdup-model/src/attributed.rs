@@ -32,6 +32,7 @@ use crate::connections::{Connections, TcpSeen};
 use crate::host_figures::HostFigures;
 use crate::prediction::Predictions;
 use crate::timeline::{Timeline, Window};
+use holdup_evidence::budget::Budget;
 use holdup_evidence::{Cause, EventLoop, Frame, Ns, WorkerPool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -538,6 +539,9 @@ pub struct Coverage {
     pub not_measured: Vec<(String, String, String)>,
     /// CPU time of holdup and run time of its BPF programs.
     pub own_cost: Ns,
+    /// How much observation might take, and what was left out for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
 }
 
 impl AttributedWait {

@@ -6,6 +6,7 @@
 mod account;
 mod artefact;
 mod boot;
+mod budget;
 mod churn;
 mod comparison;
 mod experiment;
@@ -20,6 +21,7 @@ mod task;
 pub use account::{AccountBasis, AccountLine, AccountOutcome};
 pub use artefact::{Artefact, FilesWithin, Misunderstood};
 pub use boot::{Boot, BootPhase, BootWait, ChainUnit, Hole, Milestone, MilestoneKind};
+pub use budget::{Budget, ThinnedStep};
 pub use churn::{Births, Churn, Conversations, Ends, Handshakes};
 pub use comparison::{
     AmountChange, CauseChange, Compared, Comparison, Difference, Measure, Presence, StackTree, TreeFrame,
@@ -235,6 +237,9 @@ pub struct Coverage {
     pub not_measured: Vec<NotMeasured>,
     /// CPU time of holdup and run time of its BPF programs.
     pub own_cost_ns: Ns,
+    /// How much observation might take, and what was left out for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
 }
 
 /// Dropped records of one class.

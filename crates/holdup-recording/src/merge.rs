@@ -16,6 +16,7 @@ pub use between::Break;
 
 use crate::focus::as_threads;
 use crate::{Head, Segment};
+use holdup_evidence::budget::Budget;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::Attributed;
 use holdup_model::attributed::{Coverage, Tally};
@@ -220,12 +221,37 @@ fn tallies(whole: &mut BTreeMap<Cause, Tally>, next: BTreeMap<Cause, Tally>) {
     }
 }
 
+/// What each segment might use and has used. Of what was left out the first time of each is kept: later ones are counted from the begin of
+/// other segments.
+fn budget(whole: &mut Option<Budget>, next: Option<Budget>) {
+    let (Some(sum), Some(next)) = (whole.as_mut(), &next) else {
+        *whole = whole.take().or(next);
+        return;
+    };
+    for (sum, ns) in [
+        (&mut sum.allowed, next.allowed),
+        (&mut sum.used, next.used),
+        (&mut sum.programs, next.programs),
+        (&mut sum.own, next.own),
+        (&mut sum.start, next.start),
+    ] {
+        *sum = sum.saturating_add(ns);
+    }
+    sum.counted &= next.counted;
+    for step in &next.steps {
+        if !sum.steps.iter().any(|one| one.what == step.what) {
+            sum.steps.push(*step);
+        }
+    }
+}
+
 fn coverage(whole: &mut Coverage, next: Coverage) {
     let add = |sum: &mut Ns, ns: Ns| *sum = sum.saturating_add(ns);
     add(&mut whole.observed, next.observed);
     add(&mut whole.attributed, next.attributed);
     add(&mut whole.unknown, next.unknown);
     add(&mut whole.own_cost, next.own_cost);
+    budget(&mut whole.budget, next.budget);
     for (what, count, ns) in next.lost {
         match whole.lost.iter_mut().find(|lost| lost.0 == what) {
             Some(lost) => {

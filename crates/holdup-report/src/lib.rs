@@ -4,6 +4,7 @@
 //! [`Report`] in which durations are what attribution says, and shares and dates are worked out. Attribution
 //! has folded the smallest of many threads already; here an entry stays an entry.
 
+mod budget;
 mod churn;
 
 use holdup_evidence::{Cause, Frame, Ns, SystemFacts};
@@ -261,6 +262,7 @@ fn coverage(attributed: &Attributed, backend: Backend) -> Coverage {
             .chain(unpredicted)
             .collect(),
         own_cost_ns: coverage.own_cost,
+        budget: coverage.budget.as_ref().map(budget::told),
     }
 }
 

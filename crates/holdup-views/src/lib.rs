@@ -7,6 +7,7 @@
 //! All names come from observed programs and are hostile: [`text`] is the one way from a string to the
 //! terminal.
 
+mod budget;
 mod collapsed;
 pub mod export;
 mod figures;

@@ -3,6 +3,7 @@
 //! In: a report. Out: text whose first line says it all. Names from observed programs are code, or escaped: they can begin no markup,
 //! no link, no table cell and no mention of a person.
 
+use crate::budget;
 use crate::prediction;
 use crate::terminal::entry::beside_the_phrase;
 use crate::terminal::experiment::{causes_that_matter, facts_of};
@@ -366,6 +367,7 @@ fn accounting(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     parts.push(format!("holdup {}", escaped(&report.holdup.version)));
     parts.push(format!("overhead {} CPU", duration(coverage.own_cost_ns)));
+    parts.extend(coverage.budget.as_ref().and_then(budget::words));
     writeln!(out, "\n{}", parts.join(" · "))
 }
 

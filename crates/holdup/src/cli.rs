@@ -1,11 +1,13 @@
 //! The command line: one definition, from which parser, help and man pages are made.
 
+mod budget;
 mod experiment;
 mod recording;
 mod report;
 mod scale;
 mod user;
 
+pub(crate) use budget::BudgetArgs;
 pub(crate) use experiment::TryArgs;
 pub(crate) use recording::{RecordArgs, RecordingArgs, ShowArgs};
 pub(crate) use report::{Format, ReportArgs};
@@ -216,6 +218,8 @@ pub(crate) struct ObservationArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) backend: Backend,
     #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
+    #[command(flatten)]
     pub(crate) recording: RecordingArgs,
     /// Size of the buffer between the kernel and holdup
     ///
@@ -370,6 +374,8 @@ pub(crate) struct HostArgs {
     /// How long to observe; Ctrl-C ends it earlier
     #[arg(short, long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub(crate) duration: f64,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
     #[command(flatten)]

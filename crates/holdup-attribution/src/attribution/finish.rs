@@ -539,6 +539,7 @@ fn coverage(whole: &Attributed, finish: &Finish, faults: &Faults) -> Coverage {
             .map(|missing| (missing.what.clone(), missing.why.clone(), missing.fix.clone()))
             .collect(),
         own_cost: finish.own_cost,
+        budget: finish.budget.clone(),
     }
 }
 

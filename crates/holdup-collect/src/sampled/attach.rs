@@ -17,6 +17,7 @@ use super::super::{Collected, Figures, clients, elsewhere, full_file_systems, re
 use super::conversations::Conversations;
 use super::{Sampling, room, timeout};
 use crate::attributing::{Attributing, EventsFile};
+use crate::budget::Ceiling;
 use crate::haste::Haste;
 use crate::line::{Line, watching};
 use crate::selection::{Known, Selection};
@@ -62,6 +63,8 @@ pub struct SampledHow<'a> {
     pub follow: bool,
     /// Whether logs that observed processes have open are read.
     pub logs: bool,
+    /// How much CPU time it may take, if somebody has said so.
+    pub budget: Option<Ceiling>,
 }
 
 /// Observes until the time is over, the subject has ended, or the person wants no more.
@@ -93,6 +96,7 @@ pub fn attach(
         ..Settings::default()
     };
     let mut sampling = Sampling::of_nobody(std::process::id(), Attributing::begin(settings, &[], events)?);
+    sampling.keep_to(how.budget);
     let mut serving = serving::look(&pids, &mut moment);
     serving.loops = loops.stirred_by_clients();
     let mut conversations = Conversations::of(&serving);

@@ -6,7 +6,7 @@
 use holdup_evidence::Ns;
 use std::time::Duration;
 
-/// The budget, in thousandths of one CPU: 2 %, from the project's promise.
+/// The budget that nobody has set, in thousandths of one CPU: 2 %, from the project's promise.
 const BUDGET: Ns = 20;
 
 /// CPU time that may be taken beyond it, nanoseconds: at the beginning, when each thread's files are opened once, and whenever so much was
@@ -36,6 +36,8 @@ const SLOWER: Ns = 4;
 /// Says when to look.
 #[derive(Debug)]
 pub struct Rate {
+    /// In thousandths of one CPU.
+    budget: Ns,
     began: Ns,
     spent_before: Ns,
     /// What a round costs, lately.
@@ -48,7 +50,14 @@ impl Rate {
     /// From this instant on, with this much CPU time spent already. `seed` makes the rhythm its own, lest it is the program's.
     #[must_use]
     pub fn new(now: Ns, spent: Ns, seed: u64) -> Rate {
+        Rate::within(BUDGET, now, spent, seed)
+    }
+
+    /// The same within another budget, in thousandths of one CPU.
+    #[must_use]
+    pub fn within(budget: Ns, now: Ns, spent: Ns, seed: u64) -> Rate {
         Rate {
+            budget: budget.clamp(1, 1000),
             began: now,
             spent_before: spent,
             round: MIN_BETWEEN_NS / 50,
@@ -59,19 +68,20 @@ impl Rate {
 
     /// A round is over. How long to sleep now.
     pub fn sleep(&mut self, now: Ns, spent: Ns) -> Duration {
+        let budget = self.budget;
         let cost = spent.saturating_sub(self.last);
         self.last = spent;
         let counts = cost.min(self.round * LEAP);
         let memory = if counts > self.round { DEARER } else { CHEAPER };
         self.round = (self.round * (memory - 1) + counts) / memory;
-        let even = (self.round * 1000 / BUDGET).max(MIN_BETWEEN_NS);
-        let allowed = now.saturating_sub(self.began) * BUDGET / 1000 + BEGINNING;
+        let even = (self.round * 1000 / budget).max(MIN_BETWEEN_NS);
+        let allowed = now.saturating_sub(self.began) * budget / 1000 + BEGINNING;
         let taken = spent.saturating_sub(self.spent_before);
-        let owed = taken.saturating_sub(allowed) * 1000 / BUDGET;
+        let owed = taken.saturating_sub(allowed) * 1000 / budget;
         let left = allowed.saturating_sub(taken);
         // What was left long ago is no credit.
-        self.began += left.saturating_sub(BEGINNING) * 1000 / BUDGET;
-        let sooner = (left.min(BEGINNING) * 1000 / BUDGET).min(even - even / EAGER);
+        self.began += left.saturating_sub(BEGINNING) * 1000 / budget;
+        let sooner = (left.min(BEGINNING) * 1000 / budget).min(even - even / EAGER);
         let wait = (even - sooner).max(MIN_BETWEEN_NS) + owed.min(even * (SLOWER - 1));
         // Anything between half and one and a half of it, so that what happens at fixed times is not always met, or never.
         let wait = wait / 2 + wait * (self.random() % 1024) / 1024;
@@ -106,6 +116,18 @@ mod tests {
             // The last round, and what its sleep was shortened by, may be beyond it.
             prop_assert!(spent <= now / 50 + BEGINNING + 2 * most, "{spent} of {now}");
         }
+    }
+
+    #[test]
+    fn another_budget_is_kept_as_well() {
+        let mut rate = Rate::within(5, 0, 0, 7);
+        let (mut now, mut spent) = (0u64, 0u64);
+        for _ in 0..2_000 {
+            now += 400_000;
+            spent += 400_000;
+            now += u64::try_from(rate.sleep(now, spent).as_nanos()).unwrap();
+        }
+        assert!(spent <= now / 200 + BEGINNING + 800_000, "{spent} of {now}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod limits;
 mod looks;
 mod pools;
 
+use holdup_evidence::budget::{Budget, Step, Thinned};
 use holdup_evidence::facts::{
     Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, Listener, LockKind, LockSession,
     LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState, SetAside, SharedListener,
@@ -244,6 +245,18 @@ impl Dice {
                 lost: self.list(2, |dice| (dice.text(), dice.number(), dice.number())),
                 not_measured: self.list(2, |dice| (dice.text(), dice.text(), dice.text())),
                 own_cost: self.number(),
+                budget: self.yes().then(|| Budget {
+                    share: 0.03,
+                    firm: self.yes(),
+                    allowed: self.number(),
+                    used: self.number(),
+                    steps: self.list(2, |dice| Step {
+                        what: Thinned::Stacks,
+                        since: dice.number(),
+                        until: dice.yes().then(|| dice.number()),
+                    }),
+                    ..Budget::default()
+                }),
             },
             connections: self.list(2, |dice| Connections {
                 peer: dice.text(),

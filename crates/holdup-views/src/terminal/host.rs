@@ -4,6 +4,7 @@
 //! In: a report with a host. Out: rows. Where nothing is wrong, a screen; on `-v` everything.
 
 use super::{finding, jvm, margins, randomness, recorded};
+use crate::budget;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration};
 use holdup_evidence::Cause;
@@ -188,6 +189,9 @@ pub(super) fn foot(sheet: &mut Sheet, report: &Report, host: &Host) {
         counted(u64::from(host.lists), "list", "lists")
     );
     sheet.line(2, vec![sheet.words(&words).paint(Paint::Dim)]);
+    if let Some(words) = report.coverage.budget.as_ref().and_then(budget::words) {
+        sheet.line(2, vec![sheet.words(&words).paint(Paint::Dim)]);
+    }
     finding::page_of_first(sheet, report);
 }
 

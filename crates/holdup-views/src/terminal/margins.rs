@@ -4,6 +4,7 @@
 use super::entry::beside_the_phrase;
 use super::picture::{Entry, picture, too_little_seen, unresolved};
 use super::who::thread;
+use crate::budget;
 use crate::headline::Headline;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration, duration_beside, percent};
@@ -512,6 +513,8 @@ pub(super) fn accounting(sheet: &mut Sheet, report: &Report, explain: Option<&st
     body.push(sheet.name(&format!("dropped {lost}")).paint(loss));
     let own = duration_beside(coverage.own_cost_ns, report.subject.wall_ns);
     body.push(sheet.name(&format!("overhead {own} CPU")));
+    let budget = coverage.budget.as_ref().and_then(budget::words);
+    body.extend(budget.map(|words| sheet.words(&words)));
     let mut body: Vec<Piece> = body.into_iter().map(|piece| piece.after(3)).collect();
     if let Some(id) = explain {
         body.push(

@@ -1,6 +1,6 @@
 //! The part of the command line that is about recordings.
 
-use super::{ReportArgs, buffer_size};
+use super::{BudgetArgs, ReportArgs, buffer_size};
 use crate::commands::record::Condition;
 use crate::lengths;
 use clap::Args;
@@ -89,6 +89,8 @@ pub(crate) struct RecordArgs {
     /// Also remove all arguments, paths below home directories and the host name from the recordings
     #[arg(long)]
     pub(crate) redact: bool,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
     /// Size of the buffer between the kernel and holdup
     ///
     /// A power of two from 64K to 1G, with an optional suffix K, M or G. While the buffer is full, records are dropped and counted as lost.

@@ -41,6 +41,7 @@ use behind::Behind;
 use counters::Counters;
 use device_queue::Devices;
 use holdup_artefacts::attribute;
+use holdup_collect::budget::Ceiling;
 use holdup_collect::line::watching;
 use holdup_collect::privileges::{self, Part};
 use holdup_collect::{Figures, own_cpu_time};
@@ -74,8 +75,11 @@ const MIN_BETWEEN: Duration = Duration::from_secs(1);
 /// Turns of a look: of a long one every second would fill memory and say nothing more.
 const TURNS: u32 = 120;
 
-/// Part of one CPU that the turns may take; the rest of the 2 % that a look may take is for its begin, which costs most, and its end.
-const COST: f64 = 0.007;
+/// Part of one CPU that a look may take where nobody has said otherwise: 2 %.
+const BUDGET: f64 = 0.02;
+
+/// The part of that which the turns may take; the rest is for its begin, which costs most, and its end.
+const TURNS_PART: f64 = 0.35;
 
 /// Format of the lists of tasks among artefacts: they are of all tasks.
 const LISTS: &str = "host-tasks";
@@ -116,13 +120,17 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
     let mut host = Host::new(&root, std::process::id(), ask);
     let mut figures = Figures::begin(&root);
     let mut progress = Progress::begin(args.report.quiet);
+    let ceiling = Ceiling::of(args.budget.budget, BUDGET);
+    let start = own_cpu_time();
     watch(
         &mut host,
         &mut figures,
         signals,
         Duration::from_secs_f64(args.duration),
+        ceiling.share * TURNS_PART,
         &mut progress,
     );
+    let spent = own_cpu_time().saturating_sub(start);
     let looked = clocks::monotonic().saturating_sub(began);
     let (look, facts) = host.finish();
     let look = HostLook {
@@ -141,6 +149,7 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
         look: Some(look),
     };
     evidence.attributed.coverage.own_cost = own_cpu_time();
+    evidence.attributed.coverage.budget = Some(ceiling.of_look(looked, start, spent));
     let subject = machine::subject(began);
     let report = Report {
         machine: verdict::this_machine(),
@@ -158,12 +167,13 @@ fn report(subject: Subject, evidence: &Evidence) -> Report {
     machine::report(subject, &evidence.attributed, &evidence.facts, look)
 }
 
-/// Takes turns until the time is over: the counters in each, all tasks as often as they may cost.
+/// Takes turns until the time is over: the counters in each, all tasks as often as they may cost. `share`: the part of one CPU that they may take.
 fn watch(
     host: &mut Host,
     figures: &mut Figures,
     mut signals: Signals,
     duration: Duration,
+    share: f64,
     progress: &mut Progress,
 ) {
     let began = Instant::now();
@@ -176,7 +186,7 @@ fn watch(
         if is_last || next_list <= Instant::now() {
             host.turn();
             let cost = own_cpu_time().saturating_sub(before) as f64 / SECOND;
-            let between = Duration::from_secs_f64(cost / COST).max(pause);
+            let between = Duration::from_secs_f64(cost / share).max(pause);
             next_list = Instant::now() + between.saturating_sub(pause / 2);
             host.sight.interval = u64::try_from(between.as_nanos()).unwrap_or(u64::MAX);
         } else {

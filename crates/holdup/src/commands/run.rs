@@ -7,6 +7,7 @@ use crate::recorded::{Recording, Scope};
 use crate::usage::Usage;
 use crate::verdict;
 use anyhow::{anyhow, bail};
+use holdup_collect::budget::Ceiling;
 use holdup_collect::privileges::Part;
 use holdup_collect::{self as collect, Collected, EventsFile, Predict};
 use holdup_report::Subject as Observed;
@@ -31,7 +32,7 @@ enum Source {
     /// Tracing, and nothing else.
     Traced(collect::How),
     /// Looking at `/proc`, because that was asked for.
-    Sampled,
+    Sampled(Option<Ceiling>),
     /// Tracing; where that is not to be had, looking at `/proc`.
     Best(collect::How),
 }
@@ -104,10 +105,11 @@ fn source(args: &RunArgs) -> Source {
         follow: !args.alone,
         logs: !args.observation.no_logs,
         predict: args.predict.then_some(Predict { together: &[] }),
+        budget: args.observation.budget.budget.map(Ceiling::set),
     };
     match args.observation.backend {
         Backend::Bpf => Source::Traced(how),
-        Backend::Proc => Source::Sampled,
+        Backend::Proc => Source::Sampled(args.observation.budget.budget.map(Ceiling::set)),
         Backend::Auto => Source::Best(how),
     }
 }
@@ -121,7 +123,7 @@ fn collect_by(
 ) -> anyhow::Result<Collected> {
     let (how, error) = match source {
         Source::Traced(how) => return collect::run(subject, signals, *how, events),
-        Source::Sampled => return collect::sample(subject, signals, None, events),
+        Source::Sampled(budget) => return collect::sample(subject, signals, None, *budget, events),
         Source::Best(how) => match collect::run(subject, signals, *how, events) {
             Err(error) if subject.is_held_back() && !error.is::<NotStarted>() && !error.is::<NotShown>() => {
                 (how, error)
@@ -140,7 +142,7 @@ fn collect_by(
     if how.predict.is_some() {
         say("nothing is predicted: sampling does not record wakers");
     }
-    collect::sample(subject, signals, Some(&why), events)
+    collect::sample(subject, signals, Some(&why), how.budget, events)
 }
 
 /// A CMD that did not start is its own sentence; anything else is a matter of this machine or these privileges.

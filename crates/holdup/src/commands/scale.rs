@@ -192,6 +192,7 @@ fn observe_one(bench: &mut Bench<'_>, mut taken: Taken, workers: u32) -> anyhow:
         follow: false,
         logs: false,
         predict: None,
+        budget: None,
     };
     let leader = taken.subject.pid();
     let collected = collect::run(&mut taken.subject, bench.signals, how, None)

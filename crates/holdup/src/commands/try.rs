@@ -93,6 +93,7 @@ pub(crate) fn run(args: &TryArgs, color: Color) -> anyhow::Result<u8> {
             follow: false,
             logs: false,
             predict: Some(collect::Predict { together: way.causes }),
+            budget: None,
         },
         limit: Duration::from_secs(args.timeout),
         stdin: again_and_again()?,
