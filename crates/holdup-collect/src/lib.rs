@@ -67,6 +67,7 @@ mod suspended;
 mod task_limits;
 mod task_peers;
 mod unread_answers;
+mod tokio;
 mod virtual_threads;
 mod workers;
 
@@ -383,6 +384,7 @@ impl Observation {
             traffic_told: self.tracer.tells_traffic(),
             tasks: parked.tasks,
             awaited_descriptors: parked.descriptors,
+            tokio_read: parked.tokio_read,
             pools: parked.pools,
             shared_words: parked.shared_words,
             event_loops,

@@ -258,6 +258,7 @@ impl Sampling {
             not_measured: [not_measured, super::naming::unread_not_measured(&named.unread)].concat(),
             own_cost: own_cpu_time(),
             tasks: parked.tasks,
+            tokio_read: parked.tokio_read,
             pools: parked.pools,
             shared_words: parked.shared_words,
             ..Finish::default()

@@ -6,7 +6,7 @@ use super::Naming;
 use crate::asyncio;
 use crate::database_locks::Awaited;
 use crate::goroutines::{self, Parked};
-use crate::{shared_words, suspended, virtual_threads};
+use crate::{shared_words, suspended, tokio, virtual_threads};
 use holdup_evidence::{EventLoop, InterpreterLock, NotMeasured};
 
 impl Naming {
@@ -66,12 +66,15 @@ impl Naming {
             .look(&mut self.interpreters, &mut self.user_stacks, processes.clone());
         self.suspended
             .look(&mut self.interpreters, &mut self.user_stacks, processes.clone());
+        self.tokio.look(&mut self.user_stacks, processes.clone());
         self.virtual_threads.look(&self.runtimes.machines(), processes);
     }
 
-    /// Looks again at functions of Node.js that wait, if that is due: their addresses change while they are young.
+    /// Looks again at functions of Node.js that wait, if that is due: their addresses change while they are young; and at tasks of tokio whose types
+    /// were not read before.
     pub(crate) fn look_at_functions_again(&mut self) {
         let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
+        self.tokio.look(&mut self.user_stacks, processes.clone());
         self.suspended
             .look(&mut self.interpreters, &mut self.user_stacks, processes);
     }
@@ -100,6 +103,7 @@ impl Naming {
             processes.clone(),
             &self.suspended,
         );
+        tokio::add(&mut parked, stacks, processes.clone(), &self.tokio);
         let machines = self.runtimes.machines();
         let (runtimes, tids) = (&self.runtimes, &self.tids);
         let tid_of = |process, inside| tids.get(&runtimes.thread(process, inside)?).copied();
