@@ -66,8 +66,8 @@ mod standing;
 mod suspended;
 mod task_limits;
 mod task_peers;
-mod unread_answers;
 mod tokio;
+mod unread_answers;
 mod virtual_threads;
 mod workers;
 

@@ -107,7 +107,9 @@ pub(super) fn add(
         left = left.saturating_sub(began.elapsed());
         let Futures::Found(found) = found else { continue };
         let readers = readers.get_or_insert_with(|| Readers::new(answerer));
-        let Some(read) = ask(readers, pid, &found) else { continue };
+        let Some(read) = ask(readers, pid, &found) else {
+            continue;
+        };
         parked.tokio_read.push(pid);
         let name = names::comm(&Root::system(), pid).unwrap_or_else(|| found.file.clone());
         let room = LISTED_MAX.saturating_sub(parked.tasks.len());

@@ -34,12 +34,21 @@ type Row = (&'static [&'static str], Cause, &'static str, Of);
 /// By what a path begins with. Of several that fit the first counts.
 const ROWS: [Row; 20] = [
     (
-        &["tokio::sync::mutex::lock", "tokio::sync::mutex::acquire", "tokio::sync::mutex::Mutex"],
+        &[
+            "tokio::sync::mutex::lock",
+            "tokio::sync::mutex::acquire",
+            "tokio::sync::mutex::Mutex",
+        ],
         Cause::LockFutex,
         "a tokio Mutex",
         Of::Lock,
     ),
-    (&["tokio::sync::rwlock::"], Cause::LockFutex, "a tokio RwLock", Of::Lock),
+    (
+        &["tokio::sync::rwlock::"],
+        Cause::LockFutex,
+        "a tokio RwLock",
+        Of::Lock,
+    ),
     (
         &["tokio::sync::semaphore::", "tokio::sync::batch_semaphore::"],
         Cause::LockFutex,
@@ -57,21 +66,64 @@ const ROWS: [Row; 20] = [
     ),
     // Who receives from a channel of many values is a worker: an empty one is no work.
     (
-        &["tokio::sync::mpsc::", "tokio::sync::broadcast::", "tokio_stream::wrappers::"],
+        &[
+            "tokio::sync::mpsc::",
+            "tokio::sync::broadcast::",
+            "tokio_stream::wrappers::",
+        ],
         Cause::Idle,
         "a value of a channel",
         Of::Other,
     ),
-    (&["tokio::sync::oneshot::"], Cause::LockFutex, "an answer on a oneshot channel", Of::Other),
-    (&["tokio::sync::notify::"], Cause::LockFutex, "a Notify", Of::Other),
-    (&["tokio::sync::watch::"], Cause::LockFutex, "a change of a watched value", Of::Other),
-    (&["tokio::sync::barrier::"], Cause::LockFutex, "a Barrier", Of::Other),
-    (&["tokio::sync::once_cell::", "tokio::sync::set_once::"], Cause::LockFutex, "a value that is set once", Of::Other),
-    (&["tokio_util::sync::cancellation_token::"], Cause::Idle, "a cancellation", Of::Other),
-    (&["tokio::time::interval::"], Cause::Idle, "a timer that repeats", Of::Other),
+    (
+        &["tokio::sync::oneshot::"],
+        Cause::LockFutex,
+        "an answer on a oneshot channel",
+        Of::Other,
+    ),
+    (
+        &["tokio::sync::notify::"],
+        Cause::LockFutex,
+        "a Notify",
+        Of::Other,
+    ),
+    (
+        &["tokio::sync::watch::"],
+        Cause::LockFutex,
+        "a change of a watched value",
+        Of::Other,
+    ),
+    (
+        &["tokio::sync::barrier::"],
+        Cause::LockFutex,
+        "a Barrier",
+        Of::Other,
+    ),
+    (
+        &["tokio::sync::once_cell::", "tokio::sync::set_once::"],
+        Cause::LockFutex,
+        "a value that is set once",
+        Of::Other,
+    ),
+    (
+        &["tokio_util::sync::cancellation_token::"],
+        Cause::Idle,
+        "a cancellation",
+        Of::Other,
+    ),
+    (
+        &["tokio::time::interval::"],
+        Cause::Idle,
+        "a timer that repeats",
+        Of::Other,
+    ),
     (&["tokio::time::"], Cause::TimerSleep, "a timer", Of::Other),
     (
-        &["tokio::runtime::task::join::", "tokio::task::join", "tokio::runtime::blocking::"],
+        &[
+            "tokio::runtime::task::join::",
+            "tokio::task::join",
+            "tokio::runtime::blocking::",
+        ],
         Cause::LockFutex,
         "the end of another task",
         Of::Other,
@@ -79,10 +131,7 @@ const ROWS: [Row; 20] = [
     (&["tokio::task::"], Cause::LockFutex, "another task", Of::Other),
     (&["tokio::signal::"], Cause::Idle, "a signal", Of::Other),
     (
-        &[
-            "tokio::net::tcp::listener::",
-            "tokio::net::unix::listener::",
-        ],
+        &["tokio::net::tcp::listener::", "tokio::net::unix::listener::"],
         Cause::Idle,
         "a client",
         Of::Other,
@@ -143,8 +192,14 @@ mod tests {
             let wait = wait(Some(path), false);
             (wait.cause, wait.lock, wait.pool, wait.sends)
         };
-        assert_eq!(of("tokio::sync::mutex::lock"), (Cause::LockFutex, true, false, false));
-        assert_eq!(of("tokio::sync::rwlock::write"), (Cause::LockFutex, true, false, false));
+        assert_eq!(
+            of("tokio::sync::mutex::lock"),
+            (Cause::LockFutex, true, false, false)
+        );
+        assert_eq!(
+            of("tokio::sync::rwlock::write"),
+            (Cause::LockFutex, true, false, false)
+        );
         assert_eq!(
             of("tokio::sync::semaphore::acquire"),
             (Cause::LockFutex, false, true, false)
@@ -153,7 +208,10 @@ mod tests {
             of("tokio::sync::mpsc::bounded::send"),
             (Cause::LockFutex, false, false, true)
         );
-        assert_eq!(of("tokio::sync::mpsc::bounded::recv"), (Cause::Idle, false, false, false));
+        assert_eq!(
+            of("tokio::sync::mpsc::bounded::recv"),
+            (Cause::Idle, false, false, false)
+        );
         assert_eq!(of("tokio::time::sleep::Sleep").0, Cause::TimerSleep);
         assert_eq!(of("tokio::net::tcp::listener::accept").0, Cause::Idle);
         assert_eq!(of("tokio::net::tcp::stream::connect").0, Cause::NetConnect);

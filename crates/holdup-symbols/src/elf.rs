@@ -167,7 +167,10 @@ impl Head {
     /// The lowest and the highest address that the file states of what is loaded of it.
     pub(crate) fn extent(&self) -> Option<(u64, u64)> {
         let low = self.loads.iter().map(|load| load.address).min()?;
-        let ends = self.loads.iter().map(|load| load.address.saturating_add(load.size));
+        let ends = self
+            .loads
+            .iter()
+            .map(|load| load.address.saturating_add(load.size));
         Some((low, ends.max()?))
     }
 

@@ -6,8 +6,11 @@
 
 mod graph;
 mod scan;
+#[cfg(test)]
+mod tests;
 
 use crate::debug_copy::{debug_bytes, section_bytes};
+use crate::elf::Elf;
 use crate::files::elf;
 use crate::modules::ModuleId;
 use crate::stacks::{ProcessKey, UserStacks};
@@ -187,23 +190,24 @@ impl Types {
 
 /// What the child does.
 fn answer(descriptors: Vec<std::os::fd::OwnedFd>) -> Sent<Option<TypeLayouts>> {
-    let read = || {
-        let elf = elf(descriptors.into_iter().next())?;
-        let load = |id: SectionId| -> Result<Vec<u8>, ()> {
-            let section = elf.section(id.name());
-            Ok(section
-                .and_then(|section| section_bytes(&elf, section))
-                .unwrap_or_default())
-        };
-        let names = load(SectionId::DebugStr).ok()?;
-        if !has(&names, RUSTC) || !has(&names, TASKS) {
-            return None;
-        }
-        let sections = DwarfSections::load(load).ok()?;
-        let dwarf = sections.borrow(|section| EndianSlice::new(section, LittleEndian));
-        layouts(&dwarf)
+    let elf = elf(descriptors.into_iter().next());
+    elf.and_then(|elf| of_file(&elf)).into()
+}
+
+/// The types of the tasks that a file describes.
+fn of_file(elf: &Elf) -> Option<TypeLayouts> {
+    let load = |id: SectionId| -> Result<Vec<u8>, ()> {
+        let section = elf.section(id.name());
+        let bytes = section.and_then(|section| section_bytes(elf, section));
+        Ok(bytes.unwrap_or_default())
     };
-    read().into()
+    let names = load(SectionId::DebugStr).ok()?;
+    if !has(&names, RUSTC) || !has(&names, TASKS) {
+        return None;
+    }
+    let sections = DwarfSections::load(load).ok()?;
+    let dwarf = sections.borrow(|section| EndianSlice::new(section, LittleEndian));
+    layouts(&dwarf)
 }
 
 /// Whether a text occurs.

@@ -21,10 +21,12 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         .map_or(&[][..], Vec::as_slice);
     let (state, wait) = match one.does {
         // A coroutine or a virtual thread may block its thread; what that waits for is said of the thread.
-        TaskDoes::Runs if matches!(
-            one.runtime,
-            TaskRuntime::Asyncio | TaskRuntime::Java | TaskRuntime::Tokio
-        ) => {
+        TaskDoes::Runs
+            if matches!(
+                one.runtime,
+                TaskRuntime::Asyncio | TaskRuntime::Java | TaskRuntime::Tokio
+            ) =>
+        {
             (TaskState::Running, Wait::of(Cause::Unknown))
         }
         TaskDoes::Runs => (TaskState::Running, Wait::of(Cause::CpuUser)),
@@ -212,7 +214,9 @@ fn place(runtime: TaskRuntime, stack: &[Frame]) -> Option<&Frame> {
         TaskRuntime::Java => in_java(stack),
         // Its frames are the program's only.
         TaskRuntime::Node => stack.first(),
-        TaskRuntime::Tokio => stack.iter().find(|frame| frame.file.is_some() && !rust::of_library(frame)),
+        TaskRuntime::Tokio => stack
+            .iter()
+            .find(|frame| frame.file.is_some() && !rust::of_library(frame)),
     }
 }
 

@@ -141,8 +141,18 @@ impl<S: Source> Program<S> {
         let head = place.layouts.head?;
         let moved = place.moved;
         let there = |stated: u64| stated.wrapping_add(moved);
-        let polls = place.layouts.tasks.iter().map(|kind| (there(kind.poll), kind.of)).collect();
-        let objects = place.layouts.objects.iter().map(|(at, of)| (there(*at), *of)).collect();
+        let polls = place
+            .layouts
+            .tasks
+            .iter()
+            .map(|kind| (there(kind.poll), kind.of))
+            .collect();
+        let objects = place
+            .layouts
+            .objects
+            .iter()
+            .map(|(at, of)| (there(*at), *of))
+            .collect();
         let sound = head.align >= 8 && head.align.is_power_of_two() && head.align <= PAGE as u64;
         sound.then(|| Program {
             memory: Memory::new(source),
@@ -169,7 +179,9 @@ impl<S: Source> Program<S> {
         let mut numbers: BTreeMap<u64, u64> = BTreeMap::new();
         let mut awaited: Vec<Option<u64>> = Vec::new();
         for one in found.into_iter().take(TASKS_MAX) {
-            let Some((task, head)) = self.task(one) else { continue };
+            let Some((task, head)) = self.task(one) else {
+                continue;
+            };
             numbers.insert(one.at, task.id);
             awaited.push(head);
             all.push(task);
@@ -214,7 +226,9 @@ impl<S: Source> Program<S> {
                 self.polls.get(&poll).copied()
             });
             let Some(of) = of else { continue };
-            let state = at.checked_add(self.head.state).and_then(|at| self.memory.word(at));
+            let state = at
+                .checked_add(self.head.state)
+                .and_then(|at| self.memory.word(at));
             let lives = |state: &u64| {
                 let references = state >> REFERENCES;
                 state & COMPLETE == 0 && (1..REFERENCES_MAX).contains(&references)
@@ -292,7 +306,10 @@ impl<S: Source> Program<S> {
         for _ in 0..WITHIN_MAX {
             if let Some(variant) = self.variant(at) {
                 let layout = self.place.layouts.types.get(variant.of as usize)?;
-                let first = layout.members.first().filter(|_| layout.path.ends_with(HAS_FUTURE))?;
+                let first = layout
+                    .members
+                    .first()
+                    .filter(|_| layout.path.ends_with(HAS_FUTURE))?;
                 return Some(Value {
                     at: variant.at.checked_add(first.offset)?,
                     of: first.of,

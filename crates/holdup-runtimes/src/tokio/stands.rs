@@ -55,7 +55,10 @@ impl<S: Source> Program<S> {
         let layouts = Arc::clone(&self.place.layouts);
         let variants = layouts.types.get(value.of as usize)?.variants.as_ref()?;
         let at = match variants.number {
-            None => variants.all.iter().position(|one| one.value.is_none() || variants.all.len() == 1),
+            None => variants
+                .all
+                .iter()
+                .position(|one| one.value.is_none() || variants.all.len() == 1),
             Some((offset, bytes)) => {
                 let mut word = [0; 8];
                 let part = word.get_mut(..usize::from(bytes))?;
@@ -89,7 +92,9 @@ impl<S: Source> Program<S> {
             && frames.len() < CHAIN_MAX
         {
             last = value;
-            let Some(layout) = self.layout(value.of) else { break };
+            let Some(layout) = self.layout(value.of) else {
+                break;
+            };
             let path = layout.path.clone();
             match () {
                 () if kinds::of_tokio(&path) => of_tokio = of_tokio.or(next),
@@ -122,7 +127,9 @@ impl<S: Source> Program<S> {
             }
         }
         let awaits_nothing = frames.last().is_some_and(|(path, _)| kinds::is_coroutine(path))
-            && self.layout(last.of).is_some_and(|layout| kinds::is_coroutine(&layout.path));
+            && self
+                .layout(last.of)
+                .is_some_and(|layout| kinds::is_coroutine(&layout.path));
         task.reason = match awaits_nothing {
             true => None,
             false => reason(&frames),
@@ -271,9 +278,13 @@ impl<S: Source> Program<S> {
             }
         });
         for (at, to) in pointers {
-            let Some(target) = self.memory.pointer(at) else { continue };
+            let Some(target) = self.memory.pointer(at) else {
+                continue;
+            };
             for (kind, offset) in self.parts_of(to).iter() {
-                let Some(there) = target.checked_add(*offset) else { continue };
+                let Some(there) = target.checked_add(*offset) else {
+                    continue;
+                };
                 if found.len() < OBJECTS_MAX && !found.contains(&(*kind, there)) {
                     found.push((*kind, there));
                 }
@@ -307,7 +318,8 @@ impl<S: Source> Program<S> {
             if kind.is_none_or(|kind| kind == Kind::Channel) && deep < DEEP_MAX {
                 let parts = layout.members.iter().rev();
                 left.extend(
-                    parts.filter_map(|member| Some((member.of, offset.checked_add(member.offset)?, deep + 1))),
+                    parts
+                        .filter_map(|member| Some((member.of, offset.checked_add(member.offset)?, deep + 1))),
                 );
             }
         }
@@ -319,15 +331,17 @@ impl<S: Source> Program<S> {
     /// The descriptor that a value has, or refers to.
     fn descriptor(&mut self, value: Value) -> Option<u32> {
         let mut owners = Vec::new();
-        self.search(value, true, &mut |one, layout| {
-            match kinds::DESCRIPTOR.contains(&layout.path.as_str()) {
+        self.search(
+            value,
+            true,
+            &mut |one, layout| match kinds::DESCRIPTOR.contains(&layout.path.as_str()) {
                 true => {
                     owners.push(one.at);
                     Step::Stop
                 }
                 false => Step::Into,
-            }
-        });
+            },
+        );
         let number = self.memory.int(*owners.first()?)?;
         (number <= i32::MAX.cast_unsigned()).then_some(number)
     }
@@ -370,7 +384,11 @@ impl<S: Source> Program<S> {
                     parts.extend(self.variant(one));
                 }
                 for member in &layout.members {
-                    parts.extend(one.at.checked_add(member.offset).map(|at| Value { at, of: member.of }));
+                    parts.extend(
+                        one.at
+                            .checked_add(member.offset)
+                            .map(|at| Value { at, of: member.of }),
+                    );
                 }
                 left.extend(parts.into_iter().rev().map(|part| (part, deep + 1)));
             }

@@ -72,7 +72,11 @@ fn layouts() -> TypeLayouts {
     let mut put = |at: u32, layout| types[at as usize] = layout;
     put(
         CELL,
-        structure("tokio::runtime::task::core::Cell", 128, vec![member("core", 32, CORE)]),
+        structure(
+            "tokio::runtime::task::core::Cell",
+            128,
+            vec![member("core", 32, CORE)],
+        ),
     );
     put(
         CORE,
@@ -94,9 +98,16 @@ fn layouts() -> TypeLayouts {
     );
     put(
         RUNNING,
-        structure("tokio::runtime::task::core::Running", 72, vec![member("__0", 8, FUTURE)]),
+        structure(
+            "tokio::runtime::task::core::Running",
+            72,
+            vec![member("__0", 8, FUTURE)],
+        ),
     );
-    put(CONSUMED, structure("tokio::runtime::task::core::Consumed", 72, vec![]));
+    put(
+        CONSUMED,
+        structure("tokio::runtime::task::core::Consumed", 72, vec![]),
+    );
     put(
         FUTURE,
         TypeLayout {
@@ -136,7 +147,10 @@ fn layouts() -> TypeLayouts {
         ),
     );
     put(POINTER, pointer(SEMAPHORE));
-    put(SEMAPHORE, structure("tokio::sync::batch_semaphore::Semaphore", 40, vec![]));
+    put(
+        SEMAPHORE,
+        structure("tokio::sync::batch_semaphore::Semaphore", 40, vec![]),
+    );
     put(SLEEP, structure("tokio::time::sleep::Sleep", 16, vec![]));
     put(
         GUARD,
@@ -161,10 +175,7 @@ fn layouts() -> TypeLayouts {
             poll: 0,
             align: 128,
         }),
-        tasks: vec![TaskKind {
-            poll: POLL,
-            of: CELL,
-        }],
+        tasks: vec![TaskKind { poll: POLL, of: CELL }],
         objects: Vec::new(),
         cut: false,
     }
@@ -216,7 +227,12 @@ fn a_task_stands_at_its_await_and_who_has_its_lock_is_known_by_the_guard() {
         .iter()
         .map(|task| {
             let own = task.frames.last().unwrap();
-            (task.id, own.symbol.as_deref().unwrap(), own.line, task.reason.as_deref().unwrap())
+            (
+                task.id,
+                own.symbol.as_deref().unwrap(),
+                own.line,
+                task.reason.as_deref().unwrap(),
+            )
         })
         .collect();
     assert_eq!(
@@ -226,8 +242,14 @@ fn a_task_stands_at_its_await_and_who_has_its_lock_is_known_by_the_guard() {
             (2, "shop::pay", Some(8), "tokio::sync::batch_semaphore::Acquire"),
         ]
     );
-    assert_eq!((&found[0].has[..], &found[0].objects[..]), (&[LOCK + 16][..], &[][..]));
-    assert_eq!((&found[1].has[..], &found[1].objects[..]), (&[][..], &[LOCK + 16][..]));
+    assert_eq!(
+        (&found[0].has[..], &found[0].objects[..]),
+        (&[LOCK + 16][..], &[][..])
+    );
+    assert_eq!(
+        (&found[1].has[..], &found[1].objects[..]),
+        (&[][..], &[LOCK + 16][..])
+    );
 }
 
 #[test]
@@ -280,7 +302,12 @@ fn too_much_memory_is_not_swept() {
 fn damaged_memory_and_layouts_that_refer_to_themselves_come_to_an_end() {
     let mut memory = image();
     for number in 1..9 {
-        put(&mut memory, number, 0x80, if number % 2 == 0 { LOCKS } else { SLEEPS });
+        put(
+            &mut memory,
+            number,
+            0x80,
+            if number % 2 == 0 { LOCKS } else { SLEEPS },
+        );
     }
     for at in 0..512_u64 {
         for with in [0, 1, u64::MAX, HEAP + 128, TABLE] {

@@ -71,13 +71,19 @@ impl<'a, 'b> Graph<'a, 'b> {
         // The whole task by what it is generic over: the future and the scheduler.
         let mut cells: HashMap<Vec<usize>, (usize, u64)> = HashMap::new();
         for cell in &self.scan.cells {
-            let Some((generic, align)) = self.generic(*cell) else { continue };
+            let Some((generic, align)) = self.generic(*cell) else {
+                continue;
+            };
             cells.entry(generic).or_insert((*cell, align));
         }
         let mut least = u64::MAX;
         for poll in &self.scan.polls {
-            let cell = self.generic(poll.entry).and_then(|(generic, _)| cells.get(&generic));
-            let Some((cell, align)) = cell.copied() else { continue };
+            let cell = self
+                .generic(poll.entry)
+                .and_then(|(generic, _)| cells.get(&generic));
+            let Some((cell, align)) = cell.copied() else {
+                continue;
+            };
             least = least.min(align.max(WORD_BYTES));
             if let Some(of) = self.index(cell, 0) {
                 self.out.tasks.push(TaskKind {
@@ -134,7 +140,10 @@ impl<'a, 'b> Graph<'a, 'b> {
     }
 
     fn name(&self, unit: &Unit<Reading<'a>>, entry: &Described<'a>) -> Option<&'a str> {
-        let name = self.dwarf.attr_string(unit, entry.attr_value(dw::DW_AT_name)?).ok()?;
+        let name = self
+            .dwarf
+            .attr_string(unit, entry.attr_value(dw::DW_AT_name)?)
+            .ok()?;
         std::str::from_utf8(name.slice()).ok()
     }
 
@@ -231,7 +240,9 @@ impl<'a, 'b> Graph<'a, 'b> {
                 break;
             }
             match child.entry().tag() {
-                dw::DW_TAG_member => layout.members.extend(self.member(unit, child.entry(), start, pointers)),
+                dw::DW_TAG_member => layout
+                    .members
+                    .extend(self.member(unit, child.entry(), start, pointers)),
                 dw::DW_TAG_variant_part => layout.variants = self.variants(child, unit, start, pointers),
                 _ => {}
             }
@@ -281,7 +292,9 @@ impl<'a, 'b> Graph<'a, 'b> {
             }
             let value = number(child.entry(), dw::DW_AT_discr_value);
             let mut members = child.children();
-            let Ok(Some(member)) = members.next() else { continue };
+            let Ok(Some(member)) = members.next() else {
+                continue;
+            };
             let member = member.entry();
             let line = number(member, dw::DW_AT_decl_line).and_then(|line| u32::try_from(line).ok());
             let file = number(member, dw::DW_AT_decl_file).and_then(|file| self.file(unit, start, file));
@@ -328,7 +341,9 @@ impl<'a, 'b> Graph<'a, 'b> {
         };
         let mut path = text(file.path_name())?;
         let folder = file.directory(header).and_then(text);
-        let made_in = unit.comp_dir.map(|folder| String::from_utf8_lossy(folder.slice()).into_owned());
+        let made_in = unit
+            .comp_dir
+            .map(|folder| String::from_utf8_lossy(folder.slice()).into_owned());
         for folder in [folder, made_in].into_iter().flatten() {
             if !path.starts_with('/') && !folder.is_empty() {
                 path = format!("{}/{path}", folder.trim_end_matches('/'));

@@ -76,7 +76,9 @@ impl<'a> Scan<'a> {
         let mut entries = 0;
         // What is broken ends it: what was found before is kept.
         while let Ok(Some(header)) = headers.next() {
-            let Some(start) = header.debug_info_offset() else { continue };
+            let Some(start) = header.debug_info_offset() else {
+                continue;
+            };
             let Ok(unit) = dwarf.unit(header) else { continue };
             if of_rust(&unit) {
                 if scan.unit(dwarf, &unit, start.0, &mut entries).is_none() {
@@ -116,7 +118,10 @@ impl<'a> Scan<'a> {
             let tag = abbreviation.tag();
             let wanted = matches!(
                 tag,
-                dw::DW_TAG_namespace | dw::DW_TAG_structure_type | dw::DW_TAG_subprogram | dw::DW_TAG_variable
+                dw::DW_TAG_namespace
+                    | dw::DW_TAG_structure_type
+                    | dw::DW_TAG_subprogram
+                    | dw::DW_TAG_variable
             );
             if !wanted {
                 entries.skip_attributes(abbreviation.attributes()).ok()?;
@@ -178,7 +183,9 @@ impl<'a> Scan<'a> {
                 }
             }
             dw::DW_TAG_subprogram if name.as_bytes().starts_with(COROUTINE) => {
-                let Some(linked) = here.text(dw::DW_AT_linkage_name) else { return };
+                let Some(linked) = here.text(dw::DW_AT_linkage_name) else {
+                    return;
+                };
                 if self.functions.len() < FUNCTIONS_MAX {
                     let path = join(&self.path_of(inside), plain(name));
                     self.functions.insert(path, linked);
@@ -189,10 +196,11 @@ impl<'a> Scan<'a> {
                     && super::has(name.as_bytes(), FUTURE)
                     && self.objects.len() < KINDS_MAX =>
             {
-                self.objects
-                    .extend(here.placed().filter(|(address, _)| *address != 0).and_then(
-                        |(address, of)| Some((address, start.checked_add(of)?)),
-                    ));
+                self.objects.extend(
+                    here.placed()
+                        .filter(|(address, _)| *address != 0)
+                        .and_then(|(address, of)| Some((address, start.checked_add(of)?))),
+                );
             }
             _ => {}
         }
