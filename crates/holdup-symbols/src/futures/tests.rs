@@ -121,9 +121,9 @@ fn damaged_debug_information_comes_to_an_end() {
     for name in [".debug_info", ".debug_abbrev", ".debug_str", ".debug_line"] {
         let section = elf.section(name).unwrap();
         let (start, size) = (section.offset as usize, section.size as usize);
-        for part in 0..24 {
-            let at = start + size * part / 24;
-            for byte in [0, 0x7f, 0xff] {
+        for part in 0..5 {
+            let at = start + size * part / 5;
+            for byte in [0x7f, 0xff] {
                 let mut damaged = whole.clone();
                 damaged[at..(at + 3).min(start + size)].fill(byte);
                 read(&damaged);
