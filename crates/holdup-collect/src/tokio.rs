@@ -23,6 +23,9 @@ const PROCESSES_MAX: usize = 16;
 /// Tasks of all processes that are listed; each has a stack.
 const LISTED_MAX: usize = 1_000;
 
+/// Time between two questions for what is being read, nanoseconds.
+const ASK_AGAIN_NS: Ns = 100_000_000;
+
 /// How long debug information is waited for at the end, in all.
 const PATIENCE: Duration = Duration::from_secs(4);
 
@@ -38,6 +41,8 @@ type Answer = Option<Tasks>;
 /// The first look at tasks that wait.
 #[derive(Debug, Default)]
 pub(super) struct FirstLook {
+    /// When it is asked for next.
+    due: Ns,
     /// When each process was looked at.
     looked: BTreeMap<u32, Ns>,
     /// Processes of which nothing is to be read.
@@ -53,6 +58,11 @@ impl FirstLook {
         stacks: &mut UserStacks,
         processes: impl IntoIterator<Item = (u32, ProcessKey)>,
     ) {
+        let now = clocks::monotonic();
+        if now < self.due {
+            return;
+        }
+        self.due = now.saturating_add(ASK_AGAIN_NS);
         let mut readers: Option<Readers<Question, Answer>> = None;
         for (pid, process) in processes {
             if self.looked.len() >= PROCESSES_MAX

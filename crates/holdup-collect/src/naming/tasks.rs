@@ -70,13 +70,17 @@ impl Naming {
         self.virtual_threads.look(&self.runtimes.machines(), processes);
     }
 
-    /// Looks again at functions of Node.js that wait, if that is due: their addresses change while they are young; and at tasks of tokio whose types
-    /// were not read before.
+    /// Looks again at functions of Node.js that wait, if that is due: their addresses change while they are young.
     pub(crate) fn look_at_functions_again(&mut self) {
         let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
-        self.tokio.look(&mut self.user_stacks, processes.clone());
         self.suspended
             .look(&mut self.interpreters, &mut self.user_stacks, processes);
+    }
+
+    /// Looks at tasks of tokio whose types were not known before: they are read meanwhile, by a process apart.
+    pub(crate) fn look_at_tokio(&mut self) {
+        let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
+        self.tokio.look(&mut self.user_stacks, processes);
     }
 
     /// What goroutines wait for that are parked now.

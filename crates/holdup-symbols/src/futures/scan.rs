@@ -162,10 +162,10 @@ impl<'a> Scan<'a> {
         let Some(name) = here.name() else { return };
         let within = |scan: &Scan<'a>, path: &str| scan.path_of(inside) == path;
         match tag {
-            dw::DW_TAG_structure_type if name.starts_with("Cell<") && within(self, CORE) => {
-                if self.cells.len() < KINDS_MAX {
-                    self.cells.push(here.at);
-                }
+            dw::DW_TAG_structure_type
+                if name.starts_with("Cell<") && self.cells.len() < KINDS_MAX && within(self, CORE) =>
+            {
+                self.cells.push(here.at);
             }
             dw::DW_TAG_structure_type if name == "Header" && self.head.is_none() && within(self, CORE) => {
                 self.head = Some(here.at);
