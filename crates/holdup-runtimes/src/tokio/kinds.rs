@@ -108,8 +108,8 @@ pub(super) fn transfers(path: &str) -> bool {
     path.starts_with(TRANSFERS)
 }
 
-/// What the language's own types begin with: they say nothing of what is awaited.
-const OF_LANGUAGE: [&str; 3] = ["core::", "alloc::", "std::"];
+/// What the language's own types begin with, and those that tokio had before the language did: they say nothing of what is awaited.
+const OF_LANGUAGE: [&str; 4] = ["core::", "alloc::", "std::", "tokio::future::"];
 
 /// Whether a type is of the language.
 pub(super) fn of_language(path: &str) -> bool {
@@ -121,7 +121,7 @@ pub(super) const DESCRIPTOR: [&str; 2] = ["std::os::fd::owned::OwnedFd", "std::o
 
 /// Whether a type is of tokio.
 pub(super) fn of_tokio(path: &str) -> bool {
-    path.starts_with("tokio::")
+    path.starts_with("tokio::") && !of_language(path)
 }
 
 /// Whether what is awaited is a lock, a channel, or the like.

@@ -140,7 +140,8 @@ impl<S: Source> Program<S> {
         }
         let reason = task.reason.as_deref().unwrap_or_default();
         let (synchronises, joins) = (kinds::synchronises(reason), kinds::joins(reason));
-        if !kinds::is_within(reason) {
+        // Of a future that says nothing, a descriptor within it may be anybody's.
+        if !reason.is_empty() && !kinds::is_within(reason) {
             task.descriptor = self.descriptor(of_tokio.unwrap_or(last));
         }
         if !synchronises && !joins {
@@ -176,7 +177,15 @@ impl<S: Source> Program<S> {
         let layout = self.layout(value.of)?;
         let function = layout.function.clone();
         let symbol = function.unwrap_or_else(|| kinds::plain(&layout.path));
-        let (file, line) = variant.at.unzip();
+        // Within a macro the `await` has the macro's place: the function is where it begins.
+        let begins = layout.variants.as_ref().and_then(|variants| {
+            let first = variants.all.iter().find(|one| one.value == Some(BEGINS));
+            first?.at
+        });
+        let (file, line) = match (variant.at, begins) {
+            (Some((file, _)), Some((own, _))) if file != own => (Some(own), None),
+            (at, _) => at.unzip(),
+        };
         let file = file.and_then(|file| self.place.layouts.files.get(file as usize));
         let frame = Frame {
             symbol: Some(symbol),
@@ -426,6 +435,7 @@ fn add(to: &mut Vec<u64>, all: impl Iterator<Item = u64>) {
 fn reason(frames: &[(String, Arc<Frame>)]) -> Option<String> {
     let of_tokio = |(path, _): &&(String, Arc<Frame>)| kinds::of_tokio(path);
     let own = frames.iter().rev().take_while(of_tokio).last();
-    let path = own.or(frames.last()).map(|(path, _)| path.as_str())?;
-    Some(kinds::plain(path))
+    // A function whose awaited future says nothing is not what it awaits itself.
+    let other = || frames.last().filter(|(path, _)| !kinds::is_coroutine(path));
+    own.or_else(other).map(|(path, _)| kinds::plain(path))
 }
