@@ -295,7 +295,8 @@ fn a_task_that_runs_is_not_read_and_one_in_a_queue_could_run() {
 #[test]
 fn too_much_memory_is_not_swept() {
     let mut program = Program::find(image(), place()).unwrap();
-    assert_eq!(program.tasks(&[0..2 << 30]), None);
+    let range = 0..2 << 30;
+    assert_eq!(program.tasks(&[range]), None);
 }
 
 #[test]
@@ -327,5 +328,6 @@ fn damaged_memory_and_layouts_that_refer_to_themselves_come_to_an_end() {
         }
     }
     let mut program = Program::find(memory, turned).unwrap();
-    program.tasks(&[HEAP..HEAP + 0x2000]).unwrap();
+    let range = HEAP..HEAP + 0x2000;
+    program.tasks(&[range]).unwrap();
 }
