@@ -205,6 +205,7 @@ pub fn attach(
                 notice(Notice::FirstWord(&observation.so_far(&waits)));
             }
         }
+        observation.naming.look_at_tokio();
         if looked.elapsed() >= look_again {
             let before = own_cpu_time();
             if let Some(pid) = pids.first() {

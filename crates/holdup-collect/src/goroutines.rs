@@ -79,6 +79,8 @@ pub(super) struct Parked {
     pub(super) tasks: Vec<RuntimeTask>,
     /// Descriptors that tasks wait for.
     pub(super) descriptors: Vec<AwaitedDescriptor>,
+    /// Processes whose tasks of tokio were read.
+    pub(super) tokio_read: Vec<u32>,
     /// Pools of threads.
     pub(super) pools: Vec<WorkerPool>,
     /// Words of shared files for which threads wait.

@@ -68,6 +68,7 @@ mod standing;
 mod suspended;
 mod task_limits;
 mod task_peers;
+mod tokio;
 mod unread_answers;
 mod virtual_threads;
 mod workers;
@@ -415,6 +416,7 @@ impl Observation {
             traffic_told: self.tracer.tells_traffic(),
             tasks: parked.tasks,
             awaited_descriptors: parked.descriptors,
+            tokio_read: parked.tokio_read,
             pools: parked.pools,
             shared_words: parked.shared_words,
             event_loops,

@@ -21,7 +21,7 @@ use super::outsiders::{Met, Outsiders};
 use super::own_ends::OwnEnds;
 use super::paths::Paths;
 use super::runtimes::Runtimes;
-use super::{suspended, virtual_threads};
+use super::{suspended, tokio, virtual_threads};
 use holdup_bpf::{Change, Mapped, RawEvent, RawMemory};
 use holdup_evidence::churn::{Made, MadeBy};
 use holdup_evidence::{
@@ -52,6 +52,7 @@ pub(crate) struct Naming {
     asyncio: asyncio::FirstLook,
     /// The same of virtual threads of Java.
     virtual_threads: virtual_threads::FirstLook,
+    tokio: tokio::FirstLook,
     /// The same of asynchronous functions of Node.js.
     suspended: suspended::Looks,
     threads: HashMap<ThreadId, (u32, ProcessKey)>,
@@ -117,6 +118,7 @@ impl Naming {
             goroutine_looks: GoLooks::default(),
             asyncio: asyncio::FirstLook::default(),
             virtual_threads: virtual_threads::FirstLook::default(),
+            tokio: tokio::FirstLook::default(),
             suspended: suspended::Looks::default(),
             threads: HashMap::new(),
             runtimes,

@@ -146,6 +146,7 @@ fn observe(
         ended = subject.try_wait()?;
         observation.cgroup.look(subject.pid());
         priority.adapt(observation.turn());
+        observation.naming.look_at_tokio();
         if follows && ended.is_none() && Instant::now() >= look_at {
             let before = own_cpu_time();
             follows = following.follow(&mut observation).is_ok();

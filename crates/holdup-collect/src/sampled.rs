@@ -288,6 +288,7 @@ impl Sampling {
             own_cost: own_cpu_time(),
             budget,
             tasks: parked.tasks,
+            tokio_read: parked.tokio_read,
             pools: parked.pools,
             shared_words: parked.shared_words,
             ..Finish::default()

@@ -576,6 +576,9 @@ pub struct Finish {
     /// Tasks of runtimes, as they were at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<RuntimeTask>,
+    /// Processes whose tasks of tokio were read, whether there were any or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tokio_read: Vec<u32>,
     /// Descriptors that tasks of runtimes waited for at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaited_descriptors: Vec<AwaitedDescriptor>,

@@ -20,6 +20,8 @@ pub enum TaskRuntime {
     Java,
     /// Asynchronous functions of Node.js that stand at an `await`.
     Node,
+    /// Tasks of Rust's `tokio`.
+    Tokio,
 }
 
 /// What the runtime says that a task does.

@@ -28,4 +28,5 @@ pub mod sql;
 pub mod sqlite;
 pub mod supervisors;
 pub mod system_calls;
+pub mod tokio;
 pub mod user_code;

@@ -21,4 +21,5 @@ pub mod php;
 mod pthread;
 pub mod python;
 pub mod ruby;
+pub mod tokio;
 mod version;

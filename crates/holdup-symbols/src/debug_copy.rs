@@ -75,13 +75,7 @@ fn write(elf: &Elf, sections: &[&Section]) -> io::Result<File> {
     // Index 0 means "no section".
     let mut headers = vec![section_header(0, SHT_NULL, 0, 0)];
     for section in sections {
-        let bytes = match is_packed(section) {
-            true => elf
-                .packed(section, DEBUG_BYTES_MAX)
-                .and_then(|packed| unpacked(&packed)),
-            false => elf.bytes(section, DEBUG_BYTES_MAX),
-        };
-        let bytes = bytes.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let bytes = section_bytes(elf, section).ok_or(io::ErrorKind::UnexpectedEof)?;
         let kind = SectionType(section.kind);
         let size = bytes.len() as u64;
         headers.push(section_header(names.len(), kind, append(&bytes)?, size));
@@ -102,6 +96,16 @@ fn write(elf: &Elf, sections: &[&Section]) -> io::Result<File> {
         0,
     )?;
     Ok(copy)
+}
+
+/// The bytes of a section, unpacked.
+pub(crate) fn section_bytes(elf: &Elf, section: &Section) -> Option<Vec<u8>> {
+    match is_packed(section) {
+        true => elf
+            .packed(section, DEBUG_BYTES_MAX)
+            .and_then(|packed| unpacked(&packed)),
+        false => elf.bytes(section, DEBUG_BYTES_MAX),
+    }
 }
 
 /// Whether a section is packed, as Go's linker does it.

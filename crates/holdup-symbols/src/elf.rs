@@ -19,6 +19,9 @@ use std::os::unix::fs::FileExt;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
+/// Files are mapped by pages of at least this size, bytes.
+const PAGE: u64 = 4096;
+
 /// Most program headers that are read; real files have about 15.
 const SEGMENTS_MAX: u16 = 256;
 
@@ -148,9 +151,27 @@ impl Head {
                 .checked_sub(load.offset)
                 .is_some_and(|into| into < load.size)
         };
-        let code = self.loads.iter().filter(|load| load.executable).find(covers);
-        let load = code.or_else(|| self.loads.iter().find(covers))?;
-        Some(load.address.wrapping_add(offset - load.offset))
+        let code = || self.loads.iter().filter(|load| load.executable);
+        // Whole pages are mapped: the mapping of a segment that begins within a page begins before it.
+        let mapped = |load: &&Load| {
+            let from = load.offset - load.offset % PAGE;
+            offset.checked_sub(from).is_some_and(|into| into < PAGE)
+        };
+        let load = code()
+            .find(covers)
+            .or_else(|| code().find(mapped))
+            .or_else(|| self.loads.iter().find(covers))?;
+        Some(load.address.wrapping_add(offset).wrapping_sub(load.offset))
+    }
+
+    /// The lowest and the highest address that the file states of what is loaded of it.
+    pub(crate) fn extent(&self) -> Option<(u64, u64)> {
+        let low = self.loads.iter().map(|load| load.address).min()?;
+        let ends = self
+            .loads
+            .iter()
+            .map(|load| load.address.saturating_add(load.size));
+        Some((low, ends.max()?))
     }
 
     /// The section with this name that has bytes in the file.

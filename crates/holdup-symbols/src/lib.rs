@@ -16,6 +16,7 @@ mod debug_file;
 mod demangle;
 mod elf;
 mod files;
+mod futures;
 mod go;
 #[cfg(test)]
 mod hostile;
@@ -37,6 +38,7 @@ mod unread;
 mod unwind;
 
 pub use bounds::Bounds;
+pub use futures::{FoundFutures, Futures};
 pub use interpreted::{Found, FoundGo, Interpreted};
 pub use kernel::KernelSymbols;
 pub use maps::Mapping;

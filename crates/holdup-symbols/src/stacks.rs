@@ -6,6 +6,7 @@
 
 use crate::bounds::Bounds;
 use crate::budget::Asker;
+use crate::futures::Types;
 use crate::interpreted::{Interpreted, join};
 use crate::maps::{Mapping, Region, Space, Spaces};
 use crate::modules::{ModuleId, Modules};
@@ -150,7 +151,8 @@ impl Address {
 #[derive(Debug)]
 pub struct UserStacks {
     spaces: Spaces,
-    modules: Modules,
+    pub(crate) modules: Modules,
+    pub(crate) types: Types,
     ids: HashMap<Arc<[Address]>, UserStackId>,
     stacks: Vec<Arc<[Address]>>,
     frames_total: usize,
@@ -190,6 +192,7 @@ impl UserStacks {
         Self {
             spaces: Spaces::default(),
             modules: Modules::new(proc),
+            types: Types::default(),
             ids: HashMap::new(),
             stacks: Vec::new(),
             frames_total: 0,

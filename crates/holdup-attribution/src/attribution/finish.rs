@@ -178,7 +178,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     super::calls_of_tasks::tell(&mut whole.tasks, &whole.waits, facts);
     whole.pools.clone_from(&finish.pools);
     whole.coverage = coverage(&whole, finish, &run.faults);
-    super::unread_tasks::note(&mut whole);
+    super::unread_tasks::note(&mut whole, &finish.tokio_read);
     if let Some(graph) = run.graph.take() {
         whole.predictions = Some(crate::prediction::predict(*graph, &whole));
     }

@@ -5,7 +5,7 @@
 
 use crate::classify::{virtual_thread, waits_for_room};
 use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime};
-use holdup_knowledge::{asyncio, go, java, javascript, python};
+use holdup_knowledge::{asyncio, go, java, javascript, python, rust, tokio};
 use holdup_model::attributed::{Peer, Resource, ResourceKind, Task, TaskOthers, TaskState};
 use std::net::SocketAddr;
 
@@ -21,7 +21,12 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         .map_or(&[][..], Vec::as_slice);
     let (state, wait) = match one.does {
         // A coroutine or a virtual thread may block its thread; what that waits for is said of the thread.
-        TaskDoes::Runs if matches!(one.runtime, TaskRuntime::Asyncio | TaskRuntime::Java) => {
+        TaskDoes::Runs
+            if matches!(
+                one.runtime,
+                TaskRuntime::Asyncio | TaskRuntime::Java | TaskRuntime::Tokio
+            ) =>
+        {
             (TaskState::Running, Wait::of(Cause::Unknown))
         }
         TaskDoes::Runs => (TaskState::Running, Wait::of(Cause::CpuUser)),
@@ -138,6 +143,17 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
                 ..Wait::of(awaits.cause)
             }
         }
+        TaskRuntime::Tokio => {
+            let wait = tokio::wait(one.reason.as_deref(), one.descriptor.is_some());
+            // A library's future that is none of tokio's is known by its path.
+            let what = wait.what.map(str::to_owned).or_else(|| one.reason.clone());
+            Wait {
+                what,
+                lock: wait.lock,
+                pool: wait.pool,
+                ..Wait::of(wait.cause)
+            }
+        }
         TaskRuntime::Java => {
             let (cause, what) = virtual_thread(one.reason.as_deref(), stack);
             Wait {
@@ -186,6 +202,7 @@ fn sends(one: &RuntimeTask, stack: &[Frame]) -> bool {
         TaskRuntime::Go => one.reason.as_deref().is_some_and(go::sends),
         // What a coroutine puts into a full queue is not distinguished from what it takes.
         TaskRuntime::Asyncio | TaskRuntime::Node => false,
+        TaskRuntime::Tokio => tokio::wait(one.reason.as_deref(), false).sends,
         TaskRuntime::Java => one.does == TaskDoes::Waits && waits_for_room(stack),
     }
 }
@@ -197,6 +214,9 @@ fn place(runtime: TaskRuntime, stack: &[Frame]) -> Option<&Frame> {
         TaskRuntime::Java => in_java(stack),
         // Its frames are the program's only.
         TaskRuntime::Node => stack.first(),
+        TaskRuntime::Tokio => stack
+            .iter()
+            .find(|frame| frame.file.is_some() && !rust::of_library(frame)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tasks of a runtime that nobody reads.
+//! Tasks of a runtime that were not read.
 //!
 //! The problem: a task that waits has no thread. Where its runtime's structures are not read, a program in which all tasks stand looks idle, and must
 //! not be called so without a word. In: what was attributed. Out: for each process in which tokio runs tasks, a sentence that they were not read.
@@ -10,20 +10,21 @@ use std::collections::BTreeMap;
 /// Processes that are named.
 const PROCESSES_MAX: usize = 16;
 
-/// Says so of each process.
-pub(super) fn note(whole: &mut Attributed) {
+/// Says so of each process but of those whose tasks were `read`.
+pub(super) fn note(whole: &mut Attributed, read: &[u32]) {
     let mut found: BTreeMap<u32, String> = BTreeMap::new();
     for wait in &whole.waits {
         let name = &wait.asker.name;
-        if found.len() < PROCESSES_MAX && rust::runs_tokio(&name.thread, &wait.asker.stack) {
+        let unread = !read.contains(&name.pid);
+        if unread && found.len() < PROCESSES_MAX && rust::runs_tokio(&name.thread, &wait.asker.stack) {
             found.entry(name.pid).or_insert_with(|| name.process.clone());
         }
     }
     let sentences = found.into_iter().map(|(pid, process)| {
         (
             format!("what tasks of tokio in {process} (pid {pid}) wait for"),
-            "holdup does not read tokio's tasks, and one that waits has no thread: where all of them wait, the program looks idle".to_owned(),
-            "look at them with tokio-console, or with a dump of the tasks (Handle::dump)".to_owned(),
+            "holdup reads tokio's tasks by the program's debug information, which does not describe them. A task that waits has no thread, so a program whose tasks all wait looks idle".to_owned(),
+            "build it with full debug information, also of a release: `debug = true` in `[profile.release]`; lines alone (`line-tables-only`) do not describe tasks".to_owned(),
         )
     });
     whole.coverage.not_measured.extend(sentences);
@@ -71,7 +72,7 @@ mod tests {
             ],
             ..Attributed::default()
         };
-        note(&mut whole);
+        note(&mut whole, &[]);
         let named: Vec<&str> = whole
             .coverage
             .not_measured

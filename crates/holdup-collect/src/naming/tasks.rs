@@ -6,7 +6,7 @@ use super::Naming;
 use crate::asyncio;
 use crate::database_locks::Awaited;
 use crate::goroutines::{self, Parked};
-use crate::{shared_words, suspended, virtual_threads};
+use crate::{shared_words, suspended, tokio, virtual_threads};
 use holdup_evidence::{EventLoop, InterpreterLock, NotMeasured};
 
 impl Naming {
@@ -66,6 +66,7 @@ impl Naming {
             .look(&mut self.interpreters, &mut self.user_stacks, processes.clone());
         self.suspended
             .look(&mut self.interpreters, &mut self.user_stacks, processes.clone());
+        self.tokio.look(&mut self.user_stacks, processes.clone());
         self.virtual_threads.look(&self.runtimes.machines(), processes);
     }
 
@@ -74,6 +75,12 @@ impl Naming {
         let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
         self.suspended
             .look(&mut self.interpreters, &mut self.user_stacks, processes);
+    }
+
+    /// Looks at tasks of tokio whose types were not known before: they are read meanwhile, by a process apart.
+    pub(crate) fn look_at_tokio(&mut self) {
+        let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
+        self.tokio.look(&mut self.user_stacks, processes);
     }
 
     /// What goroutines wait for that are parked now.
@@ -100,6 +107,7 @@ impl Naming {
             processes.clone(),
             &self.suspended,
         );
+        tokio::add(&mut parked, stacks, processes.clone(), &self.tokio);
         let machines = self.runtimes.machines();
         let (runtimes, tids) = (&self.runtimes, &self.tids);
         let tid_of = |process, inside| tids.get(&runtimes.thread(process, inside)?).copied();

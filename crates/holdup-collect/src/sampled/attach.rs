@@ -160,6 +160,7 @@ pub fn attach(
             let new = selection.more(&mut known).into_iter();
             let new: Vec<u32> = new.filter(|pid| subjects.insert(*pid)).collect();
             sampling.sampler.adopt(&new, clocks::monotonic());
+            sampling.stacks.look_at_tokio();
             looked = Instant::now();
         }
     }

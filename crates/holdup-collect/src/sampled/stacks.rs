@@ -9,7 +9,7 @@ use crate::asyncio;
 use crate::goroutines::{self, FirstLook, Parked};
 use crate::interpreters::{self, Interpreters, Turns};
 use crate::nodes::Engines;
-use crate::{shared_words, virtual_threads};
+use crate::{shared_words, tokio, virtual_threads};
 use holdup_evidence::{NotMeasured, Ns, UserStackId};
 use holdup_jvm::Machines;
 use holdup_proc::maps;
@@ -44,6 +44,7 @@ pub(super) struct SampledStacks {
     /// The same of tasks of `asyncio`.
     asyncio: asyncio::FirstLook,
     virtual_threads: virtual_threads::FirstLook,
+    tokio: tokio::FirstLook,
     next: u32,
     /// Whose code was read for the first time lately.
     began: Vec<Began>,
@@ -73,6 +74,7 @@ impl SampledStacks {
             goroutines: FirstLook::default(),
             asyncio: asyncio::FirstLook::default(),
             virtual_threads: virtual_threads::FirstLook::default(),
+            tokio: tokio::FirstLook::default(),
             next: 0,
             asked: 0,
             cost: 100_000,
@@ -112,6 +114,7 @@ impl SampledStacks {
             processes.clone(),
             &self.asyncio,
         );
+        tokio::add(&mut parked, stacks, processes.clone(), &self.tokio);
         let first = &self.virtual_threads;
         let tid_of = |_, inside| Some(inside);
         let all = processes.clone();
@@ -127,7 +130,15 @@ impl SampledStacks {
         self.goroutines.look(&mut self.stacks, processes.clone());
         self.asyncio
             .look(&mut self.interpreters, &mut self.stacks, processes.clone());
+        self.tokio.look(&mut self.stacks, processes.clone());
         self.virtual_threads.look(machines, processes);
+    }
+
+    /// Looks at tasks of tokio whose types were not read before.
+    pub(super) fn look_at_tokio(&mut self) {
+        let keys = |(pid, process): (&u32, &Process)| Some((*pid, process.key?));
+        self.tokio
+            .look(&mut self.stacks, self.processes.iter().filter_map(keys));
     }
 
     /// Interpreters whose frames are not read.

@@ -2,7 +2,7 @@
 
 use crate::rules::{RuleId, Run, duration, say};
 use holdup_evidence::{Cause, Frame, Ns, TaskRuntime};
-use holdup_knowledge::go;
+use holdup_knowledge::{go, rust};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, Task, TaskState, ThreadName};
 use holdup_model::finding::{Evidence, Finding, Severity, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -210,6 +210,7 @@ pub(super) fn name(task: &Task) -> &'static str {
         TaskRuntime::Asyncio => "asyncio task",
         TaskRuntime::Java => "virtual thread",
         TaskRuntime::Node => "asynchronous call",
+        TaskRuntime::Tokio => "tokio task",
     }
 }
 
@@ -248,6 +249,7 @@ pub(super) fn caller(task: &Task) -> Option<&Frame> {
     let own = |frame: &&Frame| match task.runtime {
         TaskRuntime::Go => go::is_application(frame) && !go::is_wrapper(frame),
         TaskRuntime::Asyncio | TaskRuntime::Java | TaskRuntime::Node => frame.file.is_some(),
+        TaskRuntime::Tokio => frame.file.is_some() && !rust::of_library(frame),
     };
     from.skip(1)
         .find(|frame| own(frame) && frame.symbol != place.symbol)

@@ -57,6 +57,7 @@ fn lines(tasks: &[Task]) -> Vec<String> {
             TaskRuntime::Asyncio => ("asyncio task", "asyncio tasks"),
             TaskRuntime::Java => ("virtual thread", "virtual threads"),
             TaskRuntime::Node => ("call of an async function", "calls of async functions"),
+            TaskRuntime::Tokio => ("tokio task", "tokio tasks"),
         };
         format!("{} {stands}{since}", counted(group.count, one, many))
     };

@@ -49,7 +49,7 @@ impl Has<'_> {
             Has::Task(task) => {
                 let kind = match task.runtime {
                     TaskRuntime::Java => "virtual thread ",
-                    TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Node => "",
+                    TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Node | TaskRuntime::Tokio => "",
                 };
                 let name = say::name_or(task.name.as_deref().unwrap_or_default(), "a task");
                 format!("{kind}{name} in {}", tasks::place(task))
@@ -128,7 +128,12 @@ impl Candidates<'_> {
         let own: Vec<&Task> = self.all.iter().map(|(task, _)| *task).collect();
         let count = own.len() as u64;
         let name = tasks::name(own[0]);
-        let places = tasks::say_places(&tasks::places(&own, stands));
+        // An asynchronous function that has a lock awaits another one.
+        let shown = match own[0].runtime {
+            TaskRuntime::Tokio => tasks::stands_called,
+            TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Java | TaskRuntime::Node => stands,
+        };
+        let places = tasks::say_places(&tasks::places(&own, shown));
         let waits = |task: &&Task| waiting.iter().any(|one| one.id == task.id);
         match self.basis {
             Basis::Structures if own.iter().all(waits) => {
@@ -394,7 +399,7 @@ fn type_of<'a>(task: &Task, symbol: &'a str) -> Option<&'a str> {
         TaskRuntime::Go => go::receiver(symbol),
         TaskRuntime::Java => Some(java::class(symbol)),
         // V8 notes a method without its class.
-        TaskRuntime::Node => None,
+        TaskRuntime::Node | TaskRuntime::Tokio => None,
         // From Python 3.11 on a method has its class; what is within a function is none.
         TaskRuntime::Asyncio => symbol
             .rsplit_once('.')
@@ -410,7 +415,10 @@ fn own_word(waiting: &[&Task]) -> Option<String> {
         task.resource.name.split(", ").next().unwrap_or_default()
     }
     let name = kind(waiting[0]);
-    let named = |task: &Task| matches!(task.runtime, TaskRuntime::Go | TaskRuntime::Asyncio);
+    let named = |task: &Task| matches!(
+        task.runtime,
+        TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Tokio
+    );
     let same = |task: &&Task| named(task) && kind(task) == name;
     (!name.is_empty() && waiting.iter().all(same)).then(|| format!("for {name}"))
 }

@@ -61,7 +61,7 @@ fn candidate(task: &Task) -> String {
 fn words(runtime: TaskRuntime) -> [&'static str; 2] {
     match runtime {
         TaskRuntime::Java => ["for room in a queue", "nobody took from it"],
-        TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Node => [WHAT, "nobody received"],
+        TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Node | TaskRuntime::Tokio => [WHAT, "nobody received"],
     }
 }
 
@@ -107,7 +107,7 @@ fn finding(run: &Run<'_>, sending: &[&Task]) -> Finding {
     // A channel with room for so many is used as a semaphore, too: who is past the place where it is sent to has its place.
     let takers = match sending[0].runtime {
         TaskRuntime::Java => takers(run, sending),
-        TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Node => Vec::new(),
+        TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Node | TaskRuntime::Tokio => Vec::new(),
     };
     let inside = tasks::further_in(&run.attributed.tasks, sending);
     let inside: Vec<&Task> = inside.into_iter().map(|(task, _)| task).collect();

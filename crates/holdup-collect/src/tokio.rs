@@ -1,0 +1,224 @@
+//! Tasks of tokio when observation ends, and which of them were in the same place at an earlier look.
+//!
+//! A task that waits has no thread. In: processes, and the types that debug information describes ([`holdup_symbols::Futures`]). Out: their tasks with
+//! where each stands, what it awaits, and who has it. Debug information is read meanwhile, so the first look is once that is done. Reading memory can
+//! block, so a child does it that can be left behind ([`super::behind`]).
+
+use super::behind::{Answerer, Readers};
+use super::goroutines::Parked;
+use super::task_peers::Peers;
+use holdup_evidence::{Frame, NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
+use holdup_jvm::Running;
+use holdup_proc::{Root, clocks, maps, memory, names};
+use holdup_runtimes::tokio::{Does, Place, Program, Task, Tasks};
+use holdup_symbols::{FoundFutures, Futures, Interpreted, ProcessKey, UserStacks};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Processes that are asked: a sweep of what one has allocated takes some milliseconds.
+const PROCESSES_MAX: usize = 16;
+
+/// Tasks of all processes that are listed; each has a stack.
+const LISTED_MAX: usize = 1_000;
+
+/// Time between two questions for what is being read, nanoseconds.
+const ASK_AGAIN_NS: Ns = 100_000_000;
+
+/// How long debug information is waited for at the end, in all.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Question {
+    pid: u32,
+    place: Place,
+}
+
+/// Tasks; nothing where they cannot be read.
+type Answer = Option<Tasks>;
+
+/// The first look at tasks that wait.
+#[derive(Debug, Default)]
+pub(super) struct FirstLook {
+    /// When it is asked for next.
+    due: Ns,
+    /// When each process was looked at.
+    looked: BTreeMap<u32, Ns>,
+    /// Processes of which nothing is to be read.
+    without: BTreeSet<ProcessKey>,
+    /// By process and number.
+    stands: BTreeMap<(u32, u64), Vec<Arc<Frame>>>,
+}
+
+impl FirstLook {
+    /// Looks at the tasks of these processes whose types are known by now, where nobody has looked before.
+    pub(super) fn look(
+        &mut self,
+        stacks: &mut UserStacks,
+        processes: impl IntoIterator<Item = (u32, ProcessKey)>,
+    ) {
+        let now = clocks::monotonic();
+        if now < self.due {
+            return;
+        }
+        self.due = now.saturating_add(ASK_AGAIN_NS);
+        let mut readers: Option<Readers<Question, Answer>> = None;
+        for (pid, process) in processes {
+            if self.looked.len() >= PROCESSES_MAX
+                || self.looked.contains_key(&pid)
+                || self.without.contains(&process)
+            {
+                continue;
+            }
+            match stacks.futures(process, Duration::ZERO) {
+                Futures::Pending => {}
+                Futures::Nothing => {
+                    self.without.insert(process);
+                }
+                Futures::Found(found) => {
+                    let readers = readers.get_or_insert_with(|| Readers::new(answerer));
+                    let read = ask(readers, pid, &found).unwrap_or_default();
+                    let room = LISTED_MAX.saturating_sub(self.stands.len());
+                    let waiting = read.all.into_iter().filter(|task| task.does == Does::Waits);
+                    self.stands
+                        .extend(waiting.take(room).map(|task| ((pid, task.id), task.frames)));
+                    // When it is over: each stood there by then.
+                    self.looked.insert(pid, clocks::monotonic());
+                }
+            }
+        }
+    }
+
+    /// Since when this one is known to stand as it does now.
+    fn stood_since(&self, pid: u32, now: &Task) -> Option<Ns> {
+        let stand = self.stands.get(&(pid, now.id))?;
+        let same = now.does == Does::Waits && *stand == now.frames && !now.frames.is_empty();
+        self.looked.get(&pid).copied().filter(|_| same)
+    }
+}
+
+/// Adds the tasks of these processes.
+pub(super) fn add(
+    parked: &mut Parked,
+    stacks: &mut UserStacks,
+    processes: impl IntoIterator<Item = (u32, ProcessKey)>,
+    first: &FirstLook,
+) {
+    let mut readers: Option<Readers<Question, Answer>> = None;
+    let mut peers = Peers::default();
+    let mut left = PATIENCE;
+    for (pid, process) in processes {
+        if first.without.contains(&process) || parked.tokio_read.len() >= PROCESSES_MAX {
+            continue;
+        }
+        let began = std::time::Instant::now();
+        let found = stacks.futures(process, left);
+        left = left.saturating_sub(began.elapsed());
+        let Futures::Found(found) = found else { continue };
+        let readers = readers.get_or_insert_with(|| Readers::new(answerer));
+        let Some(read) = ask(readers, pid, &found) else {
+            continue;
+        };
+        parked.tokio_read.push(pid);
+        let name = names::comm(&Root::system(), pid).unwrap_or_else(|| found.file.clone());
+        let room = LISTED_MAX.saturating_sub(parked.tasks.len());
+        let more = (read.all.len().saturating_sub(room) as u64).saturating_add(read.left_out);
+        if more > 0 {
+            parked.not_measured.push(NotMeasured {
+                what: format!("places of {more} more tokio tasks of {name} (pid {pid})"),
+                why: format!("a report lists {LISTED_MAX} tasks"),
+                fix: "none is needed for causes".into(),
+            });
+        }
+        for task in read.all.into_iter().take(room) {
+            let stood_since = first.stood_since(pid, &task);
+            let task = of_report(task, pid, &name, &found.file, stacks, &mut peers);
+            parked.tasks.push(RuntimeTask { stood_since, ..task });
+        }
+    }
+}
+
+fn of_report(
+    task: Task,
+    pid: u32,
+    process: &str,
+    file: &str,
+    stacks: &mut UserStacks,
+    peers: &mut Peers,
+) -> RuntimeTask {
+    let frames: Vec<Interpreted> = task
+        .frames
+        .into_iter()
+        .map(|frame| Interpreted {
+            frame: Arc::new(Frame {
+                module: Some(file.to_owned()),
+                ..(*frame).clone()
+            }),
+            entry: true,
+        })
+        .collect();
+    let peer = task.descriptor.and_then(|number| peers.of(pid, number));
+    let opened = task
+        .descriptor
+        .filter(|_| peer.is_none())
+        .and_then(|number| peers.opened(pid, number));
+    RuntimeTask {
+        runtime: TaskRuntime::Tokio,
+        pid,
+        process: process.to_owned(),
+        id: task.id,
+        does: match task.does {
+            Does::Runs => TaskDoes::Runs,
+            Does::Ready => TaskDoes::Ready,
+            Does::Waits => TaskDoes::Waits,
+        },
+        reason: match task.several {
+            true => None,
+            false => task.reason,
+        },
+        since: None,
+        stood_since: None,
+        channels: TaskChannels {
+            awaits: task.objects,
+            refers: task.has,
+            uses: task.sends_to,
+            timed: false,
+        },
+        stack: (!frames.is_empty()).then(|| stacks.intern_interpreted(&frames)),
+        name: None,
+        started_by: None,
+        awaits: task.awaits,
+        descriptor: task.descriptor,
+        peer,
+        opened,
+        called_in: None,
+        holder: None,
+        holder_thread: None,
+        datagrams: false,
+    }
+}
+
+fn ask(readers: &mut Readers<Question, Answer>, pid: u32, found: &FoundFutures) -> Answer {
+    let place = Place {
+        layouts: Arc::clone(&found.layouts),
+        moved: found.moved,
+        mapped: found.mapped.clone(),
+    };
+    readers.ask_patiently(pid, Question { pid, place }).flatten()
+}
+
+/// What a child does.
+fn answerer() -> Answerer<Question, Answer> {
+    Box::new(|Question { pid, place }| {
+        let root = Root::system();
+        let mut allocated = maps::anonymous(&root, pid)?;
+        allocated.extend(maps::heap(&root, pid));
+        let first = allocated.first()?.start;
+        // Where reading memory would end this process, it is not tried.
+        if memory::is_refused(pid, first) {
+            return None;
+        }
+        Program::find(Running(pid), place)?.tasks(&allocated)
+    })
+}
