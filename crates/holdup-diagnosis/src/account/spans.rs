@@ -73,7 +73,7 @@ fn add_boot(observed: &Observed, all: &mut Vec<Ranked>) {
         let mut others: Vec<&Span> = spans(observed, SpanKind::UnitStart)
             .filter(|other| other.name != unit.name)
             .collect();
-        others.sort_by_key(|span| std::cmp::Reverse(span.ns));
+        others.sort_by_key(|span| Reverse(span.ns));
         let next = others
             .first()
             .map(|next| format!("; next {}, {}", next.name, duration(next.ns)));

@@ -95,7 +95,10 @@ fn member(names: &Names) -> Vec<Statement> {
         return Vec::new();
     }
     // The bond itself has a state too, above its first member.
-    let own = names.all.iter().skip_while(|(name, _, _)| name != "Slave Interface");
+    let own = names
+        .all
+        .iter()
+        .skip_while(|(name, _, _)| name != "Slave Interface");
     let state = own
         .clone()
         .find(|(name, _, _)| name == "MII Status")
