@@ -394,7 +394,8 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
         ],
     ),
     // A heading of the kernel is no more than that.
-    (Warned, Open, &["warn", "show blocked state"]),
+    // `(downgraded)` is how lspci prints a link that is slower or narrower than its device.
+    (Warned, Open, &["warn", "show blocked state", "(downgraded)"]),
 ];
 
 /// Words that begin like one of them and say nothing.
