@@ -541,7 +541,7 @@ fn a_flag_that_is_not_set_states_nothing() {
     );
     assert_eq!(
         kind("LnkSta: Speed 5GT/s (downgraded), Width x2 (downgraded)"),
-        Some(Warned)
+        Some(Stalled)
     );
     assert_eq!(kind("DevSta: CorrErr- NonFatalErr+ FatalErr-"), Some(Failed));
 }

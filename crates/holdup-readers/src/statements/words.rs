@@ -301,6 +301,8 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "back-off",
             "backoff",
             "degraded",
+            // As lspci prints a link that is slower or narrower than its device.
+            "(downgraded)",
             "unhealthy",
             "is not healthy",
             "not making headway",
@@ -394,8 +396,7 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
         ],
     ),
     // A heading of the kernel is no more than that.
-    // `(downgraded)` is how lspci prints a link that is slower or narrower than its device.
-    (Warned, Open, &["warn", "show blocked state", "(downgraded)"]),
+    (Warned, Open, &["warn", "show blocked state"]),
 ];
 
 /// Words that begin like one of them and say nothing.
