@@ -41,13 +41,16 @@ pub struct Part {
 }
 
 /// Functions of the scheduler: a thread that has them innermost sleeps.
-const SCHEDULER: [&str; 6] = [
+const SCHEDULER: [&str; 9] = [
     "schedule",
     "__schedule",
     "finish_task_switch",
     "io_schedule",
     "schedule_timeout",
     "schedule_hrtimeout_range",
+    "schedule_preempt_disabled",
+    "io_schedule_timeout",
+    "__cond_resched",
 ];
 
 /// Functions of the C library and of runtimes that wait, and for what; where a profile has no kernel frames.
@@ -331,13 +334,21 @@ fn library(symbols: &[String]) -> Option<Cause> {
     })
 }
 
+/// Whether a function is one in which every wait ends, whatever it is for.
+#[must_use]
+pub fn is_scheduler(name: &str) -> bool {
+    let name = name.strip_suffix("_[k]").unwrap_or(name);
+    let plain = name.split(['.', '+', ' ']).next().unwrap_or(name);
+    SCHEDULER.contains(&plain) || plain.contains("sched_switch") || plain.starts_with("__switch_to")
+}
+
 /// The innermost function that says what is waited for rather than that it is.
 fn waits_in(symbols: &[String]) -> String {
-    let says = |name: &&String| {
-        let plain = name.split('.').next().unwrap_or(name);
-        !SCHEDULER.contains(&plain) && !plain.contains("sched_switch") && !plain.starts_with("__switch_to")
-    };
-    symbols.iter().find(says).cloned().unwrap_or_default()
+    symbols
+        .iter()
+        .find(|name| !is_scheduler(name))
+        .cloned()
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,10 +3,13 @@
 use super::{Rank, Ranked};
 use crate::rules::list::log_gap;
 use crate::rules::percent;
-use holdup_evidence::observed::{CallTime, Calls, Span, SpanKind, Weight};
+use holdup_artefacts::profile;
+use holdup_evidence::observed::{CallTime, Calls, Span, SpanKind, StackId, Weight};
 use holdup_evidence::units::duration;
 use holdup_evidence::{Ns, Observed};
 use holdup_knowledge::system_calls::{self, Kind};
+use std::cmp::Reverse;
+use std::collections::HashMap;
 
 /// Kinds of calls that wait until there is something to do: of those the longest says little.
 const IDLE_CALLS: [Kind; 5] = [
@@ -16,6 +19,12 @@ const IDLE_CALLS: [Kind; 5] = [
     Kind::WaitsForSignal,
     Kind::WaitsForChild,
 ];
+
+/// From this part on most of a function's weight is of one program.
+const MOSTLY: f64 = 0.5;
+
+/// Callers of a function that are told with it.
+const CALLERS: usize = 2;
 
 /// Adds the lines.
 pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
@@ -64,7 +73,7 @@ fn add_boot(observed: &Observed, all: &mut Vec<Ranked>) {
         let mut others: Vec<&Span> = spans(observed, SpanKind::UnitStart)
             .filter(|other| other.name != unit.name)
             .collect();
-        others.sort_by_key(|span| std::cmp::Reverse(span.ns));
+        others.sort_by_key(|span| Reverse(span.ns));
         let next = others
             .first()
             .map(|next| format!("; next {}, {}", next.name, duration(next.ns)));
@@ -226,39 +235,84 @@ fn add_calls(observed: &Observed, calls: &Calls, all: &mut Vec<Ranked>) {
     all.push(line.share(part(most.ns, whole)));
 }
 
-/// Where a profile has most of its samples.
+/// Where a profile has most of its samples: the function in which threads stood, and of which program most of that is.
 fn add_profiles(observed: &Observed, all: &mut Vec<Ranked>) {
-    for profile in &observed.samples {
-        let mut tops: std::collections::HashMap<&str, u64> = std::collections::HashMap::new();
-        for (stack, weight) in &profile.stacks {
-            // Root first, so that the last frame is where it stood.
-            if let Some(top) = observed.stacks.frames(*stack).next_back() {
-                let sum = tops.entry(top).or_default();
-                *sum = sum.saturating_add(*weight);
+    for samples in &observed.samples {
+        let waits = samples.waiting == Some(true);
+        // The scheduler is where every wait ends, whatever it is for.
+        let place = |stack| {
+            let frames = observed.stacks.frames(stack);
+            frames
+                .skip_while(|frame| waits && profile::is_scheduler(frame))
+                .collect::<Vec<_>>()
+        };
+        let mut tops: HashMap<&str, u64> = HashMap::new();
+        let mut programs: HashMap<(&str, &str), u64> = HashMap::new();
+        let mut heaviest: HashMap<&str, (u64, StackId)> = HashMap::new();
+        for (stack, weight) in &samples.stacks {
+            let frames = place(*stack);
+            let Some((top, callers)) = frames.split_first() else {
+                continue;
+            };
+            add_to(&mut tops, top, *weight);
+            let known = heaviest.entry(top).or_insert((*weight, *stack));
+            if known.0 < *weight {
+                *known = (*weight, *stack);
+            }
+            if let Some(program) = callers.last() {
+                add_to(&mut programs, (top, program), *weight);
             }
         }
         let most = tops
             .into_iter()
-            .max_by_key(|(name, weight)| (*weight, std::cmp::Reverse(*name)));
-        let Some((top, weight)) = most.filter(|_| profile.total > 0) else {
+            .max_by_key(|(name, weight)| (*weight, Reverse(*name)));
+        let Some((top, weight)) = most.filter(|_| samples.total > 0) else {
             continue;
         };
-        let share = part(weight, profile.total);
-        let what = match (profile.waiting, profile.weight) {
-            (Some(true), _) => "of the waiting time",
+        let share = part(weight, samples.total);
+        let what = match (waits, samples.weight) {
+            (true, _) => "of the waiting time",
             (_, Weight::Count) => "of the samples",
             (_, Weight::Ns | Weight::Us) => "of the sampled time",
         };
-        let text = format!("{top} has {} {what}, the most of all functions", percent(share));
-        all.push(Ranked::new(Rank::Largest, top, text, (observed, &profile.quote)).share(share));
+        let amount = match samples.weight {
+            Weight::Count => String::new(),
+            Weight::Ns | Weight::Us => format!(" ({})", profile::amount(samples, weight)),
+        };
+        let frames = heaviest
+            .get(top)
+            .map(|(_, stack)| place(*stack))
+            .unwrap_or_default();
+        // The outermost is the program or thread.
+        let inner = frames.get(1..frames.len().saturating_sub(1)).unwrap_or_default();
+        let callers = inner.get(..inner.len().min(CALLERS)).unwrap_or_default();
+        let called = match callers {
+            [] => String::new(),
+            callers => format!("; called by {}", callers.join(" < ")),
+        };
+        let of_top = programs.into_iter().filter(|((name, _), _)| *name == top);
+        let program = of_top
+            .max_by_key(|((_, program), weight)| (*weight, Reverse(*program)))
+            .filter(|(_, of_program)| part(*of_program, weight) >= MOSTLY)
+            .map_or_else(String::new, |((_, program), _)| format!("; in {program}"));
+        let text = format!(
+            "{top} has {} {what}{amount}, the most of all functions{called}{program}",
+            percent(share)
+        );
+        all.push(Ranked::new(Rank::Largest, top, text, (observed, &samples.quote)).share(share));
     }
+}
+
+fn add_to<K: std::hash::Hash + Eq>(sums: &mut HashMap<K, u64>, key: K, weight: u64) {
+    let sum = sums.entry(key).or_default();
+    *sum = sum.saturating_add(weight);
 }
 
 #[cfg(test)]
 mod tests {
     use crate::account::account;
     use holdup_evidence::Observed;
-    use holdup_evidence::observed::{CallTime, Calls, Quote, Span, SpanKind};
+    use holdup_evidence::observed::{CallTime, Calls, Quote, Samples, Span, SpanKind, Weight};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -294,6 +348,30 @@ mod tests {
             texts(&observed),
             [
                 "reflector-init.service took 40.00 s to start, 60.6 % of userspace's start; next pacman-init.service, 34.00 s"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_profile_of_waits_names_the_function_that_waits_and_whose_it_is() {
+        let mut observed = Observed::default();
+        let one = observed
+            .stacks
+            .intern(["finish_task_switch", "schedule", "down", "xfs_buf_lock", "tar"]);
+        let other = observed.stacks.intern(["schedule", "futex_wait_queue", "sshd"]);
+        observed.samples = vec![Samples {
+            source: 0,
+            weight: Weight::Us,
+            waiting: Some(true),
+            stacks: vec![(one, 3_000_000), (other, 1_000_000)],
+            total: 4_000_000,
+            quote: Quote::default(),
+        }];
+        let texts = texts(&observed);
+        assert_eq!(
+            texts,
+            [
+                "down has 75.0 % of the waiting time (3.00 s), the most of all functions; called by xfs_buf_lock; in tar"
             ]
         );
     }

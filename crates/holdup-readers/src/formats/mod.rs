@@ -10,14 +10,18 @@ mod df;
 mod dmesg;
 mod dmesg_json;
 mod dstat;
+mod file_locks;
 mod free;
 mod haproxy;
 mod histogram;
+mod ip_link;
 mod journal;
 mod journal_json;
 mod jvm_log;
 mod kernel_files;
 mod kubectl_describe;
+mod latency_tests;
+mod lock_stat;
 mod lsblk;
 mod lsblk_pairs;
 mod lsof;
@@ -62,7 +66,16 @@ pub static ALL: &[&Format] = &[
     &ceph::FORMAT,
     &profiles::collapsed::FORMAT,
     &counters::FORMAT,
+    &named::clock_sync::FORMAT,
     &named::cpu_stat::FORMAT,
+    &named::links::BONDING,
+    &named::links::ETHTOOL,
+    &named::memory_events::FORMAT,
+    &named::nvme::FORMAT,
+    &named::sensors::FORMAT,
+    &named::storage_links::BTRFS,
+    &named::storage_links::ISCSI,
+    &named::task_sched::FORMAT,
     &kernel_files::machine::CPUINFO,
     &databases::current_op::FORMAT,
     &named::curl::FORMAT,
@@ -75,6 +88,8 @@ pub static ALL: &[&Format] = &[
     &arrays::drbd::FORMAT,
     &dstat::FORMAT,
     &stacks::erlang_crash::FORMAT,
+    &file_locks::LSLOCKS,
+    &file_locks::PROC,
     &benchmarks::fio::FORMAT,
     &free::FORMAT,
     &stacks::goroutines::FORMAT,
@@ -84,7 +99,10 @@ pub static ALL: &[&Format] = &[
     &stacks::hot_threads::FORMAT,
     &databases::innodb_status::FORMAT,
     &sysstat::IOSTAT,
+    &ip_link::FORMAT,
     &benchmarks::iperf::FORMAT,
+    &latency_tests::FORMAT,
+    &lock_stat::FORMAT,
     &thread_dump::javacore::FORMAT,
     &profiles::jfr::FORMAT,
     &profiles::jfr_print::FORMAT,
@@ -159,6 +177,7 @@ pub static ALL: &[&Format] = &[
     &systemd::blame::FORMAT,
     &systemd::chain::FORMAT,
     &systemd::dump::FORMAT,
+    &systemd::jobs::FORMAT,
     &systemd::plot::FORMAT,
     &systemd::time::FORMAT,
     &traffic_control::FORMAT,

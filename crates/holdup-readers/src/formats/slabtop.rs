@@ -27,6 +27,7 @@ fn recognise(head: &[u8]) -> Sureness {
 
 fn is_heading(line: &str) -> bool {
     line.contains("OBJ/SLAB") && line.contains("CACHE SIZE")
+        || line.contains("<active_objs>") && line.contains("<objsize>")
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +65,7 @@ impl LineReader for Reader {
         };
         self.sum += kib;
         if self.largest.as_ref().is_none_or(|(largest, ..)| kib > *largest) {
+            let name = name.trim_matches('*');
             self.largest = Some((kib, objects, name.chars().take(NAME).collect(), out.here()));
         }
         Understood::Evidence
@@ -99,6 +101,15 @@ mod tests {
         assert_eq!(
             reading.observed.statements[0].text,
             "the kernel's dentry take 36.5 GiB in 201122 objects, the most of 37.0 GiB in all caches here"
+        );
+        let excerpt = "# name <active_objs> <num_objs> <objsize>\nids 9 9 344 23 2 : tunables 0 0 0 : slabdata 6 6 0\n\
+            **infos 4147038 4147038 176 23 1 : tunables 0 0 0 : slabdata 180306 180306 0**\n";
+        let said = read_text("s", excerpt.as_bytes()).observed.statements;
+        assert!(
+            said[0]
+                .text
+                .starts_with("the kernel's infos take 696 MiB in 4147038 objects"),
+            "{said:?}"
         );
         let text = "slabinfo - version: 2.1\n# name <active_objs> <num_objs> <objsize>\ndentry 100 2048 192 21 1 : tunables 0 0 0 : slabdata 5 5 0\n";
         assert_eq!(

@@ -174,6 +174,10 @@ pub(crate) fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> boo
     if name.starts_with(b"-") || path && (kind >= StatementKind::Failed || name.contains(&b'.')) {
         return false;
     }
+    // A flag that is not set, as lspci prints it: `NonFatalErr-`.
+    if name.ends_with(b"-") && name.first().is_some_and(u8::is_ascii_uppercase) && !name.contains(&b'_') {
+        return false;
+    }
     // A switch: `-XX:+ExitOnOutOfMemoryError`.
     if name_start.checked_sub(1).and_then(|at| line.get(at)) == Some(&b'+') {
         return false;

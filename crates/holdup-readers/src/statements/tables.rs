@@ -31,7 +31,7 @@ const MAX_SHARE: f64 = 6_400.0;
 const MIN_PART: f64 = 0.25;
 
 /// Bad states, and what each is.
-const BAD: [(&str, StatementKind); 25] = [
+const BAD: [(&str, StatementKind); 31] = [
     // Of a list of jobs.
     ("pd", StatementKind::Stalled),
     ("down", StatementKind::Unreachable),
@@ -58,7 +58,18 @@ const BAD: [(&str, StatementKind); 25] = [
     ("faulted", StatementKind::Unreachable),
     ("hung", StatementKind::Stalled),
     ("terminating", StatementKind::Stalled),
+    // Of nodes that run batch jobs.
+    ("fail", StatementKind::Failed),
+    ("drain", StatementKind::Stalled),
+    ("drng", StatementKind::Stalled),
+    ("draining", StatementKind::Stalled),
+    ("drained", StatementKind::Stalled),
+    // Of virtual machines and containers.
+    ("paused", StatementKind::Stalled),
 ];
+
+/// Signs that Slurm puts behind the state of a node: it does not answer, is reserved, is to be started anew. They do not make a state good or bad.
+const MARKS: [char; 8] = ['*', '~', '#', '!', '%', '$', '@', '^'];
 
 /// What a table says.
 #[derive(Debug, Clone, PartialEq)]
@@ -406,7 +417,14 @@ impl Table {
                     |(begin, end, _): &&(usize, usize, String)| *begin < column.end && column.begin < *end;
                 together.iter().filter(below).count() > 1
             });
-            if apart != columns && crowded && together.len() == self.words.len() {
+            // Capitals, one word above one: each is a name, even where a single blank is between (`STATE NODELIST`).
+            let capitals = |column: &Column| {
+                !column
+                    .name
+                    .contains(|char: char| char.is_lowercase() || char == '/')
+            };
+            let each_named = self.words.iter().all(capitals);
+            if (apart != columns || each_named) && crowded && together.len() == self.words.len() {
                 self.columns = std::mem::take(&mut self.words);
             }
         }
@@ -553,7 +571,7 @@ impl Table {
 
 /// What a state is, where it is a bad one.
 fn bad(cell: &str) -> Option<StatementKind> {
-    let word = cell.trim().to_ascii_lowercase();
+    let word = cell.trim().trim_end_matches(MARKS).to_ascii_lowercase();
     let found = BAD.iter().find(|(bad, _)| word == *bad);
     // `0/1`: of one, none is ready.
     let ready = || {

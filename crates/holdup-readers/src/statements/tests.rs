@@ -532,3 +532,16 @@ fn a_line_like_one_that_said_nothing_is_not_passed_over_for_a_code() {
         "{said:?}"
     );
 }
+
+#[test]
+fn a_flag_that_is_not_set_states_nothing() {
+    assert_eq!(
+        kind("DevSta: CorrErr- NonFatalErr- FatalErr- UnsupReq- AuxPwr-"),
+        None
+    );
+    assert_eq!(
+        kind("LnkSta: Speed 5GT/s (downgraded), Width x2 (downgraded)"),
+        Some(Stalled)
+    );
+    assert_eq!(kind("DevSta: CorrErr- NonFatalErr+ FatalErr-"), Some(Failed));
+}

@@ -301,6 +301,8 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "back-off",
             "backoff",
             "degraded",
+            // As lspci prints a link that is slower or narrower than its device.
+            "(downgraded)",
             "unhealthy",
             "is not healthy",
             "not making headway",

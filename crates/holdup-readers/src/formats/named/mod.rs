@@ -3,12 +3,19 @@
 //! In: lines `name: value`, `name=value`, `name value`. Out: statements. A file for each program knows the names and the norms:
 //! what is beyond them is reported, and where nothing is, the figures with their norms. Names that are not known say nothing.
 
+pub(super) mod clock_sync;
 pub(super) mod cpu_stat;
 pub(super) mod curl;
+pub(super) mod links;
+pub(super) mod memory_events;
 pub(super) mod mysql_status;
+pub(super) mod nvme;
 pub(super) mod php_fpm;
 pub(super) mod redis_info;
 pub(super) mod replica;
+pub(super) mod sensors;
+pub(super) mod storage_links;
+pub(super) mod task_sched;
 pub(super) mod web_server;
 
 use crate::format::{LineReader, Sureness, Understood};
@@ -108,7 +115,8 @@ fn seconds(value: f64) -> Ns {
 pub(super) struct Reader {
     names: Names,
     judge: fn(&Names) -> Vec<Statement>,
-    /// A name that each report has once, whatever stands before it; empty where the first one is that.
+    /// A name that each report has once, whatever stands before it, or what that begins with, with a blank at its end; empty where
+    /// the first one is that.
     once: &'static str,
 }
 
@@ -143,11 +151,20 @@ impl LineReader for Reader {
             return Understood::Ignorable;
         }
         let Some((name, value)) = pair(line) else {
+            // An indented word alone goes on with a value that is a list.
+            if line.first().is_some_and(u8::is_ascii_whitespace)
+                && let Some((_, value, _)) = self.names.all.last_mut()
+                && value.len() + trimmed.len() < VALUE
+            {
+                value.push(' ');
+                value.push_str(&text_of(trimmed));
+            }
             return Understood::Ignorable;
         };
         // A name that comes again begins another report of the same.
         let again = self.names.all.first().is_some_and(|(first, _, _)| *first == name);
-        if again || name == self.once && self.names.all.iter().any(|(known, _, _)| *known == name) {
+        let once = |name: &str| name == self.once || self.once.ends_with(' ') && name.starts_with(self.once);
+        if again || once(&name) && self.names.all.iter().any(|(known, _, _)| once(known)) {
             self.close(out);
         }
         if self.names.all.len() >= NAMES {

@@ -79,6 +79,19 @@ struct Reader {
     program: Option<Vec<u8>>,
 }
 
+impl Reader {
+    /// Takes the stack that was read, of a program.
+    fn take(&mut self, program: Vec<u8>, weight: u64, out: &Out<'_>) {
+        let mut stack = program;
+        for frame in self.frames.drain(..).rev() {
+            stack.push(b';');
+            stack.extend(frame);
+        }
+        self.first.get_or_insert_with(|| out.here());
+        self.folded.add(&stack, weight);
+    }
+}
+
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -93,17 +106,17 @@ impl LineReader for Reader {
             let Some(weight) = weight(line) else {
                 return Understood::No;
             };
-            let mut stack = program;
-            for frame in self.frames.drain(..).rev() {
-                stack.push(b';');
-                stack.extend(frame);
-            }
-            self.first.get_or_insert_with(|| out.here());
-            self.folded.add(&stack, weight);
+            self.take(program, weight, out);
             return Understood::Evidence;
         }
         if line.starts_with(b"Tracing off-CPU time") {
             return Understood::Ignorable;
+        }
+        // Without the program's frames nothing stands before its name: it is what stands above the number.
+        if let (Some(weight), Some(last)) = (weight(line), self.frames.len().checked_sub(1)) {
+            let program = self.frames.remove(last);
+            self.take(program, weight, out);
+            return Understood::Evidence;
         }
         match frame(line) {
             // Between the kernel's frames and the program's.
@@ -147,6 +160,17 @@ mod tests {
         let frames: Vec<&str> = reading.observed.stacks.frames(profile.stacks[0].0).collect();
         assert_eq!(frames, ["schedule", "futex_wait", "lock", "main", "app"]);
         assert_eq!(reading.accounts[0].not_understood, 0);
+    }
+
+    #[test]
+    fn stacks_of_the_kernel_alone_have_the_name_above_the_number() {
+        let text = "Tracing off-CPU time (us) of all threads by kernel stack... Hit Ctrl-C to end.\n^C\n    schedule\n    \
+            xfs_buf_lock\n    tar\n        13000\n\n    schedule\n    rcu_nocb_kthread\n    rcuos/0\n        22\n";
+        let reading = read_text("o", text.as_bytes());
+        let profile = &reading.observed.samples[0];
+        assert_eq!(profile.total, 13_022);
+        let frames: Vec<&str> = reading.observed.stacks.frames(profile.stacks[0].0).collect();
+        assert_eq!(frames, ["schedule", "xfs_buf_lock", "tar"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 pub(super) mod blame;
 pub(super) mod chain;
 pub(super) mod dump;
+pub(super) mod jobs;
 pub(super) mod plot;
 pub(crate) mod time;
 

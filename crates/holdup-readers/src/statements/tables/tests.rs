@@ -123,3 +123,19 @@ fn names_of_columns_over_several_lines_above_dashes() {
         "{said:?}"
     );
 }
+
+#[test]
+fn states_of_nodes_and_of_machines_with_their_marks() {
+    let nodes = "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\nidle         up 7-00:00:00      2   idle e[001-002]\n\
+        cpu          up 7-00:00:00     55  drng@ d[001-032]\ncpu          up 7-00:00:00      1  fail* f005\n";
+    let first = &said(nodes)[0];
+    assert_eq!(first.kind, StatementKind::Stalled, "{first:?}");
+    assert!(
+        first.text.contains("STATE drng@") && first.text.contains("NODES 55"),
+        "{first:?}"
+    );
+    let quiet = "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\nidle         up 7-00:00:00      2  idle* e[001-002]\n\
+        cpu          up 7-00:00:00     55    mix d[001-032]\n";
+    let bad = said(quiet).iter().any(|one| one.kind != StatementKind::Took);
+    assert!(!bad, "{:?}", said(quiet));
+}
