@@ -5,6 +5,7 @@
 //! ([`crate::statements`]), with a narrower table of phrases ([`reasons`]): a line becomes a finding here, and not one among others that
 //! a person reads. Times of lines count from the file's last write, so that zone and date need not be known.
 
+mod bound;
 mod level;
 mod reasons;
 
@@ -315,6 +316,9 @@ fn reason(line: &[u8]) -> Option<(LogReason, Lasts, usize)> {
         .filter(|(reason, ..)| !is_of_others(*reason))
     {
         return Some((reason, lasts, 0));
+    }
+    if let Some(at) = bound::reached(&plain) {
+        return Some((LogReason::Limit, Lasts::Event, at));
     }
     // What its words say in general counts only where the program itself calls it worth a look.
     let found = kinds::of(&plain).filter(|_| level == Level::Warning)?;
