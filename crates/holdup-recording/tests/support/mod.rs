@@ -246,7 +246,6 @@ impl Dice {
                 not_measured: self.list(2, |dice| (dice.text(), dice.text(), dice.text())),
                 own_cost: self.number(),
                 budget: self.yes().then(|| Budget {
-                    share: 0.03,
                     firm: self.yes(),
                     allowed: self.number(),
                     used: self.number(),
