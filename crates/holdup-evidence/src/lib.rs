@@ -13,6 +13,7 @@ pub mod churn;
 pub mod event;
 mod event_loop;
 pub mod facts;
+mod finish;
 pub mod frame;
 pub mod host;
 mod host_counters;
@@ -39,12 +40,13 @@ pub use attached::{
 pub use call::Call;
 pub use cause::Cause;
 pub use event::{
-    Account, AskerSample, Clock, CpuSample, End, Estimated, Event, FUTEX_AT, FUTEX_WORDS, Finish, INTERRUPTS,
-    Inside, KernelLock, KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, Seq, SignalSent, Start,
-    TaskName, TaskState, ThreadId, Wait, WaitMemory, Waker,
+    Account, AskerSample, Clock, CpuSample, End, Estimated, Event, FUTEX_AT, FUTEX_WORDS, INTERRUPTS, Inside,
+    KernelLock, KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, Seq, SignalSent, Start, TaskName,
+    TaskState, ThreadId, Wait, WaitMemory, Waker,
 };
 pub use event_loop::EventLoop;
 pub use facts::SystemFacts;
+pub use finish::Finish;
 pub use frame::{Frame, KernelStackId, Language, UserStackId};
 pub use host_counters::{CpuTicks, HostCounters};
 pub use interpreter_lock::{InterpreterLock, InterpreterLockHolder};

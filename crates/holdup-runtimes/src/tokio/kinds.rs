@@ -116,8 +116,10 @@ pub(super) fn of_language(path: &str) -> bool {
     path.is_empty() || OF_LANGUAGE.iter().any(|begin| path.starts_with(begin))
 }
 
-/// The type that owns a descriptor.
-pub(super) const DESCRIPTOR: [&str; 2] = ["std::os::fd::owned::OwnedFd", "std::os::unix::io::OwnedFd"];
+/// Whether a type is the one that owns a descriptor: its module is another one by version.
+pub(super) fn owns_descriptor(path: &str) -> bool {
+    path.starts_with("std::") && path.ends_with("::OwnedFd")
+}
 
 /// Whether a type is of tokio.
 pub(super) fn of_tokio(path: &str) -> bool {

@@ -343,7 +343,7 @@ impl<S: Source> Program<S> {
         self.search(
             value,
             true,
-            &mut |one, layout| match kinds::DESCRIPTOR.contains(&layout.path.as_str()) {
+            &mut |one, layout| match kinds::owns_descriptor(&layout.path) {
                 true => {
                     owners.push(one.at);
                     Step::Stop
