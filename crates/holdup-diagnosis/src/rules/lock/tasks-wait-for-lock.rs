@@ -415,10 +415,12 @@ fn own_word(waiting: &[&Task]) -> Option<String> {
         task.resource.name.split(", ").next().unwrap_or_default()
     }
     let name = kind(waiting[0]);
-    let named = |task: &Task| matches!(
-        task.runtime,
-        TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Tokio
-    );
+    let named = |task: &Task| {
+        matches!(
+            task.runtime,
+            TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Tokio
+        )
+    };
     let same = |task: &&Task| named(task) && kind(task) == name;
     (!name.is_empty() && waiting.iter().all(same)).then(|| format!("for {name}"))
 }

@@ -61,7 +61,9 @@ fn candidate(task: &Task) -> String {
 fn words(runtime: TaskRuntime) -> [&'static str; 2] {
     match runtime {
         TaskRuntime::Java => ["for room in a queue", "nobody took from it"],
-        TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Node | TaskRuntime::Tokio => [WHAT, "nobody received"],
+        TaskRuntime::Go | TaskRuntime::Asyncio | TaskRuntime::Node | TaskRuntime::Tokio => {
+            [WHAT, "nobody received"]
+        }
     }
 }
 
