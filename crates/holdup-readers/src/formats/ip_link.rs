@@ -12,7 +12,7 @@ use holdup_evidence::observed::{Quote, StatementKind};
 pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("ip-link", Family::Host, recognise).about("ip -s link and ifconfig");
 
-/// The part of packets from which a loss is more than ordinary: TCP's throughput halves at about this much of a far connection.
+/// The part of packets from which a loss is said to be much: one in a thousand. A choice, not a measurement.
 const MUCH: f64 = 0.001;
 
 /// Packets that are lost at least: fewer are of the time when a link came up.
