@@ -18,12 +18,6 @@ pub(crate) use spending::Spending;
 /// Rates are judged over so long: a load may rise a thousandfold in an instant, and is to be answered within a second.
 const JUDGED_OVER: Ns = 250_000_000;
 
-/// The same where nobody has set the budget: what comes as observation begins is no reason to see less of all that follows.
-const USUALLY_JUDGED_OVER: Ns = 1_000_000_000;
-
-/// Of the steps so many are taken where nobody has set the budget: a chain of waits goes by the records of each, and is worth more.
-const USUAL_STEPS: usize = 2;
-
 /// Below this part of the budget something that was left out is taken in again, …
 const MUCH_LESS: f64 = 0.4;
 
@@ -32,12 +26,6 @@ const CALM: u32 = 8;
 
 /// From this multiple of the budget on, two steps are taken at once.
 const MUCH_MORE: f64 = 3.0;
-
-/// A budget that nobody has set, of a service: 3 % of a CPU. A command has none: it is observed from begin to end, by whoever waits for it.
-pub const SHARE: f64 = 0.03;
-
-/// The same of a recorder: 1 %.
-pub const SHARE_OF_RECORDERS: f64 = 0.01;
 
 /// What may be used.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,14 +37,6 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// How many of the steps may be taken.
-    fn steps(self) -> usize {
-        match self.firm {
-            true => STEPS.len(),
-            false => USUAL_STEPS,
-        }
-    }
-
     /// One that a person has set.
     #[must_use]
     pub fn set(share: f64) -> Ceiling {
@@ -165,11 +145,7 @@ impl Keeper {
 
     /// When it is time to judge again.
     pub(crate) fn is_due(&self, now: Ns) -> bool {
-        let over = match self.limit.firm {
-            true => JUDGED_OVER,
-            false => USUALLY_JUDGED_OVER,
-        };
-        now.saturating_sub(self.judged.0) >= over
+        now.saturating_sub(self.judged.0) >= JUDGED_OVER
     }
 
     /// Judges what was used until now.
@@ -187,7 +163,7 @@ impl Keeper {
         let steps = if rate > self.limit.share && lately.records >= MATTERS {
             self.calm = 0;
             let more = if rate > MUCH_MORE * self.limit.share { 2 } else { 1 };
-            (self.steps + more).min(self.limit.steps())
+            (self.steps + more).min(STEPS.len())
         } else if rate < MUCH_LESS * self.limit.share {
             self.calm += 1;
             match self.calm >= CALM {
@@ -267,7 +243,7 @@ impl Keeper {
 
 #[cfg(test)]
 mod tests {
-    use super::{Advice, CALM, Ceiling, JUDGED_OVER, Keeper, USUAL_STEPS, Used};
+    use super::{Advice, CALM, Ceiling, JUDGED_OVER, Keeper, Used};
     use holdup_evidence::Ns;
     use holdup_evidence::budget::{STEPS, Thinned};
     use std::time::Duration;
@@ -364,7 +340,6 @@ mod tests {
         let mut usual = keeper(false, Some(10));
         let advice = turns(&mut usual, &mut at, &mut all, 0.2, 40);
         assert!(!advice.contains(&Advice::End));
-        assert_eq!(usual.steps, USUAL_STEPS, "every wait keeps its record");
     }
 
     #[test]

@@ -9,8 +9,7 @@ pub(crate) struct BudgetArgs {
     /// Counts the BPF programs, measured on this machine, and the processes of holdup. If the observed processes use more than one CPU, it is
     /// a percentage of their CPU time. Start and report are not part of it; the report states them. Near the limit, holdup leaves out
     /// evidence: single requests, stacks, then repeated waits. Totals stay exact. With this option and a duration, observation ends before
-    /// the limit is exceeded. Default: none for run, 3% for attach, 1% for record, 2% for host and without BPF. A default leaves out
-    /// single requests and stacks only.
+    /// the limit is exceeded. Default: none; 2% for host and without BPF.
     #[arg(long, value_name = "P%", value_parser = share)]
     pub(crate) budget: Option<f64>,
 }

@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::recorded::{Recording, Scope};
 use crate::verdict;
 use holdup_collect as collect;
-use holdup_collect::budget::{self, Ceiling};
+use holdup_collect::budget::Ceiling;
 use holdup_collect::privileges::Part;
 use holdup_collect::selection::Selection;
 use holdup_subject::signals::Signals;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
         follow: !args.alone,
         logs: !args.observation.no_logs,
         predict: None,
-        budget: Some(Ceiling::of(args.observation.budget.budget, budget::SHARE)),
+        budget: args.observation.budget.budget.map(Ceiling::set),
     };
     let duration = args.duration.map(Duration::from_secs_f64);
     // Who asked for a second or two has the whole answer as soon.

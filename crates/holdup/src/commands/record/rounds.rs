@@ -20,7 +20,7 @@ use anyhow::Context;
 use holdup_bpf::Loaded;
 use holdup_collect as collect;
 use holdup_collect::KernelNames;
-use holdup_collect::budget::{self, Ceiling};
+use holdup_collect::budget::Ceiling;
 use holdup_collect::privileges::Part;
 use holdup_collect::selection::Selection;
 use holdup_evidence::{NotMeasured, Ns};
@@ -362,11 +362,8 @@ impl<'a> Rounds<'a> {
             follow: true,
             logs: false,
             predict: None,
-            // A segment is whole: what would pass the budget is left out of it, and no part of its time.
-            budget: Some(Ceiling {
-                firm: false,
-                ..Ceiling::of(self.args.budget.budget, budget::SHARE_OF_RECORDERS)
-            }),
+            // A segment has no duration that it could end before: what would pass the budget is left out of it, and no part of its time.
+            budget: self.args.budget.budget.map(Ceiling::set),
         };
         let mut silent = Progress::begin(true);
         let loaded = match self.loaded[self.turn].take().map(Kept::fresh).transpose() {
