@@ -94,14 +94,11 @@ mod tests {
         (0..ALL_OF).for_each(|_| thinning.arrive());
         thinning.adapt(JUDGED_OVER);
         thinning.spare(true);
-        assert_eq!(
-            second(&mut thinning, 640),
-            511,
-            "64 times 640 a second, an eighth of 640 told"
-        );
+        (0..64).for_each(|_| thinning.arrive());
+        assert_eq!(thinning.adapt(JUDGED_OVER), 511, "640 a second are to be 80");
         thinning.spare(false);
-        second(&mut thinning, 80);
-        assert_eq!(thinning.mask, 127, "as they become fewer, more of them again");
+        (0..8).for_each(|_| thinning.arrive());
+        assert_eq!(thinning.adapt(JUDGED_OVER), 255, "80 a second may be more again");
     }
 
     #[test]
