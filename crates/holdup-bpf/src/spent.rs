@@ -1,6 +1,6 @@
 //! What the programs take, as the kernel itself counts it: every run, those too that return at once because they are about somebody else.
 //!
-//! The kernel counts only while somebody has asked for it, and counting costs each run some 30 ns. So it is asked for moments, and what
+//! The kernel counts only while somebody has asked for it, and counting costs each run two readings of a clock. So it is asked for moments, and what
 //! they show stands for the time between them (`holdup-collect`, `budget`). In: programs. Out: their runs and run time while it was counted.
 
 use crate::skeleton::TraceSkel;
@@ -11,8 +11,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-/// What a run takes beside what the kernel counts as run time: to get into the program and out of it. On two machines an empty program
-/// at a tracepoint was measured to take 15 to 25 ns; nanoseconds.
+/// What a run takes beside what the kernel counts as run time: to get into the program and out of it, nanoseconds. An assumption: it was not
+/// measured.
 const AROUND_A_RUN_NS: u64 = 20;
 
 /// Runs that were counted.

@@ -141,7 +141,7 @@ fn observe(
     let mut look_at = Instant::now() + FIRST_LOOK_OF_RUN;
     let mut logs: Option<OwnLogs> = None;
     let mut ended: Option<Ended> = None;
-    while ended.is_none() && go_on(subject, signals) && !observation.is_over_budget() {
+    while ended.is_none() && go_on(subject, signals) {
         signals.wait(subject, PollTimeout::from(PERIOD_MS));
         ended = subject.try_wait()?;
         observation.cgroup.look(subject.pid());

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Thinned {
     /// Fewer requests are reported one by one; all are counted, and times with a request to answer stay exact.
     Requests,
-    /// Fewer stacks are taken; times and causes stay exact, functions that asked are known for fewer waits.
+    /// Fewer stacks are taken; times stay exact, functions that asked are known for fewer waits, and more waits have their cause from an
+    /// earlier one in the same call.
     Stacks,
     /// Waits like the one before are known by their number; totals stay exact.
     Repeats,
@@ -44,7 +45,7 @@ pub struct Step {
 pub struct Budget {
     /// Of one CPU; of the CPU time of what is observed, where that was more than one CPU.
     pub share: f64,
-    /// A person set it: observation ends rather than pass it.
+    /// A person set it: where it is known how long observation is to last, that ends once it is used up.
     pub firm: bool,
     /// CPU time that this came to.
     pub allowed: Ns,

@@ -31,16 +31,16 @@ pub(crate) fn told(budget: &budget::Budget) -> Budget {
 fn effect(what: Thinned) -> &'static str {
     match what {
         Thinned::Requests => {
-            "fewer single requests: percentiles are coarser; the number of requests and time spent on them stay exact"
+            "fewer single requests: percentiles are coarser; the number of requests stays exact"
         }
         Thinned::Stacks => {
-            "a fifth of the stacks: functions are known for fewer waits; times and causes stay exact"
+            "a fifth of the stacks: functions are known for fewer waits, and more waits have the cause of an earlier one in the same call; times stay exact"
         }
         Thinned::Repeats => {
-            "no record of waits like the one before: totals and numbers stay exact; the time line has fewer pieces"
+            "no record of waits like the one before: totals and numbers stay exact; the time line and the critical path have fewer pieces"
         }
         Thinned::MostStacks => {
-            "one stack in 25: functions are known for few waits; times and causes stay exact"
+            "one stack in 25: functions are known for few waits, and most waits have the cause of an earlier one in the same call; times stay exact"
         }
         Thinned::Time => "observation ended early: nothing is known of the time after it",
     }

@@ -1,6 +1,6 @@
 //! How much CPU time the programs in the kernel take, every run of theirs, by moments in which the kernel counts them.
 //!
-//! Counting itself costs some 30 ns a run, so it is on for a moment of each [`BETWEEN`], and what it shows stands for the time until the
+//! Counting itself costs each run two readings of a clock, so it is on for a moment of each [`BETWEEN`], and what it shows stands for the time until the
 //! next. Switching it on needs a right that who reads hostile data does not have: a child that reads nothing has it. In: a tracer. Out: CPU
 //! time so far.
 
@@ -75,6 +75,8 @@ pub(crate) struct Meter {
     /// CPU time of the programs until then.
     taken: Ns,
     until: Ns,
+    /// As the last moment has shown it: CPU time for each nanosecond.
+    rate: f64,
     counted: bool,
 }
 
@@ -90,6 +92,7 @@ impl Meter {
             switch,
             taken: 0,
             until: now,
+            rate: 0.0,
             counted: false,
         }
     }
@@ -100,11 +103,17 @@ impl Meter {
     }
 
     /// CPU time of the programs so far; `estimate` is what they say of themselves, for where the kernel does not count.
-    pub(crate) fn taken(&self, estimate: Ns) -> Ns {
+    pub(crate) fn taken(&self, estimate: Ns, now: Ns) -> Ns {
         match self.counted {
-            true => self.taken.max(estimate),
+            true => self.until(now).max(estimate),
             false => estimate,
         }
+    }
+
+    /// What was taken until `now`, at the rate of the last moment since then.
+    fn until(&self, now: Ns) -> Ns {
+        let since = now.saturating_sub(self.until) as f64 * self.rate;
+        self.taken.saturating_add(since as Ns)
     }
 
     /// Goes on with what is due.
@@ -121,6 +130,8 @@ impl Meter {
             Counting::Off { .. } | Counting::On { .. } | Counting::Never => None,
         };
         if let Some(next) = next {
+            // Without further moments what was counted would stand for less and less of the time.
+            self.counted &= !matches!(next, Counting::Never);
             self.counting = next;
         }
     }
@@ -153,8 +164,8 @@ impl Meter {
     /// What a moment has shown stands for all the time since the one before.
     fn extrapolate(&mut self, shown: Runs, moment: Ns, now: Ns) {
         let time = now.saturating_sub(self.until);
-        let taken = shown.cpu_time() as f64 * time as f64 / moment.max(1) as f64;
-        self.taken = self.taken.saturating_add(taken as Ns);
+        self.rate = shown.cpu_time() as f64 / moment.max(1) as f64;
+        self.taken = self.taken.saturating_add((time as f64 * self.rate) as Ns);
         self.until = now;
         self.counted = true;
     }
@@ -172,16 +183,18 @@ mod tests {
             counting: Counting::Never,
             taken: 0,
             until: 0,
+            rate: 0.0,
             counted: false,
         };
-        assert_eq!(meter.taken(7), 7, "what the programs say of themselves");
+        assert_eq!(meter.taken(7, 0), 7, "what the programs say of themselves");
         let shown = Runs {
             count: 0,
             ns: 1_000_000,
         };
         meter.extrapolate(shown, 10_000_000, 200_000_000);
-        assert_eq!(meter.taken(7), 20_000_000, "a tenth of a CPU");
+        assert_eq!(meter.taken(7, 200_000_000), 20_000_000, "a tenth of a CPU");
+        assert_eq!(meter.taken(7, 300_000_000), 30_000_000, "and so it goes on");
         meter.extrapolate(Runs::default(), 10_000_000, 400_000_000);
-        assert_eq!(meter.taken(7), 20_000_000);
+        assert_eq!(meter.taken(7, 500_000_000), 20_000_000, "nothing since");
     }
 }

@@ -1,9 +1,9 @@
 //! Keeps an observation within a budget of CPU time.
 //!
 //! The problem: what holdup takes grows with what it observes, by a factor of thousands. The choice: all of it is measured while it goes
-//! on (the programs in the kernel by [`meter`], and holdup's own processes), and when it is about to be more than it may, evidence is left
-//! out, step by step in the order of [`STEPS`]. None of them touches a total: times, causes and numbers of requests stay exact. Where
-//! the person has set the budget and none of that suffices, observation ends early. In: measurements. Out: steps, and what to say of them.
+//! on (the programs in the kernel by [`meter`], and holdup's own processes), and when it is more than it may be, evidence is left
+//! out, step by step in the order of [`STEPS`]. None of them touches a total of time. Where the person has set the budget, and how long
+//! observation is to last, it ends once the budget of that time is used up. In: measurements. Out: steps, and what to say of them.
 
 mod meter;
 mod spending;
@@ -32,7 +32,7 @@ const MUCH_MORE: f64 = 3.0;
 pub struct Ceiling {
     /// Of one CPU, or of the CPU time of what is observed where that is more.
     pub share: f64,
-    /// A person set it: observation ends rather than pass it.
+    /// A person set it: where it is known how long observation is to last, that ends once it is used up.
     pub firm: bool,
 }
 
@@ -229,14 +229,16 @@ impl Keeper {
     }
 
     fn say(&mut self, what: Thinned, since: Ns) {
-        // A load that comes and goes is not listed time after time.
+        // A load that comes and goes is not listed time after time: then its last stretch goes on, which says rather too much than too little.
         const MOST: usize = 32;
-        if self.said.len() < MOST {
-            self.said.push(Step {
+        let full = self.said.len() >= MOST;
+        match self.said.iter_mut().rev().find(|step| full && step.what == what) {
+            Some(last) => last.until = None,
+            None => self.said.push(Step {
                 what,
                 since,
                 until: None,
-            });
+            }),
         }
     }
 }

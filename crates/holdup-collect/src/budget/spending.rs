@@ -84,7 +84,7 @@ impl Spending {
 
     fn used(&self, tracer: &Tracer) -> Used {
         Used {
-            programs: self.meter.taken(tracer.programs()),
+            programs: self.meter.taken(tracer.programs(), clocks::monotonic()),
             own: own_cpu_time(),
             records: self.records,
             observed: self.samples.saturating_mul(tracer.cpu_sample_period()),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Budget {
     /// Of one CPU; of the CPU time of what is observed, where that was more than one CPU.
     pub share: f64,
-    /// Set by --budget: observation ends rather than pass it.
+    /// Set by --budget: with a duration, observation ends once it is used up.
     pub firm: bool,
     /// CPU time that this came to.
     pub allowed_ns: Ns,

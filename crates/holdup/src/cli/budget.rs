@@ -7,9 +7,9 @@ pub(crate) struct BudgetArgs {
     /// CPU time that holdup may use while it observes, as a percentage of one CPU
     ///
     /// Counts the BPF programs, measured on this machine, and the processes of holdup. If the observed processes use more than one CPU, it is
-    /// a percentage of their CPU time. Start and report are not part of it; the report states them. Near the limit, holdup leaves out
-    /// evidence: single requests, stacks, then repeated waits. Totals stay exact. With this option and a duration, observation ends before
-    /// the limit is exceeded. Default: none; 2% for host and without BPF.
+    /// a percentage of their CPU time. Start and report are not part of it; the report states them. Above the limit, holdup leaves out
+    /// evidence: single requests, stacks, then repeated waits. Totals of time stay exact. With a duration, attach ends once the CPU time of
+    /// the whole duration is used. Default: none; 2% for host and without BPF.
     #[arg(long, value_name = "P%", value_parser = share)]
     pub(crate) budget: Option<f64>,
 }
