@@ -230,8 +230,8 @@ impl Keeper {
 
     fn say(&mut self, what: Thinned, since: Ns) {
         // A load that comes and goes is not listed time after time: then its last stretch goes on, which says rather too much than too little.
-        const MOST: usize = 32;
-        let full = self.said.len() >= MOST;
+        const MAX_STEPS_SAID: usize = 32;
+        let full = self.said.len() >= MAX_STEPS_SAID;
         match self.said.iter_mut().rev().find(|step| full && step.what == what) {
             Some(last) => last.until = None,
             None => self.said.push(Step {

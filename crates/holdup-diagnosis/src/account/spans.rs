@@ -21,7 +21,7 @@ const IDLE_CALLS: [Kind; 5] = [
 ];
 
 /// From this part on most of a function's weight is of one program.
-const MOSTLY: f64 = 0.5;
+const MIN_PROGRAM_SHARE: f64 = 0.5;
 
 /// Callers of a function that are told with it.
 const CALLERS: usize = 2;
@@ -293,7 +293,7 @@ fn add_profiles(observed: &Observed, all: &mut Vec<Ranked>) {
         let of_top = programs.into_iter().filter(|((name, _), _)| *name == top);
         let program = of_top
             .max_by_key(|((_, program), weight)| (*weight, Reverse(*program)))
-            .filter(|(_, of_program)| part(*of_program, weight) >= MOSTLY)
+            .filter(|(_, of_program)| part(*of_program, weight) >= MIN_PROGRAM_SHARE)
             .map_or_else(String::new, |((_, program), _)| format!("; in {program}"));
         let text = format!(
             "{top} has {} {what}{amount}, the most of all functions{called}{program}",

@@ -26,7 +26,7 @@ const LOOKED_AT: usize = 20;
 const KEPT: usize = 10_000;
 
 /// Waits that are told.
-const TOLD: usize = 50;
+const MAX_WAITS_TOLD: usize = 50;
 
 /// Bytes of a name that are kept.
 const NAME: usize = 200;
@@ -115,7 +115,7 @@ impl Locks {
         let mut told = 0_usize;
         for wait in all.iter().filter(|lock| lock.waits) {
             told += 1;
-            if told > TOLD {
+            if told > MAX_WAITS_TOLD {
                 continue;
             }
             let holds = |lock: &&Lock| {

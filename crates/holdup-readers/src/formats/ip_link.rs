@@ -13,10 +13,10 @@ pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("ip-link", Family::Host, recognise).about("ip -s link and ifconfig");
 
 /// The part of packets from which a loss is said to be much: one in a thousand. A choice, not a measurement.
-const MUCH: f64 = 0.001;
+const MIN_LOST_SHARE: f64 = 0.001;
 
 /// Packets that are lost at least: fewer are of the time when a link came up.
-const SOME: u64 = 10;
+const MIN_LOST_PACKETS: u64 = 10;
 
 /// Interfaces that are kept.
 const KEPT: usize = 1_000;
@@ -130,7 +130,7 @@ impl LineReader for Reader {
                 .fold(0, u64::saturating_add);
             let text = format!(
                 "no interface lost {} % of its packets or more ({packets} of {})",
-                MUCH * 100.0,
+                MIN_LOST_SHARE * 100.0,
                 holdup_evidence::units::counted(done.len() as u64, "interface", "interfaces")
             );
             let one = statements::one(StatementKind::WithinNorm, None, first.quote.clone(), text);
@@ -213,9 +213,9 @@ impl Interface {
         let most = self
             .lost
             .iter()
-            .filter(|loss| loss.2 >= SOME)
+            .filter(|loss| loss.2 >= MIN_LOST_PACKETS)
             .max_by(|one, other| part(one).total_cmp(&part(other)));
-        let Some(most) = most.filter(|most| part(most) >= MUCH) else {
+        let Some(most) = most.filter(|most| part(most) >= MIN_LOST_SHARE) else {
             if self.no_carrier {
                 let text = format!("{} is up and has no carrier (NO-CARRIER)", self.name);
                 out.statement(statements::one(
@@ -237,7 +237,7 @@ impl Interface {
             "{}: {lost} {name} beside {packets} packets {verb}, {:.1} % (from {} % on it is much)",
             self.name,
             share * 100.0,
-            MUCH * 100.0
+            MIN_LOST_SHARE * 100.0
         );
         let mut one = statements::one(StatementKind::Failed, None, quote.clone(), text);
         one.share = Some(share);

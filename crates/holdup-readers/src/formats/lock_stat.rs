@@ -19,16 +19,16 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("lock-stat", Family::
 const NUMBERS: [usize; 2] = [12, 10];
 
 /// Classes that are told.
-const TOLD: usize = 3;
+const MAX_CLASSES_TOLD: usize = 3;
 
 /// Bytes of a name that are kept.
 const NAME: usize = 100;
 
 /// One wait for a lock of the kernel's that is this long is felt by whoever asked; ordinary ones take microseconds.
-const LONG: Ns = 10_000_000;
+const MIN_LONG_WAIT_NS: Ns = 10_000_000;
 
 /// All waits together from which they are worth a word.
-const SOME: Ns = 1_000_000;
+const MIN_WAITED_NS: Ns = 1_000_000;
 
 fn recognise(head: &[u8]) -> Sureness {
     if find(head, b"waittime-total").is_some() {
@@ -99,7 +99,7 @@ impl Reader {
             .classes
             .partition_point(|known| known.row.total >= class.row.total);
         self.classes.insert(at, class);
-        self.classes.truncate(TOLD);
+        self.classes.truncate(MAX_CLASSES_TOLD);
     }
 
     /// `&mm->mmap_sem   96   [<ffffffff815351c4>] __do_page_fault+0x1d4/0x510`.
@@ -168,8 +168,8 @@ impl TextReader for Reader {
 fn told(class: &Class) -> Statement {
     let row = &class.row;
     let kind = match () {
-        () if row.longest >= LONG => StatementKind::Stalled,
-        () if row.total >= SOME => StatementKind::Took,
+        () if row.longest >= MIN_LONG_WAIT_NS => StatementKind::Stalled,
+        () if row.total >= MIN_WAITED_NS => StatementKind::Took,
         () => StatementKind::WithinNorm,
     };
     let place = |place: &Place, says: &str| match place {
@@ -187,7 +187,7 @@ fn told(class: &Class) -> Statement {
         place(waits, "mostly in"),
         place(holds, "held mostly in"),
         duration(row.held_longest),
-        duration(LONG)
+        duration(MIN_LONG_WAIT_NS)
     );
     statements::one(kind, Some(row.total), class.quote.clone(), text)
 }

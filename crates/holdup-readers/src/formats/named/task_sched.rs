@@ -27,7 +27,7 @@ pub(crate) static FORMAT: Format = Format::new(
 .about("/proc/PID/sched");
 
 /// The part of its time that a task may wait for a CPU before that holds it up.
-const MUCH: f64 = 0.2;
+const MIN_WAITING_SHARE: f64 = 0.2;
 
 fn judge(names: &Names) -> Vec<Statement> {
     // Kernels from 5.16 on have the short names.
@@ -49,7 +49,7 @@ fn judge(names: &Names) -> Vec<Statement> {
     };
     let ns = |ms: f64| seconds(ms / 1e3);
     let share = waited / (waited + ran).max(1.0);
-    let kind = match share >= MUCH && waited >= 1_000.0 {
+    let kind = match share >= MIN_WAITING_SHARE && waited >= 1_000.0 {
         true => StatementKind::Stalled,
         false => StatementKind::WithinNorm,
     };
@@ -59,7 +59,7 @@ fn judge(names: &Names) -> Vec<Statement> {
         duration(ns(waited)),
         duration(ns(ran)),
         share * 100.0,
-        MUCH * 100.0
+        MIN_WAITING_SHARE * 100.0
     );
     vec![Statement {
         ns: Some(ns(waited)),
