@@ -145,10 +145,18 @@ pub fn probe() -> Vec<Capability> {
         required: false,
         state: cpu_clock(),
     });
+    let loaded = crate::loaded::try_load();
+    for missing in loaded.as_deref().unwrap_or_default() {
+        found.push(Capability {
+            name: "all-programs".into(),
+            required: false,
+            state: Err(format!("{}; not seen: {}", missing.why, missing.what)),
+        });
+    }
     found.push(Capability {
         name: "load".into(),
         required: true,
-        state: crate::loaded::try_load(),
+        state: loaded.map(drop),
     });
     found
 }

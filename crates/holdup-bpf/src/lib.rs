@@ -13,6 +13,7 @@ pub mod decode;
 mod loaded;
 pub mod mappings;
 mod older;
+mod optional;
 mod spent;
 mod thinning;
 mod tracer;

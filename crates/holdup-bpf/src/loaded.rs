@@ -8,6 +8,7 @@ use crate::adopt;
 use crate::calls;
 use crate::capability::{self, KernelTypes};
 use crate::older;
+use crate::optional::{self, Group};
 use crate::skeleton::{OpenTraceSkel, TraceSkel, TraceSkelBuilder, types};
 use crate::tracer::{Options, Pace};
 use holdup_evidence::NotMeasured;
@@ -76,7 +77,14 @@ pub(crate) fn refusal(error: &libbpf_rs::Error) -> TraceError {
     TraceError::Refused(reason)
 }
 
-fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>, TraceError> {
+/// Opens the programs without those that this kernel lacks something for, and without those that it `refused`.
+fn open(
+    types: &KernelTypes,
+    options: Options,
+    refused: &[&Group],
+) -> Result<OpenTraceSkel<'static>, TraceError> {
+    let left_out = |group: &Group| refused.iter().any(|one| std::ptr::eq(*one, group));
+
     // Programs and maps live as long as the process: one trace a process, so nothing is gained by less.
     let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut skeleton = TraceSkelBuilder::default()
@@ -85,7 +93,8 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
     if let Some(settings) = skeleton.maps.rodata_data.as_deref_mut() {
         settings.cpu_period = options.pace.cpu_sample_period();
         settings.have_task_work = u8::from(types.has_task_work());
-        settings.have_interrupts = u8::from(INTERRUPTS.iter().all(|name| types.has_tracepoint(name)));
+        let told = INTERRUPTS.iter().all(|name| types.has_tracepoint(name));
+        settings.have_interrupts = u8::from(told && !left_out(&optional::INTERRUPTS));
         settings.fd_argument = calls::descriptor_arguments();
         settings.path_argument = calls::path_arguments();
         settings.call_of_32_bit = calls::calls_of_32_bit();
@@ -138,11 +147,47 @@ fn open(types: &KernelTypes, options: Options) -> Result<OpenTraceSkel<'static>,
     let completions = types.has_task_work() && types.has_tracepoint("io_uring_complete");
     programs.on_async_done.set_autoload(completions);
     // The other way to see questions to name servers; it costs every packet something.
-    let sends = types.has_tracepoint("sock_send_length");
+    let sends = types.has_tracepoint("sock_send_length") && !left_out(&optional::TRAFFIC);
     programs
         .on_packet
         .set_autoload(!sends && types.has_tracepoint("net_dev_queue"));
+    for mut program in skeleton.open_object_mut().progs_mut() {
+        let name = program.name().to_str().unwrap_or_default().to_owned();
+        if refused
+            .iter()
+            .any(|group| group.programs.contains(&name.as_str()))
+        {
+            program.set_autoload(false);
+        }
+    }
     Ok(skeleton)
+}
+
+/// Loads them; those that this kernel refuses and a trace can do without are left out, and come with what was loaded. `spoil` is given what
+/// was opened before it is loaded.
+fn load_what_is_taken(
+    types: &KernelTypes,
+    options: Options,
+    spoil: impl Fn(&mut OpenTraceSkel<'static>),
+) -> Result<(TraceSkel<'static>, Vec<&'static Group>), TraceError> {
+    let mut refused = Vec::new();
+    loop {
+        let mut opened = open(types, options, &refused)?;
+        spoil(&mut opened);
+        let error = match opened.load() {
+            Ok(skeleton) => return Ok((skeleton, refused)),
+            Err(error) => error,
+        };
+        let said = LIBBPF_SAID.lock().map(|said| said.clone()).unwrap_or_default();
+        match optional::refused(&said) {
+            // One that was left out and is refused again would be so for ever.
+            Some(group) if !refused.iter().any(|one| std::ptr::eq(*one, group)) => refused.push(group),
+            _ => return Err(refusal(&error)),
+        }
+        if let Ok(mut said) = LIBBPF_SAID.lock() {
+            said.clear();
+        }
+    }
 }
 
 /// Programs and maps.
@@ -170,7 +215,8 @@ impl Loaded {
                 fix: "Linux 5.19 or later; until then the one that let go is named instead".into(),
             });
         }
-        let skeleton = open(&types, options)?.load().map_err(|error| refusal(&error))?;
+        let (skeleton, refused) = load_what_is_taken(&types, options, |_| {})?;
+        not_measured.extend(refused.iter().map(|group| group.not_measured()));
         older::give_out_numbers(&skeleton.maps.numbers).map_err(|error| refusal(&error))?;
         let maps = &skeleton.maps;
         let fresh = maps
@@ -258,12 +304,54 @@ fn zero(array: &impl MapCore) -> libbpf_rs::Result<()> {
     array.update_percpu(&key, &values, MapFlags::ANY)
 }
 
-/// Loads and lets go.
-pub(crate) fn try_load() -> Result<(), String> {
+/// Loads and lets go. What was left out is told by what is not seen without it.
+pub(crate) fn try_load() -> Result<Vec<NotMeasured>, String> {
     let types = KernelTypes::read()?;
-    let skeleton = open(&types, Options::default()).map_err(|error| error.to_string())?;
-    skeleton
-        .load()
-        .map(drop)
-        .map_err(|error| refusal(&error).to_string())
+    let (_, refused) =
+        load_what_is_taken(&types, Options::default(), |_| {}).map_err(|error| error.to_string())?;
+    Ok(refused.iter().map(|group| group.not_measured()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Options, TraceError, load_what_is_taken};
+    use crate::capability::KernelTypes;
+    use crate::skeleton::OpenTraceSkel;
+    use libbpf_rs::ProgramType;
+    use libbpf_rs::skel::OpenSkel;
+
+    /// Makes the program one of a type that may not do what it does, so that the kernel refuses it.
+    fn spoil(opened: &mut OpenTraceSkel<'static>, name: &str) {
+        let mut programs = opened.open_object_mut().progs_mut();
+        let mut program = programs.find(|program| program.name() == name).unwrap();
+        if program.autoload() {
+            program.set_prog_type(ProgramType::SocketFilter);
+        }
+    }
+
+    /// What is loaded, and the first program of each group that is not.
+    fn load_spoilt(names: &[&str]) -> Result<Vec<&'static str>, TraceError> {
+        let types = KernelTypes::read().unwrap();
+        let (skeleton, refused) = load_what_is_taken(&types, Options::default(), |opened| {
+            names.iter().for_each(|name| spoil(opened, name));
+        })?;
+        assert!(skeleton.progs.on_switch.autoload() || skeleton.progs.on_switch_without_errands.autoload());
+        Ok(refused
+            .iter()
+            .filter_map(|group| group.programs.first().copied())
+            .collect())
+    }
+
+    #[test]
+    fn a_program_that_is_refused_does_not_keep_the_others_from_loading() {
+        assert_eq!(load_spoilt(&[]).unwrap(), Vec::<&str>::new());
+        assert_eq!(
+            load_spoilt(&["on_contention_end", "on_sent"]).unwrap(),
+            ["on_contention_begin", "on_received"]
+        );
+        assert!(
+            load_spoilt(&["on_waking"]).is_err(),
+            "without it nothing is known of any wait"
+        );
+    }
 }
