@@ -101,8 +101,8 @@ static __always_inline void copy_stack(struct holdup_memory *m, s32 number, cons
 }
 
 /* An object must be described before the record that refers to it. Its description can't be made while that
- * record is being filled in, for it would come behind it; so the descriptors are gone through once before. */
-static __always_inline void describe_polled(u64 fds, u64 count)
+ * record is being filled in, for it would come behind it; so the descriptors are gone through once before. Global: verified once. */
+__noinline int describe_polled(u64 fds, u64 count)
 {
 	for (u32 i = 0; i < HOLDUP_POLLED; i++) {
 		struct user_pollfd one = {};
@@ -112,6 +112,7 @@ static __always_inline void describe_polled(u64 fds, u64 count)
 			break;
 		object_of_current_fd(one.fd); /* below 0 it is larger than any table */
 	}
+	return 0;
 }
 
 static __always_inline void copy_polled(struct holdup_memory *m, u64 fds, u64 count)
@@ -174,11 +175,11 @@ static __always_inline u64 read_set_of(u64 count, u64 address)
 #define FOUR(step, i) step(i) step(i + 1) step(i + 2) step(i + 3)
 #define SIXTEEN(step) FOUR(step, 0) FOUR(step, 4) FOUR(step, 8) FOUR(step, 12)
 
-static __always_inline void describe_selected(const struct thread *t)
+__noinline int describe_selected(u64 left)
 {
-	u64 left = t->select_reads | t->select_writes;
 #define DESCRIBE(i) left = describe_one_selected(left);
 	SIXTEEN(DESCRIBE)
+	return 0;
 }
 
 static __always_inline void copy_selected(struct holdup_memory *m, const struct thread *t, const u64 *args)
@@ -215,7 +216,7 @@ static __always_inline void send_memory(struct thread *t, struct task_struct *ta
 	if (!on_cpu && (number == __NR_poll || number == __NR_ppoll))
 		describe_polled(args[0], args[1]);
 	else if (!on_cpu && (number == __NR_select || number == __NR_pselect6))
-		describe_selected(t);
+		describe_selected(t->select_reads | t->select_writes);
 	m = bpf_ringbuf_reserve(&records, sizeof(*m), 0);
 	if (!m) {
 		count_loss(HOLDUP_LOST_STACKS);

@@ -67,19 +67,22 @@ static __always_inline u32 object_of_wait(struct thread *t, struct file *file)
 	return id;
 }
 
-/* As file_of, of the task that leaves: its structures are followed directly, without a helper a step. */
+/* As file_of, of the task that leaves: its structures are followed directly, without a helper a step. And not as the task's own pointers:
+ * of each of those that it meets the verifier searches all types of the kernel for a promise about it, a third of the CPU time of a start. */
 static __always_inline struct file *file_of_leaving(struct task_struct *task, u32 fd)
 {
-	struct files_struct *files = task->files;
+	struct files_struct *files = VIA(task, struct task_struct, files);
 	struct fdtable *table;
+	struct file **slots;
 
 	if (!files)
 		return 0;
-	table = files->fdt;
-	if (!table || fd >= table->max_fds)
+	table = VIA(files, struct files_struct, fdt);
+	if (!table || fd >= VIA(table, struct fdtable, max_fds))
 		return 0;
 	/* A pointer alone has no type of its own; a list's head is one. */
-	return (struct file *)VIA(table->fd + fd, struct hlist_head, first);
+	slots = VIA(table, struct fdtable, fd);
+	return (struct file *)VIA(slots + fd, struct hlist_head, first);
 }
 
 /* The process that holds a lock on the file, as the kernel's list has it; the waiter's own are passed over. */
