@@ -236,6 +236,10 @@ pub fn attach(
             database_locks::look(&mut observation, &attached.following.subjects);
         }
     }
+    if how.tracing.pace == Pace::Record {
+        // The next segment is under way, and would have this time as well.
+        observation.freeze();
+    }
     observation.take_logs(
         logs,
         &attached.following.subjects,

@@ -211,6 +211,8 @@ struct Observation {
     /// What observed processes wrote in their logs.
     own_logs: Option<Vec<OwnLog>>,
     spending: Option<Spending>,
+    /// When observation ended, if it has.
+    frozen: Option<Ns>,
 }
 
 impl Observation {
@@ -269,6 +271,7 @@ impl Observation {
             lock_files: Vec::new(),
             own_logs: None,
             spending: how.budget.map(Spending::begin),
+            frozen: None,
         })
     }
 
@@ -339,9 +342,7 @@ impl Observation {
             .spending
             .take()
             .and_then(|spending| spending.account(&self.tracer));
-        let frozen = clocks::monotonic();
-        self.tracer.freeze(frozen);
-        while self.take() > 0 {}
+        let frozen = self.freeze();
         let started = self.started.unwrap_or_default();
         let refused: Vec<Loss> = self.naming.losses().collect();
         let unread: Vec<String> = self.naming.unread().map(|pid| pid.to_string()).collect();
@@ -436,6 +437,17 @@ impl Observation {
             build_ids,
             events,
         }
+    }
+
+    /// Ends observation, if it has not ended before: what happens later is no part of it. When that was.
+    fn freeze(&mut self) -> Ns {
+        if let Some(frozen) = self.frozen {
+            return frozen;
+        }
+        let frozen = clocks::monotonic();
+        self.tracer.freeze(frozen);
+        while self.take() > 0 {}
+        *self.frozen.insert(frozen)
     }
 
     /// Takes what has come since the last turn; after that, or when a turn's time is used up, the loop looks at

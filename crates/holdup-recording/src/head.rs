@@ -136,6 +136,18 @@ impl Head {
         self.boot_id.is_some() && self.boot_id == other.boot_id && self.host == other.host
     }
 
+    /// Says of this one that nothing of what happened in it is known.
+    pub fn lose(&mut self) {
+        let (from, to) = (self.started_unix, self.ended_unix());
+        self.breaks.push(Break::Lost { from, to });
+    }
+
+    /// Whether all of it is lost.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.segments == one() && self.breaks.iter().any(|one| matches!(one, Break::Lost { .. }))
+    }
+
     /// When it ended, Unix time, nanoseconds.
     #[must_use]
     pub fn ended_unix(&self) -> i64 {

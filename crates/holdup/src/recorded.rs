@@ -94,6 +94,8 @@ pub(crate) struct Keep {
     pub(crate) redacted: bool,
     /// All single pieces of time and all rows; else they are bounded, and what is beyond is summed.
     pub(crate) all: bool,
+    /// Nothing is left of it but when it was.
+    pub(crate) lost: bool,
 }
 
 /// Writes a segment of a recorder to where it belongs by its time, secrets masked; `detail`: conditions that held.
@@ -117,9 +119,13 @@ pub(crate) fn save(
         true => redact(&mut segment),
         false => mask(&mut segment),
     }
+    if keep.lost {
+        segment.head.lose();
+    }
     let place = place(segment.head.started_unix);
     holdup_recording::save(&segment, &place)?;
-    if let Some(folder) = place.parent() {
+    // What nobody has seen is no sign of what is usual.
+    if let Some(folder) = place.parent().filter(|_| !keep.lost) {
         usual::learn(folder, &segment);
     }
     Ok(())

@@ -237,7 +237,7 @@ fn owed_files<'a>(graph: &Graph<'a>, way: &[Step<'a>], locked: Option<usize>) ->
         lock: None,
         steps: at,
         beyond: way.get(at + 2).copied(),
-        onward: None,
+        onward: onward::of(graph, way, at + 1),
         awaited: None,
         ns: waiter.ns,
         asked: true,
@@ -367,7 +367,8 @@ fn cgroup(resource: Option<&Resource>) -> String {
     cgroup.unwrap_or_else(|| resource.map_or_else(String::new, |resource| resource.name.clone()))
 }
 
-fn waits_for_files(step: &Step<'_>) -> bool {
+/// Whether a thread waits for a file that somebody else answers for.
+pub(super) fn waits_for_files(step: &Step<'_>) -> bool {
     matches!(step.cause, Some(Cause::FsFuse | Cause::FsNetwork))
 }
 

@@ -125,6 +125,7 @@ impl<'a> Root<'a> {
         if self.way.is_empty() || (tells && way.len() > self.way.len() && longest >= self.longest / 2) {
             self.way = way.to_vec();
         }
+        self.onward = self.onward.or(end.onward);
         if end.asked && !self.is_asked(end.name) {
             self.asked.push(end.name);
         }
@@ -166,6 +167,16 @@ impl<'a> Root<'a> {
             self.key,
             Key::Halted(_) | Key::Lock(_) | Key::Busy(_) | Key::Reader(_)
         )
+    }
+
+    /// Of files that a process answers for: that process, if it is known.
+    pub(crate) fn server(&self) -> Option<&'a ThreadName> {
+        let steps = self.way.windows(2).rev();
+        let mut served = steps.filter_map(|pair| match pair {
+            [waiter, server] => ends::waits_for_files(waiter).then_some(server.name),
+            _ => None,
+        });
+        served.next()
     }
 
     /// The longest single wait behind it.

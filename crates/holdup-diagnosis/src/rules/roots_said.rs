@@ -211,11 +211,21 @@ impl<'a> Words<'a> {
                 format!("{who} ran{ran}: {behind} waited for its answer, up to {up_to}")
             }
             Key::Disk(disk) => self.disk(root, disk, &all),
-            Key::Files(files) => format!(
-                "{}{}: {all} waited for files on it, up to {up_to}",
+            Key::Files(files) if root.cause == Some(Cause::FsFrozen) => format!(
+                "{} {} frozen: {all} waited to write there, up to {up_to}",
                 what(files, "File system"),
-                if root.open { " does not answer" } else { "" }
+                if root.open { "is" } else { "was" }
             ),
+            Key::Files(files) => {
+                let server = root.server().map_or_else(String::new, |server| {
+                    format!("; {} serves it{}", self.who(server), self.onward(root))
+                });
+                format!(
+                    "{}{}: {all} waited for files on it, up to {up_to}{server}",
+                    what(files, "File system"),
+                    if root.open { " does not answer" } else { "" }
+                )
+            }
             Key::Memory(of) => self.memory(root, of, &all),
             Key::Cpus => {
                 let ran: Vec<String> = roots::named_of(&root.ran)

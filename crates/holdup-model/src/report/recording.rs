@@ -47,7 +47,7 @@ pub struct Recording {
 /// Something between two segments.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordingBreak {
-    /// `boot`, `host`, `clock`, `suspended`, `gap` or `overlap`.
+    /// `boot`, `host`, `clock`, `suspended`, `gap`, `overlap` or `lost`.
     pub kind: String,
     /// When, RFC 3339.
     pub at: String,

@@ -57,6 +57,13 @@ pub enum Break {
         /// to.
         to: i64,
     },
+    /// A segment was lost: it stands where it belongs, and has nothing in it.
+    Lost {
+        /// From,
+        from: i64,
+        /// to.
+        to: i64,
+    },
 }
 
 impl Break {

@@ -13,7 +13,6 @@ mod rounds;
 mod textfile;
 
 use crate::cli::RecordArgs;
-use crate::output::say;
 pub(crate) use condition::Condition;
 use folder::Folder;
 use holdup_collect::selection::Selection;
@@ -30,15 +29,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     }
     let folder = Folder::open(&args.dir, args.keep, args.keep_size)?;
     give_memory_back();
-    let mut rounds = Rounds::new(args, &selection, &folder)?;
-    say(&format!(
-        "recording {} to {}, a segment every {}; {} to look back",
-        selection.said(),
-        args.dir.display(),
-        crate::lengths::said(args.every),
-        "holdup show"
-    ));
-    rounds.go()?;
+    Rounds::new(args, &selection, &folder)?.go()?;
     Ok(0)
 }
 

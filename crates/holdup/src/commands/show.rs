@@ -12,10 +12,10 @@ mod words;
 
 use crate::cli::{Color, ShowArgs};
 use crate::output::{Outputs, Place, say};
-use crate::usage::Usage;
 use crate::verdict;
 use anyhow::bail;
 use holdup_collect::privileges::{self, Part};
+use holdup_evidence::Ns;
 use holdup_model::report::SubjectKind;
 use holdup_recording::unlike::{self, MIN_SEGMENTS, Outlier, Rates};
 use holdup_recording::{
@@ -67,10 +67,10 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
         None => (inside, None),
     };
     let found = match args.worst {
-        true => worst(&inside, args, &mut problems)?,
+        true => worst(&inside, args, &mut problems),
         false => None,
     };
-    let rows: Vec<(PathBuf, Head)> = match found.as_ref().and_then(|found| found.first()) {
+    let rows: Vec<(PathBuf, Head)> = match found.as_ref().and_then(|(found, _)| found.first()) {
         Some(outlier) => vec![inside[outlier.number].clone()],
         None => inside.clone(),
     };
@@ -87,11 +87,13 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
     if let Some(causes) = causes {
         part::only_causes(&mut report, &causes);
     }
-    let found = found.map(|found| words::unlike(&found, &inside));
+    let too_few = (args.worst && found.is_none()).then(|| words::too_few(inside.len()));
+    let found = found.map(|(found, compared)| words::unlike(&found, compared, &inside));
     report.recording = Some(words::recording(&segment, &first, args, &problems, found, &zone));
     if let Some(recording) = &mut report.recording {
         recording.lines.extend(usual::lines(args, &segment));
         recording.lines.extend(aside);
+        recording.lines.extend(too_few);
     }
     outputs.write(&report);
     Ok(0)
@@ -156,39 +158,69 @@ fn together(
     Ok(merging.map(|(merging, first)| (merging.finish(), first)))
 }
 
-/// Which of these segments are unlike the others.
+/// Which of these segments are unlike the others, and how many were compared; `None` where there are too few to tell.
 fn worst(
     files: &[(PathBuf, Head)],
     args: &ShowArgs,
     problems: &mut Vec<Error>,
-) -> anyhow::Result<Option<Vec<Outlier>>> {
-    if files.len() < MIN_SEGMENTS {
-        bail!(Usage::Wrong(format!(
-            "--worst compares segments, and there are only {}: it needs at least {MIN_SEGMENTS}",
-            files.len()
-        )));
+) -> Option<(Vec<Outlier>, usize)> {
+    let whole = whole(files);
+    if whole.len() < MIN_SEGMENTS {
+        return None;
     }
-    let mut rates = Vec::with_capacity(files.len());
-    let mut numbers = Vec::with_capacity(files.len());
-    let read = |number: usize| {
-        let segment = segment(&files[number].0, args, false)?;
+    let mut rates = Vec::with_capacity(whole.len());
+    let mut numbers = Vec::with_capacity(whole.len());
+    let read = |at: usize| {
+        let segment = segment(&files[whole[at]].0, args, false)?;
         // What was asked for may have done nothing then.
         Ok(segment.as_ref().map(Rates::of).unwrap_or_default())
     };
-    ahead::in_turn(files.len(), read, |number, read| match read {
+    ahead::in_turn(whole.len(), read, |at, read| match read {
         Ok(rate) => {
             rates.push(rate);
-            numbers.push(number);
+            numbers.push(whole[at]);
         }
         Err(error) => problems.push(error),
     });
     let outliers = unlike::outliers(&rates).into_iter();
-    Ok(Some(
-        outliers
-            .map(|outlier| Outlier {
-                number: numbers[outlier.number],
-                ..outlier
-            })
-            .collect(),
-    ))
+    let outliers = outliers.map(|outlier| Outlier {
+        number: numbers[outlier.number],
+        ..outlier
+    });
+    Some((outliers.collect(), rates.len()))
+}
+
+/// Which of them can be compared: not those in which nothing was observed, and not those that are much shorter than most, as the first and the
+/// last of a recorder are. In a few seconds a rate is what happened to go on.
+fn whole(files: &[(PathBuf, Head)]) -> Vec<usize> {
+    let there = || files.iter().enumerate().filter(|(_, (_, head))| !head.is_lost());
+    let mut lengths: Vec<Ns> = there().map(|(_, (_, head))| head.length).collect();
+    lengths.sort_unstable();
+    let usual = lengths.get(lengths.len() / 2).copied().unwrap_or_default();
+    there()
+        .filter(|(_, (_, head))| head.length >= usual - usual / 4)
+        .map(|(number, _)| number)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole;
+    use holdup_model::report::{Backend, SubjectKind};
+    use holdup_recording::Head;
+    use std::path::PathBuf;
+
+    #[test]
+    fn segments_that_are_short_or_lost_are_not_compared() {
+        let of = |seconds: u64| {
+            let kind = (SubjectKind::Attach, Backend::Bpf);
+            Head::new(kind, (0, 0), seconds * 1_000_000_000)
+        };
+        let mut lost = of(60);
+        lost.lose();
+        let heads = [of(9), of(60), lost, of(61), of(46), of(60), of(31)];
+        let files: Vec<(PathBuf, Head)> = heads.into_iter().map(|head| (PathBuf::new(), head)).collect();
+        assert_eq!(whole(&files), [1, 3, 4, 5]);
+        assert!(whole(&[]).is_empty());
+    }
 }

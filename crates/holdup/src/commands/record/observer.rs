@@ -5,6 +5,7 @@
 //! that is known, and never later than its time is up.
 
 use holdup_evidence::Ns;
+use holdup_proc::{Root, root};
 use holdup_subject::signals::{Control, Signals};
 use nix::poll::PollTimeout;
 use nix::sys::signal::{Signal, kill};
@@ -18,6 +19,10 @@ const TIME_TO_WRITE: Duration = Duration::from_secs(12);
 /// The same when the recorder itself has been told to end.
 const TIME_TO_WRITE_LAST: Duration = Duration::from_secs(8);
 
+/// Time for which it was runnable, and others had the CPUs, is not its own: a machine that is short of CPUs is what a recording is for. It may have so
+/// many times as long in all; the unit that is installed gives a recorder 30 s to end.
+const AT_MOST: u32 = 3;
+
 /// How long a killed one is waited for. It has ended by then unless it is stuck in the kernel.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -26,6 +31,12 @@ const LOOK_EVERY_MS: u8 = 20;
 
 /// Status of one that has written its segment, where the kernel did not show everything.
 pub(super) const HIDDEN: i32 = 2;
+
+/// Whether one that may take this long has had that time, or several times that long in all. `queued`: for how long of it others had the
+/// CPUs; read only where it matters.
+fn is_late(elapsed: Duration, limit: Duration, queued: impl FnOnce() -> Duration) -> bool {
+    elapsed > limit && (elapsed > limit * AT_MOST || elapsed.saturating_sub(queued()) > limit)
+}
 
 /// A process that observes a segment.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +80,7 @@ impl Observer {
     /// Waits until it has ended by itself, or until it is late.
     pub(super) fn wait(&self, signals: &mut Signals, ending: &mut bool) -> Outcome {
         let began = Instant::now();
+        let queued_before = self.queued();
         let mut hurry = false;
         loop {
             if let Some(outcome) = self.outcome() {
@@ -79,7 +91,8 @@ impl Observer {
             } else {
                 TIME_TO_WRITE
             };
-            if hurry || began.elapsed() > limit {
+            let queued = || self.queued().saturating_sub(queued_before);
+            if hurry || is_late(began.elapsed(), limit, queued) {
                 self.kill();
                 return Outcome::Late;
             }
@@ -89,6 +102,14 @@ impl Observer {
                 *ending = true;
             }
         }
+    }
+
+    /// How long it has been runnable while others had the CPUs, since it began.
+    fn queued(&self) -> Duration {
+        let file = Root::system().proc.join(format!("{}/schedstat", self.pid));
+        let text = root::text_if_there(&file);
+        let ns = text.and_then(|text| text.split_ascii_whitespace().nth(1)?.parse().ok());
+        Duration::from_nanos(ns.unwrap_or_default())
     }
 
     /// Kills it, and waits for its end for a moment: one that is stuck in the kernel can't be waited for.
@@ -114,5 +135,21 @@ impl Observer {
             Ok(WaitStatus::Signaled(_, signal, _)) => Outcome::Killed(signal),
             _ => Outcome::Failed,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_late;
+    use std::time::Duration;
+
+    #[test]
+    fn who_stands_in_a_queue_for_the_cpus_is_not_late_until_it_has_stood_there_for_long() {
+        let s = Duration::from_secs;
+        let late = |elapsed, queued| is_late(s(elapsed), s(12), || s(queued));
+        assert!(!late(11, 0) && !late(13, 2) && !late(30, 20));
+        // It works too much, or is stuck: nothing of that is the queue.
+        assert!(late(13, 0) && late(30, 17));
+        assert!(late(37, 36));
     }
 }

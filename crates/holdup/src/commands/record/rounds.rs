@@ -112,6 +112,13 @@ impl<'a> Rounds<'a> {
         if now.is_none() {
             anyhow::bail!("nothing can be recorded here: see the message above");
         }
+        // Whoever waits for this line makes happen what is to be recorded.
+        say(&format!(
+            "recording {} to {}, a segment every {}; holdup show to look back",
+            self.selection.said(),
+            self.args.dir.display(),
+            crate::lengths::said(self.args.every)
+        ));
         loop {
             let due = now
                 .as_ref()
@@ -292,7 +299,7 @@ impl<'a> Rounds<'a> {
             Ok(ForkResult::Child) => {
                 let collected = collect::nothing(observer.began, until, why);
                 let subject = verdict::subject_of_attach(vec![self.selection.said().to_owned()], &collected);
-                let status = self.save(subject, collected, Vec::new());
+                let status = self.save(subject, collected, Vec::new(), true);
                 std::process::exit(status);
             }
             Ok(ForkResult::Parent { child }) => Observer {
@@ -309,8 +316,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Writes a segment; the status of the process that does so.
-    fn save(&self, subject: Observed, collected: collect::Collected, detail: Vec<String>) -> i32 {
+    /// Writes a segment, of which nothing may be left; the status of the process that does so.
+    fn save(&self, subject: Observed, collected: collect::Collected, detail: Vec<String>, lost: bool) -> i32 {
         let scope = Scope {
             unit: self.args.unit.first().cloned(),
             cgroup: self.args.cgroup.first().map(|path| path.display().to_string()),
@@ -318,6 +325,7 @@ impl<'a> Rounds<'a> {
         let keep = recorded::Keep {
             redacted: self.args.redact,
             all: self.detail.is_asked(),
+            lost,
         };
         let hidden = losses::hidden(&collected.attributed.coverage.lost);
         let place = |began| self.folder.place(began);
@@ -415,7 +423,7 @@ impl<'a> Rounds<'a> {
         if let Some(Err(error)) = written {
             say(&format!("{error:#}"));
         }
-        let status = self.save(subject, collected, self.detail.held());
+        let status = self.save(subject, collected, self.detail.held(), false);
         if status != 1 && self.detail.is_asked() {
             Detail::thin(self.folder);
         }

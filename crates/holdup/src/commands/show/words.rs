@@ -3,7 +3,7 @@
 use super::window::Window;
 use crate::cli::ShowArgs;
 use holdup_model::report::{Recording, RecordingBreak, SubjectKind, Unlike, UnlikeCause, UnlikeSegment};
-use holdup_recording::unlike::{Outlier, Unusual};
+use holdup_recording::unlike::{MIN_SEGMENTS, Outlier, Unusual};
 use holdup_recording::{Break, Error, Head, Segment};
 use holdup_views::units::{counted, duration};
 use jiff::Timestamp;
@@ -102,8 +102,16 @@ pub(super) fn beside((path, _): &(PathBuf, Head), earlier: &[(PathBuf, Head)]) -
     )
 }
 
+/// Where too few segments can be compared.
+pub(super) fn too_few(all: usize) -> String {
+    let all = counted(u64::try_from(all).unwrap_or(u64::MAX), "segment", "segments");
+    format!(
+        "--worst compares whole segments, and needs at least {MIN_SEGMENTS}: of {all} too few are whole, so this report covers all of them"
+    )
+}
+
 /// The unlike segments for the report.
-pub(super) fn unlike(found: &[Outlier], files: &[(PathBuf, Head)]) -> Unlike {
+pub(super) fn unlike(found: &[Outlier], compared: usize, files: &[(PathBuf, Head)]) -> Unlike {
     let cause = |one: &Unusual| UnlikeCause {
         cause: one.cause,
         ns_per_s: one.rate,
@@ -121,7 +129,7 @@ pub(super) fn unlike(found: &[Outlier], files: &[(PathBuf, Head)]) -> Unlike {
         }
     };
     Unlike {
-        compared: u32::try_from(files.len()).unwrap_or(u32::MAX),
+        compared: u32::try_from(compared).unwrap_or(u32::MAX),
         segments: found.iter().map(segment).collect(),
     }
 }
@@ -279,6 +287,11 @@ fn said(one: &Break, beside: i64, zone: &TimeZone) -> String {
             length(*from, *to),
             time(*from)
         ),
+        Break::Lost { from, to } => format!(
+            "the segment of {} from {} is lost: its observer was ended before it could write",
+            length(*from, *to),
+            time(*from)
+        ),
         Break::Overlap { from, to } => format!(
             "two segments overlap for {} from {}; this time counts twice",
             length(*from, *to),
@@ -296,6 +309,7 @@ fn recording_break(one: &Break) -> RecordingBreak {
         Break::Suspended { at, ns } => ("suspended", at, i64::try_from(*ns).ok()),
         Break::Gap { from, to } => ("gap", from, Some(to.saturating_sub(*from))),
         Break::Overlap { from, to } => ("overlap", from, Some(to.saturating_sub(*from))),
+        Break::Lost { from, to } => ("lost", from, Some(to.saturating_sub(*from))),
     };
     RecordingBreak {
         kind: kind.to_owned(),
