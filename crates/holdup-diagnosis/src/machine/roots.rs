@@ -11,7 +11,7 @@ use super::path::{Graph, Step};
 use super::room;
 use super::sessions::{self, Titled};
 use holdup_evidence::{Cause, Ns, SystemFacts};
-use holdup_model::attributed::{Attributed, AttributedWait, Holder, HowKnown, Resource, ThreadName};
+use holdup_model::attributed::{Attributed, AttributedWait, Holder, HowKnown, Queue, Resource, ThreadName};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A single wait behind a root from which somebody notices, nanoseconds. Locks, answers and syncs of a healthy machine take less.
@@ -308,9 +308,11 @@ fn is_stirred(row: &AttributedWait) -> bool {
     row.cause == Cause::PollWait && row.holders.iter().all(by_waking)
 }
 
-/// Whether a thread queues for a CPU because somebody had it run only when nobody else would.
+/// Whether a thread queues for a CPU because somebody had it run after all others: in the idle class, or with a positive nice value. Builds and
+/// backups do so on purpose.
 fn is_last(row: &AttributedWait) -> bool {
-    row.cause == Cause::SchedRunqueue && row.queue.as_ref().is_some_and(|queue| queue.idle_class)
+    let after = |queue: &Queue| queue.idle_class || queue.nice.is_some_and(|nice| nice > 0);
+    row.cause == Cause::SchedRunqueue && row.queue.as_ref().is_some_and(after)
 }
 
 /// The roots that matter, worst first.

@@ -188,8 +188,7 @@ pub(crate) enum Check {
     Requests(ByRequests),
     /// By what was found out about processes that ran already.
     Attached(ByAttached),
-    /// By file systems that were full when observation of processes that ran already ended; not asked where there were none. Of a machine,
-    /// what waits leads to them.
+    /// By file systems that were full when observation of processes that ran already ended; not asked where there were none.
     Full(ByAttached),
     /// By what observed processes wrote in their logs, where those were read.
     Logs(ByLogs),
@@ -254,7 +253,7 @@ impl Rule {
             Check::Attached(check) => return run.attributed.of_threads.then(|| check(run)),
             Check::Full(check) => {
                 let any = !run.facts.full_file_systems.is_empty();
-                return (run.attributed.of_threads && any && !run.machine).then(|| check(run));
+                return (run.attributed.of_threads && any).then(|| check(run));
             }
             Check::Logs(check) => {
                 let logs = run.facts.own_logs.as_deref();

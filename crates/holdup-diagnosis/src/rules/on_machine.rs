@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 const STAND_ALONE: [RuleId; 2] = [RuleId::Deadlock, RuleId::LockOwnerGone];
 
 /// Rules about a whole service that stand for a root.
-const STAND_FOR_ROOT: [RuleId; 8] = [
+const STAND_FOR_ROOT: [RuleId; 9] = [
     RuleId::TaskLimitReached,
     RuleId::ConnectionRefusedRetried,
     RuleId::DatabaseLockHeld,
@@ -29,6 +29,7 @@ const STAND_FOR_ROOT: [RuleId; 8] = [
     RuleId::NoWorkerLeft,
     RuleId::ConnectionPoolEmpty,
     RuleId::WorkerPoolExhausted,
+    RuleId::NoSpaceForWrites,
 ];
 
 /// Rules about one program that stand for a root if somebody waited for it, or it waited itself, for a second at once: what they prove ends by
@@ -138,7 +139,9 @@ pub(super) fn judged<'r>(run: &Run<'_>, mut found: Vec<(&'r Rule, Finding)>) -> 
     }
     for (at, (rule, finding)) in found.iter_mut().enumerate() {
         let alone = STAND_ALONE.contains(&rule.id) && finding.confidence != Confidence::Suspect;
-        if !is_root(rule) && !alone && !led.contains(&at) && finding.ns.is_some() {
+        // What a root tells already, or whoever has others behind it.
+        let counts = finding.ns.is_some() || rule.id == RuleId::NoSpaceForWrites;
+        if !is_root(rule) && !alone && !led.contains(&at) && counts {
             finding.severity = Severity::Note;
         }
     }

@@ -7,7 +7,7 @@ use super::{duration, percent, say};
 use crate::machine::ends::{Key, Lock};
 use crate::machine::names::Names;
 use crate::machine::roots::{self, Root, Waiter};
-use holdup_evidence::facts::FullFileSystem;
+use holdup_evidence::facts::{FullFileSystem, SessionClient, SessionState};
 use holdup_evidence::observed::{Limited, SeenCgroup};
 use holdup_evidence::{Cause, Ns, SystemFacts};
 use holdup_model::attributed::{AttributedWait, Holder, HowKnown, Resource, ResourceKind, ThreadName};
@@ -153,10 +153,42 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The full file system that a process writes to.
-    pub(super) fn full(&self, pid: u32) -> Option<&'a FullFileSystem> {
-        let full = self.facts.full_file_systems.iter();
-        let mut full = full.filter(|one| one.writers.iter().any(|writer| writer.pid == pid));
+    /// Whether a root's lock is that of a session whose transaction is open while it waits for its client: the session itself, or the client.
+    fn is_idle_in_transaction(&self, root: &Root<'a>) -> bool {
+        let pid = root.name.pid;
+        let of_database = |lock: Lock<'_>| {
+            let resource = lock.resource.filter(|one| one.detail.database_lock.is_some());
+            lock.session || resource.is_some()
+        };
+        let is = |own: u32, client: Option<&SessionClient>| {
+            own == pid || client.is_some_and(|client| client.pid == Some(pid))
+        };
+        let by_memory = self.facts.lock_sessions.iter();
+        let by_title = self.facts.database_sessions.iter();
+        let states = by_memory
+            .filter(|one| one.waits.is_none() && is(one.pid, one.client.as_ref()))
+            .filter_map(|one| one.state)
+            .chain(
+                by_title
+                    .filter(|one| is(one.pid, one.client.as_ref()))
+                    .map(|one| one.state),
+            );
+        pid > 0
+            && root.lock.is_some_and(of_database)
+            && states
+                .into_iter()
+                .any(|state| state == SessionState::IdleInTransaction)
+    }
+
+    /// The full file system that keeps a root from going on: it does not read, or has a lock and sleeps, and has a file open there to write to.
+    pub(super) fn full(&self, root: &Root<'_>) -> Option<&'a FullFileSystem> {
+        let retries = match root.key {
+            Key::Reader(_) => true,
+            Key::Lock(_) | Key::Busy(_) => root.cause == Some(Cause::TimerSleep),
+            _ => false,
+        };
+        let full = self.facts.full_file_systems.iter().filter(|_| retries);
+        let mut full = full.filter(|one| one.writers.iter().any(|writer| writer.pid == root.name.pid));
         full.next()
     }
 
@@ -190,8 +222,15 @@ impl<'a> Words<'a> {
             }
             Key::Lock(_) => {
                 let lock = root.lock.map_or_else(|| "a lock".to_owned(), Words::lock);
-                let onward = self.onward(root);
-                format!("{who} has {lock}{onward}: {behind} waited behind it, up to {up_to}")
+                let onward = match self.full(root) {
+                    Some(full) => format!(", and cannot write to the full file system {}", full.mount),
+                    None => self.onward(root),
+                };
+                let idle = match self.is_idle_in_transaction(root) {
+                    true => "is idle in a transaction, and has",
+                    false => "has",
+                };
+                format!("{who} {idle} {lock}{onward}: {behind} waited behind it, up to {up_to}")
             }
             Key::Halted(_) => {
                 let state = match root.cause {
@@ -384,7 +423,7 @@ impl<'a> Words<'a> {
             _ => "its pipe".to_owned(),
         };
         let from = root.resource.map_or_else(|| "what it is sent".to_owned(), named);
-        let reads = match self.full(root.name.pid) {
+        let reads = match self.full(root) {
             Some(full) => format!(
                 "cannot write to the full file system {}, and does not read {from}",
                 full.mount

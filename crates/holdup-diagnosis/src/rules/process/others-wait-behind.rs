@@ -273,8 +273,8 @@ fn finding<'a>(root: &'a Root<'a>, words: &Words<'a>) -> Finding {
 
 /// The full file system that a process writes to.
 fn full(root: &Root<'_>, words: &Words<'_>) -> Option<Evidence> {
-    let pid = root.is_one_process().then_some(root.name.pid)?;
-    let full = words.full(pid)?;
+    let pid = root.name.pid;
+    let full = words.full(root)?;
     let file = full.writers.iter().find(|writer| writer.pid == pid)?;
     let left = match full.inodes {
         true => "no inodes left".to_owned(),
@@ -321,8 +321,8 @@ fn remedy<'a>(root: &'a Root<'a>, words: &Words<'a>) -> Remedy {
             "the transaction that is ended is rolled back",
         )
         .with_command(format!("psql -c \"select pg_terminate_backend({pid})\"")),
-        Key::Reader(_) if words.full(pid).is_some() => {
-            let mount = words.full(pid).map_or("", |full| full.mount.as_str());
+        _ if words.full(root).is_some() => {
+            let mount = words.full(root).map_or("", |full| full.mount.as_str());
             Remedy::changing(
                 format!("free space on {mount}: delete or move what fills it, or enlarge it"),
                 "deleted files are lost",
