@@ -205,6 +205,20 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_that_is_lost_says_so_alone_and_among_others() {
+        let (mut head, _) = segment(60, 0, 0);
+        assert!(!head.is_lost());
+        head.lose();
+        assert!(head.is_lost());
+        let from = BEGIN + 60 * SECOND;
+        let to = from + 60 * SECOND;
+        assert_eq!(head.breaks, [Break::Lost { from, to }]);
+        // Of several one is lost, and not all.
+        head.segments = 3;
+        assert!(!head.is_lost());
+    }
+
+    #[test]
     fn a_machine_that_slept_has_no_clock_that_was_set() {
         let night = 8 * 3_600;
         let at = BEGIN + (60 + night) * SECOND;

@@ -12,7 +12,8 @@ use crate::terminal::margins::of_machine;
 use crate::units::{percent, whole_percent};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{How, ResourceKind, Uncertainty, error_together};
-use holdup_model::report::{Report, Wait};
+use holdup_model::finding::Severity;
+use holdup_model::report::{Finding, Report, Wait};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -147,17 +148,21 @@ pub(crate) fn picture(report: &Report, all: bool) -> Picture<'_> {
     let mut tiles = entries(report, own, large);
     add_unaccounted(&mut tiles, report);
     // Waiting for work is shown, and nobody's answer.
+    // Nor is what a machine's first sentence tells of ever a large part of all its threads' time.
+    let first = report.findings.first();
+    let first = first.filter(|first| !all && of_machine(report) && first.severity > Severity::Note);
+    let leads = |entry: &Entry<'_>| first.is_some_and(|first| tells_of(first, entry));
     tiles.sort_by_key(|entry| {
         let idle = of_threads && entry.cause == Cause::Idle;
-        (idle, Reverse(entry.ns), entry.cause)
+        (!leads(entry), idle, Reverse(entry.ns), entry.cause)
     });
     // On a machine all that rests is one line.
-    let rests = |entry: &mut Entry<'_>| !all && of_machine(report) && entry.cause.rests();
+    let rests = |entry: &mut Entry<'_>| !all && of_machine(report) && entry.cause.rests() && !leads(entry);
     let resting: Vec<Entry<'_>> = tiles.extract_if(.., rests).collect();
     let shown = tiles
         .iter()
         .take(limit(MAX_TILES))
-        .take_while(|entry| all || large(entry.ns));
+        .take_while(|entry| all || large(entry.ns) || leads(entry));
     let mut rest = tiles.split_off(shown.count());
     rest.extend(resting);
     let mut rest_by_cause: BTreeMap<Cause, Ns> = BTreeMap::new();
@@ -184,6 +189,16 @@ pub(crate) fn picture(report: &Report, all: bool) -> Picture<'_> {
         handed_on,
         rest,
     }
+}
+
+/// Whether a finding is about this: the same cause, of the process or the thing that it names.
+fn tells_of(finding: &Finding, entry: &Entry<'_>) -> bool {
+    let pid = finding.asker.pid;
+    let thing = finding.resource.name.as_str();
+    let same = |wait: &Wait| {
+        (pid != 0 && wait.asker.pid == pid) || (!thing.is_empty() && wait.resource.name == thing)
+    };
+    entry.cause == finding.cause && entry.members.iter().any(|(wait, _)| same(wait))
 }
 
 /// The time that entries are held against: of threads that run already, what was not waiting for work, and no less than one of them was
@@ -352,7 +367,7 @@ mod tests {
     use holdup_model::attributed::Attributed;
     use holdup_model::attributed::{AttributedWait, Tally};
     use holdup_model::finding::Verdicts;
-    use holdup_model::report::{Backend, Report, SubjectKind};
+    use holdup_model::report::{Backend, Finding, Recording, Report, SubjectKind};
     use holdup_report::{Subject, build};
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
@@ -438,6 +453,37 @@ mod tests {
             .map(|entry| entry.cause)
             .collect();
         assert!(!listed.contains(&Cause::DiskRead), "{listed:?}");
+    }
+
+    #[test]
+    fn what_a_machines_first_sentence_tells_of_is_the_first_line() {
+        let mut waits: Vec<_> = (1..=40).map(|tid| (Cause::IpcPipe, 0, tid, 100)).collect();
+        waits.push((Cause::ProcessStopped, 7, 41, 90));
+        let mut report = report(&waits);
+        report.subject.kind = SubjectKind::Attach;
+        report.subject.wall_ns = 100;
+        let first = |report: &Report| picture(report, false).tiles[0].cause;
+        report.recording = Some(Recording {
+            machine: true,
+            ..Recording::default()
+        });
+        assert_eq!(first(&report), Cause::IpcPipe);
+        let finding = |severity: &str, resource: &str| -> Finding {
+            serde_json::from_value(serde_json::json!({
+                "rule": "r", "severity": severity, "title": "t", "cause": Cause::ProcessStopped, "ns": 90, "share": null,
+                "resource": {"kind": "process", "name": resource, "detail": {}},
+                "asker": {"pid": 0, "tid": 0, "process": "", "thread": "", "frame": null, "module": null, "stack": []},
+                "evidence": [], "remedies": [], "confidence": "proved",
+            }))
+            .expect("only fields that exist")
+        };
+        report.findings = vec![finding("warning", "7")];
+        assert_eq!(first(&report), Cause::ProcessStopped);
+        // Neither a note nor what is about another thing.
+        for other in [finding("note", "7"), finding("warning", "8")] {
+            report.findings = vec![other];
+            assert_eq!(first(&report), Cause::IpcPipe);
+        }
     }
 
     #[test]
