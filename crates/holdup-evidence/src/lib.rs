@@ -13,6 +13,7 @@ pub mod churn;
 pub mod event;
 mod event_loop;
 pub mod facts;
+mod datagrams;
 mod finish;
 pub mod frame;
 pub mod host;
@@ -38,6 +39,7 @@ pub use attached::{
     Upstream, Words,
 };
 pub use call::Call;
+pub use datagrams::{DatagramPeer, Datagrams};
 pub use cause::Cause;
 pub use event::{
     Account, AskerSample, Clock, CpuSample, End, Estimated, Event, FUTEX_AT, FUTEX_WORDS, INTERRUPTS, Inside,
