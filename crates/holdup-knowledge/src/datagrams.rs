@@ -4,37 +4,7 @@
 //! statistics server and lines for a log look like none of these: nobody answers them. Written from the protocols' own documents: RFC 1035,
 //! 2865, 3261, 5905, 3416 and 8489.
 
-/// A protocol whose requests are answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// Names.
-    Dns,
-    /// Who may use a network.
-    Radius,
-    /// Calls.
-    Sip,
-    /// Time.
-    Ntp,
-    /// Figures of devices.
-    Snmp,
-    /// The own address, as others see it.
-    Stun,
-}
-
-impl Protocol {
-    /// As a report calls it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Dns => "DNS",
-            Protocol::Radius => "RADIUS",
-            Protocol::Sip => "SIP",
-            Protocol::Ntp => "NTP",
-            Protocol::Snmp => "SNMP",
-            Protocol::Stun => "STUN",
-        }
-    }
-}
+use holdup_model::attributed::DatagramProtocol as Protocol;
 
 /// Bytes of a header of DNS.
 const DNS_HEADER: usize = 12;

@@ -27,6 +27,7 @@ mod deadlock;
 mod earlier;
 mod ended_wait;
 mod estimates;
+mod datagrams;
 mod event_loops;
 mod finish;
 mod fold;
