@@ -85,7 +85,10 @@ mod tests {
         value.begins[..5].copy_from_slice(b"query");
         let (found, refused) = of_entry(&bytes(&key), &bytes(&value)).unwrap();
         assert_eq!(found.peer, "192.0.2.1:53".parse().unwrap());
-        assert_eq!((found.sent, found.received, found.unanswered, refused), (9, 2, 3, 1));
+        assert_eq!(
+            (found.sent, found.received, found.unanswered, refused),
+            (9, 2, 3, 1)
+        );
         assert_eq!((found.silent_since, found.since, found.pid), (40, 10, 7));
         assert_eq!(found.begins, b"quer");
         value.len = 65;

@@ -10,7 +10,9 @@ use crate::older;
 use crate::skeleton::TraceSkel;
 use crate::thinning::Thinning;
 use holdup_evidence::budget::{STEPS, Thinned};
-use holdup_evidence::{Datagrams, Loss, LossClass, NotMeasured, Ns, RequestStep, Role, UntoldRequests, Upstream};
+use holdup_evidence::{
+    Datagrams, Loss, LossClass, NotMeasured, Ns, RequestStep, Role, UntoldRequests, Upstream,
+};
 use holdup_knowledge::system_calls::{self, Kind};
 use libbpf_rs::{Link, MapCore, MapFlags, RingBuffer, RingBufferBuilder};
 use std::cell::RefCell;

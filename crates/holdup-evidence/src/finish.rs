@@ -3,8 +3,8 @@
 use crate::attached::{UntoldRequests, Upstream};
 use crate::budget::Budget;
 use crate::{
-    AwaitedDescriptor, Datagrams, EventLoop, Frame, InterpreterLock, Loss, NotMeasured, Ns, RuntimeTask, SharedWord,
-    WorkerPool,
+    AwaitedDescriptor, Datagrams, EventLoop, Frame, InterpreterLock, Loss, NotMeasured, Ns, RuntimeTask,
+    SharedWord, WorkerPool,
 };
 use serde::{Deserialize, Serialize};
 

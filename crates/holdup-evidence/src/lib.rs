@@ -10,10 +10,10 @@ pub mod budget;
 pub mod call;
 pub mod cause;
 pub mod churn;
+mod datagrams;
 pub mod event;
 mod event_loop;
 pub mod facts;
-mod datagrams;
 mod finish;
 pub mod frame;
 pub mod host;
@@ -39,8 +39,8 @@ pub use attached::{
     Upstream, Words,
 };
 pub use call::Call;
-pub use datagrams::{DatagramPeer, Datagrams};
 pub use cause::Cause;
+pub use datagrams::{DatagramPeer, Datagrams};
 pub use event::{
     Account, AskerSample, Clock, CpuSample, End, Estimated, Event, FUTEX_AT, FUTEX_WORDS, INTERRUPTS, Inside,
     KernelLock, KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, Seq, SignalSent, Start, TaskName,

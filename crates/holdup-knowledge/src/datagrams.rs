@@ -20,8 +20,18 @@ const RADIUS_SIZE: std::ops::RangeInclusive<usize> = 20..=4096;
 
 /// Requests of SIP that are answered; an acknowledgement is not.
 const SIP_METHODS: [&str; 12] = [
-    "INVITE", "REGISTER", "OPTIONS", "SUBSCRIBE", "NOTIFY", "MESSAGE", "BYE", "UPDATE", "PUBLISH", "INFO",
-    "REFER", "CANCEL",
+    "INVITE",
+    "REGISTER",
+    "OPTIONS",
+    "SUBSCRIBE",
+    "NOTIFY",
+    "MESSAGE",
+    "BYE",
+    "UPDATE",
+    "PUBLISH",
+    "INFO",
+    "REFER",
+    "CANCEL",
 ];
 
 /// Ports where a message is told by its first bytes only beside the port.
@@ -165,7 +175,10 @@ mod tests {
         let mut time = vec![0x23];
         time.resize(48, 0);
         assert_eq!(of(&time, 123), Some(Protocol::Ntp));
-        assert_eq!(of(b"\x30\x29\x02\x01\x01\x04\x06public", 161), Some(Protocol::Snmp));
+        assert_eq!(
+            of(b"\x30\x29\x02\x01\x01\x04\x06public", 161),
+            Some(Protocol::Snmp)
+        );
         let mut binding = vec![0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42];
         binding.resize(20, 3);
         assert_eq!(of(&binding, 3478), Some(Protocol::Stun));

@@ -94,13 +94,19 @@ fn silent(run: &Run<'_>, all: &Datagrams, one: &DatagramPeer) -> Option<Finding>
     let beside: Vec<&DatagramPeer> = beside.filter(|_| one.protocol.is_some()).collect();
     let (quiet, answers): (Vec<&DatagramPeer>, Vec<&DatagramPeer>) =
         beside.into_iter().partition(|other| is_silent(other));
-    let answers = answers.iter().any(|other| other.received > 0);
+    let answering = answers.iter().filter(|other| other.received > 0).count() as u64;
     let too = match quiet.len() as u64 {
         0 => String::new(),
-        more => format!("; {} does not answer either", say::several(more, "other peer")),
+        1 => "; 1 other peer does not answer either".to_owned(),
+        more => format!("; {more} other peers do not answer either"),
+    };
+    let instead = match answering {
+        0 => String::new(),
+        1 => "; 1 other peer answers".to_owned(),
+        more => format!("; {more} other peers answer"),
     };
     let title = format!(
-        "{who} waits for {} ({}): {} in {}, 0 answered{before}{}{too}",
+        "{who} waits for {} ({}): {} in {}, 0 answered{before}{}{too}{instead}",
         one.peer,
         spoken(one),
         say::several(one.unanswered, "request"),
@@ -127,9 +133,10 @@ fn silent(run: &Run<'_>, all: &Datagrams, one: &DatagramPeer) -> Option<Finding>
             SOURCE,
         )
     });
-    let severity = match answers {
-        true => Severity::Note,
-        false => Severity::Warning,
+    // Another one answers the same requests: then it is not known that anybody waits for this one.
+    let (severity, ns) = match answering {
+        0 => (Severity::Warning, theirs.own()),
+        _ => (Severity::Note, 0),
     };
     let repair = chain.remedy().unwrap_or_else(|| {
         Remedy::safe(format!(
@@ -139,7 +146,7 @@ fn silent(run: &Run<'_>, all: &Datagrams, one: &DatagramPeer) -> Option<Finding>
         .with_command(format!("tcpdump -ni any udp port {}", port(one)))
     });
     Some(
-        finding(run, one, severity, title, counted, &theirs)
+        finding(run, one, (severity, ns), title, counted)
             .and_if(refused)
             .and_if(chain.evidence())
             .confidence(match one.protocol {
@@ -183,7 +190,7 @@ fn failing(run: &Run<'_>, one: &DatagramPeer) -> Option<Finding> {
         SOURCE,
     );
     Some(
-        finding(run, one, Severity::Warning, title, counted, &theirs)
+        finding(run, one, (Severity::Warning, theirs.own()), title, counted)
             .confidence(Confidence::Strong)
             .remedy(
                 Remedy::safe("ask it for one of the names: the answer may say why").with_command(format!(
@@ -198,12 +205,11 @@ fn failing(run: &Run<'_>, one: &DatagramPeer) -> Option<Finding> {
 fn finding(
     run: &Run<'_>,
     one: &DatagramPeer,
-    severity: Severity,
+    (severity, ns): (Severity, Ns),
     title: String,
     counted: Evidence,
-    theirs: &Waits<'_>,
 ) -> Finding {
-    let ns = theirs.own().min(run.attributed.elapsed);
+    let ns = ns.min(run.attributed.elapsed);
     let asker = Asker {
         name: one.by.clone(),
         ..Asker::default()
