@@ -115,7 +115,7 @@ fn length(text: &str) -> Option<Ns> {
 
 /// Text that is a length becomes a number under the keys that hold lengths.
 fn lengths(value: &mut Value) {
-    const KEYS: [&str; 39] = [
+    const KEYS: [&str; 40] = [
         "stood",
         "ns",
         "path_ns",
