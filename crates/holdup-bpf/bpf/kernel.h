@@ -107,7 +107,9 @@ struct sock_common {
 struct socket;
 struct net_device { char name[16]; };
 struct dst_entry { struct net_device *dev; };
-struct sock { struct sock_common __sk_common; struct socket *sk_socket; struct pid *sk_peer_pid;
+struct sk_buff;
+struct sk_buff_head { struct sk_buff *prev; };
+struct sock { struct sock_common __sk_common; struct sk_buff_head sk_receive_queue; struct socket *sk_socket; struct pid *sk_peer_pid;
 	u16 sk_type; u16 sk_protocol; u8 sk_shutdown; int sk_err; u32 sk_pacing_status; unsigned long sk_tsq_flags; struct dst_entry *sk_dst_cache; };
 struct inet_connection_sock { u8 icsk_retransmits; u8 icsk_probes_out; struct { u32 lrcvtime; } icsk_ack; };
 struct inet_sock { __be16 inet_sport; };

@@ -82,14 +82,31 @@ static __always_inline bool asks_names(const struct sock *sk)
 	return sk->sk_type == SOCK_DGRAM && BPF_CORE_READ(sk, __sk_common.skc_dport) == bpf_htons(DNS_PORT);
 }
 
+/* Where to a datagram goes that is sent on a socket without a peer: as in struct sockaddr_in and sockaddr_in6. */
+struct destination { u16 family; __be16 port; u8 rest[24]; };
+
+static __always_inline bool named_destination(const struct holdup_call *call, struct destination *to)
+{
+	u64 named = 0;
+
+	/* The fifth argument of a 64-bit process. */
+	if (call->number == __NR_sendto)
+		named = BPF_CORE_READ(regs_of(current_task()), r8);
+	else if (call->number != __NR_sendmsg && call->number != __NR_sendmmsg)
+		return false;
+	else if (bpf_probe_read_user(&named, sizeof(named), (void *)(call->args[1] + MSGHDR_NAME)))
+		return false;
+	return !bpf_probe_read_user(to, sizeof(*to), (void *)named);
+}
+
 /* The task that runs here has just sent `bytes` on a UDP socket. */
 static __always_inline void send_question(struct sock *sk, u32 bytes)
 {
-	struct { u16 family; __be16 port; u8 rest[24]; } to = {};
+	struct destination to = {};
 	struct task_struct *task = current_task();
 	struct holdup_call call = {};
 	struct holdup_question *r;
-	u64 named = 0, buffer, inode;
+	u64 buffer, inode;
 	bool connected = BPF_CORE_READ(sk, __sk_common.skc_dport) != 0;
 
 	if (connected && BPF_CORE_READ(sk, __sk_common.skc_dport) != bpf_htons(DNS_PORT))
@@ -97,17 +114,8 @@ static __always_inline void send_question(struct sock *sk, u32 bytes)
 	if (!thread_of(task))
 		return;
 	read_call(&call, task);
-	if (!connected) {
-		/* The fifth argument of a 64-bit process. */
-		if (call.number == __NR_sendto)
-			named = BPF_CORE_READ(regs_of(task), r8);
-		else if (call.number != __NR_sendmsg && call.number != __NR_sendmmsg)
-			return;
-		else if (bpf_probe_read_user(&named, sizeof(named), (void *)(call.args[1] + MSGHDR_NAME)))
-			return;
-		if (bpf_probe_read_user(&to, sizeof(to), (void *)named) || to.port != bpf_htons(DNS_PORT))
-			return;
-	}
+	if (!connected && (!named_destination(&call, &to) || to.port != bpf_htons(DNS_PORT)))
+		return;
 	buffer = buffer_of(&call, &bytes);
 	inode = BPF_CORE_READ(sk, sk_socket, file, f_inode, i_ino);
 	if (!buffer || !inode)

@@ -8,6 +8,7 @@
 #define HOLDUP_TRAFFIC_H
 
 #include "churn.h"
+#include "datagrams.h"
 #include "names.h"
 
 static __always_inline int note_traffic(struct sock *sk, int bytes, bool received)
@@ -32,6 +33,8 @@ static __always_inline int note_traffic(struct sock *sk, int bytes, bool receive
 		request_received(t, sk, kept, now);
 	else
 		request_sent(t, sk, kept, now);
+	if (!received && sk->sk_protocol == IPPROTO_UDP)
+		note_datagram(sk, bytes, now);
 	count_cost(now);
 	return 0;
 }

@@ -9,6 +9,7 @@ mod adopt;
 mod allowance;
 pub mod calls;
 pub mod capability;
+mod datagrams;
 pub mod decode;
 mod loaded;
 pub mod mappings;

@@ -114,6 +114,7 @@ fn open(
         (&mut programs.on_rename, "task_rename"),
         (&mut programs.on_signal, "signal_generate"),
         (&mut programs.on_data_ready, "sk_data_ready"),
+        (&mut programs.on_datagram, "sk_data_ready"),
         (&mut programs.on_page_added, "mm_filemap_add_to_page_cache"),
         (&mut programs.on_contention_begin, CONTENTION[0]),
         (&mut programs.on_contention_end, CONTENTION[1]),
@@ -253,6 +254,7 @@ impl Loaded {
         empty(&maps.objects)?;
         empty(&maps.questions)?;
         empty(&maps.upstreams)?;
+        empty(&maps.datagram_peers)?;
         empty(&maps.answered_by_others)?;
         empty(&maps.served_ports)?;
         if !storage {

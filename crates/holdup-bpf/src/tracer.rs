@@ -10,7 +10,9 @@ use crate::older;
 use crate::skeleton::TraceSkel;
 use crate::thinning::Thinning;
 use holdup_evidence::budget::{STEPS, Thinned};
-use holdup_evidence::{Loss, LossClass, NotMeasured, Ns, RequestStep, Role, UntoldRequests, Upstream};
+use holdup_evidence::{
+    Datagrams, Loss, LossClass, NotMeasured, Ns, RequestStep, Role, UntoldRequests, Upstream,
+};
 use holdup_knowledge::system_calls::{self, Kind};
 use libbpf_rs::{Link, MapCore, MapFlags, RingBuffer, RingBufferBuilder};
 use std::cell::RefCell;
@@ -267,6 +269,32 @@ impl Tracer {
         }
     }
 
+    /// Counts datagrams by peer once the subject has sent one: what arrives is looked at for that, and each packet of the machine costs.
+    fn count_datagrams(&mut self) {
+        let sends = self.skeleton.maps.bss_data.as_deref();
+        if !sends.is_some_and(|state| state.sends_datagrams != 0 && state.counts_datagrams == 0) {
+            return;
+        }
+        let program = &self.skeleton.progs.on_datagram;
+        // Where it is refused nothing is counted: nobody would be known to answer.
+        let Some(link) = program.autoload().then(|| program.attach_trace().ok()).flatten() else {
+            return;
+        };
+        self.links.push(link);
+        if let Some(state) = self.skeleton.maps.bss_data.as_deref_mut() {
+            state.counts_datagrams = 1;
+        }
+    }
+
+    /// Peers to which the subject sent datagrams of UDP, and what came back; `None`: nothing was counted.
+    #[must_use]
+    pub fn datagrams(&self) -> Option<Datagrams> {
+        let counts = self.skeleton.maps.bss_data.as_deref();
+        counts
+            .is_some_and(|state| state.counts_datagrams != 0)
+            .then(|| crate::datagrams::read(&self.skeleton.maps.datagram_peers))
+    }
+
     /// Watches this process from its next waking on. It must be asleep. With a descriptor of it that waking is seen even where
     /// the program could keep nothing of a task just then (`remember_thread` in `bpf/state.h`).
     ///
@@ -360,6 +388,7 @@ impl Tracer {
         if polls && !self.notes_ready {
             self.note_ready();
         }
+        self.count_datagrams();
         (mapped, events)
     }
 

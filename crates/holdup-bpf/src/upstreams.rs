@@ -45,7 +45,7 @@ fn of_entry(key: &[u8], value: &[u8], at: Ns) -> Option<Upstream> {
 }
 
 /// Where it is; nothing for a key that is cut short.
-fn server(key: &[u8]) -> Option<Option<SocketAddr>> {
+pub(crate) fn server(key: &[u8]) -> Option<Option<SocketAddr>> {
     let short = |place: usize| Some(u16::from_ne_bytes(*key.get(place..)?.first_chunk()?));
     let port = short(offset_of!(upstream_key, port))?;
     let address = key.get(offset_of!(upstream_key, address)..)?;

@@ -363,9 +363,14 @@ fn asked_for_names(attributed: &Attributed, subjects: &BTreeSet<u32>) -> Vec<Nam
         Some(Peer::Address(address)) if subjects.contains(&task.pid) => Some((task.pid, *address)),
         _ => None,
     });
+    // Others that are asked over UDP are looked up in the same tables.
+    let by_datagrams = attributed.datagrams.iter().flat_map(|all| &all.peers);
+    let by_datagrams = by_datagrams.filter(|one| one.unanswered > 0 && one.protocol.is_some());
+    let by_datagrams = by_datagrams.filter_map(|one| Some((one.by.pid, one.peer.parse().ok()?)));
     let asked: Vec<(u32, SocketAddr)> = waits
         .filter_map(|wait| Some((wait.asker.name.pid, at(wait)?)))
         .chain(by_tasks)
+        .chain(by_datagrams.filter(|(pid, _)| subjects.contains(pid)))
         .collect();
     let Some((pid, _)) = asked.first() else {
         return Vec::new();

@@ -316,6 +316,7 @@ impl Observation {
             untold_requests: self.tracer.untold_requests(),
             traffic_told: self.tracer.tells_traffic(),
             upstreams: self.tracer.upstreams(clocks::monotonic()),
+            datagrams: self.tracer.datagrams(),
             ..Finish::default()
         };
         Collected {
@@ -423,6 +424,7 @@ impl Observation {
             event_loops,
             interpreter_locks,
             upstreams: self.tracer.upstreams(frozen),
+            datagrams: self.tracer.datagrams(),
             pointed_at: self.pointed_at,
         };
         let (attributed, events) = self.attribution.finish(finish, &facts);

@@ -3,8 +3,8 @@
 use crate::attached::{UntoldRequests, Upstream};
 use crate::budget::Budget;
 use crate::{
-    AwaitedDescriptor, EventLoop, Frame, InterpreterLock, Loss, NotMeasured, Ns, RuntimeTask, SharedWord,
-    WorkerPool,
+    AwaitedDescriptor, Datagrams, EventLoop, Frame, InterpreterLock, Loss, NotMeasured, Ns, RuntimeTask,
+    SharedWord, WorkerPool,
 };
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +62,9 @@ pub struct Finish {
     /// Servers that were asked for requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub upstreams: Vec<Upstream>,
+    /// Datagrams over UDP, by peer; `None`: none was sent, or nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<Datagrams>,
     /// Words of shared files for which threads wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_words: Vec<SharedWord>,

@@ -10,6 +10,7 @@ pub mod budget;
 pub mod call;
 pub mod cause;
 pub mod churn;
+mod datagrams;
 pub mod event;
 mod event_loop;
 pub mod facts;
@@ -39,6 +40,7 @@ pub use attached::{
 };
 pub use call::Call;
 pub use cause::Cause;
+pub use datagrams::{DatagramPeer, Datagrams};
 pub use event::{
     Account, AskerSample, Clock, CpuSample, End, Estimated, Event, FUTEX_AT, FUTEX_WORDS, INTERRUPTS, Inside,
     KernelLock, KernelLockKind, LockHolder, LockOwner, OpenState, PolledFd, Seq, SignalSent, Start, TaskName,

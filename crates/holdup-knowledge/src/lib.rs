@@ -6,6 +6,7 @@
 pub mod asyncio;
 pub mod calls;
 pub mod cpp;
+pub mod datagrams;
 pub mod file_systems;
 pub mod functions;
 pub mod go;

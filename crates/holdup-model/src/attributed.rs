@@ -4,6 +4,7 @@
 
 mod clients;
 mod common;
+mod datagrams;
 mod detail;
 mod fact;
 mod judged;
@@ -14,6 +15,7 @@ mod uncertainty;
 
 pub use clients::AwaitedClients;
 pub use common::{Common, Interrupt};
+pub use datagrams::{DatagramPeer, DatagramProtocol, Datagrams};
 pub use detail::{Detail, Facts};
 pub use fact::{
     Address, Awaits, Copies, DatabaseServer, Disk, FdKind, InterruptTime, JavaLock, Peer, Server, SleepsBy,
@@ -69,6 +71,9 @@ pub struct Attributed {
     pub requests: Option<Requests>,
     /// Clients that have had no answer since before observation, and that no thread is known to work for.
     pub unanswered: Unanswered,
+    /// Datagrams over UDP, by peer; `None`: none was sent, or nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<Datagrams>,
     /// When observation began, `CLOCK_MONOTONIC`: windows and the time line count from here.
     pub began: Ns,
     /// When the time passed. Empty where nothing was watched live.

@@ -44,6 +44,7 @@ rule_pages! {
     "disk" "cpu-waits-for-disk"
     "random" "crng-not-seeded"
     "lock" "database-lock-held"
+    "net" "datagrams-unanswered"
     "lock" "deadlock"
     "disk" "device-fails-requests"
     "boot" "device-never-appeared"

@@ -146,6 +146,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
             requests.earlier_told = run.requests.served.by_tcp_only();
             requests.upstreams = upstreams(finish, &run.tasks);
             whole.requests = finish.requests_told.then_some(requests);
+            whole.datagrams = super::datagrams::judged(finish, finish.ended, &run.tasks);
             whole.unanswered = unanswered(&run.requests.earlier, finish, &run.tasks);
         }
     }

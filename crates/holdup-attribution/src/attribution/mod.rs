@@ -23,6 +23,7 @@ mod children_by_stack;
 mod churn;
 mod cpu;
 mod crowd;
+mod datagrams;
 mod deadlock;
 mod earlier;
 mod ended_wait;

@@ -55,6 +55,7 @@ struct Wanted {
     requests: Option<Table>,
     /// Clients without an answer since before observation.
     unanswered: Option<Table>,
+    datagrams: Option<Table>,
     /// What artefacts show, instead of a run: `observed.series`, `observed.happenings` and so on.
     observed: Option<Table>,
     expect: Vec<String>,
@@ -114,7 +115,7 @@ fn length(text: &str) -> Option<Ns> {
 
 /// Text that is a length becomes a number under the keys that hold lengths.
 fn lengths(value: &mut Value) {
-    const KEYS: [&str; 39] = [
+    const KEYS: [&str; 40] = [
         "stood",
         "ns",
         "path_ns",
@@ -151,6 +152,7 @@ fn lengths(value: &mut Value) {
         "longest",
         "oldest_open",
         "watched",
+        "silent",
         "open_ns",
         "setup_ns",
         "doing_ns",
@@ -299,6 +301,7 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
     attributed.source = wanted.source;
     attributed.churn = wanted.churn.as_ref().map(|table| typed(table.clone(), place));
     attributed.requests = wanted.requests.as_ref().map(|table| typed(table.clone(), place));
+    attributed.datagrams = wanted.datagrams.as_ref().map(|table| typed(table.clone(), place));
     if let Some(table) = &wanted.unanswered {
         attributed.unanswered = typed(table.clone(), place);
     }

@@ -44,6 +44,7 @@ rules! {
     "disk/cpu-waits-for-disk.rs" cpu_waits_for_disk CpuWaitsForDisk
     "random/crng-not-seeded.rs" crng_not_seeded CrngNotSeeded
     "lock/database-lock-held.rs" database_lock_held DatabaseLockHeld
+    "net/datagrams-unanswered.rs" datagrams_unanswered DatagramsUnanswered
     "lock/deadlock.rs" deadlock Deadlock
     "disk/device-fails-requests.rs" device_fails_requests DeviceFailsRequests
     "boot/device-never-appeared.rs" device_never_appeared DeviceNeverAppeared

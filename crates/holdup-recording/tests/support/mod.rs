@@ -14,7 +14,9 @@ use holdup_evidence::facts::{
 };
 use holdup_evidence::observed::{CgroupUser, Limited, Quote, SeenCgroup, SeenProcess};
 use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
-use holdup_model::attributed::{AnsweredAtLast, Certainty, Judge, JudgedBy, Reason, Unanswered};
+use holdup_model::attributed::{
+    AnsweredAtLast, Certainty, DatagramPeer, DatagramProtocol, Datagrams, Judge, JudgedBy, Reason, Unanswered,
+};
 use holdup_model::attributed::{
     Asker, Attributed, AttributedWait, Coverage, Holder, How, HowKnown, Link, NamedRequests, OfListener,
     Orphaned, Pace, Queue, Requests, Resource, ResourceKind, SlowRequest, Tally, TaskOthers, TaskState,
@@ -322,6 +324,16 @@ impl Dice {
                 not: dice.some(Dice::text),
             }),
             churn: self.some(Dice::churn),
+            datagrams: self.some(|dice| Datagrams {
+                peers: dice.list(2, |dice| DatagramPeer {
+                    peer: dice.text(),
+                    protocol: dice.some(|dice| dice.of(&[DatagramProtocol::Dns, DatagramProtocol::Sip])),
+                    sent: dice.number(),
+                    silent: dice.number(),
+                    ..DatagramPeer::default()
+                }),
+                refused: dice.number(),
+            }),
             requests: self.some(|dice| Requests {
                 count: dice.number(),
                 p50: dice.number(),

@@ -30,6 +30,7 @@ const SYMPTOMS: &[RuleId] = &[
     RuleId::ClientsSetAside,
     RuleId::ConnectionPoolEmpty,
     RuleId::ConnectionsEndedAtOnce,
+    RuleId::DatagramsUnanswered,
     RuleId::NoWorkerLeft,
     RuleId::RequestsHeldByTimer,
     RuleId::RequestsWaitTheirTurn,
