@@ -173,7 +173,10 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
     }
     let is_plain = |wait: &Wait| is_for_descriptor(wait.cause) && wait.cause != Cause::NetDns;
     if let Some(opened) = one.opened.as_ref().filter(|_| is_plain(&wait)) {
-        wait.what = Some(opened.clone());
+        wait.what = Some(match wait.cause {
+            Cause::NetSend if one.peer.is_none() => format!("room to send to {opened}"),
+            _ => opened.clone(),
+        });
     }
     let state = match wait.cause {
         Cause::Idle => TaskState::Idle,
