@@ -1,7 +1,7 @@
 //! One thread of several uses a CPU fully: its share of all threads' time is small, and the work of that thread is at its limit.
 
 use super::busy_waits;
-use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, say, tasks};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Ns, TaskRuntime};
 use holdup_model::attributed::{
@@ -118,9 +118,12 @@ const MIN_READY: usize = 2;
 /// Goroutines of the process that were ready to run at the last look, while no thread but this one ran: Go's runtime lets no second one run.
 fn ready(run: &Run<'_>, busy: &Busy<'_>) -> usize {
     let pid = busy.thread.name.pid;
-    let own = tasks::runs(run, pid) * run.attributed.elapsed as f64;
-    let beside = own - busy.cpu as f64;
-    if beside > MAX_BESIDE_SHARE * run.attributed.elapsed as f64 {
+    let threads = run.attributed.threads.iter();
+    let others = threads.filter(|thread| thread.name.pid == pid && thread.name.tid != busy.thread.name.tid);
+    let beside: Ns = others
+        .map(|thread| self::busy(run, thread).cpu)
+        .fold(0, Ns::saturating_add);
+    if beside as f64 > MAX_BESIDE_SHARE * run.attributed.elapsed as f64 {
         return 0;
     }
     let all = run.attributed.tasks.iter();
