@@ -4,9 +4,7 @@ use super::busy_waits;
 use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Ns, TaskRuntime};
-use holdup_model::attributed::{
-    AttributedWait, Resource, ResourceKind, TaskState, ThreadLedger, ThreadName,
-};
+use holdup_model::attributed::{AttributedWait, Resource, ResourceKind, TaskState, ThreadLedger, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Part of the time outside of queues for a CPU that a thread runs, from which it has no more to give.
@@ -131,7 +129,9 @@ fn ready(run: &Run<'_>, busy: &Busy<'_>) -> usize {
         let go = task.pid == pid && task.runtime == TaskRuntime::Go;
         go && task.state == TaskState::Ready
     });
-    Some(ready.count()).filter(|count| *count >= MIN_READY).unwrap_or(0)
+    Some(ready.count())
+        .filter(|count| *count >= MIN_READY)
+        .unwrap_or(0)
 }
 
 fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Finding {

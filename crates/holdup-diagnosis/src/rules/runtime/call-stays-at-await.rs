@@ -49,7 +49,9 @@ impl<'a> Queue<'a> {
         }
         let (_, queued) = at.into_iter().max_by_key(|(_, tasks)| tasks.len())?;
         let first = *queued.first()?;
-        let same = queued.iter().all(|task| task.resource.name == first.resource.name);
+        let same = queued
+            .iter()
+            .all(|task| task.resource.name == first.resource.name);
         let all = run.attributed.tasks.iter();
         let past: Vec<&Task> = all.filter(|task| is_past(task, first)).collect();
         let is_queue = same && queued.len() > past.len() && !past.is_empty();
