@@ -107,6 +107,14 @@ pub(super) fn add(
                 .into_iter()
                 .map(|PythonFrame { frame, entry }| Interpreted { frame, entry })
                 .collect();
+            let peer = task.descriptor.and_then(|number| match sends {
+                true => peers.of_any(pid, number),
+                false => peers.of(pid, number),
+            });
+            let opened = task.descriptor.and_then(|number| match peer {
+                Some(_) => peers.of_process(pid, number),
+                None => peers.opened(pid, number),
+            });
             parked.tasks.push(RuntimeTask {
                 runtime: TaskRuntime::Asyncio,
                 pid,
@@ -125,12 +133,8 @@ pub(super) fn add(
                 started_by: None,
                 awaits: task.awaits,
                 descriptor: task.descriptor,
-                peer: task.descriptor.and_then(|number| match sends {
-                    true => peers.of_any(pid, number),
-                    false => peers.of(pid, number),
-                }),
-
-                opened: None,
+                peer,
+                opened,
                 called_in: None,
                 holder: task.holder,
                 holder_thread: None,

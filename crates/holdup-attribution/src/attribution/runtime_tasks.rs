@@ -173,7 +173,10 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
     }
     let is_plain = |wait: &Wait| is_for_descriptor(wait.cause) && wait.cause != Cause::NetDns;
     if let Some(opened) = one.opened.as_ref().filter(|_| is_plain(&wait)) {
-        wait.what = Some(opened.clone());
+        wait.what = Some(match wait.cause {
+            Cause::NetSend if one.peer.is_none() => format!("room to send to {opened}"),
+            _ => opened.clone(),
+        });
     }
     let state = match wait.cause {
         Cause::Idle => TaskState::Idle,
@@ -245,6 +248,7 @@ mod tests {
     use holdup_evidence::{
         Cause, Finish, Frame, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime, UserStackId,
     };
+    use holdup_knowledge::asyncio::DRAINS;
     use holdup_model::attributed::TaskState;
 
     fn one(id: u64, does: TaskDoes, reason: Option<&str>, since: Option<u64>) -> RuntimeTask {
@@ -321,6 +325,35 @@ mod tests {
             (Some("main.pay"), Some(41))
         );
         assert_eq!((found[4].stack.len(), &found[4].place), (0, &None));
+    }
+
+    #[test]
+    fn a_task_that_drains_a_pipe_waits_for_room_there() {
+        let frame = |symbol: &str, file: &str, line| Frame {
+            symbol: Some(symbol.to_owned()),
+            file: Some(file.to_owned()),
+            line: Some(line),
+            language: holdup_evidence::Language::Python,
+            ..Frame::default()
+        };
+        let finish = Finish {
+            user_stacks: vec![vec![
+                frame(DRAINS, "/usr/lib/python3.12/asyncio/streams.py", 172),
+                frame("encode", "/srv/thumbs.py", 5),
+            ]],
+            tasks: vec![RuntimeTask {
+                runtime: TaskRuntime::Asyncio,
+                descriptor: Some(9),
+                opened: Some("a pipe of convert (pid 21)".to_owned()),
+                ..one(1, TaskDoes::Waits, None, None)
+            }],
+            ..Finish::default()
+        };
+        let found = tasks(&finish);
+        assert_eq!(
+            (found[0].cause, found[0].resource.name.as_str()),
+            (Cause::NetSend, "room to send to a pipe of convert (pid 21)")
+        );
     }
 
     #[test]

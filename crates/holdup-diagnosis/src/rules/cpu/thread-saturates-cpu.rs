@@ -2,8 +2,9 @@
 
 use super::busy_waits;
 use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, say};
-use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::{AttributedWait, Resource, ResourceKind, ThreadLedger, ThreadName};
+use holdup_attribution::attribution::chosen_frame;
+use holdup_evidence::{Cause, Ns, TaskRuntime};
+use holdup_model::attributed::{AttributedWait, Resource, ResourceKind, TaskState, ThreadLedger, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Part of the time outside of queues for a CPU that a thread runs, from which it has no more to give.
@@ -99,6 +100,40 @@ fn check(run: &Run<'_>) -> Verdict {
     }
 }
 
+/// The function that it mostly runs, with its line where that is known.
+fn mostly_in(main: &AttributedWait) -> Option<String> {
+    let name = main.asker.frame.as_deref()?;
+    let chosen = chosen_frame(&main.asker.stack).filter(|frame| frame.symbol.as_deref() == Some(name));
+    Some(chosen.map_or_else(|| name.to_owned(), say::place))
+}
+
+/// Part of the time that the other threads of a process run, together, from which they may run goroutines as well.
+const MAX_BESIDE_SHARE: f64 = 0.2;
+
+/// Ready goroutines from which they queue: one may have become ready just then.
+const MIN_READY: usize = 2;
+
+/// Goroutines of the process that were ready to run at the last look, while no thread but this one ran: Go's runtime lets no second one run.
+fn ready(run: &Run<'_>, busy: &Busy<'_>) -> usize {
+    let pid = busy.thread.name.pid;
+    let threads = run.attributed.threads.iter();
+    let others = threads.filter(|thread| thread.name.pid == pid && thread.name.tid != busy.thread.name.tid);
+    let beside: Ns = others
+        .map(|thread| self::busy(run, thread).cpu)
+        .fold(0, Ns::saturating_add);
+    if beside as f64 > MAX_BESIDE_SHARE * run.attributed.elapsed as f64 {
+        return 0;
+    }
+    let all = run.attributed.tasks.iter();
+    let ready = all.filter(|task| {
+        let go = task.pid == pid && task.runtime == TaskRuntime::Go;
+        go && task.state == TaskState::Ready
+    });
+    Some(ready.count())
+        .filter(|count| *count >= MIN_READY)
+        .unwrap_or(0)
+}
+
 fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Finding {
     let name = &busy.thread.name;
     let who = say::who(name);
@@ -119,23 +154,23 @@ fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Find
         .collect();
     let place = match spin {
         Some(spin) => format!(": it spins in {}", spin.id()),
-        None => rows
-            .main()
-            .asker
-            .frame
-            .as_deref()
-            .map(|frame| format!(", mostly in {frame}"))
-            .unwrap_or_default(),
+        None => mostly_in(rows.main()).map_or_else(String::new, |place| format!(", mostly in {place}")),
+    };
+    let ready = ready(run, busy);
+    let behind = match ready {
+        0 => String::new(),
+        1 => "; 1 goroutine is ready and does not get to run".to_owned(),
+        count => format!("; {count} goroutines are ready and do not get to run"),
     };
     let part = (busy.cpu as f64 / busy.thread.wall.max(1) as f64).min(1.0);
     let title = match part >= MIN_CPU_SHARE {
         true => format!(
-            "{who} (tid {}) uses {} of one CPU{place}",
+            "{who} (tid {}) uses {} of one CPU{place}{behind}",
             name.tid,
             percent(part)
         ),
         false => format!(
-            "{who} (tid {}) needs one CPU fully and had {} of one{place}",
+            "{who} (tid {}) needs one CPU fully and had {} of one{place}{behind}",
             name.tid,
             percent(part)
         ),
@@ -143,7 +178,7 @@ fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Find
     // A thread that computes is no trouble as such; clients that wait for it, or a spin that nobody needs, are.
     let requests = run.attributed.requests.as_ref();
     let asked = requests.is_some_and(|requests| requests.count + requests.open > 0);
-    let severity = match spin.is_some() || asked {
+    let severity = match spin.is_some() || asked || ready > 0 {
         true => Severity::Warning,
         false => Severity::Note,
     };
@@ -169,6 +204,15 @@ fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Find
                 .with_command(format!("perf record -g --tid {} -- sleep 5", name.tid)),
         ),
     };
+    if ready > 0 {
+        return finding
+            .remedy(Remedy::safe(
+                "check GOMAXPROCS, in the environment and in the code: goroutines were ready, and no second thread ran them",
+            ))
+            .remedy(Remedy::pointless(
+                "more CPUs: the Go runtime runs as many goroutines at once as GOMAXPROCS says",
+            ));
+    }
     finding.remedy(Remedy::pointless(
         "more CPUs, or more threads of other kinds: one thread runs on one CPU",
     ))

@@ -3,9 +3,10 @@
 use crate::rules::{
     Extend, Generality, Rule, RuleId, Run, Waits, asked_behind, duration, live_sessions, say,
 };
+use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::facts::{OwedAnswers, Taken};
 use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
+use holdup_model::attributed::{AttributedWait, Peer, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
@@ -64,6 +65,21 @@ fn rests(wait: &AttributedWait) -> bool {
     )
 }
 
+/// Whether a thread is known to wait for this server.
+fn asks(wait: &AttributedWait, one: &OwedAnswers) -> bool {
+    let peer = match &wait.resource.detail.peer {
+        Some(Peer::Address(address)) => address.to_string() == one.server,
+        Some(Peer::Name(name)) => *name == one.server,
+        None => false,
+    };
+    peer && wait.cause != Cause::Idle
+}
+
+fn several_threads(waits: &Waits<'_>) -> bool {
+    let first = waits.main().asker.name.tid;
+    waits.iter().any(|wait| wait.asker.name.tid != first)
+}
+
 fn finding(run: &Run<'_>, one: &OwedAnswers) -> Option<Finding> {
     let theirs = run.waits(|wait| wait.asker.name.pid == one.pid)?;
     let own = |part: Option<Waits<'_>>| part.map_or(0, |part| part.own()) as f64;
@@ -78,8 +94,19 @@ fn finding(run: &Run<'_>, one: &OwedAnswers) -> Option<Finding> {
         return None;
     }
     let idle = theirs.only(rests)?;
-    let main = idle.main();
-    let who = say::who_with_pid(&main.asker.name);
+    let asks = theirs.only(|wait| asks(wait, one));
+    let main = asks.as_ref().unwrap_or(&idle).main();
+    let who = say::who_with_pid(&match (&asks, main.asker.name.clone()) {
+        (Some(_), name) => name,
+        // Of several threads that rest it is not known which one asked.
+        (None, name) if several_threads(&theirs) => ThreadName {
+            thread: name.process.clone(),
+            ..name
+        },
+        (None, name) => name,
+    });
+    let asked = asks.and_then(|_| chosen_frame(&main.asker.stack).map(say::place));
+    let asked = asked.map_or_else(String::new, |place| format!("; asked in {place}"));
     let by = by(run, one);
     let waits = match one.clients {
         0 => format!("{who} waits"),
@@ -100,7 +127,7 @@ fn finding(run: &Run<'_>, one: &OwedAnswers) -> Option<Finding> {
     };
     let has = if one.questions == 1 { "has" } else { "have" };
     let title = format!(
-        "{waits} for {by} to answer{how}: {} {has} had no answer{since}",
+        "{waits} for {by} to answer{how}: {} {has} had no answer{since}{asked}",
         say::several(one.questions.into(), "request"),
     );
     // Where others were answered when something else came, these may wait for that as well.

@@ -17,7 +17,47 @@ pub(crate) const RULE: Rule = Rule::of_attached(RuleId::TasksWaitForPeer, check)
 const SERVERS: &str = "for servers to answer";
 
 fn check(run: &Run<'_>) -> Verdict {
-    tasks::judge(run, SERVERS, |task| asks(task) && !is_known(run, task), finding)
+    let asked = tasks::judge(run, SERVERS, |task| asks(task) && !is_known(run, task), finding);
+    match (asked, tasks::judge(run, UNREAD, writes, unread)) {
+        (Verdict::Fires(mut all), Verdict::Fires(more)) => {
+            all.extend(more);
+            Verdict::Fires(all)
+        }
+        (_, Verdict::Fires(more)) => Verdict::Fires(more),
+        (asked, _) => asked,
+    }
+}
+
+/// What tasks wait for that write to others, where those are several.
+const UNREAD: &str = "for others to read what they are sent";
+
+/// Whether the application's code waits for room in a pipe, or a Unix socket: whoever has its other end is on this machine, and reads nothing.
+fn writes(task: &Task) -> bool {
+    task.cause == Cause::NetSend && task.resource.detail.peer.is_none() && task.place.is_some()
+}
+
+fn unread(run: &Run<'_>, waiting: &[&Task]) -> Finding {
+    let others = tasks::places(waiting, |task| task.resource.name.clone());
+    let what = match others.as_slice() {
+        [one] if !one.is_empty() => format!("for {one}"),
+        _ => UNREAD.to_owned(),
+    };
+    let outcome = match others.as_slice() {
+        [_] => String::new(),
+        several => format!(": {}", tasks::say_places(several)),
+    };
+    tasks::finding(run, RULE.id, Severity::Warning, waiting, [&what, &outcome])
+        .confidence(Confidence::Strong)
+        .and(Evidence::new(
+            format!("they wait for {}", tasks::say_places(&others)),
+            "descriptors, and what other processes have open",
+        ))
+        .remedy(Remedy::safe(
+            "find out why the other process does not read: it may wait to write to this one, or may not use its input at all",
+        ))
+        .remedy(Remedy::safe(
+            "write to a child and read from it at once (`communicate()`), with a time limit",
+        ))
 }
 
 /// Whether the application's code waits for a server there.
@@ -45,7 +85,7 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     let sends = waiting.iter().all(|task| task.cause == Cause::NetSend);
     let what = match (peers.as_slice(), sends) {
         ([one], true) => format!("for {one} to read what it is sent"),
-        (_, true) => "for others to read what they are sent".to_owned(),
+        (_, true) => UNREAD.to_owned(),
         ([one], false) => format!("for {one} to answer"),
         (_, false) => SERVERS.to_owned(),
     };
