@@ -5,10 +5,12 @@
 mod cli;
 mod commands;
 mod experiment;
+mod gate;
 mod lengths;
 mod output;
 mod progress;
 mod recorded;
+mod saved;
 mod scale;
 mod terminal;
 mod usage;
