@@ -3,6 +3,7 @@
 mod budget;
 mod experiment;
 mod gate;
+mod mcp;
 mod recording;
 mod report;
 mod scale;
@@ -11,6 +12,7 @@ mod user;
 pub(crate) use budget::BudgetArgs;
 pub(crate) use experiment::TryArgs;
 pub(crate) use gate::GateArgs;
+pub(crate) use mcp::McpArgs;
 pub(crate) use recording::{RecordArgs, RecordingArgs, ShowArgs};
 pub(crate) use report::{Format, ReportArgs};
 pub(crate) use scale::ScaleArgs;
@@ -56,6 +58,7 @@ const EXAMPLES: &str = "Examples:
   sudo holdup try --without disk.sync -- ./blast   how much time would faster syncs save?
   sudo holdup record                     record in the background, to look back later
   holdup explain disk.sync               what does this cause mean?
+  sudo holdup mcp                        serve an agent on stdin and stdout
   sudo holdup doctor                     does holdup work here?";
 
 #[derive(Debug, Subcommand)]
@@ -131,6 +134,11 @@ pub(crate) enum Command {
     /// Depends on the kernel and on the privileges of the caller. Also reports where this machine's randomness comes from, and whether
     /// a program can block on it.
     Doctor(DoctorArgs),
+    /// Serve agents over the Model Context Protocol on stdin and stdout
+    ///
+    /// Six tools: observe, show, explain, diff, read and drill_down. Each answer has at most 12,000 bytes, with IDs for the rest. Each call
+    /// runs holdup as a process of its own, with a deadline. No tool starts a program of the user or changes the machine.
+    Mcp(McpArgs),
     /// Print a completion script for a shell
     ///
     /// The script goes to stdout. bash: `holdup completions bash > /etc/bash_completion.d/holdup`. zsh: `> DIR/_holdup`, where DIR is in

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Record(args) => commands::record::run(&args),
         Command::Explain(args) => commands::explain::run(&args, cli.color),
         Command::Doctor(args) => commands::doctor::run(&args, cli.color),
+        Command::Mcp(args) => commands::mcp::run(&args),
         Command::Completions(args) => commands::completions::run(args.shell),
         Command::Generate(what) => commands::generate::run(&what),
     });
