@@ -11,24 +11,26 @@ pub(super) const ANSWER: usize = 12_000;
 /// Bytes of it for what is no data: its own words, ids, and what the protocol puts around.
 const AROUND: usize = 3_500;
 
+/// Bytes of its data.
+const DATA: usize = ANSWER - AROUND;
+
 /// Ids that are named; the nearest to the top are.
 const IDS: usize = 16;
 
-/// Fields of a report in an answer about all of it. Others are named by their ids only.
-const FIRST: [&str; 14] = [
+/// Fields of a report in an answer about all of it, the most important first. Others are named by their ids only.
+const FIRST: [&str; 13] = [
     "subject",
     "gate",
     "outcome",
-    "account",
-    "findings",
     "comparison",
     "experiment",
     "scaling",
+    "findings",
+    "account",
     "causes",
     "waits",
     "requests",
     "tasks",
-    "cannot_tell",
     "coverage",
 ];
 
@@ -88,52 +90,65 @@ impl Cut {
     }
 }
 
-/// A whole report.
+/// A whole report. Each field gets at most half of the room that those before it left.
 pub(super) fn summary(report: &Value, id: &str) -> Cut {
     let Some(fields) = report.as_object() else {
         return part(report, id, 0);
     };
-    let first: Map<String, Value> = FIRST
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), fields.get(*name)?.clone())))
-        .collect();
     let others = fields
         .iter()
         .filter(|(name, value)| !FIRST.contains(&name.as_str()) && size(value) > 0);
-    let others: Vec<More> = others
+    let mut rest: Vec<More> = others
         .map(|(name, value)| more(format!("{id}/{name}"), 1, value))
         .collect();
-    let mut cut = part(&Value::Object(first), id, 0);
-    cut.more.extend(others);
-    cut.more.sort_by_key(|one| one.depth);
-    cut.more.truncate(IDS);
-    cut
+    let (mut kept, mut room) = (Map::new(), DATA);
+    for name in FIRST {
+        let Some(value) = fields.get(name) else { continue };
+        let cut = fit(value, &format!("{id}/{name}"), 0, 1, room / 2);
+        rest.extend(cut.more);
+        if !cut.value.is_null() {
+            room = room.saturating_sub(cut.value.to_string().len() + name.len() + 4);
+            kept.insert(name.to_owned(), cut.value);
+        }
+    }
+    Cut {
+        value: Value::Object(kept),
+        more: nearest(rest),
+    }
 }
 
-/// A part of a report; of a list, from `from` on.
+/// A part of a report; of a list or a text, from `from` on.
 pub(super) fn part(value: &Value, id: &str, from: usize) -> Cut {
-    let mut found = None;
+    fit(value, id, from, 0, DATA)
+}
+
+/// A value cut to so many bytes; `depth`: how far below the top of the answer it stands.
+fn fit(value: &Value, id: &str, from: usize, depth: usize, bytes: usize) -> Cut {
     for step in STEPS {
         let mut cutting = Cutting {
             keep: step,
             more: Vec::new(),
         };
-        let value = cutting.cut(value, id, from, 0).unwrap_or(Value::Null);
-        let fits = value.to_string().len() <= ANSWER - AROUND;
-        let mut more = cutting.more;
-        more.sort_by_key(|one| one.depth);
-        more.truncate(IDS);
-        found = Some(Cut { value, more });
-        if fits {
-            break;
+        let cut = cutting.cut(value, id, from, depth).unwrap_or(Value::Null);
+        if cut.to_string().len() <= bytes {
+            return Cut {
+                value: cut,
+                more: nearest(cutting.more),
+            };
         }
     }
-    let mut cut = found.expect("there are steps");
-    if cut.value.to_string().len() > ANSWER - AROUND {
-        // A very wide object: its fields can be asked for by name.
-        cut.value = Value::Null;
+    // A very wide object, or no room: it can be asked for by its id, and its fields by their names.
+    Cut {
+        value: Value::Null,
+        more: vec![more(id.to_owned(), depth, value)],
     }
-    cut
+}
+
+/// The ids that are nearest to the top.
+fn nearest(mut all: Vec<More>) -> Vec<More> {
+    all.sort_by_key(|one| one.depth);
+    all.truncate(IDS);
+    all
 }
 
 struct Cutting {
@@ -269,7 +284,7 @@ pub(super) fn value_at<'a>(report: &'a Value, names: &[String]) -> Option<&'a Va
 
 #[cfg(test)]
 mod tests {
-    use super::{ANSWER, AROUND, part, summary, value_at, way};
+    use super::{DATA, part, summary, value_at, way};
     use serde_json::{Value, json};
 
     fn large() -> Value {
@@ -288,7 +303,7 @@ mod tests {
         let mut open = vec![("r1".to_owned(), summary(&report, "r1"))];
         let mut asked = 0;
         while let Some((id, cut)) = open.pop() {
-            assert!(cut.value.to_string().len() <= ANSWER - AROUND, "{id}");
+            assert!(cut.value.to_string().len() <= DATA, "{id}");
             asked += 1;
             if asked > 300 {
                 break;
@@ -327,7 +342,8 @@ mod tests {
     fn a_way_is_read_as_it_was_written() {
         let value = json!({"a/b": [{"c@d": {"~": 7}}]});
         let cut = part(&value, "r1", 0);
-        assert_eq!(cut.value, value);
+        assert_eq!(cut.value["a/b"][0]["id"], "r1/a~1b/0");
+        assert_eq!(cut.value["a/b"][0]["c@d"], value["a/b"][0]["c@d"]);
         let (report, names, from) = way("r1/a~1b/0/c~2d/~0@12").unwrap();
         assert_eq!((report, from), ("r1", 12));
         assert_eq!(value_at(&value, &names), Some(&json!(7)));
