@@ -77,4 +77,6 @@ impl Judged {
 }
 
 #[cfg(test)]
+mod power;
+#[cfg(test)]
 mod tests;
