@@ -100,7 +100,10 @@ fn the_pipeline_of_the_page_passes_and_fails_as_it_says() {
         assert!(files[0].starts_with("<?xml"), "{}", files[0]);
         // A run that cannot be judged fails nothing, and what follows is done.
         if *baseline == attach {
-            assert!(stderr.contains("--fail-on cannot tell: the baseline is of another command"), "{stderr}");
+            assert!(
+                stderr.contains("--fail-on cannot tell: the baseline is of another command"),
+                "{stderr}"
+            );
         }
     }
 }
