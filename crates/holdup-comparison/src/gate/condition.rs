@@ -7,7 +7,7 @@ use holdup_model::finding::Severity;
 use std::fmt;
 
 /// Conditions of one command line: more are a mistake.
-const MOST: usize = 32;
+const MOST_CONDITIONS: usize = 32;
 
 /// Longest limit, seconds: a year.
 const MOST_SECONDS: f64 = 31_536_000.0;
@@ -79,8 +79,8 @@ impl Conditions {
     /// What would be right, as the end of a sentence that begins with "needs".
     pub fn parse(text: &str, is_rule: impl Fn(&str) -> bool) -> Result<Conditions, String> {
         let parts: Vec<&str> = text.split(',').map(str::trim).collect();
-        if parts.len() > MOST {
-            return Err(format!("at most {MOST} conditions"));
+        if parts.len() > MOST_CONDITIONS {
+            return Err(format!("at most {MOST_CONDITIONS} conditions"));
         }
         let all: Result<Vec<Condition>, String> = parts.iter().map(|part| one(part, &is_rule)).collect();
         Ok(Conditions(all?))

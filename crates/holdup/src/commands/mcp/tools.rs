@@ -9,10 +9,10 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 /// Longest observation, seconds: clients give up after a minute or a few.
-const LONGEST: u64 = 60;
+const LONGEST_SECONDS: u64 = 60;
 
 /// Observation where nobody said how long, seconds.
-const USUAL: u64 = 5;
+const USUAL_SECONDS: u64 = 5;
 
 /// How long a call may take beyond its observation.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -116,7 +116,7 @@ pub(super) fn list(allowed: Allowed) -> Value {
         "name": text("all processes with this name, as `ps -eo comm` prints it"),
         "unit": text("all processes of this systemd unit"),
         "cgroup": text("all processes of this cgroup, by path"),
-        "seconds": {"type": "integer", "minimum": 1, "maximum": LONGEST, "default": USUAL, "description": "how long to observe"}
+        "seconds": {"type": "integer", "minimum": 1, "maximum": LONGEST_SECONDS, "default": USUAL_SECONDS, "description": "how long to observe"}
     });
     if let (true, Some(fields)) = (allowed.commands, observe.as_object_mut()) {
         fields.insert(
@@ -219,7 +219,7 @@ pub(super) fn call(name: &str, arguments: &Map<String, Value>, allowed: Allowed)
 }
 
 fn observe(given: &mut Given, allowed: Allowed) -> Result<Call, Wrong> {
-    let seconds = given.number("seconds", 1, LONGEST)?;
+    let seconds = given.number("seconds", 1, LONGEST_SECONDS)?;
     if allowed.commands && given.0.contains_key("command") {
         let words = given.words("command")?;
         let without = given.text("without")?;
@@ -240,7 +240,7 @@ fn observe(given: &mut Given, allowed: Allowed) -> Result<Call, Wrong> {
             deadline: COMMAND,
         }));
     }
-    let seconds = seconds.unwrap_or(USUAL);
+    let seconds = seconds.unwrap_or(USUAL_SECONDS);
     let mut arguments: Vec<OsString> = vec![format!("--duration={seconds}").into()];
     let pid = given.number("pid", 1, u64::from(u32::MAX))?;
     arguments.extend(pid.map(|pid| format!("--pid={pid}").into()));
