@@ -3,6 +3,7 @@
 mod budget;
 mod experiment;
 mod gate;
+mod host;
 mod mcp;
 mod recording;
 mod report;
@@ -12,6 +13,7 @@ mod user;
 pub(crate) use budget::BudgetArgs;
 pub(crate) use experiment::TryArgs;
 pub(crate) use gate::GateArgs;
+pub(crate) use host::HostArgs;
 pub(crate) use mcp::McpArgs;
 pub(crate) use recording::{RecordArgs, RecordingArgs, ShowArgs};
 pub(crate) use report::{Format, ReportArgs};
@@ -391,25 +393,6 @@ fn per(text: &str) -> Result<Per, String> {
         after,
     })
 }
-
-#[derive(Debug, Args)]
-#[command(after_help = HOST_STATUS)]
-pub(crate) struct HostArgs {
-    /// How long to observe; Ctrl-C ends it earlier
-    #[arg(short, long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
-    pub(crate) duration: f64,
-    #[command(flatten)]
-    pub(crate) gate: GateArgs,
-    #[command(flatten)]
-    pub(crate) budget: BudgetArgs,
-    #[command(flatten)]
-    pub(crate) report: ReportArgs,
-    #[command(flatten)]
-    pub(crate) recording: RecordingArgs,
-}
-
-const HOST_STATUS: &str = "Exit status: 0, with or without findings; with --fail-on, 1 if a condition holds, 3 if that cannot be \
-     determined; 125 if holdup itself failed, 2 for bad usage.";
 
 #[derive(Debug, Args)]
 #[command(after_help = BOOT_STATUS)]

@@ -13,6 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Bytes of a report.
@@ -89,20 +90,21 @@ pub(super) fn run(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = command.spawn().context("cannot start holdup")?;
+    let child = command.spawn().context("cannot start holdup")?;
     let group = Pid::from_raw(child.id().cast_signed());
-    let output = collect(&mut child, ended);
-    let event = events.recv_timeout(job.deadline);
-    if event != Ok(Event::Ended) {
-        killpg(group, Signal::SIGKILL).ok();
-    }
-    let status = child.wait().context("cannot wait for holdup")?;
-    match event {
+    let output = collect(child, ended);
+    match events.recv_timeout(job.deadline) {
         Ok(Event::Ended) => {}
-        Ok(Event::Cancelled) => bail!(GivenUp),
-        Err(_) => bail!("there was no answer within {} s", job.deadline.as_secs()),
+        event => {
+            // Nobody waits for it: it may be stuck in the kernel. The thread that reads from it takes leave of it when it ends.
+            killpg(group, Signal::SIGKILL).ok();
+            if event == Ok(Event::Cancelled) {
+                bail!(GivenUp);
+            }
+            bail!("there was no answer within {} s", job.deadline.as_secs());
+        }
     }
-    let (stdout, stderr) = output.join().unwrap_or_default();
+    let (stdout, stderr, status) = output.join().unwrap_or_default();
     let text = match job.place {
         Place::Stdout => stdout,
         Place::File => read(&file)?,
@@ -112,20 +114,24 @@ pub(super) fn run(
     }
     match serde_json::from_slice(&text) {
         Ok(report) => Ok((report, text.len())),
-        Err(_) => bail!("{}", said(&stderr, status.code())),
+        Err(_) => bail!("{}", said(&stderr, status)),
     }
 }
 
-/// Reads both streams to their ends, and says when they are there. What is more than is kept is read and thrown away, so that the process
-/// never waits for us.
-fn collect(child: &mut Child, ended: Sender<Event>) -> std::thread::JoinHandle<(Vec<u8>, Vec<u8>)> {
+/// Both streams, and the exit status where there is one.
+type Output = (Vec<u8>, Vec<u8>, Option<i32>);
+
+/// Reads both streams to their ends, waits for the process, and says when that is done. What is more than is kept is read and thrown away, so
+/// that the process never waits for us.
+fn collect(mut child: Child, ended: Sender<Event>) -> JoinHandle<Output> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     std::thread::spawn(move || {
         let errors = std::thread::spawn(move || stderr.map(|from| bounded(from, SAID)).unwrap_or_default());
         let stdout = stdout.map(|from| bounded(from, REPORT + 1)).unwrap_or_default();
         let stderr = errors.join().unwrap_or_default();
+        let status = child.wait().ok().and_then(|status| status.code());
         ended.send(Event::Ended).ok();
-        (stdout, stderr)
+        (stdout, stderr, status)
     })
 }
 
