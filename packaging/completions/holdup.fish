@@ -42,9 +42,12 @@ complete -c holdup -n "__fish_holdup_needs_command" -f -a "scale" -d 'Measure ho
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "scale-work" -d 'Lead the workers of a measurement'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "explain" -d 'Print the page of a rule or cause, or list all of them'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "doctor" -d 'Report what holdup can observe here, what it cannot, and what to change'
+complete -c holdup -n "__fish_holdup_needs_command" -f -a "mcp" -d 'Serve agents over the Model Context Protocol on stdin and stdout'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "completions" -d 'Print a completion script for a shell'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "generate" -d 'Generate files from the definitions of this program'
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l user -d 'Run CMD as this user (holdup itself must be root)' -r
+complete -c holdup -n "__fish_holdup_using_subcommand run" -l fail-on -d 'Exit with 1 if a condition holds, and with 3 if that cannot be determined' -r
+complete -c holdup -n "__fish_holdup_using_subcommand run" -l baseline -d 'Report with known findings, written by --json, for --fail-on new-finding; may be repeated' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l json -d 'Also write the report as JSON to FILE; - is stdout' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l html -d 'Also write the report as one HTML page to FILE; the page loads nothing from the network' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l format -d 'Format of the report on stdout; `run` prints it to stderr, because stdout belongs to CMD' -r -f -a "terminal\t'For a person'
@@ -56,7 +59,9 @@ pprof\t'For pprof; binary'
 perfetto\t'For Perfetto; binary'
 firefox\t'For the Firefox Profiler'
 otlp\t'For OpenTelemetry: metrics and profiles as JSON'
-prometheus\t'For Prometheus: metrics as text'"
+prometheus\t'For Prometheus: metrics as text'
+github\t'For GitHub workflows: annotations'
+junit\t'For build servers: test results as JUnit XML'"
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l export -d 'Also write the report to FILE, in any format but terminal; may be repeated' -r
 complete -c holdup -n "__fish_holdup_using_subcommand run" -l backend -d 'How to observe threads' -r -f -a "auto\t'The best that works here'
 bpf\t'Trace with BPF'
@@ -84,6 +89,8 @@ complete -c holdup -n "__fish_holdup_using_subcommand attach" -l name -d 'All pr
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l unit -d 'All processes of a systemd unit' -r
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l cgroup -d 'All processes of a cgroup and its descendants, by path' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -s d -l duration -d 'How long to observe; default: until Ctrl-C' -r
+complete -c holdup -n "__fish_holdup_using_subcommand attach" -l fail-on -d 'Exit with 1 if a condition holds, and with 3 if that cannot be determined' -r
+complete -c holdup -n "__fish_holdup_using_subcommand attach" -l baseline -d 'Report with known findings, written by --json, for --fail-on new-finding; may be repeated' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l json -d 'Also write the report as JSON to FILE; - is stdout' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l html -d 'Also write the report as one HTML page to FILE; the page loads nothing from the network' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l format -d 'Format of the report on stdout; `run` prints it to stderr, because stdout belongs to CMD' -r -f -a "terminal\t'For a person'
@@ -95,7 +102,9 @@ pprof\t'For pprof; binary'
 perfetto\t'For Perfetto; binary'
 firefox\t'For the Firefox Profiler'
 otlp\t'For OpenTelemetry: metrics and profiles as JSON'
-prometheus\t'For Prometheus: metrics as text'"
+prometheus\t'For Prometheus: metrics as text'
+github\t'For GitHub workflows: annotations'
+junit\t'For build servers: test results as JUnit XML'"
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l export -d 'Also write the report to FILE, in any format but terminal; may be repeated' -r
 complete -c holdup -n "__fish_holdup_using_subcommand attach" -l backend -d 'How to observe threads' -r -f -a "auto\t'The best that works here'
 bpf\t'Trace with BPF'
@@ -128,8 +137,12 @@ pprof\t'For pprof; binary'
 perfetto\t'For Perfetto; binary'
 firefox\t'For the Firefox Profiler'
 otlp\t'For OpenTelemetry: metrics and profiles as JSON'
-prometheus\t'For Prometheus: metrics as text'"
+prometheus\t'For Prometheus: metrics as text'
+github\t'For GitHub workflows: annotations'
+junit\t'For build servers: test results as JUnit XML'"
 complete -c holdup -n "__fish_holdup_using_subcommand read" -l export -d 'Also write the report to FILE, in any format but terminal; may be repeated' -r
+complete -c holdup -n "__fish_holdup_using_subcommand read" -l fail-on -d 'Exit with 1 if a condition holds, and with 3 if that cannot be determined' -r
+complete -c holdup -n "__fish_holdup_using_subcommand read" -l baseline -d 'Report with known findings, written by --json, for --fail-on new-finding; may be repeated' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand read" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
 always\t'Always, even into a file'
 never\t'Never'"
@@ -142,6 +155,8 @@ complete -c holdup -n "__fish_holdup_using_subcommand show" -l at -d 'Report on 
 complete -c holdup -n "__fish_holdup_using_subcommand show" -l last -d 'Only the last part of the recording, or the part before TIME: 10m, 90s, 2h or 1d' -r
 complete -c holdup -n "__fish_holdup_using_subcommand show" -l process -d 'Only processes with this name or ID' -r
 complete -c holdup -n "__fish_holdup_using_subcommand show" -l cause -d 'Only this cause, such as disk.sync, or this group of causes, such as disk' -r
+complete -c holdup -n "__fish_holdup_using_subcommand show" -l fail-on -d 'Exit with 1 if a condition holds, and with 3 if that cannot be determined' -r
+complete -c holdup -n "__fish_holdup_using_subcommand show" -l baseline -d 'Report with known findings, written by --json, for --fail-on new-finding; may be repeated' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand show" -l json -d 'Also write the report as JSON to FILE; - is stdout' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand show" -l html -d 'Also write the report as one HTML page to FILE; the page loads nothing from the network' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand show" -l format -d 'Format of the report on stdout; `run` prints it to stderr, because stdout belongs to CMD' -r -f -a "terminal\t'For a person'
@@ -153,7 +168,9 @@ pprof\t'For pprof; binary'
 perfetto\t'For Perfetto; binary'
 firefox\t'For the Firefox Profiler'
 otlp\t'For OpenTelemetry: metrics and profiles as JSON'
-prometheus\t'For Prometheus: metrics as text'"
+prometheus\t'For Prometheus: metrics as text'
+github\t'For GitHub workflows: annotations'
+junit\t'For build servers: test results as JUnit XML'"
 complete -c holdup -n "__fish_holdup_using_subcommand show" -l export -d 'Also write the report to FILE, in any format but terminal; may be repeated' -r
 complete -c holdup -n "__fish_holdup_using_subcommand show" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
 always\t'Always, even into a file'
@@ -165,6 +182,8 @@ complete -c holdup -n "__fish_holdup_using_subcommand show" -s q -l quiet -d 'Pr
 complete -c holdup -n "__fish_holdup_using_subcommand show" -s v -l verbose -d 'Print everything: stacks, every wait, sources, and what was ruled out'
 complete -c holdup -n "__fish_holdup_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c holdup -n "__fish_holdup_using_subcommand host" -s d -l duration -d 'How long to observe; Ctrl-C ends it earlier' -r
+complete -c holdup -n "__fish_holdup_using_subcommand host" -l fail-on -d 'Exit with 1 if a condition holds, and with 3 if that cannot be determined' -r
+complete -c holdup -n "__fish_holdup_using_subcommand host" -l baseline -d 'Report with known findings, written by --json, for --fail-on new-finding; may be repeated' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand host" -l budget -d 'CPU time that holdup may use while it observes, as a percentage of one CPU' -r
 complete -c holdup -n "__fish_holdup_using_subcommand host" -l json -d 'Also write the report as JSON to FILE; - is stdout' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand host" -l html -d 'Also write the report as one HTML page to FILE; the page loads nothing from the network' -r -F
@@ -177,7 +196,9 @@ pprof\t'For pprof; binary'
 perfetto\t'For Perfetto; binary'
 firefox\t'For the Firefox Profiler'
 otlp\t'For OpenTelemetry: metrics and profiles as JSON'
-prometheus\t'For Prometheus: metrics as text'"
+prometheus\t'For Prometheus: metrics as text'
+github\t'For GitHub workflows: annotations'
+junit\t'For build servers: test results as JUnit XML'"
 complete -c holdup -n "__fish_holdup_using_subcommand host" -l export -d 'Also write the report to FILE, in any format but terminal; may be repeated' -r
 complete -c holdup -n "__fish_holdup_using_subcommand host" -s o -l output -d 'Also write a recording to FILE, in Parquet, for `holdup show` and any Parquet engine' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand host" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
@@ -202,7 +223,9 @@ pprof\t'For pprof; binary'
 perfetto\t'For Perfetto; binary'
 firefox\t'For the Firefox Profiler'
 otlp\t'For OpenTelemetry: metrics and profiles as JSON'
-prometheus\t'For Prometheus: metrics as text'"
+prometheus\t'For Prometheus: metrics as text'
+github\t'For GitHub workflows: annotations'
+junit\t'For build servers: test results as JUnit XML'"
 complete -c holdup -n "__fish_holdup_using_subcommand boot" -l export -d 'Also write the report to FILE, in any format but terminal; may be repeated' -r
 complete -c holdup -n "__fish_holdup_using_subcommand boot" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
 always\t'Always, even into a file'
@@ -216,6 +239,7 @@ complete -c holdup -n "__fish_holdup_using_subcommand diff" -l after -d 'Runs of
 complete -c holdup -n "__fish_holdup_using_subcommand diff" -l noise -d 'More runs like BEFORE, to measure how much runs vary' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand diff" -l per -d 'Unit of work: request, run or second. Or the number of units in each run: 500, 500,400 for BEFORE,AFTER, or message=500,400' -r
 complete -c holdup -n "__fish_holdup_using_subcommand diff" -l under -d 'In profiles and thread dumps, compare only stacks below a function with this text in its name' -r
+complete -c holdup -n "__fish_holdup_using_subcommand diff" -l fail-on -d 'Exit with 1 if AFTER is slower than BEFORE, and with 3 if that cannot be determined' -r
 complete -c holdup -n "__fish_holdup_using_subcommand diff" -l json -d 'Also write the report as JSON to FILE; - is stdout' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand diff" -l html -d 'Also write the report as one HTML page to FILE; the page loads nothing from the network' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand diff" -l format -d 'Format of the report on stdout; `run` prints it to stderr, because stdout belongs to CMD' -r -f -a "terminal\t'For a person'
@@ -227,7 +251,9 @@ pprof\t'For pprof; binary'
 perfetto\t'For Perfetto; binary'
 firefox\t'For the Firefox Profiler'
 otlp\t'For OpenTelemetry: metrics and profiles as JSON'
-prometheus\t'For Prometheus: metrics as text'"
+prometheus\t'For Prometheus: metrics as text'
+github\t'For GitHub workflows: annotations'
+junit\t'For build servers: test results as JUnit XML'"
 complete -c holdup -n "__fish_holdup_using_subcommand diff" -l export -d 'Also write the report to FILE, in any format but terminal; may be repeated' -r
 complete -c holdup -n "__fish_holdup_using_subcommand diff" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
 always\t'Always, even into a file'
@@ -256,7 +282,9 @@ pprof\t'For pprof; binary'
 perfetto\t'For Perfetto; binary'
 firefox\t'For the Firefox Profiler'
 otlp\t'For OpenTelemetry: metrics and profiles as JSON'
-prometheus\t'For Prometheus: metrics as text'"
+prometheus\t'For Prometheus: metrics as text'
+github\t'For GitHub workflows: annotations'
+junit\t'For build servers: test results as JUnit XML'"
 complete -c holdup -n "__fish_holdup_using_subcommand try" -l export -d 'Also write the report to FILE, in any format but terminal; may be repeated' -r
 complete -c holdup -n "__fish_holdup_using_subcommand try" -l jvm-attach -d 'When to request a thread dump from a JVM' -r -f -a "auto\t'Only if the JVM\'s memory cannot be read'
 never\t'Never'"
@@ -308,7 +336,9 @@ pprof\t'For pprof; binary'
 perfetto\t'For Perfetto; binary'
 firefox\t'For the Firefox Profiler'
 otlp\t'For OpenTelemetry: metrics and profiles as JSON'
-prometheus\t'For Prometheus: metrics as text'"
+prometheus\t'For Prometheus: metrics as text'
+github\t'For GitHub workflows: annotations'
+junit\t'For build servers: test results as JUnit XML'"
 complete -c holdup -n "__fish_holdup_using_subcommand scale" -l export -d 'Also write the report to FILE, in any format but terminal; may be repeated' -r
 complete -c holdup -n "__fish_holdup_using_subcommand scale" -l backend -d 'How to observe waits: bpf names the resources; proc uses only the kernel\'s counters and names none' -r -f -a "auto\t'The best that works here'
 bpf\t'Trace with BPF'
@@ -336,6 +366,11 @@ complete -c holdup -n "__fish_holdup_using_subcommand doctor" -l color -d 'Colou
 always\t'Always, even into a file'
 never\t'Never'"
 complete -c holdup -n "__fish_holdup_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c holdup -n "__fish_holdup_using_subcommand mcp" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
+always\t'Always, even into a file'
+never\t'Never'"
+complete -c holdup -n "__fish_holdup_using_subcommand mcp" -l allow-try -d 'Let the tool observe also run commands, unchanged or without a wait, as `run` and `try` do'
+complete -c holdup -n "__fish_holdup_using_subcommand mcp" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c holdup -n "__fish_holdup_using_subcommand completions" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
 always\t'Always, even into a file'
 never\t'Never'"

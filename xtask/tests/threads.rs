@@ -46,6 +46,14 @@ const MAY: &[(&str, &str)] = &[
         "holdup/src/experiment/complaint.rs",
         "reads a pipe of holdup's own: a signal ends that",
     ),
+    (
+        "holdup/src/commands/mcp/child.rs",
+        "reads pipes of a process of holdup's own and waits for its end: a signal ends both, and the server does not wait for it",
+    ),
+    (
+        "holdup/src/commands/mcp/server.rs",
+        "waits for that thread with a deadline, and reads only a report that holdup wrote",
+    ),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -10,6 +10,7 @@ mod budget;
 mod churn;
 mod comparison;
 mod experiment;
+mod gate;
 mod host;
 mod jvm;
 mod machine;
@@ -28,6 +29,7 @@ pub use comparison::{
     TreeFrameKind, TreeNode,
 };
 pub use experiment::{Experiment, ExperimentCause, Outcome, PredictedBy};
+pub use gate::{Check, Gate, GateOutcome, GateUnit, Measured};
 pub use host::{BlockedTasks, Host, HostFact, HostResource, HostResourceName, Load, Runner};
 pub use jvm::{Jvm, JvmDump};
 pub use machine::Machine;
@@ -112,6 +114,9 @@ pub struct Report {
     /// What the elapsed time would be without a cause, worth most first; only of `holdup run --predict`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<Vec<Prediction>>,
+    /// Conditions of `--fail-on` and whether one holds; only where some were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Gate>,
     /// When and where it was recorded; only of what was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<Recording>,

@@ -108,6 +108,7 @@ pub fn build(
         comparison: None,
         scaling: None,
         experiment: None,
+        gate: None,
         prediction: attributed.predictions.as_ref().map(|all| all.list.clone()),
         recording: None,
         windows: attributed.windows.clone(),

@@ -2,7 +2,7 @@
 //!
 //! In: a report and the format. Out: bytes. Each format is a module of its own; all that have figures of waits have the same total.
 
-use crate::{collapsed, firefox, html, json, markdown, otlp, perfetto, pprof, prometheus};
+use crate::{collapsed, firefox, github, html, json, junit, markdown, otlp, perfetto, pprof, prometheus};
 use holdup_model::report::Report;
 use std::io::{self, Write};
 
@@ -27,11 +27,15 @@ pub enum Format {
     Otlp,
     /// For Prometheus.
     Prometheus,
+    /// For GitHub's workflows: annotations.
+    Github,
+    /// For build servers: test results.
+    Junit,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 9] = [
+    pub const ALL: [Format; 11] = [
         Format::Json,
         Format::Html,
         Format::Markdown,
@@ -41,6 +45,8 @@ impl Format {
         Format::Firefox,
         Format::Otlp,
         Format::Prometheus,
+        Format::Github,
+        Format::Junit,
     ];
 
     /// Its name on the command line.
@@ -56,6 +62,8 @@ impl Format {
             Format::Firefox => "firefox",
             Format::Otlp => "otlp",
             Format::Prometheus => "prometheus",
+            Format::Github => "github",
+            Format::Junit => "junit",
         }
     }
 
@@ -80,6 +88,8 @@ impl Format {
             Format::Firefox => firefox::write(report, out),
             Format::Otlp => otlp::write(report, out),
             Format::Prometheus => prometheus::write(report, out),
+            Format::Github => github::write(report, out),
+            Format::Junit => junit::write(report, out),
         }
     }
 }

@@ -34,6 +34,12 @@ impl Headline {
     }
 }
 
+/// Whether too much of the time has no known cause for any verdict: findings are then not shown either.
+#[must_use]
+pub fn undecided(report: &Report) -> bool {
+    has_no_verdict(report)
+}
+
 /// The headline of a report of what was watched.
 pub(crate) fn headline(report: &Report) -> Headline {
     let without_finding = |sentence: String, severity: Option<Severity>| Headline {

@@ -15,7 +15,7 @@ use crate::units::{counted, duration, duration_beside, percent};
 use holdup_evidence::Ns;
 use holdup_model::finding::{Confidence, Severity};
 use holdup_model::report::{
-    CauseChange, Comparison, Experiment, Finding, Remedy, Report, Scaling, SubjectKind,
+    CauseChange, Comparison, Experiment, Finding, Gate, GateOutcome, Remedy, Report, Scaling, SubjectKind,
 };
 use std::io::{self, Write};
 
@@ -34,7 +34,8 @@ const NAME: usize = 160;
 /// When writing to `out` fails.
 pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(part) = &report.comparison {
-        return comparison(part, out);
+        comparison(part, out)?;
+        return conditions(report.gate.as_ref(), out);
     }
     if let Some(part) = &report.scaling {
         return scaling(part, out);
@@ -43,6 +44,7 @@ pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         experiment(part, out)?;
     }
     writeln!(out, "{}", first_line(report))?;
+    conditions(report.gate.as_ref(), out)?;
     if let Some(words) = instead_of_findings(report) {
         writeln!(out, "\n{}", escaped(&words))?;
     }
@@ -66,6 +68,27 @@ pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     table(report, out)?;
     predictions(report, out)?;
     accounting(report, out)
+}
+
+/// Conditions of `--fail-on`, and what they came to.
+fn conditions(gate: Option<&Gate>, out: &mut dyn Write) -> io::Result<()> {
+    for (at, check) in gate.iter().flat_map(|gate| &gate.checks).enumerate() {
+        if at == 0 {
+            writeln!(out)?;
+        }
+        let outcome = match check.outcome {
+            GateOutcome::Passed => "passed",
+            GateOutcome::CannotTell => "cannot tell",
+            GateOutcome::Failed => "**failed**",
+        };
+        writeln!(
+            out,
+            "- {outcome}: {} · {}",
+            code(&check.condition),
+            escaped(&check.text)
+        )?;
+    }
+    Ok(())
 }
 
 /// What came of an experiment, before the run as it is.

@@ -2,6 +2,9 @@
 
 mod budget;
 mod experiment;
+mod gate;
+mod host;
+mod mcp;
 mod recording;
 mod report;
 mod scale;
@@ -9,6 +12,9 @@ mod user;
 
 pub(crate) use budget::BudgetArgs;
 pub(crate) use experiment::TryArgs;
+pub(crate) use gate::GateArgs;
+pub(crate) use host::HostArgs;
+pub(crate) use mcp::McpArgs;
 pub(crate) use recording::{RecordArgs, RecordingArgs, ShowArgs};
 pub(crate) use report::{Format, ReportArgs};
 pub(crate) use scale::ScaleArgs;
@@ -19,6 +25,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use holdup_bpf::{LARGEST_BUFFER, SMALLEST_BUFFER};
 use holdup_collect::Ask;
 use holdup_comparison::comparison::Per;
+use holdup_comparison::gate::Conditions;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -53,6 +60,7 @@ const EXAMPLES: &str = "Examples:
   sudo holdup try --without disk.sync -- ./blast   how much time would faster syncs save?
   sudo holdup record                     record in the background, to look back later
   holdup explain disk.sync               what does this cause mean?
+  sudo holdup mcp                        serve an agent on stdin and stdout
   sudo holdup doctor                     does holdup work here?";
 
 #[derive(Debug, Subcommand)]
@@ -128,6 +136,11 @@ pub(crate) enum Command {
     /// Depends on the kernel and on the privileges of the caller. Also reports where this machine's randomness comes from, and whether
     /// a program can block on it.
     Doctor(DoctorArgs),
+    /// Serve agents over the Model Context Protocol on stdin and stdout
+    ///
+    /// Six tools: observe, show, explain, diff, read and drill_down. Each answer has at most 12,000 bytes, with IDs for the rest. Each call
+    /// runs holdup as a process of its own, with a deadline. No tool starts a program of the user or changes the machine.
+    Mcp(McpArgs),
     /// Print a completion script for a shell
     ///
     /// The script goes to stdout. bash: `holdup completions bash > /etc/bash_completion.d/holdup`. zsh: `> DIR/_holdup`, where DIR is in
@@ -171,6 +184,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) alone: bool,
     #[command(flatten)]
+    pub(crate) gate: GateArgs,
+    #[command(flatten)]
     pub(crate) observation: ObservationArgs,
     /// The command and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
@@ -205,6 +220,8 @@ pub(crate) struct AttachArgs {
     /// too, so that the report says what they wait for. Their time is not added to the totals.
     #[arg(long)]
     pub(crate) alone: bool,
+    #[command(flatten)]
+    pub(crate) gate: GateArgs,
     #[command(flatten)]
     pub(crate) observation: ObservationArgs,
 }
@@ -278,7 +295,7 @@ enum JvmAttach {
     Never,
 }
 
-const ATTACH_STATUS: &str = "Exit status: 0 if a process was observed; 125 if holdup itself failed or no such process exists, \
+const ATTACH_STATUS: &str = "Exit status: 0 if a process was observed; with --fail-on, 1 if a condition holds, 3 if that cannot be determined; 125 if holdup itself failed or no such process exists, \
                              2 for bad usage.";
 
 #[derive(Debug, Args)]
@@ -286,6 +303,8 @@ const ATTACH_STATUS: &str = "Exit status: 0 if a process was observed; 125 if ho
 pub(crate) struct ReadArgs {
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+    #[command(flatten)]
+    pub(crate) gate: GateArgs,
     /// Print a shell script that collects artefacts on a machine without holdup: run `sh SCRIPT > FILE` there, then read FILE
     #[arg(long, exclusive = true)]
     pub(crate) collect_script: bool,
@@ -316,13 +335,20 @@ pub(crate) struct DiffArgs {
     /// In profiles and thread dumps, compare only stacks below a function with this text in its name
     #[arg(long, value_name = "FUNCTION")]
     pub(crate) under: Option<String>,
+    /// Exit with 1 if AFTER is slower than BEFORE, and with 3 if that cannot be determined
+    ///
+    /// regression: the change is more than noise. regression>5%: the change is more than noise and, with 95 % confidence, above 5 % of
+    /// BEFORE. One line on stderr has the figures and, where more runs are needed, how many.
+    #[arg(long, value_name = "CONDITION", value_parser = gate::of_comparison)]
+    pub(crate) fail_on: Option<Conditions>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
 
 const DIFF_USAGE: &str = "holdup diff [OPTIONS] BEFORE AFTER\n       holdup diff [OPTIONS] --before FILE... --after FILE... [--noise FILE...]";
 
-const DIFF_STATUS: &str = "Exit status: 0 if both were compared, whatever the result; 1 if one cannot be read; 2 for bad usage, for files \
+const DIFF_STATUS: &str = "Exit status: 0 if both were compared, whatever the result; 1 if one cannot be read; with --fail-on, 1 for a regression, 3 if \
+                           that cannot be determined, 125 if one cannot be read; 2 for bad usage, for files \
                            of different kinds, or without a common unit of work; 125 if holdup itself failed.";
 
 /// Reads a unit of work: a word, numbers, or both.
@@ -369,23 +395,6 @@ fn per(text: &str) -> Result<Per, String> {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = HOST_STATUS)]
-pub(crate) struct HostArgs {
-    /// How long to observe; Ctrl-C ends it earlier
-    #[arg(short, long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
-    pub(crate) duration: f64,
-    #[command(flatten)]
-    pub(crate) budget: BudgetArgs,
-    #[command(flatten)]
-    pub(crate) report: ReportArgs,
-    #[command(flatten)]
-    pub(crate) recording: RecordingArgs,
-}
-
-const HOST_STATUS: &str =
-    "Exit status: 0, with or without findings; 125 if holdup itself failed, 2 for bad usage.";
-
-#[derive(Debug, Args)]
 #[command(after_help = BOOT_STATUS)]
 pub(crate) struct BootArgs {
     /// Kernel log, from dmesg or journalctl -k; - is stdin; may be repeated, as the other options
@@ -404,8 +413,8 @@ pub(crate) struct BootArgs {
 const BOOT_STATUS: &str = "Exit status: 0 if any input was recognised, with or without findings; 1 if none was; 125 if \
                            holdup itself failed, 2 for bad usage.";
 
-const READ_STATUS: &str = "Exit status: 0 if any input was recognised, with or without findings; 1 if none was; 125 if \
-                           holdup itself failed, 2 for bad usage.";
+const READ_STATUS: &str = "Exit status: 0 if any input was recognised, with or without findings; 1 if none was; with --fail-on, 1 if a \
+                           condition holds, 3 if that cannot be determined or no input was recognised; 125 if holdup itself failed, 2 for bad usage.";
 
 /// Longest observation: a day. `holdup record` is for longer ones.
 const MAX_OBSERVATION_SECONDS: f64 = 86_400.0;
@@ -444,7 +453,8 @@ fn buffer_size(text: &str) -> Result<u32, String> {
 }
 
 const EXIT_STATUS: &str = "Exit status: that of CMD, 128+N if signal N ended it; 127 if CMD was not found, \
-                           126 if it could not be executed, 125 if holdup itself failed, 2 for bad usage.";
+                           126 if it could not be executed, 125 if holdup itself failed, 2 for bad usage. With --fail-on, if \
+                           CMD succeeded: 1 if a condition holds, 3 if that cannot be determined.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {

@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod host;
+pub(crate) mod mcp;
 pub(crate) mod read;
 pub(crate) mod record;
 pub(crate) mod run;

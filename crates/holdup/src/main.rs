@@ -5,10 +5,12 @@
 mod cli;
 mod commands;
 mod experiment;
+mod gate;
 mod lengths;
 mod output;
 mod progress;
 mod recorded;
+mod saved;
 mod scale;
 mod terminal;
 mod usage;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Command::Record(args) => commands::record::run(&args),
         Command::Explain(args) => commands::explain::run(&args, cli.color),
         Command::Doctor(args) => commands::doctor::run(&args, cli.color),
+        Command::Mcp(args) => commands::mcp::run(&args),
         Command::Completions(args) => commands::completions::run(args.shell),
         Command::Generate(what) => commands::generate::run(&what),
     });

@@ -5,12 +5,13 @@
 //! exit status.
 
 use crate::cli::{Color, Format, ReportArgs};
+use crate::gate::{self, Gate};
 use crate::terminal;
 use crate::usage::{BAD_USAGE, Usage};
 use anyhow::{Context, bail};
 use holdup_collect::EventsFile;
 use holdup_files::{Destination, Last, NewFile};
-use holdup_model::report::Report;
+use holdup_model::report::{GateOutcome, Report};
 use holdup_subject::subject::{NotStarted, OWN_FAILURE};
 use holdup_views::Style;
 use nix::fcntl::OFlag;
@@ -150,6 +151,14 @@ impl Outputs {
         Cow::Owned(report)
     }
 
+    /// Judges the report by the conditions, if there are some, writes it, and returns the exit status that they come to: else 0.
+    pub(crate) fn write_judged(self, mut report: Report, gate: Option<&Gate>) -> u8 {
+        report.gate = gate.map(|gate| gate.judge(&report));
+        let status = gate::status(&report);
+        self.write(&report);
+        status
+    }
+
     /// Writes the report everywhere it should go. Nobody to read it is no error.
     pub(crate) fn write(self, report: &Report) {
         let report = &*self.shown(report);
@@ -171,6 +180,13 @@ impl Outputs {
             if let Err(error) = sink.write(format, report) {
                 say(&format!("{error:#}"));
             }
+        }
+        if let Some(gate) = report
+            .gate
+            .as_ref()
+            .filter(|gate| !self.style.quiet || gate.outcome != GateOutcome::Passed)
+        {
+            say(&gate::sentence(gate));
         }
     }
 }

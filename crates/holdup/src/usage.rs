@@ -149,11 +149,11 @@ mod tests {
             ),
             (
                 "holdup run --format xml -- ls",
-                "--format <FORMAT> needs one of terminal, json, html, markdown, collapsed, pprof, perfetto, firefox, otlp, prometheus, not xml",
+                "--format <FORMAT> needs one of terminal, json, html, markdown, collapsed, pprof, perfetto, firefox, otlp, prometheus, github, junit, not xml",
             ),
             (
                 "holdup run --export pprof -- ls",
-                "--export <FORMAT=FILE> needs FORMAT=FILE, with one of json, html, markdown, collapsed, pprof, perfetto, firefox, otlp, prometheus as FORMAT, not pprof",
+                "--export <FORMAT=FILE> needs FORMAT=FILE, with one of json, html, markdown, collapsed, pprof, perfetto, firefox, otlp, prometheus, github, junit as FORMAT, not pprof",
             ),
             (
                 "holdup run -q -v -- ls",

@@ -21,6 +21,8 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use names::normal as normal_name;
+
 use holdup_model::report::{Compared, Comparison, Measure, StackTree};
 use runs::{Run, Sides};
 use source::{DUMP, Measured, REPORT, REQUEST, RUN, SECOND, Source, WHOLE};

@@ -30,7 +30,7 @@ const GENERATED: [&[u8]; 8] = [
 const TEMPORARY: [&[u8]; 3] = [b"/tmp/", b"/var/tmp/", b"/dev/shm/"];
 
 /// The name without what is of one run.
-pub(super) fn normal(name: &str) -> Cow<'_, str> {
+pub(crate) fn normal(name: &str) -> Cow<'_, str> {
     let bytes = name.as_bytes();
     // Most names have nothing of the kind.
     if !bytes.iter().any(|byte| byte.is_ascii_digit() || *byte == b'$') && !name.contains("/tmp/") {

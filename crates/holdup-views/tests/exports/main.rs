@@ -260,6 +260,106 @@ fn markdown_of_every_report_is_sound() {
     }
 }
 
+// Pipelines
+
+/// The report with a condition of each outcome, under a name.
+fn gated(report: &Report, name: &str) -> Report {
+    let check = |outcome: &str| serde_json::json!({"condition": format!("{name}>1%"), "outcome": outcome, "measured": null, "findings": [0], "text": name});
+    let checks = ["passed", "failed", "cannot-tell"].map(check);
+    let gate = serde_json::json!({"outcome": "failed", "checks": checks});
+    let gate = serde_json::from_value(gate).expect("it has the fields of a gate");
+    Report {
+        gate: Some(gate),
+        ..report.clone()
+    }
+}
+
+/// Every line is one of ours and whole: a name begins none, and ends none.
+fn check_annotations(text: &str) {
+    for line in text.lines() {
+        let rest = line.strip_prefix("::").expect("a line is an annotation");
+        let (head, message) = rest.split_once("::").expect("it has a message");
+        let (level, properties) = head.split_once(' ').expect("it has properties");
+        assert!(["error", "warning", "notice"].contains(&level), "{line}");
+        for property in properties.split(',') {
+            let (key, value) = property.split_once('=').expect("a property has a value");
+            assert!(["title", "file", "line"].contains(&key), "{line}");
+            assert!(!value.contains(':') && !value.contains('\r'), "{line}");
+        }
+        assert!(!message.chars().any(char::is_control), "{line:?}");
+    }
+}
+
+/// Reads texts with a zero byte between them; prints of each the numbers of tests, failures and errors, as its elements and as its attributes have them.
+const XML: &str = r"
+import sys
+from xml.etree import ElementTree
+for text in sys.stdin.buffer.read().split(b'\0'):
+    top = ElementTree.fromstring(text)
+    [suite] = top.findall('testsuite')
+    own = [len(suite.findall('testcase')), len(suite.findall('testcase/failure')), len(suite.findall('testcase/error'))]
+    assert own == [int(suite.get(name)) for name in ('tests', 'failures', 'errors')] == [int(top.get(name)) for name in ('tests', 'failures', 'errors')]
+    assert all(case.get('name') and case.get('classname') for case in suite)
+    print(*own)
+";
+
+#[test]
+fn pipelines_read_every_report_and_no_name_is_markup() {
+    let names = [
+        "a\"b<c>&'d]]>",
+        "x\n::error::y\r\n",
+        "100%,file=/etc/passwd::z",
+        "\u{1b}[0m\u{0}\u{fffe}\u{202e}",
+    ];
+    let mut reports = Vec::new();
+    for (_, report) in samples::all() {
+        for name in names {
+            reports.push(gated(&filled(&report, &[name.to_owned()]), name));
+        }
+        reports.push(report);
+    }
+    for report in &reports {
+        check_annotations(&text(Format::Github, report));
+        check_markdown(&text(Format::Markdown, report));
+    }
+    let documents: Vec<String> = reports.iter().map(|report| text(Format::Junit, report)).collect();
+    let found = told_by(
+        Command::new("/usr/bin/python3").args(["-c", XML]),
+        documents.join("\0").as_bytes(),
+    );
+    assert_eq!(found.lines().count(), reports.len());
+    for (report, counts) in reports.iter().zip(found.lines()) {
+        let (checks, failed) = if report.gate.is_some() { (3, 1) } else { (0, 0) };
+        let tests = 1 + checks + report.findings.len();
+        assert_eq!(counts, format!("{tests} {failed} {failed}"));
+    }
+}
+
+#[test]
+fn only_a_condition_that_holds_is_an_error() {
+    let report = samples::sshd().report();
+    let without = text(Format::Github, &report);
+    assert!(
+        !report.findings.is_empty() && !without.contains("::error"),
+        "{without}"
+    );
+    let with = text(Format::Github, &gated(&report, "disk.sync"));
+    assert_eq!(with.matches("::error ").count(), 1, "{with}");
+    assert!(
+        with.starts_with("::error title=holdup%3A disk.sync>1%25::disk.sync\n"),
+        "{with}"
+    );
+}
+
+#[test]
+fn a_hundred_findings_are_no_hundred_annotations() {
+    let mut report = samples::sshd().report();
+    let one = report.findings[0].clone();
+    report.findings = vec![one; 100];
+    let lines = text(Format::Github, &report).lines().count();
+    assert_eq!(lines, 11, "ten, and the number of the others");
+}
+
 proptest! {
     // Each case writes every sample in every format, and asks protoc of one.
     #![proptest_config(ProptestConfig::with_cases(24))]
@@ -301,6 +401,7 @@ proptest! {
                 prop_assert_eq!(total_of_trace(&export(Format::Perfetto, &report)), total);
             }
             check_markdown(&text(Format::Markdown, &report));
+            check_annotations(&text(Format::Github, &report));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The part of the command line that is about recordings.
 
-use super::{BudgetArgs, ReportArgs, buffer_size};
+use super::{BudgetArgs, GateArgs, ReportArgs, buffer_size};
 use crate::commands::record::Condition;
 use crate::lengths;
 use clap::Args;
@@ -44,11 +44,13 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     pub(crate) worst: bool,
     #[command(flatten)]
+    pub(crate) gate: GateArgs,
+    #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
 
-const SHOW_STATUS: &str = "Exit status: 0 if the recording covers that time; 1 if not; 125 if a recording cannot be read, 2 \
-                           for bad usage.";
+const SHOW_STATUS: &str = "Exit status: 0 if the recording covers that time; 1 if not; with --fail-on, 1 if a condition holds, 3 if \
+                           that cannot be determined or nothing was recorded; 125 if a recording cannot be read, 2 for bad usage.";
 
 #[derive(Debug, Args)]
 #[command(after_help = RECORD_STATUS)]

@@ -54,6 +54,10 @@ pub(crate) enum Format {
     Otlp,
     /// For Prometheus: metrics as text
     Prometheus,
+    /// For GitHub workflows: annotations
+    Github,
+    /// For build servers: test results as JUnit XML
+    Junit,
 }
 
 impl Format {
@@ -70,6 +74,8 @@ impl Format {
             Format::Firefox => holdup_views::Format::Firefox,
             Format::Otlp => holdup_views::Format::Otlp,
             Format::Prometheus => holdup_views::Format::Prometheus,
+            Format::Github => holdup_views::Format::Github,
+            Format::Junit => holdup_views::Format::Junit,
         })
     }
 }

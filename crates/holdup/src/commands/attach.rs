@@ -6,6 +6,7 @@
 use crate::cli::{AttachArgs, Backend, Color};
 use crate::commands::doctor;
 use crate::commands::run::{keep_events, without_evidence};
+use crate::gate::Gate;
 use crate::output::{self, Outputs, Place, say};
 use crate::progress::Progress;
 use crate::recorded::{Recording, Scope};
@@ -21,7 +22,7 @@ use std::time::Duration;
 /// How long a person waits for a whole answer without wondering.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Observes, prints the report, and returns 0.
+/// Observes, prints the report, and returns 0; with conditions, what they come to.
 ///
 /// # Errors
 /// When what was named is not there, or nothing could be observed.
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
     let selection = Selection::new(&args.pid, args.only, &args.name, &args.unit, &args.cgroup)?;
     anyhow::ensure!(subject::proc_is_ours(), subject::NotShown);
     selection.resolve()?;
+    let gate = Gate::open(&args.gate)?;
     let outputs = Outputs::open(&args.observation.report, Place::Stdout, color)?;
     let scope = Scope {
         unit: args.unit.first().cloned(),
@@ -120,10 +122,10 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
             .for_each(|problem| say(&problem.to_string()));
     }
     let observed = verdict::subject_of_attach(asked(args), &collected);
-    outputs.write(&verdict::of(observed.clone(), &collected));
+    let status = outputs.write_judged(verdict::of(observed.clone(), &collected), gate.as_ref());
     keep_events(events, &mut collected, &observed);
     recording.map_or(Ok(()), |recording| recording.write(observed, collected))?;
-    Ok(0)
+    Ok(status)
 }
 
 /// Processes named in a row; of more their number is reported, and the first few.

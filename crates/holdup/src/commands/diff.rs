@@ -6,6 +6,7 @@
 mod open;
 
 use crate::cli::{Color, DiffArgs};
+use crate::gate::Gate;
 use crate::output::{Outputs, Place, say};
 use crate::usage::Usage;
 use anyhow::bail;
@@ -17,10 +18,11 @@ use holdup_model::attributed::Attributed;
 use holdup_model::finding::Verdicts;
 use holdup_model::report::{Backend, Comparison, Report, SubjectKind};
 use holdup_report::Subject;
+use holdup_subject::subject::OWN_FAILURE;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Something could not be read.
+/// Something could not be read. With a condition, 1 is a regression, and this is a failure.
 const NOT_READ: u8 = 1;
 
 /// Reads, compares, prints.
@@ -30,7 +32,7 @@ const NOT_READ: u8 = 1;
 pub(crate) fn run(args: &DiffArgs, color: Color) -> anyhow::Result<u8> {
     if let Some(format) = without_comparison(args) {
         bail!(Usage::Wrong(format!(
-            "a comparison cannot be written as {format}: use terminal, json, markdown or html"
+            "a comparison cannot be written as {format}: use terminal, json, markdown, html, github or junit"
         )));
     }
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
@@ -49,22 +51,26 @@ pub(crate) fn run(args: &DiffArgs, color: Color) -> anyhow::Result<u8> {
         Ok(sides) => sides,
         Err(error) => {
             say(&format!("{error:#}"));
-            return Ok(NOT_READ);
+            return Ok(if args.fail_on.is_some() {
+                OWN_FAILURE
+            } else {
+                NOT_READ
+            });
         }
     };
     let (before, after) = (side(before, before_read), side(after, after_read));
     let comparison = compare(&before, &after, &noise, args.per.as_ref());
     let mut comparison = comparison.map_err(|why| Usage::Wrong(why.0))?;
     comparison.stacks.take_if(|_| !wanted.stacks);
-    outputs.write(&report(&before, &after, comparison));
-    Ok(0)
+    let gate = Gate::of(args.fail_on.as_ref());
+    Ok(outputs.write_judged(report(&before, &after, comparison), gate.as_ref()))
 }
 
 /// A format that was asked for and has no place for a comparison.
 fn without_comparison(args: &DiffArgs) -> Option<&'static str> {
-    use holdup_views::Format::{Html, Json, Markdown};
+    use holdup_views::Format::{Github, Html, Json, Junit, Markdown};
     formats(args)
-        .find(|format| !matches!(format, Json | Markdown | Html))
+        .find(|format| !matches!(format, Json | Markdown | Html | Github | Junit))
         .map(holdup_views::Format::name)
 }
 

@@ -74,6 +74,18 @@ pub(crate) fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<u8> {
     Ok(0)
 }
 
+/// The page of a rule or cause.
+///
+/// # Errors
+/// The sentence that says which names are near.
+pub(crate) fn page_of(name: &str) -> Result<&'static str, String> {
+    let (rules, causes) = (rules(), causes());
+    let found = rules.iter().chain(&causes).find(|topic| topic.id == name);
+    found
+        .map(|topic| topic.page)
+        .ok_or_else(|| unknown(name, &rules, &causes))
+}
+
 fn list(rules: &[Topic], causes: &[Topic], style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let width = rules
         .iter()

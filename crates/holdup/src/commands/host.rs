@@ -33,6 +33,7 @@ mod tests;
 mod tried_locks;
 
 use crate::cli::{Color, HostArgs};
+use crate::gate::Gate;
 use crate::output::{Outputs, Place};
 use crate::progress::Progress;
 use crate::recorded::{Evidence, Recording, Scope};
@@ -104,6 +105,7 @@ const SECOND: f64 = 1e9;
 /// # Errors
 /// When the report can't be written, or signals can't be watched.
 pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
+    let gate = Gate::open(&args.gate)?;
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
     let recording = Recording::open(&args.recording, Scope::default())?;
     let signals = Signals::watch()?;
@@ -156,9 +158,9 @@ pub(crate) fn run(args: &HostArgs, color: Color) -> anyhow::Result<u8> {
         ..report(subject.clone(), &evidence)
     };
     drop(progress);
-    outputs.write(&report);
+    let status = outputs.write_judged(report, gate.as_ref());
     recording.map_or(Ok(()), |recording| recording.write(subject, evidence))?;
-    Ok(0)
+    Ok(status)
 }
 
 /// Judges what was seen.

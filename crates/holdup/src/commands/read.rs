@@ -4,6 +4,7 @@
 //! date the report.
 
 use crate::cli::{Color, ReadArgs};
+use crate::gate::{self, Gate};
 use crate::output::{Outputs, Place, print, say};
 use crate::progress::Progress;
 use crate::verdict::artefacts;
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &ReadArgs, color: Color) -> anyhow::Result<u8> {
         print(holdup_readers::COLLECT_SCRIPT.as_bytes())?;
         return Ok(0);
     }
+    let gate = Gate::open(&args.gate)?;
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
     privileges::keep(Part::Read)?;
     let progress = Rc::new(RefCell::new(Reader::begin(args)));
@@ -65,18 +67,13 @@ pub(crate) fn run(args: &ReadArgs, color: Color) -> anyhow::Result<u8> {
         if unread < args.files.len() {
             say(&nothing(&reading));
         }
-        return Ok(NOTHING_UNDERSTOOD);
+        return Ok(gate::status_without_report(gate.as_ref(), NOTHING_UNDERSTOOD));
     }
     let attributed = attribute(&reading.observed);
     let judged = Run::of_artefacts(&attributed, &reading.facts, &reading.observed);
     let names = args.files.iter().map(|file| file.to_string_lossy().into_owned());
-    outputs.write(&artefacts::report(
-        SubjectKind::Read,
-        names.collect(),
-        &reading,
-        &judged,
-    ));
-    Ok(0)
+    let report = artefacts::report(SubjectKind::Read, names.collect(), &reading, &judged);
+    Ok(outputs.write_judged(report, gate.as_ref()))
 }
 
 /// Whether there is a text with anything in it: that none of its lines states anything is an answer too.

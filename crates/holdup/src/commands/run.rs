@@ -2,6 +2,7 @@
 
 use crate::cli::{Backend, Color, RunArgs};
 use crate::commands::doctor;
+use crate::gate::{self, Gate};
 use crate::output::{self, Outputs, Place, say};
 use crate::recorded::{Recording, Scope};
 use crate::usage::Usage;
@@ -20,6 +21,7 @@ use nix::poll::PollTimeout;
 struct Plan {
     command: Command,
     outputs: Outputs,
+    gate: Option<Gate>,
     recording: Option<Recording>,
     events: Option<EventsFile>,
     source: Source,
@@ -37,7 +39,7 @@ enum Source {
     Best(collect::How),
 }
 
-/// Runs CMD, prints the report and returns CMD's exit status.
+/// Runs CMD, prints the report and returns CMD's exit status; with conditions, theirs where CMD succeeded.
 ///
 /// # Errors
 /// When the plan is wrong, CMD did not start, or nothing could be observed.
@@ -46,7 +48,7 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
     let mut signals = Signals::watch()?;
     let mut subject = Subject::prepare(&plan.command)?;
     plan.outputs.leave_stdio_to_cmd()?;
-    match collect_by(&plan.source, &mut subject, &mut signals, plan.events.as_ref()) {
+    let gated = match collect_by(&plan.source, &mut subject, &mut signals, plan.events.as_ref()) {
         Ok(mut collected) => {
             if plan.verbose {
                 collected
@@ -55,23 +57,31 @@ pub(crate) fn run(args: &RunArgs, color: Color) -> anyhow::Result<u8> {
                     .for_each(|problem| say(&problem.to_string()));
             }
             let observed = verdict::subject_of_run(&plan.command, &subject, &collected);
-            plan.outputs.write(&verdict::of(observed.clone(), &collected));
+            let report = verdict::of(observed.clone(), &collected);
+            let judged = plan.outputs.write_judged(report, plan.gate.as_ref());
+            let gated = plan.gate.is_some().then_some(judged);
             keep_events(plan.events, &mut collected, &observed);
             if let Some(recording) = plan.recording
                 && let Err(error) = recording.write(observed, collected)
             {
                 say(&error.to_string());
             }
+            gated
         }
         // CMD runs and must not be left alone because of our trouble.
-        Err(error) if subject.runs() => say(&format!("observing the command failed: {error:#}")),
+        Err(error) if subject.runs() => {
+            say(&format!("observing the command failed: {error:#}"));
+            let gate = plan.gate.as_ref();
+            gate.map(|gate| gate::status_without_report(Some(gate), 0))
+        }
         // Sampling needs no privilege: what it says of itself is what is the matter.
         Err(error) if !matches!(plan.source, Source::Traced(_)) && !error.is::<NotShown>() => {
             return Err(error);
         }
         Err(error) => return Err(without_evidence(error, "the command")),
-    }
-    see_out(&mut subject, &mut signals)
+    };
+    let status = see_out(&mut subject, &mut signals)?;
+    Ok(gate::status_of_run(status, gated))
 }
 
 fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
@@ -86,6 +96,7 @@ fn plan(args: &RunArgs, color: Color) -> anyhow::Result<Plan> {
             argv: args.command.clone(),
             user: User::asked(args.user.user.as_deref(), args.user.preserve_env)?,
         },
+        gate: Gate::open(&args.gate)?,
         outputs: Outputs::open(&args.observation.report, Place::Stderr, color)?,
         recording: Recording::open(&args.observation.recording, Scope::default())?,
         events: output::events(args.observation.events.as_deref())?,

@@ -11,6 +11,7 @@ mod window;
 mod words;
 
 use crate::cli::{Color, ShowArgs};
+use crate::gate::{self, Gate};
 use crate::output::{Outputs, Place, say};
 use crate::verdict;
 use anyhow::bail;
@@ -36,11 +37,11 @@ const NOTHING: u8 = 1;
 pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
     let zone = TimeZone::system();
     let causes = args.cause.as_deref().map(Causes::named).transpose()?;
+    let gate = Gate::open(&args.gate)?;
     let outputs = Outputs::open(&args.report, Place::Stdout, color)?;
     privileges::keep(Part::Read)?;
     if let Some(report) = page::report(&args.path)? {
-        outputs.write(&report);
-        return Ok(0);
+        return Ok(outputs.write_judged(report, gate.as_ref()));
     }
     let Folder {
         segments: files,
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
         .collect();
     if inside.is_empty() {
         say(&words::nothing_then(&window, &files, &zone));
-        return Ok(NOTHING);
+        return Ok(gate::status_without_report(gate.as_ref(), NOTHING));
     }
     let (looks, inside): (Vec<_>, Vec<_>) = inside
         .into_iter()
@@ -77,12 +78,12 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
     let Some((segment, first)) = together(&rows, args, &mut problems)? else {
         let is_look = rows.iter().any(|(_, head)| head.kind == SubjectKind::Host);
         say(&words::nothing_of(args, is_look));
-        return Ok(NOTHING);
+        return Ok(gate::status_without_report(gate.as_ref(), NOTHING));
     };
     let mut report = verdict::of_segment(&segment, words::of_machine(args, &segment.head));
     if args.request && !part::only_requests(&mut report) {
         say("this recording has no requests: `holdup attach` records requests over accepted connections");
-        return Ok(NOTHING);
+        return Ok(gate::status_without_report(gate.as_ref(), NOTHING));
     }
     if let Some(causes) = causes {
         part::only_causes(&mut report, &causes);
@@ -95,8 +96,7 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
         recording.lines.extend(aside);
         recording.lines.extend(too_few);
     }
-    outputs.write(&report);
-    Ok(0)
+    Ok(outputs.write_judged(report, gate.as_ref()))
 }
 
 /// The segments that there are, oldest first, and what is wrong with others.

@@ -4,12 +4,12 @@
 //! they are read, everything else goes to the readers of artefacts. Nothing is followed out of a folder, nothing is opened
 //! that could block, and what is read as a whole is bounded: a file may have been made to do harm.
 
+use crate::saved;
 use anyhow::{Context, bail};
 use holdup_comparison::comparison::artefacts;
 use holdup_comparison::comparison::frames::Frames;
 use holdup_comparison::comparison::source::{BUILD, Source};
 use holdup_model::finding::Verdicts;
-use holdup_model::report::Report;
 use holdup_readers::{HEAD, Readers, recognise, stacks};
 use holdup_report::{Subject, build};
 use std::fs::{File, OpenOptions};
@@ -17,17 +17,13 @@ use std::io::{Chain, Cursor, Error, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a report that is read: those of four thousand threads have some fifty million.
-const REPORT: u64 = 512 << 20;
-
 /// Files of a folder, and folders within one another.
 const FILES: usize = 10_000;
 const DEPTH: u32 = 8;
 
-/// The word by which a report is known, and the one version that there is.
+/// The words by which a report is known.
 const SCHEMA: &[u8] = b"\"schema\"";
 const REPORTS: &str = "holdup.report/";
-const VERSION: &str = "holdup.report/1";
 
 /// What a recording begins with: it is a Parquet file.
 const RECORDING: &[u8] = b"PAR1";
@@ -249,25 +245,7 @@ fn is_report(head: &[u8]) -> bool {
 }
 
 fn of_report(name: String, whole: Whole) -> anyhow::Result<Source> {
-    #[derive(serde::Deserialize)]
-    struct Version {
-        schema: String,
-    }
-    let mut text = Vec::new();
-    whole.take(REPORT + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > REPORT {
-        bail!("a report of more than {} MiB", REPORT >> 20);
-    }
-    let version: Version =
-        serde_json::from_slice(&text).context("it begins like a report of holdup, but is damaged")?;
-    if version.schema != VERSION {
-        bail!(
-            "it is {}, and this holdup reads {VERSION}: use the holdup that wrote it, or a newer one",
-            version.schema
-        );
-    }
-    let report: Report =
-        serde_json::from_slice(&text).context("it begins like a report of holdup, but is damaged")?;
+    let report = saved::report(whole)?;
     Source::of_report(name, &report).context("a report of holdup without times to compare")
 }
 

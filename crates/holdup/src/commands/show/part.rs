@@ -2,6 +2,7 @@
 
 use crate::usage::Usage;
 use anyhow::bail;
+use holdup_comparison::gate::causes_named;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::report::{CauseShare, Report, SubjectKind};
 
@@ -15,11 +16,7 @@ impl Causes {
     /// # Errors
     /// When there is none.
     pub(super) fn named(name: &str) -> anyhow::Result<Causes> {
-        let of = |cause: &Cause| {
-            let rest = cause.id().strip_prefix(name);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        let found: Vec<Cause> = Cause::ALL.iter().copied().filter(of).collect();
+        let found = causes_named(name);
         if found.is_empty() {
             bail!(Usage::Wrong(format!(
                 "there is no cause {name:?}; `holdup explain` lists them all"
