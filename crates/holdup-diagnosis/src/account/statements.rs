@@ -23,8 +23,9 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         let named = things(&one.text);
         // Of what gave up and what failed the line explains that names whom it blames; of lengths a sum says the least.
         let explains = one.blames.is_empty();
+        let vague = explains && one.ns.is_none() && one.share.is_none() && named == 0;
         (
-            (rank(one.kind), explains, one.kind),
+            (rank(one.kind), explains, vague, one.kind),
             is_sum(one),
             Reverse((share(one), one.ns, one.times, named)),
         )
@@ -38,14 +39,19 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         .collect();
     all.extend(told(&statements).into_iter().take(MAX_STATEMENTS).map(|told| {
         let one = told.one;
+        let mut said = sentence(&told);
+        let beside = beside(&told, &statements);
+        if let Some(other) = beside {
+            said.push_str(&format!(" | {}", other.text));
+        }
         let mut ranked = Ranked::new(
             rank_beside(observed, one),
             told.blamed
                 .map_or(one.text.as_str(), |(blame, _)| blame.of.as_str()),
-            sentence(&told),
+            said,
             (observed, &one.quote),
         );
-        ranked.line.ns = told.ns;
+        ranked.line.ns = told.ns.or_else(|| beside?.ns);
         let failed = matches!(ranked.rank, Rank::Stops | Rank::Waits | Rank::Failed);
         ranked.behind = is_sum(one) || failed && told.blamed.is_none() && blamers.contains(&ranked.rank);
         if let Some(share) = one.share {
@@ -119,6 +125,34 @@ fn told<'a>(statements: &[&'a Statement]) -> Vec<Told<'a>> {
         }
     }
     all
+}
+
+/// Lines before one that says that a process was killed, in which may stand for what.
+const BEFORE_KILL: u64 = 4;
+
+/// Another statement that says what this one leaves open: how long, of the same thing that is blamed; the limit for which it was killed.
+fn beside<'a>(told: &Told<'_>, statements: &[&'a Statement]) -> Option<&'a Statement> {
+    let one = told.one;
+    let (blame, _) = told.blamed?;
+    let others = statements
+        .iter()
+        .copied()
+        .filter(|other| other.quote.source == one.quote.source && other.quote.line != one.quote.line);
+    if blame.how == How::Killed {
+        let before = |other: &&Statement| {
+            let lines = one.quote.line.checked_sub(other.quote.line);
+            let limit = matches!(other.kind, StatementKind::TimedOut | StatementKind::Exhausted);
+            limit && lines.is_some_and(|lines| lines <= BEFORE_KILL)
+        };
+        return others.filter(before).max_by_key(|other| (other.ns, other.quote.line));
+    }
+    if told.ns.is_some() {
+        return None;
+    }
+    let same = |other: &&Statement| {
+        other.ns.is_some() && one.blames.iter().any(|blame| other.text.contains(blame.of.as_str()))
+    };
+    others.filter(same).max_by_key(|other| other.ns)
 }
 
 /// What a statement's lines blame most often, of those as often the first; and how many others for the same.

@@ -93,7 +93,7 @@ const NO_LENGTHS: &[&str] = &[
 ];
 
 /// Words before a number that make it a setting unless the line says that it ran out.
-const TIMEOUTS: &[&str] = &["timeout", "time-out", "time out", "deadline"];
+const TIMEOUTS: &[&str] = &["timeout", "time-out", "time out", "deadline", "time limit"];
 
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder()
@@ -109,6 +109,9 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
     let mut longest: Option<Length> = None;
     if is_setting(line) {
         return None;
+    }
+    if let Some(stage) = stages(line) {
+        return Some(stage);
     }
     let mut at = 0;
     while let Some(digit) = line
@@ -155,6 +158,28 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
         }
     }
     longest
+}
+
+/// What Postfix puts before the seconds of a message's four stages.
+const STAGES: &[u8] = b", delays=";
+
+/// The longest of the stages that Postfix tells of each message: `delay=151, delays=0.03/0.01/150/0`, seconds before the queue manager, in
+/// it, until it was connected, and of the transmission.
+fn stages(line: &[u8]) -> Option<Length> {
+    let from = find(line, STAGES)? + STAGES.len();
+    let rest = line.get(from..)?;
+    let end = rest.iter().position(|byte| *byte == b',')?;
+    let mut longest: Option<Length> = None;
+    let mut at = from;
+    for stage in rest.get(..end)?.split(|byte| *byte == b'/') {
+        let seconds = crate::numbers::decimal(stage)?;
+        let ns = (seconds * SECOND).clamp(0.0, MAX_LENGTH_NS) as Ns;
+        if longest.is_none_or(|longest| ns > longest.ns) {
+            longest = Some(Length { ns, at });
+        }
+        at += stage.len() + 1;
+    }
+    longest.filter(|longest| longest.ns > 0)
 }
 
 /// `kernel.sched_latency_ns = 24000000`: what is set, and nothing that happened.

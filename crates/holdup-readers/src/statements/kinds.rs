@@ -3,6 +3,7 @@
 //! In: a line. Out: the gravest kind of which it has a word that is not taken back (`no errors`, `0 errors`, `error: null`), and is
 //! no name of a setting (`timeout=30s`) or of a function.
 
+use super::limits;
 use super::matcher::Matcher;
 use super::words::{End, HARMLESS, NOTHING, TAKEN_BACK, WORDS};
 use crate::find::find;
@@ -38,7 +39,9 @@ pub(crate) fn of(line: &[u8]) -> Option<Found> {
             gravest = Some(Found { kind, at: at.start });
         }
     }
-    gravest
+    limits::exceeded(line)
+        .filter(|found| gravest.is_none_or(|gravest| found.kind < gravest.kind))
+        .or(gravest)
 }
 
 /// What can be full.

@@ -10,6 +10,7 @@ mod columns;
 mod counters;
 mod durations;
 pub(crate) mod kinds;
+mod limits;
 mod lock_holder;
 pub(crate) mod matcher;
 mod plain;
@@ -31,7 +32,7 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use plain::Plain;
 use std::collections::HashMap;
-use tables::Tables;
+use tables::{Records, Tables};
 
 /// Statements of one kind that are kept of one artefact.
 const ROOM: usize = 200;
@@ -72,12 +73,16 @@ const COMMENT: (usize, usize) = (10, 700);
 /// The same of a message that ends within brackets: a term of Erlang, a collection that a JVM tells over several lines.
 const BRACKETS: (usize, usize) = (10, 500);
 
+/// Bytes of a message that goes on in further lines.
+const ENOUGH: usize = 900;
+
 /// Gathers the statements of one artefact.
 #[derive(Debug, Default)]
 pub(crate) struct Statements {
     plain: Plain,
     columns: Columns,
     tables: Tables,
+    records: Records,
     counters: Counters,
     /// Lines that state nothing, by shape.
     inert: Inert,
@@ -169,9 +174,17 @@ impl Statements {
             && self.heading.is_empty()
             && self.columns.is_idle()
             && self.tables.is_idle()
+            && self.records.is_idle()
     }
 
     fn look(&mut self, line: &[u8], out: &Out<'_>) -> bool {
+        let mut plain = std::mem::take(&mut self.plain);
+        let of_record = self.records.line(plain.of(line), out.here().line);
+        self.plain = plain;
+        // Names with values of one word are told as a row.
+        if of_record && !is_sentence(line) {
+            return true;
+        }
         let of_table = self.tables.line(line, out.here().line);
         if self.tables.began_by_rule() {
             self.columns = Columns::default();
@@ -242,7 +255,11 @@ impl Statements {
             let typed = prompt::behind(line);
             self.command = shape::sentence(typed.get(..COMMAND).unwrap_or(typed), 0);
         }
-        if command || shape::is_frame(line) || is_report(line) || self.columns.is_heading() {
+        if is_report(line) {
+            self.incomplete = incomplete;
+            return false;
+        }
+        if command || shape::is_frame(line) || self.columns.is_heading() {
             self.complete(incomplete, line, 0);
             return false;
         }
@@ -283,6 +300,12 @@ impl Statements {
             }
         };
         let stamp = self.stamps.of(line);
+        if stamp.is_none()
+            && let Some(found) = found
+            && self.goes_on_within(incomplete, found.kind, line)
+        {
+            return true;
+        }
         let at = stamp.and_then(|stamp| stamp.when());
         let from = shape::message(line, stamp.map_or(0, |stamp| stamp.end));
         let message = line.get(from..).unwrap_or_default();
@@ -374,6 +397,30 @@ impl Statements {
         true
     }
 
+    /// Whether a line without a time is the rest of a message that ends within brackets: then what it says is said by that one.
+    fn goes_on_within(&mut self, incomplete: Option<Incomplete>, kind: StatementKind, line: &[u8]) -> bool {
+        let Some(begun) = incomplete.filter(|one| one.brackets) else {
+            return false;
+        };
+        let Some(statement) = self.all.get_mut(begun.place) else {
+            return false;
+        };
+        let closes = line.iter().find(|byte| matches!(byte, b'[' | b'(' | b'{' | b']' | b')' | b'}'));
+        if !closes.is_some_and(|sign| matches!(sign, b']' | b')' | b'}')) {
+            return false;
+        }
+        blame::count(&mut statement.blames, blame::of(line, kind));
+        let (before, after) = (statement.kind, statement.kind.min(kind));
+        statement.kind = after;
+        for (kind, more) in [(before, false), (after, true)] {
+            if let Some(count) = self.counts.get_mut(kind as usize) {
+                *count = if more { *count + 1 } else { count.saturating_sub(1) };
+            }
+        }
+        self.complete(incomplete, line, 0);
+        true
+    }
+
     /// Keeps a line that ends with a colon: what follows is of it.
     fn may_head(&mut self, line: &[u8]) {
         if line.ends_with(b":") {
@@ -390,13 +437,16 @@ impl Statements {
         };
         let message = line.get(from..).unwrap_or_default();
         if message.iter().any(u8::is_ascii_alphanumeric) {
+            // A message over several lines that is cut within a sentence or a list.
+            let cut = shape::is_cut(statement.text.as_bytes()) && shape::is_open(message);
             let timed_out = statement.kind == StatementKind::TimedOut;
             let length = durations::longest(message, timed_out).map(|length| length.ns);
             statement.ns = statement.ns.or(length);
             statement.text.push_str(" | ");
             statement.text.push_str(&shape::sentence(message, 0));
-            incomplete.lines = match incomplete.lines - 1 {
-                0 if message.ends_with(b":") => 1,
+            let more = message.ends_with(b":") || shape::is_cut(message) || cut;
+            incomplete.lines = match incomplete.lines.saturating_sub(1) {
+                0 if more => 1,
                 left => left,
             };
             if incomplete.brackets && !shape::is_open(statement.text.as_bytes()) {
@@ -411,7 +461,8 @@ impl Statements {
     pub(crate) fn end(&mut self, out: &mut Out<'_>) {
         out.account().left_out += std::mem::take(&mut self.left_out);
         self.places.clear();
-        for fact in self.tables.end().into_iter().chain(self.counters.end()) {
+        let facts = self.tables.end().into_iter().chain(self.records.end());
+        for fact in facts.chain(self.counters.end()) {
             let mut quote = out.here();
             quote.line = fact.line;
             let text = match self.command.as_str() {
@@ -424,9 +475,33 @@ impl Statements {
                 ..one(fact.kind, fact.ns, quote, text)
             });
         }
-        for statement in self.all.drain(..) {
+        for mut statement in self.all.drain(..) {
+            at_its_limit(&mut statement);
             out.statement(statement);
         }
+    }
+}
+
+/// Words of a line of a record from which it is a sentence as well.
+const SENTENCE: usize = 5;
+
+/// Whether a line of a record has a sentence: a message, a reason.
+fn is_sentence(line: &[u8]) -> bool {
+    crate::numbers::words(line).take(SENTENCE).count() >= SENTENCE
+}
+
+/// Says of a failure with figures that something is at its limit, and by how much.
+fn at_its_limit(statement: &mut Statement) {
+    let fails = matches!(
+        statement.kind,
+        StatementKind::Exhausted | StatementKind::TimedOut | StatementKind::Failed
+    );
+    if !fails {
+        return;
+    }
+    if let Some(full) = limits::full(&statement.text) {
+        statement.kind = StatementKind::Exhausted;
+        statement.share = Some(full.used / full.allowed);
     }
 }
 
@@ -434,7 +509,7 @@ impl Statements {
 const SLOW_NS: Ns = 1_000_000_000;
 
 /// Words of lengths that something took.
-const TOOK: [&[u8]; 6] = [b"took ", b"taken", b"spent", b"waited", b"elapsed", b"delay"];
+const TOOK: [&[u8]; 7] = [b"took ", b"taken", b"spent", b"waited", b"waiting", b"elapsed", b"delay"];
 
 /// Whether a line says that something took a time.
 fn says_slow(line: &[u8]) -> bool {
@@ -453,7 +528,10 @@ fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option
         StatementKind::Deadlock if short => DEADLOCK,
         _ if message.starts_with(b"# ") => COMMENT,
         _ if shape::is_open(message) => BRACKETS,
-        _ if short => (1, usize::MAX),
+        _ if short => (1, ENOUGH),
+        _ if shape::is_cut(message) => (1, ENOUGH),
+        // What is at its limit by figures: the line below says what becomes of it.
+        StatementKind::Exhausted if limits::full(&shape::sentence(message, 0)).is_some() => (1, ENOUGH),
         _ => return None,
     };
     Some(Incomplete {

@@ -278,6 +278,13 @@ pub(super) fn is_open(message: &[u8]) -> bool {
     count(b"[({") > count(b"])}")
 }
 
+/// Whether a message is cut within a sentence or a list: it ends with a comma, or with a word that needs another.
+pub(super) fn is_cut(message: &[u8]) -> bool {
+    const NEEDS: [&[u8]; 9] = [b" on", b" to", b" for", b" at", b" the", b" of", b" by", b" with", b" from"];
+    let message = message.trim_ascii_end();
+    message.ends_with(b",") || NEEDS.iter().any(|word| message.ends_with(word))
+}
+
 /// Whether a message is only the beginning of what is said: it is short, a heading, or cut at the end of the line.
 pub(super) fn is_incomplete(message: &[u8], half: usize) -> bool {
     message.len() < half || message.starts_with(b"# ") || message.ends_with(b":") || message.ends_with(b"=")

@@ -7,11 +7,14 @@
 
 mod column;
 mod facts;
+mod json;
+mod records;
 
 use super::cells::{Value, cells, clock, is_of_cpus, number, plain, value, words};
 use column::Column;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
+pub(super) use records::Records;
 
 /// Columns of a table, and bytes of a line, that are looked at.
 pub(super) const COLUMNS: usize = 24;
@@ -31,7 +34,12 @@ const MAX_SHARE: f64 = 6_400.0;
 const MIN_PART: f64 = 0.25;
 
 /// Bad states, and what each is.
-const BAD: [(&str, StatementKind); 31] = [
+const BAD: [(&str, StatementKind); 35] = [
+    // Of consumers of a queue.
+    ("stop", StatementKind::Stalled),
+    ("stall", StatementKind::Stalled),
+    ("stalled", StatementKind::Stalled),
+    ("err", StatementKind::Failed),
     // Of a list of jobs.
     ("pd", StatementKind::Stalled),
     ("down", StatementKind::Unreachable),

@@ -153,6 +153,8 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "no buffer space",
             "not accepting commands",
             "commit limit",
+            // RabbitMQ, of memory and disks.
+            "watermark set",
         ],
     ),
     // Everybody; errno's texts and gRPC's codes.
@@ -342,6 +344,10 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "exceeds the threshold",
             "exceeded threshold",
             "exceeded the threshold",
+            // Kafka's clients.
+            "longer than the configured",
+            "longer than allowed",
+            "spending too much time",
             // InnoDB, of its page cleaner; Elasticsearch, of its garbage.
             "intended loop took",
             "collecting in the last",
