@@ -79,6 +79,7 @@ fn told(whole: &[u8], message: impl FnOnce(&[u8]) -> usize) -> Option<(f64, Stri
     }
     let mut most: Option<u64> = None;
     let mut waits = false;
+    let mut queues = false;
     let between = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b'.';
     let mut words = text.split(between).filter(|word| !word.is_empty()).peekable();
     while let Some(word) = words.next() {
@@ -92,12 +93,18 @@ fn told(whole: &[u8], message: impl FnOnce(&[u8]) -> usize) -> Option<(f64, Stri
         {
             most = most.max(Some(count));
         }
-        waits = known;
+        // `message_queue_len`: how long a queue is, and not how long it may be.
+        let length_of_queue = queues && LONG.iter().any(|known| word.eq_ignore_ascii_case(known));
+        queues = word.eq_ignore_ascii_case(b"queue");
+        waits = known || length_of_queue;
     }
     let count = most.filter(|count| *count < LARGEST)?;
     let told = whole.get(message(whole)..).unwrap_or(whole);
     Some((count as f64, shape::sentence(told, 0)))
 }
+
+/// Words behind `queue` of names that say how long it is.
+const LONG: [&[u8]; 3] = [b"len", b"length", b"depth"];
 
 /// Units of lengths behind a number.
 const LENGTHS: [&[u8]; 10] = [

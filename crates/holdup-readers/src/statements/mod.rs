@@ -94,6 +94,10 @@ pub(crate) struct Statements {
     counts: [usize; KINDS],
     /// The statement whose message the next lines complete.
     incomplete: Option<Incomplete>,
+    /// The last statement of a line that has a time, and which line that was.
+    timed: Option<(usize, u64)>,
+    /// The name of the item of a numbered list that is being read.
+    item: String,
     /// The statement of the last line, where that may be the heading of a table.
     of_heading: Option<usize>,
     /// The last line, if it ends with a colon.
@@ -172,6 +176,7 @@ impl Statements {
             && self.of_heading.is_none()
             && self.locked.is_none()
             && self.heading.is_empty()
+            && self.item.is_empty()
             && self.columns.is_idle()
             && self.tables.is_idle()
             && self.records.is_idle()
@@ -234,7 +239,12 @@ impl Statements {
 
     fn take(&mut self, line: &[u8], told_by_table: bool, out: &Out<'_>) -> bool {
         if line.is_empty() {
+            self.item.clear();
             return false;
+        }
+        let item = shape::item(line);
+        if let Some(item) = item {
+            self.item = shape::sentence(item, 0);
         }
         if let Some((place, left)) = self.locked.take()
             && let Some(statement) = self.all.get_mut(place)
@@ -300,10 +310,7 @@ impl Statements {
             }
         };
         let stamp = self.stamps.of(line);
-        if stamp.is_none()
-            && let Some(found) = found
-            && self.goes_on_within(incomplete, found.kind, line)
-        {
+        if stamp.is_none() && self.goes_on_within(incomplete, kind, line) {
             return true;
         }
         let at = stamp.and_then(|stamp| stamp.when());
@@ -318,6 +325,10 @@ impl Statements {
             None => length.map(|length| length.ns).max(of_row),
         };
         self.may_head(line);
+        let blamed = found.and_then(|found| blame::of(line, found.kind));
+        if stamp.is_none() && ns.is_none() && blamed.is_none() && self.is_more_of(kind, line, out.here().line) {
+            return true;
+        }
         let table = of_row.and_then(|_| self.columns.said());
         let key = match table {
             Some((title, column)) => {
@@ -325,9 +336,9 @@ impl Statements {
             }
             None => shape::shape(message, kind as u64),
         };
-        let blamed = found.and_then(|found| blame::of(line, found.kind));
         let place = match self.places.get(&key) {
             Some(place) => {
+                self.timed = stamp.map(|_| (*place, out.here().line));
                 let Some(known) = self.all.get_mut(*place) else {
                     return true;
                 };
@@ -366,6 +377,7 @@ impl Statements {
                 place
             }
         };
+        self.timed = stamp.map(|_| (place, out.here().line));
         // Of a warning that says no more than that, the level is what it says.
         let words = match kind {
             StatementKind::Warned | StatementKind::Failed if stamp.is_none() => 0,
@@ -382,6 +394,8 @@ impl Statements {
             && !heading.is_empty()
         {
             text = format!("{heading} {text}");
+        } else if stamp.is_none() && item.is_none() && !self.item.is_empty() && message.len() < HALF {
+            text = format!("{}: {text}", self.item);
         } else if kind == StatementKind::Took && stamp.is_none() && !self.command.is_empty() {
             text = format!("{} | {text}", self.command);
         }
@@ -397,19 +411,50 @@ impl Statements {
         true
     }
 
-    /// Whether a line without a time is the rest of a message that ends within brackets: then what it says is said by that one.
+    /// Whether a line without a time is the rest of a message that ends within brackets or a sentence: then that one says it.
     fn goes_on_within(&mut self, incomplete: Option<Incomplete>, kind: StatementKind, line: &[u8]) -> bool {
-        let Some(begun) = incomplete.filter(|one| one.brackets) else {
+        let Some(begun) = incomplete else {
             return false;
         };
         let Some(statement) = self.all.get_mut(begun.place) else {
             return false;
         };
-        let closes = line.iter().find(|byte| matches!(byte, b'[' | b'(' | b'{' | b']' | b')' | b'}'));
-        if !closes.is_some_and(|sign| matches!(sign, b']' | b')' | b'}')) {
+        let sign = line.iter().find(|byte| b"[({])}".contains(byte));
+        let closes = begun.brackets && sign.is_some_and(|sign| b"])}".contains(sign));
+        let follows = shape::is_cut(statement.text.as_bytes()) && statement.text.len() < begun.enough;
+        if !closes && !follows {
             return false;
         }
         blame::count(&mut statement.blames, blame::of(line, kind));
+        self.is_graver(begun.place, kind);
+        self.complete(incomplete, line, 0);
+        true
+    }
+
+    /// Whether a line without a time says more of the message right above it, which has one, and names nothing itself: `This range is
+    /// likely unavailable.`
+    fn is_more_of(&mut self, kind: StatementKind, line: &[u8], number: u64) -> bool {
+        let Some((place, _)) = self.timed.filter(|(_, last)| last + 1 == number) else {
+            return false;
+        };
+        let Some(statement) = self.all.get_mut(place) else {
+            return false;
+        };
+        if statement.text.len() + line.len() > ENOUGH {
+            return false;
+        }
+        // Of several that differ in numbers alone the first has it.
+        if statement.times < 2 {
+            statement.text.push_str(" | ");
+            statement.text.push_str(&shape::sentence(line, 0));
+        }
+        self.is_graver(place, kind);
+        true
+    }
+
+    /// Makes a statement one of a graver kind, as what belongs to it says.
+    fn is_graver(&mut self, place: usize, kind: StatementKind) {
+        let Some(statement) = self.all.get_mut(place) else { return };
         let (before, after) = (statement.kind, statement.kind.min(kind));
         statement.kind = after;
         for (kind, more) in [(before, false), (after, true)] {
@@ -417,8 +462,6 @@ impl Statements {
                 *count = if more { *count + 1 } else { count.saturating_sub(1) };
             }
         }
-        self.complete(incomplete, line, 0);
-        true
     }
 
     /// Keeps a line that ends with a colon: what follows is of it.
@@ -438,7 +481,7 @@ impl Statements {
         let message = line.get(from..).unwrap_or_default();
         if message.iter().any(u8::is_ascii_alphanumeric) {
             // A message over several lines that is cut within a sentence or a list.
-            let cut = shape::is_cut(statement.text.as_bytes()) && shape::is_open(message);
+            let cut = shape::is_cut(statement.text.as_bytes());
             let timed_out = statement.kind == StatementKind::TimedOut;
             let length = durations::longest(message, timed_out).map(|length| length.ns);
             statement.ns = statement.ns.or(length);
@@ -518,6 +561,7 @@ fn says_slow(line: &[u8]) -> bool {
 
 /// `=WARNING REPORT==== 6-May-2019::03:56:36 ===`: what Erlang prints above each message.
 fn is_report(line: &[u8]) -> bool {
+    let line = line.strip_prefix(b">").unwrap_or(line);
     line.first() == Some(&b'=') && find(line, b" REPORT====").is_some()
 }
 

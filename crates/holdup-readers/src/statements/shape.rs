@@ -32,6 +32,16 @@ pub(crate) fn message(line: &[u8], stamp: usize) -> usize {
         return 0;
     }
     let rest = line.get(stamp..).unwrap_or_default();
+    // `[Sat Oct 22 13:51:35.557407 2022] message`: Apache has the year behind the time.
+    let year = match rest {
+        [b' ', digits @ .., ] if digits.get(4) == Some(&b']') => {
+            let digits = digits.iter().take(4).filter(|byte| byte.is_ascii_digit());
+            if digits.count() == 4 { 5 } else { 0 }
+        }
+        _ => 0,
+    };
+    let stamp = stamp + year;
+    let rest = line.get(stamp..).unwrap_or_default();
     // Zone, brackets and separators belong to the time.
     let zone = match rest {
         [b'Z', ..] => 1,
@@ -276,6 +286,17 @@ pub(crate) fn is_sql(line: &[u8]) -> bool {
 pub(super) fn is_open(message: &[u8]) -> bool {
     let count = |signs: &[u8]| message.iter().filter(|byte| signs.contains(byte)).count();
     count(b"[({") > count(b"])}")
+}
+
+/// Bytes of the name of a list's item.
+const MAX_ITEM_BYTES: usize = 40;
+
+/// The name of an item of a numbered list: `command` of `1. command: 3 latency spikes`.
+pub(super) fn item(line: &[u8]) -> Option<&[u8]> {
+    let digits = line.iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = line.get(digits..).filter(|_| digits > 0)?.strip_prefix(b". ")?;
+    let end = rest.iter().take(MAX_ITEM_BYTES).position(|byte| *byte == b':')?;
+    rest.get(..end).filter(|name| name.iter().any(u8::is_ascii_alphabetic))
 }
 
 /// Whether a message is cut within a sentence or a list: it ends with a comma, or with a word that needs another.

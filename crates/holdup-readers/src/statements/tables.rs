@@ -10,7 +10,7 @@ mod facts;
 mod json;
 mod records;
 
-use super::cells::{Value, cells, clock, is_of_cpus, number, plain, value, words};
+use super::cells::{Value, cells, clock, ends_in_two, is_of_cpus, number, plain, value, words};
 use column::Column;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
@@ -415,6 +415,7 @@ impl Table {
             return (!text.trim().is_empty() || self.rows == 0).then_some(!text.trim().is_empty());
         }
         if self.rows == 0 && !self.ruled {
+            self.take_nameless(&text);
             let (apart, together) = (cells(&text).0.len(), words(&text));
             let columns = self.columns.len();
             // The last column may be a text of several words, but then its name is one word.
@@ -432,7 +433,8 @@ impl Table {
                     .contains(|char: char| char.is_lowercase() || char == '/')
             };
             let each_named = self.words.iter().all(capitals);
-            if (apart != columns || each_named) && crowded && together.len() == self.words.len() {
+            let of_two_types = ends_in_two(&text);
+            if (apart != columns || each_named || of_two_types) && crowded && together.len() == self.words.len() {
                 self.columns = std::mem::take(&mut self.words);
             }
         }
@@ -556,6 +558,33 @@ impl Table {
                 Some(Value::Size(size)) => column.add(size, true, &row),
                 Some(Value::Count(count)) => column.add(count, false, &row),
                 Some(Value::Share(_)) | None => {}
+            }
+        }
+    }
+
+    /// Takes a column that has no name where the first row begins before the heading, and a word of it stands there: the names of the rows.
+    fn take_nameless(&mut self, text: &str) {
+        let first = words(text).into_iter().next();
+        let Some((begin, end, _)) = first.filter(|(_, _, word)| number(word).is_none()) else {
+            return;
+        };
+        for columns in [&mut self.columns, &mut self.words] {
+            let Some(from) = columns.first().map(|column| column.begin).filter(|from| end < *from) else {
+                continue;
+            };
+            if columns.len() < COLUMNS {
+                columns.insert(
+                    0,
+                    Column {
+                        name: String::new(),
+                        begin,
+                        end: from.saturating_sub(1),
+                        sum: 0.0,
+                        count: 0,
+                        largest: None,
+                        unit: false,
+                    },
+                );
             }
         }
     }

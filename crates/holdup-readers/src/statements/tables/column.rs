@@ -34,6 +34,9 @@ const TIMES: [&str; 13] = [
     "await", "delay", "age",
 ];
 
+/// Seconds in a function without what it calls, as Python's profiler names them.
+const OWN_TIME: &str = "tottime";
+
 /// Units at the end of such a name, in nanoseconds.
 const UNITS: [(&str, f64); 12] = [
     ("ns", 1.0),
@@ -104,6 +107,13 @@ impl Column {
         let name = self.name.to_ascii_lowercase();
         let words = || name.split(|char: char| !char.is_alphanumeric());
         let has = |known: &[&str]| words().any(|word| known.contains(&word));
+        // `tottime` of Python's profiler; what a function called is in the times of what it called, too.
+        if name == OWN_TIME {
+            return Some(3);
+        }
+        if name.starts_with("cum") {
+            return None;
+        }
         let whole = name.trim_matches(|char: char| !char.is_alphanumeric());
         if !has(&TIMES)
             || whole == "time"
@@ -124,6 +134,9 @@ impl Column {
     pub(super) fn unit_of_name(&self) -> Option<f64> {
         self.times()?;
         let name = self.name.to_ascii_lowercase();
+        if name == OWN_TIME {
+            return Some(1e9);
+        }
         let mut words = name
             .split(|char: char| !char.is_alphanumeric())
             .filter(|word| !word.is_empty());
@@ -134,7 +147,7 @@ impl Column {
     /// Whether it counts how often.
     pub(super) fn is_tally(&self) -> bool {
         let name = self.name.to_ascii_lowercase();
-        ["calls", "count", "n", "hits", "times", "executions"].contains(&name.as_str())
+        ["calls", "ncalls", "count", "n", "hits", "times", "executions"].contains(&name.as_str())
     }
 
     /// Whether much of it is a load.
