@@ -32,7 +32,7 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use plain::Plain;
 use std::collections::HashMap;
-use tables::{Records, Tables};
+use tables::{Records, Tables, TopEvents};
 
 /// Statements of one kind that are kept of one artefact.
 const ROOM: usize = 200;
@@ -83,6 +83,7 @@ pub(crate) struct Statements {
     columns: Columns,
     tables: Tables,
     records: Records,
+    top_events: TopEvents,
     counters: Counters,
     /// Lines that state nothing, by shape.
     inert: Inert,
@@ -180,14 +181,16 @@ impl Statements {
             && self.columns.is_idle()
             && self.tables.is_idle()
             && self.records.is_idle()
+            && self.top_events.is_idle()
     }
 
     fn look(&mut self, line: &[u8], out: &Out<'_>) -> bool {
         let mut plain = std::mem::take(&mut self.plain);
         let of_record = self.records.line(plain.of(line), out.here().line);
+        let of_events = self.top_events.line(plain.of(line), out.here().line);
         self.plain = plain;
         // Names with values of one word are told as a row.
-        if of_record && !is_sentence(line) {
+        if of_events || of_record && !is_sentence(line) {
             return true;
         }
         let of_table = self.tables.line(line, out.here().line);
@@ -504,7 +507,8 @@ impl Statements {
     pub(crate) fn end(&mut self, out: &mut Out<'_>) {
         out.account().left_out += std::mem::take(&mut self.left_out);
         self.places.clear();
-        let facts = self.tables.end().into_iter().chain(self.records.end());
+        let rows = self.records.end().into_iter().chain(self.top_events.end());
+        let facts = self.tables.end().into_iter().chain(rows);
         for fact in facts.chain(self.counters.end()) {
             let mut quote = out.here();
             quote.line = fact.line;
