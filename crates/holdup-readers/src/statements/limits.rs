@@ -27,7 +27,9 @@ pub(super) struct Full {
 
 /// The first pair of figures of a text of which what is used has reached what is allowed.
 pub(super) fn full(text: &str) -> Option<Full> {
-    let text = text.get(..SCANNED).unwrap_or(text);
+    // A cut may fall within a character.
+    let end = (0..=SCANNED.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    let text = text.get(..end.unwrap_or(0)).unwrap_or_default();
     let mut used: Vec<f64> = Vec::new();
     let mut allowed: Option<f64> = None;
     for (name, value) in pairs(text).take(PAIRS) {
@@ -48,6 +50,27 @@ pub(super) fn full(text: &str) -> Option<Full> {
     let used = used.into_iter().find(|used| *used >= allowed)?;
     // Of other things: an identifier, bytes beside a number of clients.
     (used <= 10.0 * allowed).then_some(Full { used, allowed })
+}
+
+/// Bytes of a message that a statement has in any case, and of what stands before its figures.
+const TOLD: usize = 240;
+const BEFORE: usize = 60;
+
+/// Bytes of a message in which figures are looked for.
+const LONG: usize = 4 << 10;
+
+/// Where the figures of a failure begin that say that something is at its limit, if that is behind what is told of a message in any case.
+pub(super) fn figures(kind: StatementKind, message: &[u8]) -> Option<usize> {
+    let fails = matches!(
+        kind,
+        StatementKind::Exhausted | StatementKind::TimedOut | StatementKind::Failed
+    );
+    let behind = message.get(TOLD..).filter(|_| fails)?;
+    let behind = behind.get(..LONG).unwrap_or(behind);
+    let first = ALLOWED.iter().filter_map(|word| find(behind, word.as_bytes())).min()?;
+    let at = TOLD + first.saturating_sub(BEFORE);
+    let text = crate::gather::text_of(message.get(at..(at + SCANNED).min(message.len()))?);
+    full(&text).map(|_| at)
 }
 
 /// Names with a sign and a number behind them.

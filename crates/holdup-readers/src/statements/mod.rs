@@ -402,6 +402,11 @@ impl Statements {
         } else if kind == StatementKind::Took && stamp.is_none() && !self.command.is_empty() {
             text = format!("{} | {text}", self.command);
         }
+        // What is at its limit stands behind a long name, or behind a request.
+        if let Some(at) = limits::figures(kind, told).filter(|at| *at > 0) {
+            text.push_str(" ... ");
+            text.push_str(&shape::sentence(told.get(at..).unwrap_or_default(), 0));
+        }
         if lock_holder::may_follow(&text) {
             self.locked = Some((place, lock_holder::LINES));
         }

@@ -96,6 +96,8 @@ struct Table {
     ruled: bool,
     /// Whether the names of the heading stand apart.
     apart: bool,
+    /// Whether its rows are records of any kind: then a number without a unit says nothing by being large.
+    of_records: bool,
     rows: u64,
     /// Lines in a row that are none.
     strangers: u32,
@@ -272,6 +274,7 @@ impl Table {
             },
             ruled,
             apart,
+            of_records: false,
             rows: 0,
             strangers: 0,
             share: None,
@@ -338,6 +341,7 @@ impl Table {
             words: Vec::new(),
             ruled: false,
             apart: true,
+            of_records: false,
             rows: 0,
             strangers: 0,
             share: None,
@@ -392,7 +396,9 @@ impl Table {
             };
             let each_named = self.words.iter().all(capitals);
             let of_two_types = ends_in_two(&text);
-            if (apart != columns || each_named || of_two_types) && crowded && together.len() == self.words.len() {
+            let as_many = together.len() == self.words.len()
+                || of_two_types && together.len() > self.words.len();
+            if (apart != columns || each_named || of_two_types) && crowded && as_many {
                 self.columns = std::mem::take(&mut self.words);
             }
         }
@@ -508,14 +514,14 @@ impl Table {
                         self.share = Some((share, at, row.clone()));
                     }
                 }
-                Some(Value::Length(ns)) => {
+                Some(Value::Length(ns)) if ns > 0.0 => {
                     if self.length.as_ref().is_none_or(|(longest, _, _)| ns > *longest) {
                         self.length = Some((ns, at, row.clone()));
                     }
                 }
                 Some(Value::Size(size)) => column.add(size, true, &row),
                 Some(Value::Count(count)) => column.add(count, false, &row),
-                Some(Value::Share(_)) | None => {}
+                Some(Value::Share(_) | Value::Length(_)) | None => {}
             }
         }
     }

@@ -348,6 +348,8 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "longer than the configured",
             "longer than allowed",
             "spending too much time",
+            // Postfix.
+            "status=deferred",
             // InnoDB, of its page cleaner; Elasticsearch, of its garbage.
             "intended loop took",
             "collecting in the last",
@@ -381,6 +383,7 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "malformed",
             "invalid",
             "already been removed",
+            "status=bounced",
             "no such",
             "conflict",
             "terminating",

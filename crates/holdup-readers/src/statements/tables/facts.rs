@@ -78,6 +78,9 @@ impl Table {
             let part = is_sum.then(|| format!(" ({:.0} % of all rows)", 100.0 * most / column.sum));
             return Some(took(row, format!("{}{}", of(row, at), part.unwrap_or_default())));
         }
+        if self.of_records {
+            return None;
+        }
         // Sizes and rates before counts; of those the column that one row has most of. Three of three are less than nearly all
         // of thousands.
         let part = |column: &Column| {

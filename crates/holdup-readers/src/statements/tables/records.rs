@@ -170,6 +170,7 @@ impl Table {
             words: Vec::new(),
             ruled: false,
             apart: true,
+            of_records: true,
             rows: 0,
             strangers: 0,
             share: None,
@@ -202,6 +203,15 @@ mod tests {
         assert!(said(text)[0].starts_with("b: lag_bytes 99000"), "{:?}", said(text));
         let text = "*************************** 1. row ***************************\n  Shard: s3\n  Pending_jobs: 4410\n";
         assert!(said(text)[0].starts_with("s3: Pending_jobs 4410"), "{:?}", said(text));
+    }
+
+    #[test]
+    fn large_numbers_of_a_document_say_nothing_and_a_state_does() {
+        let text = "{\n \"cluster_name\": \"shop\",\n \"status\": \"green\",\n \"active_shards\": 210,\n \"task_max_waiting_in_queue_millis\": 0\n}\n";
+        assert_eq!(said(text), Vec::<String>::new());
+        let said = said(&text.replace("green", "red").replace("_millis\": 0", "_millis\": 93000"));
+        assert!(said.iter().any(|one| one.starts_with("shop: status red")), "{said:?}");
+        assert!(said.iter().any(|one| one.starts_with("shop: task_max_waiting_in_queue_millis 93000")), "{said:?}");
     }
 
     #[test]

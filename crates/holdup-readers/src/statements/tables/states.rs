@@ -3,7 +3,10 @@
 use holdup_evidence::observed::StatementKind;
 
 /// Bad states, and what each is.
-const BAD: [(&str, StatementKind); 35] = [
+const BAD: [(&str, StatementKind); 37] = [
+    // Of a cluster as a whole.
+    ("red", StatementKind::Failed),
+    ("yellow", StatementKind::Stalled),
     // Of consumers of a queue.
     ("stop", StatementKind::Stalled),
     ("stall", StatementKind::Stalled),
