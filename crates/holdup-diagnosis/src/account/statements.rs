@@ -146,13 +146,19 @@ fn beside<'a>(told: &Told<'_>, statements: &[&'a Statement]) -> Option<&'a State
             let limit = matches!(other.kind, StatementKind::TimedOut | StatementKind::Exhausted);
             limit && lines.is_some_and(|lines| lines <= BEFORE_KILL)
         };
-        return others.filter(before).max_by_key(|other| (other.ns, other.quote.line));
+        return others
+            .filter(before)
+            .max_by_key(|other| (other.ns, other.quote.line));
     }
     if told.ns.is_some() {
         return None;
     }
     let same = |other: &&Statement| {
-        other.ns.is_some() && one.blames.iter().any(|blame| other.text.contains(blame.of.as_str()))
+        other.ns.is_some()
+            && one
+                .blames
+                .iter()
+                .any(|blame| other.text.contains(blame.of.as_str()))
     };
     others.filter(same).max_by_key(|other| other.ns)
 }

@@ -110,8 +110,8 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
     if is_setting(line) {
         return None;
     }
-    if let Some(stage) = stages(line) {
-        return Some(stage);
+    if let Some(known) = stages(line).or_else(|| sampled(line)) {
+        return Some(known);
     }
     let mut at = 0;
     while let Some(digit) = line
@@ -180,6 +180,21 @@ fn stages(line: &[u8]) -> Option<Length> {
         at += stage.len() + 1;
     }
     longest.filter(|longest| longest.ns > 0)
+}
+
+/// What `redis-cli --latency` prints, in milliseconds: `min: 0, max: 1289, avg: 14.02 (1821 samples)`.
+fn sampled(line: &[u8]) -> Option<Length> {
+    let rest = line.strip_prefix(b"min: ")?;
+    let from = find(rest, b", max: ")? + b", max: ".len();
+    let behind = rest.get(from..)?;
+    let end = find(behind, b", avg: ")?;
+    behind.ends_with(b" samples)").then_some(())?;
+    let ms = crate::numbers::decimal(behind.get(..end)?)?;
+    let ns = (ms * MS).clamp(0.0, MAX_LENGTH_NS) as Ns;
+    (ns > 0).then_some(Length {
+        ns,
+        at: from + b"min: ".len(),
+    })
 }
 
 /// `kernel.sched_latency_ns = 24000000`: what is set, and nothing that happened.
@@ -409,6 +424,10 @@ fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
         let before = line.get(from.saturating_sub(BEFORE)..from).unwrap_or_default();
         find(before, b"last ").is_some()
     };
+    // `(Count / 1 sec)`: in which time it is counted.
+    if rest.starts_with(b")") && line.get(..from).is_some_and(|before| before.ends_with(b" / ")) {
+        return false;
+    }
     // `total [702ms]/[10.3s]`: of how much.
     if line.get(..from).is_some_and(|before| before.ends_with(b"]/[")) {
         return false;

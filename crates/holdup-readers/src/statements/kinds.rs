@@ -33,7 +33,7 @@ pub(crate) fn of(line: &[u8]) -> Option<Found> {
     for (at, (kind, end)) in matcher.find(line) {
         if gravest.is_none_or(|gravest| kind < gravest.kind)
             && is_word(line, &at, end)
-            && (line.get(at.clone()) != Some(b"full") || is_full(line, &at))
+            && (!is_word_full(line, &at) || is_full(line, &at))
             && states(line, &at, kind)
         {
             gravest = Some(Found { kind, at: at.start });
@@ -63,6 +63,11 @@ const CONTAINERS: [&[u8]; 16] = [
     b"storage",
     b"mailbox",
 ];
+
+fn is_word_full(line: &[u8], at: &Range<usize>) -> bool {
+    line.get(at.clone())
+        .is_some_and(|word| word.eq_ignore_ascii_case(b"full"))
+}
 
 /// Bytes before the word in which it is looked for what is full.
 const BEFORE_FULL: usize = 80;

@@ -3,7 +3,7 @@
 
 use super::kinds::Found;
 use crate::find::find;
-use holdup_evidence::observed::StatementKind;
+use holdup_evidence::observed::{Statement, StatementKind};
 
 /// Words of names of what is in use, and of names of what may be.
 const USED: [&str; 5] = ["used", "usage", "current", "queued", "active"];
@@ -28,7 +28,9 @@ pub(super) struct Full {
 /// The first pair of figures of a text of which what is used has reached what is allowed.
 pub(super) fn full(text: &str) -> Option<Full> {
     // A cut may fall within a character.
-    let end = (0..=SCANNED.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    let end = (0..=SCANNED.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end));
     let text = text.get(..end.unwrap_or(0)).unwrap_or_default();
     let mut used: Vec<f64> = Vec::new();
     let mut allowed: Option<f64> = None;
@@ -67,10 +69,28 @@ pub(super) fn figures(kind: StatementKind, message: &[u8]) -> Option<usize> {
     );
     let behind = message.get(TOLD..).filter(|_| fails)?;
     let behind = behind.get(..LONG).unwrap_or(behind);
-    let first = ALLOWED.iter().filter_map(|word| find(behind, word.as_bytes())).min()?;
+    let first = ALLOWED
+        .iter()
+        .filter_map(|word| find(behind, word.as_bytes()))
+        .min()?;
     let at = TOLD + first.saturating_sub(BEFORE);
     let text = crate::gather::text_of(message.get(at..(at + SCANNED).min(message.len()))?);
     full(&text).map(|_| at)
+}
+
+/// Says of a failure with figures that something is at its limit, and by how much.
+pub(super) fn tell(statement: &mut Statement) {
+    let fails = matches!(
+        statement.kind,
+        StatementKind::Exhausted | StatementKind::TimedOut | StatementKind::Failed
+    );
+    if !fails {
+        return;
+    }
+    if let Some(full) = full(&statement.text) {
+        statement.kind = StatementKind::Exhausted;
+        statement.share = Some(full.used / full.allowed);
+    }
 }
 
 /// Names with a sign and a number behind them.
@@ -84,10 +104,14 @@ fn pairs(text: &str) -> impl Iterator<Item = (&str, f64)> {
     parts.filter_map(|part| {
         let (name, value) = part.split_once(['=', ':'])?;
         let value = value.trim();
-        let digits = value.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+        let digits = value
+            .bytes()
+            .take_while(|byte| byte.is_ascii_digit() || *byte == b'.')
+            .count();
         let unit = value.get(digits..)?;
         // A length of time is no number of things.
-        unit.is_empty().then_some((name.trim(), value.get(..digits)?.parse().ok()?))
+        unit.is_empty()
+            .then_some((name.trim(), value.get(..digits)?.parse().ok()?))
     })
 }
 
@@ -113,7 +137,11 @@ pub(super) fn exceeded(line: &[u8]) -> Option<Found> {
     }
     let of_time = near.get(..limit).is_some_and(|near| near.ends_with(b"time "));
     Some(Found {
-        kind: if of_time { StatementKind::TimedOut } else { StatementKind::Exhausted },
+        kind: if of_time {
+            StatementKind::TimedOut
+        } else {
+            StatementKind::Exhausted
+        },
         at: from + limit,
     })
 }
@@ -126,7 +154,11 @@ mod tests {
     #[test]
     fn what_is_used_has_reached_what_is_allowed() {
         for (text, used, allowed) in [
-            ("Memory used:881321872 allowed:787377356", 881_321_872.0, 787_377_356.0),
+            (
+                "Memory used:881321872 allowed:787377356",
+                881_321_872.0,
+                787_377_356.0,
+            ),
             (
                 "Pool[name = n/search, queue capacity = 200, min queue capacity = 90, x@6 [Running, pool size = 7, active threads = 7, queued tasks = 201, completed tasks = 9]]",
                 201.0,

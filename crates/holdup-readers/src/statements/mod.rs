@@ -101,6 +101,8 @@ pub(crate) struct Statements {
     item: String,
     /// The statement of the last line, where that may be the heading of a table.
     of_heading: Option<usize>,
+    /// The statement of the last line.
+    of_last_line: Option<usize>,
     /// The last line, if it ends with a colon.
     heading: String,
     /// A statement about a lock, below which may stand who has it, and lines that are still looked at.
@@ -196,6 +198,8 @@ impl Statements {
         let of_table = self.tables.line(line, out.here().line);
         if self.tables.began_by_rule() {
             self.columns = Columns::default();
+            self.of_heading = self.of_last_line.take();
+            self.take_back();
         }
         match self.tables.rows().filter(|_| of_table) {
             // Names of columns state nothing, once a row below shows that they are that.
@@ -214,7 +218,8 @@ impl Statements {
         };
         let counts = !states && !of_table && self.counters.line(text, out.here().line, message);
         self.plain = plain;
-        if self.tables.heads_apart() && self.all.len() > before {
+        self.of_last_line = Some(before).filter(|before| self.all.len() > *before);
+        if self.tables.heads_apart() && self.of_last_line.is_some() {
             self.of_heading = Some(before);
         }
         // Of a table with a column of lengths the longest row is stated already.
@@ -276,7 +281,7 @@ impl Statements {
             self.complete(incomplete, line, 0);
             return false;
         }
-        let of_words = match shape::is_sql(line) {
+        let of_words = match shape::is_sql(line) || counters::counts_nothing(line) {
             true => None,
             false => kinds::of(line),
         };
@@ -329,7 +334,8 @@ impl Statements {
         };
         self.may_head(line);
         let blamed = found.and_then(|found| blame::of(line, found.kind));
-        if stamp.is_none() && ns.is_none() && blamed.is_none() && self.is_more_of(kind, line, out.here().line) {
+        if stamp.is_none() && ns.is_none() && blamed.is_none() && self.is_more_of(kind, line, out.here().line)
+        {
             return true;
         }
         let table = of_row.and_then(|_| self.columns.said());
@@ -462,7 +468,9 @@ impl Statements {
 
     /// Makes a statement one of a graver kind, as what belongs to it says.
     fn is_graver(&mut self, place: usize, kind: StatementKind) {
-        let Some(statement) = self.all.get_mut(place) else { return };
+        let Some(statement) = self.all.get_mut(place) else {
+            return;
+        };
         let (before, after) = (statement.kind, statement.kind.min(kind));
         statement.kind = after;
         for (kind, more) in [(before, false), (after, true)] {
@@ -528,7 +536,7 @@ impl Statements {
             });
         }
         for mut statement in self.all.drain(..) {
-            at_its_limit(&mut statement);
+            limits::tell(&mut statement);
             out.statement(statement);
         }
     }
@@ -542,26 +550,13 @@ fn is_sentence(line: &[u8]) -> bool {
     crate::numbers::words(line).take(SENTENCE).count() >= SENTENCE
 }
 
-/// Says of a failure with figures that something is at its limit, and by how much.
-fn at_its_limit(statement: &mut Statement) {
-    let fails = matches!(
-        statement.kind,
-        StatementKind::Exhausted | StatementKind::TimedOut | StatementKind::Failed
-    );
-    if !fails {
-        return;
-    }
-    if let Some(full) = limits::full(&statement.text) {
-        statement.kind = StatementKind::Exhausted;
-        statement.share = Some(full.used / full.allowed);
-    }
-}
-
 /// Nanoseconds from which a length that somebody warns of is a wait that people notice.
 const SLOW_NS: Ns = 1_000_000_000;
 
 /// Words of lengths that something took.
-const TOOK: [&[u8]; 7] = [b"took ", b"taken", b"spent", b"waited", b"waiting", b"elapsed", b"delay"];
+const TOOK: [&[u8]; 7] = [
+    b"took ", b"taken", b"spent", b"waited", b"waiting", b"elapsed", b"delay",
+];
 
 /// Whether a line says that something took a time.
 fn says_slow(line: &[u8]) -> bool {

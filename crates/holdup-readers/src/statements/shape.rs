@@ -34,7 +34,7 @@ pub(crate) fn message(line: &[u8], stamp: usize) -> usize {
     let rest = line.get(stamp..).unwrap_or_default();
     // `[Sat Oct 22 13:51:35.557407 2022] message`: Apache has the year behind the time.
     let year = match rest {
-        [b' ', digits @ .., ] if digits.get(4) == Some(&b']') => {
+        [b' ', digits @ ..] if digits.get(4) == Some(&b']') => {
             let digits = digits.iter().take(4).filter(|byte| byte.is_ascii_digit());
             if digits.count() == 4 { 5 } else { 0 }
         }
@@ -293,15 +293,22 @@ const MAX_ITEM_BYTES: usize = 40;
 
 /// The name of an item of a numbered list: `command` of `1. command: 3 latency spikes`.
 pub(super) fn item(line: &[u8]) -> Option<&[u8]> {
-    let digits = line.iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = line
+        .iter()
+        .take(3)
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     let rest = line.get(digits..).filter(|_| digits > 0)?.strip_prefix(b". ")?;
     let end = rest.iter().take(MAX_ITEM_BYTES).position(|byte| *byte == b':')?;
-    rest.get(..end).filter(|name| name.iter().any(u8::is_ascii_alphabetic))
+    rest.get(..end)
+        .filter(|name| name.iter().any(u8::is_ascii_alphabetic))
 }
 
 /// Whether a message is cut within a sentence or a list: it ends with a comma, or with a word that needs another.
 pub(super) fn is_cut(message: &[u8]) -> bool {
-    const NEEDS: [&[u8]; 9] = [b" on", b" to", b" for", b" at", b" the", b" of", b" by", b" with", b" from"];
+    const NEEDS: [&[u8]; 9] = [
+        b" on", b" to", b" for", b" at", b" the", b" of", b" by", b" with", b" from",
+    ];
     let message = message.trim_ascii_end();
     message.ends_with(b",") || NEEDS.iter().any(|word| message.ends_with(word))
 }

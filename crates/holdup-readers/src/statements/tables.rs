@@ -9,6 +9,7 @@ mod column;
 mod facts;
 mod json;
 mod records;
+mod rules;
 mod states;
 mod top_events;
 
@@ -17,7 +18,7 @@ use column::Column;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
 pub(super) use records::Records;
-use states::bad;
+use states::{bad, is_somebody};
 pub(super) use top_events::TopEvents;
 
 /// Columns of a table, and bytes of a line, that are looked at.
@@ -96,6 +97,8 @@ struct Table {
     ruled: bool,
     /// Whether the names of the heading stand apart.
     apart: bool,
+    /// Whether a line of dashes shows how wide its columns are: each word belongs to the one below which it stands.
+    exact: bool,
     /// Whether its rows are records of any kind: then a number without a unit says nothing by being large.
     of_records: bool,
     rows: u64,
@@ -105,6 +108,8 @@ struct Table {
     /// The longest time, in nanoseconds.
     length: Option<(f64, usize, Row)>,
     bad: Option<(StatementKind, usize, Row, u64)>,
+    /// The first row that another is in the way of, by which column, and how many there are.
+    blocked: Option<(usize, Row, u64)>,
 }
 
 #[derive(Debug, Clone)]
@@ -163,7 +168,7 @@ impl Tables {
         let is_rule =
             |(_, _, word): &(usize, usize, String)| word.bytes().all(|byte| matches!(byte, b'-' | b'='));
         let columns = rules.len();
-        if headings.len() < 2 || !(3..=COLUMNS).contains(&columns) || !rules.iter().all(is_rule) {
+        if headings.is_empty() || !(3..=COLUMNS).contains(&columns) || !rules.iter().all(is_rule) {
             return None;
         }
         Table::of_rules(&rules, &headings)
@@ -274,79 +279,14 @@ impl Table {
             },
             ruled,
             apart,
+            exact: false,
             of_records: false,
             rows: 0,
             strangers: 0,
             share: None,
             length: None,
             bad: None,
-        })
-    }
-
-    /// The table with columns as wide as these dashes, whose names stand above them in several lines.
-    fn of_rules(rules: &[(usize, usize, String)], headings: &[String]) -> Option<Table> {
-        let mut columns: Vec<Column> = rules
-            .iter()
-            .map(|(begin, end, _)| Column {
-                name: String::new(),
-                begin: *begin,
-                end: *end,
-                sum: 0.0,
-                count: 0,
-                largest: None,
-                unit: false,
-            })
-            .collect();
-        let (last, upper) = headings.split_last()?;
-        // What stands above the names leaves the first column free: else it is a title.
-        let second = columns.get(1)?.begin;
-        let is_upper = |heading: &&String| {
-            words(heading)
-                .first()
-                .is_some_and(|(begin, _, _)| *begin >= second)
-        };
-        let upper: Vec<&String> = upper.iter().filter(is_upper).collect();
-        if upper.is_empty() {
-            return None;
-        }
-        for heading in upper.into_iter().chain([last]) {
-            let names = words(heading);
-            let placed = names.iter().map(|(begin, end, word)| {
-                // The one over which most of it stands.
-                let over =
-                    |column: &Column| (*end).min(column.end).saturating_sub((*begin).max(column.begin));
-                let all = columns.iter().enumerate().map(|(at, column)| (over(column), at));
-                let most = all
-                    .filter(|(over, _)| *over > 0)
-                    .max_by_key(|(over, at)| (*over, usize::MAX - at));
-                most.map(|(_, at)| (at, word))
-            });
-            // A title above the names is wider than its columns, or stands beside them.
-            let Some(placed) = placed.collect::<Option<Vec<_>>>() else {
-                continue;
-            };
-            for (at, word) in placed {
-                let Some(column) = columns.get_mut(at) else {
-                    continue;
-                };
-                if !column.name.is_empty() {
-                    column.name.push(' ');
-                }
-                column.name.extend(word.chars().take(CELL));
-            }
-        }
-        let named = columns.iter().filter(|column| !column.name.is_empty()).count();
-        (named + 1 >= columns.len()).then(|| Table {
-            columns,
-            words: Vec::new(),
-            ruled: false,
-            apart: true,
-            of_records: false,
-            rows: 0,
-            strangers: 0,
-            share: None,
-            length: None,
-            bad: None,
+            blocked: None,
         })
     }
 
@@ -396,8 +336,8 @@ impl Table {
             };
             let each_named = self.words.iter().all(capitals);
             let of_two_types = ends_in_two(&text);
-            let as_many = together.len() == self.words.len()
-                || of_two_types && together.len() > self.words.len();
+            let as_many =
+                together.len() == self.words.len() || of_two_types && together.len() > self.words.len();
             if (apart != columns || each_named || of_two_types) && crowded && as_many {
                 self.columns = std::mem::take(&mut self.words);
             }
@@ -428,12 +368,17 @@ impl Table {
             return (ruled && row.len() == columns).then_some(row);
         }
         let (apart, _) = cells(text);
-        let mut found = if apart.len() == columns {
+        let placed = self.exact
+            && self
+                .columns
+                .get(1)
+                .is_some_and(|second| text.chars().count() > second.begin);
+        let mut found = if apart.len() == columns && !placed {
             apart
         } else {
             words(text)
         };
-        if found.len() > columns {
+        if found.len() > columns && !placed {
             // The last column is a text of several words.
             let tail = found.split_off(columns);
             if let Some(last) = found.last_mut() {
@@ -448,7 +393,7 @@ impl Table {
             }
         }
         let mut cells = vec![String::new(); columns];
-        if found.len() == columns {
+        if found.len() == columns && !placed {
             for (cell, (_, _, word)) in cells.iter_mut().zip(found) {
                 *cell = word.chars().take(CELL).collect();
             }
@@ -484,6 +429,15 @@ impl Table {
             let Some(column) = self.columns.get_mut(at) else {
                 continue;
             };
+            if column.is_blocker() {
+                if is_somebody(cell) {
+                    match &mut self.blocked {
+                        Some((_, _, count)) => *count += 1,
+                        None => self.blocked = Some((at, row.clone(), 1)),
+                    }
+                }
+                continue;
+            }
             if column.is_state()
                 && let Some(kind) = bad(cell)
             {
@@ -533,7 +487,11 @@ impl Table {
             return;
         };
         for columns in [&mut self.columns, &mut self.words] {
-            let Some(from) = columns.first().map(|column| column.begin).filter(|from| end < *from) else {
+            let Some(from) = columns
+                .first()
+                .map(|column| column.begin)
+                .filter(|from| end < *from)
+            else {
                 continue;
             };
             if columns.len() < COLUMNS {

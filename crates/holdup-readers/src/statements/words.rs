@@ -234,6 +234,8 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "host is down",
             "network is down",
             "link is down",
+            // Pacemaker.
+            "offline: [",
             "link down",
             "is down",
             "not connected",

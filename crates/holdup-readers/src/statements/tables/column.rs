@@ -79,6 +79,20 @@ pub(super) struct Column {
     pub(super) unit: bool,
 }
 
+/// A name in small letters, with its words apart: `msgBacklog` is `msg_backlog`.
+fn apart(name: &str) -> String {
+    let mut apart = String::with_capacity(name.len() + 4);
+    let mut small = false;
+    for char in name.chars() {
+        if small && char.is_ascii_uppercase() {
+            apart.push('_');
+        }
+        small = char.is_ascii_lowercase();
+        apart.push(char.to_ascii_lowercase());
+    }
+    apart
+}
+
 impl Column {
     pub(super) fn is_state(&self) -> bool {
         // `LOCK_STATUS` is one as `STATUS` is.
@@ -94,9 +108,17 @@ impl Column {
             || IDENTIFIERS.iter().any(|name| of_name == *name)
     }
 
+    /// Whether it says who is in the way of the row: `BLOCKING_SESSION`, `blocked_by`.
+    pub(super) fn is_blocker(&self) -> bool {
+        let name = apart(&self.name);
+        ["blocking", "blocker", "blocked_by", "blocked by"]
+            .iter()
+            .any(|word| name.contains(word))
+    }
+
     /// Whether it counts what waits or is lost now.
     pub(super) fn is_queue(&self) -> bool {
-        let name = self.name.to_ascii_lowercase();
+        let name = apart(&self.name);
         let mut words = name.split(|char: char| !char.is_alphanumeric());
         words.any(|word| QUEUES.iter().any(|queue| word.starts_with(queue)))
             && !SINCE_START.iter().any(|start| name.contains(start))

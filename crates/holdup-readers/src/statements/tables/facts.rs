@@ -12,6 +12,19 @@ impl Table {
         if self.rows == 0 {
             return facts;
         }
+        if let Some((at, row, count)) = &self.blocked {
+            let like = match count {
+                1 => String::new(),
+                more => format!("; {more} rows of {} are blocked by another", self.rows),
+            };
+            facts.push(Fact {
+                kind: StatementKind::Stalled,
+                share: None,
+                ns: None,
+                line: row.line,
+                text: format!("{}{like}", self.sentence(row, *at)),
+            });
+        }
         if let Some((kind, at, row, count)) = &self.bad {
             let like = match count {
                 1 => String::new(),

@@ -19,8 +19,26 @@ const INHERITED: usize = 2;
 
 /// Keys of values that name an object, and by that what is in it.
 const NAMES: [&str; 20] = [
-    "name", "group", "cluster", "topic", "host", "node", "index", "queue", "pool", "service", "database",
-    "table", "job", "task", "instance", "consumer", "hostname", "vhost", "namespace", "id",
+    "name",
+    "group",
+    "cluster",
+    "topic",
+    "host",
+    "node",
+    "index",
+    "queue",
+    "pool",
+    "service",
+    "database",
+    "table",
+    "job",
+    "task",
+    "instance",
+    "consumer",
+    "hostname",
+    "vhost",
+    "namespace",
+    "id",
 ];
 
 /// A key with its value.
@@ -132,6 +150,17 @@ impl Json {
             for around in &mut self.open {
                 around.parted = true;
             }
+        } else if self.is_map() && level.pairs.len() > 1 {
+            let kind = self
+                .open
+                .last()
+                .map_or(String::new(), |around| around.key.clone());
+            let mut own = vec![(kind, level.key)];
+            own.extend(level.pairs);
+            self.row(own);
+            for around in &mut self.open {
+                around.parted = true;
+            }
         } else if let Some(around) = self.open.last_mut() {
             for (key, value) in level.pairs {
                 if around.pairs.len() < PAIRS {
@@ -142,14 +171,25 @@ impl Json {
         Some(())
     }
 
+    /// Whether what was just read is one of several of a kind, by its key: `"subscriptions": {"bills": {…}, "mail": {…}}`.
+    fn is_map(&self) -> bool {
+        self.open
+            .last()
+            .is_some_and(|around| !around.list && !around.key.is_empty() && around.pairs.is_empty())
+    }
+
     /// A row, behind the names of what it is in.
     fn row(&mut self, own: Vec<Pair>) {
         let names = |pair: &&Pair| NAMES.iter().any(|name| pair.0.rsplit(' ').next() == Some(name));
         let around = self.open.iter().flat_map(|level| &level.pairs).filter(names);
-        let around = around.filter(|(key, value)| !value.is_empty() && own.iter().all(|(known, _)| known != key));
+        let around =
+            around.filter(|(key, value)| !value.is_empty() && own.iter().all(|(known, _)| known != key));
         let mut inherited: Vec<Pair> = around.rev().take(INHERITED).cloned().collect();
         inherited.reverse();
-        let (named, rest): (Vec<Pair>, Vec<Pair>) = own.into_iter().partition(|pair| names(&pair));
+        let first = own.first().map(|(key, _)| key.clone());
+        let of_map = |pair: &Pair| first.as_ref() == Some(&pair.0) && names_of_maps(&pair.0);
+        let (named, rest): (Vec<Pair>, Vec<Pair>) =
+            own.into_iter().partition(|pair| names(&pair) || of_map(pair));
         inherited.splice(0..0, named);
         inherited.extend(rest);
         self.rows.push(inherited);
@@ -164,6 +204,11 @@ impl Json {
             level.pairs.push((key, value));
         }
     }
+}
+
+/// Whether a key is that of several of a kind.
+fn names_of_maps(key: &str) -> bool {
+    key.len() > 2 && key.ends_with('s')
 }
 
 fn cut(text: &[u8], bytes: usize) -> String {

@@ -104,7 +104,11 @@ impl Records {
     fn add(&mut self, pairs: Vec<Pair>, line: u64) {
         let known = self.tables.iter().position(|table| {
             table.columns.len() == pairs.len().min(COLUMNS)
-                && table.columns.iter().zip(&pairs).all(|(column, (name, _))| column.name == *name)
+                && table
+                    .columns
+                    .iter()
+                    .zip(&pairs)
+                    .all(|(column, (name, _))| column.name == *name)
         });
         let at = match known {
             Some(at) => at,
@@ -143,7 +147,9 @@ fn cell(line: &[u8]) -> Option<Pair> {
     let at = line.iter().position(|byte| matches!(byte, b'|' | b':'))?;
     let (name, value) = line.split_at_checked(at)?;
     let name = name.trim_ascii();
-    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b' ' | b'-' | b'.' | b'(' | b')' | b'%');
+    let fits = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b' ' | b'-' | b'.' | b'(' | b')' | b'%')
+    };
     if name.is_empty() || name.len() > CELL || !name.iter().all(fits) {
         return None;
     }
@@ -170,12 +176,14 @@ impl Table {
             words: Vec::new(),
             ruled: false,
             apart: true,
+            exact: false,
             of_records: true,
             rows: 0,
             strangers: 0,
             share: None,
             length: None,
             bad: None,
+            blocked: None,
         }
     }
 }
@@ -193,25 +201,50 @@ mod tests {
     fn an_object_of_a_list_is_a_row_with_the_names_of_what_it_is_in() {
         let text = "{\n \"error\": false,\n \"data\": {\n  \"group\": \"bills\",\n  \"members\": [\n   {\"topic\": \"paid\",\n    \"status\": \"STALL\",\n    \"end\": {\n     \"offset\": 7\n    },\n    \"current_lag\": 9120\n   },\n   {\"topic\": \"sent\",\n    \"status\": \"OK\",\n    \"end\": {\n     \"offset\": 9\n    },\n    \"current_lag\": 0\n   }\n  ]\n }\n}\n";
         let said = said(text);
-        assert!(said[0].contains("bills") && said[0].contains("status STALL"), "{said:?}");
-        assert!(said[0].starts_with("paid: ") && said[0].contains("current_lag 9120"), "{said:?}");
+        assert!(
+            said[0].contains("bills") && said[0].contains("status STALL"),
+            "{said:?}"
+        );
+        assert!(
+            said[0].starts_with("paid: ") && said[0].contains("current_lag 9120"),
+            "{said:?}"
+        );
     }
 
     #[test]
     fn expanded_rows_are_rows() {
         let text = "-[ RECORD 1 ]--+-------\nslot_name | a\nlag_bytes | 12\n-[ RECORD 2 ]--+-------\nslot_name | b\nlag_bytes | 99000\n";
-        assert!(said(text)[0].starts_with("b: lag_bytes 99000"), "{:?}", said(text));
+        assert!(
+            said(text)[0].starts_with("b: lag_bytes 99000"),
+            "{:?}",
+            said(text)
+        );
         let text = "*************************** 1. row ***************************\n  Shard: s3\n  Pending_jobs: 4410\n";
-        assert!(said(text)[0].starts_with("s3: Pending_jobs 4410"), "{:?}", said(text));
+        assert!(
+            said(text)[0].starts_with("s3: Pending_jobs 4410"),
+            "{:?}",
+            said(text)
+        );
     }
 
     #[test]
     fn large_numbers_of_a_document_say_nothing_and_a_state_does() {
         let text = "{\n \"cluster_name\": \"shop\",\n \"status\": \"green\",\n \"active_shards\": 210,\n \"task_max_waiting_in_queue_millis\": 0\n}\n";
         assert_eq!(said(text), Vec::<String>::new());
-        let said = said(&text.replace("green", "red").replace("_millis\": 0", "_millis\": 93000"));
-        assert!(said.iter().any(|one| one.starts_with("shop: status red")), "{said:?}");
-        assert!(said.iter().any(|one| one.starts_with("shop: task_max_waiting_in_queue_millis 93000")), "{said:?}");
+        let said = said(
+            &text
+                .replace("green", "red")
+                .replace("_millis\": 0", "_millis\": 93000"),
+        );
+        assert!(
+            said.iter().any(|one| one.starts_with("shop: status red")),
+            "{said:?}"
+        );
+        assert!(
+            said.iter()
+                .any(|one| one.starts_with("shop: task_max_waiting_in_queue_millis 93000")),
+            "{said:?}"
+        );
     }
 
     #[test]
@@ -224,7 +257,8 @@ mod tests {
         ] {
             let all = read_text("t", text.as_bytes()).observed.statements;
             assert!(
-                all.iter().all(|one| one.kind == holdup_evidence::observed::StatementKind::Took),
+                all.iter()
+                    .all(|one| one.kind == holdup_evidence::observed::StatementKind::Took),
                 "{all:?}"
             );
         }

@@ -63,3 +63,13 @@ pub(super) fn bad(cell: &str) -> Option<StatementKind> {
     };
     found.map(|(_, kind)| *kind).or_else(ready)
 }
+
+/// Whether a cell names who is in the way: an identifier that is not zero, or a name.
+pub(super) fn is_somebody(cell: &str) -> bool {
+    let cell = cell.trim();
+    let nobody = [
+        "null", "none", "(null)", "<null>", "nil", "no", "false", "n/a", "{}", "[]",
+    ];
+    cell.contains(|char: char| char.is_ascii_alphabetic() || matches!(char, '1'..='9'))
+        && !nobody.iter().any(|known| cell.eq_ignore_ascii_case(known))
+}

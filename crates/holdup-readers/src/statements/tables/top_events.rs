@@ -43,7 +43,9 @@ fn begins(line: &[u8]) -> bool {
     let text = text_of(rest.get(..NAME).unwrap_or(rest));
     let mut words = text.split_whitespace();
     let number = words.next().is_some_and(|word| word.parse::<u32>().is_ok());
-    number && text.contains("Event") && (text.contains("Timed") || text.contains("Foreground") || text.contains("Wait"))
+    number
+        && text.contains("Event")
+        && (text.contains("Timed") || text.contains("Foreground") || text.contains("Wait"))
 }
 
 /// A number, perhaps with thousands or with a unit: `2,598`, `.99`, `1.2K`, `4.51ms`.
@@ -104,7 +106,11 @@ impl TopEvents {
         for word in text.split_whitespace() {
             match number(word) {
                 Some(number) => {
-                    if let Some(event) = self.events.last_mut().filter(|event| event.numbers.len() < NUMBERS) {
+                    if let Some(event) = self
+                        .events
+                        .last_mut()
+                        .filter(|event| event.numbers.len() < NUMBERS)
+                    {
                         event.numbers.push(number);
                         named = true;
                     }
@@ -189,7 +195,9 @@ mod tests {
     fn wrapped_rows_and_rows_with_a_class() {
         let wrapped = "Top 5 Timed Events\n~~~~ % Total\nEvent\nWaits Time (s) Ela Time\n--------- -----\nlog file\nsync\n7,001 900\n61.5\nCPU time\n200 13.7\nlatch free\n9 1\n.99\n";
         assert!(
-            said(wrapped).contains("log file sync: 61.5 % of the database's time, 900 s in 7001 waits; next CPU time, 13.7 %"),
+            said(wrapped).contains(
+                "log file sync: 61.5 % of the database's time, 900 s in 7001 waits; next CPU time, 13.7 %"
+            ),
             "{}",
             said(wrapped)
         );
@@ -203,7 +211,11 @@ mod tests {
 
     #[test]
     fn other_lists_and_rubbish_are_none() {
-        for text in ["Top 5 songs\n---\na 1 2\n", "Top 3 Timed Events\n", "Top 3 Timed Events\n---\n1 2\n\n"] {
+        for text in [
+            "Top 5 songs\n---\na 1 2\n",
+            "Top 3 Timed Events\n",
+            "Top 3 Timed Events\n---\n1 2\n\n",
+        ] {
             assert!(!said(text).contains("database"), "{}", said(text));
         }
     }
