@@ -545,9 +545,10 @@ impl Statements {
 /// Words of a line of a record from which it is a sentence as well.
 const SENTENCE: usize = 5;
 
-/// Whether a line of a record has a sentence: a message, a reason.
+/// Whether a line of a record has a sentence, a message or a reason, or says how long something took.
 fn is_sentence(line: &[u8]) -> bool {
-    crate::numbers::words(line).take(SENTENCE).count() >= SENTENCE
+    let said = crate::numbers::words(line).take(SENTENCE).count() >= SENTENCE;
+    said || durations::longest(line, false).is_some()
 }
 
 /// Nanoseconds from which a length that somebody warns of is a wait that people notice.
