@@ -251,7 +251,8 @@ impl Statements {
             return false;
         }
         let item = shape::item(line);
-        if let Some(item) = item {
+        let begins_record = self.item.is_empty() && shape::names_record(line);
+        if let Some(item) = item.or(begins_record.then_some(line)) {
             self.item = shape::sentence(item, 0);
         }
         if let Some((place, left)) = self.locked.take()
@@ -286,11 +287,10 @@ impl Statements {
             false => kinds::of(line),
         };
         let found = of_words.or_else(|| {
-            let at = structured::server_error(line)?;
-            Some(kinds::Found {
-                kind: StatementKind::Failed,
-                at,
-            })
+            let of_state = || tables::of_pairs(line);
+            let of_server = |at| (StatementKind::Failed, at);
+            let (kind, at) = structured::server_error(line).map(of_server).or_else(of_state)?;
+            Some(kinds::Found { kind, at })
         });
         let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
         let length = durations::longest(line, timed_out);
@@ -593,5 +593,7 @@ fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option
     })
 }
 
+#[cfg(test)]
+mod multiline_tests;
 #[cfg(test)]
 mod tests;

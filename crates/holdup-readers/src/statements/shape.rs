@@ -304,6 +304,16 @@ pub(super) fn item(line: &[u8]) -> Option<&[u8]> {
         .filter(|name| name.iter().any(u8::is_ascii_alphabetic))
 }
 
+/// Whether a line begins a record of pairs with the name of what it is of: `JobId=812 JobName=train`.
+pub(super) fn names_record(line: &[u8]) -> bool {
+    let Some(at) = line.iter().take(MAX_ITEM_BYTES).position(|byte| *byte == b'=') else {
+        return false;
+    };
+    let name = line.get(..at).unwrap_or_default();
+    let named = name.ends_with(b"Id") || name.ends_with(b"Name");
+    named && line.len() < 2 * MAX_ITEM_BYTES && name.iter().all(u8::is_ascii_alphanumeric)
+}
+
 /// Whether a message is cut within a sentence or a list: it ends with a comma, or with a word that needs another.
 pub(super) fn is_cut(message: &[u8]) -> bool {
     const NEEDS: [&[u8]; 9] = [

@@ -18,7 +18,8 @@ use column::Column;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
 pub(super) use records::Records;
-use states::{bad, is_somebody};
+pub(super) use states::of_pairs;
+use states::{bad, complaint, is_somebody};
 pub(super) use top_events::TopEvents;
 
 /// Columns of a table, and bytes of a line, that are looked at.
@@ -438,9 +439,12 @@ impl Table {
                 }
                 continue;
             }
-            if column.is_state()
-                && let Some(kind) = bad(cell)
-            {
+            let wrong = match (column.is_state(), column.is_error()) {
+                (true, _) => bad(cell),
+                (_, true) => complaint(cell),
+                _ => None,
+            };
+            if let Some(kind) = wrong {
                 match &mut self.bad {
                     Some((_, _, _, count)) => *count += 1,
                     None => self.bad = Some((kind, at, row.clone(), 1)),

@@ -72,7 +72,7 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
         Exhausted,
         Whole,
         &[
-            "enospc", "emfile", "enfile", "edquot", "enobufs", "enomem", "full",
+            "enospc", "emfile", "enfile", "edquot", "enobufs", "enomem", "nospace", "full",
         ],
     ),
     (

@@ -108,6 +108,12 @@ impl Column {
             || IDENTIFIERS.iter().any(|name| of_name == *name)
     }
 
+    /// Whether it has the text of what is wrong.
+    pub(super) fn is_error(&self) -> bool {
+        let name = apart(&self.name);
+        ["error", "errors", "last_error", "last error"].contains(&name.as_str())
+    }
+
     /// Whether it says who is in the way of the row: `BLOCKING_SESSION`, `blocked_by`.
     pub(super) fn is_blocker(&self) -> bool {
         let name = apart(&self.name);

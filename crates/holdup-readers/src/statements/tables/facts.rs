@@ -133,7 +133,11 @@ impl Table {
         let text = |at: &usize| {
             let column = self.columns.get(*at);
             let cell = row.cells.get(*at).map_or("", String::as_str);
-            !figure(*at) && number(cell).is_none() && column.is_some_and(|column| !column.is_state())
+            let switch = matches!(cell, "true" | "false" | "null" | "yes" | "no");
+            !figure(*at)
+                && !switch
+                && number(cell).is_none()
+                && column.is_some_and(|column| !column.is_state())
         };
         match figure(0) {
             true => (0..row.cells.len()).find(text).unwrap_or(0),

@@ -6,6 +6,7 @@ use super::json::{self, Json, Pair};
 use super::{CELL, COLUMNS, Column, FACTS, Fact, Row, Table};
 use crate::find::find;
 use crate::gather::text_of;
+use crate::statements::structured;
 
 /// Tables of one artefact.
 const TABLES: usize = 16;
@@ -58,7 +59,8 @@ impl Records {
         }
         let whole = line.len() > 2 && matches!(line.last(), Some(b'}' | b']'));
         if whole {
-            if self.single_lines >= SINGLE_LINES {
+            // A line of a structured log says it in its message.
+            if self.single_lines >= SINGLE_LINES || structured::message_of(line).is_some() {
                 return false;
             }
             self.single_lines += 1;
