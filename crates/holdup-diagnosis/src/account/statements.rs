@@ -489,4 +489,53 @@ mod tests {
             ]
         );
     }
+
+    #[test]
+    fn another_line_about_the_same_thing_says_how_long_and_the_limit_says_why_it_was_killed() {
+        let blame = |of: &str, how| Blame {
+            of: of.to_owned(),
+            how,
+            times: 1,
+        };
+        let at = |line, one: Statement| Statement {
+            quote: Quote { source: 0, line },
+            ..one
+        };
+        let mut peer = at(
+            3,
+            statement(StatementKind::TimedOut, None, 1, "vote: i/o timeout"),
+        );
+        peer.blames = vec![blame("10.0.0.9:8300", How::NoAnswer)];
+        let contact = "no contact with 10.0.0.9:8300 in 7.4s";
+        let contact = at(
+            5,
+            statement(StatementKind::Failed, Some(7_400_000_000), 1, contact),
+        );
+        let limit = "Hard time limit (60s) exceeded for mail";
+        let limit = at(
+            8,
+            statement(StatementKind::TimedOut, Some(60_000_000_000), 1, limit),
+        );
+        let mut killed = at(
+            9,
+            statement(StatementKind::Ended, None, 1, "exited with signal 9"),
+        );
+        killed.blames = vec![blame("process 51", How::Killed)];
+        let observed = Observed {
+            sources: vec![Source::default()],
+            statements: vec![peer, contact, limit, killed],
+            ..Observed::default()
+        };
+        let lines = account(&observed);
+        assert_eq!(
+            lines[0].text,
+            "process 51 was killed: exited with signal 9 | Hard time limit (60s) exceeded for mail"
+        );
+        let of_peer = lines
+            .iter()
+            .find(|line| line.text.starts_with("10.0.0.9:8300"))
+            .unwrap();
+        assert!(of_peer.text.ends_with("| no contact with 10.0.0.9:8300 in 7.4s"));
+        assert_eq!(of_peer.ns, Some(7_400_000_000));
+    }
 }

@@ -73,6 +73,9 @@ const COMMENT: (usize, usize) = (10, 700);
 /// The same of a message that ends within brackets: a term of Erlang, a collection that a JVM tells over several lines.
 const BRACKETS: (usize, usize) = (10, 500);
 
+/// Lines of an item of a list.
+const ITEM: u64 = 30;
+
 /// Bytes of a message that goes on in further lines.
 const ENOUGH: usize = 900;
 
@@ -97,8 +100,9 @@ pub(crate) struct Statements {
     incomplete: Option<Incomplete>,
     /// The last statement of a line that has a time, and which line that was.
     timed: Option<(usize, u64)>,
-    /// The name of the item of a numbered list that is being read.
+    /// The name of the item of a list that is being read, and where it began and was last.
     item: String,
+    item_lines: (u64, u64),
     /// The statement of the last line, where that may be the heading of a table.
     of_heading: Option<usize>,
     /// The statement of the last line.
@@ -247,13 +251,20 @@ impl Statements {
 
     fn take(&mut self, line: &[u8], told_by_table: bool, out: &Out<'_>) -> bool {
         if line.is_empty() {
-            self.item.clear();
             return false;
         }
+        let number = out.here().line;
+        let (begun, last) = self.item_lines;
+        // An empty line ends it.
+        if number > last + 1 || number > begun + ITEM {
+            self.item.clear();
+        }
+        self.item_lines.1 = number;
         let item = shape::item(line);
         let begins_record = self.item.is_empty() && shape::names_record(line);
         if let Some(item) = item.or(begins_record.then_some(line)) {
             self.item = shape::sentence(item, 0);
+            self.item_lines = (number, number);
         }
         if let Some((place, left)) = self.locked.take()
             && let Some(statement) = self.all.get_mut(place)
