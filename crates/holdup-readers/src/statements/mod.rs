@@ -20,7 +20,6 @@ pub(crate) mod structured;
 mod tables;
 pub(crate) mod words;
 
-use crate::find::find;
 use crate::format::{Family, Format, Understood};
 use crate::formats::{LOG, Stamps};
 use crate::gather::Out;
@@ -285,7 +284,7 @@ impl Statements {
             let typed = prompt::behind(line);
             self.command = shape::sentence(typed.get(..COMMAND).unwrap_or(typed), 0);
         }
-        if is_report(line) {
+        if shape::is_report(line) {
             self.incomplete = incomplete;
             return false;
         }
@@ -306,7 +305,7 @@ impl Statements {
         let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
         let length = durations::longest(line, timed_out);
         let repeated = repeated::of(line);
-        let slow = |length: durations::Length| length.ns >= SLOW_NS && says_slow(line);
+        let slow = |length: durations::Length| length.ns >= SLOW_NS && shape::says_slow(line);
         let (kind, focus) = match (found, length, of_row) {
             // Whoever warns of a length says that it is too long.
             (Some(found), Some(length), _) if found.kind == StatementKind::Warned && slow(length) => {
@@ -564,22 +563,6 @@ fn is_sentence(line: &[u8]) -> bool {
 
 /// Nanoseconds from which a length that somebody warns of is a wait that people notice.
 const SLOW_NS: Ns = 1_000_000_000;
-
-/// Words of lengths that something took.
-const TOOK: [&[u8]; 7] = [
-    b"took ", b"taken", b"spent", b"waited", b"waiting", b"elapsed", b"delay",
-];
-
-/// Whether a line says that something took a time.
-fn says_slow(line: &[u8]) -> bool {
-    TOOK.iter().any(|word| find(line, word).is_some())
-}
-
-/// `=WARNING REPORT==== 6-May-2019::03:56:36 ===`: what Erlang prints above each message.
-fn is_report(line: &[u8]) -> bool {
-    let line = line.strip_prefix(b">").unwrap_or(line);
-    line.first() == Some(&b'=') && find(line, b" REPORT====").is_some()
-}
 
 /// Which lines below a statement belong to it.
 fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option<Incomplete> {

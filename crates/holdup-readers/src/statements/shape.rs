@@ -377,3 +377,19 @@ fn blanks_single(text: &[u8]) -> String {
     }
     single
 }
+
+/// `=WARNING REPORT==== 6-May-2019::03:56:36 ===`: what Erlang prints above each message.
+pub(super) fn is_report(line: &[u8]) -> bool {
+    let line = line.strip_prefix(b">").unwrap_or(line);
+    line.first() == Some(&b'=') && find(line, b" REPORT====").is_some()
+}
+
+/// Words of lengths that something took.
+const TOOK: [&[u8]; 7] = [
+    b"took ", b"taken", b"spent", b"waited", b"waiting", b"elapsed", b"delay",
+];
+
+/// Whether a line says that something took a time.
+pub(super) fn says_slow(line: &[u8]) -> bool {
+    TOOK.iter().any(|word| find(line, word).is_some())
+}

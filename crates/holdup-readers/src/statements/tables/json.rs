@@ -67,12 +67,10 @@ pub(super) struct Json {
 
 /// Whether a document may begin with a line.
 pub(super) fn begins(line: &[u8]) -> bool {
-    match line {
-        b"{" | b"[" | b"[{" => true,
-        [b'{', b'"', ..] => true,
-        [b'[', b'{', b'"', ..] => true,
-        _ => false,
-    }
+    matches!(
+        line,
+        b"{" | b"[" | b"[{" | [b'{', b'"', ..] | [b'[', b'{', b'"', ..]
+    )
 }
 
 impl Json {
