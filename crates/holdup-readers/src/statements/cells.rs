@@ -85,6 +85,15 @@ pub(super) fn cells(text: &str) -> (Vec<(usize, usize, String)>, bool) {
     (cells, ruled)
 }
 
+/// Whether what stands last in a row is two cells by their types, a number and a place in a program: `0.004 /path:7(name)`.
+pub(super) fn ends_in_two(text: &str) -> bool {
+    let (cells, _) = cells(text);
+    let two = cells.last().and_then(|(_, _, cell)| cell.split_once(' '));
+    two.is_some_and(|(first, second)| {
+        number(first).is_some_and(|(_, unit)| unit.is_empty()) && second.starts_with(['/', '<', '{'])
+    })
+}
+
 /// Words, with a number and its unit as one, and two of them with a stroke between too.
 pub(super) fn words(text: &str) -> Vec<(usize, usize, String)> {
     let mut words: Vec<(usize, usize, String)> = Vec::new();

@@ -79,6 +79,7 @@ fn told(whole: &[u8], message: impl FnOnce(&[u8]) -> usize) -> Option<(f64, Stri
     }
     let mut most: Option<u64> = None;
     let mut waits = false;
+    let mut queues = false;
     let between = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b'.';
     let mut words = text.split(between).filter(|word| !word.is_empty()).peekable();
     while let Some(word) = words.next() {
@@ -92,12 +93,18 @@ fn told(whole: &[u8], message: impl FnOnce(&[u8]) -> usize) -> Option<(f64, Stri
         {
             most = most.max(Some(count));
         }
-        waits = known;
+        // `message_queue_len`: how long a queue is, and not how long it may be.
+        let length_of_queue = queues && LONG.iter().any(|known| word.eq_ignore_ascii_case(known));
+        queues = word.eq_ignore_ascii_case(b"queue");
+        waits = known || length_of_queue;
     }
     let count = most.filter(|count| *count < LARGEST)?;
     let told = whole.get(message(whole)..).unwrap_or(whole);
     Some((count as f64, shape::sentence(told, 0)))
 }
+
+/// Words behind `queue` of names that say how long it is.
+const LONG: [&[u8]; 3] = [b"len", b"length", b"depth"];
 
 /// Units of lengths behind a number.
 const LENGTHS: [&[u8]; 10] = [
@@ -107,11 +114,34 @@ const LENGTHS: [&[u8]; 10] = [
 /// A larger number is an identifier.
 const LARGEST: u64 = 1_000_000_000;
 
+/// A name with a number far behind it, as lists of counters have it: `ThreadPool Queue Length                1,843`.
+pub(super) fn set_apart(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.rsplit_once("  ")?;
+    let figure = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b',');
+    let fits = !name.trim().is_empty() && !value.trim().is_empty() && value.trim().bytes().all(figure);
+    fits.then_some((name.trim(), value.trim()))
+}
+
+/// Whether a line is a name with nothing of it: `Exception Count (Count / 1 sec)                 0`.
+pub(super) fn counts_nothing(line: &[u8]) -> bool {
+    // Nearly every line of a log ends the look here.
+    if line.last() != Some(&b'0') || find(line, b"  ").is_none() {
+        return false;
+    }
+    std::str::from_utf8(line)
+        .ok()
+        .and_then(set_apart)
+        .is_some_and(|(name, value)| {
+            !name.bytes().any(|byte| matches!(byte, b':' | b'='))
+                && crate::numbers::decimal(value.as_bytes()) == Some(0.0)
+        })
+}
+
 /// How many wait, and the line as it is reported.
 fn counted(text: &[u8]) -> Option<(f64, String)> {
     let text = std::str::from_utf8(text).ok()?;
     let text = text.trim().trim_start_matches(['-', '*', ' ']);
-    let (name, value) = text.split_once(':')?;
+    let (name, value) = text.split_once(':').or_else(|| set_apart(text))?;
     if name.len() > MAX_NAME_BYTES || !name.is_ascii() {
         return None;
     }
@@ -126,7 +156,12 @@ fn counted(text: &[u8]) -> Option<(f64, String)> {
         let mut words = name.split(|sign: char| !sign.is_ascii_alphanumeric());
         words.any(|word| list.iter().any(|known| word.eq_ignore_ascii_case(known)))
     };
-    if !has(&WAITING) || has(&NOT_NOW) {
+    let long: Vec<&str> = LONG
+        .iter()
+        .filter_map(|word| std::str::from_utf8(word).ok())
+        .collect();
+    let queue = has(&["queue"]) && has(&long);
+    if !(has(&WAITING) || queue) || has(&NOT_NOW) {
         return None;
     }
     let (count, unit) = number(value.trim())?;
@@ -162,6 +197,18 @@ mod tests {
             assert!(!counters.line(other.as_bytes(), 3, |_| 0), "{other}");
         }
         assert!(counters.end().unwrap().text.contains("waiting=25"));
+    }
+
+    #[test]
+    fn a_number_far_behind_its_name() {
+        let mut counters = Counters::default();
+        assert!(counters.line(b"ThreadPool Queue Length                1,843", 1, |_| 0));
+        assert!(!counters.line(b"ThreadPool Thread Count                57", 2, |_| 0));
+        assert!(counters.end().unwrap().text.contains("1,843"));
+        assert!(super::counts_nothing(b"Exception Count (Count / 1 sec)        0"));
+        for line in [&b"errors  10"[..], b"error 0", b"failed: 3  0"] {
+            assert!(!super::counts_nothing(line));
+        }
     }
 
     #[test]

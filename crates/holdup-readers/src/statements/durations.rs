@@ -93,7 +93,7 @@ const NO_LENGTHS: &[&str] = &[
 ];
 
 /// Words before a number that make it a setting unless the line says that it ran out.
-const TIMEOUTS: &[&str] = &["timeout", "time-out", "time out", "deadline"];
+const TIMEOUTS: &[&str] = &["timeout", "time-out", "time out", "deadline", "time limit"];
 
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder()
@@ -109,6 +109,9 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
     let mut longest: Option<Length> = None;
     if is_setting(line) {
         return None;
+    }
+    if let Some(known) = stages(line).or_else(|| sampled(line)) {
+        return Some(known);
     }
     let mut at = 0;
     while let Some(digit) = line
@@ -155,6 +158,43 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
         }
     }
     longest
+}
+
+/// What Postfix puts before the seconds of a message's four stages.
+const STAGES: &[u8] = b", delays=";
+
+/// The longest of the stages that Postfix tells of each message: `delay=151, delays=0.03/0.01/150/0`, seconds before the queue manager, in
+/// it, until it was connected, and of the transmission.
+fn stages(line: &[u8]) -> Option<Length> {
+    let from = find(line, STAGES)? + STAGES.len();
+    let rest = line.get(from..)?;
+    let end = rest.iter().position(|byte| *byte == b',')?;
+    let mut longest: Option<Length> = None;
+    let mut at = from;
+    for stage in rest.get(..end)?.split(|byte| *byte == b'/') {
+        let seconds = crate::numbers::decimal(stage)?;
+        let ns = (seconds * SECOND).clamp(0.0, MAX_LENGTH_NS) as Ns;
+        if longest.is_none_or(|longest| ns > longest.ns) {
+            longest = Some(Length { ns, at });
+        }
+        at += stage.len() + 1;
+    }
+    longest.filter(|longest| longest.ns > 0)
+}
+
+/// What `redis-cli --latency` prints, in milliseconds: `min: 0, max: 1289, avg: 14.02 (1821 samples)`.
+fn sampled(line: &[u8]) -> Option<Length> {
+    let rest = line.strip_prefix(b"min: ")?;
+    let from = find(rest, b", max: ")? + b", max: ".len();
+    let behind = rest.get(from..)?;
+    let end = find(behind, b", avg: ")?;
+    behind.ends_with(b" samples)").then_some(())?;
+    let ms = crate::numbers::decimal(behind.get(..end)?)?;
+    let ns = (ms * MS).clamp(0.0, MAX_LENGTH_NS) as Ns;
+    (ns > 0).then_some(Length {
+        ns,
+        at: from + b"min: ".len(),
+    })
 }
 
 /// `kernel.sched_latency_ns = 24000000`: what is set, and nothing that happened.
@@ -384,6 +424,10 @@ fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
         let before = line.get(from.saturating_sub(BEFORE)..from).unwrap_or_default();
         find(before, b"last ").is_some()
     };
+    // `(Count / 1 sec)`: in which time it is counted.
+    if rest.starts_with(b")") && line.get(..from).is_some_and(|before| before.ends_with(b" / ")) {
+        return false;
+    }
     // `total [702ms]/[10.3s]`: of how much.
     if line.get(..from).is_some_and(|before| before.ends_with(b"]/[")) {
         return false;

@@ -3,6 +3,7 @@
 //! In: a line. Out: the gravest kind of which it has a word that is not taken back (`no errors`, `0 errors`, `error: null`), and is
 //! no name of a setting (`timeout=30s`) or of a function.
 
+use super::limits;
 use super::matcher::Matcher;
 use super::words::{End, HARMLESS, NOTHING, TAKEN_BACK, WORDS};
 use crate::find::find;
@@ -32,13 +33,15 @@ pub(crate) fn of(line: &[u8]) -> Option<Found> {
     for (at, (kind, end)) in matcher.find(line) {
         if gravest.is_none_or(|gravest| kind < gravest.kind)
             && is_word(line, &at, end)
-            && (line.get(at.clone()) != Some(b"full") || is_full(line, &at))
+            && (!is_word_full(line, &at) || is_full(line, &at))
             && states(line, &at, kind)
         {
             gravest = Some(Found { kind, at: at.start });
         }
     }
-    gravest
+    limits::exceeded(line)
+        .filter(|found| gravest.is_none_or(|gravest| found.kind < gravest.kind))
+        .or(gravest)
 }
 
 /// What can be full.
@@ -60,6 +63,11 @@ const CONTAINERS: [&[u8]; 16] = [
     b"storage",
     b"mailbox",
 ];
+
+fn is_word_full(line: &[u8], at: &Range<usize>) -> bool {
+    line.get(at.clone())
+        .is_some_and(|word| word.eq_ignore_ascii_case(b"full"))
+}
 
 /// Bytes before the word in which it is looked for what is full.
 const BEFORE_FULL: usize = 80;

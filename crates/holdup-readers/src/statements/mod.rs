@@ -10,6 +10,7 @@ mod columns;
 mod counters;
 mod durations;
 pub(crate) mod kinds;
+mod limits;
 mod lock_holder;
 pub(crate) mod matcher;
 mod plain;
@@ -19,7 +20,6 @@ pub(crate) mod structured;
 mod tables;
 pub(crate) mod words;
 
-use crate::find::find;
 use crate::format::{Family, Format, Understood};
 use crate::formats::{LOG, Stamps};
 use crate::gather::Out;
@@ -31,7 +31,7 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use plain::Plain;
 use std::collections::HashMap;
-use tables::Tables;
+use tables::{Records, Tables, TopEvents};
 
 /// Statements of one kind that are kept of one artefact.
 const ROOM: usize = 200;
@@ -72,12 +72,20 @@ const COMMENT: (usize, usize) = (10, 700);
 /// The same of a message that ends within brackets: a term of Erlang, a collection that a JVM tells over several lines.
 const BRACKETS: (usize, usize) = (10, 500);
 
+/// Lines of an item of a list.
+const ITEM: u64 = 30;
+
+/// Bytes of a message that goes on in further lines.
+const ENOUGH: usize = 900;
+
 /// Gathers the statements of one artefact.
 #[derive(Debug, Default)]
 pub(crate) struct Statements {
     plain: Plain,
     columns: Columns,
     tables: Tables,
+    records: Records,
+    top_events: TopEvents,
     counters: Counters,
     /// Lines that state nothing, by shape.
     inert: Inert,
@@ -89,8 +97,15 @@ pub(crate) struct Statements {
     counts: [usize; KINDS],
     /// The statement whose message the next lines complete.
     incomplete: Option<Incomplete>,
+    /// The last statement of a line that has a time, and which line that was.
+    timed: Option<(usize, u64)>,
+    /// The name of the item of a list that is being read, and where it began and was last.
+    item: String,
+    item_lines: (u64, u64),
     /// The statement of the last line, where that may be the heading of a table.
     of_heading: Option<usize>,
+    /// The statement of the last line.
+    of_last_line: Option<usize>,
     /// The last line, if it ends with a colon.
     heading: String,
     /// A statement about a lock, below which may stand who has it, and lines that are still looked at.
@@ -167,14 +182,27 @@ impl Statements {
             && self.of_heading.is_none()
             && self.locked.is_none()
             && self.heading.is_empty()
+            && self.item.is_empty()
             && self.columns.is_idle()
             && self.tables.is_idle()
+            && self.records.is_idle()
+            && self.top_events.is_idle()
     }
 
     fn look(&mut self, line: &[u8], out: &Out<'_>) -> bool {
+        let mut plain = std::mem::take(&mut self.plain);
+        let of_record = self.records.line(plain.of(line), out.here().line);
+        let of_events = self.top_events.line(plain.of(line), out.here().line);
+        self.plain = plain;
+        // Names with values of one word are told as a row.
+        if of_events || of_record && !is_sentence(line) {
+            return true;
+        }
         let of_table = self.tables.line(line, out.here().line);
         if self.tables.began_by_rule() {
             self.columns = Columns::default();
+            self.of_heading = self.of_last_line.take();
+            self.take_back();
         }
         match self.tables.rows().filter(|_| of_table) {
             // Names of columns state nothing, once a row below shows that they are that.
@@ -193,7 +221,8 @@ impl Statements {
         };
         let counts = !states && !of_table && self.counters.line(text, out.here().line, message);
         self.plain = plain;
-        if self.tables.heads_apart() && self.all.len() > before {
+        self.of_last_line = Some(before).filter(|before| self.all.len() > *before);
+        if self.tables.heads_apart() && self.of_last_line.is_some() {
             self.of_heading = Some(before);
         }
         // Of a table with a column of lengths the longest row is stated already.
@@ -223,6 +252,19 @@ impl Statements {
         if line.is_empty() {
             return false;
         }
+        let number = out.here().line;
+        let (begun, last) = self.item_lines;
+        // An empty line ends it.
+        if number > last + 1 || number > begun + ITEM {
+            self.item.clear();
+        }
+        self.item_lines.1 = number;
+        let item = shape::item(line);
+        let begins_record = self.item.is_empty() && shape::names_record(line);
+        if let Some(item) = item.or(begins_record.then_some(line)) {
+            self.item = shape::sentence(item, 0);
+            self.item_lines = (number, number);
+        }
         if let Some((place, left)) = self.locked.take()
             && let Some(statement) = self.all.get_mut(place)
         {
@@ -242,25 +284,28 @@ impl Statements {
             let typed = prompt::behind(line);
             self.command = shape::sentence(typed.get(..COMMAND).unwrap_or(typed), 0);
         }
-        if command || shape::is_frame(line) || is_report(line) || self.columns.is_heading() {
+        if shape::is_report(line) {
+            self.incomplete = incomplete;
+            return false;
+        }
+        if command || shape::is_frame(line) || self.columns.is_heading() {
             self.complete(incomplete, line, 0);
             return false;
         }
-        let of_words = match shape::is_sql(line) {
+        let of_words = match shape::is_sql(line) || counters::counts_nothing(line) {
             true => None,
             false => kinds::of(line),
         };
         let found = of_words.or_else(|| {
-            let at = structured::server_error(line)?;
-            Some(kinds::Found {
-                kind: StatementKind::Failed,
-                at,
-            })
+            let of_state = || tables::of_pairs(line);
+            let of_server = |at| (StatementKind::Failed, at);
+            let (kind, at) = structured::server_error(line).map(of_server).or_else(of_state)?;
+            Some(kinds::Found { kind, at })
         });
         let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
         let length = durations::longest(line, timed_out);
         let repeated = repeated::of(line);
-        let slow = |length: durations::Length| length.ns >= SLOW_NS && says_slow(line);
+        let slow = |length: durations::Length| length.ns >= SLOW_NS && shape::says_slow(line);
         let (kind, focus) = match (found, length, of_row) {
             // Whoever warns of a length says that it is too long.
             (Some(found), Some(length), _) if found.kind == StatementKind::Warned && slow(length) => {
@@ -283,6 +328,9 @@ impl Statements {
             }
         };
         let stamp = self.stamps.of(line);
+        if stamp.is_none() && self.goes_on_within(incomplete, kind, line) {
+            return true;
+        }
         let at = stamp.and_then(|stamp| stamp.when());
         let from = shape::message(line, stamp.map_or(0, |stamp| stamp.end));
         let message = line.get(from..).unwrap_or_default();
@@ -295,6 +343,11 @@ impl Statements {
             None => length.map(|length| length.ns).max(of_row),
         };
         self.may_head(line);
+        let blamed = found.and_then(|found| blame::of(line, found.kind));
+        if stamp.is_none() && ns.is_none() && blamed.is_none() && self.is_more_of(kind, line, out.here().line)
+        {
+            return true;
+        }
         let table = of_row.and_then(|_| self.columns.said());
         let key = match table {
             Some((title, column)) => {
@@ -302,9 +355,9 @@ impl Statements {
             }
             None => shape::shape(message, kind as u64),
         };
-        let blamed = found.and_then(|found| blame::of(line, found.kind));
         let place = match self.places.get(&key) {
             Some(place) => {
+                self.timed = stamp.map(|_| (*place, out.here().line));
                 let Some(known) = self.all.get_mut(*place) else {
                     return true;
                 };
@@ -343,6 +396,7 @@ impl Statements {
                 place
             }
         };
+        self.timed = stamp.map(|_| (place, out.here().line));
         // Of a warning that says no more than that, the level is what it says.
         let words = match kind {
             StatementKind::Warned | StatementKind::Failed if stamp.is_none() => 0,
@@ -359,8 +413,15 @@ impl Statements {
             && !heading.is_empty()
         {
             text = format!("{heading} {text}");
+        } else if stamp.is_none() && item.is_none() && !self.item.is_empty() && message.len() < HALF {
+            text = format!("{}: {text}", self.item);
         } else if kind == StatementKind::Took && stamp.is_none() && !self.command.is_empty() {
             text = format!("{} | {text}", self.command);
+        }
+        // What is at its limit stands behind a long name, or behind a request.
+        if let Some(at) = limits::figures(kind, told).filter(|at| *at > 0) {
+            text.push_str(" ... ");
+            text.push_str(&shape::sentence(told.get(at..).unwrap_or_default(), 0));
         }
         if lock_holder::may_follow(&text) {
             self.locked = Some((place, lock_holder::LINES));
@@ -372,6 +433,61 @@ impl Statements {
             self.incomplete = incomplete_after(kind, message, place);
         }
         true
+    }
+
+    /// Whether a line without a time is the rest of a message that ends within brackets or a sentence: then that one says it.
+    fn goes_on_within(&mut self, incomplete: Option<Incomplete>, kind: StatementKind, line: &[u8]) -> bool {
+        let Some(begun) = incomplete else {
+            return false;
+        };
+        let Some(statement) = self.all.get_mut(begun.place) else {
+            return false;
+        };
+        let sign = line.iter().find(|byte| b"[({])}".contains(byte));
+        let closes = begun.brackets && sign.is_some_and(|sign| b"])}".contains(sign));
+        let follows = shape::is_cut(statement.text.as_bytes()) && statement.text.len() < begun.enough;
+        if !closes && !follows {
+            return false;
+        }
+        blame::count(&mut statement.blames, blame::of(line, kind));
+        self.is_graver(begun.place, kind);
+        self.complete(incomplete, line, 0);
+        true
+    }
+
+    /// Whether a line without a time says more of the message right above it, which has one, and names nothing itself: `This range is
+    /// likely unavailable.`
+    fn is_more_of(&mut self, kind: StatementKind, line: &[u8], number: u64) -> bool {
+        let Some((place, _)) = self.timed.filter(|(_, last)| last + 1 == number) else {
+            return false;
+        };
+        let Some(statement) = self.all.get_mut(place) else {
+            return false;
+        };
+        if statement.text.len() + line.len() > ENOUGH {
+            return false;
+        }
+        // Of several that differ in numbers alone the first has it.
+        if statement.times < 2 {
+            statement.text.push_str(" | ");
+            statement.text.push_str(&shape::sentence(line, 0));
+        }
+        self.is_graver(place, kind);
+        true
+    }
+
+    /// Makes a statement one of a graver kind, as what belongs to it says.
+    fn is_graver(&mut self, place: usize, kind: StatementKind) {
+        let Some(statement) = self.all.get_mut(place) else {
+            return;
+        };
+        let (before, after) = (statement.kind, statement.kind.min(kind));
+        statement.kind = after;
+        for (kind, more) in [(before, false), (after, true)] {
+            if let Some(count) = self.counts.get_mut(kind as usize) {
+                *count = if more { *count + 1 } else { count.saturating_sub(1) };
+            }
+        }
     }
 
     /// Keeps a line that ends with a colon: what follows is of it.
@@ -390,13 +506,16 @@ impl Statements {
         };
         let message = line.get(from..).unwrap_or_default();
         if message.iter().any(u8::is_ascii_alphanumeric) {
+            // A message over several lines that is cut within a sentence or a list.
+            let cut = shape::is_cut(statement.text.as_bytes());
             let timed_out = statement.kind == StatementKind::TimedOut;
             let length = durations::longest(message, timed_out).map(|length| length.ns);
             statement.ns = statement.ns.or(length);
             statement.text.push_str(" | ");
             statement.text.push_str(&shape::sentence(message, 0));
-            incomplete.lines = match incomplete.lines - 1 {
-                0 if message.ends_with(b":") => 1,
+            let more = message.ends_with(b":") || shape::is_cut(message) || cut;
+            incomplete.lines = match incomplete.lines.saturating_sub(1) {
+                0 if more => 1,
                 left => left,
             };
             if incomplete.brackets && !shape::is_open(statement.text.as_bytes()) {
@@ -411,7 +530,9 @@ impl Statements {
     pub(crate) fn end(&mut self, out: &mut Out<'_>) {
         out.account().left_out += std::mem::take(&mut self.left_out);
         self.places.clear();
-        for fact in self.tables.end().into_iter().chain(self.counters.end()) {
+        let rows = self.records.end().into_iter().chain(self.top_events.end());
+        let facts = self.tables.end().into_iter().chain(rows);
+        for fact in facts.chain(self.counters.end()) {
             let mut quote = out.here();
             quote.line = fact.line;
             let text = match self.command.as_str() {
@@ -424,27 +545,24 @@ impl Statements {
                 ..one(fact.kind, fact.ns, quote, text)
             });
         }
-        for statement in self.all.drain(..) {
+        for mut statement in self.all.drain(..) {
+            limits::tell(&mut statement);
             out.statement(statement);
         }
     }
 }
 
+/// Words of a line of a record from which it is a sentence as well.
+const SENTENCE: usize = 5;
+
+/// Whether a line of a record has a sentence, a message or a reason, or says how long something took.
+fn is_sentence(line: &[u8]) -> bool {
+    let said = crate::numbers::words(line).take(SENTENCE).count() >= SENTENCE;
+    said || durations::longest(line, false).is_some()
+}
+
 /// Nanoseconds from which a length that somebody warns of is a wait that people notice.
 const SLOW_NS: Ns = 1_000_000_000;
-
-/// Words of lengths that something took.
-const TOOK: [&[u8]; 6] = [b"took ", b"taken", b"spent", b"waited", b"elapsed", b"delay"];
-
-/// Whether a line says that something took a time.
-fn says_slow(line: &[u8]) -> bool {
-    TOOK.iter().any(|word| find(line, word).is_some())
-}
-
-/// `=WARNING REPORT==== 6-May-2019::03:56:36 ===`: what Erlang prints above each message.
-fn is_report(line: &[u8]) -> bool {
-    line.first() == Some(&b'=') && find(line, b" REPORT====").is_some()
-}
 
 /// Which lines below a statement belong to it.
 fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option<Incomplete> {
@@ -453,7 +571,10 @@ fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option
         StatementKind::Deadlock if short => DEADLOCK,
         _ if message.starts_with(b"# ") => COMMENT,
         _ if shape::is_open(message) => BRACKETS,
-        _ if short => (1, usize::MAX),
+        _ if short => (1, ENOUGH),
+        _ if shape::is_cut(message) => (1, ENOUGH),
+        // What is at its limit by figures: the line below says what becomes of it.
+        StatementKind::Exhausted if limits::full(&shape::sentence(message, 0)).is_some() => (1, ENOUGH),
         _ => return None,
     };
     Some(Incomplete {
@@ -466,5 +587,7 @@ fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option
     })
 }
 
+#[cfg(test)]
+mod multiline_tests;
 #[cfg(test)]
 mod tests;

@@ -32,6 +32,16 @@ pub(crate) fn message(line: &[u8], stamp: usize) -> usize {
         return 0;
     }
     let rest = line.get(stamp..).unwrap_or_default();
+    // `[Sat Oct 22 13:51:35.557407 2022] message`: Apache has the year behind the time.
+    let year = match rest {
+        [b' ', digits @ ..] if digits.get(4) == Some(&b']') => {
+            let digits = digits.iter().take(4).filter(|byte| byte.is_ascii_digit());
+            if digits.count() == 4 { 5 } else { 0 }
+        }
+        _ => 0,
+    };
+    let stamp = stamp + year;
+    let rest = line.get(stamp..).unwrap_or_default();
     // Zone, brackets and separators belong to the time.
     let zone = match rest {
         [b'Z', ..] => 1,
@@ -278,6 +288,41 @@ pub(super) fn is_open(message: &[u8]) -> bool {
     count(b"[({") > count(b"])}")
 }
 
+/// Bytes of the name of a list's item.
+const MAX_ITEM_BYTES: usize = 40;
+
+/// The name of an item of a numbered list: `command` of `1. command: 3 latency spikes`.
+pub(super) fn item(line: &[u8]) -> Option<&[u8]> {
+    let digits = line
+        .iter()
+        .take(3)
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let rest = line.get(digits..).filter(|_| digits > 0)?.strip_prefix(b". ")?;
+    let end = rest.iter().take(MAX_ITEM_BYTES).position(|byte| *byte == b':')?;
+    rest.get(..end)
+        .filter(|name| name.iter().any(u8::is_ascii_alphabetic))
+}
+
+/// Whether a line begins a record of pairs with the name of what it is of: `JobId=812 JobName=train`.
+pub(super) fn names_record(line: &[u8]) -> bool {
+    let Some(at) = line.iter().take(MAX_ITEM_BYTES).position(|byte| *byte == b'=') else {
+        return false;
+    };
+    let name = line.get(..at).unwrap_or_default();
+    let named = name.ends_with(b"Id") || name.ends_with(b"Name");
+    named && line.len() < 2 * MAX_ITEM_BYTES && name.iter().all(u8::is_ascii_alphanumeric)
+}
+
+/// Whether a message is cut within a sentence or a list: it ends with a comma, or with a word that needs another.
+pub(super) fn is_cut(message: &[u8]) -> bool {
+    const NEEDS: [&[u8]; 9] = [
+        b" on", b" to", b" for", b" at", b" the", b" of", b" by", b" with", b" from",
+    ];
+    let message = message.trim_ascii_end();
+    message.ends_with(b",") || NEEDS.iter().any(|word| message.ends_with(word))
+}
+
 /// Whether a message is only the beginning of what is said: it is short, a heading, or cut at the end of the line.
 pub(super) fn is_incomplete(message: &[u8], half: usize) -> bool {
     message.len() < half || message.starts_with(b"# ") || message.ends_with(b":") || message.ends_with(b"=")
@@ -331,4 +376,20 @@ fn blanks_single(text: &[u8]) -> String {
         single.push_str(word);
     }
     single
+}
+
+/// `=WARNING REPORT==== 6-May-2019::03:56:36 ===`: what Erlang prints above each message.
+pub(super) fn is_report(line: &[u8]) -> bool {
+    let line = line.strip_prefix(b">").unwrap_or(line);
+    line.first() == Some(&b'=') && find(line, b" REPORT====").is_some()
+}
+
+/// Words of lengths that something took.
+const TOOK: [&[u8]; 7] = [
+    b"took ", b"taken", b"spent", b"waited", b"waiting", b"elapsed", b"delay",
+];
+
+/// Whether a line says that something took a time.
+pub(super) fn says_slow(line: &[u8]) -> bool {
+    TOOK.iter().any(|word| find(line, word).is_some())
 }

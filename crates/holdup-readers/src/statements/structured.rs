@@ -87,7 +87,7 @@ struct Pair<'a> {
 
 /// The line as a sentence; `None` where it is no structured one.
 pub(crate) fn message_of(line: &[u8]) -> Option<String> {
-    let begin = find(line, b"{\"")?;
+    let begin = find(line, b"{\"").or_else(|| find(line, b"{ \""))?;
     let pairs = pairs(line.get(begin..)?);
     let is = |pair: &Pair<'_>, keys: &[&str]| {
         keys.iter()

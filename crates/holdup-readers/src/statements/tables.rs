@@ -7,11 +7,20 @@
 
 mod column;
 mod facts;
+mod json;
+mod records;
+mod rules;
+mod states;
+mod top_events;
 
-use super::cells::{Value, cells, clock, is_of_cpus, number, plain, value, words};
+use super::cells::{Value, cells, clock, ends_in_two, is_of_cpus, number, plain, value, words};
 use column::Column;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
+pub(super) use records::Records;
+pub(super) use states::of_pairs;
+use states::{bad, complaint, is_somebody};
+pub(super) use top_events::TopEvents;
 
 /// Columns of a table, and bytes of a line, that are looked at.
 pub(super) const COLUMNS: usize = 24;
@@ -29,47 +38,6 @@ const MAX_SHARE: f64 = 6_400.0;
 
 /// A column of which one row has so large a part says which row to look at.
 const MIN_PART: f64 = 0.25;
-
-/// Bad states, and what each is.
-const BAD: [(&str, StatementKind); 31] = [
-    // Of a list of jobs.
-    ("pd", StatementKind::Stalled),
-    ("down", StatementKind::Unreachable),
-    ("unreachable", StatementKind::Unreachable),
-    ("unavailable", StatementKind::Unreachable),
-    ("offline", StatementKind::Unreachable),
-    ("disconnected", StatementKind::Unreachable),
-    ("start failed", StatementKind::Failed),
-    ("failed", StatementKind::Failed),
-    ("error", StatementKind::Failed),
-    ("crashed", StatementKind::Ended),
-    ("crashloopbackoff", StatementKind::Stalled),
-    ("imagepullbackoff", StatementKind::Stalled),
-    ("errimagepull", StatementKind::Failed),
-    ("oomkilled", StatementKind::Ended),
-    ("evicted", StatementKind::Failed),
-    ("pending", StatementKind::Stalled),
-    ("notready", StatementKind::Stalled),
-    ("not ready", StatementKind::Stalled),
-    ("unhealthy", StatementKind::Stalled),
-    ("blocked", StatementKind::Stalled),
-    ("stuck", StatementKind::Stalled),
-    ("degraded", StatementKind::Stalled),
-    ("faulted", StatementKind::Unreachable),
-    ("hung", StatementKind::Stalled),
-    ("terminating", StatementKind::Stalled),
-    // Of nodes that run batch jobs.
-    ("fail", StatementKind::Failed),
-    ("drain", StatementKind::Stalled),
-    ("drng", StatementKind::Stalled),
-    ("draining", StatementKind::Stalled),
-    ("drained", StatementKind::Stalled),
-    // Of virtual machines and containers.
-    ("paused", StatementKind::Stalled),
-];
-
-/// Signs that Slurm puts behind the state of a node: it does not answer, is reserved, is to be started anew. They do not make a state good or bad.
-const MARKS: [char; 8] = ['*', '~', '#', '!', '%', '$', '@', '^'];
 
 /// What a table says.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,6 +98,10 @@ struct Table {
     ruled: bool,
     /// Whether the names of the heading stand apart.
     apart: bool,
+    /// Whether a line of dashes shows how wide its columns are: each word belongs to the one below which it stands.
+    exact: bool,
+    /// Whether its rows are records of any kind: then a number without a unit says nothing by being large.
+    of_records: bool,
     rows: u64,
     /// Lines in a row that are none.
     strangers: u32,
@@ -137,6 +109,8 @@ struct Table {
     /// The longest time, in nanoseconds.
     length: Option<(f64, usize, Row)>,
     bad: Option<(StatementKind, usize, Row, u64)>,
+    /// The first row that another is in the way of, by which column, and how many there are.
+    blocked: Option<(usize, Row, u64)>,
 }
 
 #[derive(Debug, Clone)]
@@ -195,7 +169,7 @@ impl Tables {
         let is_rule =
             |(_, _, word): &(usize, usize, String)| word.bytes().all(|byte| matches!(byte, b'-' | b'='));
         let columns = rules.len();
-        if headings.len() < 2 || !(3..=COLUMNS).contains(&columns) || !rules.iter().all(is_rule) {
+        if headings.is_empty() || !(3..=COLUMNS).contains(&columns) || !rules.iter().all(is_rule) {
             return None;
         }
         Table::of_rules(&rules, &headings)
@@ -306,77 +280,14 @@ impl Table {
             },
             ruled,
             apart,
+            exact: false,
+            of_records: false,
             rows: 0,
             strangers: 0,
             share: None,
             length: None,
             bad: None,
-        })
-    }
-
-    /// The table with columns as wide as these dashes, whose names stand above them in several lines.
-    fn of_rules(rules: &[(usize, usize, String)], headings: &[String]) -> Option<Table> {
-        let mut columns: Vec<Column> = rules
-            .iter()
-            .map(|(begin, end, _)| Column {
-                name: String::new(),
-                begin: *begin,
-                end: *end,
-                sum: 0.0,
-                count: 0,
-                largest: None,
-                unit: false,
-            })
-            .collect();
-        let (last, upper) = headings.split_last()?;
-        // What stands above the names leaves the first column free: else it is a title.
-        let second = columns.get(1)?.begin;
-        let is_upper = |heading: &&String| {
-            words(heading)
-                .first()
-                .is_some_and(|(begin, _, _)| *begin >= second)
-        };
-        let upper: Vec<&String> = upper.iter().filter(is_upper).collect();
-        if upper.is_empty() {
-            return None;
-        }
-        for heading in upper.into_iter().chain([last]) {
-            let names = words(heading);
-            let placed = names.iter().map(|(begin, end, word)| {
-                // The one over which most of it stands.
-                let over =
-                    |column: &Column| (*end).min(column.end).saturating_sub((*begin).max(column.begin));
-                let all = columns.iter().enumerate().map(|(at, column)| (over(column), at));
-                let most = all
-                    .filter(|(over, _)| *over > 0)
-                    .max_by_key(|(over, at)| (*over, usize::MAX - at));
-                most.map(|(_, at)| (at, word))
-            });
-            // A title above the names is wider than its columns, or stands beside them.
-            let Some(placed) = placed.collect::<Option<Vec<_>>>() else {
-                continue;
-            };
-            for (at, word) in placed {
-                let Some(column) = columns.get_mut(at) else {
-                    continue;
-                };
-                if !column.name.is_empty() {
-                    column.name.push(' ');
-                }
-                column.name.extend(word.chars().take(CELL));
-            }
-        }
-        let named = columns.iter().filter(|column| !column.name.is_empty()).count();
-        (named + 1 >= columns.len()).then(|| Table {
-            columns,
-            words: Vec::new(),
-            ruled: false,
-            apart: true,
-            rows: 0,
-            strangers: 0,
-            share: None,
-            length: None,
-            bad: None,
+            blocked: None,
         })
     }
 
@@ -407,6 +318,7 @@ impl Table {
             return (!text.trim().is_empty() || self.rows == 0).then_some(!text.trim().is_empty());
         }
         if self.rows == 0 && !self.ruled {
+            self.take_nameless(&text);
             let (apart, together) = (cells(&text).0.len(), words(&text));
             let columns = self.columns.len();
             // The last column may be a text of several words, but then its name is one word.
@@ -424,7 +336,10 @@ impl Table {
                     .contains(|char: char| char.is_lowercase() || char == '/')
             };
             let each_named = self.words.iter().all(capitals);
-            if (apart != columns || each_named) && crowded && together.len() == self.words.len() {
+            let of_two_types = ends_in_two(&text);
+            let as_many =
+                together.len() == self.words.len() || of_two_types && together.len() > self.words.len();
+            if (apart != columns || each_named || of_two_types) && crowded && as_many {
                 self.columns = std::mem::take(&mut self.words);
             }
         }
@@ -454,12 +369,17 @@ impl Table {
             return (ruled && row.len() == columns).then_some(row);
         }
         let (apart, _) = cells(text);
-        let mut found = if apart.len() == columns {
+        let placed = self.exact
+            && self
+                .columns
+                .get(1)
+                .is_some_and(|second| text.chars().count() > second.begin);
+        let mut found = if apart.len() == columns && !placed {
             apart
         } else {
             words(text)
         };
-        if found.len() > columns {
+        if found.len() > columns && !placed {
             // The last column is a text of several words.
             let tail = found.split_off(columns);
             if let Some(last) = found.last_mut() {
@@ -474,7 +394,7 @@ impl Table {
             }
         }
         let mut cells = vec![String::new(); columns];
-        if found.len() == columns {
+        if found.len() == columns && !placed {
             for (cell, (_, _, word)) in cells.iter_mut().zip(found) {
                 *cell = word.chars().take(CELL).collect();
             }
@@ -510,9 +430,21 @@ impl Table {
             let Some(column) = self.columns.get_mut(at) else {
                 continue;
             };
-            if column.is_state()
-                && let Some(kind) = bad(cell)
-            {
+            if column.is_blocker() {
+                if is_somebody(cell) {
+                    match &mut self.blocked {
+                        Some((_, _, count)) => *count += 1,
+                        None => self.blocked = Some((at, row.clone(), 1)),
+                    }
+                }
+                continue;
+            }
+            let wrong = match (column.is_state(), column.is_error()) {
+                (true, _) => bad(cell),
+                (_, true) => complaint(cell),
+                _ => None,
+            };
+            if let Some(kind) = wrong {
                 match &mut self.bad {
                     Some((_, _, _, count)) => *count += 1,
                     None => self.bad = Some((kind, at, row.clone(), 1)),
@@ -540,14 +472,45 @@ impl Table {
                         self.share = Some((share, at, row.clone()));
                     }
                 }
-                Some(Value::Length(ns)) => {
+                Some(Value::Length(ns)) if ns > 0.0 => {
                     if self.length.as_ref().is_none_or(|(longest, _, _)| ns > *longest) {
                         self.length = Some((ns, at, row.clone()));
                     }
                 }
                 Some(Value::Size(size)) => column.add(size, true, &row),
                 Some(Value::Count(count)) => column.add(count, false, &row),
-                Some(Value::Share(_)) | None => {}
+                Some(Value::Share(_) | Value::Length(_)) | None => {}
+            }
+        }
+    }
+
+    /// Takes a column that has no name where the first row begins before the heading, and a word of it stands there: the names of the rows.
+    fn take_nameless(&mut self, text: &str) {
+        let first = words(text).into_iter().next();
+        let Some((begin, end, _)) = first.filter(|(_, _, word)| number(word).is_none()) else {
+            return;
+        };
+        for columns in [&mut self.columns, &mut self.words] {
+            let Some(from) = columns
+                .first()
+                .map(|column| column.begin)
+                .filter(|from| end < *from)
+            else {
+                continue;
+            };
+            if columns.len() < COLUMNS {
+                columns.insert(
+                    0,
+                    Column {
+                        name: String::new(),
+                        begin,
+                        end: from.saturating_sub(1),
+                        sum: 0.0,
+                        count: 0,
+                        largest: None,
+                        unit: false,
+                    },
+                );
             }
         }
     }
@@ -567,19 +530,6 @@ impl Table {
         }
         true
     }
-}
-
-/// What a state is, where it is a bad one.
-fn bad(cell: &str) -> Option<StatementKind> {
-    let word = cell.trim().trim_end_matches(MARKS).to_ascii_lowercase();
-    let found = BAD.iter().find(|(bad, _)| word == *bad);
-    // `0/1`: of one, none is ready.
-    let ready = || {
-        let (some, all) = word.split_once('/')?;
-        let (some, all): (u64, u64) = (some.parse().ok()?, all.parse().ok()?);
-        (some < all).then_some(StatementKind::Stalled)
-    };
-    found.map(|(_, kind)| *kind).or_else(ready)
 }
 
 #[cfg(test)]

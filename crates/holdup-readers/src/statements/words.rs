@@ -72,7 +72,7 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
         Exhausted,
         Whole,
         &[
-            "enospc", "emfile", "enfile", "edquot", "enobufs", "enomem", "full",
+            "enospc", "emfile", "enfile", "edquot", "enobufs", "enomem", "nospace", "full",
         ],
     ),
     (
@@ -153,6 +153,8 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "no buffer space",
             "not accepting commands",
             "commit limit",
+            // RabbitMQ, of memory and disks.
+            "watermark set",
         ],
     ),
     // Everybody; errno's texts and gRPC's codes.
@@ -232,6 +234,8 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "host is down",
             "network is down",
             "link is down",
+            // Pacemaker.
+            "offline: [",
             "link down",
             "is down",
             "not connected",
@@ -342,6 +346,12 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "exceeds the threshold",
             "exceeded threshold",
             "exceeded the threshold",
+            // Kafka's clients.
+            "longer than the configured",
+            "longer than allowed",
+            "spending too much time",
+            // Postfix.
+            "status=deferred",
             // InnoDB, of its page cleaner; Elasticsearch, of its garbage.
             "intended loop took",
             "collecting in the last",
@@ -375,6 +385,7 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "malformed",
             "invalid",
             "already been removed",
+            "status=bounced",
             "no such",
             "conflict",
             "terminating",

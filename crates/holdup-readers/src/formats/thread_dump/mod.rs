@@ -55,7 +55,12 @@ const IGNORABLE: &[&str] = &[
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut numbered = false;
-    for line in head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_start) {
+    let mut named = false;
+    for line in head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
+        if named && waits_for_lock(line) {
+            return Sureness::Certain;
+        }
+        named = name_alone(line).is_some();
         if line.starts_with(FULL.as_bytes()) || header::parse(line).is_some() || begins_deadlock(line) {
             return Sureness::Certain;
         }
@@ -72,6 +77,16 @@ fn recognise(head: &[u8]) -> Sureness {
 fn begins_deadlock(line: &[u8]) -> bool {
     let line = line.strip_prefix(b"# ").unwrap_or(line);
     line.starts_with(b"Found one Java-level deadlock")
+}
+
+/// The name of a thread that stands alone before a colon, as the part about a deadlock has it: `"pool-1-thread-3":`.
+fn name_alone(line: &[u8]) -> Option<&[u8]> {
+    line.strip_prefix(b"\"")?.strip_suffix(b"\":")
+}
+
+/// What the part about a deadlock says below a thread's name.
+fn waits_for_lock(line: &[u8]) -> bool {
+    line.starts_with(b"waiting to lock ") || line.starts_with(b"waiting for ownable synchronizer ")
 }
 
 /// Which part of a dump the lines are of.
@@ -106,11 +121,19 @@ struct Reader {
     /// Of the deadlocks: who waits for what whom has. Without `-l` it is reported nowhere else who has a lock of
     /// `java.util.concurrent`.
     owners: Vec<(String, String)>,
+    /// The name on the last line, where only a deadlock's lines may follow: whoever copied it left out the heading.
+    named: Option<String>,
 }
 
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         let line = line.trim_ascii();
+        if let Some(name) = self.named.take()
+            && waits_for_lock(line)
+        {
+            self.begin_deadlock(out);
+            self.in_deadlock(name, out);
+        }
         let Some(first) = line.first() else {
             if self.part == Part::Heap {
                 self.part = Part::Threads;
@@ -174,29 +197,45 @@ impl Reader {
         if let Some(header) = header::parse(line) {
             return self.begin_thread(header, out);
         }
-        let Some(name) = line
-            .strip_prefix(b"\"")
-            .and_then(|rest| rest.strip_suffix(b"\":"))
-        else {
+        let Some(name) = name_alone(line) else {
             return Understood::No;
         };
-        match (self.part, &mut self.dump) {
-            (Part::Deadlock, Some(dump)) => {
-                let name = String::from_utf8_lossy(name).into_owned();
-                if let Some(circle) = dump.deadlocks.last_mut() {
-                    circle.push(name.clone());
-                }
-                if self.alone {
-                    self.of_deadlock(name, out);
-                }
+        match self.part {
+            Part::Deadlock => {
+                self.in_deadlock(String::from_utf8_lossy(name).into_owned(), out);
                 Understood::Evidence
             }
-            (Part::Again, _) if self.alone => {
+            Part::Again if self.alone => {
                 self.of_deadlock(String::from_utf8_lossy(name).into_owned(), out);
                 Understood::Evidence
             }
-            (Part::Again, _) => Understood::Ignorable,
+            Part::Again => Understood::Ignorable,
+            Part::Threads => {
+                self.named = Some(String::from_utf8_lossy(name).into_owned());
+                Understood::Evidence
+            }
             _ => Understood::No,
+        }
+    }
+
+    /// The part about a deadlock begins.
+    fn begin_deadlock(&mut self, out: &mut Out<'_>) {
+        self.end_thread(out);
+        self.part = Part::Deadlock;
+        let dump = self.begin_dump(out);
+        dump.deadlocks.push(Vec::new());
+        let alone = dump.threads.is_empty();
+        self.alone |= alone;
+    }
+
+    /// A thread of the deadlock that is being read.
+    fn in_deadlock(&mut self, name: String, out: &mut Out<'_>) {
+        let circle = self.dump.as_mut().and_then(|dump| dump.deadlocks.last_mut());
+        if let Some(circle) = circle {
+            circle.push(name.clone());
+        }
+        if self.alone {
+            self.of_deadlock(name, out);
         }
     }
 
@@ -266,12 +305,7 @@ impl Reader {
             return Understood::Ignorable;
         }
         if begins_deadlock(line) {
-            self.end_thread(out);
-            self.part = Part::Deadlock;
-            let dump = self.begin_dump(out);
-            dump.deadlocks.push(Vec::new());
-            let alone = dump.threads.is_empty();
-            self.alone |= alone;
+            self.begin_deadlock(out);
             return Understood::Evidence;
         }
         if line.starts_with(b"Java stack information for the threads listed above") {

@@ -374,3 +374,26 @@ fn frames_of_a_dump_to_a_file_of_jdk_21_have_no_word_before_them() {
     assert!(frames[2].starts_with("com.test.MainClass.main"), "{frames:?}");
     assert_eq!(threads[1].stack, None);
 }
+
+#[test]
+fn a_deadlock_whose_heading_was_not_copied() {
+    let text = "\"till-1\":\n  waiting to lock monitor 0x1 (object 0x2, a shop.Till),\n  which is held by \"till-2\"\n\"till-2\":\n  waiting for ownable synchronizer 0x3, (a java.util.concurrent.locks.ReentrantLock$Sync),\n  which is held by \"till-1\"\n";
+    let dumps = read_text("t", text.as_bytes()).observed.snapshots;
+    assert_eq!(dumps.len(), 1);
+    assert_eq!(dumps[0].deadlocks, [["till-1", "till-2"]]);
+    let owners = dumps[0]
+        .threads
+        .iter()
+        .map(|thread| thread.waits_for.as_ref()?.owner.clone());
+    assert_eq!(
+        owners.collect::<Vec<_>>(),
+        [Some("till-2".to_owned()), Some("till-1".to_owned())]
+    );
+    // A document has names with colons too.
+    assert!(
+        read_text("t", b"\"status\":\n  waiting\n")
+            .observed
+            .snapshots
+            .is_empty()
+    );
+}

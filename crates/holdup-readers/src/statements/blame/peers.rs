@@ -270,7 +270,9 @@ fn url(scheme: &str, rest: &str) -> Option<String> {
         .or_else(|| rest.starts_with('/').then_some(rest))
     {
         let end = socket.find(".sock").map(|at| at + ".sock".len())?;
-        return socket.get(..end).map(str::to_owned);
+        // `unix:///run/shop.sock`: the authority is empty.
+        let path = socket.get(..end)?.trim_start_matches('/');
+        return Some(format!("/{path}"));
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let authority = rest.get(..end)?;

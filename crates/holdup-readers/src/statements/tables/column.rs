@@ -34,6 +34,9 @@ const TIMES: [&str; 13] = [
     "await", "delay", "age",
 ];
 
+/// Seconds in a function without what it calls, as Python's profiler names them.
+const OWN_TIME: &str = "tottime";
+
 /// Units at the end of such a name, in nanoseconds.
 const UNITS: [(&str, f64); 12] = [
     ("ns", 1.0),
@@ -76,6 +79,20 @@ pub(super) struct Column {
     pub(super) unit: bool,
 }
 
+/// A name in small letters, with its words apart: `msgBacklog` is `msg_backlog`.
+fn apart(name: &str) -> String {
+    let mut apart = String::with_capacity(name.len() + 4);
+    let mut small = false;
+    for char in name.chars() {
+        if small && char.is_ascii_uppercase() {
+            apart.push('_');
+        }
+        small = char.is_ascii_lowercase();
+        apart.push(char.to_ascii_lowercase());
+    }
+    apart
+}
+
 impl Column {
     pub(super) fn is_state(&self) -> bool {
         // `LOCK_STATUS` is one as `STATUS` is.
@@ -91,9 +108,23 @@ impl Column {
             || IDENTIFIERS.iter().any(|name| of_name == *name)
     }
 
+    /// Whether it has the text of what is wrong.
+    pub(super) fn is_error(&self) -> bool {
+        let name = apart(&self.name);
+        ["error", "errors", "last_error", "last error"].contains(&name.as_str())
+    }
+
+    /// Whether it says who is in the way of the row: `BLOCKING_SESSION`, `blocked_by`.
+    pub(super) fn is_blocker(&self) -> bool {
+        let name = apart(&self.name);
+        ["blocking", "blocker", "blocked_by", "blocked by"]
+            .iter()
+            .any(|word| name.contains(word))
+    }
+
     /// Whether it counts what waits or is lost now.
     pub(super) fn is_queue(&self) -> bool {
-        let name = self.name.to_ascii_lowercase();
+        let name = apart(&self.name);
         let mut words = name.split(|char: char| !char.is_alphanumeric());
         words.any(|word| QUEUES.iter().any(|queue| word.starts_with(queue)))
             && !SINCE_START.iter().any(|start| name.contains(start))
@@ -104,6 +135,13 @@ impl Column {
         let name = self.name.to_ascii_lowercase();
         let words = || name.split(|char: char| !char.is_alphanumeric());
         let has = |known: &[&str]| words().any(|word| known.contains(&word));
+        // `tottime` of Python's profiler; what a function called is in the times of what it called, too.
+        if name == OWN_TIME {
+            return Some(3);
+        }
+        if name.starts_with("cum") {
+            return None;
+        }
         let whole = name.trim_matches(|char: char| !char.is_alphanumeric());
         if !has(&TIMES)
             || whole == "time"
@@ -124,6 +162,9 @@ impl Column {
     pub(super) fn unit_of_name(&self) -> Option<f64> {
         self.times()?;
         let name = self.name.to_ascii_lowercase();
+        if name == OWN_TIME {
+            return Some(1e9);
+        }
         let mut words = name
             .split(|char: char| !char.is_alphanumeric())
             .filter(|word| !word.is_empty());
@@ -134,7 +175,7 @@ impl Column {
     /// Whether it counts how often.
     pub(super) fn is_tally(&self) -> bool {
         let name = self.name.to_ascii_lowercase();
-        ["calls", "count", "n", "hits", "times", "executions"].contains(&name.as_str())
+        ["calls", "ncalls", "count", "n", "hits", "times", "executions"].contains(&name.as_str())
     }
 
     /// Whether much of it is a load.

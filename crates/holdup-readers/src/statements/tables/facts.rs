@@ -12,6 +12,19 @@ impl Table {
         if self.rows == 0 {
             return facts;
         }
+        if let Some((at, row, count)) = &self.blocked {
+            let like = match count {
+                1 => String::new(),
+                more => format!("; {more} rows of {} are blocked by another", self.rows),
+            };
+            facts.push(Fact {
+                kind: StatementKind::Stalled,
+                share: None,
+                ns: None,
+                line: row.line,
+                text: format!("{}{like}", self.sentence(row, *at)),
+            });
+        }
         if let Some((kind, at, row, count)) = &self.bad {
             let like = match count {
                 1 => String::new(),
@@ -78,6 +91,9 @@ impl Table {
             let part = is_sum.then(|| format!(" ({:.0} % of all rows)", 100.0 * most / column.sum));
             return Some(took(row, format!("{}{}", of(row, at), part.unwrap_or_default())));
         }
+        if self.of_records {
+            return None;
+        }
         // Sizes and rates before counts; of those the column that one row has most of. Three of three are less than nearly all
         // of thousands.
         let part = |column: &Column| {
@@ -117,7 +133,11 @@ impl Table {
         let text = |at: &usize| {
             let column = self.columns.get(*at);
             let cell = row.cells.get(*at).map_or("", String::as_str);
-            !figure(*at) && number(cell).is_none() && column.is_some_and(|column| !column.is_state())
+            let switch = matches!(cell, "true" | "false" | "null" | "yes" | "no");
+            !figure(*at)
+                && !switch
+                && number(cell).is_none()
+                && column.is_some_and(|column| !column.is_state())
         };
         match figure(0) {
             true => (0..row.cells.len()).find(text).unwrap_or(0),

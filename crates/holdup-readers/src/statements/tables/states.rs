@@ -1,0 +1,145 @@
+//! States of rows that are bad ones.
+
+use crate::find::find;
+use crate::statements::kinds;
+use holdup_evidence::observed::StatementKind;
+
+/// Bad states, and what each is.
+const BAD: [(&str, StatementKind); 37] = [
+    // Of a cluster as a whole.
+    ("red", StatementKind::Failed),
+    ("yellow", StatementKind::Stalled),
+    // Of consumers of a queue.
+    ("stop", StatementKind::Stalled),
+    ("stall", StatementKind::Stalled),
+    ("stalled", StatementKind::Stalled),
+    ("err", StatementKind::Failed),
+    // Of a list of jobs.
+    ("pd", StatementKind::Stalled),
+    ("down", StatementKind::Unreachable),
+    ("unreachable", StatementKind::Unreachable),
+    ("unavailable", StatementKind::Unreachable),
+    ("offline", StatementKind::Unreachable),
+    ("disconnected", StatementKind::Unreachable),
+    ("start failed", StatementKind::Failed),
+    ("failed", StatementKind::Failed),
+    ("error", StatementKind::Failed),
+    ("crashed", StatementKind::Ended),
+    ("crashloopbackoff", StatementKind::Stalled),
+    ("imagepullbackoff", StatementKind::Stalled),
+    ("errimagepull", StatementKind::Failed),
+    ("oomkilled", StatementKind::Ended),
+    ("evicted", StatementKind::Failed),
+    ("pending", StatementKind::Stalled),
+    ("notready", StatementKind::Stalled),
+    ("not ready", StatementKind::Stalled),
+    ("unhealthy", StatementKind::Stalled),
+    ("blocked", StatementKind::Stalled),
+    ("stuck", StatementKind::Stalled),
+    ("degraded", StatementKind::Stalled),
+    ("faulted", StatementKind::Unreachable),
+    ("hung", StatementKind::Stalled),
+    ("terminating", StatementKind::Stalled),
+    // Of nodes that run batch jobs.
+    ("fail", StatementKind::Failed),
+    ("drain", StatementKind::Stalled),
+    ("drng", StatementKind::Stalled),
+    ("draining", StatementKind::Stalled),
+    ("drained", StatementKind::Stalled),
+    // Of virtual machines and containers.
+    ("paused", StatementKind::Stalled),
+];
+
+/// Signs that Slurm puts behind the state of a node: it does not answer, is reserved, is to be started anew. They do not make a state good or bad.
+const MARKS: [char; 8] = ['*', '~', '#', '!', '%', '$', '@', '^'];
+
+/// What a state is, where it is a bad one.
+pub(super) fn bad(cell: &str) -> Option<StatementKind> {
+    let word = cell.trim().trim_end_matches(MARKS).to_ascii_lowercase();
+    let found = BAD.iter().find(|(bad, _)| word == *bad);
+    // `0/1`: of one, none is ready.
+    let ready = || {
+        let (some, all) = word.split_once('/')?;
+        let (some, all): (u64, u64) = (some.parse().ok()?, all.parse().ok()?);
+        (some < all).then_some(StatementKind::Stalled)
+    };
+    found.map(|(_, kind)| *kind).or_else(ready)
+}
+
+/// What a cell complains of that has the text of an error; `None` where it says that there is none.
+pub(super) fn complaint(cell: &str) -> Option<StatementKind> {
+    let said = is_somebody(cell) && cell.contains(|char: char| char.is_ascii_alphabetic());
+    let said = said
+        && !["true", "ok", "success"]
+            .iter()
+            .any(|known| cell.eq_ignore_ascii_case(known));
+    said.then(|| kinds::of(cell.as_bytes()).map_or(StatementKind::Failed, |found| found.kind))
+}
+
+/// Bytes of a line in which states are looked for.
+const SCANNED: usize = 400;
+
+/// A bad state that a line has as a name with its value, and where: `JobState=PENDING Reason=Resources`.
+pub(in crate::statements) fn of_pairs(line: &[u8]) -> Option<(StatementKind, usize)> {
+    let line = line.get(..SCANNED).unwrap_or(line);
+    let names: [&[u8]; 4] = [b"State=", b"state=", b"Status=", b"STATE="];
+    names.iter().find_map(|name| {
+        let at = find(line, name)?;
+        let value = line.get(at + name.len()..)?;
+        let end = value
+            .iter()
+            .position(|byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b';' | b'+'));
+        let value = std::str::from_utf8(value.get(..end.unwrap_or(value.len()))?).ok()?;
+        bad(value).map(|kind| (kind, at))
+    })
+}
+
+/// Whether a cell names who is in the way: an identifier that is not zero, or a name.
+pub(super) fn is_somebody(cell: &str) -> bool {
+    let cell = cell.trim();
+    let nobody = [
+        "null", "none", "(null)", "<null>", "nil", "no", "false", "n/a", "{}", "[]",
+    ];
+    cell.contains(|char: char| char.is_ascii_alphabetic() || matches!(char, '1'..='9'))
+        && !nobody.iter().any(|known| cell.eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{complaint, is_somebody, of_pairs};
+    use holdup_evidence::observed::StatementKind;
+
+    #[test]
+    fn who_is_in_the_way_and_who_is_not() {
+        for cell in ["71", "{17001}", "app@db"] {
+            assert!(is_somebody(cell), "{cell}");
+        }
+        for cell in ["", "0", "{}", "NULL", "(null)", "-", "None"] {
+            assert!(!is_somebody(cell), "{cell}");
+        }
+    }
+
+    #[test]
+    fn errors_and_states() {
+        assert_eq!(
+            complaint("memberID:1 alarm:NOSPACE"),
+            Some(StatementKind::Exhausted)
+        );
+        assert_eq!(complaint("duplicate key"), Some(StatementKind::Failed));
+        for cell in ["", "0", "none", "false", "null", "12"] {
+            assert_eq!(complaint(cell), None, "{cell}");
+        }
+        let kind = |line: &str| of_pairs(line.as_bytes()).map(|(kind, _)| kind);
+        assert_eq!(
+            kind("JobState=PENDING Reason=Resources"),
+            Some(StatementKind::Stalled)
+        );
+        assert_eq!(
+            kind("State=DOWN*+DRAIN ThreadsPerCore=2"),
+            Some(StatementKind::Unreachable)
+        );
+        for line in ["JobState=RUNNING Reason=None", "State=", "my state is pending"] {
+            assert_eq!(kind(line), None, "{line}");
+        }
+    }
+}
