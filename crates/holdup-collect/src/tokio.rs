@@ -117,11 +117,17 @@ pub(super) fn add(
         left = left.saturating_sub(began.elapsed());
         let Futures::Found(found) = found else { continue };
         let readers = readers.get_or_insert_with(|| Readers::new(answerer));
-        let Some(read) = ask(readers, pid, &found) else {
-            continue;
-        };
+        // Its tasks are described, so a reason other than that is said where they are not read.
         parked.tokio_read.push(pid);
         let name = names::comm(&Root::system(), pid).unwrap_or_else(|| found.file.clone());
+        let Some(read) = ask(readers, pid, &found) else {
+            parked.not_measured.push(NotMeasured {
+                what: format!("what tasks of tokio in {name} (pid {pid}) wait for"),
+                why: "its memory could not be read, or has more tasks than could be read in time".into(),
+                fix: "observe again when the machine has a free CPU".into(),
+            });
+            continue;
+        };
         let room = LISTED_MAX.saturating_sub(parked.tasks.len());
         let more = (read.all.len().saturating_sub(room) as u64).saturating_add(read.left_out);
         if more > 0 {

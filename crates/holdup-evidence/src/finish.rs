@@ -44,7 +44,7 @@ pub struct Finish {
     /// Tasks of runtimes, as they were at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<RuntimeTask>,
-    /// Processes whose tasks of tokio were read, whether there were any or not.
+    /// Processes whose tasks of tokio could be read by what describes them, whether there were any or not, and whether that was done in time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tokio_read: Vec<u32>,
     /// Descriptors that tasks of runtimes waited for at the end.
