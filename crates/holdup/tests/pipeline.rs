@@ -124,12 +124,12 @@ fn a_condition_decides_only_for_a_command_that_succeeded() {
         )
     };
     let of = |status, gate: &str, exit| (status, gate.to_owned(), exit);
-    assert_eq!(run("timer.sleep>20%", "sleep 0.2"), of(1, "failed", 0));
+    assert_eq!(run("timer.sleep>100ms", "sleep 0.2"), of(1, "failed", 0));
     assert_eq!(run("timer.sleep>1h", "sleep 0.2"), of(0, "passed", 0));
-    assert_eq!(run("timer.sleep>20%", "sleep 0.2; exit 3"), of(3, "failed", 3));
+    assert_eq!(run("timer.sleep>100ms", "sleep 0.2; exit 3"), of(3, "failed", 3));
     assert_eq!(run("timer.sleep>1h", "exit 1"), of(1, "passed", 1));
     assert_eq!(
-        run("timer.sleep>20%", "sleep 0.2; kill -9 $$"),
+        run("timer.sleep>100ms", "sleep 0.2; kill -9 $$"),
         of(137, "failed", 137)
     );
     // A rule that is for artefacts has not judged a run.

@@ -55,6 +55,7 @@ mod tests {
                 "holdup-doctor.1",
                 "holdup-explain.1",
                 "holdup-host.1",
+                "holdup-mcp.1",
                 "holdup-read.1",
                 "holdup-record.1",
                 "holdup-run.1",
