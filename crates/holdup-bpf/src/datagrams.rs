@@ -33,7 +33,7 @@ pub(crate) fn read(table: &impl MapCore) -> Datagrams {
 fn of_entry(key: &[u8], value: &[u8]) -> Option<(DatagramPeer, u64)> {
     let word = |place: usize| Some(u32::from_ne_bytes(*value.get(place..)?.first_chunk()?));
     let long = |place: usize| Some(u64::from_ne_bytes(*value.get(place..)?.first_chunk()?));
-    let begins = value.get(offset_of!(datagram_peer, begins)..)?;
+    let begins = value.get(offset_of!(datagram_peer, begins)..offset_of!(datagram_peer, size))?;
     let len = usize::try_from(word(offset_of!(datagram_peer, len))?).ok()?;
     let peer = DatagramPeer {
         peer: upstreams::server(key)??,

@@ -286,13 +286,16 @@ impl Tracer {
         }
     }
 
-    /// Peers to which the subject sent datagrams of UDP, and what came back; `None`: nothing was counted.
+    /// Peers to which the subject sent datagrams of UDP, and what came back; `None`: they could not be counted.
     #[must_use]
     pub fn datagrams(&self) -> Option<Datagrams> {
-        let counts = self.skeleton.maps.bss_data.as_deref();
-        counts
-            .is_some_and(|state| state.counts_datagrams != 0)
-            .then(|| crate::datagrams::read(&self.skeleton.maps.datagram_peers))
+        let state = self.skeleton.maps.bss_data.as_deref()?;
+        match (state.counts_datagrams != 0, state.sends_datagrams != 0) {
+            (true, _) => Some(crate::datagrams::read(&self.skeleton.maps.datagram_peers)),
+            (false, true) => None,
+            // None was sent, as far as that can be seen.
+            (false, false) => self.tells_traffic().then(Datagrams::default),
+        }
     }
 
     /// Watches this process from its next waking on. It must be asleep. With a descriptor of it that waking is seen even where

@@ -62,7 +62,7 @@ pub struct Finish {
     /// Servers that were asked for requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub upstreams: Vec<Upstream>,
-    /// Datagrams over UDP, by peer; `None`: none was sent, or nobody looked.
+    /// Datagrams over UDP, by peer; `None`: nobody could count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
     /// Words of shared files for which threads wait.

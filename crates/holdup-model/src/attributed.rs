@@ -71,7 +71,7 @@ pub struct Attributed {
     pub requests: Option<Requests>,
     /// Clients that have had no answer since before observation, and that no thread is known to work for.
     pub unanswered: Unanswered,
-    /// Datagrams over UDP, by peer; `None`: none was sent, or nobody looked.
+    /// Datagrams over UDP, by peer; `None`: nobody could count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
     /// When observation began, `CLOCK_MONOTONIC`: windows and the time line count from here.
