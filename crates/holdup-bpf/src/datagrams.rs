@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::mem::offset_of;
 
 /// Peers that are handed over.
-const MOST: usize = 64;
+const MAX_PEERS: usize = 64;
 
 /// All of them.
 pub(crate) fn read(table: &impl MapCore) -> Datagrams {
@@ -25,7 +25,7 @@ pub(crate) fn read(table: &impl MapCore) -> Datagrams {
     }
     all.peers
         .sort_by_key(|one| (Reverse((one.unanswered, one.failed, one.sent)), one.peer));
-    all.peers.truncate(MOST);
+    all.peers.truncate(MAX_PEERS);
     all
 }
 

@@ -338,6 +338,7 @@ mod tests {
         "clients-turned-away",
         "clients-without-answer",
         "connections-ended-at-once",
+        "datagrams-unanswered",
         "dialled-port-closed",
         "file-lock-polled",
         "goroutines-await-silence",

@@ -55,11 +55,11 @@ pub(super) fn full(text: &str) -> Option<Full> {
 }
 
 /// Bytes of a message that a statement has in any case, and of what stands before its figures.
-const TOLD: usize = 240;
+const MIN_TOLD_BYTES: usize = 240;
 const BEFORE: usize = 60;
 
 /// Bytes of a message in which figures are looked for.
-const LONG: usize = 4 << 10;
+const MAX_SEARCHED_BYTES: usize = 4 << 10;
 
 /// Where the figures of a failure begin that say that something is at its limit, if that is behind what is told of a message in any case.
 pub(super) fn figures(kind: StatementKind, message: &[u8]) -> Option<usize> {
@@ -67,13 +67,13 @@ pub(super) fn figures(kind: StatementKind, message: &[u8]) -> Option<usize> {
         kind,
         StatementKind::Exhausted | StatementKind::TimedOut | StatementKind::Failed
     );
-    let behind = message.get(TOLD..).filter(|_| fails)?;
-    let behind = behind.get(..LONG).unwrap_or(behind);
+    let behind = message.get(MIN_TOLD_BYTES..).filter(|_| fails)?;
+    let behind = behind.get(..MAX_SEARCHED_BYTES).unwrap_or(behind);
     let first = ALLOWED
         .iter()
         .filter_map(|word| find(behind, word.as_bytes()))
         .min()?;
-    let at = TOLD + first.saturating_sub(BEFORE);
+    let at = MIN_TOLD_BYTES + first.saturating_sub(BEFORE);
     let text = crate::gather::text_of(message.get(at..(at + SCANNED).min(message.len()))?);
     full(&text).map(|_| at)
 }

@@ -76,7 +76,7 @@ const BRACKETS: (usize, usize) = (10, 500);
 const ITEM: u64 = 30;
 
 /// Bytes of a message that goes on in further lines.
-const ENOUGH: usize = 900;
+const MAX_MESSAGE_BYTES: usize = 900;
 
 /// Gathers the statements of one artefact.
 #[derive(Debug, Default)]
@@ -464,7 +464,7 @@ impl Statements {
         let Some(statement) = self.all.get_mut(place) else {
             return false;
         };
-        if statement.text.len() + line.len() > ENOUGH {
+        if statement.text.len() + line.len() > MAX_MESSAGE_BYTES {
             return false;
         }
         // Of several that differ in numbers alone the first has it.
@@ -571,10 +571,12 @@ fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option
         StatementKind::Deadlock if short => DEADLOCK,
         _ if message.starts_with(b"# ") => COMMENT,
         _ if shape::is_open(message) => BRACKETS,
-        _ if short => (1, ENOUGH),
-        _ if shape::is_cut(message) => (1, ENOUGH),
+        _ if short => (1, MAX_MESSAGE_BYTES),
+        _ if shape::is_cut(message) => (1, MAX_MESSAGE_BYTES),
         // What is at its limit by figures: the line below says what becomes of it.
-        StatementKind::Exhausted if limits::full(&shape::sentence(message, 0)).is_some() => (1, ENOUGH),
+        StatementKind::Exhausted if limits::full(&shape::sentence(message, 0)).is_some() => {
+            (1, MAX_MESSAGE_BYTES)
+        }
         _ => return None,
     };
     Some(Incomplete {

@@ -1,12 +1,13 @@
 //! Segments made of dice: every part of a segment in some value or other, hostile text included.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+mod budget;
 mod churn;
+mod datagrams;
 mod limits;
 mod looks;
 mod pools;
 
-use holdup_evidence::budget::{Budget, Step, Thinned};
 use holdup_evidence::facts::{
     Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, Listener, LockKind, LockSession,
     LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState, SetAside, SharedListener,
@@ -15,12 +16,9 @@ use holdup_evidence::facts::{
 use holdup_evidence::observed::{CgroupUser, Limited, Quote, SeenCgroup, SeenProcess};
 use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
 use holdup_model::attributed::{
-    AnsweredAtLast, Certainty, DatagramPeer, DatagramProtocol, Datagrams, Judge, JudgedBy, Reason, Unanswered,
-};
-use holdup_model::attributed::{
-    Asker, Attributed, AttributedWait, Coverage, Holder, How, HowKnown, Link, NamedRequests, OfListener,
-    Orphaned, Pace, Queue, Requests, Resource, ResourceKind, SlowRequest, Tally, TaskOthers, TaskState,
-    ThreadLedger, ThreadName,
+    AnsweredAtLast, Asker, Attributed, AttributedWait, Certainty, Coverage, Holder, How, HowKnown, Judge,
+    JudgedBy, Link, NamedRequests, OfListener, Orphaned, Pace, Queue, Reason, Requests, Resource,
+    ResourceKind, SlowRequest, Tally, TaskOthers, TaskState, ThreadLedger, ThreadName, Unanswered,
 };
 use holdup_model::connections::{Connections, TcpSeen};
 use holdup_model::host_figures::{HostFigure, HostFigures, HostLine, HostStretch};
@@ -247,17 +245,7 @@ impl Dice {
                 lost: self.list(2, |dice| (dice.text(), dice.number(), dice.number())),
                 not_measured: self.list(2, |dice| (dice.text(), dice.text(), dice.text())),
                 own_cost: self.number(),
-                budget: self.yes().then(|| Budget {
-                    firm: self.yes(),
-                    allowed: self.number(),
-                    used: self.number(),
-                    steps: self.list(2, |dice| Step {
-                        what: Thinned::Stacks,
-                        since: dice.number(),
-                        until: dice.yes().then(|| dice.number()),
-                    }),
-                    ..Budget::default()
-                }),
+                budget: self.yes().then(|| self.budget()),
             },
             connections: self.list(2, |dice| Connections {
                 peer: dice.text(),
@@ -324,16 +312,7 @@ impl Dice {
                 not: dice.some(Dice::text),
             }),
             churn: self.some(Dice::churn),
-            datagrams: self.some(|dice| Datagrams {
-                peers: dice.list(2, |dice| DatagramPeer {
-                    peer: dice.text(),
-                    protocol: dice.some(|dice| dice.of(&[DatagramProtocol::Dns, DatagramProtocol::Sip])),
-                    sent: dice.number(),
-                    silent: dice.number(),
-                    ..DatagramPeer::default()
-                }),
-                refused: dice.number(),
-            }),
+            datagrams: self.some(Dice::datagrams),
             requests: self.some(|dice| Requests {
                 count: dice.number(),
                 p50: dice.number(),
