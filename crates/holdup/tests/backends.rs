@@ -31,7 +31,7 @@ fn main_cause(report: &serde_json::Value) -> String {
 fn both_backends_name_the_same_cause_or_the_wait_that_leads_to_it() {
     for (script, cause) in COMMANDS {
         for backend in ["bpf", "proc"] {
-            let result = Outcome::of(&["--backend", backend], |command| {
+            let result = Outcome::with_all_wakings(&["--backend", backend], |command| {
                 command.args(["bash", "-c", script]);
             });
             let said = lossy(&result.output.stderr);
