@@ -228,8 +228,8 @@ static __always_inline u64 unseen_waking(const struct thread *t, struct task_str
 	return at > t->since + UNSEEN_LEAST && at <= now ? at : 0;
 }
 
-/* The verifier looks at a function that is not static by itself and once, and not again for each way that leads to it: a third of the CPU
- * time that a start took went into the combinations of these two with what comes before them. Kernels that have task work know arguments
+/* The verifier looks at a function that is not static by itself and once, and not again for each way that leads to it: more than a
+ * third of the CPU time that a start took went into the combinations of these two with what comes before them. Kernels that have task work know arguments
  * that are tasks; others get all in one piece. */
 __noinline int end_unseen_wait(struct thread *t, struct task_struct *task __arg_trusted, u64 at, bool stands)
 {

@@ -68,7 +68,7 @@ static __always_inline u32 object_of_wait(struct thread *t, struct file *file)
 }
 
 /* As file_of, of the task that leaves: its structures are followed directly, without a helper a step. And not as the task's own pointers:
- * of each of those that it meets the verifier searches all types of the kernel for a promise about it, a third of the CPU time of a start. */
+ * of each of those that it meets the verifier searches all types of the kernel for a promise about it, a fifth of the CPU time that a start took. */
 static __always_inline struct file *file_of_leaving(struct task_struct *task, u32 fd)
 {
 	struct files_struct *files = VIA(task, struct task_struct, files);

@@ -2,6 +2,7 @@
 //!
 //! In: what the programs keep of each peer (`bpf/datagrams.h`). Out: the same, those first to which most was sent without an answer.
 
+use crate::entry;
 use crate::skeleton::types::datagram_peer;
 use crate::upstreams;
 use holdup_evidence::{DatagramPeer, Datagrams};
@@ -31,8 +32,8 @@ pub(crate) fn read(table: &impl MapCore) -> Datagrams {
 
 /// One of them, and how many refusals were sent there; nothing for an entry that is cut short, or has no address.
 fn of_entry(key: &[u8], value: &[u8]) -> Option<(DatagramPeer, u64)> {
-    let word = |place: usize| Some(u32::from_ne_bytes(*value.get(place..)?.first_chunk()?));
-    let long = |place: usize| Some(u64::from_ne_bytes(*value.get(place..)?.first_chunk()?));
+    let word = |place: usize| entry::word(value, place);
+    let long = |place: usize| entry::long(value, place);
     let begins = value.get(offset_of!(datagram_peer, begins)..offset_of!(datagram_peer, size))?;
     let len = usize::try_from(word(offset_of!(datagram_peer, len))?).ok()?;
     let peer = DatagramPeer {
@@ -53,13 +54,8 @@ fn of_entry(key: &[u8], value: &[u8]) -> Option<(DatagramPeer, u64)> {
 #[cfg(test)]
 mod tests {
     use super::of_entry;
+    use crate::entry::bytes;
     use crate::skeleton::types::{datagram_peer, upstream_key};
-
-    fn bytes<T>(of: &T) -> Vec<u8> {
-        let at = std::ptr::from_ref(of).cast::<u8>();
-        // SAFETY: as long as the structure, which is made of integers only and has no padding.
-        unsafe { std::slice::from_raw_parts(at, size_of::<T>()) }.to_vec()
-    }
 
     #[test]
     fn a_peer_is_read_and_a_torn_entry_is_none() {

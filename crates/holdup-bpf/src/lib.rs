@@ -11,6 +11,7 @@ pub mod calls;
 pub mod capability;
 mod datagrams;
 pub mod decode;
+mod entry;
 mod loaded;
 pub mod mappings;
 mod older;

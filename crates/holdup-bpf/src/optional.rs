@@ -44,7 +44,7 @@ pub(crate) static TRAFFIC: Group = Group {
     unseen: "requests on sockets, and how long their answers took",
 };
 
-static GROUPS: [&Group; 15] = [
+static GROUPS: [&Group; 16] = [
     &INTERRUPTS,
     &CONTENTION,
     &TRAFFIC,
@@ -63,6 +63,10 @@ static GROUPS: [&Group; 15] = [
     &Group {
         programs: &["on_data_ready"],
         unseen: "which of several sockets ended a poll",
+    },
+    &Group {
+        programs: &["on_datagram"],
+        unseen: "which servers answer what is sent to them over UDP",
     },
     &Group {
         programs: &["on_page_added"],

@@ -2,6 +2,7 @@
 //!
 //! In: what the programs keep of each socket (`bpf/sockets.h`). Out: who had read them, and when.
 
+use crate::entry;
 use crate::skeleton::{TraceSkel, types::kept_socket, types::open_request};
 use holdup_evidence::{Ns, ThreadId};
 use libbpf_rs::{Iter, MapCore, MapFlags};
@@ -41,7 +42,7 @@ pub(crate) fn open_requests(skeleton: &mut TraceSkel<'_>) -> Vec<(ThreadId, Ns)>
 /// An entry of the table of kernels that keep nothing with a socket.
 fn of_table(value: &[u8]) -> Option<(ThreadId, Ns)> {
     const REQUEST: usize = offset_of!(kept_socket, request);
-    let weight = word(value, REQUEST + offset_of!(open_request, weight))?;
+    let weight = entry::word(value, REQUEST + offset_of!(open_request, weight))?;
     let open = open_entry(
         value,
         REQUEST + offset_of!(open_request, began),
@@ -51,35 +52,29 @@ fn of_table(value: &[u8]) -> Option<(ThreadId, Ns)> {
 }
 
 fn open_entry(bytes: &[u8], began: usize, thread: usize) -> Option<(ThreadId, Ns)> {
-    let began = u64::from_ne_bytes(*bytes.get(began..)?.first_chunk()?);
-    Some((ThreadId(word(bytes, thread)?), began))
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+    Some((ThreadId(entry::word(bytes, thread)?), entry::long(bytes, began)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{of_table, open_entry};
+    use crate::entry;
     use crate::skeleton::types::kept_socket;
     use holdup_evidence::ThreadId;
 
-    fn entry(began: u64, weight: u32) -> Vec<u8> {
+    fn kept(began: u64, weight: u32) -> Vec<u8> {
         let mut kept = kept_socket::default();
         kept.request.began = began;
         kept.request.thread = 7;
         kept.request.weight = weight;
-        let at = std::ptr::from_ref(&kept).cast::<u8>();
-        // SAFETY: as long as the structure, which is made of integers only and has no padding.
-        unsafe { std::slice::from_raw_parts(at, size_of::<kept_socket>()) }.to_vec()
+        entry::bytes(&kept)
     }
 
     #[test]
     fn only_what_is_open_and_was_not_told_counts() {
-        assert_eq!(of_table(&entry(5, 0)), Some((ThreadId(7), 5)));
-        assert_eq!(of_table(&entry(0, 0)), None, "all is answered");
-        assert_eq!(of_table(&entry(5, 1)), None, "it was told");
+        assert_eq!(of_table(&kept(5, 0)), Some((ThreadId(7), 5)));
+        assert_eq!(of_table(&kept(0, 0)), None, "all is answered");
+        assert_eq!(of_table(&kept(5, 1)), None, "it was told");
         assert_eq!(of_table(&[0; 9]), None, "cut short");
     }
 

@@ -2,6 +2,7 @@
 //!
 //! In: what the programs keep of each server (`bpf/requests.h`). Out: the same, with what is not answered yet until now.
 
+use crate::entry;
 use crate::skeleton::types::{upstream, upstream_key};
 use holdup_evidence::{Ns, Upstream};
 use libbpf_rs::{MapCore, MapFlags};
@@ -23,8 +24,8 @@ pub(crate) fn read(table: &impl MapCore, at: Ns) -> Vec<Upstream> {
 }
 
 fn of_entry(key: &[u8], value: &[u8], at: Ns) -> Option<Upstream> {
-    let word = |place: usize| Some(u32::from_ne_bytes(*value.get(place..)?.first_chunk()?));
-    let long = |place: usize| Some(u64::from_ne_bytes(*value.get(place..)?.first_chunk()?));
+    let word = |place: usize| entry::word(value, place);
+    let long = |place: usize| entry::long(value, place);
     let in_flight = u64::from(word(offset_of!(upstream, in_flight))?);
     // The sum of many times is more than a time has bits; the difference is not.
     let begins = long(offset_of!(upstream, begins))?;
@@ -46,7 +47,7 @@ fn of_entry(key: &[u8], value: &[u8], at: Ns) -> Option<Upstream> {
 
 /// Where it is; nothing for a key that is cut short.
 pub(crate) fn server(key: &[u8]) -> Option<Option<SocketAddr>> {
-    let short = |place: usize| Some(u16::from_ne_bytes(*key.get(place..)?.first_chunk()?));
+    let short = |place: usize| entry::short(key, place);
     let port = short(offset_of!(upstream_key, port))?;
     let address = key.get(offset_of!(upstream_key, address)..)?;
     let ip: Option<IpAddr> = match short(offset_of!(upstream_key, family))? {
@@ -63,13 +64,8 @@ pub(crate) fn server(key: &[u8]) -> Option<Option<SocketAddr>> {
 #[cfg(test)]
 mod tests {
     use super::of_entry;
+    use crate::entry::bytes;
     use crate::skeleton::types::{upstream, upstream_key};
-
-    fn bytes<T>(of: &T) -> Vec<u8> {
-        let at = std::ptr::from_ref(of).cast::<u8>();
-        // SAFETY: as long as the structure, which is made of integers only and has no padding.
-        unsafe { std::slice::from_raw_parts(at, size_of::<T>()) }.to_vec()
-    }
 
     #[test]
     fn what_is_not_answered_counts_until_the_end() {

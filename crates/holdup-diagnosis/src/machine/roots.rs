@@ -308,10 +308,14 @@ fn is_stirred(row: &AttributedWait) -> bool {
     row.cause == Cause::PollWait && row.holders.iter().all(by_waking)
 }
 
-/// Whether a thread queues for a CPU because somebody had it run after all others: in the idle class, or with a positive nice value. Builds and
-/// backups do so on purpose.
+/// The nice value from which a thread is meant to run after others: what `nice COMMAND` gives without a value (POSIX). Services are given less, to
+/// stand behind another one and still be served.
+const MIN_BACKGROUND_NICE: i8 = 10;
+
+/// Whether a thread queues for a CPU because somebody had it run after all others: in the idle class, or in the background, as builds and backups.
 fn is_last(row: &AttributedWait) -> bool {
-    let after = |queue: &Queue| queue.idle_class || queue.nice.is_some_and(|nice| nice > 0);
+    let after =
+        |queue: &Queue| queue.idle_class || queue.nice.is_some_and(|nice| nice >= MIN_BACKGROUND_NICE);
     row.cause == Cause::SchedRunqueue && row.queue.as_ref().is_some_and(after)
 }
 

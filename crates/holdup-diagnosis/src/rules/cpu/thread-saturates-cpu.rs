@@ -33,6 +33,8 @@ pub(crate) const RULE: Rule = Rule::of_attached(RuleId::ThreadSaturatesCpu, chec
 struct Busy<'a> {
     thread: &'a ThreadLedger,
     cpu: Ns,
+    /// In queues for a CPU.
+    queued: Ns,
     /// Of the time outside of queues for a CPU.
     running: f64,
 }
@@ -64,6 +66,7 @@ fn busy<'a>(run: &Run<'a>, thread: &'a ThreadLedger) -> Busy<'a> {
     Busy {
         thread,
         cpu,
+        queued,
         running: cpu as f64 / thread.wall.saturating_sub(queued).max(1) as f64,
     }
 }
@@ -107,7 +110,7 @@ fn mostly_in(main: &AttributedWait) -> Option<String> {
     Some(chosen.map_or_else(|| name.to_owned(), say::place))
 }
 
-/// Part of the time that the other threads of a process run, together, from which they may run goroutines as well.
+/// Part of the time that the other threads of a process run, or would if they got a CPU, together, from which they may run goroutines as well.
 const MAX_BESIDE_SHARE: f64 = 0.2;
 
 /// Ready goroutines from which they queue: one may have become ready just then.
@@ -119,7 +122,8 @@ fn ready(run: &Run<'_>, busy: &Busy<'_>) -> usize {
     let threads = run.attributed.threads.iter();
     let others = threads.filter(|thread| thread.name.pid == pid && thread.name.tid != busy.thread.name.tid);
     let beside: Ns = others
-        .map(|thread| self::busy(run, thread).cpu)
+        .map(|thread| self::busy(run, thread))
+        .map(|other| other.cpu.saturating_add(other.queued))
         .fold(0, Ns::saturating_add);
     if beside as f64 > MAX_BESIDE_SHARE * run.attributed.elapsed as f64 {
         return 0;
@@ -207,10 +211,8 @@ fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Find
     if ready > 0 {
         return finding
             .remedy(Remedy::safe(
-                "check GOMAXPROCS, in the environment and in the code: goroutines were ready, and no second thread ran them",
-            ))
-            .remedy(Remedy::pointless(
-                "more CPUs: the Go runtime runs as many goroutines at once as GOMAXPROCS says",
+                "check GOMAXPROCS, in the environment and in the code: goroutines were ready, and no second thread ran them. Where nobody sets it, it is \
+                 the number of CPUs that the process may use when it starts",
             ));
     }
     finding.remedy(Remedy::pointless(

@@ -31,7 +31,7 @@ fn check(run: &Run<'_>) -> Verdict {
 /// What tasks wait for that write to others, where those are several.
 const UNREAD: &str = "for others to read what they are sent";
 
-/// Whether the application's code waits for room in a pipe, or a Unix socket: whoever has its other end is on this machine, and reads nothing.
+/// Whether the application's code waits for room in a pipe, or a Unix socket: whoever has its other end is on this machine, and reads nothing or too slowly.
 fn writes(task: &Task) -> bool {
     task.cause == Cause::NetSend && task.resource.detail.peer.is_none() && task.place.is_some()
 }
@@ -53,7 +53,7 @@ fn unread(run: &Run<'_>, waiting: &[&Task]) -> Finding {
             "descriptors, and what other processes have open",
         ))
         .remedy(Remedy::safe(
-            "find out why the other process does not read: it may wait to write to this one, or may not use its input at all",
+            "find out why the other process does not read, or reads slowly: it may wait to write to this one, or may not use its input at all",
         ))
         .remedy(Remedy::safe(
             "write to a child and read from it at once (`communicate()`), with a time limit",

@@ -21,7 +21,7 @@ const TIME_TO_WRITE_LAST: Duration = Duration::from_secs(8);
 
 /// Time for which it was runnable, and others had the CPUs, is not its own: a machine that is short of CPUs is what a recording is for. It may have so
 /// many times as long in all; the unit that is installed gives a recorder 30 s to end.
-const AT_MOST: u32 = 3;
+const MAX_TIMES_THE_LIMIT: u32 = 3;
 
 /// How long a killed one is waited for. It has ended by then unless it is stuck in the kernel.
 const GRACE: Duration = Duration::from_millis(500);
@@ -35,7 +35,7 @@ pub(super) const HIDDEN: i32 = 2;
 /// Whether one that may take this long has had that time, or several times that long in all. `queued`: for how long of it others had the
 /// CPUs; read only where it matters.
 fn is_late(elapsed: Duration, limit: Duration, queued: impl FnOnce() -> Duration) -> bool {
-    elapsed > limit && (elapsed > limit * AT_MOST || elapsed.saturating_sub(queued()) > limit)
+    elapsed > limit && (elapsed > limit * MAX_TIMES_THE_LIMIT || elapsed.saturating_sub(queued()) > limit)
 }
 
 /// A process that observes a segment.
