@@ -4,8 +4,14 @@ use crate::text::Cleaner;
 use memchr::memchr;
 use std::io::{ErrorKind, Read};
 
-/// How much is read at once.
+/// How much is read at once of what is long, bytes.
 const CHUNK: usize = 1 << 20;
+
+/// Bytes that there is room for at first: an archive may have a hundred thousand files of nothing, and room for long ones costs time.
+const FIRST_ROOM: usize = 64 << 10;
+
+/// How much longer the room becomes each time that it was full.
+const GROWTH: usize = 4;
 
 /// A longer line is cut here and its rest is skipped: no line that people read is longer.
 pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
@@ -32,7 +38,7 @@ impl<'a> Lines<'a> {
     pub(crate) fn new(stream: &'a mut dyn Read, cleaner: Cleaner) -> Lines<'a> {
         Lines {
             stream,
-            buffer: vec![0; CHUNK + MAX_LINE_BYTES],
+            buffer: vec![0; FIRST_ROOM],
             from: 0,
             to: 0,
             ended: false,
@@ -110,6 +116,9 @@ impl<'a> Lines<'a> {
     fn more(&mut self) -> bool {
         if self.ended {
             return false;
+        }
+        if self.to == self.buffer.len() && self.to < CHUNK + MAX_LINE_BYTES {
+            self.buffer.resize((self.to * GROWTH).min(CHUNK + MAX_LINE_BYTES), 0);
         }
         if self.from == self.to {
             self.from = 0;
