@@ -1,8 +1,9 @@
-//! Runs scenarios under holdup: those that share the machine side by side, then the others one after the other.
+//! Runs scenarios under holdup: those that may run beside others side by side, then the rest one after the other.
 //!
 //! In: scenarios and the stage. Out: the table; an error where something is not right. What was not right beside others does not count:
 //! it is made again alone.
 
+use super::scenario::Company;
 use super::stage::{Outcome, Side, Stage};
 use super::table::{self, Line};
 use super::verdict::{self, Observed};
@@ -23,18 +24,8 @@ const TRIES: usize = 3;
 /// below which scenarios needed this, for they want looking at.
 const FURTHER: usize = 2;
 
-/// Scenarios that run side by side. They mostly sleep; what takes a CPU is the start of holdup, a second of each run.
-const SIDE_BY_SIDE: usize = 3;
-
 /// How many of the slowest scenarios are named.
 const SLOWEST: usize = 10;
-
-/// Whether other scenarios run meanwhile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Company {
-    Alone,
-    Others,
-}
 
 /// What came of a scenario.
 struct Judged {
@@ -50,12 +41,21 @@ type Again<'a> = (&'a Scenario, String);
 
 /// Runs every scenario under holdup and prints the table.
 pub(super) fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyhow::Result<()> {
-    let (sharing, mut alone): (Vec<&Scenario>, Vec<&Scenario>) = scenarios
-        .iter()
-        .partition(|scenario| scenario.about.shares_machine);
+    let with = |company| {
+        let of_it = |one: &&Scenario| one.about.company == company;
+        scenarios.iter().filter(of_it).collect::<Vec<&Scenario>>()
+    };
     let began = Instant::now();
-    let (mut judged, again) = side_by_side(stage, &sharing, args)?;
+    let mut judged = Vec::new();
+    let mut again = Vec::new();
+    for company in [Company::Two, Company::One] {
+        let (right, not_right) = side_by_side(stage, &with(company), company, args)?;
+        judged.extend(right);
+        again.extend(not_right);
+    }
     let together = began.elapsed();
+    let mut alone = with(Company::None);
+    let sharing = scenarios.len() - alone.len();
     alone.extend(again.iter().map(|(scenario, _)| *scenario));
     alone.sort_by(|one, other| one.name.cmp(&other.name));
     let mut doubtful = Vec::new();
@@ -73,9 +73,9 @@ pub(super) fn judge(stage: &Stage, scenarios: &[Scenario], args: &Args) -> anyho
     judged.sort_by(|one, other| one.name.cmp(&other.name));
     eprintln!(
         "scenarios: {} side by side in {}, {} alone in {}",
-        sharing.len(),
+        sharing,
         minutes(together),
-        scenarios.len() - sharing.len() + again.len(),
+        scenarios.len() - sharing + again.len(),
         minutes(began.elapsed().saturating_sub(together))
     );
     eprintln!("scenarios: the slowest: {}", slowest(&judged));
@@ -130,18 +130,19 @@ fn slowest(judged: &[Judged]) -> String {
 fn side_by_side<'a>(
     stage: &Stage,
     scenarios: &[&'a Scenario],
+    company: Company,
     args: &Args,
 ) -> anyhow::Result<(Vec<Judged>, Vec<Again<'a>>)> {
     // One has no company.
     let company = if scenarios.len() > 1 {
-        Company::Others
+        company
     } else {
-        Company::Alone
+        Company::None
     };
     let queue = Mutex::new(scenarios.iter());
     let finished = Mutex::new((Vec::new(), Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..SIDE_BY_SIDE {
+        for _ in 0..company.side_by_side() {
             scope.spawn(|| {
                 // A statement of its own, so that the queue is free again while the scenario runs.
                 while let Some(scenario) = {
@@ -178,7 +179,7 @@ fn side_by_side<'a>(
 /// Runs one with nothing beside it, and again where the kernel hid something.
 fn one_alone(stage: &Stage, scenario: &Scenario, args: &Args) -> Judged {
     let began = Instant::now();
-    let once = || judge_once(stage, scenario, args, Company::Alone);
+    let once = || judge_once(stage, scenario, args, Company::None);
     let mut judged = once();
     for _ in 1..TRIES {
         match &judged {
@@ -205,7 +206,7 @@ fn vote(stage: &Stage, scenario: &Scenario, mut first: Judged, args: &Args) -> a
     let began = Instant::now();
     eprintln!("scenario {}: twice more", scenario.name);
     put_aside(args.keep.as_deref(), &scenario.name)?;
-    let mut more = [(); FURTHER].map(|()| judge_once(stage, scenario, args, Company::Alone).0);
+    let mut more = [(); FURTHER].map(|()| judge_once(stage, scenario, args, Company::None).0);
     for line in more.iter().filter(|line| !line.right()) {
         eprintln!("  not right: {}", line.why_not().join("; "));
     }
@@ -281,8 +282,8 @@ fn both(
             truth,
             // What the scenarios beside this one queue for excuses nothing in its report.
             machine_queued_ns: match company {
-                Company::Alone => machine_queued_ns,
-                Company::Others => 0,
+                Company::None => machine_queued_ns,
+                Company::One | Company::Two => 0,
             },
         });
     }

@@ -51,12 +51,37 @@ pub(crate) struct About {
     /// How many CPUs it takes.
     #[serde(default = "one")]
     pub(crate) cpus: u32,
-    /// Whether it may run beside others: both sides mostly sleep, and neither the stall nor its truth depends on a CPU, a disk, or
-    /// anything that the machine has one of.
+    /// What it may run beside.
     #[serde(default)]
-    pub(crate) shares_machine: bool,
+    pub(crate) company: Company,
     /// What a right report of the stall says.
     pub(crate) expect: Expect,
+}
+
+/// What a scenario may run beside. What is not right beside others is made again alone, so this decides how long all take, and not what
+/// is right.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Company {
+    /// Nothing: it is about the whole machine, a CPU, or memory that the machine has one of.
+    None,
+    /// One other: it has a disk, a network, a cgroup or services of its own, and works now and then.
+    #[default]
+    One,
+    /// Two others: both sides mostly sleep, and neither the stall nor its truth depends on a CPU, a disk, or anything that the machine
+    /// has one of.
+    Two,
+}
+
+impl Company {
+    /// How many run at once.
+    pub(crate) fn side_by_side(self) -> usize {
+        match self {
+            Company::None => 1,
+            Company::One => 2,
+            Company::Two => 3,
+        }
+    }
 }
 
 /// What a right report of the stall says. A list of patterns is satisfied by any one of them, as a part of the
@@ -210,7 +235,7 @@ pub(crate) fn packages(scenarios: &[Scenario]) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{About, Scenario, TOLERANCE, load};
+    use super::{About, Company, Scenario, TOLERANCE, load};
     use std::collections::BTreeSet;
     use std::path::Path;
 
@@ -301,9 +326,12 @@ mod tests {
     ];
 
     #[test]
-    fn what_shares_the_machine_only_sleeps() {
+    fn what_runs_beside_two_others_only_sleeps() {
         let scenarios = load(folder(), &[]).unwrap();
-        let sharing: Vec<_> = scenarios.iter().filter(|one| one.about.shares_machine).collect();
+        let sharing: Vec<_> = scenarios
+            .iter()
+            .filter(|one| one.about.company == Company::Two)
+            .collect();
         assert!(sharing.len() >= 40, "only {} scenarios", sharing.len());
         for scenario in sharing {
             let (name, about) = (&scenario.name, &scenario.about);
