@@ -1,20 +1,23 @@
 //! `cargo xtask test`: every test there is, in the order of how soon it fails.
 //!
 //! Each step is a program whose output is passed on and read for its counts; the last line is their sum. A step that fails without
-//! having counted a failure (it did not compile, say) is one failure. Steps that measure no time run at once; what later steps need is
-//! built while the first one runs, and the guests boot ([`ahead`]).
+//! having counted a failure (it did not compile, say) is one failure. Steps that measure no time run at once, and the guests boot beside the
+//! tests ([`ahead`]). All steps judge what the tests were built with: to compile everything a second time, as it is released, takes as long as
+//! half of the tests do.
 
 mod ahead;
 mod failed;
+mod judged;
 mod left;
 mod silence;
 
 use crate::process::minutes;
 use crate::tally::Tally;
 use crate::{guest, pages, process, setup, workspace};
-use ahead::Build;
+use ahead::Beside;
 use anyhow::{Context, bail};
 use failed::Failed;
+use judged::Judged;
 use silence::{LONGEST_SILENCE, Watch};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -29,6 +32,9 @@ pub(crate) struct Args {
     /// Only what needs neither root nor BPF nor clang nor libelf
     #[arg(long, conflicts_with = "quick")]
     unprivileged: bool,
+    /// Build holdup as it is released too, and let all steps after the tests judge that
+    #[arg(long, conflicts_with_all = ["quick", "unprivileged"])]
+    released: bool,
 }
 
 /// Crates that load BPF or depend on one that does: to build them takes clang and libelf.
@@ -73,41 +79,50 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
     let mut tests = workspace::cargo();
     tests.args(TESTS);
-    let tests = vec![("tests", tests)];
+    let tests = ("tests", tests);
     if args.quick {
-        let done = in_turn(tests)?;
+        let done = in_turn(vec![tests])?;
         return tell(&done, began.elapsed());
     }
-    // Before `cargo test`: it builds this program anew, and the path of what runs is then that of a deleted file. It also must not
-    // meet a package manager at work.
+    // The program of these steps is built anew below, and the path of what runs is then that of a deleted file: so they are made now. And
+    // nothing must meet a package manager at work.
     guest::install()?;
+    let judged = Judged::new(args.released)?;
     let mut replay = verb("replay")?;
-    replay.1.arg("--program").arg(Build::replay()?);
-    let untimed = vec![verb("artefacts")?, replay, verb("pages")?];
-    let timed = vec![verb("attacks")?, verb("incidents")?, verb("scenarios")?];
-    let guest = verb("guest")?;
+    replay.1.arg("--program").arg(&judged.replay);
+    let untimed = vec![judged.by("artefacts")?, replay, judged.by("pages")?];
+    let timed = vec![
+        judged.by("attacks")?,
+        judged.by("incidents")?,
+        judged.by("scenarios")?,
+    ];
+    let guest = judged.by("guest")?;
+    let beside = judged.by("guest")?;
 
-    let build = Build::start(verb("guest")?)?;
-    let mut done = in_turn(tests)?;
-    let (build, beside) = build.finish();
-    done.push(build);
+    let mut done = in_turn(judged.builds())?;
     // All further steps run what was built.
-    if let Some(beside) = beside {
-        let out = &mut std::io::stdout();
-        done.extend(at_once(untimed, out)?);
-        let of_guest = beside.finish(out)?;
-        let right = of_guest.is_some();
-        done.extend(of_guest);
-        once_more(&mut done[0])?;
-        for step in timed {
-            for line in left::end()? {
-                println!("{line}");
-            }
-            done.extend(in_turn(vec![step])?);
+    if done.iter().any(|built| built.tally.failed > 0) {
+        return tell(&done, began.elapsed());
+    }
+    judged.prepare()?;
+    let beside = Beside::start(beside)?;
+    let mut tested = in_turn(vec![tests])?.remove(0);
+    let out = &mut std::io::stdout();
+    let untimed = at_once(untimed, out)?;
+    let of_guest = beside.finish(out)?;
+    once_more(&mut tested)?;
+    done.push(tested);
+    done.extend(untimed);
+    let right = of_guest.is_some();
+    done.extend(of_guest);
+    for step in timed {
+        for line in left::end()? {
+            println!("{line}");
         }
-        if !right {
-            done.extend(in_turn(vec![guest])?);
-        }
+        done.extend(in_turn(vec![step])?);
+    }
+    if !right {
+        done.extend(in_turn(vec![guest])?);
     }
     tell(&done, began.elapsed())
 }
@@ -164,7 +179,7 @@ fn at_once(steps: Vec<Step>, out: &mut dyn Write) -> anyhow::Result<Vec<Done>> {
     })
 }
 
-/// Runs tests that failed while holdup was built and the guests booted beside them once more, alone, and only that counts: a program that
+/// Runs tests that failed while the guests booted beside them once more, alone, and only that counts: a program that
 /// is observed for a few seconds may have had no CPU in them. What failed first is said, whatever comes of it.
 fn once_more(tests: &mut Done) -> anyhow::Result<()> {
     let first = std::mem::take(&mut tests.failed);

@@ -1,104 +1,49 @@
-//! What can be done while the first steps run: building holdup and the replay as released, then booting the guests.
+//! A step beside others: the guests boot while the first steps run.
 //!
-//! The first step is `cargo test`, which mostly waits for programs that it observes. All this runs in the scheduler's idle class, so
-//! that it gets only what the tests leave; to the guests, whose clock counts instructions, that is a slow machine. The kernel shares CPUs
+//! `cargo test` mostly waits for programs that it observes. The guests run in the scheduler's idle class, so
+//! that they get only what the tests leave; to guests, whose clock counts instructions, that is a slow machine. The kernel shares CPUs
 //! between sessions first (autogroups), whatever the class of their tasks, and some tests begin sessions of their own: so this is a session
-//! too, with the least share that there is. In: nothing. Out: whether holdup was built, and what the guests said.
+//! too, with the least share that there is. In: a step. Out: what it said and counted.
 
-use super::{Done, Step, Tally, step};
-use crate::{process, workspace};
+use super::{Done, Step, step};
+use crate::workspace;
 use anyhow::Context;
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-
-/// The name of the step that builds.
-const NAME: &str = "build";
-
-/// Both in one command: alone, the replay would get other features of its dependencies, and all would be compiled twice.
-const BUILD: [&str; 6] = [
-    "build",
-    "--release",
-    "--package",
-    "holdup",
-    "--package",
-    "holdup-replay",
-];
-
-/// The build, under way.
-pub(super) struct Build {
-    log: PathBuf,
-    thread: JoinHandle<anyhow::Result<(Duration, Beside)>>,
-}
 
 /// A step beside others, under way.
 pub(super) struct Beside {
     thread: JoinHandle<(Vec<u8>, anyhow::Result<Done>)>,
 }
 
-impl Build {
-    /// Starts it; `then` follows when holdup is there.
-    pub(super) fn start(then: Step) -> anyhow::Result<Build> {
-        let log = workspace::scratch("test")?.join("ahead.log");
-        let output = File::create(&log).with_context(|| format!("write {}", log.display()))?;
-        let mut build = workspace::cargo();
-        build.args(BUILD);
-        let thread = std::thread::spawn(move || {
-            let began = Instant::now();
-            let mut build = when_idle(&build, &output)?;
-            process::run(build.stdout(Stdio::null()))?;
-            let built = began.elapsed();
-            let (name, command) = then;
-            let mut command = when_idle(&command, &output)?;
-            let thread = std::thread::spawn(move || {
-                let mut said = Vec::new();
-                let done = step(name, &mut command, &mut said);
-                (said, done)
-            });
-            Ok((built, Beside { thread }))
-        });
-        Ok(Build { log, thread })
-    }
-
-    /// Waits for its end; what follows it, or nothing if it failed. What was said is then shown.
-    pub(super) fn finish(self) -> (Done, Option<Beside>) {
-        let result = self.thread.join().expect("a build that panics has a defect");
-        if let Err(error) = &result {
-            println!("\n== {NAME}: {error:#}");
-            print!("{}", std::fs::read_to_string(&self.log).unwrap_or_default());
-        }
-        let (took, beside) = match result {
-            Ok((took, beside)) => (took, Some(beside)),
-            Err(_) => (Duration::ZERO, None),
-        };
-        let done = Done {
-            name: NAME,
-            tally: Tally::one(beside.is_some()),
-            took,
-            failed: super::Failed::default(),
-        };
-        (done, beside)
-    }
-
-    /// The program of the replay that it makes.
-    pub(super) fn replay() -> anyhow::Result<PathBuf> {
-        Ok(workspace::target()?.join("release/holdup-replay"))
-    }
-}
-
 impl Beside {
+    /// Starts it.
+    pub(super) fn start(beside: Step) -> anyhow::Result<Beside> {
+        let log = workspace::scratch("test")?.join("beside.log");
+        let messages = File::create(&log).with_context(|| format!("write {}", log.display()))?;
+        let (name, command) = beside;
+        let mut command = when_idle(&command, &messages)?;
+        let thread = std::thread::spawn(move || {
+            let mut said = Vec::new();
+            let done = step(name, &mut command, &mut said);
+            (said, done)
+        });
+        Ok(Beside { thread })
+    }
+
     /// Waits for its end, and shows what it said; nothing where not all was right, which then does not count.
     pub(super) fn finish(self, out: &mut dyn Write) -> anyhow::Result<Option<Done>> {
-        let (said, done) = self.thread.join().expect("a step that panics has a defect");
+        let (mut said, done) = self.thread.join().expect("a step that panics has a defect");
         let done = done?;
         writeln!(out, "\n== {}, beside the steps above:", done.name).context("pass output on")?;
         if done.tally.failed == 0 {
             out.write_all(&said).context("pass output on")?;
             return Ok(Some(done));
         }
+        let log = workspace::scratch("test")?.join("beside.log");
+        said.extend(std::fs::read(log).unwrap_or_default());
         // Its counts must not be taken for counts: they are no line of their own.
         for line in String::from_utf8_lossy(&said).lines() {
             writeln!(out, "| {line}").context("pass output on")?;
