@@ -14,6 +14,7 @@ mod bench;
 mod blind;
 mod check;
 mod demo;
+mod dist;
 mod field_report;
 mod fuzz;
 mod generate;
@@ -55,6 +56,8 @@ enum Verb {
     Test(test::Args),
     /// What needs no privilege: formatting, lints, generated files, the shape of the workspace
     Check,
+    /// Make what is released: a static binary, packages, an image, checksums
+    Dist(dist::Args),
     /// Write the generated files: man pages, JSON schema, list of rules, index of pages
     Gen(generate::Args),
     /// Scaffold a rule
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Verb::Demo => demo::run(),
         Verb::Test(args) => test::run(&args),
         Verb::Check => check::run(),
+        Verb::Dist(args) => dist::run(&args),
         Verb::Gen(args) => generate::run(&args),
         Verb::New(args) => new::run(&args),
         Verb::FieldReport(args) => field_report::run(&args),
