@@ -25,7 +25,7 @@ const PACKAGES: Packages = Packages {
 /// What there is to be tried in.
 const TRY: Packages = Packages {
     purpose: "try packages in root file systems of their own",
-    names: &["busybox-static", "debootstrap", "util-linux"],
+    names: &["debootstrap", "util-linux"],
 };
 
 /// What to do beside making them.

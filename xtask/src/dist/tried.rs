@@ -4,6 +4,7 @@
 //! kernels are the guests' ([`crate::guest`]).
 
 use super::{Release, packages};
+use crate::guest::package::Lists;
 use crate::process;
 use anyhow::{Context, bail};
 use std::path::Path;
@@ -44,7 +45,11 @@ impl Land {
             Land::Bare => Ok(()),
             Land::Busybox => {
                 std::fs::create_dir_all(root.join("bin")).context("make bin")?;
-                std::fs::copy("/bin/busybox", root.join("bin/busybox")).context("copy busybox")?;
+                // Unpacked: installed, it would take the place of the one that tests look at.
+                let unpacked = tempfile::tempdir().context("make a folder for busybox")?;
+                let busybox = Lists::of_this_machine().unpack("busybox-static", unpacked.path())?;
+                std::fs::copy(busybox.join("bin/busybox"), root.join("bin/busybox"))
+                    .context("copy busybox")?;
                 for name in ["sh", "sleep", "true"] {
                     std::os::unix::fs::symlink("busybox", root.join("bin").join(name))
                         .context("link to busybox")?;
