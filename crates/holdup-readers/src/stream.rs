@@ -411,6 +411,10 @@ fn finish(lines: &Lines<'_>, out: &mut Out<'_>) {
 /// The format that is surest of the beginning of an artefact ([`HEAD`] bytes of it), unpacked and in ASCII or UTF-8.
 #[must_use]
 pub fn recognise(head: &[u8]) -> Option<&'static Format> {
+    // Archives have empty files by the ten thousand.
+    if head.is_empty() {
+        return None;
+    }
     let mut best: Option<(Sureness, &'static Format)> = None;
     for &format in ALL {
         let sure = (format.recognise)(head);
