@@ -49,6 +49,22 @@ const SETTINGS: [&[&str]; 6] = [
     &["-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UseCompactObjectHeaders"],
 ];
 
+/// How often a program is compared with what its machine prints. Both look at different moments: a thread may still be on its way to where it
+/// waits when the program says that it is ready, for long on a busy machine. What is read wrongly is so each time.
+const LOOKS: usize = 5;
+
+/// What a comparison says once nothing differs, or the last time that it may be made.
+fn at_rest<T>(mut compare: impl FnMut() -> (T, Vec<String>)) -> (T, Vec<String>) {
+    for _ in 1..LOOKS {
+        let (all, differ) = compare();
+        if differ.is_empty() {
+            return (all, differ);
+        }
+        println!("again: {differ:#?}");
+    }
+    compare()
+}
+
 /// Each thread's frames from outside, beside those that the machine prints: of how many, and those that differ.
 fn compared(java: &Java) -> (usize, Vec<String>) {
     let known = |name: &str| WAITS.contains(&name) || name == "main";
@@ -100,7 +116,7 @@ fn frames_from_outside_are_those_that_the_machine_prints() {
     for jdk in jdks() {
         for settings in SETTINGS {
             let java = Java::start(&jdk, settings, "Waits", "60");
-            let (all, differ) = compared(&java);
+            let (all, differ) = at_rest(|| compared(&java));
             println!("{}: {} of {all} frames agree", java.what, all - differ.len());
             assert!(all > 100, "{}: the program had too few frames: {all}", java.what);
             different.extend(differ);
@@ -127,43 +143,52 @@ fn virtual_threads_stand_where_the_machine_says() {
         }
         for settings in SETTINGS {
             let java = Java::start(&jdk, settings, "Virtuals", "200");
-            let main = java.dump().into_iter().find(|(name, _)| name == "main").unwrap();
-            let seen = java.virtuals(main.1.nid);
-            let printed = java.dump_of_virtuals();
-            let (mut all, mut differ) = (0, Vec::new());
-            for (number, frames) in printed {
-                let one = seen.listed.iter().find(|one| one.id == number);
-                let one = one.unwrap_or_else(|| panic!("{}: #{number} is missing", java.what));
-                let begins = |frame: &&String| !frame.starts_with("java.lang.VirtualThread.run(");
-                let frames: Vec<String> = frames.into_iter().take_while(|frame| begins(&frame)).collect();
-                let seen = machine::java(&one.frames).into_iter();
-                let seen: Vec<String> = seen.filter(|frame| !is_hidden(frame)).collect();
-                all += frames.len();
-                // Of one that is mounted the frames are those up to the first that native code has called.
-                let same = match one.does {
-                    Does::Pinned => !seen.is_empty() && frames.starts_with(&seen),
-                    // Pieces of stacks in ZGC's heap are not read yet: then there are no frames, and no wrong ones.
-                    _ if settings.contains(&"-XX:+UseZGC") => seen.is_empty() || seen == frames,
-                    _ => seen == frames,
-                };
-                if !same {
-                    differ.push((number, one.does, frames, seen));
-                }
-            }
-            // The first thread has the lock that some of them want.
-            let pays = |frame: &Arc<Frame>| frame.symbol.as_deref() == Some("Virtuals.pays");
-            let wants = seen.listed.iter().filter(|one| one.frames.iter().any(pays));
-            let owners: Vec<_> = wants.map(|one| one.owner).collect();
-            let first = Some(Owner::Thread(u32::try_from(main.1.nid).unwrap()));
-            assert!(
-                owners.iter().all(|owner| *owner == first),
-                "{}: {owners:?}",
-                java.what
-            );
-            assert!(settings.contains(&"-XX:+UseZGC") || owners.len() == 20);
-            println!("{}: {all} frames, {} threads differ", java.what, differ.len());
+            let (all, differ) = at_rest(|| virtuals_compared(&java, settings));
+            println!("{}: {all} frames", java.what);
+            assert!(differ.is_empty(), "{differ:#?}");
             assert!(all > 400, "{}: {all} frames", java.what);
-            assert!(differ.is_empty(), "{}: {differ:#?}", java.what);
         }
     }
+}
+
+/// Frames of virtual threads, and what differs from what the machine writes.
+fn virtuals_compared(java: &Java, settings: &[&str]) -> (usize, Vec<String>) {
+    let main = java.dump().into_iter().find(|(name, _)| name == "main").unwrap();
+    let seen = java.virtuals(main.1.nid);
+    let printed = java.dump_of_virtuals();
+    let (mut all, mut differ) = (0, Vec::new());
+    for (number, frames) in printed {
+        let Some(one) = seen.listed.iter().find(|one| one.id == number) else {
+            differ.push(format!("{}: #{number} is missing", java.what));
+            continue;
+        };
+        let begins = |frame: &&String| !frame.starts_with("java.lang.VirtualThread.run(");
+        let frames: Vec<String> = frames.into_iter().take_while(|frame| begins(&frame)).collect();
+        let seen = machine::java(&one.frames).into_iter();
+        let seen: Vec<String> = seen.filter(|frame| !is_hidden(frame)).collect();
+        all += frames.len();
+        // Of one that is mounted the frames are those up to the first that native code has called.
+        let same = match one.does {
+            Does::Pinned => !seen.is_empty() && frames.starts_with(&seen),
+            // Pieces of stacks in ZGC's heap are not read yet: then there are no frames, and no wrong ones.
+            _ if settings.contains(&"-XX:+UseZGC") => seen.is_empty() || seen == frames,
+            _ => seen == frames,
+        };
+        if !same {
+            differ.push(format!(
+                "{} #{number} ({:?}): {frames:?} is {seen:?}",
+                java.what, one.does
+            ));
+        }
+    }
+    // The first thread has the lock that some of them want.
+    let pays = |frame: &Arc<Frame>| frame.symbol.as_deref() == Some("Virtuals.pays");
+    let wants = seen.listed.iter().filter(|one| one.frames.iter().any(pays));
+    let owners: Vec<_> = wants.map(|one| one.owner).collect();
+    let first = Some(Owner::Thread(u32::try_from(main.1.nid).unwrap()));
+    let read = settings.contains(&"-XX:+UseZGC") || owners.len() == 20;
+    if !read || owners.iter().any(|owner| *owner != first) {
+        differ.push(format!("{}: owners are {owners:?}", java.what));
+    }
+    (all, differ)
 }
