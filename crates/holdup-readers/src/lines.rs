@@ -118,7 +118,8 @@ impl<'a> Lines<'a> {
             return false;
         }
         if self.to == self.buffer.len() && self.to < CHUNK + MAX_LINE_BYTES {
-            self.buffer.resize((self.to * GROWTH).min(CHUNK + MAX_LINE_BYTES), 0);
+            self.buffer
+                .resize((self.to * GROWTH).min(CHUNK + MAX_LINE_BYTES), 0);
         }
         if self.from == self.to {
             self.from = 0;
