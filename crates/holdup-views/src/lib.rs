@@ -17,6 +17,7 @@ mod headline;
 pub mod html;
 pub mod json;
 mod junit;
+pub mod live;
 mod markdown;
 mod otlp;
 pub mod page;
@@ -35,6 +36,7 @@ pub mod text;
 
 pub use export::Format;
 pub use headline::undecided;
+pub use live::{Look, LookRow, LookStep};
 pub use holdup_evidence::units;
 pub use schema::text as schema_text;
 pub use style::Style;
