@@ -71,6 +71,10 @@ pub(crate) const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     // What people and other programs see, and what is kept.
     ("holdup-views", &["holdup-evidence", "holdup-model"]),
     (
+        "holdup-top",
+        &["holdup-evidence", "holdup-model", "holdup-views"],
+    ),
+    (
         "holdup-recording",
         &[
             "holdup-evidence",
@@ -137,6 +141,7 @@ pub(crate) const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-report",
             "holdup-secrets",
             "holdup-subject",
+            "holdup-top",
             "holdup-views",
         ],
     ),
