@@ -17,7 +17,7 @@ use crate::units::percent;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::ResourceKind;
 use holdup_model::finding::Severity;
-use holdup_model::host_figures::{HostFigure, HostLine};
+use holdup_model::host_figures::{HostFigure, HostFigures, HostLine};
 use holdup_model::report::{Backend, Finding, Report, Thread, Wait};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -154,7 +154,7 @@ impl Look {
             size: headline.size,
             severity: headline.severity,
             remedy: first.and_then(remedy),
-            figures: figures(report),
+            figures: machine_words(&report.host_figures),
             running: running(report),
             idle_threads,
             threads,
@@ -319,9 +319,9 @@ fn running(report: &Report) -> Vec<String> {
     most.into_iter().take(MAX_RUNNING).map(said).collect()
 }
 
-/// Figures of the machine, over the look.
-fn figures(report: &Report) -> Vec<String> {
-    let figures = &report.host_figures;
+/// Figures of the machine in words, each over the whole time: `disk vda 97.0 % busy`.
+#[must_use]
+pub fn machine_words(figures: &HostFigures) -> Vec<String> {
     let mean = |line: &HostLine| {
         let known = || line.shares.iter().flatten();
         let count = known().count();

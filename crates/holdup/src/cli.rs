@@ -8,6 +8,7 @@ mod mcp;
 mod recording;
 mod report;
 mod scale;
+mod top;
 mod user;
 
 pub(crate) use budget::BudgetArgs;
@@ -18,6 +19,7 @@ pub(crate) use mcp::McpArgs;
 pub(crate) use recording::{RecordArgs, RecordingArgs, ShowArgs};
 pub(crate) use report::{Format, ReportArgs};
 pub(crate) use scale::ScaleArgs;
+pub(crate) use top::TopArgs;
 pub(crate) use user::UserArgs;
 
 use crate::usage;
@@ -53,6 +55,7 @@ const EXAMPLES: &str = "Examples:
   sudo holdup attach -p 4711 -d 10       what does running process 4711 wait for?
   holdup read dump.txt iostat.log        what do these files say about last night?
   holdup show rec/ --at 13:05            what did the machine wait for at 13:05?
+  sudo holdup top                        who waits now, and behind whom?
   sudo holdup host                       which resource of the machine is short, and who uses it?
   sudo holdup boot                       why was the boot slow?
   holdup diff before.json after.json     what got slower, and is that more than noise?
@@ -88,6 +91,13 @@ pub(crate) enum Command {
     /// Reads recordings and reports on any part of them, as a live observation would. `record` makes recordings, and so does `-o FILE`
     /// of `run`, `attach` and `host`. A segment is reported whole or not at all. Times are in this machine's time zone.
     Show(ShowArgs),
+    /// Watch live: who waits now, for what, how long already, and behind whom
+    ///
+    /// A screen that shows who waits now, how long already, the chain of blockers up to the root and what that one does, what the machine is
+    /// short of, and what to do. Idle threads are one line. Enter shows a row's chain, stack and evidence; Left and Right go back and forth
+    /// in time; ? lists all keys. With --dir, shows recordings on the same screen. Observes less often where an observation is dear, so that
+    /// it takes 1% of one CPU.
+    Top(TopArgs),
     /// Observe the whole machine: which resource is short, who uses it, who waits for it
     ///
     /// Observes the whole machine for some seconds, from files in /proc and /sys only. Reports what the load average consists of, how

@@ -14,4 +14,6 @@ pub(crate) mod record;
 pub(crate) mod run;
 pub(crate) mod scale;
 pub(crate) mod show;
+pub(crate) mod start;
+pub(crate) mod top;
 pub(crate) mod r#try;

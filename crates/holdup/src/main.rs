@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Attach(args) => commands::attach::run(&args, cli.color),
         Command::Read(args) => commands::read::run(&args, cli.color),
         Command::Show(args) => commands::show::run(&args, cli.color),
+        Command::Top(args) => commands::top::run(&args, cli.color),
         Command::Host(args) => commands::host::run(&args, cli.color),
         Command::Boot(args) => commands::boot::run(&args, cli.color),
         Command::Diff(args) => commands::diff::run(&args, cli.color),

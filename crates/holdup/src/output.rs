@@ -7,6 +7,7 @@
 use crate::cli::{Color, Format, ReportArgs};
 use crate::gate::{self, Gate};
 use crate::terminal;
+use crate::commands::start;
 use crate::usage::{BAD_USAGE, Usage};
 use anyhow::{Context, bail};
 use holdup_collect::EventsFile;
@@ -326,6 +327,11 @@ pub(crate) fn say_error(error: &anyhow::Error) -> u8 {
         Some(Usage::Asked(text)) => return print(text.as_bytes()).map_or(OWN_FAILURE, |()| 0),
         Some(Usage::Wrong(sentence)) => {
             say(sentence);
+            return BAD_USAGE;
+        }
+        Some(Usage::NothingAsked(sentence)) => {
+            say(sentence);
+            start::guide();
             return BAD_USAGE;
         }
         None => say(&format!("{error:#}")),

@@ -99,6 +99,11 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
     Ok(outputs.write_judged(report, gate.as_ref()))
 }
 
+/// Whether a segment of a recorder's directory is of all that ran there.
+pub(crate) fn is_of_machine(head: &Head) -> bool {
+    head.kind == SubjectKind::Attach
+}
+
 /// The segments that there are, oldest first, and what is wrong with others.
 fn files(args: &ShowArgs) -> anyhow::Result<Folder> {
     let path = &args.path;
