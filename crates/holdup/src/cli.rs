@@ -1,6 +1,7 @@
 //! The command line: one definition, from which parser, help and man pages are made.
 
 mod budget;
+mod bug;
 mod experiment;
 mod gate;
 mod host;
@@ -12,6 +13,7 @@ mod top;
 mod user;
 
 pub(crate) use budget::BudgetArgs;
+pub(crate) use bug::BugArgs;
 pub(crate) use experiment::TryArgs;
 pub(crate) use gate::GateArgs;
 pub(crate) use host::HostArgs;
@@ -146,6 +148,11 @@ pub(crate) enum Command {
     /// Depends on the kernel and on the privileges of the caller. Also reports where this machine's randomness comes from, and whether
     /// a program can block on it.
     Doctor(DoctorArgs),
+    /// Write what a bug report needs to one file; nothing is sent
+    ///
+    /// Writes the version, the kernel, the output of `holdup doctor`, and a report if one is given. Arguments, paths below home
+    /// directories, the host name, passwords, tokens and keys are taken out. Read the file before you send it to anybody.
+    ReportBug(BugArgs),
     /// Serve agents over the Model Context Protocol on stdin and stdout
     ///
     /// Six tools: observe, show, explain, diff, read and drill_down. Each answer has at most 12,000 bytes, with IDs for the rest. Each call

@@ -11,6 +11,7 @@ pub(crate) mod host;
 pub(crate) mod mcp;
 pub(crate) mod read;
 pub(crate) mod record;
+pub(crate) mod report_bug;
 pub(crate) mod run;
 pub(crate) mod scale;
 pub(crate) mod show;

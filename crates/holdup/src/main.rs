@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Record(args) => commands::record::run(&args),
         Command::Explain(args) => commands::explain::run(&args, cli.color),
         Command::Doctor(args) => commands::doctor::run(&args, cli.color),
+        Command::ReportBug(args) => commands::report_bug::run(&args),
         Command::Mcp(args) => commands::mcp::run(&args),
         Command::Completions(args) => commands::completions::run(args.shell),
         Command::Generate(what) => commands::generate::run(&what),

@@ -4,7 +4,7 @@
 //! they would have then.
 
 mod ahead;
-mod page;
+pub(crate) mod page;
 mod part;
 mod usual;
 mod window;

@@ -268,6 +268,7 @@ impl<'a> Rounds<'a> {
             share: self.share * PART_OF_LOOKS,
             firm: false,
         });
+        let tracing = self.tracing();
         let to = &mut self.to;
         let mut unread = None;
         let mut tell = |collected: &collect::Collected| {
@@ -308,7 +309,7 @@ impl<'a> Rounds<'a> {
                     fresh => fresh.map(|(loaded, _)| loaded),
                 };
                 let how = collect::How {
-                    tracing: self.tracing(),
+                    tracing,
                     keep: Some(Part::Trace),
                     jvm_attach: collect::Ask::Never,
                     follow: true,
