@@ -4,6 +4,7 @@
 
 mod cli;
 mod commands;
+mod errors;
 mod experiment;
 mod gate;
 mod lengths;

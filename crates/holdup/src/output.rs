@@ -5,9 +5,10 @@
 //! exit status.
 
 use crate::cli::{Color, Format, ReportArgs};
+use crate::commands::start;
+use crate::errors;
 use crate::gate::{self, Gate};
 use crate::terminal;
-use crate::commands::start;
 use crate::usage::{BAD_USAGE, Usage};
 use anyhow::{Context, bail};
 use holdup_collect::EventsFile;
@@ -334,7 +335,10 @@ pub(crate) fn say_error(error: &anyhow::Error) -> u8 {
             start::guide();
             return BAD_USAGE;
         }
-        None => say(&format!("{error:#}")),
+        None => match errors::Kind::of(error) {
+            Some(kind) => say(&format!("{error:#}; see {}", kind.link())),
+            None => say(&format!("{error:#}")),
+        },
     }
     error.downcast_ref().map_or(OWN_FAILURE, NotStarted::exit_status)
 }
