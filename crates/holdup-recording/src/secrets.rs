@@ -55,7 +55,7 @@ pub fn redact_report(report: &mut Report) {
         jvm.main = None;
     }
     let slow = report.requests.as_mut().and_then(|of| of.slow.as_mut());
-    if let Some(line) = slow.and_then(|slow| slow.line.as_mut()) {
+    if let Some(line) = slow.and_then(|slow| slow.request.as_mut()) {
         without_path(line);
     }
     mask_value(report);

@@ -137,13 +137,9 @@ fn lines_of(row: &LookRow, columns: u16, chosen: bool) -> Vec<Line> {
             )],
         ],
     };
-    if !row.behind.is_empty() {
-        let indent = if one_line { indent } else { 4 };
-        let words = chain(&row.behind, columns.saturating_sub(indent));
-        lines.push(vec![(
-            cut(&format!("{:indent$}{words}", ""), columns),
-            Tone::Dim,
-        )]);
+    let indent = if one_line { indent } else { 4 };
+    for words in chain(&row.behind, columns.saturating_sub(indent)) {
+        lines.push(vec![(cut(&format!("{:indent$}{words}", ""), columns), Tone::Dim)]);
     }
     lines
 }
@@ -156,28 +152,23 @@ fn what(row: &LookRow) -> String {
     }
 }
 
-/// `behind a (pid 1) ← root b (pid 2), sleeping`: the root is what one has to know, so the middle gives way.
-fn chain(steps: &[LookStep], columns: usize) -> String {
+/// `behind a (pid 1) ← root b (pid 2), sleeping`: in one line, or the root in a line of its own.
+fn chain(steps: &[LookStep], columns: usize) -> Vec<String> {
     let Some((root, between)) = steps.split_last() else {
-        return String::new();
+        return Vec::new();
     };
     let doing = root.doing.map(|cause| format!(", {}", cause.phrase())).unwrap_or_default();
-    let root = match between.is_empty() {
-        true => format!("behind {}{doing}", root.who),
-        false => format!("root {}{doing}", root.who),
-    };
-    let mut words = String::new();
-    for (at, step) in between.iter().enumerate() {
-        let lead = if at == 0 { "behind " } else { "" };
-        words.push_str(&format!("{lead}{} ← ", step.who));
+    if between.is_empty() {
+        return vec![shorten(&format!("behind {}{doing}", root.who), columns, true)];
     }
-    let room = columns.saturating_sub(width(&root));
-    let between = match width(&words) <= room {
-        true => words,
-        false if room > 4 => format!("{} … ← ", cut(&words, room - 5).trim_end()),
-        false => String::new(),
-    };
-    shorten(&format!("{between}{root}"), columns, true)
+    let between: Vec<&str> = between.iter().map(|step| step.who.as_str()).collect();
+    let between = format!("behind {}", between.join(" ← "));
+    let root = format!("root {}{doing}", root.who);
+    let whole = format!("{between} ← {root}");
+    match width(&whole) <= columns {
+        true => vec![whole],
+        false => vec![shorten(&between, columns, true), shorten(&root, columns, true)],
+    }
 }
 
 #[cfg(test)]
@@ -188,7 +179,7 @@ mod tests {
     use holdup_views::text::width;
 
     #[test]
-    fn the_root_is_kept_where_there_is_no_room() {
+    fn the_root_has_a_line_of_its_own_where_one_is_too_short() {
         let step = |pid: u32| LookStep {
             who: format!("p{pid} (pid {pid})"),
             doing: Some(Cause::DiskSync),
@@ -196,16 +187,13 @@ mod tests {
         };
         let steps = [step(1), step(2), step(3)];
         let root = format!("root p3 (pid 3), {}", Cause::DiskSync.phrase());
-        let whole = chain(&steps, 200);
-        assert_eq!(whole, format!("behind p1 (pid 1) ← p2 (pid 2) ← {root}"));
-        for columns in [width(&root), width(&root) + 3, width(&root) + 12, width(&whole) - 1] {
-            let words = chain(&steps, columns);
-            assert!(width(&words) <= columns && words.ends_with(&root), "{columns}: {words}");
-        }
-        assert!(width(&chain(&steps, 10)) <= 10);
-        assert_eq!(
-            chain(&steps[..1], 99),
-            format!("behind p1 (pid 1), {}", Cause::DiskSync.phrase())
-        );
+        let whole = format!("behind p1 (pid 1) ← p2 (pid 2) ← {root}");
+        assert_eq!(chain(&steps, 200), [whole.clone()]);
+        let two = ["behind p1 (pid 1) ← p2 (pid 2)".to_owned(), root];
+        assert_eq!(chain(&steps, width(&whole) - 1), two);
+        assert!(chain(&steps, 10).iter().all(|line| width(line) <= 10));
+        let alone = format!("behind p1 (pid 1), {}", Cause::DiskSync.phrase());
+        assert_eq!(chain(&steps[..1], 99), [alone]);
+        assert!(chain(&[], 99).is_empty());
     }
 }
