@@ -52,7 +52,10 @@ impl Beats {
 
     /// Gives what is known so far if it is time to.
     pub(super) fn tell(&mut self, so_far: impl FnOnce()) {
-        let Some(pulse) = self.pulse.filter(|_| self.due.is_some_and(|due| due <= Instant::now())) else {
+        let Some(pulse) = self
+            .pulse
+            .filter(|_| self.due.is_some_and(|due| due <= Instant::now()))
+        else {
             return;
         };
         let before = own_cpu_time();

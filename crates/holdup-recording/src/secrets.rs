@@ -49,7 +49,10 @@ pub fn redact(segment: &mut Segment) {
 pub fn redact_report(report: &mut Report) {
     report.subject.command = mask_words(&report.subject.command);
     without_arguments(&mut report.subject.command, report.subject.kind);
-    let host = report.machine.as_mut().map(|machine| std::mem::take(&mut machine.host));
+    let host = report
+        .machine
+        .as_mut()
+        .map(|machine| std::mem::take(&mut machine.host));
     for jvm in &mut report.jvms {
         jvm.options.clear();
         jvm.main = None;

@@ -86,7 +86,11 @@ fn head(state: &State) -> Vec<Line> {
             None if state.moments.is_replay() => "There is no recording here.".to_owned(),
             None => "The first look is under way.".to_owned(),
         };
-        lines.extend(wrapped(&words, columns, 0).into_iter().map(|line| vec![(line, Tone::Bold)]));
+        lines.extend(
+            wrapped(&words, columns, 0)
+                .into_iter()
+                .map(|line| vec![(line, Tone::Bold)]),
+        );
         return lines;
     };
     let tone = match look.severity {
@@ -94,16 +98,27 @@ fn head(state: &State) -> Vec<Line> {
         Some(Severity::Warning) => Tone::Warning,
         Some(Severity::Note) | None => Tone::Bold,
     };
-    let size = look.size.as_ref().map(|size| format!(" ({size})")).unwrap_or_default();
+    let size = look
+        .size
+        .as_ref()
+        .map(|size| format!(" ({size})"))
+        .unwrap_or_default();
     let tall = state.size.1 >= LINES_FOR_A_HEAD;
     let sentence = wrapped(&format!("{}{size}", look.sentence), columns, 0);
     let kept = if tall { 2 } else { 1 };
-    lines.extend(kept_of(sentence, kept, columns).into_iter().map(|line| vec![(line, tone)]));
+    lines.extend(
+        kept_of(sentence, kept, columns)
+            .into_iter()
+            .map(|line| vec![(line, tone)]),
+    );
     if !tall {
         return lines;
     }
     if let Some((words, command)) = &look.remedy {
-        let command = command.as_ref().map(|command| format!("  $ {command}")).unwrap_or_default();
+        let command = command
+            .as_ref()
+            .map(|command| format!("  $ {command}"))
+            .unwrap_or_default();
         let remedy = wrapped(&format!("to do: {words}{command}"), columns, 2);
         let remedy = kept_of(remedy, 2, columns);
         lines.extend(remedy.into_iter().map(|line| vec![(line, Tone::Plain)]));

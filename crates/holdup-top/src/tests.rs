@@ -50,7 +50,10 @@ fn look() -> Look {
         step("tar (pid 104)", Cause::DiskSync),
     ];
     first.findings = vec![
-        (String::new(), "importer waits for tar to reach the disk".to_owned()),
+        (
+            String::new(),
+            "importer waits for tar to reach the disk".to_owned(),
+        ),
         ("do".to_owned(), "look at tar".to_owned()),
     ];
     let mut second = row(102, "loader", Cause::LockFile, ": /var/lock/load");
@@ -67,10 +70,7 @@ fn look() -> Look {
         sentence: "importer (pid 101) waits behind tar (pid 104), which forces data to disk".to_owned(),
         size: Some("for at least 12.3 s".to_owned()),
         severity: Some(Severity::Warning),
-        remedy: Some((
-            "Look at tar.".to_owned(),
-            Some("holdup attach -p 104".to_owned()),
-        )),
+        remedy: Some(("Look at tar.".to_owned(), Some("holdup attach -p 104".to_owned()))),
         figures: vec!["CPUs 12.0 % busy".to_owned(), "disk vda 97.0 % busy".to_owned()],
         running: vec!["tar 3.0 %".to_owned()],
         idle_threads: 140,
@@ -82,7 +82,9 @@ fn look() -> Look {
 }
 
 fn after(state: State, events: impl IntoIterator<Item = Event>) -> State {
-    events.into_iter().fold(state, |state, event| state.after(event).0)
+    events
+        .into_iter()
+        .fold(state, |state, event| state.after(event).0)
 }
 
 fn shown(columns: u16, lines: u16) -> State {
@@ -100,15 +102,23 @@ fn keys(state: State, keys: &[Key]) -> State {
 
 fn screen(state: &State, paper: Paper) -> String {
     let mut terminal = Terminal::new(TestBackend::new(state.size.0, state.size.1)).unwrap();
-    terminal.draw(|frame| draw(state, paper, frame.buffer_mut())).unwrap();
+    terminal
+        .draw(|frame| draw(state, paper, frame.buffer_mut()))
+        .unwrap();
     let text = terminal.backend().to_string();
-    text.lines().map(|line| line.trim_matches('"').trim_end()).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .map(|line| line.trim_matches('"').trim_end())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
 fn the_list_at_each_size() {
     for (columns, lines) in [(80, 24), (40, 12), (200, 50)] {
-        insta::assert_snapshot!(format!("list_{columns}x{lines}"), screen(&shown(columns, lines), PLAIN));
+        insta::assert_snapshot!(
+            format!("list_{columns}x{lines}"),
+            screen(&shown(columns, lines), PLAIN)
+        );
     }
 }
 
@@ -139,7 +149,16 @@ fn without_a_look_or_a_row_it_says_why() {
 
 #[test]
 fn no_size_is_too_small() {
-    for (columns, lines) in [(0, 0), (1, 1), (2, 3), (80, 0), (80, 1), (80, 2), (7, 40), (300, 3)] {
+    for (columns, lines) in [
+        (0, 0),
+        (1, 1),
+        (2, 3),
+        (80, 0),
+        (80, 1),
+        (80, 2),
+        (7, 40),
+        (300, 3),
+    ] {
         let list = shown(columns, lines);
         if columns > 0 && lines > 0 {
             screen(&list, PLAIN);
@@ -166,7 +185,10 @@ fn names_can_neither_move_the_cursor_nor_push_others_aside() {
             assert!(!text.chars().any(|one| one.is_control() && one != '\n'), "{text}");
             assert!(unicode || text.is_ascii(), "{text}");
             let opened = screen(&keys(state, &[Key::Enter]), paper);
-            assert!(!opened.chars().any(|one| one.is_control() && one != '\n'), "{opened}");
+            assert!(
+                !opened.chars().any(|one| one.is_control() && one != '\n'),
+                "{opened}"
+            );
         }
     }
 }
@@ -176,15 +198,32 @@ fn without_colour_there_is_none_and_the_chosen_row_still_has_its_mark() {
     let state = keys(shown(80, 24), &[Key::Down]);
     let cells = |paper| {
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
-        terminal.draw(|frame| draw(&state, paper, frame.buffer_mut())).unwrap();
-        let coloured = |cell: &&ratatui_core::buffer::Cell| cell.fg != Color::Reset || cell.bg != Color::Reset;
-        terminal.backend().buffer().content().iter().filter(coloured).count()
+        terminal
+            .draw(|frame| draw(&state, paper, frame.buffer_mut()))
+            .unwrap();
+        let coloured =
+            |cell: &&ratatui_core::buffer::Cell| cell.fg != Color::Reset || cell.bg != Color::Reset;
+        terminal
+            .backend()
+            .buffer()
+            .content()
+            .iter()
+            .filter(coloured)
+            .count()
     };
     assert_eq!(cells(PLAIN), 0);
-    assert!(cells(Paper { colour: true, ..PLAIN }) > 0);
+    assert!(
+        cells(Paper {
+            colour: true,
+            ..PLAIN
+        }) > 0
+    );
     let text = screen(&state, PLAIN);
     let marked: Vec<&str> = text.lines().filter(|line| line.starts_with('>')).collect();
-    assert!(marked.len() == 1 && marked[0].contains("loader (pid 102)"), "{text}");
+    assert!(
+        marked.len() == 1 && marked[0].contains("loader (pid 102)"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -201,12 +240,27 @@ fn order_and_filter_choose_rows() {
     let state = shown(80, 24);
     assert_eq!(who(&state)[0], "importer (pid 101)");
     let by_name = keys(state.clone(), &[Key::Char('s'), Key::Char('s')]);
-    assert_eq!(who(&by_name), ["importer (pid 101)", "loader (pid 102)", "tar (pid 104)"]);
+    assert_eq!(
+        who(&by_name),
+        ["importer (pid 101)", "loader (pid 102)", "tar (pid 104)"]
+    );
     // The filter finds whoever waits behind a name, too.
-    let typed = [Key::Char('/'), Key::Char('T'), Key::Char('a'), Key::Char('r'), Key::Enter];
-    assert_eq!(who(&keys(state.clone(), &typed)), ["importer (pid 101)", "tar (pid 104)"]);
+    let typed = [
+        Key::Char('/'),
+        Key::Char('T'),
+        Key::Char('a'),
+        Key::Char('r'),
+        Key::Enter,
+    ];
+    assert_eq!(
+        who(&keys(state.clone(), &typed)),
+        ["importer (pid 101)", "tar (pid 104)"]
+    );
     // What is typed into the filter is no command.
-    let quits = state.after(Event::Key(Key::Char('/'))).0.after(Event::Key(Key::Char('q')));
+    let quits = state
+        .after(Event::Key(Key::Char('/')))
+        .0
+        .after(Event::Key(Key::Char('q')));
     assert_eq!((quits.0.filter.as_str(), quits.1), ("q", Effect::Nothing));
 }
 
@@ -224,7 +278,10 @@ fn a_row_stays_chosen_as_looks_come_and_go() {
 fn a_click_chooses_and_a_second_one_opens() {
     let state = shown(80, 24);
     let text = screen(&state, PLAIN);
-    let line = text.lines().position(|line| line.contains("  loader (pid 102)  ")).unwrap();
+    let line = text
+        .lines()
+        .position(|line| line.contains("  loader (pid 102)  "))
+        .unwrap();
     let click = || Event::Click(u16::try_from(line).unwrap());
     let state = after(state, [click()]);
     assert!(screen(&state, PLAIN).lines().nth(line).unwrap().starts_with('>'));
@@ -238,9 +295,15 @@ fn the_stack_of_an_earlier_look_is_shown_with_its_time() {
     let mut later = look();
     later.rows[1].has_stack = false;
     later.rows[1].lines.pop();
-    let state = after(shown(80, 40), [Event::Look("08:00:04".to_owned(), Box::new(later))]);
+    let state = after(
+        shown(80, 40),
+        [Event::Look("08:00:04".to_owned(), Box::new(later))],
+    );
     let text = screen(&keys(state, &[Key::Down, Key::Enter]), PLAIN);
-    assert!(text.contains("as it was at 08:00:02") && text.contains("flock+0x7"), "{text}");
+    assert!(
+        text.contains("as it was at 08:00:02") && text.contains("flock+0x7"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -248,7 +311,14 @@ fn a_chosen_row_is_on_the_screen_however_many_there_are() {
     let mut many = look();
     many.rows = (1..300).map(|pid| row(pid, "p", Cause::DiskSync, "")).collect();
     let mut state = after(shown(60, 14), [Event::Look("x".to_owned(), Box::new(many))]);
-    for key in [Key::End, Key::PageUp, Key::Up, Key::Home, Key::PageDown, Key::Down] {
+    for key in [
+        Key::End,
+        Key::PageUp,
+        Key::Up,
+        Key::Home,
+        Key::PageDown,
+        Key::Down,
+    ] {
         state = keys(state, &[key]);
         let text = screen(&state, PLAIN);
         assert!(text.lines().any(|line| line.starts_with('>')), "{key:?}\n{text}");

@@ -36,7 +36,7 @@ pub mod text;
 
 pub use export::Format;
 pub use headline::undecided;
-pub use live::{Look, LookRow, LookStep, machine_words};
 pub use holdup_evidence::units;
+pub use live::{Look, LookRow, LookStep, machine_words};
 pub use schema::text as schema_text;
 pub use style::Style;

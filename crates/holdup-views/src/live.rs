@@ -216,13 +216,13 @@ fn row(sheet: &mut Sheet, report: &Report, entry: &Entry<'_>, first: Option<&Fin
         what.push_str(": ");
         what.push_str(name);
     }
-    let behind = steps(report, entry).into_iter().map(|step| step_of(sheet, report, step));
+    let behind = steps(report, entry)
+        .into_iter()
+        .map(|step| step_of(sheet, report, step));
     let behind = behind.collect();
     let leads = first.is_some_and(|first| tells_of(first, entry));
     let mut about = Vec::new();
-    for one in (report.findings.iter())
-        .filter(|finding| findings_count(report) && tells_of(finding, entry))
-    {
+    for one in (report.findings.iter()).filter(|finding| findings_count(report) && tells_of(finding, entry)) {
         finding::write(sheet, one, finding::Title::Here, report.subject.wall_ns, true);
         about.extend(sheet.take_said().iter().map(pair));
     }
@@ -233,7 +233,12 @@ fn row(sheet: &mut Sheet, report: &Report, entry: &Entry<'_>, first: Option<&Fin
         who: bounded(members(sheet, report, entry, true).unwrap_or_default()),
         what: bounded(what),
         ns: entry.ns,
-        longest_ns: entry.members.iter().map(|(wait, _)| wait.max_ns).max().unwrap_or(0),
+        longest_ns: entry
+            .members
+            .iter()
+            .map(|(wait, _)| wait.max_ns)
+            .max()
+            .unwrap_or(0),
         count: entry.sum(|wait| wait.count),
         open: entry.open(),
         rests: rests(entry, leads),
@@ -279,7 +284,9 @@ fn pair(said: &Said) -> (String, String) {
 /// No longer than a line may be.
 fn bounded(mut text: String) -> String {
     if text.len() > MAX_BYTES_OF_LINE {
-        let end = (0..=MAX_BYTES_OF_LINE).rev().find(|at| text.is_char_boundary(*at));
+        let end = (0..=MAX_BYTES_OF_LINE)
+            .rev()
+            .find(|at| text.is_char_boundary(*at));
         text.truncate(end.unwrap_or(0));
         text.push('…');
     }

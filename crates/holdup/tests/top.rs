@@ -60,10 +60,18 @@ impl Glass {
         match sequence {
             "\x1b[?1049h" => self.other = true,
             "\x1b[?1049l" => self.other = false,
-            "\x1b[2J" => *self = Glass { other: self.other, ..Glass::new() },
+            "\x1b[2J" => {
+                *self = Glass {
+                    other: self.other,
+                    ..Glass::new()
+                }
+            }
             _ => {}
         }
-        if let Some(numbers) = sequence.strip_prefix("\x1b[").and_then(|rest| rest.strip_suffix('H')) {
+        if let Some(numbers) = sequence
+            .strip_prefix("\x1b[")
+            .and_then(|rest| rest.strip_suffix('H'))
+        {
             let mut numbers = numbers.split(';').map(|number| number.parse().unwrap_or(1) - 1);
             self.at = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         }
@@ -167,12 +175,25 @@ fn a_chain_of_four_is_on_the_screen_with_its_root() {
     };
     until(&mut glass, &mut terminal, is_there);
     let text = glass.text();
-    assert!(glass.other && text.contains(&format!("perl (pid {})", pids[1])), "{text}");
-    assert!(!tcgetattr(&slave).unwrap().local_flags.contains(LocalFlags::ICANON));
+    assert!(
+        glass.other && text.contains(&format!("perl (pid {})", pids[1])),
+        "{text}"
+    );
+    assert!(
+        !tcgetattr(&slave)
+            .unwrap()
+            .local_flags
+            .contains(LocalFlags::ICANON)
+    );
     terminal.write_all(b"q").unwrap();
     until(&mut glass, &mut terminal, |glass| !glass.other);
     assert_eq!(top.0.wait().unwrap().code(), Some(0));
-    assert!(tcgetattr(&slave).unwrap().local_flags.contains(LocalFlags::ICANON));
+    assert!(
+        tcgetattr(&slave)
+            .unwrap()
+            .local_flags
+            .contains(LocalFlags::ICANON)
+    );
     let sleep = nix::unistd::Pid::from_raw(sleep.cast_signed());
     nix::sys::signal::kill(sleep, Signal::SIGKILL).unwrap();
 }
@@ -187,7 +208,13 @@ fn a_signal_ends_it_and_gives_the_terminal_back() {
         top.signal(signal);
         until(&mut glass, &mut terminal, |glass| !glass.other);
         assert_eq!(top.0.wait().unwrap().code(), Some(0), "{signal}");
-        assert!(tcgetattr(&slave).unwrap().local_flags.contains(LocalFlags::ICANON), "{signal}");
+        assert!(
+            tcgetattr(&slave)
+                .unwrap()
+                .local_flags
+                .contains(LocalFlags::ICANON),
+            "{signal}"
+        );
     }
 }
 
@@ -195,7 +222,11 @@ fn a_signal_ends_it_and_gives_the_terminal_back() {
 fn where_there_can_be_no_screen_it_says_what_to_use() {
     let output = Command::new(HOLDUP).arg("top").output().unwrap();
     let text = lossy(&output.stderr);
-    assert_eq!((output.status.code(), text.lines().count()), (Some(125), 1), "{text}");
+    assert_eq!(
+        (output.status.code(), text.lines().count()),
+        (Some(125), 1),
+        "{text}"
+    );
     assert!(text.contains("holdup host"), "{text}");
     assert!(output.stdout.is_empty());
 }

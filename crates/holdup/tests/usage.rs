@@ -39,10 +39,17 @@ fn bad_usage_is_2_and_says_what_would_be_right() {
 fn without_a_command_it_says_what_to_do_here() {
     let output = call(&[]);
     let text = lossy(&output.stderr);
-    assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+    assert_eq!(
+        (output.status.code(), text.lines().count()),
+        (Some(2), 1),
+        "{text}"
+    );
     assert!(text.contains("holdup run -- CMD"), "{text}");
     let guide = lossy(&output.stdout);
-    assert!(guide.contains("holdup top") && guide.lines().count() < 15, "{guide}");
+    assert!(
+        guide.contains("holdup top") && guide.lines().count() < 15,
+        "{guide}"
+    );
 }
 
 #[test]

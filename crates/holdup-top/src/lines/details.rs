@@ -4,7 +4,7 @@
 
 use super::{Line, Tone, columns, wrapped};
 use crate::state::{State, View};
-use holdup_evidence::units::duration;
+use holdup_evidence::units::{counted, duration};
 use holdup_views::LookRow;
 use holdup_views::text::width;
 
@@ -24,7 +24,10 @@ pub(super) fn lines(state: &State) -> Vec<Line> {
         columns,
         lines: Vec::new(),
     };
-    let now = state.moments.look().and_then(|look| look.rows.iter().find(|row| row.key == *key));
+    let now = state
+        .moments
+        .look()
+        .and_then(|look| look.rows.iter().find(|row| row.key == *key));
     let earlier = state.moments.with_stack(key);
     match now {
         Some(row) => facts(&mut sheet, row),
@@ -47,7 +50,11 @@ pub(super) fn lines(state: &State) -> Vec<Line> {
             sheet.put(label, words, Tone::Plain);
         }
     }
-    let gaps = state.moments.look().map(|look| look.gaps.as_slice()).unwrap_or_default();
+    let gaps = state
+        .moments
+        .look()
+        .map(|look| look.gaps.as_slice())
+        .unwrap_or_default();
     if !gaps.is_empty() {
         sheet.blank();
         sheet.put("", "Not measured:", Tone::Bold);
@@ -71,7 +78,11 @@ fn facts(sheet: &mut Sheet, row: &LookRow) {
     sheet.put("for", &so_far, Tone::Plain);
     sheet.put(
         "observed",
-        &format!("{} of thread time in {} waits", duration(row.ns), row.count),
+        &format!(
+            "{} of thread time in {}",
+            duration(row.ns),
+            counted(row.count, "wait", "waits")
+        ),
         Tone::Plain,
     );
     let last = row.behind.len();
@@ -81,7 +92,10 @@ fn facts(sheet: &mut Sheet, row: &LookRow) {
             1 => "behind",
             _ => "",
         };
-        let doing = step.doing.map(|cause| format!(", {}", cause.phrase())).unwrap_or_default();
+        let doing = step
+            .doing
+            .map(|cause| format!(", {}", cause.phrase()))
+            .unwrap_or_default();
         let time = match step.ns {
             0 => String::new(),
             ns => format!(", {}", duration(ns)),
@@ -107,11 +121,12 @@ impl Sheet {
 
     /// A label and words, in as many lines as they need.
     fn put(&mut self, label: &str, words: &str, tone: Tone) {
-        let label_columns = match self.columns >= COLUMNS_FOR_LABELS && (tone == Tone::Plain || !label.is_empty()) {
-            true => LABEL.max(width(label) + 1),
-            false if label.is_empty() => 0,
-            false => width(label) + 1,
-        };
+        let label_columns =
+            match self.columns >= COLUMNS_FOR_LABELS && (tone == Tone::Plain || !label.is_empty()) {
+                true => LABEL.max(width(label) + 1),
+                false if label.is_empty() => 0,
+                false => width(label) + 1,
+            };
         let room = self.columns.saturating_sub(label_columns);
         if room == 0 {
             return;
@@ -121,12 +136,11 @@ impl Sheet {
         let mut lines = wrapped(words, room.min(room_after), 0).into_iter();
         let first = lines.next().unwrap_or_default();
         let gap = " ".repeat(label_columns.saturating_sub(width(label)));
-        self.lines.push(vec![
-            (format!("{label}{gap}"), Tone::Dim),
-            (first, tone),
-        ]);
+        self.lines
+            .push(vec![(format!("{label}{gap}"), Tone::Dim), (first, tone)]);
         for line in lines {
-            self.lines.push(vec![(" ".repeat(hang), Tone::Plain), (line, tone)]);
+            self.lines
+                .push(vec![(" ".repeat(hang), Tone::Plain), (line, tone)]);
         }
     }
 }

@@ -13,7 +13,10 @@ const TEXT: &[(&str, &str)] = &[
     ("Home, End", "the first or last row"),
     ("Enter", "its chain, stack and evidence"),
     ("Escape, Backspace", "back"),
-    ("Left, Right", "the look before or after; Right at the end is live again"),
+    (
+        "Left, Right",
+        "the look before or after; Right at the end is live again",
+    ),
     ("Space", "pause, and go on"),
     ("/", "show only rows with some text in them"),
     ("s", "order: time lost, longest wait, name"),
@@ -25,8 +28,14 @@ const TEXT: &[(&str, &str)] = &[
         "so far",
         "how long the longest wait has lasted, from before holdup began too",
     ),
-    ("ended", "nobody waits so any more; it happened since this observation began"),
-    ("behind, root", "who blocks the row; the root is the last one of the chain"),
+    (
+        "ended",
+        "nobody waits so any more; it happened since this observation began",
+    ),
+    (
+        "behind, root",
+        "who blocks the row; the root is the last one of the chain",
+    ),
 ];
 
 /// All lines.
@@ -34,7 +43,11 @@ pub(super) fn lines(columns: usize) -> Vec<Line> {
     let mut lines = vec![Line::new()];
     for (keys, words) in TEXT {
         let beside = columns >= KEYS * 2;
-        let lead = if beside { format!("{keys:KEYS$}  ") } else { format!("{keys}: ") };
+        let lead = if beside {
+            format!("{keys:KEYS$}  ")
+        } else {
+            format!("{keys}: ")
+        };
         let lead = if keys.is_empty() { String::new() } else { lead };
         let hang = if beside { width(&lead) } else { 0 };
         let room = columns.saturating_sub(width(&lead)).max(1);

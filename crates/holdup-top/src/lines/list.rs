@@ -80,7 +80,10 @@ fn titles(state: &State) -> Line {
     let columns = columns(state);
     let (who, _) = widths(columns);
     let words = match state.size.0 >= COLUMNS_FOR_ONE_LINE {
-        true => format!("{:MARK$}{:>TIME$}{:GAP$}{:who$}{:GAP$}waits for", "", "so far", "", "who", ""),
+        true => format!(
+            "{:MARK$}{:>TIME$}{:GAP$}{:who$}{:GAP$}waits for",
+            "", "so far", "", "who", ""
+        ),
         false => format!("{:MARK$}{:>TIME$}{:GAP$}who waits for what", "", "so far", ""),
     };
     let place = format!("{first}/{rows}");
@@ -157,7 +160,10 @@ fn chain(steps: &[LookStep], columns: usize) -> Vec<String> {
     let Some((root, between)) = steps.split_last() else {
         return Vec::new();
     };
-    let doing = root.doing.map(|cause| format!(", {}", cause.phrase())).unwrap_or_default();
+    let doing = root
+        .doing
+        .map(|cause| format!(", {}", cause.phrase()))
+        .unwrap_or_default();
     if between.is_empty() {
         return vec![shorten(&format!("behind {}{doing}", root.who), columns, true)];
     }

@@ -125,7 +125,12 @@ fn what_a_program_is_called_has_bounds() {
     let look = Look::of(&of_waits(&[(7, Cause::DiskSync, &long, 5_000)]));
     assert!(look.rows[0].what.len() <= MAX_BYTES_OF_LINE + '…'.len_utf8());
     assert!(look.rows[0].key.len() <= MAX_BYTES_OF_LINE + '…'.len_utf8());
-    assert!(look.rows[0].lines.iter().all(|(_, words)| words.len() <= MAX_BYTES_OF_LINE + 3));
+    assert!(
+        look.rows[0]
+            .lines
+            .iter()
+            .all(|(_, words)| words.len() <= MAX_BYTES_OF_LINE + 3)
+    );
 }
 
 #[test]

@@ -141,7 +141,9 @@ pub(crate) fn steps<'a>(report: &'a Report, entry: &Entry<'a>) -> Vec<Step<'a>> 
             let same = wait.asker.pid == one.pid && (one.tid == 0 || wait.asker.tid == one.tid);
             same && !wait.cause.on_cpu() && one.doing.is_none_or(|doing| doing == wait.cause)
         });
-        holder = own.max_by_key(|wait| wait.ns).and_then(|wait| wait.held_by.as_ref());
+        holder = own
+            .max_by_key(|wait| wait.ns)
+            .and_then(|wait| wait.held_by.as_ref());
     }
     found
 }

@@ -27,4 +27,5 @@ pub(crate) struct TopArgs {
     pub(crate) budget: BudgetArgs,
 }
 
-const TOP_STATUS: &str = "Exit status: 0; 125 if holdup itself failed, or the terminal cannot show a screen; 2 for bad usage.";
+const TOP_STATUS: &str =
+    "Exit status: 0; 125 if holdup itself failed, or the terminal cannot show a screen; 2 for bad usage.";

@@ -30,8 +30,13 @@ pub(crate) fn run(args: &BugArgs) -> anyhow::Result<u8> {
     let path = &args.output;
     let cannot = || format!("cannot write {path:?}");
     // Only its owner may read it, and nothing that is there already is lost.
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).with_context(cannot)?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(cannot)?;
     output::print(summary(path, report.is_some()).as_bytes())?;
     Ok(0)
 }
@@ -48,7 +53,10 @@ fn redacted(path: &Path) -> anyhow::Result<String> {
 
 fn of_json(path: &Path) -> anyhow::Result<Report> {
     let cannot = || format!("cannot read {path:?}");
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path);
     let mut text = Vec::new();
     file.with_context(cannot)?
         .take(MAX_REPORT + 1)
@@ -68,10 +76,16 @@ fn text(machine: Option<&Machine>, doctor: &str, report: Option<&str>) -> String
         env!("CARGO_PKG_VERSION")
     );
     if let Some(machine) = machine {
-        text.push_str(&format!("- Linux {}, {}\n", machine.kernel, std::env::consts::ARCH));
+        text.push_str(&format!(
+            "- Linux {}, {}\n",
+            machine.kernel,
+            std::env::consts::ARCH
+        ));
     }
     // The doctor names this machine nowhere; should a path or a setting do so, it is taken out.
-    let host = machine.map(|machine| machine.host.as_str()).filter(|host| host.len() >= SHORTEST_HOST);
+    let host = machine
+        .map(|machine| machine.host.as_str())
+        .filter(|host| host.len() >= SHORTEST_HOST);
     let doctor = match host {
         Some(host) => doctor.replace(host, "***"),
         None => doctor.to_owned(),

@@ -51,8 +51,12 @@ pub(crate) fn guide() {
 fn lines(here: Here, figures: &HostFigures) -> Vec<String> {
     let sees = match (here.traces, here.root) {
         (true, _) => "You can trace here: holdup observes every wait of every process.".to_owned(),
-        (false, true) => "You are root, but tracing does not work here: holdup samples /proc instead.".to_owned(),
-        (false, false) => "You are not root: holdup samples your own processes. With sudo it traces all.".to_owned(),
+        (false, true) => {
+            "You are root, but tracing does not work here: holdup samples /proc instead.".to_owned()
+        }
+        (false, false) => {
+            "You are not root: holdup samples your own processes. With sudo it traces all.".to_owned()
+        }
     };
     let short = machine_words(figures);
     let machine = match short.is_empty() {
@@ -72,10 +76,17 @@ fn lines(here: Here, figures: &HostFigures) -> Vec<String> {
         ),
     ];
     if !here.traces {
-        tries.push(("holdup doctor".to_owned(), "what cannot be observed here, and what to change"));
+        tries.push((
+            "holdup doctor".to_owned(),
+            "what cannot be observed here, and what to change",
+        ));
     }
     let mut all = vec![String::new(), sees, machine, String::new(), "Try:".to_owned()];
-    all.extend(tries.iter().map(|(command, what)| format!("  {command:<32} {what}")));
+    all.extend(
+        tries
+            .iter()
+            .map(|(command, what)| format!("  {command:<32} {what}")),
+    );
     all.push(String::new());
     all.push("holdup --help lists all commands.".to_owned());
     all.truncate(MAX_LINES);

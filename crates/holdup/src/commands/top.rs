@@ -80,7 +80,9 @@ fn paper(choice: Color) -> anyhow::Result<Paper> {
     }
     let name = std::env::var("TERM").unwrap_or_default();
     if name.is_empty() || name == "dumb" {
-        bail!("holdup top needs a terminal that can move its cursor, and TERM says that this one cannot; {instead}");
+        bail!(
+            "holdup top needs a terminal that can move its cursor, and TERM says that this one cannot; {instead}"
+        );
     }
     let look = terminal::look(&std::io::stdout(), choice);
     Ok(Paper {

@@ -56,7 +56,8 @@ impl Inbox {
             let Some(text) = self.bytes.get(LENGTH..LENGTH + length) else {
                 break;
             };
-            found.push(serde_json::from_slice(text).context("the process that observes has sent no message")?);
+            found
+                .push(serde_json::from_slice(text).context("the process that observes has sent no message")?);
             self.bytes.drain(..LENGTH + length);
         }
         Ok(found)

@@ -24,17 +24,25 @@ impl Recordings {
     /// # Errors
     /// When there are none.
     pub(super) fn open(path: &Path) -> anyhow::Result<(Recordings, Vec<String>)> {
-        let Folder { segments, mut problems } = folder(path)?;
+        let Folder {
+            segments,
+            mut problems,
+        } = folder(path)?;
         if segments.is_empty() {
             match problems.pop() {
                 Some(problem) => bail!(problem),
-                None => bail!("{} has no recordings; `holdup record --dir` makes them", path.display()),
+                None => bail!(
+                    "{} has no recordings; `holdup record --dir` makes them",
+                    path.display()
+                ),
             }
         }
         let zone = TimeZone::system();
         let label = |(_, head): &(PathBuf, Head)| {
             let at = Timestamp::from_nanosecond(head.started_unix.into()).unwrap_or_default();
-            at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+            at.to_zoned(zone.clone())
+                .strftime("%Y-%m-%d %H:%M:%S")
+                .to_string()
         };
         let labels = segments.iter().map(label).collect();
         Ok((Recordings { segments }, labels))

@@ -42,7 +42,9 @@ impl Screen {
         restore_on_panic();
         take()?;
         let terminal = Terminal::new(CrosstermBackend::new(stdout()));
-        let terminal = terminal.inspect_err(|_| restore()).context("cannot use this terminal")?;
+        let terminal = terminal
+            .inspect_err(|_| restore())
+            .context("cannot use this terminal")?;
         Ok(Screen {
             terminal,
             gone: false,
@@ -54,7 +56,10 @@ impl Screen {
     /// # Errors
     /// When it can't be asked.
     pub(super) fn size(&mut self) -> anyhow::Result<Event> {
-        let size = self.terminal.size().context("cannot ask the terminal for its size")?;
+        let size = self
+            .terminal
+            .size()
+            .context("cannot ask the terminal for its size")?;
         Ok(Event::Size(size.width, size.height))
     }
 
@@ -94,7 +99,9 @@ impl Screen {
     /// When the terminal can't be read.
     pub(super) fn pressed(&mut self) -> anyhow::Result<Vec<Event>> {
         let mut events = Vec::new();
-        while events.len() < MAX_AT_ONCE && has_come(Duration::ZERO).context("cannot read from the terminal")? {
+        while events.len() < MAX_AT_ONCE
+            && has_come(Duration::ZERO).context("cannot read from the terminal")?
+        {
             events.extend(event(&read().context("cannot read from the terminal")?));
         }
         Ok(events)
@@ -126,7 +133,9 @@ fn take() -> anyhow::Result<()> {
         EnableMouseCapture,
         ratatui_crossterm::crossterm::cursor::Hide
     );
-    taken.inspect_err(|_| restore()).context("cannot write to the terminal")
+    taken
+        .inspect_err(|_| restore())
+        .context("cannot write to the terminal")
 }
 
 /// Gives the terminal back as it was. What fails here can't be helped.
@@ -198,7 +207,10 @@ mod tests {
     #[test]
     fn control_is_no_letter() {
         let of = |code, modifiers| key(&KeyEvent::new(code, modifiers));
-        assert_eq!(of(KeyCode::Char('c'), KeyModifiers::CONTROL), Some(Key::Interrupt));
+        assert_eq!(
+            of(KeyCode::Char('c'), KeyModifiers::CONTROL),
+            Some(Key::Interrupt)
+        );
         assert_eq!(of(KeyCode::Char('z'), KeyModifiers::CONTROL), Some(Key::Suspend));
         assert_eq!(of(KeyCode::Char('q'), KeyModifiers::CONTROL), None);
         assert_eq!(of(KeyCode::Char('q'), KeyModifiers::NONE), Some(Key::Char('q')));

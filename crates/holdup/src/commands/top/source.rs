@@ -53,7 +53,10 @@ impl Source {
                         let ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
                         Event::Status(format!("a look every {}", duration(ns)))
                     }));
-                    events.push(Event::Look(jiff::Zoned::now().strftime("%H:%M:%S").to_string(), look));
+                    events.push(Event::Look(
+                        jiff::Zoned::now().strftime("%H:%M:%S").to_string(),
+                        look,
+                    ));
                 }
                 Message::Failed(why) => events.push(Event::Status(format!("no look: {why}"))),
             }

@@ -257,7 +257,15 @@ impl<'a> Rounds<'a> {
         let selection = self.selection.without(&others);
         let asked = vec![match self.args.pid.is_empty() {
             true => self.selection.said().to_owned(),
-            false => format!("process {}", self.args.pid.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+            false => format!(
+                "process {}",
+                self.args
+                    .pid
+                    .iter()
+                    .map(u32::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
         }];
         let pulse = Some(Pulse {
             interval: INTERVAL,
@@ -367,7 +375,10 @@ fn dies_with_its_parent(parent: Pid) -> anyhow::Result<()> {
 
 /// Words on stderr would stand in the middle of the screen.
 fn silence() -> anyhow::Result<()> {
-    let nothing = File::options().write(true).open("/dev/null").context("cannot open /dev/null")?;
+    let nothing = File::options()
+        .write(true)
+        .open("/dev/null")
+        .context("cannot open /dev/null")?;
     nix::unistd::dup2_stderr(&nothing).context("cannot close stderr")?;
     nix::unistd::dup2_stdout(&nothing).context("cannot close stdout")
 }
