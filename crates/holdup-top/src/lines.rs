@@ -14,7 +14,7 @@ use holdup_views::text::{shorten, split, width};
 pub(crate) use list::{height, room_for_rows, row_at};
 
 /// Screens with fewer lines than this have no more of a head than the first sentence.
-const LINES_FOR_A_HEAD: u16 = 12;
+const LINES_FOR_A_HEAD: u16 = 16;
 
 /// How a piece looks, where the terminal has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The command line: one definition, from which parser, help and man pages are made.
 
+mod boot;
 mod budget;
 mod bug;
 mod experiment;
@@ -12,6 +13,7 @@ mod scale;
 mod top;
 mod user;
 
+pub(crate) use boot::BootArgs;
 pub(crate) use budget::BudgetArgs;
 pub(crate) use bug::BugArgs;
 pub(crate) use experiment::TryArgs;
@@ -410,25 +412,6 @@ fn per(text: &str) -> Result<Per, String> {
         after,
     })
 }
-
-#[derive(Debug, Args)]
-#[command(after_help = BOOT_STATUS)]
-pub(crate) struct BootArgs {
-    /// Kernel log, from dmesg or journalctl -k; - is stdin; may be repeated, as the other options
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kernel_log: Vec<PathBuf>,
-    /// Journal, from journalctl -b, in any of its output formats
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Vec<PathBuf>,
-    /// Output of systemd-analyze critical-chain, time, blame, dump or plot
-    #[arg(long, value_name = "FILE")]
-    pub(crate) critical_chain: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) report: ReportArgs,
-}
-
-const BOOT_STATUS: &str = "Exit status: 0 if any input was recognised, with or without findings; 1 if none was; 125 if \
-                           holdup itself failed, 2 for bad usage.";
 
 const READ_STATUS: &str = "Exit status: 0 if any input was recognised, with or without findings; 1 if none was; with --fail-on, 1 if a \
                            condition holds, 3 if that cannot be determined or no input was recognised; 125 if holdup itself failed, 2 for bad usage.";

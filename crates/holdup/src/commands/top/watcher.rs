@@ -48,8 +48,8 @@ const FIRST: Duration = Duration::from_millis(500);
 const FIRST_OBSERVATION: Duration = Duration::from_secs(6);
 
 /// How long others last.
-const SHORTEST: Duration = Duration::from_secs(10);
-const LONGEST: Duration = Duration::from_secs(600);
+const MIN_OBSERVATION: Duration = Duration::from_secs(10);
+const MAX_OBSERVATION: Duration = Duration::from_secs(600);
 
 /// How much longer than that one may take to begin and to end before it is killed.
 const GRACE: Duration = Duration::from_secs(60);
@@ -353,8 +353,8 @@ const INTERVAL_AFTER_FAILURE_MS: u16 = 2_000;
 fn length(cost: Duration, share: f64) -> Duration {
     let spread = cost.as_secs_f64() / share.max(f64::MIN_POSITIVE);
     Duration::try_from_secs_f64(spread)
-        .unwrap_or(LONGEST)
-        .clamp(SHORTEST, LONGEST)
+        .unwrap_or(MAX_OBSERVATION)
+        .clamp(MIN_OBSERVATION, MAX_OBSERVATION)
 }
 
 /// CPU time of observations so far.
@@ -385,14 +385,14 @@ fn silence() -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, SHORTEST, length};
+    use super::{MAX_OBSERVATION, MIN_OBSERVATION, length};
     use std::time::Duration;
 
     #[test]
     fn the_dearer_an_observation_is_the_longer_it_lasts() {
-        assert_eq!(length(Duration::from_millis(10), 0.01), SHORTEST);
+        assert_eq!(length(Duration::from_millis(10), 0.01), MIN_OBSERVATION);
         assert_eq!(length(Duration::from_millis(500), 0.01), Duration::from_secs(50));
-        assert_eq!(length(Duration::from_secs(60), 0.01), LONGEST);
-        assert_eq!(length(Duration::from_secs(1), 0.0), LONGEST);
+        assert_eq!(length(Duration::from_secs(60), 0.01), MAX_OBSERVATION);
+        assert_eq!(length(Duration::from_secs(1), 0.0), MAX_OBSERVATION);
     }
 }
