@@ -18,6 +18,7 @@ use holdup_collect::Pulse;
 use holdup_collect::budget::Ceiling;
 use holdup_collect::privileges::Part;
 use holdup_collect::selection::Selection;
+use holdup_model::report::Backend as HowObserved;
 use holdup_subject::signals::{Control, Signals};
 use holdup_views::Look;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -279,16 +280,20 @@ impl<'a> Rounds<'a> {
         let tracing = self.tracing();
         let to = &mut self.to;
         let mut unread = None;
-        let mut tell = |collected: &collect::Collected| {
+        let mut tell = |collected: &collect::Collected, is_whole: bool| {
             let subject = verdict::subject_of_attach(asked.clone(), collected);
-            let look = Look::of(&verdict::of(subject, collected));
+            let mut look = Look::of(&verdict::of(subject, collected));
+            // What a thread has done since it was last looked at is known at the end: until then attribution has it run.
+            if !is_whole && collected.backend == HowObserved::Proc {
+                look.running.clear();
+            }
             if let Err(error) = send(&Message::Look(Box::new(look)), to) {
                 unread = Some(error);
             }
         };
         let mut notice = |notice: collect::Notice<'_>| {
             if let collect::Notice::SoFar(so_far) = notice {
-                tell(so_far);
+                tell(so_far, false);
             }
         };
         let mut silent = Progress::begin(true);
@@ -341,7 +346,7 @@ impl<'a> Rounds<'a> {
                 )
             }
         }?;
-        tell(&collected);
+        tell(&collected, true);
         unread.map_or(Ok(()), Err)
     }
 }
