@@ -141,7 +141,7 @@ fn help_and_filter() {
 fn without_a_look_or_a_row_it_says_why() {
     let empty = after(State::new(Moments::live()), [Event::Size(80, 24)]);
     assert!(screen(&empty, PLAIN).contains("The first look is under way."));
-    let nobody = Event::Look("now".to_owned(), Box::new(Look::default()));
+    let nobody = Event::Look("now".to_owned(), Box::default());
     assert!(screen(&after(empty, [nobody]), PLAIN).contains("Nobody waits."));
     let none = keys(shown(80, 24), &[Key::Char('/'), Key::Char('~')]);
     assert!(screen(&none, PLAIN).contains("No row matches the filter ~."));

@@ -194,7 +194,7 @@ mod tests {
         let steps = [step(1), step(2), step(3)];
         let root = format!("root p3 (pid 3), {}", Cause::DiskSync.phrase());
         let whole = format!("behind p1 (pid 1) ← p2 (pid 2) ← {root}");
-        assert_eq!(chain(&steps, 200), [whole.clone()]);
+        assert_eq!(chain(&steps, 200), std::slice::from_ref(&whole));
         let two = ["behind p1 (pid 1) ← p2 (pid 2)".to_owned(), root];
         assert_eq!(chain(&steps, width(&whole) - 1), two);
         assert!(chain(&steps, 10).iter().all(|line| width(line) <= 10));
