@@ -29,6 +29,7 @@ use super::{
 use crate::haste::Haste;
 use crate::line::{Line, watching};
 use crate::privileges;
+use crate::pulse::{Beats, Pulse};
 use crate::selection::{Known, Selection};
 use holdup_bpf::{Loaded, Pace};
 use holdup_events::Settings;
@@ -77,6 +78,8 @@ pub struct Kept<'a> {
     pub in_detail: Option<&'a mut dyn FnMut() -> bool>,
     /// How many single pieces of time are kept; `None`: as many as of anything that is looked at.
     pub pieces: Option<usize>,
+    /// How often what is known so far is wanted, if it is.
+    pub pulse: Option<Pulse>,
     /// Where a copy of what goes into attribution is to be written.
     pub events: Option<&'a EventsFile>,
 }
@@ -98,6 +101,8 @@ pub enum Notice<'a> {
     Began,
     /// What is known after a moment, where something has been stuck since before.
     FirstWord(&'a Collected),
+    /// What is known so far, without stacks: as often as was asked for.
+    SoFar(&'a Collected),
 }
 
 /// Observes until the time is over, the subject has ended, or the person wants no more.
@@ -171,7 +176,8 @@ pub fn attach(
     };
     let mut look_again = soonest;
     let mut period = PERIOD_MS;
-    let mut said = false;
+    let mut beats = Beats::begin(kept.pulse);
+    let mut said = beats.are_wanted();
     let over = |began: Instant| duration.is_some_and(|duration| began.elapsed() >= duration);
     while !over(began)
         && !observation.living.is_empty()
@@ -189,14 +195,7 @@ pub fn attach(
         period = if found < QUIET { quiet_period } else { PERIOD_MS };
         if !said && how.tracing.pace != Pace::Record && began.elapsed() >= FIRST_WORD {
             said = true;
-            observation.tracer.peek();
-            observation.turn();
-            let waits: Vec<Wait> = observation
-                .naming
-                .take_peeked()
-                .into_iter()
-                .map(|(_, wait)| wait)
-                .collect();
+            let waits = under_way(&mut observation);
             if waits
                 .iter()
                 .any(|wait| wait.end.saturating_sub(wait.start) >= STUCK)
@@ -205,6 +204,12 @@ pub fn attach(
                 notice(Notice::FirstWord(&observation.so_far(&waits)));
             }
         }
+        beats.tell(|| {
+            let waits = under_way(&mut observation);
+            let mut so_far = observation.so_far(&waits);
+            so_far.attributed.host_figures = figures.so_far();
+            notice(Notice::SoFar(&so_far));
+        });
         observation.naming.look_at_tokio();
         if looked.elapsed() >= look_again {
             let before = own_cpu_time();
@@ -340,6 +345,14 @@ pub fn attach(
         facts.programs.extend(programs::look(clients.iter()));
     }
     Ok(collected)
+}
+
+/// Waits that are under way.
+fn under_way(observation: &mut Observation) -> Vec<Wait> {
+    observation.tracer.peek();
+    observation.turn();
+    let peeked = observation.naming.take_peeked().into_iter();
+    peeked.map(|(_, wait)| wait).collect()
 }
 
 /// Processes that clients wait for at their listeners.

@@ -64,6 +64,11 @@ impl Figures {
         self.next = Instant::now() + self.every.max(took * SPARSELY);
     }
 
+    /// What was read so far.
+    pub(super) fn so_far(&self) -> HostFigures {
+        self.total.clone()
+    }
+
     /// Reads for the last time, at the end of what is observed: what holdup itself makes of it afterwards is no part of it. Instants are of
     /// `CLOCK_MONOTONIC`.
     pub fn finish(mut self) -> HostFigures {

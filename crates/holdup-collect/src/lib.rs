@@ -51,6 +51,7 @@ mod paths;
 mod priority;
 pub mod privileges;
 mod programs;
+mod pulse;
 mod queues;
 mod resolvers;
 mod run;
@@ -80,6 +81,7 @@ pub use dumps::Ask;
 pub use figures::Figures;
 pub use kernel_names::KernelNames;
 pub use nothing::nothing;
+pub use pulse::Pulse;
 pub use run::{Cut, run, run_for, wait_for};
 pub use sampled::{SampledHow, attach as sample_attached, run as sample, run_for as sample_for};
 

@@ -33,7 +33,7 @@ pub use file::{Draft, Folder, folder, peek, read, read_one, read_sums, save};
 pub use focus::only_process;
 pub use head::{Head, Zone};
 pub use merge::{Break, Merging, merge};
-pub use secrets::{mask, redact};
+pub use secrets::{mask, redact, redact_report};
 pub use table::{COLUMNS, Column};
 
 use holdup_evidence::SystemFacts;

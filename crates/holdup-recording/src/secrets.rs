@@ -4,6 +4,7 @@
 //! out too ([`redact`], when asked for). What a secret is, `holdup-secrets` knows.
 
 use crate::Segment;
+use holdup_model::report::{Report, SubjectKind};
 use holdup_secrets::{MASKED, each_text, mask_value, mask_words};
 
 /// Masks secrets wherever a text stands.
@@ -24,11 +25,7 @@ pub fn redact(segment: &mut Segment) {
     let host = segment.head.host.take();
     let head = &mut segment.head;
     head.redacted = true;
-    let left = head.command.len().saturating_sub(1);
-    if left > 0 && head.kind == holdup_model::report::SubjectKind::Run {
-        head.command.truncate(1);
-        head.command.push(format!("[{left} arguments taken out]"));
-    }
+    without_arguments(&mut head.command, head.kind);
     for jvm in &mut segment.facts.jvms {
         jvm.options.clear();
         jvm.main = None;
@@ -39,15 +36,54 @@ pub fn redact(segment: &mut Segment) {
         .as_mut()
         .and_then(|of| of.slow.as_mut());
     if let Some(line) = slow.and_then(|slow| slow.line.as_mut()) {
-        let method = line.split_whitespace().next().unwrap_or_default();
-        *line = format!("{method} {MASKED}");
+        without_path(line);
     }
-    let host = host.filter(|host| host.len() >= SHORTEST_HOST);
-    let clean = |text: &str| without_host(&without_home(text), host.as_deref());
+    let clean = cleaner(host);
     each_text(&mut segment.head, &clean);
     each_text(&mut segment.attributed, &clean);
     each_text(&mut segment.facts, &clean);
     each_text(&mut segment.look, &clean);
+}
+
+/// The same of a report, for whoever sends one to somebody else.
+pub fn redact_report(report: &mut Report) {
+    report.subject.command = mask_words(&report.subject.command);
+    without_arguments(&mut report.subject.command, report.subject.kind);
+    let host = report
+        .machine
+        .as_mut()
+        .map(|machine| std::mem::take(&mut machine.host));
+    for jvm in &mut report.jvms {
+        jvm.options.clear();
+        jvm.main = None;
+    }
+    let slow = report.requests.as_mut().and_then(|of| of.slow.as_mut());
+    if let Some(line) = slow.and_then(|slow| slow.request.as_mut()) {
+        without_path(line);
+    }
+    mask_value(report);
+    each_text(report, &cleaner(host));
+}
+
+/// Of a command that was run only its name stays.
+fn without_arguments(command: &mut Vec<String>, kind: SubjectKind) {
+    let left = command.len().saturating_sub(1);
+    if left > 0 && kind == SubjectKind::Run {
+        command.truncate(1);
+        command.push(format!("[{left} arguments taken out]"));
+    }
+}
+
+/// Of a request's line only its method stays.
+fn without_path(line: &mut String) {
+    let method = line.split_whitespace().next().unwrap_or_default();
+    *line = format!("{method} {MASKED}");
+}
+
+/// Takes out what is called by a home directory, and the host's name.
+fn cleaner(host: Option<String>) -> impl Fn(&str) -> String {
+    let host = host.filter(|host| host.len() >= SHORTEST_HOST);
+    move |text| without_host(&without_home(text), host.as_deref())
 }
 
 /// A shorter host name is a part of too many words.

@@ -267,6 +267,20 @@ impl From<&Row> for Said {
     }
 }
 
+impl Said {
+    /// What is said, in one line.
+    pub(crate) fn text(&self) -> String {
+        let mut all = String::new();
+        for (text, _, blank) in &self.body {
+            if *blank && !all.is_empty() {
+                all.push(' ');
+            }
+            all.push_str(text);
+        }
+        all
+    }
+}
+
 impl Piece {
     /// The parts between which a line may be broken.
     fn into_words(self) -> Vec<Piece> {

@@ -1,6 +1,8 @@
 //! The command line: one definition, from which parser, help and man pages are made.
 
+mod boot;
 mod budget;
+mod bug;
 mod experiment;
 mod gate;
 mod host;
@@ -8,9 +10,12 @@ mod mcp;
 mod recording;
 mod report;
 mod scale;
+mod top;
 mod user;
 
+pub(crate) use boot::BootArgs;
 pub(crate) use budget::BudgetArgs;
+pub(crate) use bug::BugArgs;
 pub(crate) use experiment::TryArgs;
 pub(crate) use gate::GateArgs;
 pub(crate) use host::HostArgs;
@@ -18,6 +23,7 @@ pub(crate) use mcp::McpArgs;
 pub(crate) use recording::{RecordArgs, RecordingArgs, ShowArgs};
 pub(crate) use report::{Format, ReportArgs};
 pub(crate) use scale::ScaleArgs;
+pub(crate) use top::TopArgs;
 pub(crate) use user::UserArgs;
 
 use crate::usage;
@@ -53,6 +59,7 @@ const EXAMPLES: &str = "Examples:
   sudo holdup attach -p 4711 -d 10       what does running process 4711 wait for?
   holdup read dump.txt iostat.log        what do these files say about last night?
   holdup show rec/ --at 13:05            what did the machine wait for at 13:05?
+  sudo holdup top                        who waits now, and behind whom?
   sudo holdup host                       which resource of the machine is short, and who uses it?
   sudo holdup boot                       why was the boot slow?
   holdup diff before.json after.json     what got slower, and is that more than noise?
@@ -89,6 +96,13 @@ pub(crate) enum Command {
     /// Reads recordings and reports on any part of them, as a live observation would. `record` makes recordings, and so does `-o FILE`
     /// of `run`, `attach` and `host`. A segment is reported whole or not at all. Times are in this machine's time zone.
     Show(ShowArgs),
+    /// Watch live: who waits now, for what, how long already, and behind whom
+    ///
+    /// A screen that shows who waits now, how long already, the chain of blockers up to the root and what that one does, what the machine is
+    /// short of, and what to do. Idle threads are one line. Enter shows a row's chain, stack and evidence; Left and Right go back and forth
+    /// in time; ? lists all keys. With --dir, shows recordings on the same screen. Observes less often where an observation is dear, so that
+    /// it takes 1% of one CPU.
+    Top(TopArgs),
     /// Observe the whole machine: which resource is short, who uses it, who waits for it
     ///
     /// Observes the whole machine for some seconds, from files in /proc and /sys only. Reports what the load average consists of, how
@@ -147,6 +161,11 @@ pub(crate) enum Command {
     /// Depends on the kernel and on the privileges of the caller. Also reports where this machine's randomness comes from, and whether
     /// a program can block on it.
     Doctor(DoctorArgs),
+    /// Write what a bug report needs to one file; nothing is sent
+    ///
+    /// Writes the version, the kernel, the output of `holdup doctor`, and a report if one is given. Arguments, paths below home
+    /// directories, the host name, passwords, tokens and keys are taken out. Read the file before you send it to anybody.
+    ReportBug(BugArgs),
     /// Serve agents over the Model Context Protocol on stdin and stdout
     ///
     /// Six tools: observe, show, explain, diff, read and drill_down. Each answer has at most 12,000 bytes, with IDs for the rest. Each call
@@ -404,25 +423,6 @@ fn per(text: &str) -> Result<Per, String> {
         after,
     })
 }
-
-#[derive(Debug, Args)]
-#[command(after_help = BOOT_STATUS)]
-pub(crate) struct BootArgs {
-    /// Kernel log, from dmesg or journalctl -k; - is stdin; may be repeated, as the other options
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kernel_log: Vec<PathBuf>,
-    /// Journal, from journalctl -b, in any of its output formats
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Vec<PathBuf>,
-    /// Output of systemd-analyze critical-chain, time, blame, dump or plot
-    #[arg(long, value_name = "FILE")]
-    pub(crate) critical_chain: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) report: ReportArgs,
-}
-
-const BOOT_STATUS: &str = "Exit status: 0 if any input was recognised, with or without findings; 1 if none was; 125 if \
-                           holdup itself failed, 2 for bad usage.";
 
 const READ_STATUS: &str = "Exit status: 0 if any input was recognised, with or without findings; 1 if none was; with --fail-on, 1 if a \
                            condition holds, 3 if that cannot be determined or no input was recognised; 125 if holdup itself failed, 2 for bad usage.";

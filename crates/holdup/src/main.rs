@@ -4,6 +4,7 @@
 
 mod cli;
 mod commands;
+mod errors;
 mod experiment;
 mod gate;
 mod output;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Attach(args) => commands::attach::run(&args, cli.color),
         Command::Read(args) => commands::read::run(&args, cli.color),
         Command::Show(args) => commands::show::run(&args, cli.color),
+        Command::Top(args) => commands::top::run(&args, cli.color),
         Command::Host(args) => commands::host::run(&args, cli.color),
         Command::Boot(args) => commands::boot::run(&args, cli.color),
         Command::Diff(args) => commands::diff::run(&args, cli.color),
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Command::Fleet { arguments } => commands::fleet::run(&arguments),
         Command::Explain(args) => commands::explain::run(&args, cli.color),
         Command::Doctor(args) => commands::doctor::run(&args, cli.color),
+        Command::ReportBug(args) => commands::report_bug::run(&args),
         Command::Mcp(args) => commands::mcp::run(&args),
         Command::Completions(args) => commands::completions::run(args.shell),
         Command::Generate(what) => commands::generate::run(&what),

@@ -5,6 +5,8 @@
 //! exit status.
 
 use crate::cli::{Color, Format, ReportArgs};
+use crate::commands::start;
+use crate::errors;
 use crate::gate::{self, Gate};
 use crate::terminal;
 use crate::usage::{BAD_USAGE, Usage};
@@ -328,7 +330,15 @@ pub(crate) fn say_error(error: &anyhow::Error) -> u8 {
             say(sentence);
             return BAD_USAGE;
         }
-        None => say(&format!("{error:#}")),
+        Some(Usage::NothingAsked(sentence)) => {
+            say(sentence);
+            start::guide();
+            return BAD_USAGE;
+        }
+        None => match errors::Kind::of(error) {
+            Some(kind) => say(&format!("{error:#}; see {}", kind.link())),
+            None => say(&format!("{error:#}")),
+        },
     }
     error.downcast_ref().map_or(OWN_FAILURE, NotStarted::exit_status)
 }

@@ -13,6 +13,8 @@ pub(crate) const BAD_USAGE: u8 = 2;
 pub(crate) enum Usage {
     /// Help or version was asked for: this is it.
     Asked(String),
+    /// No command was named: one sentence.
+    NothingAsked(String),
     /// One sentence.
     Wrong(String),
 }
@@ -20,7 +22,7 @@ pub(crate) enum Usage {
 impl std::fmt::Display for Usage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Usage::Asked(text) | Usage::Wrong(text) => f.write_str(text),
+            Usage::Asked(text) | Usage::NothingAsked(text) | Usage::Wrong(text) => f.write_str(text),
         }
     }
 }
@@ -31,6 +33,9 @@ impl From<clap::Error> for Usage {
     fn from(error: clap::Error) -> Usage {
         match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Usage::Asked(error.render().to_string()),
+            ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                Usage::NothingAsked(sentence(&error))
+            }
             _ => Usage::Wrong(sentence(&error)),
         }
     }
@@ -118,7 +123,7 @@ mod tests {
 
     fn wrong(line: &str) -> String {
         match Usage::from(Cli::try_parse_from(line.split(' ')).unwrap_err()) {
-            Usage::Wrong(text) => text,
+            Usage::Wrong(text) | Usage::NothingAsked(text) => text,
             Usage::Asked(text) => panic!("help was printed: {text}"),
         }
     }

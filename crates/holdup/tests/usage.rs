@@ -22,7 +22,6 @@ fn one_sentence(output: &Output, status: i32, words: &str) {
 
 #[test]
 fn bad_usage_is_2_and_says_what_would_be_right() {
-    one_sentence(&call(&[]), 2, "holdup run -- CMD");
     one_sentence(&call(&["run"]), 2, "holdup run -- CMD");
     one_sentence(&call(&["run", "--jsn", "x", "--", "true"]), 2, "--json");
     one_sentence(
@@ -34,6 +33,23 @@ fn bad_usage_is_2_and_says_what_would_be_right() {
     one_sentence(&call(&["run", "--buffer", "3M", "--", "true"]), 2, "64K to 1G");
     one_sentence(&call(&["frobnicate"]), 2, "run, read, boot, explain or doctor");
     one_sentence(&call(&["explain", "disk.snyc"]), 2, "disk.sync");
+}
+
+#[test]
+fn without_a_command_it_says_what_to_do_here() {
+    let output = call(&[]);
+    let text = lossy(&output.stderr);
+    assert_eq!(
+        (output.status.code(), text.lines().count()),
+        (Some(2), 1),
+        "{text}"
+    );
+    assert!(text.contains("holdup run -- CMD"), "{text}");
+    let guide = lossy(&output.stdout);
+    assert!(
+        guide.contains("holdup top") && guide.lines().count() < 15,
+        "{guide}"
+    );
 }
 
 #[test]

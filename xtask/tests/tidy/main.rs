@@ -28,6 +28,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("holdup-comparison", &["foldhash", "serde", "twox-hash"]),
     // jiff without its std feature only calculates with dates.
     ("holdup-report", &["jiff"]),
+    ("holdup-top", &["ratatui-core"]),
     (
         "holdup-views",
         &[

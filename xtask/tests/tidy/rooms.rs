@@ -70,6 +70,7 @@ pub(crate) const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("holdup-report", &["holdup-evidence", "holdup-model"]),
     // What people and other programs see, and what is kept.
     ("holdup-views", &["holdup-evidence", "holdup-model"]),
+    ("holdup-top", &["holdup-evidence", "holdup-model", "holdup-views"]),
     (
         "holdup-recording",
         &[
@@ -151,6 +152,7 @@ pub(crate) const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-secrets",
             "holdup-subject",
             "holdup-times",
+            "holdup-top",
             "holdup-views",
         ],
     ),

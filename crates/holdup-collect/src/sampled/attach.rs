@@ -20,6 +20,7 @@ use crate::attributing::{Attributing, EventsFile};
 use crate::budget::Ceiling;
 use crate::haste::Haste;
 use crate::line::{Line, watching};
+use crate::pulse::{Beats, Pulse};
 use crate::selection::{Known, Selection};
 use holdup_events::Settings;
 use holdup_evidence::{Event, Finish, NotMeasured, Ns, SystemFacts, Wait};
@@ -65,6 +66,8 @@ pub struct SampledHow<'a> {
     pub logs: bool,
     /// How much CPU time it may take, if somebody has said so.
     pub budget: Option<Ceiling>,
+    /// How often what is known so far is wanted, if it is.
+    pub pulse: Option<Pulse>,
 }
 
 /// Observes until the time is over, the subject has ended, or the person wants no more.
@@ -126,7 +129,8 @@ pub fn attach(
     let mut looked = Instant::now();
     let mut looked_at_neighbours = Instant::now();
     let mut due = Instant::now();
-    let mut said = false;
+    let mut beats = Beats::begin(how.pulse);
+    let mut said = beats.are_wanted();
     let over = |began: Instant| duration.is_some_and(|duration| began.elapsed() >= duration);
     while !over(began) && sampling.sampler.living() > 0 && signals.interrupted() == Control::Continue {
         let now = Instant::now();
@@ -152,6 +156,12 @@ pub fn attach(
                 notice(Notice::FirstWord(&sampling.so_far(&waits)));
             }
         }
+        beats.tell(|| {
+            let waits = sampling.sampler.under_way(clocks::monotonic());
+            let mut so_far = sampling.so_far(&waits);
+            so_far.attributed.host_figures = figures.so_far();
+            notice(Notice::SoFar(&so_far));
+        });
         if how.follow && looked_at_neighbours.elapsed() >= LOOK_FOR_NEIGHBOURS {
             sampling.follow_neighbours();
             looked_at_neighbours = Instant::now();

@@ -39,7 +39,7 @@ pub(super) const NAMES: usize = 3;
 
 /// How much is reported of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
+pub(crate) enum Depth {
     /// Its first line.
     Line,
     /// What a person needs to act.
@@ -49,7 +49,7 @@ pub(super) enum Depth {
 }
 
 /// Writes an entry. `elsewhere` is for waits that passed the time on: they always say whose they are.
-pub(super) fn write(sheet: &mut Sheet, report: &Report, entry: &Entry, depth: Depth, elsewhere: bool) {
+pub(crate) fn write(sheet: &mut Sheet, report: &Report, entry: &Entry, depth: Depth, elsewhere: bool) {
     let Some(wait) = entry.largest().filter(|_| depth != Depth::Line) else {
         first_line(sheet, report, entry, false);
         return;

@@ -14,7 +14,7 @@ const WHY: &str = "Why";
 
 /// Where the title of a finding stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Title {
+pub(crate) enum Title {
     /// Above its evidence.
     Here,
     /// In the first line of the page.
@@ -57,7 +57,7 @@ pub(super) fn title(sheet: &mut Sheet, finding: &Finding, title: Title) {
 }
 
 /// The whole finding; `elapsed` is what the command took. With `sources`, each piece of evidence says where it was seen.
-pub(super) fn write(sheet: &mut Sheet, finding: &Finding, at: Title, elapsed: Ns, sources: bool) {
+pub(crate) fn write(sheet: &mut Sheet, finding: &Finding, at: Title, elapsed: Ns, sources: bool) {
     title(sheet, finding, at);
     for (at, evidence) in finding.evidence.iter().enumerate() {
         let mut body = vec![sheet.words(&evidence.text)];

@@ -390,7 +390,7 @@ pub(super) fn living(sheet: &mut Sheet, report: &Report) {
 }
 
 /// Losses and what could not be seen: always said, whatever else is left out.
-pub(super) fn gaps(sheet: &mut Sheet, report: &Report) {
+pub(crate) fn gaps(sheet: &mut Sheet, report: &Report) {
     for (at, lost) in report.coverage.lost.iter().enumerate() {
         let mut words = format!("{}: {}", lost.what, lost.count);
         if lost.ns > 0 {

@@ -192,7 +192,7 @@ pub(crate) fn picture(report: &Report, all: bool) -> Picture<'_> {
 }
 
 /// Whether a finding is about this: the same cause, of the process or the thing that it names.
-fn tells_of(finding: &Finding, entry: &Entry<'_>) -> bool {
+pub(crate) fn tells_of(finding: &Finding, entry: &Entry<'_>) -> bool {
     let pid = finding.asker.pid;
     let thing = finding.resource.name.as_str();
     let same = |wait: &Wait| {

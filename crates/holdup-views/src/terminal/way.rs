@@ -85,6 +85,69 @@ pub(super) fn in_the_way(sheet: &mut Sheet, report: &Report, entry: &Entry) {
     }
 }
 
+/// One that is in the way of an entry's waits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step<'a> {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) process: &'a str,
+    pub(crate) thread: &'a str,
+    /// What it does meanwhile.
+    pub(crate) doing: Option<Cause>,
+    /// For how long.
+    pub(crate) ns: Ns,
+}
+
+/// Steps that are followed from one to the next. A longer chain than this is read by nobody, and a circle has no end.
+const MAX_STEPS: usize = 16;
+
+/// Who is in the way of the entry's wait whose chain leads furthest, nearest first. Where attribution has made no chain, it is made of who
+/// held each wait in turn, as the report has them.
+pub(crate) fn steps<'a>(report: &'a Report, entry: &Entry<'a>) -> Vec<Step<'a>> {
+    let furthest = entry.members.iter().map(|(wait, _)| *wait).rev();
+    let Some(wait) = furthest.max_by_key(|wait| (wait.chain.len(), wait.held_by.is_some(), wait.ns)) else {
+        return Vec::new();
+    };
+    let mut found: Vec<Step<'a>> = Vec::new();
+    let of_link = |link: &'a Link| Step {
+        pid: link.pid,
+        tid: link.tid,
+        process: &link.process,
+        thread: "",
+        doing: Some(link.cause),
+        ns: link.ns,
+    };
+    let asks = (wait.asker.pid, wait.asker.tid);
+    let links = wait.chain.iter().filter(|link| (link.pid, link.tid) != asks);
+    found.extend(links.take(MAX_STEPS).map(of_link));
+    let mut holder = match found.is_empty() {
+        true => wait.held_by.as_ref(),
+        false => None,
+    };
+    while let Some(one) = holder.take() {
+        let known = |step: &Step<'_>| (step.pid, step.tid) == (one.pid, one.tid);
+        if found.len() >= MAX_STEPS || (one.pid, one.tid) == asks || found.iter().any(known) {
+            break;
+        }
+        found.push(Step {
+            pid: one.pid,
+            tid: one.tid,
+            process: &one.process,
+            thread: &one.thread,
+            doing: one.doing,
+            ns: one.ns,
+        });
+        let own = report.waits.iter().filter(|wait| {
+            let same = wait.asker.pid == one.pid && (one.tid == 0 || wait.asker.tid == one.tid);
+            same && !wait.cause.on_cpu() && one.doing.is_none_or(|doing| doing == wait.cause)
+        });
+        holder = own
+            .max_by_key(|wait| wait.ns)
+            .and_then(|wait| wait.held_by.as_ref());
+    }
+    found
+}
+
 /// The thread at which the time of an entry's largest wait arrived, where that is not one of those that wait.
 fn went_to<'a>(entry: &Entry<'a>) -> Option<&'a Link> {
     let link = entry.largest()?.chain.last()?;

@@ -12,7 +12,7 @@ const NAME: usize = 20;
 
 /// One thread: by its process where it is the main or only one, else by its own name too. `how` is a remark
 /// for the parentheses.
-pub(super) fn thread(
+pub(crate) fn thread(
     sheet: &Sheet,
     report: &Report,
     (pid, tid): (u32, u32),
@@ -53,7 +53,7 @@ fn name(sheet: &Sheet, report: &Report, pid: u32, given: &str) -> String {
 
 /// Whose waits an entry is made of; `None` when they are CMD's own main thread's, which needs no saying
 /// unless `always`.
-pub(super) fn members(sheet: &Sheet, report: &Report, entry: &Entry, always: bool) -> Option<String> {
+pub(crate) fn members(sheet: &Sheet, report: &Report, entry: &Entry, always: bool) -> Option<String> {
     let askers = || entry.members.iter().map(|(wait, _)| &wait.asker);
     let largest = &entry.largest()?.asker;
     let threads: BTreeSet<(u32, u32, &str)> = askers()

@@ -259,13 +259,6 @@ pub(crate) fn headline(report: &Report, result: &TerminalWords) -> String {
 
 /// The first piece of what is said, and all of it.
 fn plain(said: &Said) -> (String, String) {
-    let mut all = String::new();
-    for (text, _, blank) in &said.body {
-        if *blank && !all.is_empty() {
-            all.push(' ');
-        }
-        all.push_str(text);
-    }
     let first = said.body.first().map(|(text, _, _)| text.clone());
-    (first.unwrap_or_default(), all)
+    (first.unwrap_or_default(), said.text())
 }

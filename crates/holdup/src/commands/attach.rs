@@ -61,7 +61,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
                 so_far,
             ));
         }
-        collect::Notice::FirstWord(_) | collect::Notice::Began => {}
+        collect::Notice::FirstWord(_) | collect::Notice::SoFar(_) | collect::Notice::Began => {}
     };
     let mut progress = Progress::begin(args.observation.report.quiet);
     let traced = (args.observation.backend != Backend::Proc).then(|| {
@@ -89,6 +89,7 @@ pub(crate) fn run(args: &AttachArgs, color: Color) -> anyhow::Result<u8> {
                 follow: !args.alone,
                 logs: !args.observation.no_logs,
                 budget: args.observation.budget.budget.map(Ceiling::set),
+                pulse: None,
             },
             events.as_ref(),
             &mut progress,

@@ -93,26 +93,31 @@ pub(crate) fn run(args: &DoctorArgs, color: Color) -> anyhow::Result<u8> {
     if let Some(path) = &args.test_randomness {
         return source_test::run(path, args.blocks);
     }
+    let look = terminal::look(&std::io::stdout(), color);
+    let (text, works) = text(&Style {
+        width: look.width,
+        colour: look.colour,
+        unicode: look.unicode,
+        ..Style::default()
+    });
+    output::print(text.as_bytes())?;
+    Ok(if works { 0 } else { CANNOT_RUN })
+}
+
+/// All that it says, and whether `holdup run` works.
+pub(crate) fn text(style: &Style) -> (String, bool) {
     let mut problems = Vec::new();
     let root = Root::system();
     let machine = capability::read(&root, &mut problems);
     let checkup = decide(&machine, &trials());
     let mut text = table::text(&checkup, &machine);
     let randomness = aspects(&randomness::read(&root, try_generator(), &mut problems));
-    let look = terminal::look(&std::io::stdout(), color);
-    let style = Style {
-        width: look.width,
-        colour: look.colour,
-        unicode: look.unicode,
-        ..Style::default()
-    };
     text.push('\n');
-    text.push_str(&section(&randomness, &style));
+    text.push_str(&section(&randomness, style));
     for problem in problems {
         text.push_str(&format!("  {problem}\n"));
     }
-    output::print(text.as_bytes())?;
-    Ok(if checkup.works() { 0 } else { CANNOT_RUN })
+    (text, checkup.works())
 }
 
 /// The first thing that this machine or these privileges lack for `holdup run` to work: what hangs on it fails

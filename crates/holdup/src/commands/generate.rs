@@ -58,9 +58,11 @@ mod tests {
                 "holdup-mcp.1",
                 "holdup-read.1",
                 "holdup-record.1",
+                "holdup-report-bug.1",
                 "holdup-run.1",
                 "holdup-scale.1",
                 "holdup-show.1",
+                "holdup-top.1",
                 "holdup-try.1",
                 "holdup.1"
             ]

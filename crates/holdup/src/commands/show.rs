@@ -4,7 +4,7 @@
 //! they would have then.
 
 mod ahead;
-mod page;
+pub(crate) mod page;
 mod part;
 mod usual;
 mod words;
@@ -98,6 +98,11 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
         recording.lines.extend(too_few);
     }
     Ok(outputs.write_judged(report, gate.as_ref()))
+}
+
+/// Whether a segment of a recorder's directory is of all that ran there.
+pub(crate) fn is_of_machine(head: &Head) -> bool {
+    head.kind == SubjectKind::Attach
 }
 
 /// The segments that there are, oldest first, and what is wrong with others.

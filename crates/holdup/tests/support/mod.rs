@@ -102,7 +102,8 @@ pub(crate) fn something_comes(from: &impl AsFd) -> bool {
         > 0
 }
 
-fn read_byte(from: &mut (impl Read + AsFd)) -> Option<u8> {
+/// The next byte; `None` at the end.
+pub(crate) fn read_byte(from: &mut (impl Read + AsFd)) -> Option<u8> {
     let ready = poll(
         &mut [PollFd::new(from.as_fd(), PollFlags::POLLIN)],
         PollTimeout::from(PATIENCE_MS),

@@ -412,6 +412,7 @@ impl<'a> Rounds<'a> {
                 .map(|_| &mut in_detail as &mut dyn FnMut() -> bool),
             // Where detail is asked for it is known at the end only whether it is kept.
             pieces: self.args.on.is_empty().then_some(PIECES),
+            pulse: None,
             events: None,
         };
         // Its folder is often another user's: it is opened while this process may still write there.

@@ -18,7 +18,7 @@ const HEAD: usize = 4_096;
 ///
 /// # Errors
 /// When it is a page and can't be read.
-pub(super) fn report(path: &Path) -> anyhow::Result<Option<Report>> {
+pub(crate) fn report(path: &Path) -> anyhow::Result<Option<Report>> {
     let Some(mut file) = regular(path) else {
         return Ok(None);
     };

@@ -1,7 +1,7 @@
 //! What is said of a recording itself, in the reader's zone.
 
 use crate::cli::ShowArgs;
-use holdup_model::report::{Recording, RecordingBreak, SubjectKind, Unlike, UnlikeCause, UnlikeSegment};
+use holdup_model::report::{Recording, RecordingBreak, Unlike, UnlikeCause, UnlikeSegment};
 use holdup_recording::unlike::{MIN_SEGMENTS, Outlier, Unusual};
 use holdup_recording::{Break, Error, Head, Segment};
 use holdup_times::Window;
@@ -136,7 +136,7 @@ pub(super) fn unlike(found: &[Outlier], compared: usize, files: &[(PathBuf, Head
 
 /// Whether it is of all that ran where it was recorded: of a recorder's directory, where nobody named a process.
 pub(super) fn of_machine(args: &ShowArgs, head: &Head) -> bool {
-    head.kind == SubjectKind::Attach && args.process.is_none() && args.path.is_dir()
+    super::is_of_machine(head) && args.process.is_none() && args.path.is_dir()
 }
 
 /// What the report says of the recording.
