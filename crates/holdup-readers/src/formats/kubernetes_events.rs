@@ -108,9 +108,13 @@ impl Reader {
         if !event.warns {
             return;
         }
-        let same = |known: &&mut Event| known.reason == event.reason && known.object == event.object;
-        match self.all.iter_mut().find(same) {
-            Some(known) => known.times = known.times.saturating_add(event.times),
+        let same = |known: &Event| known.reason == event.reason && known.object == event.object;
+        match self.all.iter().position(same) {
+            Some(at) => {
+                if let Some(known) = self.all.get_mut(at) {
+                    known.times = known.times.saturating_add(event.times);
+                }
+            }
             None if self.all.len() < MAX_KINDS => self.all.push(event),
             None => out.account().left_out += 1,
         }
