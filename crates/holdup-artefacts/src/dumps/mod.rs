@@ -144,7 +144,22 @@ impl<'a> Known<'a> {
     }
 }
 
+/// Functions that return when another thread has ended, without their classes.
+const JOINS: [&str; 5] = ["join", "Join", "JoinInternal", "_wait_for_tstate_lock", "pthread_join"];
+
 impl<'a> DumpThread<'a> {
+    /// Whether it waits for another thread's end.
+    pub fn joins(&self) -> bool {
+        let asker = self.asker();
+        let within = self.frames.iter().take_while(|frame| Some(**frame) != asker);
+        let function = |frame: &&str| {
+            let name = frame.split('(').next().unwrap_or_default();
+            name.rsplit(['.', ':', '#']).next().unwrap_or_default().to_owned()
+        };
+        let joins = |frame: &&str| JOINS.contains(&function(frame).as_str());
+        self.doing == Doing::WaitsForTask && within.copied().any(|frame| joins(&frame))
+    }
+
     /// The function that asked: the innermost that is not the runtime's own. Of randomness, the innermost outside of all
     /// generators: a provider's generator is called by the runtime and calls it again.
     pub fn asker(&self) -> Option<&'a str> {

@@ -92,7 +92,10 @@ fn parts(frame: &str) -> (&str, &str) {
 /// Whether a frame is of the standard library or of an installed package. Dumps that shorten paths leave names of known files only.
 pub(super) fn of_library(frame: &str) -> bool {
     let (_, file) = parts(frame);
-    LIBRARY.iter().any(|part| file.contains(part)) || known(frame).is_some() || SHORTENED.contains(&file)
+    // A function of the interpreter's own has a type and no line: `acquire(_thread.lock)`.
+    let place = frame.split_once('(').map_or("", |(_, place)| place);
+    let built_in = !place.is_empty() && !place.contains(':') && !file.contains(".py");
+    built_in || LIBRARY.iter().any(|part| file.contains(part)) || known(frame).is_some() || SHORTENED.contains(&file)
 }
 
 /// Files of the standard library in whose functions threads begin and wait, as py-spy shortens their paths.

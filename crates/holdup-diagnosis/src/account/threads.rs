@@ -95,6 +95,7 @@ fn does(seen: &DumpThread<'_>, many: bool) -> String {
         Doing::Waits(Cause::LockMonitor | Cause::LockFutex) => format!("wait{s} for a lock"),
         Doing::Waits(cause) => format!("{be} {}", cause.phrase()),
         Doing::WaitsForPool => format!("wait{s} for a free connection of a pool"),
+        Doing::WaitsForTask if seen.joins() => format!("wait{s} for another thread to end (join)"),
         Doing::WaitsForTask => format!("wait{s} for the result of another thread's task"),
         Doing::WaitsUnknown => format!("wait{s}"),
         Doing::Runs => format!("run{s}"),

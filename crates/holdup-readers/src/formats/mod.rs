@@ -3,6 +3,7 @@
 mod arrays;
 mod atop;
 mod benchmarks;
+mod buildkit;
 mod ceph;
 mod counters;
 mod databases;
@@ -12,6 +13,7 @@ mod dmesg_json;
 mod dstat;
 mod file_locks;
 mod free;
+mod gctrace;
 mod haproxy;
 mod histogram;
 mod ip_link;
@@ -20,6 +22,7 @@ mod journal_json;
 mod jvm_log;
 mod kernel_files;
 mod kubectl_describe;
+mod kubernetes_events;
 mod latency_tests;
 mod lock_stat;
 mod lsblk;
@@ -35,7 +38,9 @@ mod perf_sched;
 mod probes;
 mod proc_task;
 pub(crate) mod profiles;
+mod prometheus;
 mod ps;
+mod ranked_list;
 mod slabtop;
 mod sockets;
 mod stacks;
@@ -63,6 +68,7 @@ use crate::format::Format;
 /// Every format that is read.
 pub static ALL: &[&Format] = &[
     &atop::FORMAT,
+    &buildkit::FORMAT,
     &ceph::FORMAT,
     &profiles::collapsed::FORMAT,
     &counters::FORMAT,
@@ -92,6 +98,7 @@ pub static ALL: &[&Format] = &[
     &file_locks::PROC,
     &benchmarks::fio::FORMAT,
     &free::FORMAT,
+    &gctrace::FORMAT,
     &stacks::goroutines::FORMAT,
     &haproxy::LOG,
     &haproxy::STATS,
@@ -115,6 +122,7 @@ pub static ALL: &[&Format] = &[
     &uptime::LOADAVG,
     &timed_log::FORMAT,
     &kubectl_describe::FORMAT,
+    &kubernetes_events::FORMAT,
     &lsblk::FORMAT,
     &lsblk::JSON,
     &lsblk_pairs::FORMAT,
@@ -153,12 +161,15 @@ pub static ALL: &[&Format] = &[
     &kernel_files::pressure::FORMAT,
     &kernel_files::stat::FORMAT,
     &proc_task::FORMAT,
+    &prometheus::FORMAT,
+    &ranked_list::FORMAT,
     &ps::FORMAT,
     &databases::explain::FORMAT,
     &stacks::python::FORMAT,
     &stacks::ruby::FORMAT,
     &stacks::dotnet::FORMAT,
     &named::redis_info::FORMAT,
+    &databases::redis_latency::FORMAT,
     &databases::redis_slowlog::FORMAT,
     &benchmarks::requests::FORMAT,
     &named::replica::FORMAT,
@@ -169,9 +180,11 @@ pub static ALL: &[&Format] = &[
     &net_counters::SOCKSTAT,
     &sockets::states::FORMAT,
     &sockets::ss::FORMAT,
+    &databases::sqlite_plan::FORMAT,
     &strace_log::FORMAT,
     &strace_summary::FORMAT,
     &swaps::FORMAT,
+    &benchmarks::sysbench::FORMAT,
     &kernel_files::settings::FORMAT,
     &sysstat::JSON,
     &systemd::blame::FORMAT,
@@ -188,6 +201,7 @@ pub static ALL: &[&Format] = &[
     &tls_client::FORMAT,
     &tls_debug::FORMAT,
     &top::FORMAT,
+    &profiles::v8_ticks::FORMAT,
     &kernel_files::machine::UNAME,
     &uptime::FORMAT,
     &vmstat::FORMAT,

@@ -44,13 +44,34 @@ const LENGTHS: [(&str, f64); 6] = [
     ("s", 1e9),
 ];
 
-/// A line without quoting, and with plain blanks, in its place.
+/// A line without quoting, with plain blanks, and with names of columns out of the frame that they stand in, in its place.
 pub(super) fn plain(line: &[u8]) -> String {
     let mut line = line;
     while let Some(rest) = line.strip_prefix(b"> ") {
         line = rest;
     }
-    text_of(line).replace('\u{a0}', " ")
+    let text = text_of(line).replace('\u{a0}', " ");
+    unframed(&text).unwrap_or(text)
+}
+
+/// The names of columns that stand within the upper edge of a frame: `┌─name─┬─elapsed─┐`, `+-name-+-elapsed-+`.
+fn unframed(text: &str) -> Option<String> {
+    let inner = text.trim();
+    let drawn = inner.starts_with(['┌', '┏', '╭']);
+    if !drawn && !inner.starts_with("+-") || !inner.contains(char::is_alphabetic) {
+        return None;
+    }
+    let chars: Vec<char> = text.chars().collect();
+    let edge = |at: usize| chars.get(at).is_some_and(|char| matches!(char, '-' | '+'));
+    let plain = chars.iter().enumerate().map(|(at, char)| match char {
+        '┌' | '┐' | '┬' | '┏' | '┓' | '┳' | '╭' | '╮' => '│',
+        '─' | '━' => ' ',
+        '+' if !drawn => '│',
+        // A dash within a name has letters on both sides.
+        '-' if !drawn && (at.checked_sub(1).is_none_or(edge) || edge(at + 1)) => ' ',
+        char => *char,
+    });
+    Some(plain.collect())
 }
 
 /// Signs that stand between cells.
@@ -89,8 +110,14 @@ pub(super) fn cells(text: &str) -> (Vec<(usize, usize, String)>, bool) {
 pub(super) fn ends_in_two(text: &str) -> bool {
     let (cells, _) = cells(text);
     let two = cells.last().and_then(|(_, _, cell)| cell.split_once(' '));
+    // `app.py:7(name)`: a path need not begin at the root.
+    let place = |cell: &str| {
+        let line = cell.split_once(':').map_or("", |(_, line)| line);
+        line.starts_with(|first: char| first.is_ascii_digit()) && line.contains('(')
+    };
     two.is_some_and(|(first, second)| {
-        number(first).is_some_and(|(_, unit)| unit.is_empty()) && second.starts_with(['/', '<', '{'])
+        let (alone, second) = (number(first).is_some_and(|(_, unit)| unit.is_empty()), second.trim_start());
+        alone && (second.starts_with(['/', '<', '{']) || place(second))
     })
 }
 

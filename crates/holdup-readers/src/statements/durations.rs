@@ -188,7 +188,9 @@ fn sampled(line: &[u8]) -> Option<Length> {
     let from = find(rest, b", max: ")? + b", max: ".len();
     let behind = rest.get(from..)?;
     let end = find(behind, b", avg: ")?;
-    behind.ends_with(b" samples)").then_some(())?;
+    // `--latency-history` has the time over which they were taken behind them.
+    let (_, last) = behind.split_at_checked(find(behind, b" samples)")?)?;
+    (last == b" samples)" || last.ends_with(b" seconds range")).then_some(())?;
     let ms = crate::numbers::decimal(behind.get(..end)?)?;
     let ns = (ms * MS).clamp(0.0, MAX_LENGTH_NS) as Ns;
     (ns > 0).then_some(Length {

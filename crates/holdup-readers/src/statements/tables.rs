@@ -19,7 +19,7 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
 pub(super) use records::Records;
 pub(super) use states::of_pairs;
-use states::{bad, complaint, is_somebody};
+use states::{bad, complaint, is_done, is_somebody};
 pub(super) use top_events::TopEvents;
 
 /// Columns of a table, and bytes of a line, that are looked at.
@@ -89,7 +89,7 @@ fn has_number(line: &[u8]) -> bool {
     })
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Table {
     columns: Vec<Column>,
     /// The same where each word is a column, until the first row says which it is.
@@ -111,6 +111,10 @@ struct Table {
     bad: Option<(StatementKind, usize, Row, u64)>,
     /// The first row that another is in the way of, by which column, and how many there are.
     blocked: Option<(usize, Row, u64)>,
+    /// How wide the columns were before a copy took their blanks away, by the dashes below their names; none where it did not.
+    widths: Vec<usize>,
+    /// What stands before the first cell of the heading and of each row: `import time:`.
+    lead: String,
 }
 
 #[derive(Debug, Clone)]
@@ -280,15 +284,20 @@ impl Table {
             },
             ruled,
             apart,
-            exact: false,
-            of_records: false,
-            rows: 0,
-            strangers: 0,
-            share: None,
-            length: None,
-            bad: None,
-            blocked: None,
-        })
+            ..Table::default()
+        }
+        .without_lead())
+    }
+
+    /// The same with what stands before the first name apart, as `import time: self [us] | cumulative` has it.
+    fn without_lead(mut self) -> Table {
+        if let Some(first) = self.columns.first_mut().filter(|_| self.ruled)
+            && let Some((lead, name)) = first.name.split_once(": ")
+        {
+            self.lead = format!("{lead}:");
+            first.name = name.trim().to_owned();
+        }
+        self
     }
 
     /// Gives columns of the same name the name that stands above them: `read` and `write` below `total_wait`, and below `disk_wait`.
@@ -366,7 +375,20 @@ impl Table {
             let short = found.len() + 1 == columns && text.trim_end().ends_with('|');
             let mut row: Vec<String> = found.into_iter().map(cut).collect();
             row.extend(short.then(String::new));
+            // Rows that are numbered before the first sign: `12. │ …`.
+            let number = |cell: &String| cell.strip_suffix('.').is_some_and(|number| number.parse::<u64>().is_ok());
+            if row.len() == columns + 1 && row.first().is_some_and(number) {
+                row.remove(0);
+            }
+            if let Some(first) = row.first_mut()
+                && let Some(rest) = first.strip_prefix(&self.lead).filter(|_| !self.lead.is_empty())
+            {
+                *first = rest.trim().to_owned();
+            }
             return (ruled && row.len() == columns).then_some(row);
+        }
+        if !self.widths.is_empty() {
+            return self.row_by_widths(text);
         }
         let (apart, _) = cells(text);
         let placed = self.exact
@@ -424,22 +446,38 @@ impl Table {
         (measured || state).then_some(cells)
     }
 
+    /// Which columns say who is in the way of a row.
+    fn blockers(&self) -> Vec<bool> {
+        let sessions = self.columns.iter().any(|column| column.is_session());
+        let waiters = self.columns.iter().any(|column| column.is_waiter());
+        let columns = self.columns.iter();
+        let blocks = columns.map(|column| {
+            column.is_blocker() || sessions && column.may_be_blocker() || waiters && column.is_holder()
+        });
+        blocks.collect()
+    }
+
     fn take(&mut self, row: Row) {
+        let blockers = self.blockers();
+        let is_blocker = |at: usize| blockers.get(at) == Some(&true);
+        let blocked = (0..row.cells.len()).find(|at| is_blocker(*at) && row.cells.get(*at).is_some_and(|cell| is_somebody(cell)));
+        if let Some(at) = blocked {
+            match &mut self.blocked {
+                Some((_, _, count)) => *count += 1,
+                None => self.blocked = Some((at, row.clone(), 1)),
+            }
+        }
+        let states = self.columns.iter().zip(&row.cells);
+        let done = states.into_iter().any(|(column, cell)| column.is_state() && is_done(cell));
         let of_cpus = is_of_cpus(self.columns.iter().map(|column| column.name.as_str()));
         for (at, cell) in row.cells.iter().enumerate() {
             let Some(column) = self.columns.get_mut(at) else {
                 continue;
             };
-            if column.is_blocker() {
-                if is_somebody(cell) {
-                    match &mut self.blocked {
-                        Some((_, _, count)) => *count += 1,
-                        None => self.blocked = Some((at, row.clone(), 1)),
-                    }
-                }
+            if is_blocker(at) {
                 continue;
             }
-            let wrong = match (column.is_state(), column.is_error()) {
+            let wrong = match (column.is_state() && !done, column.is_error()) {
                 (true, _) => bad(cell),
                 (_, true) => complaint(cell),
                 _ => None,

@@ -150,6 +150,8 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "worker_connections are not enough",
             "max_connections reached",
             "max_children",
+            // Apache, of its workers.
+            "server reached max",
             "no buffer space",
             "not accepting commands",
             "commit limit",

@@ -99,17 +99,27 @@ impl LineReader for Reader {
             return Understood::Evidence;
         }
         if let Some(now) = &mut self.now {
-            // The whole, or where there is no line of it the completion.
-            if text.starts_with("clat (") || text.starts_with("lat (") {
-                if let Some(unit) = unit(text)
-                    && let (Some(longest), Some(mean)) = (ns(text, "max=", unit), ns(text, "avg=", unit))
-                {
-                    (now.longest, now.mean) = (longest, mean);
-                    now.quote = out.here();
-                }
+            // A flush is asked for on its own, and is what a database waits for: it is a direction beside the writes.
+            if text.starts_with("sync (") {
+                let rates = now.rates.clone();
+                self.close();
+                self.now = Some(Direction {
+                    job: self.job.clone(),
+                    name: "flush (fsync)".to_owned(),
+                    rates,
+                    quote: out.here(),
+                    ..Direction::default()
+                });
+                self.take_lengths(text, out);
                 return Understood::Evidence;
             }
-            if text.starts_with("clat percentiles") || text.starts_with("lat percentiles") {
+            // The whole, or where there is no line of it the completion.
+            if text.starts_with("clat (") || text.starts_with("lat (") {
+                self.take_lengths(text, out);
+                return Understood::Evidence;
+            }
+            let percentiles = ["clat percentiles", "lat percentiles", "sync percentiles"];
+            if percentiles.iter().any(|begin| text.starts_with(begin)) {
                 self.unit = unit(text);
                 return Understood::Evidence;
             }
@@ -163,6 +173,17 @@ impl LineReader for Reader {
 }
 
 impl Reader {
+    /// The mean and the longest of a line of latencies.
+    fn take_lengths(&mut self, text: &str, out: &Out<'_>) {
+        if let Some(now) = &mut self.now
+            && let Some(unit) = unit(text)
+            && let (Some(longest), Some(mean)) = (ns(text, "max=", unit), ns(text, "avg=", unit))
+        {
+            (now.longest, now.mean) = (longest, mean);
+            now.quote = out.here();
+        }
+    }
+
     fn close(&mut self) {
         self.unit = None;
         let Some(now) = self.now.take().filter(|now| now.longest > 0) else {
@@ -192,6 +213,16 @@ mod tests {
              (460kB/s)(26.4MiB/60142msec)); sdb was busy 99.91% of the time"
         );
         assert_eq!(reading.observed.statements.len(), 1);
+    }
+
+    #[test]
+    fn a_flush_that_takes_longer_than_the_write_is_named() {
+        let text = "wal: (groupid=0, jobs=1): err= 0: pid=9: Thu Apr  2 10:00:12 2020\n  write: IOPS=31, BW=71.2KiB/s\n    clat (usec): min=4, max=19823, avg=41.12, stdev=101.2\n  \
+            fsync/fdatasync/sync_file_range:\n    sync (msec): min=2, max=1211, avg=31.72, stdev=41.22\n    sync percentiles (msec):\n     | 95.00th=[   80], 99.00th=[  201]\n";
+        assert_eq!(
+            read_text("f", text.as_bytes()).texts(),
+            ["wal: a flush (fsync) took 31.7 ms at the mean, 99 % within 201 ms, 1.21 s at most (IOPS=31, BW=71.2KiB/s)"]
+        );
     }
 
     #[test]

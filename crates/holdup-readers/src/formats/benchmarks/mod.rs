@@ -5,3 +5,4 @@ pub(super) mod fio;
 pub(super) mod iperf;
 pub(super) mod pgbench;
 pub(super) mod requests;
+pub(super) mod sysbench;

@@ -1,6 +1,7 @@
 //! `pgbench`.
 //!
-//! Out: how long a transaction took at the mean, how many there were a second, and with how many clients.
+//! Out: how long a transaction took at the mean, how many there were a second, with how many clients, and of the statements that it lists with
+//! their latency (`-r`) the longest.
 
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
@@ -28,6 +29,22 @@ struct Reader {
     clients: String,
     rate: String,
     mean: Option<(f64, Quote)>,
+    /// Whether the lines below are statements with their latency, and the longest, in milliseconds.
+    lists: bool,
+    longest: Option<(f64, String)>,
+}
+
+/// Bytes of a statement.
+const STATEMENT: usize = 120;
+
+/// A statement with its mean latency in milliseconds; newer versions have the number of failures between.
+fn listed(text: &str) -> Option<(f64, &str)> {
+    let (ms, rest) = text.split_once(char::is_whitespace)?;
+    let ms = decimal(ms.as_bytes()).filter(|ms| (0.0..1e12).contains(ms))?;
+    let rest = rest.trim_start();
+    let behind = rest.trim_start_matches(|char: char| char.is_ascii_digit());
+    let statement = if behind.starts_with("  ") { behind } else { rest };
+    Some((ms, statement.trim()))
 }
 
 impl LineReader for Reader {
@@ -50,6 +67,12 @@ impl LineReader for Reader {
             && let Some(ms) = decimal(first(rest.trim_start_matches([' ', '=', ':'])).as_bytes())
         {
             self.mean = Some((ms, out.here()));
+        } else if text.starts_with("statement latencies in milliseconds") {
+            self.lists = true;
+        } else if let Some((ms, statement)) = listed(text).filter(|_| self.lists) {
+            if self.longest.as_ref().is_none_or(|(longest, _)| ms > *longest) {
+                self.longest = Some((ms, statement.chars().take(STATEMENT).collect()));
+            }
         } else {
             return Understood::Ignorable;
         }
@@ -65,11 +88,15 @@ impl LineReader for Reader {
             "" => String::new(),
             value => format!("{before}{value}{behind}"),
         };
+        let longest = self.longest.take().map(|(ms, statement)| {
+            format!("; longest statement {}: `{statement}`", duration((ms * 1e6) as u64))
+        });
         let text = format!(
-            "a transaction took {} at the mean (latency average){}{}",
+            "a transaction took {} at the mean (latency average){}{}{}",
             duration(ns),
             part(", ", &self.rate, " a second"),
-            part(" with ", &self.clients, " clients")
+            part(" with ", &self.clients, " clients"),
+            longest.unwrap_or_default()
         );
         out.statement(Statement {
             ns: Some(ns),
@@ -81,6 +108,17 @@ impl LineReader for Reader {
 #[cfg(test)]
 mod tests {
     use crate::read_text;
+
+    #[test]
+    fn the_longest_of_the_statements_that_are_listed() {
+        let text = "number of clients: 5\nnumber of transactions actually processed: 90\nlatency average = 1301.2 ms\ntps = 3.8\n\
+            statement latencies in milliseconds and failures:\n   0.004   0  \\set aid random(1, 1000)\n 912.102   0  UPDATE branches SET b = b + 1;\n  7.102   0  END;\n";
+        assert_eq!(
+            read_text("p", text.as_bytes()).texts(),
+            ["a transaction took 1.30 s at the mean (latency average), 3.8 a second with 5 clients; \
+              longest statement 912 ms: `UPDATE branches SET b = b + 1;`"]
+        );
+    }
 
     #[test]
     fn the_mean_of_a_transaction() {

@@ -5,13 +5,16 @@ pub(crate) mod current_op;
 pub(crate) mod explain;
 pub(crate) mod innodb_status;
 mod locks;
+mod main_table;
 pub(crate) mod mysql_slow_log;
 pub(crate) mod pg_activity;
 pub(crate) mod postgresql_log;
 mod processlist;
+pub(crate) mod redis_latency;
 pub(crate) mod redis_slowlog;
 mod semaphores;
 pub(crate) mod sessions;
+pub(crate) mod sqlite_plan;
 mod table;
 pub(crate) mod titles;
 

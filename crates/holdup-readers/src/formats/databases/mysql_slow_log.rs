@@ -1,9 +1,10 @@
 //! The slow log of MySQL and MariaDB.
 //!
 //! In: records of comments (`# Query_time: 4.35  Lock_time: 0.00 …`) with a statement below. Out: for each kind of statement how long the
-//! longest took, how often it is there, for how long it waited for locks, and how many rows it looked at. Values are data and stay as they
+//! longest took, which table it is of, how often it is there, for how long it waited for locks, and how many rows it looked at. Values are data and stay as they
 //! stand in the first one.
 
+use super::main_table::main_table;
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::decimal;
@@ -17,9 +18,10 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("mysql-slow-log", Fam
     .about("the slow log of MySQL")
     .openings(&["# User@Host:"]);
 
-/// Kinds of statements that are kept, and bytes of one.
+/// Kinds of statements that are kept, bytes of one as it is reported, and bytes in which its table is looked for.
 const KINDS: usize = 1_000;
 const STATEMENT: usize = 160;
+const SEARCHED: usize = 16 << 10;
 
 /// The part of its time from which waiting for locks is why a statement is slow.
 const MIN_LOCK_SHARE: f64 = 0.5;
@@ -44,6 +46,7 @@ struct Record {
     locked: f64,
     examined: String,
     text: String,
+    table: String,
     quote: Quote,
 }
 
@@ -61,7 +64,7 @@ fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
-        let text = text_of(line.get(..2_000).unwrap_or(line));
+        let text = text_of(line.get(..SEARCHED).unwrap_or(line));
         let text = text.trim();
         if let Some(rest) = text.strip_prefix("# ") {
             let number = |name: &str| value(rest, name).and_then(|value| decimal(value.as_bytes()));
@@ -91,11 +94,11 @@ impl LineReader for Reader {
         let Some(record) = self.record.as_mut().filter(|_| !aside) else {
             return Understood::Ignorable;
         };
-        if record.text.len() < STATEMENT {
+        if record.text.len() < SEARCHED {
             if !record.text.is_empty() {
                 record.text.push(' ');
             }
-            record.text.extend(text.chars().take(STATEMENT));
+            record.text.push_str(text);
         }
         Understood::Evidence
     }
@@ -119,7 +122,13 @@ impl LineReader for Reader {
             } else {
                 StatementKind::Took
             };
-            let text = format!("`{}` took {}{locked}{rows}", record.text, duration(ns));
+            // What is cut may not name its table.
+            let of = match record.table.as_str() {
+                "" => String::new(),
+                table if record.text.contains(table) => String::new(),
+                table => format!(" of {table}"),
+            };
+            let text = format!("`{}`{of} took {}{locked}{rows}", record.text, duration(ns));
             out.statement(Statement {
                 times,
                 ..statements::one(kind, Some(ns), record.quote, text)
@@ -133,6 +142,7 @@ impl Reader {
         let Some(mut record) = self.record.take() else {
             return;
         };
+        record.table = main_table(&record.text).unwrap_or_default();
         record.text = record
             .text
             .trim_end_matches(';')
@@ -198,6 +208,18 @@ mod tests {
                 ),
             ]
         );
+    }
+
+    #[test]
+    fn a_statement_that_is_cut_before_its_table_is_of_it_all_the_same() {
+        let columns: Vec<String> = (0..40).map(|at| format!("li0_.COLUMN_{at} as COL{at}_154_")).collect();
+        let text = format!(
+            "# Query_time: 2183.1  Lock_time: 0.0  Rows_sent: 0  Rows_examined: 7\nselect {}, (select max(x) from other) from TBL_ERRORS li0_ where li0_.ID = 7;\n",
+            columns.join(", ")
+        );
+        let reading = read_text("s", text.as_bytes());
+        let text = &reading.observed.statements[0].text;
+        assert!(text.contains("` of TBL_ERRORS took 36 min 23 s"), "{text}");
     }
 
     #[test]

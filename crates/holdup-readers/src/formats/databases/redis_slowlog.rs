@@ -67,15 +67,15 @@ impl<'a> Field<'a> {
 
 /// A line: its numbers in the lists, and its value.
 #[derive(Debug)]
-struct Item<'a> {
-    places: Vec<u64>,
-    integer: Option<u64>,
-    text: &'a [u8],
+pub(super) struct Item<'a> {
+    pub(super) places: Vec<u64>,
+    pub(super) integer: Option<u64>,
+    pub(super) text: &'a [u8],
 }
 
 impl<'a> Item<'a> {
     /// ` 2) 1) (integer) 7`, `   4) 1) "KEYS"`.
-    fn of(line: &'a [u8]) -> Option<Item<'a>> {
+    pub(super) fn of(line: &'a [u8]) -> Option<Item<'a>> {
         const DEPTH: usize = 4;
         let mut rest = line.trim_ascii();
         let mut places = Vec::new();
@@ -96,11 +96,11 @@ impl<'a> Item<'a> {
         })
     }
 
-    fn at(&self, places: &[u64]) -> bool {
+    pub(super) fn at(&self, places: &[u64]) -> bool {
         self.places == places
     }
 
-    fn ends_with(&self, place: u64) -> bool {
+    pub(super) fn ends_with(&self, place: u64) -> bool {
         self.places.last() == Some(&place)
     }
 }

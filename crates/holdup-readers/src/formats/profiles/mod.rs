@@ -10,6 +10,7 @@ pub(super) mod off_cpu;
 pub(super) mod perf_report;
 pub(super) mod perf_script;
 pub(super) mod pprof;
+pub(super) mod v8_ticks;
 
 use crate::gather::Out;
 use foldhash::fast::RandomState;

@@ -16,9 +16,20 @@ const STATES: [&str; 9] = [
 ];
 
 /// Names of columns that are numbers of things and no sizes.
-const IDENTIFIERS: [&str; 20] = [
+const IDENTIFIERS: [&str; 25] = [
     "pid", "tid", "ppid", "uid", "gid", "id", "port", "time", "date", "age", "prio", "pri", "ni", "ip",
-    "created", "started", "updated", "uptime", "since", "ports",
+    "created", "started", "updated", "uptime", "since", "ports", "jobid", "sid", "spid", "kpid", "dbid",
+];
+
+/// Names of columns that name the session, process or thread that a row is of.
+const SESSIONS: [&str; 14] = [
+    "sid", "spid", "pid", "session", "session_id", "waiting_pid", "blocked_pid", "waiting_session", "waiter",
+    "blocked_session", "processlist_id", "thread_id", "waiting_sid", "tid",
+];
+
+/// Last words of names of columns that say who or what is meant, and no number of things that wait.
+const NAMING: [&str; 12] = [
+    "pid", "sid", "spid", "id", "user", "query", "statement", "name", "size", "limit", "capacity", "session",
 ];
 
 /// Parts of names of columns of what waits or is lost, and of those that count since the start.
@@ -26,6 +37,9 @@ const QUEUES: [&str; 16] = [
     "pending", "waiting", "waiters", "queue", "backlog", "lag", "blocked", "dropped", "unack", "behind",
     "retrans", "failed", "errors", "delayed", "messages", "rejected",
 ];
+
+/// Those of them that count what is over: what waits now says more.
+const LOST: [&str; 5] = ["dropped", "retrans", "failed", "errors", "rejected"];
 const SINCE_START: [&str; 3] = ["all time", "total", "ever"];
 
 /// Words of names of columns of lengths of time.
@@ -117,16 +131,47 @@ impl Column {
     /// Whether it says who is in the way of the row: `BLOCKING_SESSION`, `blocked_by`.
     pub(super) fn is_blocker(&self) -> bool {
         let name = apart(&self.name);
-        ["blocking", "blocker", "blocked_by", "blocked by"]
+        ["blocking", "blocker", "blocked_by", "blocked by", "blk_by", "blkby"]
             .iter()
             .any(|word| name.contains(word))
+    }
+
+    /// Whether it may say who is in the way, where the other columns show that rows are sessions: `blocked` of one is the number of another.
+    pub(super) fn may_be_blocker(&self) -> bool {
+        ["blocked", "blk"].iter().any(|name| self.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether it names who has something, as lists of locks do beside who waits for it.
+    pub(super) fn is_holder(&self) -> bool {
+        let name = apart(&self.name);
+        ["holder", "holding", "held_by", "held by"].iter().any(|word| name.contains(word))
+    }
+
+    /// Whether it names who waits.
+    pub(super) fn is_waiter(&self) -> bool {
+        let name = apart(&self.name);
+        name.starts_with("waiter") || name.starts_with("waiting_") || name.starts_with("waiting ")
+    }
+
+    /// Whether it names the session that a row is of.
+    pub(super) fn is_session(&self) -> bool {
+        let name = apart(&self.name);
+        SESSIONS.contains(&name.as_str())
+    }
+
+    /// Whether it counts what waits now, and not what was lost so far.
+    pub(super) fn is_of_now(&self) -> bool {
+        let name = apart(&self.name);
+        !LOST.iter().any(|word| name.contains(word))
     }
 
     /// Whether it counts what waits or is lost now.
     pub(super) fn is_queue(&self) -> bool {
         let name = apart(&self.name);
-        let mut words = name.split(|char: char| !char.is_alphanumeric());
-        words.any(|word| QUEUES.iter().any(|queue| word.starts_with(queue)))
+        let words = || name.split(|char: char| !char.is_alphanumeric());
+        let named = words().count() > 1 && words().next_back().is_some_and(|last| NAMING.contains(&last));
+        !named
+            && words().any(|word| QUEUES.iter().any(|queue| word.starts_with(queue)))
             && !SINCE_START.iter().any(|start| name.contains(start))
     }
 
@@ -143,10 +188,10 @@ impl Column {
             return None;
         }
         let whole = name.trim_matches(|char: char| !char.is_alphanumeric());
-        if !has(&TIMES)
+        if !has(&TIMES) && !self.has_unit_in_brackets()
             || whole == "time"
             || whole == "age"
-            || has(&["at", "start", "end", "last", "timeout", "count"])
+            || has(&["at", "start", "end", "last", "timeout", "count", "interval", "period"])
         {
             return None;
         }
@@ -156,6 +201,14 @@ impl Column {
             () if has(&["min", "stddev", "avg", "mean"]) => 0,
             () => 1,
         })
+    }
+
+    /// Whether its name ends with a unit of time in brackets: `self [us]`.
+    fn has_unit_in_brackets(&self) -> bool {
+        let name = self.name.to_ascii_lowercase();
+        let inner = name.strip_suffix(']').and_then(|name| name.rsplit_once('['));
+        let unit = inner.map_or("", |(_, unit)| unit);
+        UNITS.iter().any(|(known, _)| *known == unit)
     }
 
     /// The unit that its name says, of lengths.

@@ -22,7 +22,7 @@ impl Table {
                 share: None,
                 ns: None,
                 line: row.line,
-                text: format!("{}{like}", self.sentence(row, *at)),
+                text: format!("{}{}{like}", self.blocked_by(row, *at), self.sentence(row, *at)),
             });
         }
         if let Some((kind, at, row, count)) = &self.bad {
@@ -75,8 +75,12 @@ impl Table {
             .enumerate()
             .filter(|(_, column)| column.is_queue());
         let queue = queue.filter_map(|(at, column)| Some((at, column.largest.as_ref()?)));
-        let longest = queue.max_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other));
-        if let Some((at, (_, row))) = longest.filter(|(_, (most, _))| *most > 0.0) {
+        let queue = queue.filter(|(_, (most, _))| *most > 0.0);
+        let is_of_now = |at: usize| self.columns.get(at).is_some_and(Column::is_of_now);
+        let longest = queue.max_by(|(at, (one, _)), (other_at, (other, _))| {
+            is_of_now(*at).cmp(&is_of_now(*other_at)).then(one.total_cmp(other))
+        });
+        if let Some((at, (_, row))) = longest {
             return Some(took(row, of(row, at)));
         }
         // Of times without a unit the sums come first, and what was waited for.
@@ -139,9 +143,26 @@ impl Table {
                 && number(cell).is_none()
                 && column.is_some_and(|column| !column.is_state())
         };
+        // A group of rows is no row's name.
+        let grouped = self.columns.first().is_some_and(|first| first.name.eq_ignore_ascii_case("namespace"));
+        let named = |column: &Column| column.name.eq_ignore_ascii_case("name");
+        if let Some(at) = self.columns.iter().position(named).filter(|_| grouped) {
+            return at;
+        }
         match figure(0) {
             true => (0..row.cells.len()).find(text).unwrap_or(0),
             false => 0,
+        }
+    }
+
+    /// Who is blocked by whom, where both are numbers of sessions.
+    fn blocked_by(&self, row: &Row, at: usize) -> String {
+        let session = self.columns.iter().position(Column::is_session);
+        let cell = |at: usize| row.cells.get(at).map_or("", String::as_str);
+        let numbered = |cell: &str| cell.starts_with(|first: char| first.is_ascii_digit() || first == '{');
+        match session.filter(|session| *session != at && numbered(cell(*session)) && numbered(cell(at))) {
+            Some(session) => format!("session {} is blocked by {}: ", cell(session), cell(at)),
+            None => String::new(),
         }
     }
 

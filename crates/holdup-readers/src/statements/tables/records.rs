@@ -91,6 +91,11 @@ impl Records {
             self.form = Form::Row(Vec::new(), number);
             return true;
         }
+        // A rule between the heading of a record and its first pair.
+        if pairs.is_empty() && !text_of(line).contains(char::is_alphanumeric) {
+            self.form = Form::Row(pairs, begun);
+            return true;
+        }
         let Some(pair) = cell(line) else {
             self.add(pairs, begun);
             return false;
@@ -141,7 +146,13 @@ impl Records {
 /// `-[ RECORD 1 ]----+----` of psql, `****** 1. row ******` of MySQL's client.
 fn begins_record(line: &[u8]) -> bool {
     let of_mysql = line.starts_with(b"***") && find(line, b". row *").is_some();
-    line.starts_with(b"-[ RECORD ") || of_mysql
+    line.starts_with(b"-[ RECORD ") || of_mysql || begins_numbered(line)
+}
+
+/// `Row 12:` of ClickHouse's client.
+fn begins_numbered(line: &[u8]) -> bool {
+    let number = line.strip_prefix(b"Row ").and_then(|rest| rest.strip_suffix(b":"));
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
 /// A name with its value: `waiting | 4`, `Seconds_Behind_Master: 4`.
@@ -175,17 +186,9 @@ impl Table {
         };
         Table {
             columns: names.map(column).collect(),
-            words: Vec::new(),
-            ruled: false,
             apart: true,
-            exact: false,
             of_records: true,
-            rows: 0,
-            strangers: 0,
-            share: None,
-            length: None,
-            bad: None,
-            blocked: None,
+            ..Table::default()
         }
     }
 }
@@ -224,6 +227,16 @@ mod tests {
         let text = "*************************** 1. row ***************************\n  Shard: s3\n  Pending_jobs: 4410\n";
         assert!(
             said(text)[0].starts_with("s3: Pending_jobs 4410"),
+            "{:?}",
+            said(text)
+        );
+    }
+
+    #[test]
+    fn numbered_rows_below_a_rule_are_rows() {
+        let text = "Row 1:\n──────\ndatabase:   shop\ntable:      events\nelapsed:    61254.201\nnum_parts:  1\n\n";
+        assert!(
+            said(text)[0].starts_with("shop: elapsed 61254.201, table events"),
             "{:?}",
             said(text)
         );

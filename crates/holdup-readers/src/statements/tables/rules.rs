@@ -1,7 +1,7 @@
 //! Tables whose columns a line of dashes shows, with their names above it.
 
 use super::{CELL, Column, Table};
-use crate::statements::cells::words;
+use crate::statements::cells::{number, words};
 
 impl Table {
     /// The table with columns as wide as these dashes, whose names stand above them in several lines.
@@ -20,7 +20,7 @@ impl Table {
             .collect();
         let (last, upper) = headings.split_last()?;
         if upper.is_empty() {
-            return Table::of_one_heading(columns, last);
+            return Table::without_blanks(rules, last).or_else(|| Table::of_one_heading(columns, last));
         }
         // What stands above the names leaves the first column free: else it is a title.
         let second = columns.get(1)?.begin;
@@ -62,18 +62,50 @@ impl Table {
         let named = columns.iter().filter(|column| !column.name.is_empty()).count();
         (named + 1 >= columns.len()).then(|| Table {
             columns,
-            words: Vec::new(),
-            ruled: false,
             apart: true,
-            exact: false,
-            of_records: false,
-            rows: 0,
-            strangers: 0,
-            share: None,
-            length: None,
-            bad: None,
-            blocked: None,
+            ..Table::default()
         })
+    }
+
+    /// The same where a copy took away the blanks between names, and between cells: the dashes alone say how wide each column was.
+    fn without_blanks(rules: &[(usize, usize, String)], heading: &str) -> Option<Table> {
+        let names = words(heading);
+        let single = names.windows(2).all(|two| matches!(two, [(_, end, _), (begin, _, _)] if *begin == end + 1));
+        let moved = names.iter().zip(rules).any(|(name, rule)| name.0 != rule.0 && name.1 != rule.1);
+        if !single || !moved || names.len() != rules.len() {
+            return None;
+        }
+        let columns = names.into_iter().map(|(begin, end, name)| Column {
+            name: name.chars().take(CELL).collect(),
+            begin,
+            end,
+            sum: 0.0,
+            count: 0,
+            largest: None,
+            unit: false,
+        });
+        Some(Table {
+            columns: columns.collect(),
+            apart: true,
+            widths: rules.iter().map(|(begin, end, _)| end - begin).collect(),
+            ..Table::default()
+        })
+    }
+
+    /// The cells of a row without its blanks: the widest column is the one with a text of several words. A row with fewer words than columns
+    /// has empty cells, and nothing tells which.
+    pub(super) fn row_by_widths(&self, text: &str) -> Option<Vec<String>> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let more = words.len().checked_sub(self.columns.len())?;
+        let (widest, _) = self.widths.iter().enumerate().max_by_key(|(at, width)| (**width, usize::MAX - at))?;
+        let mut words = words.into_iter();
+        let cells = (0..self.columns.len()).map(|at| {
+            let of_cell = if at == widest { 1 + more } else { 1 };
+            let cell: Vec<&str> = words.by_ref().take(of_cell).collect();
+            cell.join(" ").chars().take(CELL).collect()
+        });
+        let cells: Vec<String> = cells.collect();
+        cells.iter().any(|cell| number(cell).is_some()).then_some(cells)
     }
 
     /// The same with names that stand in one line, as clients of databases print them: each begins or ends where its dashes do.
@@ -93,17 +125,9 @@ impl Table {
             .all(|column| !column.name.is_empty())
             .then(|| Table {
                 columns,
-                words: Vec::new(),
-                ruled: false,
                 apart: true,
                 exact: true,
-                of_records: false,
-                rows: 0,
-                strangers: 0,
-                share: None,
-                length: None,
-                bad: None,
-                blocked: None,
+                ..Table::default()
             })
     }
 }

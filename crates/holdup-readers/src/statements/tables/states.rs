@@ -53,6 +53,14 @@ const BAD: [(&str, StatementKind); 37] = [
 /// Signs that Slurm puts behind the state of a node: it does not answer, is reserved, is to be started anew. They do not make a state good or bad.
 const MARKS: [char; 8] = ['*', '~', '#', '!', '%', '$', '@', '^'];
 
+/// States of what has ended well: that none of its parts is ready any more is no trouble.
+const DONE: [&str; 3] = ["completed", "complete", "succeeded"];
+
+/// Whether a state is of what has ended well.
+pub(super) fn is_done(cell: &str) -> bool {
+    DONE.iter().any(|done| cell.trim().eq_ignore_ascii_case(done))
+}
+
 /// What a state is, where it is a bad one.
 pub(super) fn bad(cell: &str) -> Option<StatementKind> {
     let word = cell.trim().trim_end_matches(MARKS).to_ascii_lowercase();

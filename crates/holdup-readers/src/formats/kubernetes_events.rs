@@ -1,0 +1,205 @@
+//! `kubectl get events`: which warning there is most often, about which object, and why.
+//!
+//! In: a heading with `REASON` and `MESSAGE`, and rows in which cells may be missing or several words long; messages may go on in lines below. Out:
+//! a statement for each reason and object of warnings, with how often. Without warnings: that there are none.
+
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
+use crate::gather::{Out, text_of};
+use crate::statements;
+use holdup_evidence::observed::{Quote, Statement, StatementKind};
+
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("kubernetes-events", Family::Logs, recognise).about("events of Kubernetes");
+
+/// Pairs of a reason and an object that are kept, and bytes of a message.
+const MAX_KINDS: usize = 500;
+const MESSAGE: usize = 240;
+
+fn recognise(head: &[u8]) -> Sureness {
+    let text = text_of(head);
+    Sureness::certain_if(text.lines().any(is_heading))
+}
+
+/// `LAST SEEN  TYPE  REASON  OBJECT  MESSAGE`, `FIRSTSEEN  LASTSEEN  COUNT  NAME  KIND  …  REASON  SOURCE  MESSAGE`.
+fn is_heading(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let has = |name: &str| words.iter().any(|word| *word == name);
+    let seen = has("LASTSEEN") || has("SEEN") || has("FIRSTSEEN");
+    seen && has("TYPE") && has("REASON") && words.last() == Some(&"MESSAGE")
+}
+
+/// One event.
+#[derive(Debug, Default)]
+struct Event {
+    warns: bool,
+    reason: String,
+    object: String,
+    message: String,
+    times: u64,
+    quote: Quote,
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    /// Names of the columns before the message.
+    columns: Vec<String>,
+    last: Option<Event>,
+    all: Vec<Event>,
+    events: u64,
+}
+
+/// An age: `12s`, `2h3m`, `3m (x12 over 30m)` without what is in brackets, `<unknown>`.
+fn is_age(word: &str) -> bool {
+    let of_numbers = word.bytes().all(|byte| byte.is_ascii_digit() || b"dhms".contains(&byte));
+    of_numbers && word.ends_with(['d', 'h', 'm', 's']) && word.starts_with(|first: char| first.is_ascii_digit())
+        || word == "<unknown>"
+}
+
+impl Event {
+    /// A row. Its type is the one cell that is always there; its reason stands behind that.
+    fn of(columns: &[String], line: &str, quote: Quote) -> Option<Event> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let kind = words.iter().position(|word| matches!(*word, "Normal" | "Warning"))?;
+        let before = words.get(..kind)?;
+        let ages = before.iter().filter(|word| is_age(word)).count();
+        if ages == 0 && !before.first().is_some_and(|first| first.contains("ago")) {
+            return None;
+        }
+        let reason = words.get(kind + 1)?;
+        let place = |name: &str| columns.iter().position(|column| column == name);
+        // In the newer form the object stands behind the reason, in the older one its name before the type.
+        let behind = place("OBJECT") > place("REASON");
+        let object = match behind {
+            true => words.get(kind + 2)?,
+            false => before.iter().find(|word| !is_age(word) && word.parse::<u64>().is_err() && !word.starts_with("(x"))?,
+        };
+        let count = before.iter().find_map(|word| {
+            let of_brackets = word.strip_prefix("(x").and_then(|count| count.parse().ok());
+            of_brackets.or_else(|| word.parse::<u64>().ok())
+        });
+        let tail = words.get(kind + 2 + usize::from(behind)..).unwrap_or_default();
+        Some(Event {
+            warns: words.get(kind) == Some(&"Warning"),
+            reason: reason.chars().take(MESSAGE).collect(),
+            object: object.chars().take(MESSAGE).collect(),
+            message: tail.join(" ").chars().take(MESSAGE).collect(),
+            times: count.unwrap_or(1),
+            quote,
+        })
+    }
+
+    fn kind(&self) -> StatementKind {
+        let ended = ["OOMKilling", "SystemOOM", "BackOff", "Evicted"];
+        let timed = self.message.contains("timed out") || self.message.contains("timeout");
+        match self.reason.as_str() {
+            reason if ended.contains(&reason) => StatementKind::Ended,
+            "FailedScheduling" => StatementKind::Stalled,
+            _ if timed => StatementKind::TimedOut,
+            _ => StatementKind::Failed,
+        }
+    }
+}
+
+impl Reader {
+    /// Adds the last event to those of its reason and object.
+    fn close(&mut self, out: &mut Out<'_>) {
+        let Some(event) = self.last.take() else { return };
+        self.events += 1;
+        if !event.warns {
+            return;
+        }
+        let same = |known: &Event| known.reason == event.reason && known.object == event.object;
+        match self.all.iter().position(same) {
+            Some(at) => {
+                if let Some(known) = self.all.get_mut(at) {
+                    known.times = known.times.saturating_add(event.times);
+                }
+            }
+            None if self.all.len() < MAX_KINDS => self.all.push(event),
+            None => out.account().left_out += 1,
+        }
+    }
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let text = text_of(line.get(..1_000).unwrap_or(line));
+        if text.trim().is_empty() {
+            return Understood::Ignorable;
+        }
+        if is_heading(&text) {
+            self.columns = text.split_whitespace().map(str::to_owned).collect();
+            return Understood::Evidence;
+        }
+        if let Some(event) = Event::of(&self.columns, &text, out.here()) {
+            self.close(out);
+            self.last = Some(event);
+            return Understood::Evidence;
+        }
+        // The message goes on.
+        let Some(last) = &mut self.last else {
+            return Understood::No;
+        };
+        if last.message.len() < MESSAGE {
+            last.message.push_str(" | ");
+            last.message.extend(text.trim().chars().take(MESSAGE));
+        }
+        Understood::Evidence
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        self.close(out);
+        let mut all = std::mem::take(&mut self.all);
+        all.sort_by_key(|event| std::cmp::Reverse(event.times));
+        if all.is_empty() && self.events > 0 {
+            let text = format!("{} events of Kubernetes, none of them a warning", self.events);
+            out.statement(statements::one(StatementKind::WithinNorm, None, out.here(), text));
+        }
+        let most = all.first().map(Event::kind);
+        for event in all {
+            // The reason that there is most often is the first to be named, whatever it is.
+            let kind = most.map_or(event.kind(), |most| event.kind().max(most));
+            let text = format!("{} of {}: {}", event.reason, event.object, event.message);
+            out.statement(Statement {
+                times: event.times,
+                ..statements::one(kind, None, event.quote, text)
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+    use holdup_evidence::observed::StatementKind;
+
+    #[test]
+    fn the_reason_that_has_most_of_all_rows_with_missing_cells() {
+        let text = "LASTSEEN   FIRSTSEEN   COUNT     NAME     KIND      SUBOBJECT     TYPE      REASON     SOURCE     MESSAGE\n\
+            2m         2m          1         web-1    Pod                     Normal    Scheduled  default-scheduler   Successfully assigned\n\
+            10s        2h          843       db-0     Pod                     Warning   FailedMount   kubelet, node-2     MountVolume.SetUp failed\n\
+            caused by: exit status 32\n1m         30m         12        web-1    Pod    spec.containers{web}  Warning   Unhealthy   kubelet, node-1     Readiness probe failed\n";
+        let reading = read_text("e", text.as_bytes());
+        assert_eq!(reading.observed.sources[0].format, "kubernetes-events");
+        let one = &reading.observed.statements[0];
+        assert_eq!((one.kind, one.times), (StatementKind::Failed, 843));
+        assert_eq!(
+            one.text,
+            "FailedMount of db-0: kubelet, node-2 MountVolume.SetUp failed | caused by: exit status 32"
+        );
+    }
+
+    #[test]
+    fn the_newer_form_and_a_healthy_one() {
+        let text = "LAST SEEN   TYPE      REASON      OBJECT       MESSAGE\n5m          Normal    Scheduled   pod/web-6d   Successfully assigned\n\
+            3m (x12 over 30m)   Warning   BackOff   pod/web-6d   Back-off restarting failed container\n";
+        let reading = read_text("e", text.as_bytes());
+        assert_eq!(
+            reading.texts(),
+            ["BackOff of pod/web-6d: Back-off restarting failed container"]
+        );
+        let well: String = text.lines().take(2).map(|line| format!("{line}\n")).collect();
+        let reading = read_text("e", well.as_bytes());
+        assert_eq!(reading.observed.statements[0].kind, StatementKind::WithinNorm);
+    }
+}
