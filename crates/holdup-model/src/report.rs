@@ -10,6 +10,7 @@ mod budget;
 mod churn;
 mod comparison;
 mod experiment;
+mod fleet;
 mod gate;
 mod host;
 mod jvm;
@@ -29,6 +30,7 @@ pub use comparison::{
     TreeFrameKind, TreeNode,
 };
 pub use experiment::{Experiment, ExperimentCause, Outcome, PredictedBy};
+pub use fleet::{FleetHost, FleetStore};
 pub use gate::{Check, Gate, GateOutcome, GateUnit, Measured};
 pub use host::{BlockedTasks, Host, HostFact, HostResource, HostResourceName, Load, Runner};
 pub use jvm::{Jvm, JvmDump};
@@ -131,6 +133,12 @@ pub struct Report {
     /// Figures of the whole machine on the same clock; only of `holdup host`, `holdup attach` and recordings.
     #[serde(default, skip_serializing_if = "HostFigures::is_empty")]
     pub host_figures: HostFigures,
+    /// The hosts; only of `holdup fleet`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<FleetHost>,
+    /// What was read of the store; only of `holdup fleet`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<FleetStore>,
 }
 
 impl Report {
@@ -147,7 +155,10 @@ impl Report {
     /// Whether it tells of threads' time added up rather than of the elapsed time of a command.
     #[must_use]
     pub fn of_threads(&self) -> bool {
-        matches!(self.subject.kind, SubjectKind::Attach | SubjectKind::Host)
+        matches!(
+            self.subject.kind,
+            SubjectKind::Attach | SubjectKind::Host | SubjectKind::Fleet
+        )
     }
 }
 
@@ -178,6 +189,8 @@ pub enum SubjectKind {
     Try,
     /// `holdup scale`.
     Scale,
+    /// `holdup fleet`.
+    Fleet,
 }
 
 /// What was observed.
@@ -306,6 +319,9 @@ pub struct Thread {
     pub threads: u32,
     /// Whether it lived on when observation ended.
     pub open: bool,
+    /// The host's id, as in `hosts`; only of `holdup fleet`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 /// Waits of one thread with one cause, resource and asker.
@@ -369,6 +385,9 @@ pub struct Wait {
     /// Who judged the longest of these waits, and by what evidence; absent for CPU time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_by: Option<JudgedBy>,
+    /// The host's id, as in `hosts`; only of `holdup fleet`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 /// Who ran instead.
@@ -463,6 +482,9 @@ pub struct Link {
     pub cause: Cause,
     /// For how long.
     pub ns: Ns,
+    /// The host's id, as in `hosts`; only of `holdup fleet`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 /// What is wrong.
@@ -497,6 +519,9 @@ pub struct Finding {
     pub predicted_ns: Option<Ns>,
     /// How sure.
     pub confidence: Confidence,
+    /// The host's id, as in `hosts`; only of `holdup fleet`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 /// One observation.

@@ -49,6 +49,12 @@ pub enum Error {
         /// The holdup that wrote it.
         by: String,
     },
+    /// It holds many segments.
+    #[error("{path:?} holds the segments of an hour in one file; `holdup fleet show` on the folder above its day reads it")]
+    Hour {
+        /// Which file.
+        path: PathBuf,
+    },
     /// It is cut off or changed.
     #[error("{path:?} is damaged ({why}); nothing in it is used")]
     Damaged {

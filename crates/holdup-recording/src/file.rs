@@ -4,6 +4,7 @@
 //! finds the name finds all of it. Readable for its owner alone: it says what a machine did.
 
 use crate::footer::{self, MAGIC, TAIL};
+use crate::hour::VERSION_OF_HOURS;
 use crate::whole::{self, Wrong};
 use crate::{Error, Head, Segment, VERSION};
 use holdup_files::{Last, NewFile, Refused};
@@ -26,7 +27,7 @@ pub(crate) const KEY_WHOLE: &str = "holdup.whole";
 pub(crate) const KEY_PIECES: &str = "holdup.pieces";
 
 /// The largest whole, packed, bytes.
-const MOST_PACKED: u64 = 64 << 20;
+pub(crate) const MOST_PACKED: u64 = 64 << 20;
 
 /// Recordings in a directory, at most: ten weeks of a segment a minute.
 const MOST_FILES: usize = 100_000;
@@ -206,7 +207,7 @@ pub fn read_sums(path: &Path) -> Result<Segment, Error> {
     Opened::open(path, Link::Follow)?.sums(path)
 }
 
-fn refused(path: &Path, wrong: Wrong) -> Error {
+pub(crate) fn refused(path: &Path, wrong: Wrong) -> Error {
     let path = path.to_owned();
     match wrong {
         Wrong::Damaged(why) => Error::Damaged { path, why },
@@ -215,18 +216,29 @@ fn refused(path: &Path, wrong: Wrong) -> Error {
 }
 
 /// A file whose footer was read.
-struct Opened {
+pub(crate) struct Opened {
     file: File,
     length: u64,
+    /// The version of its format.
+    pub(crate) version: u32,
+    /// Its head as it stands there.
+    pub(crate) head_text: String,
     head: Head,
-    /// First byte and length.
-    whole: (u64, u64),
+    pub(crate) whole: Place,
     /// The same of the time line.
-    pieces: (u64, u64),
+    pub(crate) pieces: Place,
 }
 
+/// First byte and length.
+pub(crate) type Place = (u64, u64);
+
 impl Opened {
-    fn sums(&self, path: &Path) -> Result<Segment, Error> {
+    /// A file that was named.
+    pub(crate) fn of(path: &Path) -> Result<Opened, Error> {
+        Opened::open(path, Link::Follow)
+    }
+
+    pub(crate) fn sums(&self, path: &Path) -> Result<Segment, Error> {
         let packed = self.part(path, self.whole)?;
         let (attributed, facts, look) = whole::unpack(&packed).map_err(|wrong| refused(path, wrong))?;
         Ok(Segment {
@@ -238,7 +250,7 @@ impl Opened {
     }
 
     /// The bytes of a part.
-    fn part(&self, path: &Path, (offset, length): (u64, u64)) -> Result<Vec<u8>, Error> {
+    pub(crate) fn part(&self, path: &Path, (offset, length): Place) -> Result<Vec<u8>, Error> {
         if length > MOST_PACKED {
             return Err(refused(path, Wrong::TooLarge("packed bytes", MOST_PACKED)));
         }
@@ -323,6 +335,11 @@ impl Opened {
         let version = value(KEY_VERSION).ok_or_else(foreign)?;
         let version: u32 = version.parse().map_err(|_| damaged("its version is no number"))?;
         let head = value(KEY_HEAD).unwrap_or_default();
+        if version == VERSION_OF_HOURS {
+            return Err(Error::Hour {
+                path: path.to_owned(),
+            });
+        }
         if version > VERSION {
             let by = serde_json::from_str::<serde_json::Value>(head).ok();
             let by = by.as_ref().and_then(|head| head.get("holdup")?.as_str());
@@ -332,6 +349,7 @@ impl Opened {
                 by: by.unwrap_or("of a later version").to_owned(),
             });
         }
+        let head_text = head.to_owned();
         let head = serde_json::from_str(head).map_err(|error| damaged(&format!("its head: {error}")))?;
         let place = |key: &str| {
             let (offset, length) = value(key)?.split_once(' ')?;
@@ -343,6 +361,8 @@ impl Opened {
             pieces: place(KEY_PIECES)?,
             file,
             length,
+            version,
+            head_text,
             head,
         })
     }

@@ -9,6 +9,9 @@ use holdup_model::report::{Backend, Elsewhere, SubjectKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Letters of a boot's id in a segment's identity: 64 of its 122 random bits.
+const BOOT_LETTERS: usize = 16;
+
 /// The head of a segment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
@@ -146,6 +149,20 @@ impl Head {
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.segments == one() && self.breaks.iter().any(|one| matches!(one, Break::Lost { .. }))
+    }
+
+    /// What tells this segment from all others of all hosts, whatever was done to a clock that people set: the begin of the boot's id, and
+    /// the instant at which it began in that boot. Letters, digits and `-` only.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        let boot = self.boot_id.as_deref().unwrap_or_default();
+        let boot: String = boot
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .take(BOOT_LETTERS)
+            .collect();
+        let boot = if boot.is_empty() { "unknown" } else { &boot };
+        format!("{boot}-{}", self.started)
     }
 
     /// When it ended, Unix time, nanoseconds.

@@ -9,8 +9,7 @@ mod rows;
 
 pub use columns::{COLUMNS, Column};
 
-use crate::file::{KEY_HEAD, KEY_PIECES, KEY_VERSION, KEY_WHOLE};
-use crate::{Segment, whole};
+use crate::{Segment, hour, whole};
 use columns::Cells;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -31,54 +30,70 @@ const ELEMENT: i16 = 2;
 
 /// Writes the file.
 pub(crate) fn write<W: Write + Send>(segment: &Segment, out: W) -> std::io::Result<()> {
-    let rows = rows::of(segment);
     let packed = whole::pack(segment)?;
     let pieces = whole::pack_pieces(&segment.attributed.timeline)?;
     let head = serde_json::to_string(&segment.head)?;
-    columns(segment, &rows, [&packed, &pieces], head, out).map_err(|error| match error {
+    columns(segment, [&packed, &pieces], &head, out).map_err(as_io)
+}
+
+/// The error of a writer as it was.
+pub(crate) fn as_io(error: ParquetError) -> std::io::Error {
+    match error {
         ParquetError::External(error) => match error.downcast::<std::io::Error>() {
             Ok(error) => *error,
             Err(error) => std::io::Error::other(error),
         },
         error => std::io::Error::other(error),
-    })
+    }
 }
 
 fn columns<W: Write + Send>(
     segment: &Segment,
-    rows: &[Row<'_>],
     [packed, pieces]: [&[u8]; 2],
-    head: String,
+    head: &str,
     out: W,
 ) -> Result<(), ParquetError> {
-    let properties = WriterProperties::builder()
+    let mut file = writer(out, properties(&segment.head.holdup))?;
+    row_group(&mut file, segment)?;
+    let places = [hour::put(&mut file, packed)?, hour::put(&mut file, pieces)?];
+    for (key, value) in hour::single(segment.version(), head, places) {
+        file.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
+    }
+    file.close()?;
+    Ok(())
+}
+
+/// How files are written, by this version of holdup.
+pub(crate) fn properties(by: &str) -> WriterProperties {
+    WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_created_by(format!("holdup {}", segment.head.holdup))
-        .build();
+        .set_created_by(format!("holdup {by}"))
+        .build()
+}
+
+/// A file without rows yet.
+pub(crate) fn writer<W: Write + Send>(
+    out: W,
+    properties: WriterProperties,
+) -> Result<SerializedFileWriter<W>, ParquetError> {
     let schema = Arc::new(parse_message_type(&schema())?);
-    let mut file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
+    SerializedFileWriter::new(out, schema, Arc::new(properties))
+}
+
+/// The rows of a segment, as one group.
+pub(crate) fn row_group<W: Write + Send>(
+    file: &mut SerializedFileWriter<W>,
+    segment: &Segment,
+) -> Result<(), ParquetError> {
+    let rows = rows::of(segment);
     let mut group = file.next_row_group()?;
     for column in COLUMNS {
         let writer = group
             .next_column()?
             .expect("the schema is made of the same columns");
-        write_column(column, segment, rows, writer)?;
+        write_column(column, segment, &rows, writer)?;
     }
-    group.close()?;
-    let at = file.bytes_written();
-    file.write_all(packed)?;
-    let pieces_at = file.bytes_written();
-    file.write_all(pieces)?;
-    for (key, value) in [
-        (KEY_VERSION, segment.version().to_string()),
-        (KEY_HEAD, head),
-        (KEY_WHOLE, format!("{at} {}", packed.len())),
-        (KEY_PIECES, format!("{pieces_at} {}", pieces.len())),
-    ] {
-        file.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
-    }
-    file.close()?;
-    Ok(())
+    group.close().map(drop)
 }
 
 /// The schema in Parquet's own words.

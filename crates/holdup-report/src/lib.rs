@@ -114,6 +114,8 @@ pub fn build(
         windows: attributed.windows.clone(),
         timeline: (!attributed.windows.is_empty()).then(|| attributed.timeline.clone()),
         host_figures: attributed.host_figures.clone(),
+        hosts: vec![],
+        store: None,
     }
 }
 
@@ -277,6 +279,7 @@ fn thread(ledger: &ThreadLedger) -> Thread {
         causes: causes(&ledger.causes, ledger.wall),
         threads: ledger.threads.max(1),
         open: ledger.open,
+        host: None,
     }
 }
 
@@ -298,6 +301,7 @@ fn wait(wait: &AttributedWait, observed: Ns, dates: &Dates) -> Wait {
         error_ns: wait.error,
         open: wait.open,
         timed_out: wait.timed_out,
+        host: None,
         path_ns: wait.path_ns,
         handed_on_ns: wait.handed_on_ns,
         call: wait.call.clone(),
@@ -315,6 +319,7 @@ fn wait(wait: &AttributedWait, observed: Ns, dates: &Dates) -> Wait {
                 process: link.name.process.clone(),
                 cause: link.cause,
                 ns: link.ns,
+                host: None,
             })
             .collect(),
         deadlock: wait.deadlock,
@@ -476,5 +481,6 @@ fn finding(finding: finding::Finding, attributed: &Attributed) -> Finding {
             .collect(),
         predicted_ns: without.map(|one| one.elapsed_ns),
         confidence: finding.confidence,
+        host: None,
     }
 }

@@ -40,6 +40,16 @@ pub fn undecided(report: &Report) -> bool {
     has_no_verdict(report)
 }
 
+/// The headline in words: for who lists many reports.
+#[must_use]
+pub fn sentence(report: &Report) -> String {
+    let Headline { sentence, size, .. } = headline(report);
+    match size {
+        Some(size) => format!("{sentence} ({size})"),
+        None => sentence,
+    }
+}
+
 /// The headline of a report of what was watched.
 pub(crate) fn headline(report: &Report) -> Headline {
     let without_finding = |sentence: String, severity: Option<Severity>| Headline {

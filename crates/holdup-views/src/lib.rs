@@ -34,7 +34,7 @@ pub mod terminal;
 pub mod text;
 
 pub use export::Format;
-pub use headline::undecided;
+pub use headline::{sentence, undecided};
 pub use holdup_evidence::units;
 pub use schema::text as schema_text;
 pub use style::Style;

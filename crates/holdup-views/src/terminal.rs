@@ -13,6 +13,7 @@ mod elsewhere;
 pub(crate) mod entry;
 pub(crate) mod experiment;
 mod finding;
+mod fleet;
 mod host;
 mod jvm;
 pub(crate) mod margins;
@@ -45,7 +46,9 @@ pub fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<
     if let Some(part) = &report.experiment {
         experiment::write(&mut sheet, report, part);
     }
-    if let Some(part) = &report.boot {
+    if let Some(part) = &report.store {
+        fleet::write(&mut sheet, report, part);
+    } else if let Some(part) = &report.boot {
         boot::write(&mut sheet, report, part);
     } else if let Some(part) = &report.host {
         host::write(&mut sheet, report, part);

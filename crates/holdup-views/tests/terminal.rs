@@ -105,6 +105,7 @@ fn time_that_stayed_with_the_waiter_went_nowhere() {
         process: process.to_owned(),
         cause: wait.cause,
         ns: wait.ns,
+        host: None,
     };
     let (own, other) = (link(wait.asker.tid, "sshd"), link(999_999, "elsewhere"));
     report.waits[0].chain = vec![own.clone()];

@@ -59,6 +59,7 @@ const EXAMPLES: &str = "Examples:
   sudo holdup scale --read /dev/urandom  do parallel readers contend?
   sudo holdup try --without disk.sync -- ./blast   how much time would faster syncs save?
   sudo holdup record                     record in the background, to look back later
+  holdup fleet show s3://ops/holdup      which of all hosts waited, and for what?
   holdup explain disk.sync               what does this cause mean?
   sudo holdup mcp                        serve an agent on stdin and stdout
   sudo holdup doctor                     does holdup work here?";
@@ -116,6 +117,16 @@ pub(crate) enum Command {
     /// Observes the whole machine, or a unit, until Ctrl-C or SIGTERM. Writes one Parquet file a minute to a directory. Any Parquet
     /// engine can query it. Old recordings are removed. Each recording has its own cost and losses in it.
     Record(RecordArgs),
+    /// Report on many hosts, whose recordings are in object storage
+    ///
+    /// Runs the program holdup-fleet, from the directory of holdup or from PATH. `holdup fleet show URL` reports on all hosts, and
+    /// `holdup fleet compact URL` makes one object of the segments of an hour. `holdup record --to URL` uploads recordings.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Fleet {
+        /// What holdup-fleet does: show, compact or upload, and its options
+        #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Measure how throughput and latency change as workers are added, and whether the workers contend
     ///
     /// Runs CMD, or a built-in operation, in 1, 2, 4 and more workers at once. Each point is measured several times, and beside a

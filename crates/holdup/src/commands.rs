@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod fleet;
 pub(crate) mod generate;
 pub(crate) mod host;
 pub(crate) mod mcp;

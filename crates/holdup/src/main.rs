@@ -6,7 +6,6 @@ mod cli;
 mod commands;
 mod experiment;
 mod gate;
-mod lengths;
 mod output;
 mod progress;
 mod recorded;
@@ -32,6 +31,7 @@ fn main() -> ExitCode {
         Command::ScaleWork { plan } => scale::lead(&plan),
         Command::Try(args) => commands::r#try::run(&args, cli.color),
         Command::Record(args) => commands::record::run(&args),
+        Command::Fleet { arguments } => commands::fleet::run(&arguments),
         Command::Explain(args) => commands::explain::run(&args, cli.color),
         Command::Doctor(args) => commands::doctor::run(&args, cli.color),
         Command::Mcp(args) => commands::mcp::run(&args),

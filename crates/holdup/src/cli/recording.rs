@@ -2,9 +2,9 @@
 
 use super::{BudgetArgs, GateArgs, ReportArgs, buffer_size};
 use crate::commands::record::Condition;
-use crate::lengths;
 use clap::Args;
-use std::path::PathBuf;
+use holdup_times::lengths;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[derive(Debug, Args)]
@@ -56,8 +56,17 @@ const SHOW_STATUS: &str = "Exit status: 0 if the recording covers that time; 1 i
 #[command(after_help = RECORD_STATUS)]
 pub(crate) struct RecordArgs {
     /// Directory for the recordings; if missing, it is created, readable by its owner only
-    #[arg(long, value_name = "DIR", default_value = holdup_recording::DIRECTORY)]
-    pub(crate) dir: PathBuf,
+    ///
+    /// Default: /var/lib/holdup; with --to, /var/lib/holdup/upload, where a segment stays only until the store has it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Also upload the recordings to object storage: s3://BUCKET/PREFIX or file:///DIRECTORY
+    ///
+    /// Needs the program holdup-fleet. A segment stays on the disk until the store has confirmed it. If the store does not take segments, at
+    /// most --keep-size of them are kept, or 1 GiB; what is removed before it is uploaded is counted. Credentials, region and endpoint
+    /// of S3 come from the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL.
+    #[arg(long, value_name = "URL")]
+    pub(crate) to: Option<String>,
     /// Length of a segment
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = segment_length)]
     pub(crate) every: Duration,
@@ -99,6 +108,20 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = buffer_size, hide_short_help = true)]
     pub(crate) buffer: u32,
 }
+
+impl RecordArgs {
+    /// The directory to write to.
+    pub(crate) fn directory(&self) -> PathBuf {
+        match (&self.dir, &self.to) {
+            (Some(dir), _) => dir.clone(),
+            (None, None) => holdup_recording::DIRECTORY.into(),
+            (None, Some(_)) => Path::new(holdup_recording::DIRECTORY).join(SPOOL),
+        }
+    }
+}
+
+/// Where segments wait for the store where nobody says where they are kept.
+const SPOOL: &str = "upload";
 
 const RECORD_STATUS: &str = "Exit status: 0 after Ctrl-C or SIGTERM, when everything observed is written; 125 if holdup itself failed \
                              or another holdup records to that directory, 2 for bad usage.";

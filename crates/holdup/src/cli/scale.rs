@@ -2,7 +2,7 @@
 
 use super::{Backend, ReportArgs, UserArgs};
 use crate::commands::scale::{timeout, worker_number};
-use crate::lengths;
+use holdup_times::lengths;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;

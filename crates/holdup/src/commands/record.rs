@@ -11,12 +11,14 @@ mod losses;
 mod observer;
 mod rounds;
 mod textfile;
+mod uploader;
 
 use crate::cli::RecordArgs;
 pub(crate) use condition::Condition;
-use folder::Folder;
+use folder::{Folder, Limits, Upload};
 use holdup_collect::selection::Selection;
 use rounds::Rounds;
+use uploader::Uploader;
 
 /// Records until it is told to end.
 ///
@@ -27,9 +29,20 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<u8> {
     if let Some(path) = &args.prometheus {
         textfile::check(path)?;
     }
-    let folder = Folder::open(&args.dir, args.keep, args.keep_size)?;
+    let limits = Limits {
+        keep: args.keep,
+        bytes: args.keep_size,
+        upload: match (&args.to, &args.dir) {
+            (None, _) => Upload::No,
+            (Some(_), Some(_)) => Upload::AndKeep,
+            (Some(_), None) => Upload::Only,
+        },
+    };
+    let directory = args.directory();
+    let uploader = args.to.as_deref().map(|url| Uploader::new(&directory, url)).transpose()?;
+    let folder = Folder::open(&directory, limits)?;
     give_memory_back();
-    Rounds::new(args, &selection, &folder)?.go()?;
+    Rounds::new(args, &selection, &folder, uploader)?.go()?;
     Ok(0)
 }
 

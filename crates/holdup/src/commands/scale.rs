@@ -345,7 +345,7 @@ pub(crate) fn worker_number(text: &str) -> Result<u32, String> {
 
 /// Reads the longest that one operation may take.
 pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
-    crate::lengths::length(text)
+    holdup_times::lengths::length(text)
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ mod ahead;
 mod page;
 mod part;
 mod usual;
-mod window;
 mod words;
 
 use crate::cli::{Color, ShowArgs};
 use crate::gate::{self, Gate};
 use crate::output::{Outputs, Place, say};
+use crate::usage::Usage;
 use crate::verdict;
 use anyhow::bail;
 use holdup_collect::privileges::{self, Part};
@@ -22,10 +22,10 @@ use holdup_recording::unlike::{self, MIN_SEGMENTS, Outlier, Rates};
 use holdup_recording::{
     Error, Folder, Head, Merging, Segment, folder, only_process, peek, read_one, read_sums,
 };
+use holdup_times::Window;
 use jiff::tz::TimeZone;
 use part::Causes;
 use std::path::{Path, PathBuf};
-use window::Window;
 
 /// Nothing was recorded then, or of that.
 const NOTHING: u8 = 1;
@@ -48,10 +48,11 @@ pub(crate) fn run(args: &ShowArgs, color: Color) -> anyhow::Result<u8> {
         mut problems,
     } = files(args)?;
     let newest = files.iter().map(|(_, head)| head.ended_unix()).max();
-    let window = Window::asked(args.at.as_deref(), args.last, newest.unwrap_or_default(), &zone)?;
+    let window = Window::asked(args.at.as_deref(), args.last, newest.unwrap_or_default(), &zone)
+        .map_err(Usage::Wrong)?;
     let inside: Vec<(PathBuf, Head)> = files
         .iter()
-        .filter(|(_, head)| window.holds(head))
+        .filter(|(_, head)| window.holds(head.started_unix, head.ended_unix()))
         .cloned()
         .collect();
     if inside.is_empty() {

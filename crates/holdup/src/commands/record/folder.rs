@@ -5,14 +5,16 @@
 //! change is refused.
 
 use super::age::{Boot, Clocks, Ended, ages};
+use crate::output::say;
 use crate::recorded;
 use anyhow::{Context, anyhow, bail};
 use holdup_files::{Guard, Missing, Refused};
 use holdup_proc::clocks;
 use holdup_recording::peek;
+use holdup_recording::spool::{self, Dropped};
 use nix::fcntl::{Flock, FlockArg};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, Permissions};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -33,15 +35,38 @@ const SEGMENT: (&str, &str) = ("holdup-", ".parquet");
 /// Segments that may begin at the same date, to the millisecond, each after a clock was set back.
 const SAME_DATE: u32 = 1_000;
 
+/// Bytes of segments that wait for a store, where nobody says how many may: four days of an ordinary machine.
+const SPOOL_BYTES: u64 = 1 << 30;
+
+/// Whether segments are brought to a store, and which of them stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Upload {
+    /// They are not.
+    No,
+    /// They stay as long as others.
+    AndKeep,
+    /// What the store has goes.
+    Only,
+}
+
+/// What may stay.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// How old segments may become.
+    pub(crate) keep: Duration,
+    /// How large all together may become, bytes.
+    pub(crate) bytes: Option<u64>,
+    pub(crate) upload: Upload,
+}
+
 /// The folder, held.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    keep: Duration,
-    most: Option<u64>,
+    limits: Limits,
     boot: Boot,
     /// What was read of segments' heads: each is opened once, and not each minute.
-    ended: RefCell<HashMap<PathBuf, Ended>>,
+    known: RefCell<HashMap<PathBuf, (Ended, Option<Dropped>)>>,
     /// Held as long as this lives.
     _lock: Flock<File>,
 }
@@ -52,6 +77,8 @@ struct Kept {
     path: PathBuf,
     ended: Ended,
     bytes: u64,
+    /// What is to be counted of it if it goes now: the store does not have it.
+    waits: Option<Dropped>,
 }
 
 impl Folder {
@@ -60,7 +87,7 @@ impl Folder {
     ///
     /// # Errors
     /// When it can't be made, is no folder, another user can change it, or another recorder writes there.
-    pub(crate) fn open(path: &Path, keep: Duration, most: Option<u64>) -> anyhow::Result<Folder> {
+    pub(crate) fn open(path: &Path, limits: Limits) -> anyhow::Result<Folder> {
         let place =
             holdup_files::folder(path, Guard::Own, Missing::Make).map_err(|refused| match refused {
                 Refused::Io(error) => {
@@ -84,10 +111,9 @@ impl Folder {
         };
         let folder = Folder {
             path: place.path,
-            keep,
-            most,
+            limits,
             boot: this_boot(),
-            ended: RefCell::default(),
+            known: RefCell::default(),
             _lock: lock,
         };
         folder.sweep_unfinished();
@@ -129,10 +155,21 @@ impl Folder {
 
     fn sweep_at(&self, now: Clocks) -> usize {
         let all = self.segments();
-        let gone = outdated(&all, now, self.keep, self.most);
-        gone.iter()
-            .filter(|path| std::fs::remove_file(path).is_ok())
-            .count()
+        let gone = outdated(&all, now, self.limits);
+        let dropped: Vec<Dropped> = gone.iter().filter_map(|one| one.waits.clone()).collect();
+        // Counted before they go: whatever ends this process between the two, they are counted once.
+        let counted = dropped.is_empty() || spool::add_dropped(&self.path, &dropped).is_ok();
+        let removed = gone
+            .iter()
+            .filter(|one| std::fs::remove_file(&one.path).is_ok())
+            .count();
+        if !counted {
+            // A full disk has room now.
+            if let Err(error) = spool::add_dropped(&self.path, &dropped) {
+                say(&format!("{} segments were removed before they were uploaded: {error}", dropped.len()));
+            }
+        }
+        removed
     }
 
     /// The newest segments, newest first.
@@ -145,29 +182,35 @@ impl Folder {
 
     fn segments(&self) -> Vec<Kept> {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let mut known = self.ended.take();
+        let mut known = self.known.take();
+        let confirmed = match self.limits.upload {
+            Upload::No => HashSet::new(),
+            Upload::AndKeep | Upload::Only => spool::confirmed(&self.path).identities,
+        };
+        let mut still = HashMap::new();
         let all: Vec<Kept> = entries
             .filter(|entry| is_segment(&entry.file_name()))
             .filter_map(|entry| {
                 let about = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
                 let path = entry.path();
-                let ended = match known.remove(&path) {
-                    Some(ended) => ended,
-                    None => peek(&path).map_or_else(
-                        |_| Ended::Somewhere(date(about.modified().ok())),
-                        |head| Ended::of(&head, &self.boot),
-                    ),
-                };
+                let (ended, segment) = known.remove(&path).unwrap_or_else(|| {
+                    peek(&path).map_or_else(
+                        |_| (Ended::Somewhere(date(about.modified().ok())), None),
+                        |head| (Ended::of(&head, &self.boot), Some(Dropped::of(&head))),
+                    )
+                });
+                still.insert(path.clone(), (ended, segment.clone()));
+                let uploads = self.limits.upload != Upload::No;
                 Some(Kept {
                     path,
                     ended,
                     bytes: about.len(),
+                    waits: segment.filter(|one| uploads && !confirmed.contains(&one.identity)),
                 })
             })
             .collect();
         // Those that have gone are forgotten.
-        let still = all.iter().map(|one| (one.path.clone(), one.ended));
-        self.ended.replace(still.collect());
+        self.known.replace(still);
         all
     }
 }
@@ -213,26 +256,40 @@ fn oldest_first(all: &[Kept], now: Clocks) -> Vec<(Duration, &Kept)> {
     ordered
 }
 
-/// Those that go, oldest first.
-fn outdated(all: &[Kept], now: Clocks, keep: Duration, most: Option<u64>) -> Vec<PathBuf> {
+/// Those that go. First what is too old or too much, oldest first, of what waits for nobody; then, if that does not suffice, what waits
+/// for a store: it stays whatever its age, until there is no room.
+fn outdated(all: &[Kept], now: Clocks, limits: Limits) -> Vec<&Kept> {
     let mut bytes: u64 = all.iter().map(|one| one.bytes).sum();
     let newest = all.len().saturating_sub(1);
+    let ordered: Vec<_> = oldest_first(all, now).into_iter().take(newest).collect();
     let mut gone = Vec::new();
-    for (age, one) in oldest_first(all, now).into_iter().take(newest) {
-        let old = age > keep;
-        let large = most.is_some_and(|most| bytes > most);
-        if !old && !large {
+    for (age, one) in ordered.iter().filter(|(_, one)| one.waits.is_none()) {
+        let old = *age > limits.keep || limits.upload == Upload::Only;
+        let large = limits.bytes.is_some_and(|most| bytes > most);
+        if old || large {
+            bytes -= one.bytes;
+            gone.push(*one);
+        }
+    }
+    let waiting = all.iter().filter(|one| one.waits.is_some());
+    let mut waiting: u64 = waiting.map(|one| one.bytes).sum();
+    for (_, one) in ordered.iter().filter(|(_, one)| one.waits.is_some()) {
+        let large = limits
+            .bytes
+            .map_or(waiting > SPOOL_BYTES, |most| bytes > most);
+        if !large {
             break;
         }
         bytes -= one.bytes;
-        gone.push(one.path.clone());
+        waiting -= one.bytes;
+        gone.push(*one);
     }
     gone
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::{Clocks, Ended, Folder, Kept, is_segment, now, outdated, this_boot};
+    use super::{Clocks, Dropped, Ended, Folder, Kept, Limits, Upload, is_segment, now, outdated, this_boot};
     use holdup_evidence::{Ns, SystemFacts};
     use holdup_model::attributed::Attributed;
     use holdup_model::report::{Backend, SubjectKind};
@@ -255,6 +312,15 @@ pub(super) mod tests {
             path: PathBuf::from(name),
             ended: Ended::Here(NOW.boot - age, NOW.unix - age.cast_signed()),
             bytes,
+            waits: None,
+        }
+    }
+
+    fn limits(keep: u64, bytes: Option<u64>, upload: Upload) -> Limits {
+        Limits {
+            keep: Duration::from_secs(keep),
+            bytes,
+            upload,
         }
     }
 
@@ -282,9 +348,9 @@ pub(super) mod tests {
             kept("d", 0, 50),
         ];
         let gone = |keep, most| {
-            let gone = outdated(&all, NOW, Duration::from_secs(keep), most);
+            let gone = outdated(&all, NOW, limits(keep, most, Upload::No));
             gone.iter()
-                .map(|path| path.display().to_string())
+                .map(|one| one.path.display().to_string())
                 .collect::<String>()
         };
         assert_eq!(gone(1_000, None), "");
@@ -292,25 +358,48 @@ pub(super) mod tests {
         assert_eq!(gone(5, None), "abc");
         assert_eq!(gone(1_000, Some(60)), "a");
         assert_eq!(gone(1_000, Some(1)), "abc", "the newest stays");
-        assert_eq!(outdated(&[], NOW, Duration::ZERO, Some(0)), Vec::<PathBuf>::new());
+        assert!(outdated(&[], NOW, limits(0, Some(0), Upload::No)).is_empty());
         // Ten years later by the date, and a second by the clock that nobody sets.
         let set = Clocks {
             unix: NOW.unix + (315_000_000 * SECOND).cast_signed(),
             boot: NOW.boot + SECOND,
             monotonic: NOW.monotonic + SECOND,
         };
-        assert_eq!(
-            outdated(&all, set, Duration::from_secs(400), None),
-            Vec::<PathBuf>::new()
-        );
-        let first = outdated(&all, set, Duration::from_secs(200), None);
-        assert_eq!(first, [Path::new("a")]);
+        assert!(outdated(&all, set, limits(400, None, Upload::No)).is_empty());
+        let first = outdated(&all, set, limits(200, None, Upload::No));
+        assert_eq!(first, [&all[0]]);
+    }
+
+    #[test]
+    fn what_waits_for_a_store_goes_last_and_only_for_want_of_room() {
+        let waits = |one: Kept| Kept {
+            waits: Some(Dropped::of(&head("a", "mail1", None))),
+            ..one
+        };
+        let all = [
+            waits(kept("a", 500, 10)),
+            kept("b", 400, 10),
+            waits(kept("c", 300, 10)),
+            kept("d", 100, 10),
+            waits(kept("e", 1, 10)),
+        ];
+        let gone = |bytes, upload| {
+            let gone = outdated(&all, NOW, limits(200, bytes, upload));
+            gone.iter()
+                .map(|one| one.path.display().to_string())
+                .collect::<String>()
+        };
+        assert_eq!(gone(None, Upload::AndKeep), "b");
+        assert_eq!(gone(None, Upload::Only), "bd");
+        assert_eq!(gone(Some(30), Upload::AndKeep), "bd");
+        assert_eq!(gone(Some(25), Upload::AndKeep), "bda");
+        assert_eq!(gone(Some(1), Upload::AndKeep), "bdac");
     }
 
     #[test]
     fn segments_of_this_boot_outlive_a_clock_that_is_set_and_the_newest_are_those_that_ended_last() {
         let place = tempfile::tempdir().unwrap();
-        let folder = Folder::open(place.path(), Duration::from_secs(86_400), None).unwrap();
+        let folder = Folder::open(place.path(), limits(86_400, None, Upload::No)).unwrap();
         let boot = this_boot();
         let save = |name: &str, ago: u64, date: i64| {
             let ended = now().boot - ago * SECOND;
@@ -366,9 +455,9 @@ pub(super) mod tests {
         std::fs::create_dir_all(&path).unwrap();
         std::fs::write(path.join(".holdup-x1y2"), "half").unwrap();
         std::fs::write(path.join("notes.txt"), "somebody's").unwrap();
-        let held = Folder::open(&path, Duration::from_secs(1), None).unwrap();
+        let held = Folder::open(&path, limits(1, None, Upload::No)).unwrap();
         assert!(!path.join(".holdup-x1y2").exists());
-        let second = Folder::open(&path, Duration::from_secs(1), None)
+        let second = Folder::open(&path, limits(1, None, Upload::No))
             .unwrap_err()
             .to_string();
         assert!(second.contains("another holdup records to"), "{second}");
@@ -382,13 +471,13 @@ pub(super) mod tests {
             "what is no segment is never touched"
         );
         drop(held);
-        Folder::open(&path, Duration::from_secs(1), None).unwrap();
+        Folder::open(&path, limits(1, None, Upload::No)).unwrap();
     }
 
     #[test]
     fn names_sort_as_time_goes_by_and_are_known_again() {
         let place = tempfile::tempdir().unwrap();
-        let folder = Folder::open(place.path(), Duration::from_secs(1), None).unwrap();
+        let folder = Folder::open(place.path(), limits(1, None, Upload::No)).unwrap();
         let names = [0, 1_000_000, 1_763_800_000_000_000_000].map(|began| folder.place(began));
         assert!(names.is_sorted());
         assert!(
@@ -411,7 +500,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_made_is_one_sentence() {
-        let error = Folder::open(Path::new("/proc/none/here"), Duration::from_secs(1), None).unwrap_err();
+        let error = Folder::open(Path::new("/proc/none/here"), limits(1, None, Upload::No)).unwrap_err();
         assert!(
             error
                 .to_string()

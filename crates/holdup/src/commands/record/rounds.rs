@@ -11,6 +11,7 @@ use super::folder::Folder;
 use super::losses;
 use super::observer::{HIDDEN, Observer, Outcome};
 use super::textfile;
+use super::uploader::Uploader;
 use crate::cli::RecordArgs;
 use crate::output::say;
 use crate::progress::Progress;
@@ -54,6 +55,8 @@ pub(crate) struct Rounds<'a> {
     selection: &'a Selection,
     folder: &'a Folder,
     signals: Signals,
+    /// Who brings segments to a store, where that is asked for.
+    uploader: Option<Uploader>,
     detail: Detail,
     /// Programs that are loaded: those of the segment that is observed, and those of the next, in turns.
     loaded: [Option<Kept>; 2],
@@ -86,12 +89,14 @@ impl<'a> Rounds<'a> {
         args: &'a RecordArgs,
         selection: &'a Selection,
         folder: &'a Folder,
+        uploader: Option<Uploader>,
     ) -> anyhow::Result<Rounds<'a>> {
         Ok(Rounds {
             args,
             selection,
             folder,
             signals: Signals::watch()?,
+            uploader,
             detail: Detail::on(&args.on),
             loaded: [None, None],
             turn: 0,
@@ -112,12 +117,13 @@ impl<'a> Rounds<'a> {
         if now.is_none() {
             anyhow::bail!("nothing can be recorded here: see the message above");
         }
+        self.tend_uploader();
         // Whoever waits for this line makes happen what is to be recorded.
         say(&format!(
             "recording {} to {}, a segment every {}; holdup show to look back",
             self.selection.said(),
-            self.args.dir.display(),
-            crate::lengths::said(self.args.every)
+            self.args.directory().display(),
+            holdup_times::lengths::said(self.args.every)
         ));
         loop {
             let due = now
@@ -143,6 +149,7 @@ impl<'a> Rounds<'a> {
             };
             self.late.retain(|late| !late.is_reaped());
             self.folder.sweep();
+            self.tend_uploader();
             if self.ending {
                 break;
             }
@@ -150,7 +157,17 @@ impl<'a> Rounds<'a> {
         if let Some(last) = now {
             self.end(&last);
         }
+        if let Some(uploader) = &mut self.uploader {
+            uploader.end();
+            self.folder.sweep();
+        }
         Ok(())
+    }
+
+    fn tend_uploader(&mut self) {
+        if let Some(uploader) = &mut self.uploader {
+            uploader.tend();
+        }
     }
 
     /// Sleeps until an instant, a signal, or the end of who observes.
@@ -353,6 +370,7 @@ impl<'a> Rounds<'a> {
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
         let mut others = vec![nix::unistd::getppid().as_raw().unsigned_abs()];
         others.extend(before.map(|pid| pid.as_raw().unsigned_abs()));
+        others.extend(self.uploader.as_ref().and_then(Uploader::pid));
         let selection = self.selection.without(&others);
         let mut tell = Some(File::from(tell));
         let mut notice = |notice: collect::Notice<'_>| {

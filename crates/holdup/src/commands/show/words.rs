@@ -1,10 +1,10 @@
 //! What is said of a recording itself, in the reader's zone.
 
-use super::window::Window;
 use crate::cli::ShowArgs;
 use holdup_model::report::{Recording, RecordingBreak, SubjectKind, Unlike, UnlikeCause, UnlikeSegment};
 use holdup_recording::unlike::{MIN_SEGMENTS, Outlier, Unusual};
 use holdup_recording::{Break, Error, Head, Segment};
+use holdup_times::Window;
 use holdup_views::units::{counted, duration};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

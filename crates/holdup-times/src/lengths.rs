@@ -6,7 +6,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// A sentence that says what would be right.
-pub(crate) fn length(text: &str) -> Result<Duration, String> {
+pub fn length(text: &str) -> Result<Duration, String> {
     let (digits, second) = match text.as_bytes().last() {
         Some(b's') => (&text[..text.len() - 1], 1),
         Some(b'm') => (&text[..text.len() - 1], 60),
@@ -28,7 +28,7 @@ pub(crate) fn length(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 /// A sentence that says what would be right.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
         Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
@@ -47,7 +47,8 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
 
 /// A length in words, in the greatest unit that leaves no rest: `60 s` is `minute` to a person, but what was asked for is said as
 /// it was asked.
-pub(crate) fn said(length: Duration) -> String {
+#[must_use]
+pub fn said(length: Duration) -> String {
     let seconds = length.as_secs();
     for (unit, name) in [(86_400, "d"), (3_600, "h"), (60, "min")] {
         if seconds >= unit && seconds.is_multiple_of(unit) && length.subsec_nanos() == 0 {

@@ -3,9 +3,6 @@
 //! In: `--at` and `--last`, and when the newest segment ends. Out: a window. A time without a date is the last one before that
 //! end; in the zone of who reads, because that is the clock that the reader has.
 
-use crate::usage::Usage;
-use anyhow::bail;
-use holdup_recording::Head;
 use jiff::civil::{DateTime, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan};
@@ -13,9 +10,11 @@ use std::time::Duration;
 
 /// A window, Unix time, nanoseconds, ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Window {
-    pub(super) from: i64,
-    pub(super) to: i64,
+pub struct Window {
+    /// Its begin.
+    pub from: i64,
+    /// Its end.
+    pub to: i64,
 }
 
 impl Window {
@@ -23,12 +22,12 @@ impl Window {
     ///
     /// # Errors
     /// When a time is none, or was twice.
-    pub(super) fn asked(
+    pub fn asked(
         at: Option<&str>,
         last: Option<Duration>,
         newest: i64,
         zone: &TimeZone,
-    ) -> anyhow::Result<Window> {
+    ) -> Result<Window, String> {
         let at = at.map(|text| instant(text, newest, zone)).transpose()?;
         let length = last.map(|last| i64::try_from(last.as_nanos()).unwrap_or(i64::MAX));
         Ok(match (at, length) {
@@ -47,9 +46,9 @@ impl Window {
         })
     }
 
-    /// Whether a segment tells of some of it. One that only touches it does not.
-    pub(super) fn holds(self, head: &Head) -> bool {
-        let (from, to) = (head.started_unix, head.ended_unix());
+    /// Whether what lasted from and to these instants tells of some of it. What only touches it does not.
+    #[must_use]
+    pub fn holds(self, from: i64, to: i64) -> bool {
         match self.from == self.to {
             true => from <= self.to && self.to < to.max(from.saturating_add(1)),
             false => from < self.to && to > self.from,
@@ -61,7 +60,7 @@ const TIMES: &str =
     "TIME is 13:05, '2026-11-22 13:05', or RFC 3339 with a time zone, such as 2026-11-22T13:05:00+01:00";
 
 /// Reads a time.
-fn instant(text: &str, newest: i64, zone: &TimeZone) -> anyhow::Result<i64> {
+fn instant(text: &str, newest: i64, zone: &TimeZone) -> Result<i64, String> {
     if let Ok(instant) = text.parse::<Timestamp>() {
         return nanoseconds(instant);
     }
@@ -79,34 +78,34 @@ fn instant(text: &str, newest: i64, zone: &TimeZone) -> anyhow::Result<i64> {
     }
     match text.parse::<DateTime>() {
         Ok(civil) => nanoseconds(local(civil, zone)?),
-        Err(_) => bail!(Usage::Wrong(format!("--at {text:?}: {TIMES}"))),
+        Err(_) => Err(format!("--at {text:?}: {TIMES}")),
     }
 }
 
-fn nanoseconds(instant: Timestamp) -> anyhow::Result<i64> {
+fn nanoseconds(instant: Timestamp) -> Result<i64, String> {
     match i64::try_from(instant.as_nanosecond()) {
         Ok(nanoseconds) => Ok(nanoseconds),
-        Err(_) => bail!(Usage::Wrong(format!("--at {instant}: the time is out of range"))),
+        Err(_) => Err(format!("--at {instant}: the time is out of range")),
     }
 }
 
 /// A reading of the clock on the wall as an instant. Twice a year there are two, or none.
-fn local(civil: DateTime, zone: &TimeZone) -> anyhow::Result<Timestamp> {
+fn local(civil: DateTime, zone: &TimeZone) -> Result<Timestamp, String> {
     let found = zone.to_ambiguous_timestamp(civil);
     if let AmbiguousOffset::Fold { before, after } = found.offset() {
         let as_told = |offset: jiff::tz::Offset| {
             let instant = offset.to_timestamp(civil).unwrap_or_default();
             instant.display_with_offset(offset).to_string()
         };
-        bail!(Usage::Wrong(format!(
+        return Err(format!(
             "--at {civil}: the clock showed this time twice; use {} or {}",
             as_told(before),
             as_told(after)
-        )));
+        ));
     }
     found
         .compatible()
-        .map_err(|_| Usage::Wrong(format!("--at {civil}: {TIMES}")).into())
+        .map_err(|_| format!("--at {civil}: {TIMES}"))
 }
 
 #[cfg(test)]
@@ -147,7 +146,7 @@ mod tests {
     #[test]
     fn a_time_that_was_twice_is_not_guessed() {
         let newest = unix("2026-10-25T12:00:00Z");
-        let error = instant("02:30", newest, &zurich()).unwrap_err().to_string();
+        let error = instant("02:30", newest, &zurich()).unwrap_err();
         assert_eq!(
             error,
             "--at 2026-10-25T02:30:00: the clock showed this time twice; use 2026-10-25T02:30:00+02:00 or 2026-10-25T02:30:00+01:00"

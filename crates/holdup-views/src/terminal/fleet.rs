@@ -1,0 +1,178 @@
+//! The report of many hosts: how many and when, the worst of it in one sentence, and a line for each host.
+//!
+//! In: a report with hosts. Out: hosts with a problem first, by their first finding; then those that have stopped; then the others, which `-v`
+//! lists. What could not be read, and how much was read, stands at the end.
+
+use crate::headline::Headline;
+use crate::sheet::{Paint, Sheet};
+use crate::text::{shorten, width};
+use crate::units::{bytes, counted};
+use holdup_model::finding::Severity;
+use holdup_model::report::{Finding, FleetHost, FleetStore, Report};
+
+/// Hosts without a finding that are listed; `-v` lists all.
+const QUIET_HOSTS: usize = 5;
+
+/// Findings of a host beside the first that `-v` lists.
+const FINDINGS: usize = 5;
+
+/// Problems that are listed; `-v` lists all.
+const PROBLEMS: usize = 3;
+
+/// Columns of a host's name at most.
+const NAME: usize = 32;
+
+/// Writes it.
+pub(super) fn write(sheet: &mut Sheet, report: &Report, store: &FleetStore) {
+    let style = *sheet.style();
+    super::margins::headline(sheet, &first_sentence(report));
+    header(sheet, report, store);
+    sheet.blank();
+    let names = report.hosts.iter().map(|host| width(&host.name).min(NAME));
+    let column = names.max().unwrap_or_default() + 2;
+    let (mut worse, rest): (Vec<_>, Vec<_>) = report
+        .hosts
+        .iter()
+        .partition(|host| first(report, host).is_some_and(|finding| finding.severity != Severity::Note));
+    // In the order of findings, which is worst first.
+    worse.sort_by_key(|host| report.findings.iter().position(|one| is_of(one, host)));
+    for host in &worse {
+        line(sheet, column, host, first(report, host));
+        if style.verbose {
+            for more in report.findings.iter().filter(|one| is_of(one, host)).skip(1).take(FINDINGS) {
+                let body = vec![sheet.words(&more.title)];
+                sheet.line(column, body);
+            }
+        }
+    }
+    let (ended, well): (Vec<_>, Vec<_>) = rest
+        .into_iter()
+        .partition(|host| host.silent_since.is_some() || host.dropped > 0 || !host.problems.is_empty());
+    for host in &ended {
+        line(sheet, column, host, None);
+    }
+    let listed = if style.verbose { well.len() } else { QUIET_HOSTS };
+    if !style.quiet {
+        for host in well.iter().take(listed) {
+            line(sheet, column, host, None);
+        }
+        if let Some(more @ 1..) = well.len().checked_sub(listed) {
+            let words = format!(
+                "{} without a hold-up; -v lists them",
+                counted(more as u64, "more host", "more hosts")
+            );
+            let body = vec![sheet.words(&words).paint(Paint::Dim)];
+            sheet.line(1, body);
+        }
+    }
+    sheet.blank();
+    of_store(sheet, store);
+}
+
+fn is_of(finding: &Finding, host: &FleetHost) -> bool {
+    finding.host.as_ref() == Some(&host.id)
+}
+
+fn first<'a>(report: &'a Report, host: &FleetHost) -> Option<&'a Finding> {
+    report.findings.iter().find(|finding| is_of(finding, host))
+}
+
+/// The worst finding and on how many hosts its rule has one; else how many hosts are silent, or that nothing was found.
+fn first_sentence(report: &Report) -> Headline {
+    let of = |sentence: String, severity| Headline {
+        sentence,
+        size: None,
+        severity,
+        is_first_finding: false,
+    };
+    let worst = report.findings.first().filter(|one| one.severity != Severity::Note);
+    if let Some(worst) = worst {
+        let like = |host: &&FleetHost| {
+            let found = report.findings.iter().filter(|one| is_of(one, host));
+            found
+                .clone()
+                .any(|one| one.rule == worst.rule && one.severity != Severity::Note)
+        };
+        let hosts = report.hosts.iter().filter(like).count();
+        let host = worst.host.as_deref().unwrap_or_default();
+        let name = report.hosts.iter().find(|one| one.id == host);
+        let name = name.map_or(host, |one| one.name.as_str());
+        let others = match hosts.saturating_sub(1) {
+            0 => String::new(),
+            more => format!("; the same rule reports {}", counted(more as u64, "other host", "other hosts")),
+        };
+        return of(format!("{name}: {}{others}", worst.title), Some(worst.severity));
+    }
+    let silent = report.hosts.iter().filter(|host| host.silent_since.is_some()).count() as u64;
+    let judged = report.hosts.iter().filter(|host| host.sentence.is_some()).count() as u64;
+    match (judged, silent) {
+        (0, _) => of(
+            "No host has a recording of that time.".to_owned(),
+            Some(Severity::Warning),
+        ),
+        (_, 0) => of(
+            format!("No hold-up found on {}.", counted(judged, "host", "hosts")),
+            None,
+        ),
+        (_, silent) => of(
+            format!("{} stopped reporting.", counted(silent, "host", "hosts")),
+            Some(Severity::Warning),
+        ),
+    }
+}
+
+/// `38 hosts   2026-11-29T13:00:00Z to 2026-11-29T13:10:00Z`.
+fn header(sheet: &mut Sheet, report: &Report, store: &FleetStore) {
+    let hosts = counted(report.hosts.len() as u64, "host", "hosts");
+    let body = vec![
+        sheet.name(&hosts).paint(Paint::Bold),
+        sheet.name(&format!("{} to {}", store.from, store.to)).after(3),
+    ];
+    sheet.line(super::margins::HEADER, body);
+}
+
+/// A host: its name, what was found, and what is missing of it.
+fn line(sheet: &mut Sheet, column: usize, host: &FleetHost, finding: Option<&Finding>) {
+    let paint = match finding.map(|finding| finding.severity) {
+        Some(Severity::Critical) => Paint::Red,
+        Some(Severity::Warning) => Paint::Yellow,
+        _ => Paint::Plain,
+    };
+    let said = finding.map(|finding| finding.title.as_str()).or(host.sentence.as_deref());
+    let mut body = vec![sheet.words(said.unwrap_or("No recording of that time."))];
+    let mut beside = Vec::new();
+    beside.extend(host.silent_since.as_ref().map(|since| format!("silent since {since}")));
+    if host.dropped > 0 {
+        beside.push(format!("{} dropped", counted(host.dropped, "segment", "segments")));
+    }
+    beside.extend(host.problems.iter().take(PROBLEMS).map(|one| format!("skipped: {one}")));
+    if !beside.is_empty() {
+        body.push(sheet.words(&format!("({})", beside.join("; "))).paint(Paint::Yellow));
+    }
+    let name = shorten(&host.name, NAME, sheet.style().unicode);
+    let lead = vec![sheet.name(&name).paint(paint)];
+    sheet.led(lead, column, body);
+}
+
+/// What was read, and what could not be.
+fn of_store(sheet: &mut Sheet, store: &FleetStore) {
+    let all = if sheet.style().verbose { usize::MAX } else { PROBLEMS };
+    for problem in store.problems.iter().take(all) {
+        let body = vec![sheet.words(&format!("unreadable: {problem}")).paint(Paint::Yellow)];
+        sheet.line(1, body);
+    }
+    if let Some(more @ 1..) = store.problems.len().checked_sub(all) {
+        let words = format!("{} unreadable; -v lists them", counted(more as u64, "more object is", "more objects are"));
+        let body = vec![sheet.words(&words).paint(Paint::Yellow)];
+        sheet.line(1, body);
+    }
+    let words = format!(
+        "read {} of {} in {} of {} listed",
+        bytes(store.bytes_read),
+        store.url,
+        counted(store.objects_read, "object", "objects"),
+        store.objects_listed
+    );
+    let body = vec![sheet.words(&words).paint(Paint::Dim)];
+    sheet.line(1, body);
+}
