@@ -74,6 +74,6 @@ const SQL: &str = "fleet sql has no query engine; the store holds Parquet files,
 
 /// One line on stderr. Nobody who reads it: then nobody does.
 fn say(text: &str) {
-    let line = format!("holdup fleet: {}\n", holdup_views::text::printable(text));
+    let line = format!("holdup fleet: {}\n", holdup_views::text::printable(text, true));
     std::io::stderr().write_all(line.as_bytes()).unwrap_or_default();
 }
