@@ -5,6 +5,7 @@
 
 use crate::hosts::Judged;
 use crate::layout;
+use crate::listing::Listing;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::Severity;
 use holdup_model::host_figures::HostFigures;
@@ -232,16 +233,16 @@ fn cannot_tell(hosts: &[Judged]) -> Vec<CannotTell> {
 pub(crate) fn store(
     url: &str,
     window: Window,
-    (objects_read, bytes_read, objects_listed): (u64, u64, u64),
-    problems: Vec<String>,
+    (objects_read, bytes_read): (u64, u64),
+    listing: Listing,
 ) -> FleetStore {
     FleetStore {
         url: url.to_owned(),
         from: layout::rfc3339(window.from),
         to: layout::rfc3339(window.to),
-        objects_listed,
+        objects_listed: listing.objects,
         objects_read,
         bytes_read,
-        problems,
+        problems: listing.problems,
     }
 }

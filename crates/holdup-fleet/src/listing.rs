@@ -59,6 +59,8 @@ pub(crate) struct Found {
 pub(crate) struct Listing {
     /// Hosts by their id.
     pub(crate) hosts: BTreeMap<String, Found>,
+    /// Objects in the hours of the window.
+    pub(crate) objects: u64,
     /// Objects that could not be read, with why.
     pub(crate) problems: Vec<String>,
 }
@@ -109,7 +111,10 @@ pub(crate) async fn of(store: &Store, window: Window) -> anyhow::Result<Listing>
         .try_collect()
         .await
         .context("cannot list the store")?;
-    let mut listing = Listing::default();
+    let mut listing = Listing {
+        objects: objects.iter().map(|hour| hour.len() as u64).sum(),
+        ..Listing::default()
+    };
     let mut joined = Vec::new();
     for object in objects.into_iter().flatten() {
         let Some((_, host, kind)) = layout::parse(&object.place) else {

@@ -67,7 +67,7 @@ async fn report(store: &Store, args: &ShowArgs, program: &Path) -> anyhow::Resul
         ));
         return Ok(None);
     }
-    let about = combine::store(&args.url, window, store.counts(), listing.problems);
+    let about = combine::store(&args.url, window, store.counts(), listing);
     Ok(Some(combine::combine(hosts, about, window)))
 }
 

@@ -42,7 +42,6 @@ pub(crate) enum Missing {
 struct Read {
     objects: HashSet<String>,
     bytes: u64,
-    listed: u64,
 }
 
 /// A store.
@@ -119,10 +118,10 @@ impl Store {
         read.bytes += bytes as u64;
     }
 
-    /// Objects that were read of, bytes, and objects that were listed.
-    pub(crate) fn counts(&self) -> (u64, u64, u64) {
+    /// Objects that something was read of, and bytes.
+    pub(crate) fn counts(&self) -> (u64, u64) {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        (read.objects.len() as u64, read.bytes, read.listed)
+        (read.objects.len() as u64, read.bytes)
     }
 
     /// Puts an object; it is there when this returns. One of the same place is replaced.
@@ -141,8 +140,7 @@ impl Store {
     /// All objects below a folder.
     pub(crate) async fn list(&self, folder: &str) -> object_store::Result<Vec<Listed>> {
         let all = self.inner.list(Some(&self.at(folder)?)).take(MAX_LISTED);
-        let all: Vec<Listed> = all
-            .try_filter_map(async |object| {
+        all.try_filter_map(async |object| {
                 let place = self.below(&object.location);
                 Ok(place.map(|place| Listed {
                     place,
@@ -150,10 +148,7 @@ impl Store {
                 }))
             })
             .try_collect()
-            .await?;
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        read.listed += all.len() as u64;
-        Ok(all)
+            .await
     }
 
     /// The names of folders in a folder, sorted.

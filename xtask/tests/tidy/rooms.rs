@@ -96,6 +96,19 @@ pub(crate) const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("holdup-subject", &["holdup-proc"]),
+    ("holdup-times", &[]),
+    // It has hosts judged by holdup itself, so it knows no stage.
+    (
+        "holdup-fleet",
+        &[
+            "holdup-evidence",
+            "holdup-files",
+            "holdup-model",
+            "holdup-recording",
+            "holdup-times",
+            "holdup-views",
+        ],
+    ),
     // It attributes as it collects, so that memory does not grow with the number of events. It knows no rule and no view.
     (
         "holdup-collect",
@@ -137,6 +150,7 @@ pub(crate) const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "holdup-report",
             "holdup-secrets",
             "holdup-subject",
+            "holdup-times",
             "holdup-views",
         ],
     ),
