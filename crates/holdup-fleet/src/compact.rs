@@ -60,10 +60,11 @@ pub(crate) fn run(args: &CompactArgs) -> anyhow::Result<u8> {
 /// Compacts the hours that began after an instant and ended before another.
 async fn hours(store: &Store, from: i64, until: i64) -> anyhow::Result<Done> {
     let first = from - from.rem_euclid(HOUR);
-    let count = until.saturating_sub(first) / HOUR;
     let mut done = Done::default();
-    for number in 0..count.max(0) {
-        let folder = layout::hour(first.saturating_add(number * HOUR));
+    for (begin, folder) in listing::hours(store).await? {
+        if begin < first || begin.saturating_add(HOUR) > until {
+            continue;
+        }
         let objects = store.list(&folder).await.context("cannot list the store")?;
         let mut hosts: BTreeMap<String, Vec<(Name, Listed)>> = BTreeMap::new();
         for object in objects {

@@ -70,25 +70,41 @@ pub(crate) struct Listing {
 /// # Errors
 /// When the store can't be listed.
 pub(crate) async fn newest(store: &Store) -> anyhow::Result<Option<i64>> {
-    let listed = |what: String| format!("cannot list {what}");
-    for day in store.folders("").await.context("cannot list the store")?.iter().rev() {
-        let hours = store.folders(day).await.with_context(|| listed(day.clone()))?;
-        for hour in hours.iter().rev() {
-            let folder = format!("{day}/{hour}");
-            if layout::hour_of(&folder).is_none() {
-                continue;
-            }
-            let objects = store.list(&folder).await.with_context(|| listed(folder.clone()))?;
-            let ends = objects.iter().filter_map(|object| match layout::parse(&object.place)? {
-                (_, _, Kind::Segment(name) | Kind::Hour(name)) => Some(name.to()),
-                _ => None,
-            });
-            if let Some(newest) = ends.max() {
-                return Ok(Some(newest));
-            }
+    for (_, folder) in hours(store).await?.into_iter().rev() {
+        let objects = store.list(&folder).await.context("cannot list the store")?;
+        let ends = objects.iter().filter_map(|object| match layout::parse(&object.place)? {
+            (_, _, Kind::Segment(name) | Kind::Hour(name)) => Some(name.to()),
+            _ => None,
+        });
+        if let Some(newest) = ends.max() {
+            return Ok(Some(newest));
         }
     }
     Ok(None)
+}
+
+/// The hours that a store has a folder of: when each begins, and the folder; oldest first.
+///
+/// # Errors
+/// When the store can't be listed.
+pub(crate) async fn hours(store: &Store) -> anyhow::Result<Vec<(i64, String)>> {
+    let days = store.folders("").await.context("cannot list the store")?;
+    let hours: Vec<Vec<String>> = stream::iter(&days)
+        .map(async |day| {
+            let hours = store.folders(day).await?;
+            let folders = hours.iter().map(|hour| format!("{day}/{hour}"));
+            object_store::Result::Ok(folders.collect::<Vec<String>>())
+        })
+        .buffered(REQUESTS)
+        .try_collect()
+        .await
+        .context("cannot list the store")?;
+    let folders = hours.into_iter().flatten();
+    let mut hours: Vec<(i64, String)> = folders
+        .filter_map(|folder| Some((layout::hour_of(&folder)?, folder)))
+        .collect();
+    hours.sort();
+    Ok(hours)
 }
 
 /// Looks for a window's segments.
