@@ -38,6 +38,7 @@ complete -c holdup -n "__fish_holdup_needs_command" -f -a "boot" -d 'Report what
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "diff" -d 'Compare two runs, recordings or artefacts of one kind: what got slower, and is it more than noise?'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "try" -d 'Remove a wait from CMD and measure the time that it saves'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "record" -d 'Record continuously, one file a minute, to look back with `holdup show`'
+complete -c holdup -n "__fish_holdup_needs_command" -f -a "fleet" -d 'Report on many hosts, whose recordings are in object storage'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "scale" -d 'Measure how throughput and latency change as workers are added, and whether the workers contend'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "scale-work" -d 'Lead the workers of a measurement'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "explain" -d 'Print the page of a rule or cause, or list all of them'
@@ -298,6 +299,7 @@ complete -c holdup -n "__fish_holdup_using_subcommand try" -s q -l quiet -d 'Pri
 complete -c holdup -n "__fish_holdup_using_subcommand try" -s v -l verbose -d 'Print everything: stacks, every wait, sources, and what was ruled out'
 complete -c holdup -n "__fish_holdup_using_subcommand try" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c holdup -n "__fish_holdup_using_subcommand record" -l dir -d 'Directory for the recordings; if missing, it is created, readable by its owner only' -r -F
+complete -c holdup -n "__fish_holdup_using_subcommand record" -l to -d 'Also upload the recordings to object storage: s3://BUCKET/PREFIX or file:///DIRECTORY' -r
 complete -c holdup -n "__fish_holdup_using_subcommand record" -l every -d 'Length of a segment' -r
 complete -c holdup -n "__fish_holdup_using_subcommand record" -l keep -d 'How long to keep recordings' -r
 complete -c holdup -n "__fish_holdup_using_subcommand record" -l keep-size -d 'Total size limit of all recordings; the oldest are removed first' -r
@@ -312,6 +314,9 @@ always\t'Always, even into a file'
 never\t'Never'"
 complete -c holdup -n "__fish_holdup_using_subcommand record" -l redact -d 'Also remove all arguments, paths below home directories and the host name from the recordings'
 complete -c holdup -n "__fish_holdup_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c holdup -n "__fish_holdup_using_subcommand fleet" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
+always\t'Always, even into a file'
+never\t'Never'"
 complete -c holdup -n "__fish_holdup_using_subcommand scale" -l workers -d 'Numbers of workers; 1 is always measured, as the baseline' -r
 complete -c holdup -n "__fish_holdup_using_subcommand scale" -l read -d 'Workers read PATH, a file or a device such as /dev/urandom' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand scale" -l sync -d 'Each worker writes to its own file in DIR and calls fsync' -r -F

@@ -11,7 +11,12 @@ use std::time::Duration;
 /// URL is s3://BUCKET/PREFIX or file:///DIRECTORY. Credentials, region and endpoint of S3 come from the environment: AWS_ACCESS_KEY_ID,
 /// AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL.
 #[derive(Debug, Parser)]
-#[command(name = "holdup fleet", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    name = "holdup fleet",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -83,6 +88,11 @@ pub(crate) struct UploadArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct Rest {
-    #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    #[arg(
+        value_name = "ARG",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        hide = true
+    )]
     pub(crate) rest: Vec<OsString>,
 }

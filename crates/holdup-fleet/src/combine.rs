@@ -10,8 +10,8 @@ use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::Severity;
 use holdup_model::host_figures::HostFigures;
 use holdup_model::report::{
-    Backend, CannotTell, CauseShare, Coverage, FleetStore, Lost, NotMeasured, Report, RuledOut, SCHEMA, Subject,
-    SubjectKind, Tool,
+    Backend, CannotTell, CauseShare, Coverage, FleetStore, Lost, NotMeasured, Report, RuledOut, SCHEMA,
+    Subject, SubjectKind, Tool,
 };
 use holdup_times::Window;
 use std::collections::BTreeMap;
@@ -86,10 +86,12 @@ fn take(whole: &mut Report, report: Report, id: &str) {
         wait.chain.iter_mut().for_each(|link| link.host = host());
         wait
     }));
-    whole.findings.extend(report.findings.into_iter().map(|mut finding| {
-        finding.host = host();
-        finding
-    }));
+    whole
+        .findings
+        .extend(report.findings.into_iter().map(|mut finding| {
+            finding.host = host();
+            finding
+        }));
 }
 
 /// Worst first, as in the report of one host.
@@ -103,7 +105,9 @@ fn order(whole: &mut Report) {
         .findings
         .sort_by_key(|finding| (rank(finding.severity), std::cmp::Reverse(finding.ns)));
     whole.waits.sort_by_key(|wait| std::cmp::Reverse(wait.ns));
-    whole.threads.sort_by_key(|thread| std::cmp::Reverse(thread.wall_ns));
+    whole
+        .threads
+        .sort_by_key(|thread| std::cmp::Reverse(thread.wall_ns));
 }
 
 fn share(ns: Ns, whole: Ns) -> f64 {
@@ -117,7 +121,9 @@ fn share(ns: Ns, whole: Ns) -> f64 {
 fn sum<'a>(reports: impl Iterator<Item = &'a Report>, of: impl Fn(&Coverage) -> Option<Ns>) -> Option<Ns> {
     reports
         .filter_map(|report| of(&report.coverage))
-        .fold(None, |sum: Option<Ns>, ns| Some(sum.unwrap_or_default().saturating_add(ns)))
+        .fold(None, |sum: Option<Ns>, ns| {
+            Some(sum.unwrap_or_default().saturating_add(ns))
+        })
 }
 
 fn coverage<'a>(reports: impl Iterator<Item = &'a Report> + Clone) -> Coverage {

@@ -3,8 +3,8 @@
 //! In: a listing. Out: for each host what there is of it, and its report. Hosts are judged side by side, as many as there are CPUs, and
 //! the files of one are gone when it is judged, so that the disk and the memory of a few hosts suffice for thousands.
 
-use crate::listing::{Found, Gone, Listing, REQUESTS, Source, Unreadable};
 use crate::layout::{self, Name};
+use crate::listing::{Found, Gone, Listing, REQUESTS, Source, Unreadable};
 use crate::store::Store;
 use crate::upload::DroppedObject;
 use crate::{fetch, judge};
@@ -95,7 +95,8 @@ async fn one(
             match judged {
                 Ok(report) => Some(report),
                 Err(error) => {
-                    let text = format!("{error:#}").replace(&folder.path().display().to_string(), "its segments");
+                    let text =
+                        format!("{error:#}").replace(&folder.path().display().to_string(), "its segments");
                     host.problems.push(text);
                     None
                 }

@@ -235,7 +235,11 @@ mod tests {
         assert_eq!((host, kind), (id.as_str(), Kind::Segment(name(AT))));
         assert_eq!(hour_of(folder), Some(AT - AT.rem_euclid(super::HOUR)));
         assert_eq!(hour(AT), folder);
-        for foreign in ["x", "day=2026-11-29/hour=08/a.parquet", "day=x/hour=08/host_id=a/b"] {
+        for foreign in [
+            "x",
+            "day=2026-11-29/hour=08/a.parquet",
+            "day=x/hour=08/host_id=a/b",
+        ] {
             assert_eq!(parse(foreign), None, "{foreign}");
         }
     }

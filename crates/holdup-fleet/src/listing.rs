@@ -72,10 +72,12 @@ pub(crate) struct Listing {
 pub(crate) async fn newest(store: &Store) -> anyhow::Result<Option<i64>> {
     for (_, folder) in hours(store).await?.into_iter().rev() {
         let objects = store.list(&folder).await.context("cannot list the store")?;
-        let ends = objects.iter().filter_map(|object| match layout::parse(&object.place)? {
-            (_, _, Kind::Segment(name) | Kind::Hour(name)) => Some(name.to()),
-            _ => None,
-        });
+        let ends = objects
+            .iter()
+            .filter_map(|object| match layout::parse(&object.place)? {
+                (_, _, Kind::Segment(name) | Kind::Hour(name)) => Some(name.to()),
+                _ => None,
+            });
         if let Some(newest) = ends.max() {
             return Ok(Some(newest));
         }
@@ -93,7 +95,7 @@ pub(crate) async fn hours(store: &Store) -> anyhow::Result<Vec<(i64, String)>> {
         .map(async |day| {
             let hours = store.folders(day).await?;
             let folders = hours.iter().map(|hour| format!("{day}/{hour}"));
-            object_store::Result::Ok(folders.collect::<Vec<String>>())
+            Ok::<_, object_store::Error>(folders.collect::<Vec<String>>())
         })
         .buffered(REQUESTS)
         .try_collect()
@@ -226,10 +228,12 @@ impl Listing {
                     continue;
                 }
                 let objects = store.list(&format!("{hour}/{folder}")).await?;
-                let last = objects.iter().filter_map(|object| match layout::parse(&object.place)? {
-                    (_, _, Kind::Segment(name) | Kind::Hour(name)) => Some(name),
-                    _ => None,
-                });
+                let last = objects
+                    .iter()
+                    .filter_map(|object| match layout::parse(&object.place)? {
+                        (_, _, Kind::Segment(name) | Kind::Hour(name)) => Some(name),
+                        _ => None,
+                    });
                 if let Some(last) = last.max_by_key(Name::to) {
                     self.host(id).last = Some(last);
                     known.insert(id.to_owned());

@@ -72,11 +72,7 @@ async fn report(store: &Store, args: &ShowArgs, program: &Path) -> anyhow::Resul
 }
 
 /// All hosts of the window.
-async fn judged(
-    store: &Store,
-    window: Window,
-    program: &Path,
-) -> anyhow::Result<(Vec<Judged>, Listing)> {
+async fn judged(store: &Store, window: Window, program: &Path) -> anyhow::Result<(Vec<Judged>, Listing)> {
     for _ in 0..TRIES {
         let tried = async {
             let mut listing = listing::of(store, window).await?;
@@ -95,7 +91,9 @@ fn write(report: &Report, args: &ShowArgs) -> anyhow::Result<()> {
     let failed = "cannot write the report";
     if let Some(path) = &args.json {
         let mut json = Vec::new();
-        holdup_views::Format::Json.write(report, &mut json).context(failed)?;
+        holdup_views::Format::Json
+            .write(report, &mut json)
+            .context(failed)?;
         if path.as_os_str() == "-" {
             return std::io::stdout().write_all(&json).context(failed);
         }

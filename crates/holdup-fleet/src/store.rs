@@ -58,7 +58,11 @@ impl Store {
     /// # Errors
     /// When it is none that this program knows.
     pub(crate) fn open(url: &str, missing: Missing) -> anyhow::Result<Store> {
-        let wrong = || crate::Usage(format!("{url:?} is no store; use s3://BUCKET/PREFIX or file:///DIRECTORY"));
+        let wrong = || {
+            crate::Usage(format!(
+                "{url:?} is no store; use s3://BUCKET/PREFIX or file:///DIRECTORY"
+            ))
+        };
         if let Some(path) = url.strip_prefix("file://") {
             if !path.starts_with('/') {
                 bail!(wrong());
@@ -141,14 +145,14 @@ impl Store {
     pub(crate) async fn list(&self, folder: &str) -> object_store::Result<Vec<Listed>> {
         let all = self.inner.list(Some(&self.at(folder)?)).take(MAX_LISTED);
         all.try_filter_map(async |object| {
-                let place = self.below(&object.location);
-                Ok(place.map(|place| Listed {
-                    place,
-                    size: object.size,
-                }))
-            })
-            .try_collect()
-            .await
+            let place = self.below(&object.location);
+            Ok(place.map(|place| Listed {
+                place,
+                size: object.size,
+            }))
+        })
+        .try_collect()
+        .await
     }
 
     /// The names of folders in a folder, sorted.
@@ -175,7 +179,12 @@ impl Store {
             true => options,
             false => options.with_range(Some(range)),
         };
-        let bytes = self.inner.get_opts(&self.at(place)?, options).await?.bytes().await?;
+        let bytes = self
+            .inner
+            .get_opts(&self.at(place)?, options)
+            .await?
+            .bytes()
+            .await?;
         self.count(place, bytes.len());
         Ok(bytes)
     }
@@ -194,7 +203,10 @@ fn is_loopback(endpoint: &str) -> bool {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
     };
-    host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+    host == "localhost"
+        || host
+            .parse()
+            .is_ok_and(|address: std::net::IpAddr| address.is_loopback())
 }
 
 /// What runs requests: one thread, since nothing here computes while it waits.

@@ -121,10 +121,7 @@ impl ObjectStore for Failing {
         self.inner.get_opts(at, options).await
     }
 
-    fn delete_stream(
-        &self,
-        paths: BoxStream<'static, Result<Path>>,
-    ) -> BoxStream<'static, Result<Path>> {
+    fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
         if self.fails() {
             return Box::pin(futures_util::stream::once(async { Err(Failing::error()) }));
         }

@@ -80,7 +80,9 @@ pub(crate) fn run(args: &UploadArgs) -> anyhow::Result<u8> {
             Err(error) => {
                 // Once, and not each minute of an hour without a network.
                 if !failing {
-                    say(&format!("{error:#}; segments stay on the disk until the store takes them"));
+                    say(&format!(
+                        "{error:#}; segments stay on the disk until the store takes them"
+                    ));
                 }
                 failing = true;
                 rest = rest.saturating_mul(2).min(MAX_REST_MS);
@@ -94,7 +96,9 @@ pub(crate) fn run(args: &UploadArgs) -> anyhow::Result<u8> {
     let last = async { tokio::time::timeout(LAST_ROUND, uploading.round(&store)).await };
     match runtime.block_on(last) {
         Ok(done) => done.map(|_| 0),
-        Err(_) => anyhow::bail!("the store did not take the last segments in time; the next `holdup record --to` uploads them"),
+        Err(_) => anyhow::bail!(
+            "the store did not take the last segments in time; the next `holdup record --to` uploads them"
+        ),
     }
 }
 
@@ -188,15 +192,17 @@ impl Uploading {
     /// Writes which of those that are there the store has.
     fn note(&mut self) -> anyhow::Result<()> {
         let there: HashSet<&String> = self.known.values().map(|(_, name, _)| &name.identity).collect();
-        self.confirmed.identities.retain(|identity| there.contains(identity));
+        self.confirmed
+            .identities
+            .retain(|identity| there.contains(identity));
         spool::confirm(&self.directory, &self.confirmed).context("cannot note what was uploaded")
     }
 
     /// Segments that are there and that the store does not have, oldest first: these are removed first.
     fn waiting(&mut self) -> anyhow::Result<Vec<(PathBuf, Name, String)>> {
         let directory = &self.directory;
-        let entries =
-            std::fs::read_dir(directory).with_context(|| format!("cannot list the recordings in {directory:?}"))?;
+        let entries = std::fs::read_dir(directory)
+            .with_context(|| format!("cannot list the recordings in {directory:?}"))?;
         let mut before = std::mem::take(&mut self.known);
         for entry in entries.flatten() {
             let name = entry.file_name();
@@ -204,7 +210,11 @@ impl Uploading {
                 .to_str()
                 .is_some_and(|name| name.starts_with(SEGMENT.0) && name.ends_with(SEGMENT.1));
             let path = entry.path();
-            let Some(about) = entry.metadata().ok().filter(|about| is_segment && about.is_file()) else {
+            let Some(about) = entry
+                .metadata()
+                .ok()
+                .filter(|about| is_segment && about.is_file())
+            else {
                 continue;
             };
             if let Some(same) = before.remove(&path).filter(|(inode, ..)| *inode == about.ino()) {

@@ -16,7 +16,10 @@ const MINUTE: u64 = 60_000_000_000;
 const EIGHT: i64 = 1_795_939_200_000_000_000;
 
 fn segment(host: &str, minute: u64) -> Segment {
-    let started = (1_000_000_000 + minute * MINUTE, EIGHT + (minute * MINUTE).cast_signed());
+    let started = (
+        1_000_000_000 + minute * MINUTE,
+        EIGHT + (minute * MINUTE).cast_signed(),
+    );
     let head = Head {
         host: Some(host.to_owned()),
         boot_id: Some(format!("{host}-boot")),
@@ -99,7 +102,11 @@ fn sums_of_all_hosts_are_those_of_each_to_the_nanosecond() {
     let shown = show();
     assert_eq!(sum(&shown), expected);
     assert_eq!(shown.subject.kind, SubjectKind::Fleet);
-    let hosts: Vec<_> = shown.hosts.iter().map(|host| (host.name.as_str(), host.segments)).collect();
+    let hosts: Vec<_> = shown
+        .hosts
+        .iter()
+        .map(|host| (host.name.as_str(), host.segments))
+        .collect();
     assert_eq!(hosts, [("db-3", 4), ("web-1", 2)]);
     // One minute behind is not silent, and what is of a host says so.
     assert!(shown.hosts.iter().all(|host| host.silent_since.is_none()));
@@ -120,7 +127,11 @@ fn sums_of_all_hosts_are_those_of_each_to_the_nanosecond() {
 
 #[test]
 fn what_it_cannot_do_it_says_in_one_line() {
-    for arguments in [&["sql", "file:///x", "SELECT 1"][..], &["show", "/x"], &["diff", "file:///x"]] {
+    for arguments in [
+        &["sql", "file:///x", "SELECT 1"][..],
+        &["show", "/x"],
+        &["diff", "file:///x"],
+    ] {
         let output = fleet(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);

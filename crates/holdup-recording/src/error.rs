@@ -50,7 +50,9 @@ pub enum Error {
         by: String,
     },
     /// It holds many segments.
-    #[error("{path:?} holds the segments of an hour in one file; `holdup fleet show` on the folder above its day reads it")]
+    #[error(
+        "{path:?} holds the segments of an hour in one file; `holdup fleet show` on the folder above its day reads it"
+    )]
     Hour {
         /// Which file.
         path: PathBuf,

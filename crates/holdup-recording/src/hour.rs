@@ -96,11 +96,7 @@ pub fn extract(entry: &Entry, [whole, pieces]: [&[u8]; 2], out: &Path) -> std::i
 }
 
 /// What the metadata of a file with one segment has.
-pub(crate) fn single(
-    version: u32,
-    head: &str,
-    [whole, pieces]: [Place; 2],
-) -> [(&'static str, String); 4] {
+pub(crate) fn single(version: u32, head: &str, [whole, pieces]: [Place; 2]) -> [(&'static str, String); 4] {
     let place = |(offset, length): Place| format!("{offset} {length}");
     [
         (KEY_VERSION, version.to_string()),
@@ -149,7 +145,10 @@ impl<W: Write + Send> Joining<W> {
     pub fn push(&mut self, name: &str, path: &Path) -> Result<Head, Error> {
         let opened = Opened::of(path)?;
         let segment: Segment = opened.sums(path)?;
-        let parts = [opened.part(path, opened.whole)?, opened.part(path, opened.pieces)?];
+        let parts = [
+            opened.part(path, opened.whole)?,
+            opened.part(path, opened.pieces)?,
+        ];
         crate::whole::unpack_pieces(&parts[1]).map_err(|wrong| crate::file::refused(path, wrong))?;
         table::row_group(&mut self.file, &segment).map_err(|error| Error::Io {
             what: "join",

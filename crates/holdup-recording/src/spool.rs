@@ -100,7 +100,9 @@ pub fn add_dropped(directory: &Path, more: &[Dropped]) -> Result<(), Error> {
     let mut all = dropped(directory);
     let known: HashSet<String> = all.iter().map(|one| one.identity.clone()).collect();
     all.extend(more.iter().filter(|one| !known.contains(&one.identity)).cloned());
-    let kept = all.get(all.len().saturating_sub(MAX_DROPPED)..).unwrap_or_default();
+    let kept = all
+        .get(all.len().saturating_sub(MAX_DROPPED)..)
+        .unwrap_or_default();
     let lines: Vec<String> = kept
         .iter()
         .filter_map(|one| serde_json::to_string(one).ok())

@@ -103,9 +103,7 @@ fn local(civil: DateTime, zone: &TimeZone) -> Result<Timestamp, String> {
             as_told(after)
         ));
     }
-    found
-        .compatible()
-        .map_err(|_| format!("--at {civil}: {TIMES}"))
+    found.compatible().map_err(|_| format!("--at {civil}: {TIMES}"))
 }
 
 #[cfg(test)]

@@ -39,7 +39,13 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, store: &FleetStore) {
     for host in &worse {
         line(sheet, column, host, first(report, host));
         if style.verbose {
-            for more in report.findings.iter().filter(|one| is_of(one, host)).skip(1).take(FINDINGS) {
+            for more in report
+                .findings
+                .iter()
+                .filter(|one| is_of(one, host))
+                .skip(1)
+                .take(FINDINGS)
+            {
                 let body = vec![sheet.words(&more.title)];
                 sheet.line(column, body);
             }
@@ -85,7 +91,10 @@ fn first_sentence(report: &Report) -> Headline {
         severity,
         is_first_finding: false,
     };
-    let worst = report.findings.first().filter(|one| one.severity != Severity::Note);
+    let worst = report
+        .findings
+        .first()
+        .filter(|one| one.severity != Severity::Note);
     if let Some(worst) = worst {
         let like = |host: &&FleetHost| {
             let found = report.findings.iter().filter(|one| is_of(one, host));
@@ -99,11 +108,18 @@ fn first_sentence(report: &Report) -> Headline {
         let name = name.map_or(host, |one| one.name.as_str());
         let others = match hosts.saturating_sub(1) {
             0 => String::new(),
-            more => format!("; the same rule reports {}", counted(more as u64, "other host", "other hosts")),
+            more => format!(
+                "; the same rule reports {}",
+                counted(more as u64, "other host", "other hosts")
+            ),
         };
         return of(format!("{name}: {}{others}", worst.title), Some(worst.severity));
     }
-    let silent = report.hosts.iter().filter(|host| host.silent_since.is_some()).count() as u64;
+    let silent = report
+        .hosts
+        .iter()
+        .filter(|host| host.silent_since.is_some())
+        .count() as u64;
     let judged = report.hosts.iter().filter(|host| host.sentence.is_some()).count() as u64;
     match (judged, silent) {
         (0, _) => of(
@@ -138,16 +154,34 @@ fn line(sheet: &mut Sheet, column: usize, host: &FleetHost, finding: Option<&Fin
         Some(Severity::Warning) => Paint::Yellow,
         _ => Paint::Plain,
     };
-    let said = finding.map(|finding| finding.title.as_str()).or(host.sentence.as_deref());
+    let said = finding
+        .map(|finding| finding.title.as_str())
+        .or(host.sentence.as_deref());
     let mut body = vec![sheet.words(said.unwrap_or("No recording of that time."))];
     let mut beside = Vec::new();
-    beside.extend(host.silent_since.as_ref().map(|since| format!("silent since {since}")));
+    beside.extend(
+        host.silent_since
+            .as_ref()
+            .map(|since| format!("silent since {since}")),
+    );
     if host.dropped > 0 {
-        beside.push(format!("{} dropped", counted(host.dropped, "segment", "segments")));
+        beside.push(format!(
+            "{} dropped",
+            counted(host.dropped, "segment", "segments")
+        ));
     }
-    beside.extend(host.problems.iter().take(PROBLEMS).map(|one| format!("skipped: {one}")));
+    beside.extend(
+        host.problems
+            .iter()
+            .take(PROBLEMS)
+            .map(|one| format!("skipped: {one}")),
+    );
     if !beside.is_empty() {
-        body.push(sheet.words(&format!("({})", beside.join("; "))).paint(Paint::Yellow));
+        body.push(
+            sheet
+                .words(&format!("({})", beside.join("; ")))
+                .paint(Paint::Yellow),
+        );
     }
     let name = shorten(&host.name, NAME, sheet.style().unicode);
     let lead = vec![sheet.name(&name).paint(paint)];
@@ -156,13 +190,24 @@ fn line(sheet: &mut Sheet, column: usize, host: &FleetHost, finding: Option<&Fin
 
 /// What was read, and what could not be.
 fn of_store(sheet: &mut Sheet, store: &FleetStore) {
-    let all = if sheet.style().verbose { usize::MAX } else { PROBLEMS };
+    let all = if sheet.style().verbose {
+        usize::MAX
+    } else {
+        PROBLEMS
+    };
     for problem in store.problems.iter().take(all) {
-        let body = vec![sheet.words(&format!("unreadable: {problem}")).paint(Paint::Yellow)];
+        let body = vec![
+            sheet
+                .words(&format!("unreadable: {problem}"))
+                .paint(Paint::Yellow),
+        ];
         sheet.line(1, body);
     }
     if let Some(more @ 1..) = store.problems.len().checked_sub(all) {
-        let words = format!("{} unreadable; -v lists them", counted(more as u64, "more object is", "more objects are"));
+        let words = format!(
+            "{} unreadable; -v lists them",
+            counted(more as u64, "more object is", "more objects are")
+        );
         let body = vec![sheet.words(&words).paint(Paint::Yellow)];
         sheet.line(1, body);
     }

@@ -2,8 +2,8 @@
 
 use super::{Backend, ReportArgs, UserArgs};
 use crate::commands::scale::{timeout, worker_number};
-use holdup_times::lengths;
 use clap::Args;
+use holdup_times::lengths;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;

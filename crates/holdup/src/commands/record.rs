@@ -39,7 +39,11 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<u8> {
         },
     };
     let directory = args.directory();
-    let uploader = args.to.as_deref().map(|url| Uploader::new(&directory, url)).transpose()?;
+    let uploader = args
+        .to
+        .as_deref()
+        .map(|url| Uploader::new(&directory, url))
+        .transpose()?;
     let folder = Folder::open(&directory, limits)?;
     give_memory_back();
     Rounds::new(args, &selection, &folder, uploader)?.go()?;

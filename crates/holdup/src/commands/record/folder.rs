@@ -166,7 +166,10 @@ impl Folder {
         if !counted {
             // A full disk has room now.
             if let Err(error) = spool::add_dropped(&self.path, &dropped) {
-                say(&format!("{} segments were removed before they were uploaded: {error}", dropped.len()));
+                say(&format!(
+                    "{} segments were removed before they were uploaded: {error}",
+                    dropped.len()
+                ));
             }
         }
         removed
@@ -274,9 +277,7 @@ fn outdated(all: &[Kept], now: Clocks, limits: Limits) -> Vec<&Kept> {
     let waiting = all.iter().filter(|one| one.waits.is_some());
     let mut waiting: u64 = waiting.map(|one| one.bytes).sum();
     for (_, one) in ordered.iter().filter(|(_, one)| one.waits.is_some()) {
-        let large = limits
-            .bytes
-            .map_or(waiting > SPOOL_BYTES, |most| bytes > most);
+        let large = limits.bytes.map_or(waiting > SPOOL_BYTES, |most| bytes > most);
         if !large {
             break;
         }

@@ -85,7 +85,10 @@ impl Uploader {
         match self.command().spawn() {
             Ok(child) => self.child = Some(child),
             Err(error) => {
-                say(&format!("cannot start {:?}: {error}; recording continues", self.program));
+                say(&format!(
+                    "cannot start {:?}: {error}; recording continues",
+                    self.program
+                ));
                 self.again = Instant::now() + self.rest;
                 self.rest = (self.rest * 2).min(MAX_REST);
             }
@@ -123,7 +126,9 @@ impl Uploader {
             }
             std::thread::sleep(LOOK_EVERY);
         }
-        say("the last segments are not uploaded yet; what is missing stays on the disk for the next `holdup record --to`");
+        say(
+            "the last segments are not uploaded yet; what is missing stays on the disk for the next `holdup record --to`",
+        );
     }
 }
 
