@@ -79,6 +79,8 @@ impl Store {
         if bucket.is_empty() {
             bail!(wrong());
         }
+        // Clients are made with it, and refuse to be made without one. That it is there already is no error.
+        rustls::crypto::ring::default_provider().install_default().ok();
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(bucket)
             .with_retry(RetryConfig {
@@ -211,8 +213,6 @@ fn is_loopback(endpoint: &str) -> bool {
 
 /// What runs requests: one thread, since nothing here computes while it waits.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    // Twice is once: another part has done so.
-    rustls::crypto::ring::default_provider().install_default().ok();
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -237,6 +237,12 @@ mod tests {
         ] {
             assert!(!is_loopback(no), "{no}");
         }
+    }
+
+    #[test]
+    fn a_bucket_is_opened_without_a_request() {
+        Store::open("s3://ops/holdup/", Missing::Refuse).unwrap();
+        Store::open("s3://ops", Missing::Make).unwrap();
     }
 
     #[test]
