@@ -4,7 +4,7 @@
 //! finds the name finds all of it. Readable for its owner alone: it says what a machine did.
 
 use crate::footer::{self, MAGIC, TAIL};
-use crate::hour::VERSION_OF_HOURS;
+use crate::hour::{KEY_SEGMENTS, VERSION_OF_HOURS};
 use crate::whole::{self, Wrong};
 use crate::{Error, Head, Segment, VERSION};
 use holdup_files::{Last, NewFile, Refused};
@@ -335,7 +335,7 @@ impl Opened {
         let version = value(KEY_VERSION).ok_or_else(foreign)?;
         let version: u32 = version.parse().map_err(|_| damaged("its version is no number"))?;
         let head = value(KEY_HEAD).unwrap_or_default();
-        if version == VERSION_OF_HOURS {
+        if version == VERSION_OF_HOURS && value(KEY_SEGMENTS).is_some() {
             return Err(Error::Hour {
                 path: path.to_owned(),
             });

@@ -22,7 +22,7 @@ use std::path::Path;
 pub(crate) const VERSION_OF_HOURS: u32 = 3;
 
 /// Key of the list of segments, as JSON.
-const KEY_SEGMENTS: &str = "holdup.segments";
+pub(crate) const KEY_SEGMENTS: &str = "holdup.segments";
 
 /// Segments in one file, at most: an hour of the shortest ones is 720.
 pub const MAX_SEGMENTS: usize = 2_000;
