@@ -145,7 +145,13 @@ impl<'a> Known<'a> {
 }
 
 /// Functions that return when another thread has ended, without their classes.
-const JOINS: [&str; 5] = ["join", "Join", "JoinInternal", "_wait_for_tstate_lock", "pthread_join"];
+const JOINS: [&str; 5] = [
+    "join",
+    "Join",
+    "JoinInternal",
+    "_wait_for_tstate_lock",
+    "pthread_join",
+];
 
 impl<'a> DumpThread<'a> {
     /// Whether it waits for another thread's end.

@@ -95,7 +95,10 @@ pub(super) fn of_library(frame: &str) -> bool {
     // A function of the interpreter's own has a type and no line: `acquire(_thread.lock)`.
     let place = frame.split_once('(').map_or("", |(_, place)| place);
     let built_in = !place.is_empty() && !place.contains(':') && !file.contains(".py");
-    built_in || LIBRARY.iter().any(|part| file.contains(part)) || known(frame).is_some() || SHORTENED.contains(&file)
+    built_in
+        || LIBRARY.iter().any(|part| file.contains(part))
+        || known(frame).is_some()
+        || SHORTENED.contains(&file)
 }
 
 /// Files of the standard library in whose functions threads begin and wait, as py-spy shortens their paths.

@@ -59,7 +59,8 @@ impl<'a> Line<'a> {
             Some(rest) => rest,
             None => {
                 let (stamp, rest) = line.split_once(" #")?;
-                (stamp.len() <= 32 && stamp.starts_with(|first: char| first.is_ascii_digit())).then_some(rest)?
+                (stamp.len() <= 32 && stamp.starts_with(|first: char| first.is_ascii_digit()))
+                    .then_some(rest)?
             }
         };
         let (step, text) = begun.split_once(' ')?;
@@ -167,7 +168,9 @@ mod tests {
         assert_eq!(reading.observed.sources[0].format, "buildkit");
         assert_eq!(
             reading.texts(),
-            ["step #5 [3/3] RUN make all took 27.00 s, 68 % of all steps' time; next #6 exporting to image, 10.00 s"]
+            [
+                "step #5 [3/3] RUN make all took 27.00 s, 68 % of all steps' time; next #6 exporting to image, 10.00 s"
+            ]
         );
         let fails = "#9 [2/2] RUN ./configure\n#9 ERROR: process \"/bin/sh -c ./configure\" did not complete successfully: exit code: 1\n#8 CACHED\n";
         let reading = read_text("b", fails.as_bytes());
@@ -177,6 +180,9 @@ mod tests {
     #[test]
     fn issues_with_numbers_are_no_build() {
         let text = "#12 is done\n#13 took 3s\n# 1 DONE 3s\n#99999999999999 DONE 1s\n";
-        assert_ne!(read_text("b", text.as_bytes()).observed.sources[0].format, "buildkit");
+        assert_ne!(
+            read_text("b", text.as_bytes()).observed.sources[0].format,
+            "buildkit"
+        );
     }
 }

@@ -43,7 +43,9 @@ const HEAP: usize = 40;
 
 impl Collection {
     fn of(line: &str) -> Option<Collection> {
-        let at = line.find("gc ").filter(|at| *at == 0 || line[..*at].ends_with(' '))?;
+        let at = line
+            .find("gc ")
+            .filter(|at| *at == 0 || line[..*at].ends_with(' '))?;
         let rest = line.get(at + 3..)?;
         let (number, rest) = rest.split_once(" @")?;
         let (_, rest) = rest.split_once("s ")?;
@@ -57,7 +59,10 @@ impl Collection {
             [sweep, scan, barrier, mark, end] => (sweep + barrier + end, scan + mark),
             _ => return None,
         };
-        let heap = rest.split(", ").find(|part| part.contains("->")).unwrap_or_default();
+        let heap = rest
+            .split(", ")
+            .find(|part| part.contains("->"))
+            .unwrap_or_default();
         Some(Collection {
             number: number.parse().ok()?,
             share: share.parse().ok().filter(|share| (0.0..=100.0).contains(share))?,
@@ -87,7 +92,11 @@ impl LineReader for Reader {
         };
         self.count += 1;
         self.share = collection.share;
-        if self.longest.as_ref().is_none_or(|(longest, _)| collection.stop > longest.stop) {
+        if self
+            .longest
+            .as_ref()
+            .is_none_or(|(longest, _)| collection.stop > longest.stop)
+        {
             self.longest = Some((collection, out.here()));
         }
         Understood::Evidence

@@ -50,8 +50,12 @@ struct Reader {
 
 /// An age: `12s`, `2h3m`, `3m (x12 over 30m)` without what is in brackets, `<unknown>`.
 fn is_age(word: &str) -> bool {
-    let of_numbers = word.bytes().all(|byte| byte.is_ascii_digit() || b"dhms".contains(&byte));
-    of_numbers && word.ends_with(['d', 'h', 'm', 's']) && word.starts_with(|first: char| first.is_ascii_digit())
+    let of_numbers = word
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || b"dhms".contains(&byte));
+    of_numbers
+        && word.ends_with(['d', 'h', 'm', 's'])
+        && word.starts_with(|first: char| first.is_ascii_digit())
         || word == "<unknown>"
 }
 
@@ -59,7 +63,9 @@ impl Event {
     /// A row. Its type is the one cell that is always there; its reason stands behind that.
     fn of(columns: &[String], line: &str, quote: Quote) -> Option<Event> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let kind = words.iter().position(|word| matches!(*word, "Normal" | "Warning"))?;
+        let kind = words
+            .iter()
+            .position(|word| matches!(*word, "Normal" | "Warning"))?;
         let before = words.get(..kind)?;
         let ages = before.iter().filter(|word| is_age(word)).count();
         if ages == 0 && !before.first().is_some_and(|first| first.contains("ago")) {
@@ -71,7 +77,9 @@ impl Event {
         let behind = place("OBJECT") > place("REASON");
         let object = match behind {
             true => words.get(kind + 2)?,
-            false => before.iter().find(|word| !is_age(word) && word.parse::<u64>().is_err() && !word.starts_with("(x"))?,
+            false => before
+                .iter()
+                .find(|word| !is_age(word) && word.parse::<u64>().is_err() && !word.starts_with("(x"))?,
         };
         let count = before.iter().find_map(|word| {
             let of_brackets = word.strip_prefix("(x").and_then(|count| count.parse().ok());

@@ -84,7 +84,9 @@ impl<'a> Sample<'a> {
             family: name.strip_suffix(ending).unwrap_or(name),
             ending,
             labels,
-            le: label(labels, "le").and_then(number).filter(|_| ending == "_bucket"),
+            le: label(labels, "le")
+                .and_then(number)
+                .filter(|_| ending == "_bucket"),
             quantile: label(labels, "quantile").and_then(number),
             value,
         })
@@ -93,9 +95,8 @@ impl<'a> Sample<'a> {
     /// Which series it is of: the name with all labels but those that name a bound.
     fn series(&self) -> String {
         let kept = self.labels.split(',').map(str::trim);
-        let kept = kept.filter(|part| {
-            !part.is_empty() && !part.starts_with("le=") && !part.starts_with("quantile=")
-        });
+        let kept = kept
+            .filter(|part| !part.is_empty() && !part.starts_with("le=") && !part.starts_with("quantile="));
         let labels: Vec<&str> = kept.collect();
         let all = match labels.is_empty() {
             true => self.family.to_owned(),
@@ -185,7 +186,11 @@ impl Series {
         // The slowest of all: above which bound how many were.
         let mut longer = bounds().rev().filter(|(_, within)| *within < count);
         if let Some((bound, within)) = longer.next().filter(|(bound, _)| *bound > slowest) {
-            listed.push(format!("{:.0} longer than {}", count - within, duration(whole(*bound))));
+            listed.push(format!(
+                "{:.0} longer than {}",
+                count - within,
+                duration(whole(*bound))
+            ));
         }
         Some(whole(slowest))
     }

@@ -62,7 +62,9 @@ fn row(line: &str) -> Option<(&str, f64)> {
         return None;
     }
     let number = |word: &str| decimal(word.as_bytes()).filter(|value| (0.0..1e15).contains(value));
-    let name = |word: &str| word.starts_with(|char: char| char.is_alphabetic() || matches!(char, '_' | '@' | '/' | '.'));
+    let name = |word: &str| {
+        word.starts_with(|char: char| char.is_alphabetic() || matches!(char, '_' | '@' | '/' | '.'))
+    };
     match (number(first), number(second)) {
         (Some(value), None) if name(second) => Some((second, value)),
         (None, Some(value)) if name(first) => Some((first, value)),
@@ -79,7 +81,12 @@ fn recognise(head: &[u8]) -> Sureness {
     let mut rows = 0;
     let mut others = 0;
     let mut titled = false;
-    for line in text.lines().map(str::trim).filter(|line| !is_fence(line)).take(LOOKED_AT) {
+    for line in text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !is_fence(line))
+        .take(LOOKED_AT)
+    {
         match row(line) {
             Some(_) if titled => rows += 1,
             Some(_) => return Sureness::No,
@@ -151,7 +158,10 @@ impl LineReader for Reader {
             }
             Unit::Messages if value > 0.0 => {
                 let next = next.map_or_else(String::new, |(next, name)| format!("; next {name}, {next}"));
-                let text = format!("the queue {name} has {value} messages{next}; {} queues in all", read.rows);
+                let text = format!(
+                    "the queue {name} has {value} messages{next}; {} queues in all",
+                    read.rows
+                );
                 statements::one(StatementKind::Took, None, quote, text)
             }
             Unit::Messages => {
@@ -204,7 +214,10 @@ mod tests {
             "Sizes in MB:\n120 a\n40 b\n12 c\n",
             "The time was 3 seconds.\nIt was long ago\nand far away\n12 c\n",
         ] {
-            assert_ne!(read_text("l", text.as_bytes()).observed.sources[0].format, "ranked-list");
+            assert_ne!(
+                read_text("l", text.as_bytes()).observed.sources[0].format,
+                "ranked-list"
+            );
         }
     }
 }

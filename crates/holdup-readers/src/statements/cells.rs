@@ -116,7 +116,10 @@ pub(super) fn ends_in_two(text: &str) -> bool {
         line.starts_with(|first: char| first.is_ascii_digit()) && line.contains('(')
     };
     two.is_some_and(|(first, second)| {
-        let (alone, second) = (number(first).is_some_and(|(_, unit)| unit.is_empty()), second.trim_start());
+        let (alone, second) = (
+            number(first).is_some_and(|(_, unit)| unit.is_empty()),
+            second.trim_start(),
+        );
         alone && (second.starts_with(['/', '<', '{']) || place(second))
     })
 }

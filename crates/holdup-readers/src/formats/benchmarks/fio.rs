@@ -221,7 +221,9 @@ mod tests {
             fsync/fdatasync/sync_file_range:\n    sync (msec): min=2, max=1211, avg=31.72, stdev=41.22\n    sync percentiles (msec):\n     | 95.00th=[   80], 99.00th=[  201]\n";
         assert_eq!(
             read_text("f", text.as_bytes()).texts(),
-            ["wal: a flush (fsync) took 31.7 ms at the mean, 99 % within 201 ms, 1.21 s at most (IOPS=31, BW=71.2KiB/s)"]
+            [
+                "wal: a flush (fsync) took 31.7 ms at the mean, 99 % within 201 ms, 1.21 s at most (IOPS=31, BW=71.2KiB/s)"
+            ]
         );
     }
 

@@ -89,7 +89,10 @@ impl LineReader for Reader {
             value => format!("{before}{value}{behind}"),
         };
         let longest = self.longest.take().map(|(ms, statement)| {
-            format!("; longest statement {}: `{statement}`", duration((ms * 1e6) as u64))
+            format!(
+                "; longest statement {}: `{statement}`",
+                duration((ms * 1e6) as u64)
+            )
         });
         let text = format!(
             "a transaction took {} at the mean (latency average){}{}{}",
@@ -115,8 +118,10 @@ mod tests {
             statement latencies in milliseconds and failures:\n   0.004   0  \\set aid random(1, 1000)\n 912.102   0  UPDATE branches SET b = b + 1;\n  7.102   0  END;\n";
         assert_eq!(
             read_text("p", text.as_bytes()).texts(),
-            ["a transaction took 1.30 s at the mean (latency average), 3.8 a second with 5 clients; \
-              longest statement 912 ms: `UPDATE branches SET b = b + 1;`"]
+            [
+                "a transaction took 1.30 s at the mean (latency average), 3.8 a second with 5 clients; \
+              longest statement 912 ms: `UPDATE branches SET b = b + 1;`"
+            ]
         );
     }
 

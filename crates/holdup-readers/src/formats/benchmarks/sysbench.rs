@@ -110,7 +110,9 @@ mod tests {
         assert_eq!(reading.observed.sources[0].format, "sysbench");
         assert_eq!(
             reading.texts(),
-            ["an event took 12.82 s at the mean, 95 % within 38.12 s, 41.23 s at most; 1.23 a second with 64 threads; 3 ignored errors"]
+            [
+                "an event took 12.82 s at the mean, 95 % within 38.12 s, 41.23 s at most; 1.23 a second with 64 threads; 3 ignored errors"
+            ]
         );
     }
 }

@@ -26,7 +26,10 @@ pub(super) fn main_table(statement: &str) -> Option<String> {
         if quoted.is_none() && depth == 0 && !bare.is_empty() {
             let is = |known: &[&str]| known.iter().any(|one| bare.eq_ignore_ascii_case(one));
             if awaits && !is(&BETWEEN) {
-                let name: String = bare.chars().filter(|char| !matches!(char, '`' | '"' | '[' | ']')).collect();
+                let name: String = bare
+                    .chars()
+                    .filter(|char| !matches!(char, '`' | '"' | '[' | ']'))
+                    .collect();
                 let fits = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
                 return Some(name).filter(|name| fits && name.len() <= MAX_NAME_BYTES);
             }
@@ -58,17 +61,31 @@ mod tests {
     #[test]
     fn the_table_of_the_statement_and_not_of_what_is_within_it() {
         for (statement, table) in [
-            ("select a, (select max(x) from logs) from `shop`.`orders` o where b = 'from x'", "shop.orders"),
+            (
+                "select a, (select max(x) from logs) from `shop`.`orders` o where b = 'from x'",
+                "shop.orders",
+            ),
             ("UPDATE stock SET n = 1", "stock"),
             ("INSERT IGNORE INTO log (a) VALUES ('into y')", "log"),
-            ("delete from only events where id in (select id from old)", "events"),
+            (
+                "delete from only events where id in (select id from old)",
+                "events",
+            ),
             ("SELECT count(*) FROM (SELECT DISTINCT a FROM visits) v", "visits"),
             ("SELECT 'it (is' FROM t1, t2", "t1"),
             ("ALTER TABLE IF EXISTS carts ADD x int", "carts"),
         ] {
             assert_eq!(main_table(statement).as_deref(), Some(table), "{statement}");
         }
-        for statement in ["select 1", "show status", "", "select a from", "FROM 7", "update ((((", "from '"] {
+        for statement in [
+            "select 1",
+            "show status",
+            "",
+            "select a from",
+            "FROM 7",
+            "update ((((",
+            "from '",
+        ] {
             assert_eq!(main_table(statement), None, "{statement}");
         }
     }

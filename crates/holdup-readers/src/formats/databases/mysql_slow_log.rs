@@ -212,7 +212,9 @@ mod tests {
 
     #[test]
     fn a_statement_that_is_cut_before_its_table_is_of_it_all_the_same() {
-        let columns: Vec<String> = (0..40).map(|at| format!("li0_.COLUMN_{at} as COL{at}_154_")).collect();
+        let columns: Vec<String> = (0..40)
+            .map(|at| format!("li0_.COLUMN_{at} as COL{at}_154_"))
+            .collect();
         let text = format!(
             "# Query_time: 2183.1  Lock_time: 0.0  Rows_sent: 0  Rows_examined: 7\nselect {}, (select max(x) from other) from TBL_ERRORS li0_ where li0_.ID = 7;\n",
             columns.join(", ")

@@ -10,8 +10,8 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format =
-    Format::lines::<Reader>("sqlite-plan", Family::Databases, recognise).about("EXPLAIN QUERY PLAN of SQLite");
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("sqlite-plan", Family::Databases, recognise)
+    .about("EXPLAIN QUERY PLAN of SQLite");
 
 /// Tables that are named, and bytes of a name.
 const MAX_TABLES: usize = 8;
@@ -32,8 +32,12 @@ enum Step<'a> {
 
 /// A step, behind the branches of a tree or the numbers of a list.
 fn step(line: &str) -> Option<Step<'_>> {
-    let from = line
-        .find(|char: char| !matches!(char, '|' | '`' | '-' | ' ' | '0'..='9' | '─' | '├' | '└' | '│' | '\t' | '[' | ']'))?;
+    let from = line.find(|char: char| {
+        !matches!(
+            char,
+            '|' | '`' | '-' | ' ' | '0'..='9' | '─' | '├' | '└' | '│' | '\t' | '[' | ']'
+        )
+    })?;
     let text = line.get(from..)?.trim_end_matches('`').trim_end();
     let text = text.trim_start_matches('`');
     if let Some(rest) = text.strip_prefix("USE TEMP B-TREE FOR ") {
@@ -43,8 +47,18 @@ fn step(line: &str) -> Option<Step<'_>> {
         (Some(rest), _) => (true, rest),
         (_, Some(rest)) => (false, rest),
         _ => {
-            let known = ["COMPOUND ", "MATERIALIZE ", "CO-ROUTINE ", "MULTI-INDEX OR", "EXECUTE ", "CORRELATED "];
-            return known.iter().any(|begin| text.starts_with(begin)).then_some(Step::Other);
+            let known = [
+                "COMPOUND ",
+                "MATERIALIZE ",
+                "CO-ROUTINE ",
+                "MULTI-INDEX OR",
+                "EXECUTE ",
+                "CORRELATED ",
+            ];
+            return known
+                .iter()
+                .any(|begin| text.starts_with(begin))
+                .then_some(Step::Other);
         }
     };
     let rest = rest.strip_prefix("TABLE ").unwrap_or(rest);
@@ -52,11 +66,14 @@ fn step(line: &str) -> Option<Step<'_>> {
     if rest.contains("AUTOMATIC ") {
         return Some(Step::Automatic(name));
     }
-    let aside = ["CONSTANT", "SUBQUERY", ""].contains(&name) || name.starts_with("subquery") || rest.starts_with('(');
-    Some(match scans && !rest.contains(" USING ") && !aside && !rest.contains("VIRTUAL TABLE") {
-        true => Step::Scan(name),
-        false => Step::Indexed,
-    })
+    let aside =
+        ["CONSTANT", "SUBQUERY", ""].contains(&name) || name.starts_with("subquery") || rest.starts_with('(');
+    Some(
+        match scans && !rest.contains(" USING ") && !aside && !rest.contains("VIRTUAL TABLE") {
+            true => Step::Scan(name),
+            false => Step::Indexed,
+        },
+    )
 }
 
 fn recognise(head: &[u8]) -> Sureness {
@@ -135,7 +152,10 @@ impl LineReader for Reader {
             ));
         }
         if !read.sorted.is_empty() {
-            listed.push(format!("it sorts in a temporary B-tree for {}", read.sorted.join(", ")));
+            listed.push(format!(
+                "it sorts in a temporary B-tree for {}",
+                read.sorted.join(", ")
+            ));
         }
         if let Some(ns) = read.took {
             listed.push(format!("it took {}", duration(ns)));
@@ -181,7 +201,8 @@ mod tests {
 
     #[test]
     fn a_plan_with_indexes_is_well() {
-        let text = "QUERY PLAN\n|--SEARCH files USING INDEX ix (path=?)\n`--SCAN path USING COVERING INDEX iy\n";
+        let text =
+            "QUERY PLAN\n|--SEARCH files USING INDEX ix (path=?)\n`--SCAN path USING COVERING INDEX iy\n";
         let reading = read_text("p", text.as_bytes());
         assert_eq!(reading.observed.statements[0].kind, StatementKind::WithinNorm);
     }

@@ -117,7 +117,10 @@ impl LineReader for Reader {
             Section::BottomUp if self.awaits_caller => {
                 self.awaits_caller = false;
                 if name != self.most.name {
-                    self.caller = format!("{} ({share} % of it)", name.chars().take(NAME).collect::<String>());
+                    self.caller = format!(
+                        "{} ({share} % of it)",
+                        name.chars().take(NAME).collect::<String>()
+                    );
                 }
             }
             Section::BottomUp if self.caller.is_empty() => {
@@ -167,8 +170,10 @@ mod tests {
         assert_eq!(reading.observed.sources[0].format, "v8-ticks");
         assert_eq!(
             reading.texts(),
-            ["LazyCompile: *words /app/a.js:7:3 (JavaScript): 55.6 % of all ticks, 500, called by LazyCompile: *page /app/b.js:1:1 (90 % of it); \
-              20 % in the collector of garbage"]
+            [
+                "LazyCompile: *words /app/a.js:7:3 (JavaScript): 55.6 % of all ticks, 500, called by LazyCompile: *page /app/b.js:1:1 (90 % of it); \
+              20 % in the collector of garbage"
+            ]
         );
     }
 

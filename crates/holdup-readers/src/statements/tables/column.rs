@@ -23,13 +23,36 @@ const IDENTIFIERS: [&str; 25] = [
 
 /// Names of columns that name the session, process or thread that a row is of.
 const SESSIONS: [&str; 14] = [
-    "sid", "spid", "pid", "session", "session_id", "waiting_pid", "blocked_pid", "waiting_session", "waiter",
-    "blocked_session", "processlist_id", "thread_id", "waiting_sid", "tid",
+    "sid",
+    "spid",
+    "pid",
+    "session",
+    "session_id",
+    "waiting_pid",
+    "blocked_pid",
+    "waiting_session",
+    "waiter",
+    "blocked_session",
+    "processlist_id",
+    "thread_id",
+    "waiting_sid",
+    "tid",
 ];
 
 /// Last words of names of columns that say who or what is meant, and no number of things that wait.
 const NAMING: [&str; 12] = [
-    "pid", "sid", "spid", "id", "user", "query", "statement", "name", "size", "limit", "capacity", "session",
+    "pid",
+    "sid",
+    "spid",
+    "id",
+    "user",
+    "query",
+    "statement",
+    "name",
+    "size",
+    "limit",
+    "capacity",
+    "session",
 ];
 
 /// Parts of names of columns of what waits or is lost, and of those that count since the start.
@@ -131,20 +154,31 @@ impl Column {
     /// Whether it says who is in the way of the row: `BLOCKING_SESSION`, `blocked_by`.
     pub(super) fn is_blocker(&self) -> bool {
         let name = apart(&self.name);
-        ["blocking", "blocker", "blocked_by", "blocked by", "blk_by", "blkby"]
-            .iter()
-            .any(|word| name.contains(word))
+        [
+            "blocking",
+            "blocker",
+            "blocked_by",
+            "blocked by",
+            "blk_by",
+            "blkby",
+        ]
+        .iter()
+        .any(|word| name.contains(word))
     }
 
     /// Whether it may say who is in the way, where the other columns show that rows are sessions: `blocked` of one is the number of another.
     pub(super) fn may_be_blocker(&self) -> bool {
-        ["blocked", "blk"].iter().any(|name| self.name.eq_ignore_ascii_case(name))
+        ["blocked", "blk"]
+            .iter()
+            .any(|name| self.name.eq_ignore_ascii_case(name))
     }
 
     /// Whether it names who has something, as lists of locks do beside who waits for it.
     pub(super) fn is_holder(&self) -> bool {
         let name = apart(&self.name);
-        ["holder", "holding", "held_by", "held by"].iter().any(|word| name.contains(word))
+        ["holder", "holding", "held_by", "held by"]
+            .iter()
+            .any(|word| name.contains(word))
     }
 
     /// Whether it names who waits.
@@ -191,7 +225,9 @@ impl Column {
         if !has(&TIMES) && !self.has_unit_in_brackets()
             || whole == "time"
             || whole == "age"
-            || has(&["at", "start", "end", "last", "timeout", "count", "interval", "period"])
+            || has(&[
+                "at", "start", "end", "last", "timeout", "count", "interval", "period",
+            ])
         {
             return None;
         }

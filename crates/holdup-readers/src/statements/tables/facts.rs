@@ -78,7 +78,9 @@ impl Table {
         let queue = queue.filter(|(_, (most, _))| *most > 0.0);
         let is_of_now = |at: usize| self.columns.get(at).is_some_and(Column::is_of_now);
         let longest = queue.max_by(|(at, (one, _)), (other_at, (other, _))| {
-            is_of_now(*at).cmp(&is_of_now(*other_at)).then(one.total_cmp(other))
+            is_of_now(*at)
+                .cmp(&is_of_now(*other_at))
+                .then(one.total_cmp(other))
         });
         if let Some((at, (_, row))) = longest {
             return Some(took(row, of(row, at)));
@@ -144,7 +146,10 @@ impl Table {
                 && column.is_some_and(|column| !column.is_state())
         };
         // A group of rows is no row's name.
-        let grouped = self.columns.first().is_some_and(|first| first.name.eq_ignore_ascii_case("namespace"));
+        let grouped = self
+            .columns
+            .first()
+            .is_some_and(|first| first.name.eq_ignore_ascii_case("namespace"));
         let named = |column: &Column| column.name.eq_ignore_ascii_case("name");
         if let Some(at) = self.columns.iter().position(named).filter(|_| grouped) {
             return at;

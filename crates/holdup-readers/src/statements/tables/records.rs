@@ -151,7 +151,9 @@ fn begins_record(line: &[u8]) -> bool {
 
 /// `Row 12:` of ClickHouse's client.
 fn begins_numbered(line: &[u8]) -> bool {
-    let number = line.strip_prefix(b"Row ").and_then(|rest| rest.strip_suffix(b":"));
+    let number = line
+        .strip_prefix(b"Row ")
+        .and_then(|rest| rest.strip_suffix(b":"));
     number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
@@ -234,7 +236,8 @@ mod tests {
 
     #[test]
     fn numbered_rows_below_a_rule_are_rows() {
-        let text = "Row 1:\n──────\ndatabase:   shop\ntable:      events\nelapsed:    61254.201\nnum_parts:  1\n\n";
+        let text =
+            "Row 1:\n──────\ndatabase:   shop\ntable:      events\nelapsed:    61254.201\nnum_parts:  1\n\n";
         assert!(
             said(text)[0].starts_with("shop: elapsed 61254.201, table events"),
             "{:?}",

@@ -70,8 +70,13 @@ impl Table {
     /// The same where a copy took away the blanks between names, and between cells: the dashes alone say how wide each column was.
     fn without_blanks(rules: &[(usize, usize, String)], heading: &str) -> Option<Table> {
         let names = words(heading);
-        let single = names.windows(2).all(|two| matches!(two, [(_, end, _), (begin, _, _)] if *begin == end + 1));
-        let moved = names.iter().zip(rules).any(|(name, rule)| name.0 != rule.0 && name.1 != rule.1);
+        let single = names
+            .windows(2)
+            .all(|two| matches!(two, [(_, end, _), (begin, _, _)] if *begin == end + 1));
+        let moved = names
+            .iter()
+            .zip(rules)
+            .any(|(name, rule)| name.0 != rule.0 && name.1 != rule.1);
         if !single || !moved || names.len() != rules.len() {
             return None;
         }
@@ -97,7 +102,11 @@ impl Table {
     pub(super) fn row_by_widths(&self, text: &str) -> Option<Vec<String>> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let more = words.len().checked_sub(self.columns.len())?;
-        let (widest, _) = self.widths.iter().enumerate().max_by_key(|(at, width)| (**width, usize::MAX - at))?;
+        let (widest, _) = self
+            .widths
+            .iter()
+            .enumerate()
+            .max_by_key(|(at, width)| (**width, usize::MAX - at))?;
         let mut words = words.into_iter();
         let cells = (0..self.columns.len()).map(|at| {
             let of_cell = if at == widest { 1 + more } else { 1 };
