@@ -145,15 +145,11 @@ impl LineReader for Reader {
                 continue;
             }
             let ns = event.longest.saturating_mul(NS_PER_MS);
-            let often = match event.times {
-                0 | 1 => String::new(),
-                times => format!(", the longest of {times}"),
-            };
             let name = match event.name.as_str() {
                 "" => "an event".to_owned(),
                 name => format!("the event {name}"),
             };
-            let text = format!("{name} of Redis took up to {} ({} ms{often})", duration(ns), event.longest);
+            let text = format!("{name} of Redis took up to {} ({} ms)", duration(ns), event.longest);
             out.statement(Statement {
                 times: event.times,
                 ..statements::one(StatementKind::Took, Some(ns), event.quote, text)
@@ -182,7 +178,7 @@ mod tests {
         let text = "127.0.0.1:6379> latency history fork\n1) 1) (integer) 1404783772\n   2) (integer) 381\n2) 1) (integer) 1404783800\n   2) (integer) 2211\n";
         assert_eq!(
             read_text("l", text.as_bytes()).texts(),
-            ["the event fork of Redis took up to 2.21 s (2211 ms, the longest of 2)"]
+            ["the event fork of Redis took up to 2.21 s (2211 ms)"]
         );
     }
 

@@ -236,7 +236,7 @@ mod tests {
     fn numbered_rows_below_a_rule_are_rows() {
         let text = "Row 1:\n──────\ndatabase:   shop\ntable:      events\nelapsed:    61254.201\nnum_parts:  1\n\n";
         assert!(
-            said(text)[0].starts_with("shop: elapsed 61254.201, table events"),
+            said(text)[0].starts_with("events: elapsed 61254.201, database shop"),
             "{:?}",
             said(text)
         );
