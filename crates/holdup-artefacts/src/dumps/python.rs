@@ -173,6 +173,18 @@ mod tests {
     }
 
     #[test]
+    fn a_function_of_the_interpreter_stands_before_the_library_s() {
+        let joins = [
+            "acquire(_thread.lock)",
+            "_wait_for_tstate_lock(/usr/lib/python3.6/threading.py:1072)",
+            "join(/usr/lib/python3.6/threading.py:1056)",
+            "main(app.py:3)",
+        ];
+        assert_eq!(doing(State::Unknown, &joins), Doing::WaitsForTask);
+        assert_eq!(doing(State::Unknown, &[joins[0], joins[3]]), Doing::Unknown);
+    }
+
+    #[test]
     fn the_library_s_function_tells_what_it_waits_for() {
         let child = [
             "Popen._try_wait(subprocess.py:2004)",

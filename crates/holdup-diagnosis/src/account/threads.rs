@@ -70,10 +70,14 @@ fn stands(seen: &DumpThread<'_>) -> String {
             callers.push(frame);
         }
     }
-    let within = if own == top {
-        String::new()
-    } else {
-        format!(" ({top})")
+    // A function of an interpreter's own has no line: what called it says for what.
+    let line_of = |frame: &str| frame.contains(':');
+    let within = match seen.frames.get(1) {
+        _ if own == top => String::new(),
+        Some(caller) if !line_of(top) && line_of(caller) && *caller != own => {
+            format!(" ({top}, called by {caller})")
+        }
+        _ => format!(" ({top})"),
     };
     let by = match callers.is_empty() {
         true => String::new(),

@@ -20,12 +20,17 @@ fn recognise(head: &[u8]) -> Sureness {
     Sureness::certain_if(text.lines().any(is_heading))
 }
 
-/// `LAST SEEN  TYPE  REASON  OBJECT  MESSAGE`, `FIRSTSEEN  LASTSEEN  COUNT  NAME  KIND  …  REASON  SOURCE  MESSAGE`.
+/// `LAST SEEN  TYPE  REASON  OBJECT  MESSAGE`, `FIRSTSEEN  LASTSEEN  COUNT  NAME  KIND  …  REASON  SOURCE  MESSAGE`, and as `kubectl describe`
+/// has them: `Type  Reason  Age  From  Message`.
 fn is_heading(line: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let has = |name: &str| words.iter().any(|word| *word == name);
-    let seen = has("LASTSEEN") || has("SEEN") || has("FIRSTSEEN");
-    seen && has("TYPE") && has("REASON") && words.last() == Some(&"MESSAGE")
+    let words = columns_of(line);
+    let has = |name: &str| words.iter().any(|word| word == name);
+    let seen = has("LASTSEEN") || has("SEEN") || has("FIRSTSEEN") || has("AGE");
+    seen && has("TYPE") && has("REASON") && words.last().is_some_and(|last| last == "MESSAGE")
+}
+
+fn columns_of(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_uppercase).collect()
 }
 
 /// One event.
@@ -50,12 +55,8 @@ struct Reader {
 
 /// An age: `12s`, `2h3m`, `3m (x12 over 30m)` without what is in brackets, `<unknown>`.
 fn is_age(word: &str) -> bool {
-    let of_numbers = word
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || b"dhms".contains(&byte));
-    of_numbers
-        && word.ends_with(['d', 'h', 'm', 's'])
-        && word.starts_with(|first: char| first.is_ascii_digit())
+    let of_numbers = word.bytes().all(|byte| byte.is_ascii_digit() || b"dhms".contains(&byte));
+    of_numbers && word.ends_with(['d', 'h', 'm', 's']) && word.starts_with(|first: char| first.is_ascii_digit())
         || word == "<unknown>"
 }
 
@@ -63,25 +64,25 @@ impl Event {
     /// A row. Its type is the one cell that is always there; its reason stands behind that.
     fn of(columns: &[String], line: &str, quote: Quote) -> Option<Event> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let kind = words
-            .iter()
-            .position(|word| matches!(*word, "Normal" | "Warning"))?;
+        let kind = words.iter().position(|word| matches!(*word, "Normal" | "Warning"))?;
         let before = words.get(..kind)?;
+        let kind_first = columns.first().is_some_and(|first| first == "TYPE");
         let ages = before.iter().filter(|word| is_age(word)).count();
-        if ages == 0 && !before.first().is_some_and(|first| first.contains("ago")) {
+        if ages == 0 && !(kind_first && kind == 0) {
             return None;
         }
         let reason = words.get(kind + 1)?;
         let place = |name: &str| columns.iter().position(|column| column == name);
         // In the newer form the object stands behind the reason, in the older one its name before the type.
         let behind = place("OBJECT") > place("REASON");
-        let object = match behind {
-            true => words.get(kind + 2)?,
-            false => before
-                .iter()
-                .find(|word| !is_age(word) && word.parse::<u64>().is_err() && !word.starts_with("(x"))?,
+        let is_name = |word: &&&str| !is_age(word) && word.parse::<u64>().is_err() && !word.starts_with("(x");
+        let object = match (behind, place("NAME")) {
+            (true, _) => words.get(kind + 2).copied()?,
+            (false, Some(_)) => before.iter().find(is_name).copied()?,
+            (false, None) => "",
         };
-        let count = before.iter().find_map(|word| {
+        let ahead = if kind_first { words.get(kind..kind + 6) } else { Some(before) };
+        let count = ahead.unwrap_or_default().iter().find_map(|word| {
             let of_brackets = word.strip_prefix("(x").and_then(|count| count.parse().ok());
             of_brackets.or_else(|| word.parse::<u64>().ok())
         });
@@ -136,13 +137,16 @@ impl LineReader for Reader {
             return Understood::Ignorable;
         }
         if is_heading(&text) {
-            self.columns = text.split_whitespace().map(str::to_owned).collect();
+            self.columns = columns_of(&text);
             return Understood::Evidence;
         }
         if let Some(event) = Event::of(&self.columns, &text, out.here()) {
             self.close(out);
             self.last = Some(event);
             return Understood::Evidence;
+        }
+        if !text.contains(char::is_alphanumeric) {
+            return Understood::Ignorable;
         }
         // The message goes on.
         let Some(last) = &mut self.last else {
@@ -167,7 +171,11 @@ impl LineReader for Reader {
         for event in all {
             // The reason that there is most often is the first to be named, whatever it is.
             let kind = most.map_or(event.kind(), |most| event.kind().max(most));
-            let text = format!("{} of {}: {}", event.reason, event.object, event.message);
+            let of = match event.object.as_str() {
+                "" => String::new(),
+                object => format!(" of {object}"),
+            };
+            let text = format!("{}{of}: {}", event.reason, event.message);
             out.statement(Statement {
                 times: event.times,
                 ..statements::one(kind, None, event.quote, text)
@@ -195,6 +203,20 @@ mod tests {
             one.text,
             "FailedMount of db-0: kubelet, node-2 MountVolume.SetUp failed | caused by: exit status 32"
         );
+    }
+
+    #[test]
+    fn events_of_a_description_and_reasons_in_lines_below() {
+        let old = "Events:\n  FirstSeen\tLastSeen\tCount\tFrom\tSubobjectPath\tType\tReason\tMessage\n  ---------\t--------\t-----\t----\t----\t----\t------\t-------\n  \
+            3m\t3m\t2\t{default-scheduler }\tWarning\tFailedScheduling\tpod (ci-6) failed to fit in any node\nfit failure on node (n1): Insufficient cpu\n";
+        assert_eq!(
+            read_text("e", old.as_bytes()).texts(),
+            ["FailedScheduling: pod (ci-6) failed to fit in any node | fit failure on node (n1): Insufficient cpu"]
+        );
+        let new = "Events:\n  Type     Reason            Age                From               Message\n  ----     ------            ----               ----               -------\n  \
+            Warning  FailedScheduling  3m (x12 over 30m)  default-scheduler  0/4 nodes are available: 4 Insufficient cpu.\n";
+        let reading = read_text("e", new.as_bytes());
+        assert_eq!(reading.observed.statements[0].times, 12);
     }
 
     #[test]

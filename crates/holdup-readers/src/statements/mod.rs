@@ -532,12 +532,7 @@ impl Statements {
         self.places.clear();
         let rows = self.records.end().into_iter().chain(self.top_events.end());
         let facts: Vec<tables::Fact> = self.tables.end().into_iter().chain(rows).collect();
-        // A row that is told with the names of its columns is not told once more by its words.
-        let told = |one: &Statement| {
-            let same = |fact: &tables::Fact| fact.line == one.quote.line && fact.kind <= one.kind;
-            one.times < 2 && one.blames.is_empty() && facts.iter().any(same)
-        };
-        self.all.retain(|one| !told(one));
+        self.all.retain(|one| !tables::tells(&facts, one));
         for fact in facts.into_iter().chain(self.counters.end()) {
             let mut quote = out.here();
             quote.line = fact.line;

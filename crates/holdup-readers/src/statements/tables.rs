@@ -16,7 +16,7 @@ mod top_events;
 use super::cells::{Value, cells, clock, ends_in_two, is_of_cpus, number, plain, value, words};
 use column::Column;
 use holdup_evidence::Ns;
-use holdup_evidence::observed::StatementKind;
+use holdup_evidence::observed::{Statement, StatementKind};
 pub(super) use records::Records;
 pub(super) use states::of_pairs;
 use states::{bad, complaint, is_done, is_somebody};
@@ -50,6 +50,12 @@ pub(super) struct Fact {
     /// Which line it stands in.
     pub(super) line: u64,
     pub(super) text: String,
+}
+
+/// Whether a row is told with the names of its columns: then it is not told once more by its words.
+pub(super) fn tells(facts: &[Fact], by_words: &Statement) -> bool {
+    let same = |fact: &Fact| fact.line == by_words.quote.line && fact.kind <= by_words.kind;
+    by_words.times < 2 && by_words.blames.is_empty() && facts.iter().any(same)
 }
 
 /// Follows the tables of one artefact.
@@ -275,20 +281,18 @@ impl Table {
         if !enough || found.len() > COLUMNS || named + 1 < found.len() {
             return None;
         }
-        Some(
-            Table {
-                columns: found.into_iter().map(column).collect(),
-                words: if ruled {
-                    Vec::new()
-                } else {
-                    words(&text).into_iter().take(COLUMNS).map(column).collect()
-                },
-                ruled,
-                apart,
-                ..Table::default()
-            }
-            .without_lead(),
-        )
+        Some(Table {
+            columns: found.into_iter().map(column).collect(),
+            words: if ruled {
+                Vec::new()
+            } else {
+                words(&text).into_iter().take(COLUMNS).map(column).collect()
+            },
+            ruled,
+            apart,
+            ..Table::default()
+        }
+        .without_lead())
     }
 
     /// The same with what stands before the first name apart, as `import time: self [us] | cumulative` has it.
@@ -378,10 +382,7 @@ impl Table {
             let mut row: Vec<String> = found.into_iter().map(cut).collect();
             row.extend(short.then(String::new));
             // Rows that are numbered before the first sign: `12. │ …`.
-            let number = |cell: &String| {
-                cell.strip_suffix('.')
-                    .is_some_and(|number| number.parse::<u64>().is_ok())
-            };
+            let number = |cell: &String| cell.strip_suffix('.').is_some_and(|number| number.parse::<u64>().is_ok());
             if row.len() == columns + 1 && row.first().is_some_and(number) {
                 row.remove(0);
             }
@@ -465,8 +466,11 @@ impl Table {
     fn take(&mut self, row: Row) {
         let blockers = self.blockers();
         let is_blocker = |at: usize| blockers.get(at) == Some(&true);
-        let blocked = (0..row.cells.len())
-            .find(|at| is_blocker(*at) && row.cells.get(*at).is_some_and(|cell| is_somebody(cell)));
+        // Of several columns that say who, the one with the session's number.
+        let names = |at: &usize| is_blocker(*at) && row.cells.get(*at).is_some_and(|cell| is_somebody(cell));
+        let of_session = |at: &usize| self.columns.get(*at).is_some_and(Column::names_session);
+        let mut blocking = (0..row.cells.len()).filter(names);
+        let blocked = blocking.clone().find(of_session).or_else(|| blocking.next());
         if let Some(at) = blocked {
             match &mut self.blocked {
                 Some((_, _, count)) => *count += 1,
@@ -474,9 +478,7 @@ impl Table {
             }
         }
         let states = self.columns.iter().zip(&row.cells);
-        let done = states
-            .into_iter()
-            .any(|(column, cell)| column.is_state() && is_done(cell));
+        let done = states.into_iter().any(|(column, cell)| column.is_state() && is_done(cell));
         let of_cpus = is_of_cpus(self.columns.iter().map(|column| column.name.as_str()));
         for (at, cell) in row.cells.iter().enumerate() {
             let Some(column) = self.columns.get_mut(at) else {

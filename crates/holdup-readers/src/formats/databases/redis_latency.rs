@@ -11,8 +11,8 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format = Format::lines::<Reader>("redis-latency", Family::Databases, recognise)
-    .about("the latency monitor of Redis");
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("redis-latency", Family::Databases, recognise).about("the latency monitor of Redis");
 
 /// Bytes of an event's name, and events that are kept.
 const NAME: usize = 60;
@@ -27,8 +27,7 @@ const MIN_TIME_S: u64 = 1_200_000_000;
 const MAX_MS: u64 = 86_400_000;
 
 fn is_time(item: &Item<'_>) -> bool {
-    item.integer
-        .is_some_and(|seconds| (MIN_TIME_S..1 << 33).contains(&seconds))
+    item.integer.is_some_and(|seconds| (MIN_TIME_S..1 << 33).contains(&seconds))
 }
 
 fn recognise(head: &[u8]) -> Sureness {
@@ -146,19 +145,11 @@ impl LineReader for Reader {
                 continue;
             }
             let ns = event.longest.saturating_mul(NS_PER_MS);
-            let often = match event.times {
-                0 | 1 => String::new(),
-                times => format!(", the longest of {times}"),
-            };
             let name = match event.name.as_str() {
                 "" => "an event".to_owned(),
                 name => format!("the event {name}"),
             };
-            let text = format!(
-                "{name} of Redis took up to {} ({} ms{often})",
-                duration(ns),
-                event.longest
-            );
+            let text = format!("{name} of Redis took up to {} ({} ms)", duration(ns), event.longest);
             out.statement(Statement {
                 times: event.times,
                 ..statements::one(StatementKind::Took, Some(ns), event.quote, text)
@@ -187,17 +178,14 @@ mod tests {
         let text = "127.0.0.1:6379> latency history fork\n1) 1) (integer) 1404783772\n   2) (integer) 381\n2) 1) (integer) 1404783800\n   2) (integer) 2211\n";
         assert_eq!(
             read_text("l", text.as_bytes()).texts(),
-            ["the event fork of Redis took up to 2.21 s (2211 ms, the longest of 2)"]
+            ["the event fork of Redis took up to 2.21 s (2211 ms)"]
         );
     }
 
     #[test]
     fn lists_of_other_things_are_none_and_rubbish_is_survived() {
         let text = "1) 1) \"key\"\n   2) \"value\"\n   3) (integer) 3\n";
-        assert_ne!(
-            read_text("l", text.as_bytes()).observed.sources[0].format,
-            "redis-latency"
-        );
+        assert_ne!(read_text("l", text.as_bytes()).observed.sources[0].format, "redis-latency");
         let text = "1) 1) (integer) 1404783772\n   2) (integer) 99999999999999999999\n1) 1) \"\n   2) (integer) 1404783772\n   3) (integer) 1\n";
         for end in 0..text.len() {
             let _ = read_text("l", text.as_bytes().get(..end).unwrap_or_default());

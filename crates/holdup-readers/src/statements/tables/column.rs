@@ -141,6 +141,7 @@ impl Column {
         let of_name = self.name.to_ascii_lowercase();
         // `OWNER_THREAD_ID`, and the address of something.
         of_name.ends_with("_id")
+            || of_name.ends_with("_pid")
             || of_name.ends_with("_begin")
             || IDENTIFIERS.iter().any(|name| of_name == *name)
     }
@@ -191,6 +192,12 @@ impl Column {
     pub(super) fn is_session(&self) -> bool {
         let name = apart(&self.name);
         SESSIONS.contains(&name.as_str())
+    }
+
+    /// Whether it has the number of a session in its name: `blocking_pid`, beside `blocking_trx_id`.
+    pub(super) fn names_session(&self) -> bool {
+        let name = apart(&self.name);
+        ["pid", "sid", "spid", "session", "thread_id"].iter().any(|last| name.ends_with(last))
     }
 
     /// Whether it counts what waits now, and not what was lost so far.

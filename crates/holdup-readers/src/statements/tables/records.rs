@@ -239,7 +239,7 @@ mod tests {
         let text =
             "Row 1:\n──────\ndatabase:   shop\ntable:      events\nelapsed:    61254.201\nnum_parts:  1\n\n";
         assert!(
-            said(text)[0].starts_with("shop: elapsed 61254.201, table events"),
+            said(text)[0].starts_with("events: elapsed 61254.201, database shop"),
             "{:?}",
             said(text)
         );
