@@ -55,8 +55,12 @@ struct Reader {
 
 /// An age: `12s`, `2h3m`, `3m (x12 over 30m)` without what is in brackets, `<unknown>`.
 fn is_age(word: &str) -> bool {
-    let of_numbers = word.bytes().all(|byte| byte.is_ascii_digit() || b"dhms".contains(&byte));
-    of_numbers && word.ends_with(['d', 'h', 'm', 's']) && word.starts_with(|first: char| first.is_ascii_digit())
+    let of_numbers = word
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || b"dhms".contains(&byte));
+    of_numbers
+        && word.ends_with(['d', 'h', 'm', 's'])
+        && word.starts_with(|first: char| first.is_ascii_digit())
         || word == "<unknown>"
 }
 
@@ -64,7 +68,9 @@ impl Event {
     /// A row. Its type is the one cell that is always there; its reason stands behind that.
     fn of(columns: &[String], line: &str, quote: Quote) -> Option<Event> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let kind = words.iter().position(|word| matches!(*word, "Normal" | "Warning"))?;
+        let kind = words
+            .iter()
+            .position(|word| matches!(*word, "Normal" | "Warning"))?;
         let before = words.get(..kind)?;
         let kind_first = columns.first().is_some_and(|first| first == "TYPE");
         let ages = before.iter().filter(|word| is_age(word)).count();
@@ -81,7 +87,11 @@ impl Event {
             (false, Some(_)) => before.iter().find(is_name).copied()?,
             (false, None) => "",
         };
-        let ahead = if kind_first { words.get(kind..kind + 6) } else { Some(before) };
+        let ahead = if kind_first {
+            words.get(kind..kind + 6)
+        } else {
+            Some(before)
+        };
         let count = ahead.unwrap_or_default().iter().find_map(|word| {
             let of_brackets = word.strip_prefix("(x").and_then(|count| count.parse().ok());
             of_brackets.or_else(|| word.parse::<u64>().ok())
@@ -211,7 +221,9 @@ mod tests {
             3m\t3m\t2\t{default-scheduler }\tWarning\tFailedScheduling\tpod (ci-6) failed to fit in any node\nfit failure on node (n1): Insufficient cpu\n";
         assert_eq!(
             read_text("e", old.as_bytes()).texts(),
-            ["FailedScheduling: pod (ci-6) failed to fit in any node | fit failure on node (n1): Insufficient cpu"]
+            [
+                "FailedScheduling: pod (ci-6) failed to fit in any node | fit failure on node (n1): Insufficient cpu"
+            ]
         );
         let new = "Events:\n  Type     Reason            Age                From               Message\n  ----     ------            ----               ----               -------\n  \
             Warning  FailedScheduling  3m (x12 over 30m)  default-scheduler  0/4 nodes are available: 4 Insufficient cpu.\n";

@@ -82,9 +82,9 @@ fn columns_below_dashes_and_who_blocks_a_row() {
     let all = said(text);
     assert!(
         all[0].kind == StatementKind::Stalled
-            && all[0]
-                .text
-                .starts_with("session 142 is blocked by 211: 142: BLOCKING_SESSION 211, EVENT enq: TX - row lock wait"),
+            && all[0].text.starts_with(
+                "session 142 is blocked by 211: 142: BLOCKING_SESSION 211, EVENT enq: TX - row lock wait"
+            ),
         "{all:?}"
     );
     let free = "  SID EVENT        BLOCKING_SESSION\n----- ------------ ----------------\n  211 client idle                 0\n";

@@ -281,18 +281,20 @@ impl Table {
         if !enough || found.len() > COLUMNS || named + 1 < found.len() {
             return None;
         }
-        Some(Table {
-            columns: found.into_iter().map(column).collect(),
-            words: if ruled {
-                Vec::new()
-            } else {
-                words(&text).into_iter().take(COLUMNS).map(column).collect()
-            },
-            ruled,
-            apart,
-            ..Table::default()
-        }
-        .without_lead())
+        Some(
+            Table {
+                columns: found.into_iter().map(column).collect(),
+                words: if ruled {
+                    Vec::new()
+                } else {
+                    words(&text).into_iter().take(COLUMNS).map(column).collect()
+                },
+                ruled,
+                apart,
+                ..Table::default()
+            }
+            .without_lead(),
+        )
     }
 
     /// The same with what stands before the first name apart, as `import time: self [us] | cumulative` has it.
@@ -382,7 +384,10 @@ impl Table {
             let mut row: Vec<String> = found.into_iter().map(cut).collect();
             row.extend(short.then(String::new));
             // Rows that are numbered before the first sign: `12. │ …`.
-            let number = |cell: &String| cell.strip_suffix('.').is_some_and(|number| number.parse::<u64>().is_ok());
+            let number = |cell: &String| {
+                cell.strip_suffix('.')
+                    .is_some_and(|number| number.parse::<u64>().is_ok())
+            };
             if row.len() == columns + 1 && row.first().is_some_and(number) {
                 row.remove(0);
             }
@@ -478,7 +483,9 @@ impl Table {
             }
         }
         let states = self.columns.iter().zip(&row.cells);
-        let done = states.into_iter().any(|(column, cell)| column.is_state() && is_done(cell));
+        let done = states
+            .into_iter()
+            .any(|(column, cell)| column.is_state() && is_done(cell));
         let of_cpus = is_of_cpus(self.columns.iter().map(|column| column.name.as_str()));
         for (at, cell) in row.cells.iter().enumerate() {
             let Some(column) = self.columns.get_mut(at) else {

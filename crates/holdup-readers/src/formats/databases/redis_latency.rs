@@ -11,8 +11,8 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format =
-    Format::lines::<Reader>("redis-latency", Family::Databases, recognise).about("the latency monitor of Redis");
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("redis-latency", Family::Databases, recognise)
+    .about("the latency monitor of Redis");
 
 /// Bytes of an event's name, and events that are kept.
 const NAME: usize = 60;
@@ -27,7 +27,8 @@ const MIN_TIME_S: u64 = 1_200_000_000;
 const MAX_MS: u64 = 86_400_000;
 
 fn is_time(item: &Item<'_>) -> bool {
-    item.integer.is_some_and(|seconds| (MIN_TIME_S..1 << 33).contains(&seconds))
+    item.integer
+        .is_some_and(|seconds| (MIN_TIME_S..1 << 33).contains(&seconds))
 }
 
 fn recognise(head: &[u8]) -> Sureness {
@@ -149,7 +150,11 @@ impl LineReader for Reader {
                 "" => "an event".to_owned(),
                 name => format!("the event {name}"),
             };
-            let text = format!("{name} of Redis took up to {} ({} ms)", duration(ns), event.longest);
+            let text = format!(
+                "{name} of Redis took up to {} ({} ms)",
+                duration(ns),
+                event.longest
+            );
             out.statement(Statement {
                 times: event.times,
                 ..statements::one(StatementKind::Took, Some(ns), event.quote, text)
@@ -185,7 +190,10 @@ mod tests {
     #[test]
     fn lists_of_other_things_are_none_and_rubbish_is_survived() {
         let text = "1) 1) \"key\"\n   2) \"value\"\n   3) (integer) 3\n";
-        assert_ne!(read_text("l", text.as_bytes()).observed.sources[0].format, "redis-latency");
+        assert_ne!(
+            read_text("l", text.as_bytes()).observed.sources[0].format,
+            "redis-latency"
+        );
         let text = "1) 1) (integer) 1404783772\n   2) (integer) 99999999999999999999\n1) 1) \"\n   2) (integer) 1404783772\n   3) (integer) 1\n";
         for end in 0..text.len() {
             let _ = read_text("l", text.as_bytes().get(..end).unwrap_or_default());

@@ -197,7 +197,9 @@ impl Column {
     /// Whether it has the number of a session in its name: `blocking_pid`, beside `blocking_trx_id`.
     pub(super) fn names_session(&self) -> bool {
         let name = apart(&self.name);
-        ["pid", "sid", "spid", "session", "thread_id"].iter().any(|last| name.ends_with(last))
+        ["pid", "sid", "spid", "session", "thread_id"]
+            .iter()
+            .any(|last| name.ends_with(last))
     }
 
     /// Whether it counts what waits now, and not what was lost so far.

@@ -78,7 +78,9 @@ impl Table {
         let queue = queue.filter(|(_, (most, _))| *most > 0.0);
         let is_of_now = |at: usize| self.columns.get(at).is_some_and(Column::is_of_now);
         let longest = queue.max_by(|(at, (one, _)), (other_at, (other, _))| {
-            is_of_now(*at).cmp(&is_of_now(*other_at)).then(one.total_cmp(other))
+            is_of_now(*at)
+                .cmp(&is_of_now(*other_at))
+                .then(one.total_cmp(other))
         });
         if let Some((at, (_, row))) = longest {
             return Some(took(row, of(row, at)));
@@ -144,8 +146,12 @@ impl Table {
                 && column.is_some_and(|column| !column.is_state())
         };
         // A group of rows is no row's name.
-        let is = |column: &Column, known: &[&str]| known.iter().any(|name| column.name.eq_ignore_ascii_case(name));
-        let grouped = self.columns.first().is_some_and(|first| is(first, &["namespace", "database"]));
+        let is =
+            |column: &Column, known: &[&str]| known.iter().any(|name| column.name.eq_ignore_ascii_case(name));
+        let grouped = self
+            .columns
+            .first()
+            .is_some_and(|first| is(first, &["namespace", "database"]));
         let named = |column: &Column| is(column, &["name", "table"]);
         let placed = self.columns.iter().position(named).filter(|_| grouped);
         if let Some(at) = placed.filter(|at| row.cells.get(*at).is_some_and(|cell| !cell.is_empty())) {

@@ -144,12 +144,18 @@ fn states_of_nodes_and_of_machines_with_their_marks() {
 fn names_within_a_frame_and_numbered_rows() {
     let text = "    ┌─database─┬─table──┬─elapsed─┬─num_parts─┐\n 1. │ shop     │ orders │   24855 │        18 │\n 2. │ shop     │ carts  │      12 │         5 │\n    └──────────┴────────┴─────────┴───────────┘\n";
     assert!(
-        said(text)[0].text.starts_with("orders: elapsed 24855, database shop"),
+        said(text)[0]
+            .text
+            .starts_with("orders: elapsed 24855, database shop"),
         "{:?}",
         said(text)
     );
     let text = "   +-name--+-wait_time-+-calls-+\n1. | a-b   |      32.5 |     4 |\n2. | c     |       2.5 |     9 |\n   +-------+-----------+-------+\n";
-    assert!(said(text)[0].text.starts_with("a-b: wait_time 32.5"), "{:?}", said(text));
+    assert!(
+        said(text)[0].text.starts_with("a-b: wait_time 32.5"),
+        "{:?}",
+        said(text)
+    );
 }
 
 #[test]
@@ -182,7 +188,11 @@ fn who_is_blocked_by_whom_in_lists_of_any_server() {
         "NAME        HOLDER    AGE\nscheduler   node-1    3d\ncontroller  node-2    3d\n",
         "name   running  blocked\na      3        2\nb      4        0\n",
     ] {
-        assert!(said(text).iter().all(|one| one.kind == StatementKind::Took), "{:?}", said(text));
+        assert!(
+            said(text).iter().all(|one| one.kind == StatementKind::Took),
+            "{:?}",
+            said(text)
+        );
     }
 }
 
@@ -191,9 +201,17 @@ fn what_waits_now_comes_before_what_was_lost_and_what_ended_well_is_no_trouble()
     let text = "node    pool    queue  rejected  queue_size\nn1      write       7        12         200\nn2      write       0     93000         200\n";
     assert!(said(text)[0].text.starts_with("n1: queue 7"), "{:?}", said(text));
     let text = "NAMESPACE   NAME        READY   STATUS      RESTARTS   AGE\nshop        migrate-1   0/1     Completed   0          2d\nshop        web-1       1/1     Running     0          3d\n";
-    assert!(said(text).iter().all(|one| one.kind == StatementKind::Took), "{:?}", said(text));
+    assert!(
+        said(text).iter().all(|one| one.kind == StatementKind::Took),
+        "{:?}",
+        said(text)
+    );
     let text = text.replace("Completed", "Pending");
-    assert!(said(&text)[0].text.starts_with("migrate-1: READY 0/1"), "{:?}", said(&text));
+    assert!(
+        said(&text)[0].text.starts_with("migrate-1: READY 0/1"),
+        "{:?}",
+        said(&text)
+    );
 }
 
 #[test]
@@ -201,5 +219,8 @@ fn a_lead_before_the_first_cell_and_units_in_brackets() {
     let text = "import time: self [us] | cumulative | imported package\nimport time:       312 |        312 |   _io\nimport time:   1204331 |    1311201 |   tensor.wrap\nimport time:       991 |    1711201 | tensor\n";
     let all = said(text);
     assert_eq!(all[0].ns, Some(1_204_331_000), "{all:?}");
-    assert!(all[0].text.starts_with("tensor.wrap: self [us] 1204331"), "{all:?}");
+    assert!(
+        all[0].text.starts_with("tensor.wrap: self [us] 1204331"),
+        "{all:?}"
+    );
 }
