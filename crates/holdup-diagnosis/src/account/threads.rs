@@ -71,7 +71,7 @@ fn stands(seen: &DumpThread<'_>) -> String {
         }
     }
     // A function of an interpreter's own has no line: what called it says for what.
-    let line_of = |frame: &str| frame.contains(':');
+    let line_of = |frame: &str| frame.contains(':') || seen.kind != SnapshotKind::Python;
     let within = match seen.frames.get(1) {
         _ if own == top => String::new(),
         Some(caller) if !line_of(top) && line_of(caller) && *caller != own => {
