@@ -76,6 +76,7 @@ fn a_row_is_a_process_and_a_thing_and_keeps_its_key() {
 fn the_chain_leads_to_the_root_and_leaves_out_who_asks() {
     let mut report = of_waits(&[(7, Cause::IpcPipe, "pipe 3", 5_000)]);
     let link = |pid: u32, cause| Link {
+        host: None,
         pid,
         tid: pid,
         process: format!("p{pid}"),
