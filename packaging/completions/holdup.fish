@@ -33,6 +33,7 @@ complete -c holdup -n "__fish_holdup_needs_command" -f -a "run" -d 'Run CMD and 
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "attach" -d 'Observe running processes: a stuck process, a service, a container'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "read" -d 'Diagnose from artefacts: thread dumps, iostat, strace, kernel and boot logs …'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "show" -d 'Look back: report on recordings'
+complete -c holdup -n "__fish_holdup_needs_command" -f -a "top" -d 'Watch live: who waits now, for what, how long already, and behind whom'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "host" -d 'Observe the whole machine: which resource is short, who uses it, who waits for it'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "boot" -d 'Report what the machine waited for while it booted'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "diff" -d 'Compare two runs, recordings or artefacts of one kind: what got slower, and is it more than noise?'
@@ -43,6 +44,7 @@ complete -c holdup -n "__fish_holdup_needs_command" -f -a "scale" -d 'Measure ho
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "scale-work" -d 'Lead the workers of a measurement'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "explain" -d 'Print the page of a rule or cause, or list all of them'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "doctor" -d 'Report what holdup can observe here, what it cannot, and what to change'
+complete -c holdup -n "__fish_holdup_needs_command" -f -a "report-bug" -d 'Write what a bug report needs to one file; nothing is sent'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "mcp" -d 'Serve agents over the Model Context Protocol on stdin and stdout'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "completions" -d 'Print a completion script for a shell'
 complete -c holdup -n "__fish_holdup_needs_command" -f -a "generate" -d 'Generate files from the definitions of this program'
@@ -182,6 +184,18 @@ complete -c holdup -n "__fish_holdup_using_subcommand show" -l no-mask -d 'Do no
 complete -c holdup -n "__fish_holdup_using_subcommand show" -s q -l quiet -d 'Print only the first lines of the verdict'
 complete -c holdup -n "__fish_holdup_using_subcommand show" -s v -l verbose -d 'Print everything: stacks, every wait, sources, and what was ruled out'
 complete -c holdup -n "__fish_holdup_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c holdup -n "__fish_holdup_using_subcommand top" -s p -l pid -d 'Only these processes and their descendants; may be repeated. A thread ID stands for its process' -r
+complete -c holdup -n "__fish_holdup_using_subcommand top" -l unit -d 'Only the processes of a systemd unit; may be repeated' -r
+complete -c holdup -n "__fish_holdup_using_subcommand top" -l dir -d 'Show the recordings in DIR, made by `holdup record`, instead of this machine now; Left and Right go from one to the next' -r -F
+complete -c holdup -n "__fish_holdup_using_subcommand top" -l backend -d 'How to observe threads; auto samples /proc, which costs least' -r -f -a "auto\t'The best that works here'
+bpf\t'Trace with BPF'
+proc\t'Sample /proc: needs no privileges for your own processes, and reports less'"
+complete -c holdup -n "__fish_holdup_using_subcommand top" -l budget -d 'CPU time that holdup may use while it observes, as a percentage of one CPU' -r
+complete -c holdup -n "__fish_holdup_using_subcommand top" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
+always\t'Always, even into a file'
+never\t'Never'"
+complete -c holdup -n "__fish_holdup_using_subcommand top" -l no-color -d 'No colours, as with --color never'
+complete -c holdup -n "__fish_holdup_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c holdup -n "__fish_holdup_using_subcommand host" -s d -l duration -d 'How long to observe; Ctrl-C ends it earlier' -r
 complete -c holdup -n "__fish_holdup_using_subcommand host" -l fail-on -d 'Exit with 1 if a condition holds, and with 3 if that cannot be determined' -r
 complete -c holdup -n "__fish_holdup_using_subcommand host" -l baseline -d 'Report with known findings, written by --json, for --fail-on new-finding; may be repeated' -r -F
@@ -371,6 +385,12 @@ complete -c holdup -n "__fish_holdup_using_subcommand doctor" -l color -d 'Colou
 always\t'Always, even into a file'
 never\t'Never'"
 complete -c holdup -n "__fish_holdup_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c holdup -n "__fish_holdup_using_subcommand report-bug" -l report -d 'Also include this report: a file that --json or --html wrote' -r -F
+complete -c holdup -n "__fish_holdup_using_subcommand report-bug" -s o -l output -d 'Where to write; an existing file is not replaced' -r -F
+complete -c holdup -n "__fish_holdup_using_subcommand report-bug" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
+always\t'Always, even into a file'
+never\t'Never'"
+complete -c holdup -n "__fish_holdup_using_subcommand report-bug" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c holdup -n "__fish_holdup_using_subcommand mcp" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
 always\t'Always, even into a file'
 never\t'Never'"
