@@ -60,7 +60,6 @@ fn at_rest<T>(mut compare: impl FnMut() -> (T, Vec<String>)) -> (T, Vec<String>)
         if differ.is_empty() {
             return (all, differ);
         }
-        println!("again: {differ:#?}");
     }
     compare()
 }
