@@ -27,9 +27,10 @@ const PROCESSES_AT_COST: u64 = 8;
 /// So many processes that had no more are known by their ids; of others there is only the number.
 const KNOWN_MAX: usize = 16;
 
-/// So many steps a microsecond of CPU time is; of a build that is not optimised a fifth, because the same work takes it so much longer. The
-/// symbols of Node.js were measured to take such a build 0.65 s, three times what a process has at once.
-const STEPS_A_MICROSECOND: u64 = if cfg!(debug_assertions) { 20 } else { 100 };
+/// So many steps a microsecond of CPU time is: 0.5 s of work by the clock is what a process has at once. On a machine with slow CPUs, or whose
+/// CPUs have others on them, the same work takes four times as long as on one of today; with 0.2 s such a machine named none of Node.js'
+/// functions, whose symbols take 0.13 s on a quick one. Of a build that is not optimised half as many, because it takes longer still: 0.65 s.
+const STEPS_A_MICROSECOND: u64 = if cfg!(debug_assertions) { 20 } else { 40 };
 
 const NS_A_SECOND: u64 = 1_000_000_000;
 

@@ -24,7 +24,7 @@ pub(crate) fn not_measured(unread: &[Unread]) -> Vec<NotMeasured> {
     }
     let callers = (!costly.is_empty()).then(|| NotMeasured {
         what: format!("some callers in stacks of process {}", listed(costly)),
-        why: "its files make it too costly to find them: holdup spends 0.2 s of CPU time on that at once, and then 2 % of a CPU".into(),
+        why: "its files make it too costly to find them: holdup spends at most 0.5 s of CPU time on that at once, and then 2 % of a CPU".into(),
         fix: "none: causes and times are complete".into(),
     });
     let names = files.into_iter().map(|(why, files)| NotMeasured {

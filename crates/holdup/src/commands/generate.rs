@@ -54,6 +54,7 @@ mod tests {
                 "holdup-diff.1",
                 "holdup-doctor.1",
                 "holdup-explain.1",
+                "holdup-fleet.1",
                 "holdup-host.1",
                 "holdup-mcp.1",
                 "holdup-read.1",

@@ -68,7 +68,7 @@ fn lines(here: Here, figures: &HostFigures) -> Vec<String> {
         (format!("{sudo}holdup top"), "who waits now, and behind whom"),
         (
             format!("{sudo}holdup host"),
-            "what this machine is short of, and who uses it",
+            "what this machine is short of, and who has it",
         ),
         (
             format!("{sudo}holdup attach -p PID -d 5"),
@@ -78,14 +78,14 @@ fn lines(here: Here, figures: &HostFigures) -> Vec<String> {
     if !here.traces {
         tries.push((
             "holdup doctor".to_owned(),
-            "what cannot be observed here, and what to change",
+            "what cannot be seen here, and what to change",
         ));
     }
     let mut all = vec![String::new(), sees, machine, String::new(), "Try:".to_owned()];
     all.extend(
         tries
             .iter()
-            .map(|(command, what)| format!("  {command:<32} {what}")),
+            .map(|(command, what)| format!("  {command:<30} {what}")),
     );
     all.push(String::new());
     all.push("holdup --help lists all commands.".to_owned());

@@ -368,7 +368,7 @@ pub(super) mod tests {
         };
         assert!(outdated(&all, set, limits(400, None, Upload::No)).is_empty());
         let first = outdated(&all, set, limits(200, None, Upload::No));
-        assert_eq!(first, [&all[0]]);
+        assert_eq!(first, [&all[1]]);
     }
 
     #[test]
