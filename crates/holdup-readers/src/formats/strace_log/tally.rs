@@ -7,8 +7,8 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{CallTime, Quote, StackId, When};
 use std::collections::HashMap;
 
-/// Entries; one is about 300 bytes.
-const ENTRIES: usize = 40_000;
+/// Entries; one is about 300 bytes, and every rule looks at each.
+const ENTRIES: usize = 10_000;
 /// Names of calls, objects and programs.
 const NAMES: usize = 60_000;
 /// Bytes of a name that are kept.
