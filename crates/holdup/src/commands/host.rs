@@ -31,6 +31,7 @@ mod starved;
 #[cfg(test)]
 mod tests;
 mod tried_locks;
+mod weights;
 
 use crate::cli::{Color, HostArgs};
 use crate::gate::Gate;

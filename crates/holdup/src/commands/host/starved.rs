@@ -1,18 +1,17 @@
 //! Threads that are runnable and get no CPU while others have those that they may use: the machine may be half idle meanwhile.
 //!
-//! In: lists of tasks, and the scheduler's own account of each busy thread (`/proc/PID/task/TID/schedstat`). Out: those that hardly ran
-//! although they were runnable in nearly all lists, each with the program that had their CPUs, and why the kernel prefers that one. A
+//! In: lists of tasks, and the scheduler's own account of each busy thread (`/proc/PID/task/TID/schedstat`: how long it ran, and how long it was
+//! queued). Out: those that hardly ran although they were runnable in nearly all lists, or that were queued for long and for fifty times as long as
+//! they ran, each with the program that had their CPUs, and why the kernel prefers that one. Lists are a second apart: of a service and
+//! its clients that get no CPU now one and now another is runnable in them, and each sleeps until the other had its turn. A
 //! machine on which all get their share has none, however long its run queues are: the other one must have had many times as much.
 
-use super::aside::Aside;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{CpuShare, Precedence};
 use holdup_proc::root::text_if_there;
 use holdup_proc::task_list::TaskList;
-use holdup_proc::{Root, blocking, clocks};
+use holdup_proc::{Root, clocks};
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
-use std::time::Duration;
 
 /// Threads that are followed: a machine has some hundred that run or are runnable.
 const MAX_THREADS: usize = 512;
@@ -20,6 +19,12 @@ const MAX_THREADS: usize = 512;
 /// Lists, and part of them, in which a thread must be runnable.
 const MIN_LISTS: u32 = 3;
 const MIN_RUNNABLE_SHARE: f64 = 0.8;
+
+/// What needs no lists: the shortest time in the queue by the scheduler's account, its part of all the time, and the most that a thread ran of the
+/// time in which it ran or was queued. What sleeps and is woken on a busy machine is queued for some ten times as long as it runs then.
+const MIN_QUEUED_NS: Ns = 1_000_000_000;
+const MIN_QUEUED_SHARE: f64 = 0.2;
+const MAX_RAN_OF_WANTED: f64 = 0.02;
 
 /// The shortest time in which that is no chance.
 const MIN_WATCHED_NS: Ns = 2_000_000_000;
@@ -34,9 +39,6 @@ const MIN_TAKEN_SHARE: f64 = 0.15;
 /// Waits that are reported.
 const MAX_REPORTED: usize = 32;
 
-/// How long is waited for the weights of cgroups.
-const PATIENCE: Duration = Duration::from_millis(300);
-
 /// Numbers of scheduling policies: first in, first out; round robin; what runs only where nobody else wants to; deadlines.
 const FIFO: u32 = 1;
 const ROUND_ROBIN: u32 = 2;
@@ -47,21 +49,76 @@ const DEADLINE: u32 = 6;
 const PERCENT: f64 = 100.0;
 const PERMILLE: f64 = 1000.0;
 
+/// The scheduler's account of a thread.
+#[derive(Debug, Clone, Copy)]
+struct Account {
+    ran: Ns,
+    queued: Ns,
+}
+
 /// A thread that was runnable.
 #[derive(Debug, Clone, Copy)]
 struct Followed {
-    /// When it was seen for the first time and the last, with its CPU time by then.
-    first: (Ns, Ns),
-    last: (Ns, Ns),
+    /// When it was seen for the first time and the last, with its account by then.
+    first: (Ns, Account),
+    last: (Ns, Account),
     lists: u32,
     /// The list in which it was seen first.
     since: u32,
+}
+
+impl Followed {
+    /// What it waited, if it hardly ran; else the share of the time for which it ran. There were so many lists, and a time in the queue
+    /// that long tells by itself.
+    fn hungry(&self, id: (u32, u32), lists: u32, long: Ns) -> Result<Hungry, f64> {
+        let watched = self.last.0.saturating_sub(self.first.0);
+        let ran = self.last.1.ran.saturating_sub(self.first.1.ran);
+        let queued = self.last.1.queued.saturating_sub(self.first.1.queued);
+        let share = ran as f64 / watched.max(1) as f64;
+        let possible = lists + 1 - self.since;
+        let in_lists =
+            self.lists >= MIN_LISTS && f64::from(self.lists) >= MIN_RUNNABLE_SHARE * f64::from(possible);
+        let (hardly, waited, got) = if in_lists {
+            (
+                watched >= MIN_WATCHED_NS && share <= MAX_RAN_SHARE,
+                watched,
+                share,
+            )
+        } else {
+            let of_wanted = ran as f64 / ran.saturating_add(queued).max(1) as f64;
+            (
+                queued >= long && of_wanted <= MAX_RAN_OF_WANTED,
+                queued.min(watched),
+                of_wanted,
+            )
+        };
+        let hungry = Hungry {
+            id,
+            waited,
+            share,
+            got,
+        };
+        hardly.then_some(hungry).ok_or(share)
+    }
+}
+
+/// A thread that hardly ran.
+#[derive(Debug, Clone, Copy)]
+struct Hungry {
+    id: (u32, u32),
+    waited: Ns,
+    /// What it ran of all the time, and of that in which it wanted a CPU.
+    share: f64,
+    got: f64,
 }
 
 /// What was seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Starved {
     lists: u32,
+    /// When the first list was seen, and the last.
+    began: Ns,
+    ended: Ns,
     threads: HashMap<(u32, u32), Followed>,
 }
 
@@ -89,19 +146,25 @@ impl Starved {
     pub(super) fn turn(&mut self, root: &Root, list: &TaskList) {
         self.lists += 1;
         let now = clocks::monotonic();
+        if self.lists == 1 {
+            self.began = now;
+        }
+        self.ended = now;
         for task in list.busy.iter().filter(|task| task.state == 'R') {
             let id = (task.pid, task.tid);
             if !self.threads.contains_key(&id) && self.threads.len() >= MAX_THREADS {
                 continue;
             }
-            let Some(ran) = ran(root, id) else { continue };
+            let Some(account) = account(root, id) else {
+                continue;
+            };
             let known = self.threads.entry(id).or_insert(Followed {
-                first: (now, ran),
-                last: (now, ran),
+                first: (now, account),
+                last: (now, account),
                 lists: 0,
                 since: self.lists,
             });
-            known.last = (now, ran);
+            known.last = (now, account);
             known.lists += 1;
         }
     }
@@ -125,31 +188,29 @@ impl Starved {
         named: &dyn Fn(u32) -> Option<String>,
     ) -> Vec<Waits> {
         let lists = self.lists;
-        let mut starved: Vec<((u32, u32), Ns, f64)> = Vec::new();
+        let mut starved: Vec<Hungry> = Vec::new();
         let mut running: Vec<((u32, u32), f64)> = Vec::new();
+        let all = self.ended.saturating_sub(self.began);
+        let long = MIN_QUEUED_NS.max((MIN_QUEUED_SHARE * all as f64) as Ns);
         for (id, one) in &self.threads {
-            let watched = one.last.0.saturating_sub(one.first.0);
-            let share = one.last.1.saturating_sub(one.first.1) as f64 / watched.max(1) as f64;
-            let possible = lists + 1 - one.since;
-            let runnable = f64::from(one.lists) >= MIN_RUNNABLE_SHARE * f64::from(possible);
-            let known = watched >= MIN_WATCHED_NS && one.lists >= MIN_LISTS && runnable;
-            match known && share <= MAX_RAN_SHARE {
-                true if !throttled.contains(&id.0) => starved.push((*id, watched, share)),
-                true => {}
-                false => running.push((*id, share)),
+            match one.hungry(*id, lists, long) {
+                Ok(_) if throttled.contains(&id.0) => {}
+                Ok(hungry) => starved.push(hungry),
+                Err(share) => running.push((*id, share)),
             }
         }
         if starved.is_empty() {
             return Vec::new();
         }
-        starved.sort_unstable_by_key(|(id, ns, _)| (std::cmp::Reverse(*ns), *id));
+        starved.sort_unstable_by_key(|one| (std::cmp::Reverse(one.waited), one.id));
         starved.truncate(MAX_REPORTED);
         let places: HashMap<(u32, u32), Kept> = (running.iter())
             .map(|(id, _)| *id)
-            .chain(starved.iter().map(|(id, ..)| *id))
+            .chain(starved.iter().map(|one| one.id))
             .filter_map(|id| Some((id, kept(root, id)?)))
             .collect();
-        let found = starved.into_iter().filter_map(|(id, ns, share)| {
+        let found = starved.into_iter().filter_map(|one| {
+            let id = one.id;
             let allowed = allowed(root, id)?;
             let fair = self.fair(&allowed, &places);
             let Taker {
@@ -158,13 +219,13 @@ impl Starved {
                 most,
                 processes,
             } = taker(&running, &places, &allowed, id, named)?;
-            let unfair = share <= MAX_FAIR_SHARE * fair && most >= fair.min(1.0) / 2.0;
+            let unfair = one.got <= MAX_FAIR_SHARE * fair && most >= fair.min(1.0) / 2.0;
             (taken >= MIN_TAKEN_SHARE && unfair).then(|| Waits {
                 pid: id.0,
                 holder: holder.0,
-                ns,
+                ns: one.waited,
                 share: CpuShare {
-                    ran_permille: (share * PERMILLE).round() as u32,
+                    ran_permille: (one.share * PERMILLE).round() as u32,
                     taken_percent: (taken * PERCENT).round() as u32,
                     processes,
                     cpus: match allowed.all {
@@ -176,7 +237,7 @@ impl Starved {
             })
         });
         let found: Vec<Waits> = found.collect();
-        weighed(root, found)
+        super::weights::weighed(root, found)
     }
 }
 
@@ -248,91 +309,15 @@ fn precedence(places: &HashMap<(u32, u32), Kept>, own: (u32, u32), other: (u32, 
     }
 }
 
-/// The same with weights of cgroups: where those differ, they decide before nice values do. Read aside: files of cgroups take locks.
-fn weighed(root: &Root, found: Vec<Waits>) -> Vec<Waits> {
-    let pairs: BTreeSet<(u32, u32)> = found.iter().map(|one| (one.pid, one.holder)).collect();
-    let reader = root.clone();
-    let aside = Aside::start(
-        blocking::reader(c"holdup-host"),
-        |_| "the weights of cgroups".to_owned(),
-        pairs.into_iter().collect(),
-        move |(own, other): &(u32, u32)| weights(&reader, *own, *other),
-    );
-    let known: HashMap<(u32, u32), Option<Weighed>> = aside.take(PATIENCE).seen.into_iter().collect();
-    let with = |mut one: Waits| {
-        let weights = known.get(&(one.pid, one.holder)).cloned().flatten();
-        if let Some((own, other)) = weights.filter(|_| one.share.by != Precedence::RealTime) {
-            one.share.by = Precedence::Weight { own, other };
-        }
-        one
-    };
-    found.into_iter().map(with).collect()
-}
-
-/// Two cgroups with their weights.
-type Weighed = ((String, u64), (String, u64));
-
-/// The weights of two processes' cgroups at the first level at which these differ, if the other one's is larger.
-fn weights(root: &Root, own: u32, other: u32) -> Option<Weighed> {
-    let (own, other) = (cgroup(root, own)?, cgroup(root, other)?);
-    if own.0 != other.0 {
-        return None;
-    }
-    let parts = |path: &str| -> Vec<String> {
-        let parts = path.split('/').filter(|part| !part.is_empty());
-        parts.map(str::to_owned).collect()
-    };
-    let (ours, theirs) = (parts(&own.1), parts(&other.1));
-    let at = (ours.iter().zip(&theirs))
-        .take_while(|(one, other)| one == other)
-        .count();
-    let level = |all: &[String]| format!("/{}", all[..(at + 1).min(all.len())].join("/"));
-    let (ours, theirs) = (level(&ours), level(&theirs));
-    let weight = |path: &str| {
-        let folder = root
-            .sys
-            .join("fs/cgroup")
-            .join(own.0)
-            .join(path.trim_start_matches('/'));
-        ["cpu.weight", "cpu.shares"]
-            .iter()
-            .find_map(|file| number(&folder.join(file)))
-    };
-    let found = ((ours.clone(), weight(&ours)?), (theirs.clone(), weight(&theirs)?));
-    (ours != theirs && found.0.1 < found.1.1).then_some(found)
-}
-
-fn number(file: &Path) -> Option<u64> {
-    text_if_there(file)?.trim().parse().ok()
-}
-
-/// The hierarchy that shares out CPU time, below the mount point of all, and a process's place in it.
-fn cgroup(root: &Root, pid: u32) -> Option<(&'static str, String)> {
-    let text = text_if_there(&root.proc.join(pid.to_string()).join("cgroup"))?;
-    let line = |wanted: &dyn Fn(&str) -> bool| {
-        let lines = text
-            .lines()
-            .filter_map(|line| line.split_once(':')?.1.split_once(':'));
-        lines
-            .filter(|(controllers, _)| wanted(controllers))
-            .map(|(_, path)| path.to_owned())
-            .next()
-    };
-    let v1 = line(&|controllers| controllers.split(',').any(|name| name == "cpu"));
-    match v1 {
-        Some(path) => Some(("cpu", path)),
-        None => line(&str::is_empty).map(|path| ("", path)),
-    }
-}
-
-/// CPU time of a thread so far.
-fn ran(root: &Root, (pid, tid): (u32, u32)) -> Option<Ns> {
+/// What the scheduler says of a thread so far.
+fn account(root: &Root, (pid, tid): (u32, u32)) -> Option<Account> {
     let file = root.proc.join(format!("{pid}/task/{tid}/schedstat"));
-    text_if_there(&file)?
-        .split_ascii_whitespace()
-        .next()?
-        .parse()
-        .ok()
+    let text = text_if_there(&file)?;
+    let mut fields = text.split_ascii_whitespace();
+    Some(Account {
+        ran: fields.next()?.parse().ok()?,
+        queued: fields.next()?.parse().ok()?,
+    })
 }
 
 /// Fields of `stat` behind the name and the state, by number: nice value, CPU, policy.
@@ -402,14 +387,23 @@ fn ranges(text: &str) -> Vec<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Followed, Precedence, Starved, Waits, ranges, weights};
+    use super::{Account, Followed, Precedence, Starved, Waits, ranges};
     use holdup_proc::Root;
     use std::collections::BTreeSet;
 
     const S: u64 = 1_000_000_000;
 
-    /// A machine with two CPUs. Threads: process, CPU, nice value, policy, what they may use, and part of 5 s for which they ran, per mille.
+    /// A machine with two CPUs. Threads: process, CPU, nice value, policy, what they may use, and part of 5 s for which they ran, per mille. All
+    /// are in all lists.
     fn found(threads: &[(u32, u32, i32, u32, &str, u64)]) -> Vec<Waits> {
+        found_in(threads, |_| (5, 0))
+    }
+
+    /// The same with the number of lists in which a process is runnable, and for which part of 5 s it was queued, per mille.
+    fn found_in(
+        threads: &[(u32, u32, i32, u32, &str, u64)],
+        runnable: impl Fn(u32) -> (u32, u64),
+    ) -> Vec<Waits> {
         let folder = tempfile::tempdir().unwrap();
         let write = |path: String, text: String| {
             let path = folder.path().join(path);
@@ -419,6 +413,8 @@ mod tests {
         write("sys/devices/system/cpu/online".into(), "0-1\n".into());
         let mut starved = Starved {
             lists: 5,
+            began: S,
+            ended: 6 * S,
             ..Starved::default()
         };
         for (pid, cpu, nice, policy, allowed, permille) in threads {
@@ -432,10 +428,13 @@ mod tests {
                 format!("proc/{pid}/task/{pid}/status"),
                 format!("Cpus_allowed_list:\t{allowed}\n"),
             );
+            let (lists, queued) = runnable(*pid);
+            let of_time = |permille: u64| 5 * S * permille / 1000;
+            let account = |ran, queued| Account { ran, queued };
             let followed = Followed {
-                first: (S, 0),
-                last: (6 * S, 5 * S * permille / 1000),
-                lists: 5,
+                first: (S, account(0, 0)),
+                last: (6 * S, account(of_time(*permille), of_time(queued))),
+                lists,
                 since: 1,
             };
             starved.threads.insert((*pid, *pid), followed);
@@ -460,6 +459,24 @@ mod tests {
         assert_eq!((one.share.ran_permille, one.share.taken_percent), (3, 99));
         assert_eq!((one.share.processes, one.share.cpus.as_str()), (2, "1"));
         assert_eq!(one.share.by, Precedence::Unknown);
+    }
+
+    #[test]
+    fn what_is_queued_between_the_lists_is_told_by_the_schedulers_account() {
+        let threads = [(7, 1, 0, 0, "1", 3), (20, 1, 0, 0, "1", 990)];
+        let seldom = |lists, queued| {
+            found_in(&threads, move |pid| match pid {
+                7 => (lists, queued),
+                _ => (5, 0),
+            })
+        };
+        let found = seldom(2, 300);
+        assert_eq!((found[0].pid, found[0].holder), (7, 20));
+        assert_eq!(found[0].ns, 5 * S * 300 / 1000, "it slept for the rest");
+        assert_eq!(seldom(5, 300)[0].ns, 5 * S);
+        // What mostly sleeps, and what is queued for ten times as long as it runs: busy machines have both.
+        assert!(seldom(2, 150).is_empty());
+        assert!(seldom(2, 30).is_empty());
     }
 
     #[test]
@@ -488,31 +505,6 @@ mod tests {
         assert!(found(&[(99, 1, 0, 0, "1", 3), (20, 1, 0, 0, "1", 950)]).is_empty());
         // Others run on other CPUs.
         assert!(found(&[(7, 1, 0, 0, "1", 3), (20, 0, 0, 0, "0", 950)]).is_empty());
-    }
-
-    #[test]
-    fn weights_are_compared_where_the_cgroups_part() {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, text) in [
-            (
-                "proc/1/cgroup",
-                "4:cpu,cpuacct:/shop/web\n1:name=systemd:/\n0::/x\n",
-            ),
-            ("proc/2/cgroup", "4:cpu,cpuacct:/shop/batch/deep\n0::/y\n"),
-            ("proc/3/cgroup", "4:cpu,cpuacct:/shop/web\n"),
-            ("sys/fs/cgroup/cpu/shop/web/cpu.shares", "2\n"),
-            ("sys/fs/cgroup/cpu/shop/batch/cpu.shares", "60000\n"),
-        ] {
-            let path = folder.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let root = Root::below(folder.path());
-        let (own, other) = weights(&root, 1, 2).unwrap();
-        assert_eq!(own, ("/shop/web".to_owned(), 2));
-        assert_eq!(other, ("/shop/batch".to_owned(), 60_000));
-        assert_eq!(weights(&root, 2, 1), None);
-        assert_eq!(weights(&root, 1, 3), None);
     }
 
     #[test]
