@@ -15,7 +15,7 @@ use super::database_locks::Awaited;
 use super::dumps::Dumped;
 use super::goroutines::{FirstLook, GoLooks};
 use super::interpreters::{self, Interpreters};
-use super::neighbours::{Neighbours, last_user};
+use super::neighbours::{Neighbours, last_receiver, last_user};
 use super::nodes::Engines;
 use super::outsiders::{Met, Outsiders};
 use super::own_ends::OwnEnds;
@@ -532,7 +532,9 @@ impl Naming {
         if let (None, Waker::Unknown, Some((pid, _))) =
             (&wait.holder, &wait.waker, self.threads.get(&wait.thread))
         {
-            wait.holder = last_user(*pid, wait).map(|pid| LockHolder::Semaphore { pid });
+            let user = last_user(*pid, wait).map(|pid| LockHolder::Semaphore { pid });
+            let receiver = || last_receiver(*pid, wait).map(|pid| LockHolder::QueueReceiver { pid });
+            wait.holder = user.or_else(receiver);
         }
         let of_database = self
             .tids

@@ -12,7 +12,7 @@ use holdup_evidence::{
 use holdup_knowledge::file_systems;
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_proc::descriptors::{self, FuseServer, Open};
-use holdup_proc::{Root, names, semaphores, tasks};
+use holdup_proc::{Root, message_queues, names, semaphores, tasks};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Objects that are remembered.
@@ -176,7 +176,11 @@ impl Neighbours {
 
     fn by_lock(&self, pid: u32, wait: &Wait, found: &mut Found) {
         let owner = match &wait.holder {
-            Some(LockHolder::FileLock { pid } | LockHolder::Semaphore { pid }) => Some(*pid),
+            Some(
+                LockHolder::FileLock { pid }
+                | LockHolder::Semaphore { pid }
+                | LockHolder::QueueReceiver { pid },
+            ) => Some(*pid),
             Some(LockHolder::PiFutex(owner) | LockHolder::Tracer(owner) | LockHolder::Session(owner)) => {
                 Some(owner.pid)
             }
@@ -185,7 +189,7 @@ impl Neighbours {
                 shared_lock_owner(wait).and_then(|tid| names::process_of(&Root::system(), tid))
             }
             Some(LockHolder::Runtime(_) | LockHolder::Stopped(_) | LockHolder::NobodyAsked) => None,
-            None => last_user(pid, wait),
+            None => last_user(pid, wait).or_else(|| last_receiver(pid, wait)),
         };
         found.processes.extend(owner.filter(|pid| *pid != 0));
     }
@@ -196,6 +200,15 @@ pub(super) fn last_user(pid: u32, wait: &Wait) -> Option<u32> {
     let waits = system_calls::is(&wait.call, Kind::Semaphores);
     waits
         .then(|| semaphores::last_user(&Root::system(), pid, wait.call.args[0]))
+        .flatten()
+}
+
+/// Who received last from the System V message queue in which a process waits for room.
+pub(super) fn last_receiver(pid: u32, wait: &Wait) -> Option<u32> {
+    let sends =
+        system_calls::is(&wait.call, Kind::SendsToQueue) && system_calls::is(&wait.call, Kind::SystemV);
+    sends
+        .then(|| message_queues::last_receiver(&Root::system(), pid, wait.call.args[0]))
         .flatten()
 }
 

@@ -71,7 +71,11 @@ impl Outsiders {
             *pid = self.keeper(*pid);
         }
         let owner = match &wait.holder {
-            Some(LockHolder::FileLock { pid } | LockHolder::Semaphore { pid }) => Some(*pid),
+            Some(
+                LockHolder::FileLock { pid }
+                | LockHolder::Semaphore { pid }
+                | LockHolder::QueueReceiver { pid },
+            ) => Some(*pid),
             Some(LockHolder::PiFutex(owner) | LockHolder::Tracer(owner) | LockHolder::Session(owner)) => {
                 Some(owner.pid)
             }

@@ -218,6 +218,11 @@ pub enum LockHolder {
     Stopped(JvmStop),
     /// io_uring: every request that had been made on the ring had completed as the wait began. It is for one that is still to be made.
     NobodyAsked,
+    /// Process that received from the System V message queue last, as the kernel notes it, of one that is full.
+    QueueReceiver {
+        /// Its process id in holdup's pid namespace.
+        pid: u32,
+    },
 }
 
 /// A wait that ended: from leaving the CPU to the waking.

@@ -256,6 +256,8 @@ pub enum HowKnown {
     PipePeer,
     /// It is the peer of the socket.
     SocketPeer,
+    /// The kernel's note of who received from a System V message queue last.
+    QueueReceiver,
     /// It answered the FUSE request.
     FuseDaemon,
     /// It traces the waiter.

@@ -41,6 +41,7 @@ pub mod lock_files;
 pub mod lock_table;
 pub mod maps;
 pub mod memory;
+pub mod message_queues;
 pub mod mountinfo;
 pub mod names;
 pub mod of_process;

@@ -11,6 +11,9 @@ use std::process::Command;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
+/// What Cargo.toml says of how it is compiled.
+const PROFILE: &str = "dist";
+
 /// The largest that it may be, bytes.
 const SIZE_MAX: u64 = 25 << 20;
 
@@ -44,7 +47,8 @@ fn build(to: &Path) -> anyhow::Result<PathBuf> {
     cargo
         .args([
             "build",
-            "--release",
+            "--profile",
+            PROFILE,
             "--locked",
             "--target",
             TARGET,
@@ -55,7 +59,7 @@ fn build(to: &Path) -> anyhow::Result<PathBuf> {
         .env("CARGO_INCREMENTAL", "0")
         .env("RUSTFLAGS", flags);
     process::run(&mut cargo)?;
-    Ok(folder.join(TARGET).join("release/holdup"))
+    Ok(folder.join(TARGET).join(PROFILE).join("holdup"))
 }
 
 /// An error unless no library is loaded with it.

@@ -54,6 +54,7 @@ pub(super) fn names_process(how: HowKnown) -> bool {
             | HowKnown::FuseDaemon
             | HowKnown::Child
             | HowKnown::FileLock
+            | HowKnown::QueueReceiver
             | HowKnown::Semaphore
     )
 }

@@ -151,6 +151,7 @@ fn followed(threads: &Threads, waiter: ThreadId, found: Blocker) -> Option<Threa
         | HowKnown::Semaphore
         | HowKnown::SessionLock
         | HowKnown::PipePeer
+        | HowKnown::QueueReceiver
         | HowKnown::SocketPeer => deadlock::alone(threads, other),
         _ => false,
     };

@@ -154,6 +154,10 @@ fn owner(
             who: living(tasks, wait, *pid, *pid),
             how: HowKnown::Semaphore,
         }),
+        LockHolder::QueueReceiver { pid } if cause == Cause::IpcQueue => Some(Blocker {
+            who: living(tasks, wait, *pid, *pid),
+            how: HowKnown::QueueReceiver,
+        }),
         LockHolder::PiFutex(owner) => task(owner, HowKnown::PiFutex),
         LockHolder::Session(owner) => task(owner, HowKnown::SessionLock),
         LockHolder::KernelLock(lock) if guarded_by_kernel(cause) => {

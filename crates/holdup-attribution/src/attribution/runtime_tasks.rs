@@ -6,7 +6,7 @@
 use crate::classify::{virtual_thread, waits_for_room};
 use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime};
 use holdup_knowledge::{asyncio, go, java, javascript, python, rust, tokio};
-use holdup_model::attributed::{Peer, Resource, ResourceKind, Task, TaskOthers, TaskState};
+use holdup_model::attributed::{JavaLock, Peer, Resource, ResourceKind, Task, TaskOthers, TaskState};
 use std::net::SocketAddr;
 
 /// All tasks.
@@ -73,7 +73,10 @@ fn task(one: &RuntimeTask, finish: &Finish) -> Task {
         resource: wait
             .what
             .map_or_else(Resource::default, |what| Resource::named(kind(cause), what))
-            .with(|facts| facts.peer = peer.map(Peer::Address)),
+            .with(|facts| {
+                facts.peer = peer.map(Peer::Address);
+                facts.java_lock = wait.java_lock;
+            }),
         place: place(one.runtime, stack).cloned(),
         name: one.name.clone(),
         awaits: one.awaits,
@@ -89,6 +92,7 @@ struct Wait {
     what: Option<String>,
     lock: bool,
     pool: bool,
+    java_lock: Option<JavaLock>,
     others: Option<TaskOthers>,
 }
 
@@ -99,6 +103,7 @@ impl Wait {
             what: None,
             lock: false,
             pool: false,
+            java_lock: None,
             others: None,
         }
     }
@@ -155,10 +160,11 @@ fn waits(one: &RuntimeTask, stack: &[Frame]) -> (TaskState, Wait) {
             }
         }
         TaskRuntime::Java => {
-            let (cause, what) = virtual_thread(one.reason.as_deref(), stack);
+            let (cause, what, java_lock) = virtual_thread(one.reason.as_deref(), stack);
             Wait {
                 what: Some(what),
                 lock: cause == Cause::LockMonitor,
+                java_lock,
                 ..Wait::of(cause)
             }
         }

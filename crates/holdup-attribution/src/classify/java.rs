@@ -174,28 +174,32 @@ pub(super) fn of_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Opt
 const MONITOR: &str = "monitor";
 
 /// What a virtual thread waits for, and its name, by its own frames; `reason`: the runtime's word for its state.
-pub fn virtual_thread(reason: Option<&str>, stack: &[Frame]) -> (Cause, String) {
+pub fn virtual_thread(reason: Option<&str>, stack: &[Frame]) -> (Cause, String, Option<JavaLock>) {
     let symbols = stack.iter().filter_map(|frame| frame.symbol.as_deref());
     let yields = |frame: &&str| YIELDS.iter().any(|start| frame.starts_with(start));
     let frames: Vec<&str> = symbols.skip_while(yields).collect();
     // Where it stands is reported beside it.
     let without_place = |name: String| name.split(" in ").next().unwrap_or_default().to_owned();
     if reason == Some(MONITOR) {
-        return (Cause::LockMonitor, "a monitor".to_owned());
+        return (
+            Cause::LockMonitor,
+            "a monitor".to_owned(),
+            Some(JavaLock::Monitor),
+        );
     }
     if near(&frames).iter().any(|frame| any(frame, SLEEPS_VIRTUALLY)) {
-        return (Cause::TimerSleep, "a timer".to_owned());
+        return (Cause::TimerSleep, "a timer".to_owned(), None);
     }
     let parked = frames
         .first()
         .is_some_and(|frame| any(frame, PARK) || any(frame, WAIT));
     match parked.then(|| shown(&[], &frames)).flatten() {
-        Some(Shown::Lock(_, name)) => (Cause::LockMonitor, without_place(name)),
-        Some(Shown::Awaits(_, name)) => (Cause::LockFutex, name),
-        Some(Shown::Socket(cause)) => (cause, "a socket".to_owned()),
-        Some(Shown::Sleeps) => (Cause::TimerSleep, "a timer".to_owned()),
-        Some(Shown::Idle) => (Cause::Idle, "work from another thread".to_owned()),
-        None => (Cause::Unknown, String::new()),
+        Some(Shown::Lock(kind, name)) => (Cause::LockMonitor, without_place(name), Some(kind)),
+        Some(Shown::Awaits(_, name)) => (Cause::LockFutex, name, None),
+        Some(Shown::Socket(cause)) => (cause, "a socket".to_owned(), None),
+        Some(Shown::Sleeps) => (Cause::TimerSleep, "a timer".to_owned(), None),
+        Some(Shown::Idle) => (Cause::Idle, "work from another thread".to_owned(), None),
+        None => (Cause::Unknown, String::new(), None),
     }
 }
 

@@ -68,7 +68,11 @@ impl Beyond {
         });
         self.in_the_way.extend(owners);
         self.in_the_way.extend(match &wait.holder {
-            Some(LockHolder::FileLock { pid } | LockHolder::Semaphore { pid }) if *pid != 0 => Some(*pid),
+            Some(
+                LockHolder::FileLock { pid }
+                | LockHolder::Semaphore { pid }
+                | LockHolder::QueueReceiver { pid },
+            ) if *pid != 0 => Some(*pid),
             Some(LockHolder::Tracer(owner)) => Some(owner.pid),
             _ => None,
         });

@@ -185,6 +185,7 @@ pub(super) fn how_known(how: HowKnown) -> &'static str {
         HowKnown::FileLock => "the kernel's list of file locks",
         HowKnown::Semaphore => "the kernel's note of who used the semaphore last",
         HowKnown::SessionLock => "the database server's table of locks, in its memory",
+        HowKnown::QueueReceiver => "the kernel's note of who received from the queue last",
         HowKnown::PipePeer => "the user of the other end of the pipe",
         HowKnown::SocketPeer => "the peer of the socket",
         HowKnown::FuseDaemon => "the FUSE daemon that answered",

@@ -169,6 +169,7 @@ fn relation(holder: &Holder) -> (&'static str, Option<&'static str>) {
         HowKnown::PiFutex => ("held by", Some("lock owner")),
         HowKnown::FileLock => ("held by", Some("file lock")),
         HowKnown::Semaphore => ("held by", Some("last user of the semaphore")),
+        HowKnown::QueueReceiver => ("receives", Some("last receiver of the queue")),
         HowKnown::SessionLock => ("behind", Some("the database's table of locks")),
         HowKnown::KernelLock => ("held by", Some("kernel lock owner")),
         HowKnown::RobustList => ("held by", Some("lock owner, robust list")),

@@ -4,7 +4,7 @@ use crate::rules::{Rule, RuleId, Run, say, tasks};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame, Ns, TaskRuntime};
 use holdup_knowledge::{go, java};
-use holdup_model::attributed::{AttributedWait, Task, TaskState};
+use holdup_model::attributed::{AttributedWait, JavaLock, Task, TaskState};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -425,6 +425,12 @@ fn own_word(waiting: &[&Task]) -> Option<String> {
     (!name.is_empty() && waiting.iter().all(same)).then(|| format!("for {name}"))
 }
 
+/// Whether all of these virtual threads wait for permits of a `Semaphore`. Nobody owns one: what is known is that none was given back meanwhile.
+fn want_permits(waiting: &[&Task]) -> bool {
+    let wants = |task: &&Task| task.resource.detail.java_lock == Some(JavaLock::Semaphore);
+    waiting.iter().all(wants)
+}
+
 /// For the end of a title: that of tasks of asyncio none is past the place where all of these wait. It says of nobody that he has it.
 fn none_past(waiting: &[&Task]) -> Option<String> {
     let of_asyncio = waiting.iter().all(|task| task.runtime == TaskRuntime::Asyncio);
@@ -473,17 +479,22 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
         Some(_) => None,
         None => candidates(run, waiting).filter(|found| !found.is_no_help(waiting)),
     };
+    let permits = want_permits(waiting);
     let outcome = match (&holder, &candidates) {
         (Some(holder), _) => format!("; {} has it", holder.who()),
         (None, _) if go::waits_for_http(&waiting[0].stack) => of_http(run, waiting).unwrap_or_default(),
         (None, Some(candidates)) => candidates.outcome(waiting),
+        (None, None) if permits => "; nobody gave one back meanwhile".to_owned(),
         (None, None) => none_past(waiting).unwrap_or_default(),
     };
     // All of one kind: it has a name.
     let pool = waiting[0]
         .pool
         .then(|| format!("for {}", waiting[0].resource.name));
-    let lock = own_word(waiting);
+    let lock = match permits {
+        true => Some("for a permit of a Semaphore".to_owned()),
+        false => own_word(waiting),
+    };
     let what = pool.as_deref().or(lock.as_deref()).unwrap_or(WHAT);
     let who = match (&holder, &candidates) {
         (Some(holder), _) => Evidence::new(
@@ -495,6 +506,11 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
             "the library does not note who took it; no other task stands in that function past the place where these wait: whoever took it \
              is elsewhere with it, or has ended without giving it back",
             "the functions in which tasks stand",
+        ),
+        (None, None) if permits => Evidence::new(
+            "a semaphore notes no owner; permits that are free go to who waits, so those that were taken before are with code that has not \
+             given them back, or has ended without doing so",
+            "the virtual machine's own structures, read from its memory",
         ),
         (None, None) => Evidence::new(
             "who has the lock is not known: the runtime does not note it",
@@ -534,6 +550,9 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
         )));
     }
     finding.remedy(match candidates {
+        None if permits => Remedy::safe(
+            "give each permit back on every path, also where an exception is thrown: `release` belongs into a `finally`",
+        ),
         Some(_) => Remedy::safe("do not wait for anything else while holding it, or with a time limit"),
         None if none_past(waiting).is_some() => Remedy::safe(
             "give it back on every path, also where an exception is raised: `async with` does so",
