@@ -9,11 +9,13 @@ mod cells;
 mod columns;
 mod counters;
 mod durations;
+mod errno;
 pub(crate) mod kinds;
 mod limits;
 mod lock_holder;
 pub(crate) mod matcher;
 mod plain;
+mod progress;
 mod repeated;
 pub(crate) mod shape;
 pub(crate) mod structured;
@@ -30,6 +32,7 @@ use counters::Counters;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use plain::Plain;
+use progress::Progress;
 use std::collections::HashMap;
 use tables::{Records, Tables, TopEvents};
 
@@ -87,6 +90,7 @@ pub(crate) struct Statements {
     records: Records,
     top_events: TopEvents,
     counters: Counters,
+    progress: Progress,
     /// Lines that state nothing, by shape.
     inert: Inert,
     stamps: Stamps,
@@ -219,7 +223,9 @@ impl Statements {
             let from = shape::message(line, stamps.of(line).map_or(0, |stamp| stamp.end));
             from + shape::words(line.get(from..).unwrap_or_default())
         };
-        let counts = !states && !of_table && self.counters.line(text, out.here().line, message);
+        let number = out.here().line;
+        let counts = !states && !of_table && self.counters.line(text, number, message);
+        let goes_on = !of_table && self.progress.line(text, number);
         self.plain = plain;
         self.of_last_line = Some(before).filter(|before| self.all.len() > *before);
         if self.tables.heads_apart() && self.of_last_line.is_some() {
@@ -229,7 +235,7 @@ impl Statements {
         if self.columns.said().is_some() {
             self.tables.forget();
         }
-        states || of_table || counts
+        states || of_table || counts || goes_on
     }
 
     /// Forgets what the heading of a table was taken to state.
@@ -291,6 +297,9 @@ impl Statements {
         if command || shape::is_frame(line) || self.columns.is_heading() {
             self.complete(incomplete, line, 0);
             return false;
+        }
+        if let Some(table) = shape::selected(line).filter(|_| self.command.is_empty()) {
+            self.command = shape::sentence(table, 0);
         }
         let of_words = match shape::is_sql(line) || counters::counts_nothing(line) {
             true => None,
@@ -407,7 +416,11 @@ impl Statements {
         let mut text = structured::message_of(line)
             .unwrap_or_else(|| shape::sentence_with(told, focus.saturating_sub(from), length_at));
         if let Some((title, column)) = table {
-            text = format!("{title}: {text} ({column})");
+            let title = if title.is_empty() { String::new() } else { format!("{title}: ") };
+            text = match self.columns.row(line) {
+                Some(row) => format!("{title}{row}"),
+                None => format!("{title}{text} ({column})"),
+            };
         } else if message.len() - shape::behind_container(message) < HALF
             && stamp.is_none()
             && !heading.is_empty()
@@ -533,7 +546,7 @@ impl Statements {
         let rows = self.records.end().into_iter().chain(self.top_events.end());
         let facts: Vec<tables::Fact> = self.tables.end().into_iter().chain(rows).collect();
         self.all.retain(|one| !tables::tells(&facts, one));
-        for fact in facts.into_iter().chain(self.counters.end()) {
+        for fact in facts.into_iter().chain(self.counters.end()).chain(self.progress.end()) {
             let mut quote = out.here();
             quote.line = fact.line;
             let text = match self.command.as_str() {
@@ -551,6 +564,12 @@ impl Statements {
             out.statement(statement);
         }
     }
+}
+
+/// The words of a line, at most so many.
+fn words_of(line: &[u8], most: usize) -> Vec<String> {
+    let words = crate::numbers::words(line).take(most);
+    words.map(crate::gather::text_of).collect()
 }
 
 /// Words of a line of a record from which it is a sentence as well.

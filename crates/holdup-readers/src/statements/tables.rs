@@ -241,6 +241,14 @@ impl Tables {
     }
 }
 
+/// Whether a row in a bad state has a figure that is not zero beside it, or a note behind one.
+fn explains(row: &Row, state: usize) -> bool {
+    let cells = row.cells.iter().enumerate().skip(1).filter(|(at, _)| *at != state);
+    cells
+        .filter_map(|(_, cell)| Some((number(cell)?, cell)))
+        .any(|((figure, _), cell)| figure > 0.0 || cell.contains(' '))
+}
+
 impl Table {
     /// The table that a heading begins.
     fn begin(line: &[u8]) -> Option<Table> {
@@ -416,7 +424,8 @@ impl Table {
             // The last column is a text of several words.
             let tail = found.split_off(columns);
             if let Some(last) = found.last_mut() {
-                if last.2.starts_with(|first: char| first.is_ascii_digit()) {
+                let noted = tail.iter().all(|(_, _, word)| word.bytes().all(|byte| byte.is_ascii_alphabetic()));
+                if last.2.starts_with(|first: char| first.is_ascii_digit()) && !(self.has_states() && noted) {
                     return None;
                 }
                 for (_, end, word) in tail {
@@ -455,6 +464,11 @@ impl Table {
             .zip(&cells)
             .any(|(column, cell)| column.is_state() && !cell.is_empty());
         (measured || state).then_some(cells)
+    }
+
+    /// Whether a column has the states of rows: behind the last cell of a bad one may stand why.
+    fn has_states(&self) -> bool {
+        self.columns.iter().any(Column::is_state)
     }
 
     /// Which columns say who is in the way of a row.
@@ -501,7 +515,13 @@ impl Table {
             };
             if let Some(kind) = wrong {
                 match &mut self.bad {
-                    Some((_, _, _, count)) => *count += 1,
+                    Some((known, place, of, count)) => {
+                        *count += 1;
+                        // A group is bad because of what is in it: the row that counts or says something explains it.
+                        if !explains(of, *place) && explains(&row, at) && kind <= *known {
+                            (*known, *place, *of) = (kind, at, row.clone());
+                        }
+                    }
                     None => self.bad = Some((kind, at, row.clone(), 1)),
                 }
                 continue;
