@@ -54,7 +54,9 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         );
         ranked.line.ns = told.ns.or_else(|| beside?.ns);
         let failed = matches!(ranked.rank, Rank::Stops | Rank::Waits | Rank::Failed);
-        ranked.behind = is_sum(one) || is_consequence(one) || failed && told.blamed.is_none() && blamers.contains(&ranked.rank);
+        ranked.behind = is_sum(one)
+            || is_consequence(one)
+            || failed && told.blamed.is_none() && blamers.contains(&ranked.rank);
         if let Some(share) = one.share {
             ranked = ranked.share(share);
         }

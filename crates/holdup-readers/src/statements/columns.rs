@@ -119,7 +119,10 @@ impl Columns {
         if cells.len() != names.len() {
             return None;
         }
-        let pairs = names.iter().zip(&cells).map(|(name, cell)| format!("{name} {cell}"));
+        let pairs = names
+            .iter()
+            .zip(&cells)
+            .map(|(name, cell)| format!("{name} {cell}"));
         Some(pairs.collect::<Vec<_>>().join(", "))
     }
 

@@ -44,7 +44,11 @@ impl Counters {
     /// Takes a line; whether it counts what waits.
     pub(super) fn line(&mut self, text: &[u8], line: u64, message: impl FnOnce(&[u8]) -> usize) -> bool {
         if let Some((share, text)) = in_use(text) {
-            if self.fullest.as_ref().is_none_or(|known| known.share < Some(share)) {
+            if self
+                .fullest
+                .as_ref()
+                .is_none_or(|known| known.share < Some(share))
+            {
                 self.fullest = Some(Fact {
                     kind: StatementKind::Took,
                     share: Some(share),
@@ -80,12 +84,31 @@ impl Counters {
 
 /// Words of names of a share that is in use.
 const IN_USE: [&str; 12] = [
-    "allocated", "used", "usage", "use", "utilization", "utilisation", "full", "busy", "consumed", "occupancy",
-    "capacity", "load",
+    "allocated",
+    "used",
+    "usage",
+    "use",
+    "utilization",
+    "utilisation",
+    "full",
+    "busy",
+    "consumed",
+    "occupancy",
+    "capacity",
+    "load",
 ];
 
 /// Words of such a name that say the opposite, or that the share is allowed.
-const NOT_IN_USE: [&str; 8] = ["free", "idle", "available", "avail", "limit", "max", "threshold", "min"];
+const NOT_IN_USE: [&str; 8] = [
+    "free",
+    "idle",
+    "available",
+    "avail",
+    "limit",
+    "max",
+    "threshold",
+    "min",
+];
 
 /// A share that is smaller leaves room, of one.
 const MIN_IN_USE: f64 = 0.2;
@@ -96,7 +119,10 @@ fn in_use(text: &[u8]) -> Option<(f64, String)> {
     let digits = text.strip_suffix(b"%")?.trim_ascii_end();
     let text = std::str::from_utf8(text).ok()?.trim();
     let gap = || text.rfind("  ").map(|at| text.split_at(at));
-    let (name, value) = text.split_once(':').or_else(|| text.split_once('=')).or_else(gap)?;
+    let (name, value) = text
+        .split_once(':')
+        .or_else(|| text.split_once('='))
+        .or_else(gap)?;
     let value = value.trim();
     let share = crate::numbers::decimal(value.strip_suffix('%')?.trim().as_bytes())? / 100.0;
     let has = |list: &[&str]| {
@@ -261,7 +287,13 @@ mod tests {
         assert!(counters.line(b"Allocated pool data    99.87%", 1, |_| 0));
         assert!(counters.line(b"Allocated metadata     48.30%", 2, |_| 0));
         assert!(counters.line(b"Heap usage: 61 %", 3, |_| 0));
-        for other in ["free: 97%", "max usage: 90%", "used 3 of 4, 75%", "%", "cpu usage limit = 80%"] {
+        for other in [
+            "free: 97%",
+            "max usage: 90%",
+            "used 3 of 4, 75%",
+            "%",
+            "cpu usage limit = 80%",
+        ] {
             assert!(!counters.line(other.as_bytes(), 4, |_| 0), "{other}");
         }
         let fact = counters.end().next().unwrap();

@@ -39,7 +39,6 @@ const NO_LENGTHS: &[&str] = &[
     "ttl",
     "period",
     "every",
-    "limit",
     "threshold",
     "keepalive",
     "keep-alive",
@@ -93,7 +92,7 @@ const NO_LENGTHS: &[&str] = &[
 ];
 
 /// Words before a number that make it a setting unless the line says that it ran out.
-const TIMEOUTS: &[&str] = &["timeout", "time-out", "time out", "deadline", "time limit"];
+const TIMEOUTS: &[&str] = &["timeout", "time-out", "time out", "deadline", "limit"];
 
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder()
@@ -179,7 +178,11 @@ fn on_a_clock(line: &[u8], from: usize) -> Option<(Ns, usize)> {
         return None;
     }
     let named = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-' | b'.' | b'T' | b'/');
-    if from.checked_sub(1).and_then(|before| line.get(before)).is_some_and(named) {
+    if from
+        .checked_sub(1)
+        .and_then(|before| line.get(before))
+        .is_some_and(named)
+    {
         return None;
     }
     let seconds = from + minutes + 1;
@@ -488,7 +491,11 @@ fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
     if from == 1 && before == b"[" && rest.starts_with(b"]") {
         return false;
     }
-    if before == b"up " || before.ends_with(b" up ") || is_of_option(before) || is_bound(before, line.get(from..behind)) {
+    if before == b"up "
+        || before.ends_with(b" up ")
+        || is_of_option(before)
+        || is_bound(before, line.get(from..behind))
+    {
         return false;
     }
     let column = |blanks: &[u8]| blanks.contains(&b'\t') || blanks == b"  ";
@@ -525,9 +532,10 @@ fn is_of_option(before: &[u8]) -> bool {
     let Some(before) = before.strip_suffix(b" ").or_else(|| before.strip_suffix(b"=")) else {
         return false;
     };
-    let word = before.iter().rposition(|byte| *byte == b' ').map_or(before, |at| {
-        before.get(at + 1..).unwrap_or_default()
-    });
+    let word = before
+        .iter()
+        .rposition(|byte| *byte == b' ')
+        .map_or(before, |at| before.get(at + 1..).unwrap_or_default());
     matches!(word, [b'-', letter] if letter.is_ascii_alphabetic())
         || matches!(word, [b'-', b'-', letter, ..] if letter.is_ascii_alphabetic())
 }
@@ -535,5 +543,9 @@ fn is_of_option(before: &[u8]) -> bool {
 /// Whether a number is a round bound that something passed: `blocked > 32 sec`. What was measured has a fraction.
 fn is_bound(before: &[u8], length: Option<&[u8]>) -> bool {
     let measured = length.is_some_and(|length| length.contains(&b'.'));
-    !measured && matches!(before, [.., b'>', b' '] | [.., b'<', b' '] | [.., b'>', b'=', b' '])
+    !measured
+        && matches!(
+            before,
+            [.., b'>', b' '] | [.., b'<', b' '] | [.., b'>', b'=', b' ']
+        )
 }

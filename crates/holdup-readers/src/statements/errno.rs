@@ -4,7 +4,9 @@ use super::kinds::Found;
 use holdup_evidence::observed::StatementKind;
 
 /// Words before the number.
-const NAMES: [&[u8]; 8] = [b"error", b"err", b"errno", b"ret", b"rc", b"status", b"result", b"code"];
+const NAMES: [&[u8]; 8] = [
+    b"error", b"err", b"errno", b"ret", b"rc", b"status", b"result", b"code",
+];
 
 /// Bytes of a line that are looked at.
 const SCANNED: usize = 400;
@@ -27,13 +29,20 @@ pub(super) fn of(line: &[u8], words: StatementKind) -> Option<Found> {
     let line = line.get(..SCANNED).unwrap_or(line);
     memchr::memchr_iter(b'-', line).find_map(|at| {
         let behind = line.get(at + 1..)?;
-        let digits = behind.iter().take(4).take_while(|byte| byte.is_ascii_digit()).count();
-        let ends = behind
-            .get(digits)
-            .is_none_or(|next| !next.is_ascii_alphanumeric() && !matches!(next, b'-' | b'.' | b':' | b'_' | b'%'));
+        let digits = behind
+            .iter()
+            .take(4)
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        let ends = behind.get(digits).is_none_or(|next| {
+            !next.is_ascii_alphanumeric() && !matches!(next, b'-' | b'.' | b':' | b'_' | b'%')
+        });
         let kind = kind(behind.get(..digits)?).filter(|kind| ends && *kind < words)?;
         let before = line.get(..at)?.trim_ascii_end();
-        let before = before.strip_suffix(b"(").or_else(|| before.strip_suffix(b"=")).unwrap_or(before);
+        let before = before
+            .strip_suffix(b"(")
+            .or_else(|| before.strip_suffix(b"="))
+            .unwrap_or(before);
         let before = before.strip_suffix(b":").unwrap_or(before).trim_ascii_end();
         let named = NAMES.iter().any(|name| {
             let from = before.len().checked_sub(name.len());
@@ -53,8 +62,14 @@ mod tests {
     fn an_error_by_its_number() {
         let kind = |line: &str| kinds::of(line.as_bytes()).map(|found| found.kind);
         for (line, said) in [
-            ("thin: metadata operation failed: error = -28", StatementKind::Exhausted),
-            ("usb 1-1: device descriptor read failed, error -110", StatementKind::TimedOut),
+            (
+                "thin: metadata operation failed: error = -28",
+                StatementKind::Exhausted,
+            ),
+            (
+                "usb 1-1: device descriptor read failed, error -110",
+                StatementKind::TimedOut,
+            ),
             ("rpc failed (rc=-111)", StatementKind::Unreachable),
             ("probe failed with error -22", StatementKind::Failed),
             ("error on page 5-28", StatementKind::Failed),

@@ -3,9 +3,9 @@
 //! In: a line. Out: the gravest kind of which it has a word that is not taken back (`no errors`, `0 errors`, `error: null`), and is
 //! no name of a setting (`timeout=30s`) or of a function.
 
-use super::{errno, limits};
 use super::matcher::Matcher;
 use super::words::{End, HARMLESS, NOTHING, TAKEN_BACK, WORDS};
+use super::{errno, limits};
 use crate::find::find;
 use holdup_evidence::observed::StatementKind;
 use std::ops::Range;
@@ -53,7 +53,10 @@ const ABILITIES: [&[u8]; 4] = [b"Cap", b"Cap2", b"Ctl", b"Ctl2"];
 /// Whether a line has the abilities or the settings of a device: `DevCap2: Completion Timeout: Range ABCD`.
 fn lists_abilities(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
-    let letters = line.iter().take(12).take_while(|byte| byte.is_ascii_alphanumeric());
+    let letters = line
+        .iter()
+        .take(12)
+        .take_while(|byte| byte.is_ascii_alphanumeric());
     let name = line.get(..letters.count()).unwrap_or_default();
     let behind = line.get(name.len()..).unwrap_or_default();
     behind.starts_with(b":") && name.len() > 4 && ABILITIES.iter().any(|end| name.ends_with(end))
@@ -259,7 +262,9 @@ const CONDITION: usize = 120;
 
 /// Whether what stands before makes a condition of what follows.
 fn is_condition(before: &[u8]) -> bool {
-    let near = before.get(before.len().saturating_sub(CONDITION)..).unwrap_or_default();
+    let near = before
+        .get(before.len().saturating_sub(CONDITION)..)
+        .unwrap_or_default();
     find(near, b"nless ").is_some_and(|at| matches!(near.get(at.wrapping_sub(1)), Some(b'u' | b'U')))
 }
 
@@ -332,6 +337,11 @@ fn taken_back(before: &[u8]) -> bool {
             .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'\'' | b'_'))
             .count();
         let word = text.get(text.len() - length..).unwrap_or_default();
+        // `gfx_0.0.0`: the last part of a name.
+        let before = text.get(..text.len() - length).unwrap_or_default();
+        if matches!(before.last(), Some(b'.' | b':' | b'/')) {
+            return false;
+        }
         let only_before = [&b"on"[..], b"log", b"any", b"not", b"0"];
         let known = TAKEN_BACK
             .iter()

@@ -67,13 +67,19 @@ impl Progress {
 
     /// What stands still at the end.
     pub(super) fn end(&mut self) -> Option<Fact> {
-        let run = self.last.take().filter(|run| run.lines >= MIN_LINES && !run.whole)?;
+        let run = self
+            .last
+            .take()
+            .filter(|run| run.lines >= MIN_LINES && !run.whole)?;
         Some(Fact {
             kind: StatementKind::Stalled,
             share: None,
             ns: None,
             line: run.first,
-            text: format!("no progress over the last {} lines, stuck at: {}", run.lines, run.text),
+            text: format!(
+                "no progress over the last {} lines, stuck at: {}",
+                run.lines, run.text
+            ),
         })
     }
 }
@@ -94,7 +100,9 @@ fn done(line: &[u8]) -> Option<(&[u8], bool)> {
     let of_all = find(line, b" of ").map(|at| line.get(..at).unwrap_or_default());
     let figure = of_all.and_then(|before| {
         let digits = before.iter().rev().take(FIGURE).take_while(part).count();
-        before.get(before.len() - digits..).filter(|figure| !figure.is_empty())
+        before
+            .get(before.len() - digits..)
+            .filter(|figure| !figure.is_empty())
     });
     Some((figure.unwrap_or(share), whole))
 }
@@ -114,16 +122,27 @@ mod tests {
     fn what_does_not_grow_any_more_is_stuck() {
         let mut text = String::from("Received 0 of 54013422 (0.0%), 0.0 MBs/sec\n");
         for rate in 3..12 {
-            text.push_str(&format!("Received 49819118 of 54013422 (92.2%), {}.4 MBs/sec\n", 20 - rate));
+            text.push_str(&format!(
+                "Received 49819118 of 54013422 (92.2%), {}.4 MBs/sec\n",
+                20 - rate
+            ));
         }
-        assert!(stuck(&text)[0].contains("49819118 of 54013422"), "{:?}", stuck(&text));
-        let text: String = (0..9).map(|second| format!("[00:0{second}] restoring volume: 41% at 0{second}s\n")).collect();
+        assert!(
+            stuck(&text)[0].contains("49819118 of 54013422"),
+            "{:?}",
+            stuck(&text)
+        );
+        let text: String = (0..9)
+            .map(|second| format!("[00:0{second}] restoring volume: 41% at 0{second}s\n"))
+            .collect();
         assert!(stuck(&text)[0].contains("41%"), "{:?}", stuck(&text));
     }
 
     #[test]
     fn what_grows_or_is_done_is_not() {
-        let grows: String = (0..9).map(|part| format!("downloaded {part}1% of it\n")).collect();
+        let grows: String = (0..9)
+            .map(|part| format!("downloaded {part}1% of it\n"))
+            .collect();
         assert_eq!(stuck(&grows), Vec::<String>::new());
         let slow = format!("{}downloading: 42%\n", "downloading: 41%\n".repeat(9));
         assert_eq!(stuck(&slow), Vec::<String>::new());

@@ -292,10 +292,33 @@ pub(super) fn selected(line: &[u8]) -> Option<&[u8]> {
     let rest = line.get(from + 5..)?;
     let part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$');
     let name = rest.get(..rest.iter().take_while(part).count())?;
-    let ends = rest.get(name.len()).is_none_or(|next| matches!(next, b' ' | b';' | b'\\'));
+    let ends = rest
+        .get(name.len())
+        .is_none_or(|next| matches!(next, b' ' | b';' | b'\\'));
     // A word of a sentence has no sign in it.
     let named = name.iter().any(|byte| matches!(byte, b'_' | b'.' | b'$'));
     (ends && named).then_some(name)
+}
+
+/// Whether a line is drawn as a part of a tree: `| |- 13:0:0:2 sdg`, `├─ db`, `+- x`.
+pub(super) fn is_of_tree(line: &[u8]) -> bool {
+    let lead = line.iter().take_while(|byte| matches!(byte, b'|' | b' ')).count();
+    let rest = line.get(lead..).unwrap_or_default();
+    let behind_bar = lead > 0 && matches!(rest, [b'-', b' ' | b'-' | b'+', ..]);
+    behind_bar
+        || matches!(rest, [b'`' | b'+', b'-', b' ' | b'-' | b'+', ..])
+        || rest.starts_with("├".as_bytes())
+        || rest.starts_with("└".as_bytes())
+        || rest.starts_with("│".as_bytes())
+}
+
+/// Whether a line explains signs: `'x' = may be in error, '~' = too variable`.
+pub(super) fn is_legend(line: &[u8]) -> bool {
+    let Some(first) = find(line, b"' = ") else {
+        return false;
+    };
+    line.get(first + 4..)
+        .is_some_and(|rest| find(rest, b"' = ").is_some())
 }
 
 /// Whether a message ends within brackets that it opened.

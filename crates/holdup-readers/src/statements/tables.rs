@@ -19,7 +19,7 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{Statement, StatementKind};
 pub(super) use records::Records;
 pub(super) use states::of_pairs;
-use states::{bad, complaint, is_done, is_somebody};
+use states::{bad, complaint, explains, is_done, is_somebody};
 pub(super) use top_events::TopEvents;
 
 /// Columns of a table, and bytes of a line, that are looked at.
@@ -241,14 +241,6 @@ impl Tables {
     }
 }
 
-/// Whether a row in a bad state has a figure that is not zero beside it, or a note behind one.
-fn explains(row: &Row, state: usize) -> bool {
-    let cells = row.cells.iter().enumerate().skip(1).filter(|(at, _)| *at != state);
-    cells
-        .filter_map(|(_, cell)| Some((number(cell)?, cell)))
-        .any(|((figure, _), cell)| figure > 0.0 || cell.contains(' '))
-}
-
 impl Table {
     /// The table that a heading begins.
     fn begin(line: &[u8]) -> Option<Table> {
@@ -424,7 +416,9 @@ impl Table {
             // The last column is a text of several words.
             let tail = found.split_off(columns);
             if let Some(last) = found.last_mut() {
-                let noted = tail.iter().all(|(_, _, word)| word.bytes().all(|byte| byte.is_ascii_alphabetic()));
+                let noted = tail
+                    .iter()
+                    .all(|(_, _, word)| word.bytes().all(|byte| byte.is_ascii_alphabetic()));
                 if last.2.starts_with(|first: char| first.is_ascii_digit()) && !(self.has_states() && noted) {
                     return None;
                 }

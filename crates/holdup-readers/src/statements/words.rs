@@ -95,7 +95,9 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
     (
         Failed,
         Whole,
-        &["eio", "erofs", "estale", "eacces", "eperm", "enodev", "enxio", "ebusy"],
+        &[
+            "eio", "erofs", "estale", "eacces", "eperm", "enodev", "enxio", "ebusy",
+        ],
     ),
     // glibc's error texts, PostgreSQL, MySQL, etcd, pools of connections, nginx, the kernel, collectors of garbage.
     (
