@@ -65,12 +65,15 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
 }
 
 /// Words with which a line sums up: what took so long stands in other lines.
-const SUMS: [&str; 10] = [
+const SUMS: [&str; 12] = [
     // Of BuildKit: `[+] Building 306.1s (10/10) FINISHED`.
     "[+] building",
     // Of Python's profiler: `184 function calls in 12.7 seconds`.
     " function calls ",
     " passed",
+    // Gradle, lerna.
+    " successful in ",
+    " packages in ",
     "overall",
     "general output",
     "in total",

@@ -5,6 +5,7 @@
 
 use super::shape;
 use super::tables::Fact;
+use crate::find::find;
 use crate::numbers::{whole, words};
 use holdup_evidence::observed::StatementKind;
 
@@ -25,6 +26,8 @@ const DIGITS: usize = 12;
 pub(super) struct Counted {
     list: List,
     longest: List,
+    /// Whether the line above the list is a command that counts.
+    titled: bool,
 }
 
 #[derive(Debug, Default)]
@@ -45,6 +48,7 @@ impl Counted {
     pub(super) fn line(&mut self, line: &[u8], number: u64) {
         let row = row(line);
         if row.is_none() && self.list.rows == 0 {
+            self.titled = find(line, b"uniq -c").is_some();
             return;
         }
         let Some((count, columns, at)) = row else {
@@ -60,7 +64,8 @@ impl Counted {
 
     fn close(&mut self) {
         let list = std::mem::take(&mut self.list);
-        if list.rows > self.longest.rows && list.is_one() {
+        let titled = std::mem::take(&mut self.titled);
+        if list.rows > self.longest.rows && (titled || list.is_one()) {
             self.longest = list;
         }
     }
@@ -153,6 +158,14 @@ mod tests {
             said(&stacks).as_deref(),
             Some("2387 of 2393: pthread_cond_wait,open_table; the most of 3 rows")
         );
+        let states = [
+            "# netstat -nat | awk '{print $6}' | sort | uniq -c | sort -r",
+            "8959 CLOSE_WAIT",
+            "887 FIN_WAIT2",
+            "5597 TIME_WAIT",
+            "1 SYN_SENT",
+        ];
+        assert!(said(&states).is_some_and(|said| said.contains("8959 of") && said.contains("CLOSE_WAIT")));
         let interrupts = [
             " 57:          1          0    1866672   PCI-MSI-edge   eth2-TxRx-4",
             " 58:          0          1      19414   PCI-MSI-edge   eth2-TxRx-5",

@@ -26,7 +26,7 @@ static MATCHER: LazyLock<Option<Matcher<(StatementKind, End)>>> = LazyLock::new(
 /// The gravest kind that a line states.
 pub(crate) fn of(line: &[u8]) -> Option<Found> {
     let matcher = MATCHER.as_ref()?;
-    if is_done(line) || lists_abilities(line) {
+    if is_done(line) || is_normal(line) || lists_abilities(line) {
         return None;
     }
     let mut gravest: Option<Found> = by_letter(line);
@@ -129,6 +129,12 @@ fn is_done(line: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.trim_ascii_start().starts_with(b"]"))
 }
 
+/// `Normal  SandboxChanged  5m (x74 over 8m)  kubelet  …`: an event of Kubernetes that is no warning.
+fn is_normal(line: &[u8]) -> bool {
+    let rest = line.strip_prefix(b"Normal").unwrap_or_default();
+    matches!(rest, [b' ' | b'\t', b' ' | b'\t', ..]) || rest.starts_with(b"\t")
+}
+
 /// The level that glog puts before a line, and klog: `E0507 11:59:43.923954`.
 fn by_letter(line: &[u8]) -> Option<Found> {
     let kind = match line {
@@ -211,6 +217,11 @@ pub(crate) fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> boo
     // A setting by its unit: `hung_task_timeout_secs`.
     let units: [&[u8]; 5] = [b"_secs", b"_seconds", b"_ms", b"_sec", b"_us"];
     if kind == StatementKind::TimedOut && units.iter().any(|unit| name.ends_with(unit)) {
+        return false;
+    }
+    // In the middle of a name: `log_slow_rate_limit`. Codes of errors are in capitals.
+    let within = before.last() == Some(&b'_') && line.get(word_end) == Some(&b'_');
+    if within && word.iter().all(u8::is_ascii_lowercase) {
         return false;
     }
     // A figure of memory that nobody uses: `inactive_file:30`.

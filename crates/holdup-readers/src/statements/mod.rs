@@ -422,7 +422,7 @@ impl Statements {
             text = format!("{heading} {text}");
         } else if of_tree && !self.tree.0.is_empty() {
             text = format!("{}: {text}", self.tree.0);
-        } else if stamp.is_none() && item.is_none() && !self.item.is_empty() && message.len() < HALF {
+        } else if stamp.is_none() && item.is_none() && !self.item.is_empty() && message.len() < 2 * HALF {
             text = format!("{}: {text}", self.item);
         } else if kind == StatementKind::Took && stamp.is_none() && !self.command.is_empty() {
             text = format!("{} | {text}", self.command);

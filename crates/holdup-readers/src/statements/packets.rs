@@ -57,7 +57,7 @@ impl Packets {
             }
             None => {
                 let new = Request {
-                    key: key.to_vec(),
+                    key,
                     times: 1,
                     first: self.at,
                     last: self.at,
@@ -102,7 +102,7 @@ impl Packets {
 }
 
 /// What a packet asks, from its sender to what it asks: a connection, a name, or bytes of a stream. An answer asks nothing.
-fn request(line: &[u8], arrow: usize) -> Option<&[u8]> {
+fn request(line: &[u8], arrow: usize) -> Option<Vec<u8>> {
     let before = line.get(..arrow)?;
     let begin = before
         .iter()
@@ -118,19 +118,22 @@ fn request(line: &[u8], arrow: usize) -> Option<&[u8]> {
         return None;
     }
     let from = arrow + 3 + colon + 2;
-    let end = if let Some(flags) = body.strip_prefix(b"Flags [") {
+    let whole = if let Some(flags) = body.strip_prefix(b"Flags [") {
         let seq = find(body, b", seq ")? + b", seq ".len();
         let rest = body.get(seq..)?;
         let end = rest.iter().position(|byte| *byte == b',')?;
         // Bytes, or the request of a connection; the answer to that has a point.
         let range = rest.get(..end)?.contains(&b':');
-        (flags.starts_with(b"S]") || range).then_some(seq + end)?
+        // A sum between the two has the time of sending in it.
+        let flags_end = find(body, b"]").filter(|_| flags.starts_with(b"S]") || range)? + 1;
+        let head = line.get(begin..from + flags_end)?;
+        [head, b", seq ", rest.get(..end)?].concat()
     } else {
         // `13609+ AAAA? mysql. (23)`: a question; its answer has counts of records.
         find(body, b"? ").filter(|_| find(body, b"+ ").is_some())?;
-        body.len()
+        line.get(begin..)?.to_vec()
     };
-    line.get(begin..from + end)
+    Some(whole)
 }
 
 #[cfg(test)]

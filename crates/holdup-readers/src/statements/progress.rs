@@ -45,10 +45,16 @@ impl Progress {
     /// Takes a line; whether it tells how far something has come.
     pub(super) fn line(&mut self, line: &[u8], number: u64) -> bool {
         let line = line.get(..LINE).unwrap_or(line);
-        let Some((done, whole)) = done(line) else {
+        let Some((done, whole, percent)) = done(line) else {
             return false;
         };
-        let of = shape::shape(line, 0);
+        // The bar behind the figure moves before that does.
+        let bar = line.get(percent + 1..).and_then(|rest| rest.strip_prefix(b"|"));
+        let bar = bar.and_then(|rest| rest.split(|byte| *byte == b'|').next());
+        let of = shape::shape(
+            line.get(..percent).unwrap_or(line),
+            bar.map_or(0, |bar| bar.len() as u64),
+        );
         match self.last.as_mut().filter(|run| run.of == of && run.done == done) {
             Some(run) => run.lines += 1,
             None => {
@@ -84,12 +90,13 @@ impl Progress {
     }
 }
 
-/// How much is done, as the line has it, and whether that is all.
-fn done(line: &[u8]) -> Option<(&[u8], bool)> {
+/// How much is done, as the line has it, whether that is all, and where its sign is.
+fn done(line: &[u8]) -> Option<(&[u8], bool, usize)> {
     // Nearly every line of a log ends the look here.
     let percent = memchr::memchr(b'%', line)?;
     let several = line.get(percent + 1..).is_some_and(|rest| rest.contains(&b'%'));
-    if several || !WORDS.iter().any(|word| find(line, word).is_some()) {
+    let bar = line.get(percent + 1) == Some(&b'|');
+    if several || !bar && !WORDS.iter().any(|word| find(line, word).is_some()) {
         return None;
     }
     let before = line.get(..percent)?.trim_ascii_end();
@@ -104,7 +111,7 @@ fn done(line: &[u8]) -> Option<(&[u8], bool)> {
             .get(before.len() - digits..)
             .filter(|figure| !figure.is_empty())
     });
-    Some((figure.unwrap_or(share), whole))
+    Some((figure.unwrap_or(share), whole, percent))
 }
 
 #[cfg(test)]
@@ -136,6 +143,15 @@ mod tests {
             .map(|second| format!("[00:0{second}] restoring volume: 41% at 0{second}s\n"))
             .collect();
         assert!(stuck(&text)[0].contains("41%"), "{:?}", stuck(&text));
+    }
+
+    #[test]
+    fn a_bar_that_moves_is_none_that_stands_still() {
+        let bar = |parts: usize| format!(" 35%|{}{}| 1.2G\n", "█".repeat(parts), " ".repeat(20 - parts));
+        let stands: String = (0..9).map(|_| bar(7)).collect();
+        assert!(stuck(&stands)[0].contains("35%"), "{:?}", stuck(&stands));
+        let moves: String = (7..16).map(bar).collect();
+        assert_eq!(stuck(&moves), Vec::<String>::new());
     }
 
     #[test]

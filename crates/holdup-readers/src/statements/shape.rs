@@ -314,6 +314,10 @@ pub(super) fn is_of_tree(line: &[u8]) -> bool {
 
 /// Whether a line explains signs: `'x' = may be in error, '~' = too variable`.
 pub(super) fn is_legend(line: &[u8]) -> bool {
+    // Below the signs, what stands in the columns: `||   |  |  zzzz = estimated error.`
+    if line.starts_with(b"||") && !line.iter().any(u8::is_ascii_digit) {
+        return true;
+    }
     let Some(first) = find(line, b"' = ") else {
         return false;
     };
