@@ -46,6 +46,7 @@ struct List {
 impl Counted {
     /// Takes a line.
     pub(super) fn line(&mut self, line: &[u8], number: u64) {
+        let line = line.trim_ascii();
         let row = row(line);
         if row.is_none() && self.list.rows == 0 {
             self.titled = find(line, b"uniq -c").is_some();
@@ -106,10 +107,9 @@ impl List {
     }
 }
 
-/// The sum of a row's numbers, how many there are, and where its words begin.
+/// The sum of a row's numbers, how many there are, and where its words begin; the row has no blanks at its ends.
 fn row(line: &[u8]) -> Option<(u64, usize, usize)> {
     // Nearly every line of a log ends the look here.
-    let line = line.trim_ascii();
     if !line.first()?.is_ascii_digit() {
         return None;
     }
