@@ -23,9 +23,10 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         let named = things(&one.text);
         // Of what gave up and what failed the line explains that names whom it blames; of lengths a sum says the least.
         let explains = one.blames.is_empty();
+        let follows = is_consequence(one) || is_end_of(one, &observed.statements);
         let vague = explains && one.ns.is_none() && one.share.is_none() && named == 0;
         (
-            (rank(one.kind), explains, vague, one.kind),
+            (rank(one.kind), follows, explains, vague, one.kind),
             is_sum(one),
             Reverse((share(one), one.ns, one.times, named)),
         )
@@ -53,7 +54,9 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         );
         ranked.line.ns = told.ns.or_else(|| beside?.ns);
         let failed = matches!(ranked.rank, Rank::Stops | Rank::Waits | Rank::Failed);
-        ranked.behind = is_sum(one) || failed && told.blamed.is_none() && blamers.contains(&ranked.rank);
+        ranked.behind = is_sum(one)
+            || is_consequence(one)
+            || failed && told.blamed.is_none() && blamers.contains(&ranked.rank);
         if let Some(share) = one.share {
             ranked = ranked.share(share);
         }
@@ -62,12 +65,15 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
 }
 
 /// Words with which a line sums up: what took so long stands in other lines.
-const SUMS: [&str; 10] = [
+const SUMS: [&str; 12] = [
     // Of BuildKit: `[+] Building 306.1s (10/10) FINISHED`.
     "[+] building",
     // Of Python's profiler: `184 function calls in 12.7 seconds`.
     " function calls ",
     " passed",
+    // Gradle, lerna.
+    " successful in ",
+    " packages in ",
     "overall",
     "general output",
     "in total",
@@ -76,6 +82,37 @@ const SUMS: [&str; 10] = [
     "total duration",
     "grand total",
 ];
+
+/// Words with which a line says that it failed because something else did.
+const CONSEQUENCES: [&str; 5] = [
+    // systemd.
+    "result 'dependency'",
+    "dependency failed for",
+    "due to previous error",
+    "because of previous error",
+    "due to an earlier error",
+];
+
+/// Whether a line tells what followed from the failure of something else.
+fn is_consequence(one: &Statement) -> bool {
+    let text = one.text.to_ascii_lowercase();
+    CONSEQUENCES.iter().any(|words| text.contains(words))
+}
+
+/// Lines before the end of a program in which it may say what it had run out of.
+const BEFORE_END: u64 = 10;
+
+/// Whether a program ended right after it had run out of something: then that is why, and its end the consequence. Who was killed did
+/// not end by itself.
+fn is_end_of(one: &Statement, statements: &[Statement]) -> bool {
+    let why = |other: &Statement| {
+        let lines = one.quote.line.checked_sub(other.quote.line);
+        other.kind == StatementKind::Exhausted
+            && other.quote.source == one.quote.source
+            && lines.is_some_and(|lines| (1..=BEFORE_END).contains(&lines))
+    };
+    one.kind == StatementKind::Ended && one.blames.is_empty() && statements.iter().any(why)
+}
 
 /// Whether a length is that of everything.
 fn is_sum(one: &Statement) -> bool {

@@ -33,7 +33,7 @@ enum Unit {
 impl Unit {
     /// The unit that a title names; a title has no figure of its own.
     fn of(title: &str) -> Option<Unit> {
-        if title.starts_with("Listing queues") {
+        if title.starts_with("Listing queues") || title.ends_with("list_queues") {
             return Some(Unit::Messages);
         }
         let lower = title.to_ascii_lowercase();
@@ -81,6 +81,7 @@ fn recognise(head: &[u8]) -> Sureness {
     let mut rows = 0;
     let mut others = 0;
     let mut titled = false;
+    let mut queues = false;
     for line in text
         .lines()
         .map(str::trim)
@@ -90,11 +91,15 @@ fn recognise(head: &[u8]) -> Sureness {
         match row(line) {
             Some(_) if titled => rows += 1,
             Some(_) => return Sureness::No,
-            None if Unit::of(line).is_some() => titled = true,
+            None if Unit::of(line).is_some() => {
+                titled = true;
+                queues |= Unit::of(line) == Some(Unit::Messages);
+            }
             None => others += 1,
         }
     }
-    match titled && rows >= MIN_ROWS && rows > 2 * others {
+    let enough = if queues { 1 } else { MIN_ROWS };
+    match titled && rows >= enough && rows > 2 * others {
         true => Sureness::Likely,
         false => Sureness::No,
     }

@@ -76,7 +76,7 @@ fn unframed(text: &str) -> Option<String> {
 
 /// Signs that stand between cells.
 fn is_rule(char: char) -> bool {
-    matches!(char, '|' | '│' | '┃')
+    matches!(char, '|' | '│' | '┃' | '┊' | '║')
 }
 
 /// Cells between signs or two blanks, with their places in characters; `ruled` says whether signs stand between them.

@@ -51,6 +51,8 @@ struct Column {
     unit: f64,
     name: String,
     title: String,
+    /// The names of all columns, where each is one word.
+    names: Vec<String>,
 }
 
 impl Columns {
@@ -80,6 +82,7 @@ impl Columns {
                 unit,
                 name,
                 title: title.trim().to_owned(),
+                names: super::words_of(line, WORDS),
             });
             return None;
         }
@@ -107,6 +110,20 @@ impl Columns {
     /// Whether the last line was a heading: its words are names.
     pub(super) fn is_heading(&self) -> bool {
         self.heading
+    }
+
+    /// A row with the names of its columns, where it has a word for each.
+    pub(super) fn row(&self, line: &[u8]) -> Option<String> {
+        let names = &self.column.as_ref()?.names;
+        let cells = super::words_of(line, WORDS + 1);
+        if cells.len() != names.len() {
+            return None;
+        }
+        let pairs = names
+            .iter()
+            .zip(&cells)
+            .map(|(name, cell)| format!("{name} {cell}"));
+        Some(pairs.collect::<Vec<_>>().join(", "))
     }
 
     /// What stands above the table and which column it is of.

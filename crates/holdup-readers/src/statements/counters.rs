@@ -36,11 +36,29 @@ const MAX_NAME_BYTES: usize = 60;
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     largest: Option<(f64, Fact)>,
+    /// The largest share of something that is in use.
+    fullest: Option<Fact>,
 }
 
 impl Counters {
     /// Takes a line; whether it counts what waits.
     pub(super) fn line(&mut self, text: &[u8], line: u64, message: impl FnOnce(&[u8]) -> usize) -> bool {
+        if let Some((share, text)) = in_use(text) {
+            if self
+                .fullest
+                .as_ref()
+                .is_none_or(|known| known.share < Some(share))
+            {
+                self.fullest = Some(Fact {
+                    kind: StatementKind::Took,
+                    share: Some(share),
+                    ns: None,
+                    line,
+                    text,
+                });
+            }
+            return true;
+        }
         let Some((count, text)) = counted(text).or_else(|| told(text, message)) else {
             return false;
         };
@@ -57,11 +75,63 @@ impl Counters {
         true
     }
 
-    /// The largest of them, if anything waits.
-    pub(super) fn end(&mut self) -> Option<Fact> {
-        let (_, fact) = self.largest.take().filter(|(count, _)| *count > 0.0)?;
-        Some(fact)
+    /// The largest of them, if anything waits, and the largest share that is in use.
+    pub(super) fn end(&mut self) -> impl Iterator<Item = Fact> + use<> {
+        let waits = self.largest.take().filter(|(count, _)| *count > 0.0);
+        waits.map(|(_, fact)| fact).into_iter().chain(self.fullest.take())
     }
+}
+
+/// Words of names of a share that is in use.
+const IN_USE: [&str; 12] = [
+    "allocated",
+    "used",
+    "usage",
+    "use",
+    "utilization",
+    "utilisation",
+    "full",
+    "busy",
+    "consumed",
+    "occupancy",
+    "capacity",
+    "load",
+];
+
+/// Words of such a name that say the opposite, or that the share is allowed.
+const NOT_IN_USE: [&str; 8] = [
+    "free",
+    "idle",
+    "available",
+    "avail",
+    "limit",
+    "max",
+    "threshold",
+    "min",
+];
+
+/// A share that is smaller leaves room, of one.
+const MIN_IN_USE: f64 = 0.2;
+
+/// A name with the share of something that is in use, as lists of names and values have it: `Allocated pool data    99.87%`.
+fn in_use(text: &[u8]) -> Option<(f64, String)> {
+    // Nearly every line of a log ends the look here.
+    let digits = text.strip_suffix(b"%")?.trim_ascii_end();
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let gap = || text.rfind("  ").map(|at| text.split_at(at));
+    let (name, value) = text
+        .split_once(':')
+        .or_else(|| text.split_once('='))
+        .or_else(gap)?;
+    let value = value.trim();
+    let share = crate::numbers::decimal(value.strip_suffix('%')?.trim().as_bytes())? / 100.0;
+    let has = |list: &[&str]| {
+        let mut words = name.split(|sign: char| !sign.is_ascii_alphabetic());
+        words.any(|word| list.iter().any(|known| word.eq_ignore_ascii_case(known)))
+    };
+    let fits = !digits.is_empty() && name.len() <= MAX_NAME_BYTES && has(&IN_USE) && !has(&NOT_IN_USE);
+    let told = format!("{} {value}", name.trim_end_matches([' ', '\t', '.']).trim());
+    (fits && (MIN_IN_USE..=1.0).contains(&share)).then_some((share, told))
 }
 
 /// Bytes of a line in which a message may count what waits.
@@ -178,7 +248,7 @@ mod tests {
         let mut counters = Counters::default();
         assert!(counters.line(b"pending tasks: 858255", 2, |_| 0));
         assert!(counters.line(b"  - Blocked threads: 12", 3, |_| 0));
-        let fact = counters.end().unwrap();
+        let fact = counters.end().next().unwrap();
         assert_eq!((fact.text.as_str(), fact.line), ("pending tasks: 858255", 2));
     }
 
@@ -196,7 +266,7 @@ mod tests {
         ] {
             assert!(!counters.line(other.as_bytes(), 3, |_| 0), "{other}");
         }
-        assert!(counters.end().unwrap().text.contains("waiting=25"));
+        assert!(counters.end().next().unwrap().text.contains("waiting=25"));
     }
 
     #[test]
@@ -204,11 +274,30 @@ mod tests {
         let mut counters = Counters::default();
         assert!(counters.line(b"ThreadPool Queue Length                1,843", 1, |_| 0));
         assert!(!counters.line(b"ThreadPool Thread Count                57", 2, |_| 0));
-        assert!(counters.end().unwrap().text.contains("1,843"));
+        assert!(counters.end().next().unwrap().text.contains("1,843"));
         assert!(super::counts_nothing(b"Exception Count (Count / 1 sec)        0"));
         for line in [&b"errors  10"[..], b"error 0", b"failed: 3  0"] {
             assert!(!super::counts_nothing(line));
         }
+    }
+
+    #[test]
+    fn a_share_that_is_in_use() {
+        let mut counters = Counters::default();
+        assert!(counters.line(b"Allocated pool data    99.87%", 1, |_| 0));
+        assert!(counters.line(b"Allocated metadata     48.30%", 2, |_| 0));
+        assert!(counters.line(b"Heap usage: 61 %", 3, |_| 0));
+        for other in [
+            "free: 97%",
+            "max usage: 90%",
+            "used 3 of 4, 75%",
+            "%",
+            "cpu usage limit = 80%",
+        ] {
+            assert!(!counters.line(other.as_bytes(), 4, |_| 0), "{other}");
+        }
+        let fact = counters.end().next().unwrap();
+        assert_eq!((fact.text.as_str(), fact.line), ("Allocated pool data 99.87%", 1));
     }
 
     #[test]
@@ -225,6 +314,6 @@ mod tests {
             assert!(!counters.line(line.as_bytes(), 1, |_| 0), "{line}");
         }
         assert!(counters.line(b"pending tasks: 0", 1, |_| 0));
-        assert!(counters.end().is_none());
+        assert!(counters.end().next().is_none());
     }
 }

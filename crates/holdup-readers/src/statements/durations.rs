@@ -39,7 +39,6 @@ const NO_LENGTHS: &[&str] = &[
     "ttl",
     "period",
     "every",
-    "limit",
     "threshold",
     "keepalive",
     "keep-alive",
@@ -93,7 +92,7 @@ const NO_LENGTHS: &[&str] = &[
 ];
 
 /// Words before a number that make it a setting unless the line says that it ran out.
-const TIMEOUTS: &[&str] = &["timeout", "time-out", "time out", "deadline", "time limit"];
+const TIMEOUTS: &[&str] = &["timeout", "time-out", "time out", "deadline", "limit"];
 
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder()
@@ -119,6 +118,13 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
         .and_then(|rest| rest.iter().position(u8::is_ascii_digit))
     {
         let from = at + digit;
+        if let Some((ns, behind)) = on_a_clock(line, from) {
+            at = behind;
+            if longest.is_none_or(|longest| ns > longest.ns) && happened(line, from, behind, timed_out) {
+                longest = Some(Length { ns, at: from });
+            }
+            continue;
+        }
         let (number, end) = number(line, from);
         at = end.max(from + 1);
         let inside = from
@@ -158,6 +164,43 @@ pub(super) fn longest(line: &[u8], timed_out: bool) -> Option<Length> {
         }
     }
     longest
+}
+
+/// A length as a clock shows it, with the unit of its last or first part behind it: `12:37.724s`, `01:12 min`, `1:02 h`.
+fn on_a_clock(line: &[u8], from: usize) -> Option<(Ns, usize)> {
+    let digits = |from: usize| {
+        let rest = line.get(from..).unwrap_or_default();
+        rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let minutes = digits(from);
+    // Nearly every number ends the look here.
+    if minutes > 3 || line.get(from + minutes) != Some(&b':') || digits(from + minutes + 1) != 2 {
+        return None;
+    }
+    let named = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-' | b'.' | b'T' | b'/');
+    if from
+        .checked_sub(1)
+        .and_then(|before| line.get(before))
+        .is_some_and(named)
+    {
+        return None;
+    }
+    let seconds = from + minutes + 1;
+    let mut end = seconds + 2;
+    if line.get(end) == Some(&b'.') && digits(end + 1) > 0 {
+        end += 1 + digits(end + 1);
+    }
+    let (unit, behind) = unit(line, end)?;
+    let small = match unit {
+        SECOND => SECOND,
+        MINUTE => SECOND,
+        HOUR => MINUTE,
+        _ => return None,
+    };
+    let whole = crate::numbers::decimal(line.get(from..from + minutes)?)?;
+    let part = crate::numbers::decimal(line.get(seconds..end)?).filter(|part| *part < 60.0)?;
+    let ns = (whole * 60.0 + part) * small;
+    (1.0..MAX_LENGTH_NS).contains(&ns).then_some((ns as Ns, behind))
 }
 
 /// What Postfix puts before the seconds of a message's four stages.
@@ -448,7 +491,11 @@ fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
     if from == 1 && before == b"[" && rest.starts_with(b"]") {
         return false;
     }
-    if before == b"up " || before.ends_with(b" up ") {
+    if before == b"up "
+        || before.ends_with(b" up ")
+        || is_of_option(before)
+        || is_bound(before, line.get(from..behind))
+    {
         return false;
     }
     let column = |blanks: &[u8]| blanks.contains(&b'\t') || blanks == b"  ";
@@ -478,4 +525,27 @@ fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
                 .is_some_and(|word| word.eq_ignore_ascii_case(b"expir"));
         !(begins && ends) || timed_out && found.pattern().as_usize() < TIMEOUTS.len()
     })
+}
+
+/// Whether the word before a number is an option of a command: `stress -t 600s`, `--timeout 5s`.
+fn is_of_option(before: &[u8]) -> bool {
+    let Some(before) = before.strip_suffix(b" ").or_else(|| before.strip_suffix(b"=")) else {
+        return false;
+    };
+    let word = before
+        .iter()
+        .rposition(|byte| *byte == b' ')
+        .map_or(before, |at| before.get(at + 1..).unwrap_or_default());
+    matches!(word, [b'-', letter] if letter.is_ascii_alphabetic())
+        || matches!(word, [b'-', b'-', letter, ..] if letter.is_ascii_alphabetic())
+}
+
+/// Whether a number is a round bound that something passed: `blocked > 32 sec`. What was measured has a fraction.
+fn is_bound(before: &[u8], length: Option<&[u8]>) -> bool {
+    let measured = length.is_some_and(|length| length.contains(&b'.'));
+    !measured
+        && matches!(
+            before,
+            [.., b'>', b' '] | [.., b'<', b' '] | [.., b'>', b'=', b' ']
+        )
 }

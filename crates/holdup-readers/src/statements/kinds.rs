@@ -3,9 +3,9 @@
 //! In: a line. Out: the gravest kind of which it has a word that is not taken back (`no errors`, `0 errors`, `error: null`), and is
 //! no name of a setting (`timeout=30s`) or of a function.
 
-use super::limits;
 use super::matcher::Matcher;
 use super::words::{End, HARMLESS, NOTHING, TAKEN_BACK, WORDS};
+use super::{errno, limits};
 use crate::find::find;
 use holdup_evidence::observed::StatementKind;
 use std::ops::Range;
@@ -26,7 +26,7 @@ static MATCHER: LazyLock<Option<Matcher<(StatementKind, End)>>> = LazyLock::new(
 /// The gravest kind that a line states.
 pub(crate) fn of(line: &[u8]) -> Option<Found> {
     let matcher = MATCHER.as_ref()?;
-    if is_done(line) {
+    if is_done(line) || is_normal(line) || lists_abilities(line) {
         return None;
     }
     let mut gravest: Option<Found> = by_letter(line);
@@ -39,9 +39,27 @@ pub(crate) fn of(line: &[u8]) -> Option<Found> {
             gravest = Some(Found { kind, at: at.start });
         }
     }
+    let named = gravest.filter(|gravest| gravest.kind >= StatementKind::Unreachable);
+    let numbered = named.and_then(|gravest| errno::of(line, gravest.kind));
     limits::exceeded(line)
+        .or(numbered)
         .filter(|found| gravest.is_none_or(|gravest| found.kind < gravest.kind))
         .or(gravest)
+}
+
+/// Ends of names of registers, as lspci prints them, that say what a device could do or may do, and not what it does.
+const ABILITIES: [&[u8]; 4] = [b"Cap", b"Cap2", b"Ctl", b"Ctl2"];
+
+/// Whether a line has the abilities or the settings of a device: `DevCap2: Completion Timeout: Range ABCD`.
+fn lists_abilities(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let letters = line
+        .iter()
+        .take(12)
+        .take_while(|byte| byte.is_ascii_alphanumeric());
+    let name = line.get(..letters.count()).unwrap_or_default();
+    let behind = line.get(name.len()..).unwrap_or_default();
+    behind.starts_with(b":") && name.len() > 4 && ABILITIES.iter().any(|end| name.ends_with(end))
 }
 
 /// What can be full.
@@ -109,6 +127,12 @@ fn is_done(line: &[u8]) -> bool {
     let status = line.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
     let rest = status.and_then(|status| status.strip_prefix(b"OK"));
     rest.is_some_and(|rest| rest.trim_ascii_start().starts_with(b"]"))
+}
+
+/// `Normal  SandboxChanged  5m (x74 over 8m)  kubelet  …`: an event of Kubernetes that is no warning.
+fn is_normal(line: &[u8]) -> bool {
+    let rest = line.strip_prefix(b"Normal").unwrap_or_default();
+    matches!(rest, [b' ' | b'\t', b' ' | b'\t', ..]) || rest.starts_with(b"\t")
 }
 
 /// The level that glog puts before a line, and klog: `E0507 11:59:43.923954`.
@@ -195,6 +219,19 @@ pub(crate) fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> boo
     if kind == StatementKind::TimedOut && units.iter().any(|unit| name.ends_with(unit)) {
         return false;
     }
+    // In the middle of a name: `log_slow_rate_limit`. Codes of errors are in capitals.
+    let within = before.last() == Some(&b'_') && line.get(word_end) == Some(&b'_');
+    if within && word.iter().all(u8::is_ascii_lowercase) {
+        return false;
+    }
+    // A figure of memory that nobody uses: `inactive_file:30`.
+    if word.eq_ignore_ascii_case(b"inactive") && name.get(word.len()) == Some(&b'_') {
+        return false;
+    }
+    // `Unless it gets more CPU time, OOM is expected`: a condition.
+    if is_condition(before) {
+        return false;
+    }
     let word_is_plural = word.last() == Some(&b's');
     let value = value(behind);
     if let Some(value) = value {
@@ -231,6 +268,17 @@ fn is_exception(line: &[u8], at: usize) -> bool {
     ends && parts.all(|part| part.first().is_some_and(u8::is_ascii_uppercase))
 }
 
+/// Bytes before a word in which its sentence may begin.
+const CONDITION: usize = 120;
+
+/// Whether what stands before makes a condition of what follows.
+fn is_condition(before: &[u8]) -> bool {
+    let near = before
+        .get(before.len().saturating_sub(CONDITION)..)
+        .unwrap_or_default();
+    find(near, b"nless ").is_some_and(|at| matches!(near.get(at.wrapping_sub(1)), Some(b'u' | b'U')))
+}
+
 /// What stands behind a name.
 struct Value<'a> {
     text: &'a [u8],
@@ -251,6 +299,8 @@ fn value(behind: &[u8]) -> Option<Value<'_>> {
         [b'=' | b':', rest @ ..] => (true, rest.trim_ascii_start()),
         _ => (false, rest),
     };
+    // Within a text of JSON its quotes have a stroke before them: `\"staleTimeout\":\"30\"`.
+    let rest = rest.strip_prefix(b"\\").filter(|_| assigned).unwrap_or(rest);
     let (quoted, rest) = match rest {
         [b'"' | b'\'', rest @ ..] => (assigned, rest),
         _ => (false, rest),
@@ -258,7 +308,7 @@ fn value(behind: &[u8]) -> Option<Value<'_>> {
     let end = rest.iter().take(16).position(|byte| {
         matches!(
             byte,
-            b' ' | b',' | b';' | b')' | b'}' | b']' | b'"' | b'\'' | b'\t'
+            b' ' | b',' | b';' | b')' | b'}' | b']' | b'"' | b'\'' | b'\t' | b'\\'
         )
     });
     let text = rest.get(..end.unwrap_or(rest.len().min(16)))?;
@@ -298,6 +348,11 @@ fn taken_back(before: &[u8]) -> bool {
             .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'\'' | b'_'))
             .count();
         let word = text.get(text.len() - length..).unwrap_or_default();
+        // `gfx_0.0.0`: the last part of a name.
+        let before = text.get(..text.len() - length).unwrap_or_default();
+        if matches!(before.last(), Some(b'.' | b':' | b'/')) {
+            return false;
+        }
         let only_before = [&b"on"[..], b"log", b"any", b"not", b"0"];
         let known = TAKEN_BACK
             .iter()

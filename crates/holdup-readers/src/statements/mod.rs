@@ -7,13 +7,18 @@
 mod blame;
 mod cells;
 mod columns;
+mod counted;
 mod counters;
 mod durations;
+mod errno;
+mod incomplete;
 pub(crate) mod kinds;
 mod limits;
 mod lock_holder;
 pub(crate) mod matcher;
+mod packets;
 mod plain;
+mod progress;
 mod repeated;
 pub(crate) mod shape;
 pub(crate) mod structured;
@@ -26,10 +31,14 @@ use crate::gather::Out;
 use crate::inert::Inert;
 use crate::prompt;
 use columns::Columns;
+use counted::Counted;
 use counters::Counters;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
+use incomplete::{HALF, Incomplete, MAX_MESSAGE_BYTES, incomplete_after};
+use packets::Packets;
 use plain::Plain;
+use progress::Progress;
 use std::collections::HashMap;
 use tables::{Records, Tables, TopEvents};
 
@@ -42,41 +51,11 @@ const KINDS: usize = StatementKind::WithinNorm as usize + 1;
 /// Bytes of a line that are scanned: messages stand at the beginning of a line, and what comes behind is data.
 const SCANNED: usize = 4 << 10;
 
-/// A message that is shorter says only half of it: the line below it says of what.
-const HALF: usize = 60;
-
 /// Bytes of a command that are kept.
 const COMMAND: usize = 120;
 
-/// A statement that says only the beginning: which one, and how many lines below it still belong to it.
-#[derive(Debug, Clone, Copy)]
-struct Incomplete {
-    place: usize,
-    lines: usize,
-    /// Bytes of text that are enough.
-    enough: usize,
-    /// Whether it ends where its brackets are closed.
-    brackets: bool,
-    /// Whether lines with a time of their own belong to it too.
-    with_times: bool,
-    /// Whether it says that more follows: it ends with a colon or within brackets. A line that is merely short does not.
-    goes_on: bool,
-}
-
-/// Lines below a deadlock that say who waits for what, and bytes of them: databases and the kernel print lists.
-const DEADLOCK: (usize, usize) = (14, 700);
-
-/// The same of a heading in a comment's form: the JVM's of a crash, a slow query's.
-const COMMENT: (usize, usize) = (10, 700);
-
-/// The same of a message that ends within brackets: a term of Erlang, a collection that a JVM tells over several lines.
-const BRACKETS: (usize, usize) = (10, 500);
-
 /// Lines of an item of a list.
 const ITEM: u64 = 30;
-
-/// Bytes of a message that goes on in further lines.
-const MAX_MESSAGE_BYTES: usize = 900;
 
 /// Gathers the statements of one artefact.
 #[derive(Debug, Default)]
@@ -87,6 +66,11 @@ pub(crate) struct Statements {
     records: Records,
     top_events: TopEvents,
     counters: Counters,
+    progress: Progress,
+    counted: Counted,
+    packets: Packets,
+    /// The heading of the tree whose lines are read, and whether the last line was one of them.
+    tree: (String, bool),
     /// Lines that state nothing, by shape.
     inert: Inert,
     stamps: Stamps,
@@ -219,7 +203,13 @@ impl Statements {
             let from = shape::message(line, stamps.of(line).map_or(0, |stamp| stamp.end));
             from + shape::words(line.get(from..).unwrap_or_default())
         };
-        let counts = !states && !of_table && self.counters.line(text, out.here().line, message);
+        let number = out.here().line;
+        let counts = !states && !of_table && self.counters.line(text, number, message);
+        let goes_on = !of_table && self.progress.line(text, number)
+            || self.packets.line(text, number, &mut self.stamps);
+        if !of_table {
+            self.counted.line(text, number);
+        }
         self.plain = plain;
         self.of_last_line = Some(before).filter(|before| self.all.len() > *before);
         if self.tables.heads_apart() && self.of_last_line.is_some() {
@@ -229,7 +219,7 @@ impl Statements {
         if self.columns.said().is_some() {
             self.tables.forget();
         }
-        states || of_table || counts
+        states || of_table || counts || goes_on
     }
 
     /// Forgets what the heading of a table was taken to state.
@@ -259,6 +249,12 @@ impl Statements {
             self.item.clear();
         }
         self.item_lines.1 = number;
+        // The first line that is not of a tree, below one that is, heads the next.
+        let of_tree = shape::is_of_tree(line);
+        if !of_tree && (self.tree.1 || self.tree.0.is_empty()) {
+            self.tree.0 = shape::sentence(line.get(..COMMAND).unwrap_or(line), 0);
+        }
+        self.tree.1 = of_tree;
         let item = shape::item(line);
         let begins_record = self.item.is_empty() && shape::names_record(line);
         if let Some(item) = item.or(begins_record.then_some(line)) {
@@ -292,7 +288,10 @@ impl Statements {
             self.complete(incomplete, line, 0);
             return false;
         }
-        let of_words = match shape::is_sql(line) || counters::counts_nothing(line) {
+        if let Some(table) = shape::selected(line).filter(|_| self.command.is_empty()) {
+            self.command = shape::sentence(table, 0);
+        }
+        let of_words = match shape::is_sql(line) || shape::is_legend(line) || counters::counts_nothing(line) {
             true => None,
             false => kinds::of(line),
         };
@@ -407,13 +406,23 @@ impl Statements {
         let mut text = structured::message_of(line)
             .unwrap_or_else(|| shape::sentence_with(told, focus.saturating_sub(from), length_at));
         if let Some((title, column)) = table {
-            text = format!("{title}: {text} ({column})");
+            let title = if title.is_empty() {
+                String::new()
+            } else {
+                format!("{title}: ")
+            };
+            text = match self.columns.row(line) {
+                Some(row) => format!("{title}{row}"),
+                None => format!("{title}{text} ({column})"),
+            };
         } else if message.len() - shape::behind_container(message) < HALF
             && stamp.is_none()
             && !heading.is_empty()
         {
             text = format!("{heading} {text}");
-        } else if stamp.is_none() && item.is_none() && !self.item.is_empty() && message.len() < HALF {
+        } else if of_tree && !self.tree.0.is_empty() {
+            text = format!("{}: {text}", self.tree.0);
+        } else if stamp.is_none() && item.is_none() && !self.item.is_empty() && message.len() < 2 * HALF {
             text = format!("{}: {text}", self.item);
         } else if kind == StatementKind::Took && stamp.is_none() && !self.command.is_empty() {
             text = format!("{} | {text}", self.command);
@@ -526,6 +535,12 @@ impl Statements {
         self.incomplete = Some(incomplete).filter(|_| more);
     }
 
+    /// What the lines say together.
+    fn others(&mut self) -> impl Iterator<Item = tables::Fact> + use<> {
+        let stuck = self.progress.end().into_iter();
+        stuck.chain(self.packets.end()).chain(self.counted.end())
+    }
+
     /// Puts them into the evidence.
     pub(crate) fn end(&mut self, out: &mut Out<'_>) {
         out.account().left_out += std::mem::take(&mut self.left_out);
@@ -533,7 +548,7 @@ impl Statements {
         let rows = self.records.end().into_iter().chain(self.top_events.end());
         let facts: Vec<tables::Fact> = self.tables.end().into_iter().chain(rows).collect();
         self.all.retain(|one| !tables::tells(&facts, one));
-        for fact in facts.into_iter().chain(self.counters.end()) {
+        for fact in facts.into_iter().chain(self.counters.end()).chain(self.others()) {
             let mut quote = out.here();
             quote.line = fact.line;
             let text = match self.command.as_str() {
@@ -553,6 +568,12 @@ impl Statements {
     }
 }
 
+/// The words of a line, at most so many.
+fn words_of(line: &[u8], most: usize) -> Vec<String> {
+    let words = crate::numbers::words(line).take(most);
+    words.map(crate::gather::text_of).collect()
+}
+
 /// Words of a line of a record from which it is a sentence as well.
 const SENTENCE: usize = 5;
 
@@ -564,31 +585,6 @@ fn is_sentence(line: &[u8]) -> bool {
 
 /// Nanoseconds from which a length that somebody warns of is a wait that people notice.
 const SLOW_NS: Ns = 1_000_000_000;
-
-/// Which lines below a statement belong to it.
-fn incomplete_after(kind: StatementKind, message: &[u8], place: usize) -> Option<Incomplete> {
-    let short = shape::is_incomplete(message, HALF);
-    let (lines, enough) = match kind {
-        StatementKind::Deadlock if short => DEADLOCK,
-        _ if message.starts_with(b"# ") => COMMENT,
-        _ if shape::is_open(message) => BRACKETS,
-        _ if short => (1, MAX_MESSAGE_BYTES),
-        _ if shape::is_cut(message) => (1, MAX_MESSAGE_BYTES),
-        // What is at its limit by figures: the line below says what becomes of it.
-        StatementKind::Exhausted if limits::full(&shape::sentence(message, 0)).is_some() => {
-            (1, MAX_MESSAGE_BYTES)
-        }
-        _ => return None,
-    };
-    Some(Incomplete {
-        place,
-        lines,
-        enough,
-        brackets: (lines, enough) == BRACKETS,
-        with_times: kind == StatementKind::Deadlock,
-        goes_on: kind == StatementKind::Deadlock || lines > 1 || matches!(message.last(), Some(b':' | b'=')),
-    })
-}
 
 #[cfg(test)]
 mod multiline_tests;

@@ -282,6 +282,49 @@ pub(crate) fn is_sql(line: &[u8]) -> bool {
     })
 }
 
+/// The table that a line of SQL reads, as whoever asks a database for what it does writes it: `FROM system.merges`.
+pub(super) fn selected(line: &[u8]) -> Option<&[u8]> {
+    let from = match line.get(..5)? {
+        b"FROM " | b"from " => 0,
+        _ if is_sql(line) => find(line, b" FROM ").or_else(|| find(line, b" from "))? + 1,
+        _ => return None,
+    };
+    let rest = line.get(from + 5..)?;
+    let part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$');
+    let name = rest.get(..rest.iter().take_while(part).count())?;
+    let ends = rest
+        .get(name.len())
+        .is_none_or(|next| matches!(next, b' ' | b';' | b'\\'));
+    // A word of a sentence has no sign in it.
+    let named = name.iter().any(|byte| matches!(byte, b'_' | b'.' | b'$'));
+    (ends && named).then_some(name)
+}
+
+/// Whether a line is drawn as a part of a tree: `| |- 13:0:0:2 sdg`, `├─ db`, `+- x`.
+pub(super) fn is_of_tree(line: &[u8]) -> bool {
+    let lead = line.iter().take_while(|byte| matches!(byte, b'|' | b' ')).count();
+    let rest = line.get(lead..).unwrap_or_default();
+    let behind_bar = lead > 0 && matches!(rest, [b'-', b' ' | b'-' | b'+', ..]);
+    behind_bar
+        || matches!(rest, [b'`' | b'+', b'-', b' ' | b'-' | b'+', ..])
+        || rest.starts_with("├".as_bytes())
+        || rest.starts_with("└".as_bytes())
+        || rest.starts_with("│".as_bytes())
+}
+
+/// Whether a line explains signs: `'x' = may be in error, '~' = too variable`.
+pub(super) fn is_legend(line: &[u8]) -> bool {
+    // Below the signs, what stands in the columns: `||   |  |  zzzz = estimated error.`
+    if line.starts_with(b"||") && !line.iter().any(u8::is_ascii_digit) {
+        return true;
+    }
+    let Some(first) = find(line, b"' = ") else {
+        return false;
+    };
+    line.get(first + 4..)
+        .is_some_and(|rest| find(rest, b"' = ").is_some())
+}
+
 /// Whether a message ends within brackets that it opened.
 pub(super) fn is_open(message: &[u8]) -> bool {
     let count = |signs: &[u8]| message.iter().filter(|byte| signs.contains(byte)).count();
@@ -355,7 +398,37 @@ pub(super) fn sentence_with(message: &[u8], focus: usize, length: Option<usize>)
         text.push_str(" ... ");
         text.push_str(&blanks_single(around));
     }
+    if let Some(reason) = reason_at_end(message).filter(|_| !told_whole) {
+        let reason = blanks_single(reason);
+        if !text.contains(&reason) {
+            text.push_str(" ... ");
+            text.push_str(&reason);
+        }
+    }
     text
+}
+
+/// Words with which the end of a long message says in which state something is, or why.
+const REASONS: [&[u8]; 8] = [
+    b" currently ",
+    b" waiting for ",
+    b" blocked by ",
+    b" blocked on ",
+    b" because ",
+    b" due to ",
+    b" caused by ",
+    b" held by ",
+];
+
+/// Bytes of such an end.
+const MAX_REASON_BYTES: usize = 120;
+
+/// The end of a message that says so.
+fn reason_at_end(message: &[u8]) -> Option<&[u8]> {
+    let from = message.len().saturating_sub(MAX_REASON_BYTES);
+    let end = message.get(from..)?;
+    let first = REASONS.iter().filter_map(|word| find(end, word)).min()?;
+    end.get(first + 1..)
 }
 
 fn blanks_single(text: &[u8]) -> String {

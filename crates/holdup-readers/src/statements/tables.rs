@@ -19,7 +19,7 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{Statement, StatementKind};
 pub(super) use records::Records;
 pub(super) use states::of_pairs;
-use states::{bad, complaint, is_done, is_somebody};
+use states::{bad, complaint, explains, is_done, is_somebody};
 pub(super) use top_events::TopEvents;
 
 /// Columns of a table, and bytes of a line, that are looked at.
@@ -416,7 +416,10 @@ impl Table {
             // The last column is a text of several words.
             let tail = found.split_off(columns);
             if let Some(last) = found.last_mut() {
-                if last.2.starts_with(|first: char| first.is_ascii_digit()) {
+                let noted = tail
+                    .iter()
+                    .all(|(_, _, word)| word.bytes().all(|byte| byte.is_ascii_alphabetic()));
+                if last.2.starts_with(|first: char| first.is_ascii_digit()) && !(self.has_states() && noted) {
                     return None;
                 }
                 for (_, end, word) in tail {
@@ -457,6 +460,11 @@ impl Table {
         (measured || state).then_some(cells)
     }
 
+    /// Whether a column has the states of rows: behind the last cell of a bad one may stand why.
+    fn has_states(&self) -> bool {
+        self.columns.iter().any(Column::is_state)
+    }
+
     /// Which columns say who is in the way of a row.
     fn blockers(&self) -> Vec<bool> {
         let sessions = self.columns.iter().any(|column| column.is_session());
@@ -495,13 +503,20 @@ impl Table {
                 continue;
             }
             let wrong = match (column.is_state() && !done, column.is_error()) {
-                (true, _) => bad(cell),
+                // `latest_fail_reason` is both by its name.
                 (_, true) => complaint(cell),
+                (true, _) => bad(cell),
                 _ => None,
             };
             if let Some(kind) = wrong {
                 match &mut self.bad {
-                    Some((_, _, _, count)) => *count += 1,
+                    Some((known, place, of, count)) => {
+                        *count += 1;
+                        // A group is bad because of what is in it: the row that counts or says something explains it.
+                        if !explains(of, *place) && explains(&row, at) && kind <= *known {
+                            (*known, *place, *of) = (kind, at, row.clone());
+                        }
+                    }
                     None => self.bad = Some((kind, at, row.clone(), 1)),
                 }
                 continue;
@@ -568,22 +583,6 @@ impl Table {
                 );
             }
         }
-    }
-
-    /// Takes a line below the heading that has units in brackets and nothing else: they belong to the names above them.
-    fn take_units(&mut self, text: &str) -> bool {
-        let units = words(text);
-        let bracketed = |(_, _, word): &(usize, usize, String)| word.starts_with('(') && word.ends_with(')');
-        if units.is_empty() || !units.iter().all(bracketed) {
-            return false;
-        }
-        for (begin, end, unit) in units {
-            let nearest = |column: &&mut Column| (column.begin + column.end).abs_diff(begin + end);
-            if let Some(column) = self.columns.iter_mut().min_by_key(nearest) {
-                column.name = format!("{} {unit}", column.name);
-            }
-        }
-        true
     }
 }
 

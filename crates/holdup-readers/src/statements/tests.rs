@@ -214,7 +214,10 @@ fn of_a_table_of_latencies_the_longest_row_is_stated() {
     );
     let [one] = all.as_slice() else { panic!("{all:?}") };
     assert_eq!((one.kind, one.times, one.ns), (Took, 3, Some(77_500_000)));
-    assert_eq!(one.text, "Tracing reads of carts: cp 102 77.50 b (LAT(ms))");
+    assert_eq!(
+        one.text,
+        "Tracing reads of carts: COMM cp, PID 102, LAT(ms) 77.50, FILE b"
+    );
 }
 
 #[test]

@@ -44,6 +44,8 @@ struct Reader {
     most: Option<Ns>,
     requests: Option<f64>,
     failed: f64,
+    /// Which of wrk's errors of sockets those are: `read 236`.
+    errors: Vec<String>,
     /// Answers that say that something is wrong.
     refused: f64,
     timed_out: f64,
@@ -167,7 +169,11 @@ impl Reader {
                 let count = number(count)?;
                 match name {
                     "timeout" => self.timed_out = count,
-                    _ => self.failed += count,
+                    _ if count > 0.0 => {
+                        self.failed += count;
+                        self.errors.push(part.trim().to_owned());
+                    }
+                    _ => {}
                 }
             }
         } else if let Some(rest) = behind(text, "Non-2xx or 3xx responses:") {
@@ -190,13 +196,15 @@ impl Reader {
 
     fn says(self, quote: &Quote) -> Option<Statement> {
         let mut listed = Vec::new();
-        if let Some(mean) = self.mean {
+        // Of no request there is no length.
+        let none = self.requests == Some(0.0);
+        if let Some(mean) = self.mean.filter(|_| !none) {
             listed.push(format!("a request took {} at the mean", duration(mean)));
         }
-        if let Some(most) = self.most {
+        if let Some(most) = self.most.filter(|_| !none) {
             listed.push(format!("99 % of them at most {}", duration(most)));
         }
-        if let Some(longest) = self.longest {
+        if let Some(longest) = self.longest.filter(|_| !none) {
             listed.push(format!("the longest {}", duration(longest)));
         }
         let of_all = self
@@ -206,7 +214,11 @@ impl Reader {
             listed.push(format!("{:.0} timed out{}", self.timed_out, of_all));
         }
         if self.failed > 0.0 {
-            listed.push(format!("{:.0} failed{}", self.failed, of_all));
+            let which = match self.errors.as_slice() {
+                [] => String::new(),
+                errors => format!(" (socket errors: {})", errors.join(", ")),
+            };
+            listed.push(format!("{:.0} failed{of_all}{which}", self.failed));
         }
         if self.refused > 0.0 {
             listed.push(format!(

@@ -149,7 +149,18 @@ impl Column {
     /// Whether it has the text of what is wrong.
     pub(super) fn is_error(&self) -> bool {
         let name = apart(&self.name);
-        ["error", "errors", "last_error", "last error"].contains(&name.as_str())
+        let ends = [
+            "error",
+            "errors",
+            "error_message",
+            "fail_reason",
+            "failure_reason",
+            "exception",
+        ];
+        ends.iter().any(|end| {
+            let before = name.strip_suffix(end);
+            before.is_some_and(|before| before.is_empty() || before.ends_with(['_', ' ']))
+        })
     }
 
     /// Whether it says who is in the way of the row: `BLOCKING_SESSION`, `blocked_by`.

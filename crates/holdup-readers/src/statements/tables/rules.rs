@@ -140,3 +140,21 @@ impl Table {
             })
     }
 }
+
+impl Table {
+    /// Takes a line below the heading that has units in brackets and nothing else: they belong to the names above them.
+    pub(super) fn take_units(&mut self, text: &str) -> bool {
+        let units = words(text);
+        let bracketed = |(_, _, word): &(usize, usize, String)| word.starts_with('(') && word.ends_with(')');
+        if units.is_empty() || !units.iter().all(bracketed) {
+            return false;
+        }
+        for (begin, end, unit) in units {
+            let nearest = |column: &&mut Column| (column.begin + column.end).abs_diff(begin + end);
+            if let Some(column) = self.columns.iter_mut().min_by_key(nearest) {
+                column.name = format!("{} {unit}", column.name);
+            }
+        }
+        true
+    }
+}

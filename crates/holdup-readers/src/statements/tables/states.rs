@@ -1,11 +1,13 @@
 //! States of rows that are bad ones.
 
+use super::Row;
 use crate::find::find;
+use crate::statements::cells::number;
 use crate::statements::kinds;
 use holdup_evidence::observed::StatementKind;
 
 /// Bad states, and what each is.
-const BAD: [(&str, StatementKind); 37] = [
+const BAD: [(&str, StatementKind); 44] = [
     // Of a cluster as a whole.
     ("red", StatementKind::Failed),
     ("yellow", StatementKind::Stalled),
@@ -46,6 +48,14 @@ const BAD: [(&str, StatementKind); 37] = [
     ("drng", StatementKind::Stalled),
     ("draining", StatementKind::Stalled),
     ("drained", StatementKind::Stalled),
+    // Of replicas of volumes.
+    ("inconsistent", StatementKind::Stalled),
+    ("synctarget", StatementKind::Stalled),
+    ("outdated", StatementKind::Stalled),
+    ("out of sync", StatementKind::Stalled),
+    ("rebuilding", StatementKind::Stalled),
+    ("standalone", StatementKind::Unreachable),
+    ("dunknown", StatementKind::Unreachable),
     // Of virtual machines and containers.
     ("paused", StatementKind::Stalled),
 ];
@@ -64,6 +74,10 @@ pub(super) fn is_done(cell: &str) -> bool {
 /// What a state is, where it is a bad one.
 pub(super) fn bad(cell: &str) -> Option<StatementKind> {
     let word = cell.trim().trim_end_matches(MARKS).to_ascii_lowercase();
+    // `SyncTarget(97.93%)`: how far it has come.
+    let word = word
+        .split_once('(')
+        .map_or(word.as_str(), |(word, _)| word.trim_end());
     let found = BAD.iter().find(|(bad, _)| word == *bad);
     // `0/1`: of one, none is ready.
     let ready = || {
@@ -110,6 +124,19 @@ pub(super) fn is_somebody(cell: &str) -> bool {
     ];
     cell.contains(|char: char| char.is_ascii_alphabetic() || matches!(char, '1'..='9'))
         && !nobody.iter().any(|known| cell.eq_ignore_ascii_case(known))
+}
+
+/// Whether a row in a bad state has a figure that is not zero beside it, or a note behind one.
+pub(super) fn explains(row: &Row, state: usize) -> bool {
+    let cells = row
+        .cells
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter(|(at, _)| *at != state);
+    cells
+        .filter_map(|(_, cell)| Some((number(cell)?, cell)))
+        .any(|((figure, _), cell)| figure > 0.0 || cell.contains(' '))
 }
 
 #[cfg(test)]

@@ -1,0 +1,168 @@
+//! Progress that stands still: `Received 49819118 of 54013422 (92.2%)`, the same in each line while the rate falls.
+//!
+//! In: lines of a text that no reader knows. Out: what was done so far, and over how many lines it has not grown, where it is the last that
+//! is told and not all. What grew again after a while was slow at most.
+
+use super::shape;
+use super::tables::Fact;
+use crate::find::find;
+use crate::numbers::decimal;
+use holdup_evidence::observed::StatementKind;
+
+/// Words of lines that tell how far something has come.
+const WORDS: [&[u8]; 17] = [
+    b"eceived", b"ownload", b"pload", b"rogress", b"omplete", b"done", b"rocess", b"ransfer", b"estor",
+    b"ecover", b"opied", b"opying", b"ync", b"igrat", b"ebuil", b"riting", b"oading",
+];
+
+/// Lines in a row with the same figure from which something stands still.
+const MIN_LINES: u64 = 5;
+
+/// Bytes of a line that are looked at, and of a figure.
+const LINE: usize = 300;
+const FIGURE: usize = 24;
+
+/// Follows the lines of one artefact.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    last: Option<Run>,
+}
+
+/// Lines that tell the same figure.
+#[derive(Debug)]
+struct Run {
+    /// The words of the lines.
+    of: u64,
+    done: Vec<u8>,
+    /// Whether it is all, or nothing can be said about that.
+    whole: bool,
+    lines: u64,
+    first: u64,
+    text: String,
+}
+
+impl Progress {
+    /// Takes a line; whether it tells how far something has come.
+    pub(super) fn line(&mut self, line: &[u8], number: u64) -> bool {
+        let line = line.get(..LINE).unwrap_or(line);
+        let Some((done, whole, percent)) = done(line) else {
+            return false;
+        };
+        // The bar behind the figure moves before that does.
+        let bar = line.get(percent + 1..).and_then(|rest| rest.strip_prefix(b"|"));
+        let bar = bar.and_then(|rest| rest.split(|byte| *byte == b'|').next());
+        let of = shape::shape(
+            line.get(..percent).unwrap_or(line),
+            bar.map_or(0, |bar| bar.len() as u64),
+        );
+        match self.last.as_mut().filter(|run| run.of == of && run.done == done) {
+            Some(run) => run.lines += 1,
+            None => {
+                self.last = Some(Run {
+                    of,
+                    done: done.to_vec(),
+                    whole,
+                    lines: 1,
+                    first: number,
+                    text: shape::sentence(line, 0),
+                });
+            }
+        }
+        true
+    }
+
+    /// What stands still at the end.
+    pub(super) fn end(&mut self) -> Option<Fact> {
+        let run = self
+            .last
+            .take()
+            .filter(|run| run.lines >= MIN_LINES && !run.whole)?;
+        Some(Fact {
+            kind: StatementKind::Stalled,
+            share: None,
+            ns: None,
+            line: run.first,
+            text: format!(
+                "no progress over the last {} lines, stuck at: {}",
+                run.lines, run.text
+            ),
+        })
+    }
+}
+
+/// How much is done, as the line has it, whether that is all, and where its sign is.
+fn done(line: &[u8]) -> Option<(&[u8], bool, usize)> {
+    // Nearly every line of a log ends the look here.
+    let percent = memchr::memchr(b'%', line)?;
+    let several = line.get(percent + 1..).is_some_and(|rest| rest.contains(&b'%'));
+    let bar = line.get(percent + 1) == Some(&b'|');
+    if several || !bar && !WORDS.iter().any(|word| find(line, word).is_some()) {
+        return None;
+    }
+    let before = line.get(..percent)?.trim_ascii_end();
+    let part = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
+    let digits = before.iter().rev().take(FIGURE).take_while(part).count();
+    let share = before.get(before.len().checked_sub(digits)?..)?;
+    let whole = decimal(share)? >= 100.0;
+    let of_all = find(line, b" of ").map(|at| line.get(..at).unwrap_or_default());
+    let figure = of_all.and_then(|before| {
+        let digits = before.iter().rev().take(FIGURE).take_while(part).count();
+        before
+            .get(before.len() - digits..)
+            .filter(|figure| !figure.is_empty())
+    });
+    Some((figure.unwrap_or(share), whole, percent))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+    use holdup_evidence::observed::StatementKind;
+
+    fn stuck(text: &str) -> Vec<String> {
+        let all = read_text("t", text.as_bytes()).observed.statements;
+        let stalled = all.into_iter().filter(|one| one.kind == StatementKind::Stalled);
+        stalled.map(|one| one.text).collect()
+    }
+
+    #[test]
+    fn what_does_not_grow_any_more_is_stuck() {
+        let mut text = String::from("Received 0 of 54013422 (0.0%), 0.0 MBs/sec\n");
+        for rate in 3..12 {
+            text.push_str(&format!(
+                "Received 49819118 of 54013422 (92.2%), {}.4 MBs/sec\n",
+                20 - rate
+            ));
+        }
+        assert!(
+            stuck(&text)[0].contains("49819118 of 54013422"),
+            "{:?}",
+            stuck(&text)
+        );
+        let text: String = (0..9)
+            .map(|second| format!("[00:0{second}] restoring volume: 41% at 0{second}s\n"))
+            .collect();
+        assert!(stuck(&text)[0].contains("41%"), "{:?}", stuck(&text));
+    }
+
+    #[test]
+    fn a_bar_that_moves_is_none_that_stands_still() {
+        let bar = |parts: usize| format!(" 35%|{}{}| 1.2G\n", "█".repeat(parts), " ".repeat(20 - parts));
+        let stands: String = (0..9).map(|_| bar(7)).collect();
+        assert!(stuck(&stands)[0].contains("35%"), "{:?}", stuck(&stands));
+        let moves: String = (7..16).map(bar).collect();
+        assert_eq!(stuck(&moves), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_grows_or_is_done_is_not() {
+        let grows: String = (0..9)
+            .map(|part| format!("downloaded {part}1% of it\n"))
+            .collect();
+        assert_eq!(stuck(&grows), Vec::<String>::new());
+        let slow = format!("{}downloading: 42%\n", "downloading: 41%\n".repeat(9));
+        assert_eq!(stuck(&slow), Vec::<String>::new());
+        assert_eq!(stuck(&"sync complete: 100%\n".repeat(9)), Vec::<String>::new());
+        assert_eq!(stuck(&"disk usage 41%\n".repeat(9)), Vec::<String>::new());
+    }
+}
