@@ -4,7 +4,7 @@ use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
-use holdup_model::attributed::AttributedWait;
+use holdup_model::attributed::{AttributedWait, Holder, HowKnown};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
@@ -31,12 +31,22 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     Verdict::Fires(groups.iter().map(finding).collect())
 }
 
+/// Whether a process ended the wait by receiving.
+fn received(holder: &Holder) -> bool {
+    holder.how_known != HowKnown::QueueReceiver
+}
+
 fn finding(group: &Waits<'_>) -> Finding {
     let main = group.main();
     let who = say::who(&main.asker.name);
     let queue = say::name_or(&main.resource.name, "a message queue");
     let holders = group.holders();
     let title = match holders.first() {
+        // Who received last need not be the one that is to do so now.
+        Some(holder) if holder.how_known == HowKnown::QueueReceiver => format!(
+            "{queue} is full: {who} waits, and {}, which received from it last, receives nothing",
+            say::who(&holder.name)
+        ),
         Some(holder) => format!(
             "{queue} is full: {who} waits for {} to receive messages",
             say::who(&holder.name)
@@ -56,7 +66,7 @@ fn finding(group: &Waits<'_>) -> Finding {
     RULE.finding(severity, title, group)
         .and_if(holders.first().map(say::meanwhile))
         .and_if(say::way(group))
-        .proved_if(!holders.is_empty())
+        .proved_if(holders.first().is_some_and(received))
         .remedy(
             Remedy::safe("make the receiver faster, or start more receivers: the sender waits for them")
                 .with_command(see),

@@ -425,7 +425,7 @@ fn own_word(waiting: &[&Task]) -> Option<String> {
     (!name.is_empty() && waiting.iter().all(same)).then(|| format!("for {name}"))
 }
 
-/// Whether all of these virtual threads wait for permits of a `Semaphore`. Nobody owns one: what is known is that none was given back meanwhile.
+/// Whether all of these virtual threads wait for permits of a `Semaphore`. Nobody owns one.
 fn want_permits(waiting: &[&Task]) -> bool {
     let wants = |task: &&Task| task.resource.detail.java_lock == Some(JavaLock::Semaphore);
     waiting.iter().all(wants)
@@ -484,7 +484,6 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
         (Some(holder), _) => format!("; {} has it", holder.who()),
         (None, _) if go::waits_for_http(&waiting[0].stack) => of_http(run, waiting).unwrap_or_default(),
         (None, Some(candidates)) => candidates.outcome(waiting),
-        (None, None) if permits => "; nobody gave one back meanwhile".to_owned(),
         (None, None) => none_past(waiting).unwrap_or_default(),
     };
     // All of one kind: it has a name.
@@ -508,9 +507,8 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
             "the functions in which tasks stand",
         ),
         (None, None) if permits => Evidence::new(
-            "a semaphore notes no owner; permits that are free go to who waits, so those that were taken before are with code that has not \
-             given them back, or has ended without doing so",
-            "the virtual machine's own structures, read from its memory",
+            "a semaphore notes no owner: the two looks cannot tell whether its permits are given back late or not at all",
+            "the functions in which tasks stand",
         ),
         (None, None) => Evidence::new(
             "who has the lock is not known: the runtime does not note it",
@@ -520,7 +518,7 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     // Of a pool that is used up and goes round, many wait at any time, each of them for a short while.
     let longest = waiting.iter().map(|task| task.stood).max().unwrap_or_default();
     let goes_round =
-        pool.is_some() && longest < TOO_LONG_NS && tasks::runs(run, waiting[0].pid) > tasks::RUNS_SHARE;
+        (pool.is_some() || permits) && longest < TOO_LONG_NS && tasks::runs(run, waiting[0].pid) > tasks::RUNS_SHARE;
     let (severity, confidence) = match goes_round {
         true => (Severity::Note, Confidence::Suspect),
         false => (Severity::Warning, Confidence::Strong),

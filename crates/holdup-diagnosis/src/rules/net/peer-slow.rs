@@ -13,7 +13,7 @@ use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
 use std::net::SocketAddr;
 
 /// Requests from which their slowest hundredth says how long clients wait, and from which the slowest of all does: of twenty none of which was
-/// slow, fewer than one of seven is, at 95 % (the rule of three: 3/n).
+/// slow, fewer than one of six is, at 95 % (the rule of three: 3/n).
 const MIN_REQUESTS: u64 = 100;
 const MIN_REQUESTS_ALL_FAST: u64 = 20;
 
