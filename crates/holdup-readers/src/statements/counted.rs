@@ -126,7 +126,11 @@ fn row(line: &[u8]) -> Option<(u64, usize, usize)> {
     let begins = text
         .first()
         .is_some_and(|first| first.is_ascii_alphabetic() || matches!(first, b'_' | b'/'));
+    // `47123 ms: parser.o`: a length of time is no count.
+    let unit = text.strip_suffix(b":").unwrap_or(text);
+    let timed = [&b"s"[..], b"ms", b"us", b"sec", b"seconds"].contains(&unit);
     let fits = begins
+        && !timed
         && if named.is_some() {
             columns > 1
         } else {
@@ -187,6 +191,11 @@ mod tests {
         assert_eq!(said(&["9 a", "9 b", "9 c", "9 d"]), None);
         assert_eq!(said(&["9 a", "8 b", "8 c", "7 d"]), None, "none stands out");
         assert_eq!(said(&["12 monkeys"]), None);
+        assert_eq!(
+            said(&["4612 ms: a.o", "512 ms: b.o", "311 ms: c.o"]),
+            None,
+            "times"
+        );
         assert_eq!(said(&["", "99999999999999999999 x", "1:"]), None);
     }
 }
