@@ -517,8 +517,9 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     };
     // Of a pool that is used up and goes round, many wait at any time, each of them for a short while.
     let longest = waiting.iter().map(|task| task.stood).max().unwrap_or_default();
-    let goes_round =
-        (pool.is_some() || permits) && longest < TOO_LONG_NS && tasks::runs(run, waiting[0].pid) > tasks::RUNS_SHARE;
+    let goes_round = (pool.is_some() || permits)
+        && longest < TOO_LONG_NS
+        && tasks::runs(run, waiting[0].pid) > tasks::RUNS_SHARE;
     let (severity, confidence) = match goes_round {
         true => (Severity::Note, Confidence::Suspect),
         false => (Severity::Warning, Confidence::Strong),
