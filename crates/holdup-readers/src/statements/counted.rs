@@ -126,7 +126,13 @@ fn row(line: &[u8]) -> Option<(u64, usize, usize)> {
     let begins = text
         .first()
         .is_some_and(|first| first.is_ascii_alphabetic() || matches!(first, b'_' | b'/'));
+    // Lengths of time are no counts.
+    let timed = matches!(
+        text.strip_suffix(b":").unwrap_or(text),
+        b"s" | b"ms" | b"us" | b"seconds"
+    );
     let fits = begins
+        && !timed
         && if named.is_some() {
             columns > 1
         } else {

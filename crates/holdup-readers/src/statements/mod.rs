@@ -23,6 +23,7 @@ mod repeated;
 pub(crate) mod shape;
 pub(crate) mod structured;
 mod tables;
+mod timed_list;
 pub(crate) mod words;
 
 use crate::format::{Family, Format, Understood};
@@ -41,6 +42,7 @@ use plain::Plain;
 use progress::Progress;
 use std::collections::HashMap;
 use tables::{Records, Tables, TopEvents};
+use timed_list::TimedLists;
 
 /// Statements of one kind that are kept of one artefact.
 const ROOM: usize = 200;
@@ -68,6 +70,7 @@ pub(crate) struct Statements {
     counters: Counters,
     progress: Progress,
     counted: Counted,
+    timed_lists: TimedLists,
     packets: Packets,
     /// The heading of the tree whose lines are read, and whether the last line was one of them.
     tree: (String, bool),
@@ -147,6 +150,7 @@ impl Statements {
             self.columns.pass(plain.of(line.get(..SCANNED).unwrap_or(line)));
             self.plain = plain;
             self.tables.pass();
+            self.timed_lists.pass(line, out.here().line);
             return false;
         }
         let states = self.look(line, out);
@@ -179,7 +183,7 @@ impl Statements {
         let of_events = self.top_events.line(plain.of(line), out.here().line);
         self.plain = plain;
         // Names with values of one word are told as a row.
-        if of_events || of_record && !is_sentence(line) {
+        if of_events || of_record && !structured::is_sentence(line) {
             return true;
         }
         let of_table = self.tables.line(line, out.here().line);
@@ -209,6 +213,7 @@ impl Statements {
             || self.packets.line(text, number, &mut self.stamps);
         if !of_table {
             self.counted.line(text, number);
+            self.timed_lists.line(line, number);
         }
         self.plain = plain;
         self.of_last_line = Some(before).filter(|before| self.all.len() > *before);
@@ -538,7 +543,8 @@ impl Statements {
     /// What the lines say together.
     fn others(&mut self) -> impl Iterator<Item = tables::Fact> + use<> {
         let stuck = self.progress.end().into_iter();
-        stuck.chain(self.packets.end()).chain(self.counted.end())
+        let counted = self.packets.end().into_iter().chain(self.counted.end());
+        stuck.chain(counted).chain(self.timed_lists.fact())
     }
 
     /// Puts them into the evidence.
@@ -547,7 +553,10 @@ impl Statements {
         self.places.clear();
         let rows = self.records.end().into_iter().chain(self.top_events.end());
         let facts: Vec<tables::Fact> = self.tables.end().into_iter().chain(rows).collect();
-        self.all.retain(|one| !tables::tells(&facts, one));
+        self.timed_lists.end();
+        let lists = &self.timed_lists;
+        self.all
+            .retain(|one| !tables::tells(&facts, one) && !lists.tells(one.quote.line, one.kind));
         for fact in facts.into_iter().chain(self.counters.end()).chain(self.others()) {
             let mut quote = out.here();
             quote.line = fact.line;
@@ -572,15 +581,6 @@ impl Statements {
 fn words_of(line: &[u8], most: usize) -> Vec<String> {
     let words = crate::numbers::words(line).take(most);
     words.map(crate::gather::text_of).collect()
-}
-
-/// Words of a line of a record from which it is a sentence as well.
-const SENTENCE: usize = 5;
-
-/// Whether a line of a record has a sentence, a message or a reason, or says how long something took.
-fn is_sentence(line: &[u8]) -> bool {
-    let said = crate::numbers::words(line).take(SENTENCE).count() >= SENTENCE;
-    said || durations::longest(line, false).is_some()
 }
 
 /// Nanoseconds from which a length that somebody warns of is a wait that people notice.
