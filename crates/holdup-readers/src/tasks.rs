@@ -45,6 +45,11 @@ struct Names {
 
 /// A state letter of the kernel (`Ss+`, `R<l`, `D`).
 pub(crate) fn state(text: &[u8]) -> Option<State> {
+    // Behind it are signs of its priority and its terminal; a word in capitals is a state of something else (`TIMED_WAIT`).
+    let word = |second: &u8| second.is_ascii_uppercase() && !b"NL".contains(second);
+    if text.get(1).is_some_and(word) {
+        return None;
+    }
     Some(match text.first()? {
         b'R' => State::Runnable,
         b'S' => State::Interruptible,
@@ -175,5 +180,18 @@ pub(crate) fn usage(
         if let Some(resident) = resident_kib {
             out.figure(Metric::ProcessResidentKib, of, resident);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{State, state};
+
+    #[test]
+    fn a_letter_with_signs_is_a_state_and_a_word_is_none() {
+        let of_kernel = [&b"T"[..], b"Tl", b"TN", b"TL+"].map(state);
+        assert_eq!(of_kernel, [Some(State::Stopped); 4]);
+        assert_eq!([&b"TIMED_WAIT"[..], b"RUNNABLE", b"-", b""].map(state), [None; 4]);
+        assert_eq!(state(b"D (disk sleep)"), Some(State::Uninterruptible));
     }
 }

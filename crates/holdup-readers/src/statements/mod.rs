@@ -41,7 +41,7 @@ use packets::Packets;
 use plain::Plain;
 use progress::Progress;
 use std::collections::HashMap;
-use tables::{Records, Tables, TopEvents};
+use tables::{Blocks, Records, Tables, TopEvents};
 use timed_list::TimedLists;
 
 /// Statements of one kind that are kept of one artefact.
@@ -65,6 +65,7 @@ pub(crate) struct Statements {
     plain: Plain,
     columns: Columns,
     tables: Tables,
+    blocks: Blocks,
     records: Records,
     top_events: TopEvents,
     counters: Counters,
@@ -151,6 +152,7 @@ impl Statements {
             self.plain = plain;
             self.tables.pass();
             self.timed_lists.pass(line, out.here().line);
+            self.blocks.line(line, out.here().line);
             return false;
         }
         let states = self.look(line, out);
@@ -214,6 +216,7 @@ impl Statements {
         if !of_table {
             self.counted.line(text, number);
             self.timed_lists.line(line, number);
+            self.blocks.line(line, number);
         }
         self.plain = plain;
         self.of_last_line = Some(before).filter(|before| self.all.len() > *before);
@@ -552,6 +555,7 @@ impl Statements {
         out.account().left_out += std::mem::take(&mut self.left_out);
         self.places.clear();
         let rows = self.records.end().into_iter().chain(self.top_events.end());
+        let rows = rows.chain(self.blocks.end());
         let facts: Vec<tables::Fact> = self.tables.end().into_iter().chain(rows).collect();
         self.timed_lists.end();
         let lists = &self.timed_lists;

@@ -226,7 +226,7 @@ const SENTENCE: usize = 5;
 /// Whether a line of a record has a sentence, a message or a reason, or says how long something took.
 pub(super) fn is_sentence(line: &[u8]) -> bool {
     let said = crate::numbers::words(line).take(SENTENCE).count() >= SENTENCE;
-    said || super::durations::longest(line, false).is_some()
+    said || durations::longest(line, false).is_some()
 }
 
 #[cfg(test)]

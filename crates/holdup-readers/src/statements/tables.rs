@@ -5,6 +5,7 @@
 //! with a unit, lengths, counts, states. Out: for each table at most two facts: the rows in a bad state, and the row with the
 //! largest share, else with the largest part of a column.
 
+mod blocks;
 mod column;
 mod facts;
 mod headings;
@@ -15,6 +16,7 @@ mod states;
 mod top_events;
 
 use super::cells::{Value, cells, clock, ends_in_two, is_of_cpus, number, plain, value, words};
+pub(super) use blocks::Blocks;
 use column::Column;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Statement, StatementKind};

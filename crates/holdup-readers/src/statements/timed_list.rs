@@ -70,7 +70,7 @@ pub(super) struct TimedLists {
     /// Which lines are of lists, and whether all that they state is told by the list.
     lines: Vec<(RangeInclusive<u64>, Named)>,
     /// The last line that is no row: which it was, how far in it begins, and its text.
-    above: (u64, usize, String),
+    above: (u64, usize, Vec<u8>),
     /// The last line with a colon at its end, and which it was.
     title: (u64, String),
 }
@@ -87,7 +87,11 @@ impl TimedLists {
         let (above, outward, name) = &self.above;
         let named_above = above + 1 == number && *outward < inward && !name.is_empty();
         let (named, name, first) = match named_above {
-            true => (Named::Above, std::mem::take(&mut self.above.2), number - 1),
+            true => (
+                Named::Above,
+                shape::sentence(&std::mem::take(&mut self.above.2), 0),
+                number - 1,
+            ),
             false => (
                 Named::Behind,
                 shape::sentence(line.get(at..).unwrap_or_default(), 0),
@@ -130,9 +134,10 @@ impl TimedLists {
         {
             self.close();
         }
-        if text.ends_with(b":") {
+        if text.ends_with(b":") && text.first().is_some_and(|first| !first.is_ascii_digit()) {
             self.title = (number, text_of(text.strip_suffix(b":").unwrap_or(text)));
-            self.above = (number, 0, String::new());
+            self.above.0 = number;
+            self.above.2.clear();
             return;
         }
         let outward = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -140,7 +145,7 @@ impl TimedLists {
         self.above.1 = outward;
         self.above.2.clear();
         if text.first().is_some_and(u8::is_ascii_alphabetic) {
-            self.above.2 = shape::sentence(text, 0);
+            self.above.2.extend_from_slice(text);
         }
     }
 

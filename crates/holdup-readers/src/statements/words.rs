@@ -177,6 +177,7 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
         Open,
         &[
             "timed out",
+            "timing out",
             "timedout",
             "etimedout",
             "timed-out",
