@@ -24,7 +24,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         // Of what gave up and what failed the line explains that names whom it blames; of lengths a sum says the least.
         let explains = one.blames.is_empty();
         let follows = is_consequence(one) || is_end_of(one, &observed.statements);
-        let vague = explains && one.ns.is_none() && one.share.is_none() && named == 0;
+        let vague = is_vague(one);
         (
             (rank(one.kind), follows, explains, vague, one.kind),
             is_sum(one),
@@ -174,6 +174,9 @@ const BEFORE_KILL: u64 = 4;
 /// Another statement that says what this one leaves open: how long, of the same thing that is blamed; the limit for which it was killed.
 fn beside<'a>(told: &Told<'_>, statements: &[&'a Statement]) -> Option<&'a Statement> {
     let one = told.one;
+    if is_vague(one) {
+        return length_near(one, statements);
+    }
     let (blame, _) = told.blamed?;
     let others = statements
         .iter()
@@ -200,6 +203,29 @@ fn beside<'a>(told: &Told<'_>, statements: &[&'a Statement]) -> Option<&'a State
                 .any(|blame| other.text.contains(blame.of.as_str()))
     };
     others.filter(same).max_by_key(|other| other.ns)
+}
+
+/// Whether a statement says neither what nor how much.
+fn is_vague(one: &Statement) -> bool {
+    one.blames.is_empty() && one.ns.is_none() && one.share.is_none() && things(&one.text) == 0
+}
+
+/// Lines before and behind a statement in which may stand how long what it speaks of took, and the shortest time that is told so, nanoseconds.
+const NEAR: u64 = 10;
+const MIN_NEAR_NS: Ns = 500_000_000;
+
+/// The longest time that is stated near a statement which names nothing: `considering it to be crashed`, and `a single tick took 73.23 seconds`
+/// above it.
+fn length_near<'a>(one: &Statement, statements: &[&'a Statement]) -> Option<&'a Statement> {
+    let near = |other: &&Statement| {
+        other.quote.source == one.quote.source
+            && other.quote.line != one.quote.line
+            && other.quote.line.abs_diff(one.quote.line) <= NEAR
+            && other.ns.is_some_and(|ns| ns >= MIN_NEAR_NS)
+            && !is_sum(other)
+    };
+    let others = statements.iter().copied().filter(near);
+    others.max_by_key(|other| (other.ns, Reverse(other.quote.line)))
 }
 
 /// What a statement's lines blame most often, of those as often the first; and how many others for the same.

@@ -191,6 +191,7 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "giving up",
             "no response",
             "did not respond",
+            "did not arrive in time",
             "not responding",
             "does not respond",
             "doesn't respond",
