@@ -1,5 +1,6 @@
 //! What lines of text state, gravest and longest first.
 
+use super::near::{is_vague, length_near, things};
 use super::{Rank, Ranked};
 use crate::rules::logs::clock_face;
 use holdup_evidence::observed::{Blame, How, Snapshot, SnapshotKind, Statement, StatementKind, When};
@@ -7,9 +8,6 @@ use holdup_evidence::units::duration;
 use holdup_evidence::{Ns, Observed};
 use std::cmp::Reverse;
 use std::collections::HashMap;
-
-/// Things that a line names; with more it is data.
-const MAX_THINGS: usize = 2;
 
 /// Statements that become lines.
 const MAX_STATEMENTS: usize = 6;
@@ -115,7 +113,7 @@ fn is_end_of(one: &Statement, statements: &[Statement]) -> bool {
 }
 
 /// Whether a length is that of everything.
-fn is_sum(one: &Statement) -> bool {
+pub(super) fn is_sum(one: &Statement) -> bool {
     let text = one.text.to_ascii_lowercase();
     one.kind == StatementKind::Took && SUMS.iter().any(|words| text.contains(words))
 }
@@ -203,29 +201,6 @@ fn beside<'a>(told: &Told<'_>, statements: &[&'a Statement]) -> Option<&'a State
                 .any(|blame| other.text.contains(blame.of.as_str()))
     };
     others.filter(same).max_by_key(|other| other.ns)
-}
-
-/// Whether a statement says neither what nor how much.
-fn is_vague(one: &Statement) -> bool {
-    one.blames.is_empty() && one.ns.is_none() && one.share.is_none() && things(&one.text) == 0
-}
-
-/// Lines before and behind a statement in which may stand how long what it speaks of took, and the shortest time that is told so, nanoseconds.
-const NEAR: u64 = 10;
-const MIN_NEAR_NS: Ns = 500_000_000;
-
-/// The longest time that is stated near a statement which names nothing: `considering it to be crashed`, and `a single tick took 73.23 seconds`
-/// above it.
-fn length_near<'a>(one: &Statement, statements: &[&'a Statement]) -> Option<&'a Statement> {
-    let near = |other: &&Statement| {
-        other.quote.source == one.quote.source
-            && other.quote.line != one.quote.line
-            && other.quote.line.abs_diff(one.quote.line) <= NEAR
-            && other.ns.is_some_and(|ns| ns >= MIN_NEAR_NS)
-            && !is_sum(other)
-    };
-    let others = statements.iter().copied().filter(near);
-    others.max_by_key(|other| (other.ns, Reverse(other.quote.line)))
 }
 
 /// What a statement's lines blame most often, of those as often the first; and how many others for the same.
@@ -319,17 +294,6 @@ fn blamed(blame: &Blame, others: usize) -> String {
         How::Unavailable => format!("{who} {was} not available"),
         How::NotFound => format!("{who} {was} not found"),
     }
-}
-
-/// How many things a line names: addresses, paths, names with a sign or a number in them. Of two lines that are as grave, the
-/// one that says of what is better.
-fn things(text: &str) -> usize {
-    let named = |word: &&str| {
-        let sign = word.contains(['/', '.', ':', '-', '_', '@'])
-            || word.contains(|char: char| char.is_ascii_digit());
-        sign && word.chars().filter(char::is_ascii_alphanumeric).count() > 2
-    };
-    text.split_whitespace().filter(named).take(MAX_THINGS).count()
 }
 
 /// How a statement ranks. Words around a dump of stacks are of whoever copied it: the dump itself says more.

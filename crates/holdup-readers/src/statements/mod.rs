@@ -21,9 +21,11 @@ mod plain;
 mod progress;
 mod repeated;
 pub(crate) mod shape;
+mod sorted_rows;
 pub(crate) mod structured;
 mod tables;
 mod timed_list;
+mod together;
 pub(crate) mod words;
 
 use crate::format::{Family, Format, Understood};
@@ -32,17 +34,14 @@ use crate::gather::Out;
 use crate::inert::Inert;
 use crate::prompt;
 use columns::Columns;
-use counted::Counted;
 use counters::Counters;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use incomplete::{HALF, Incomplete, MAX_MESSAGE_BYTES, incomplete_after};
-use packets::Packets;
 use plain::Plain;
-use progress::Progress;
 use std::collections::HashMap;
-use tables::{Blocks, Records, Tables, TopEvents};
-use timed_list::TimedLists;
+use tables::{Records, Tables, TopEvents};
+use together::Together;
 
 /// Statements of one kind that are kept of one artefact.
 const ROOM: usize = 200;
@@ -65,14 +64,10 @@ pub(crate) struct Statements {
     plain: Plain,
     columns: Columns,
     tables: Tables,
-    blocks: Blocks,
     records: Records,
     top_events: TopEvents,
     counters: Counters,
-    progress: Progress,
-    counted: Counted,
-    timed_lists: TimedLists,
-    packets: Packets,
+    together: Together,
     /// The heading of the tree whose lines are read, and whether the last line was one of them.
     tree: (String, bool),
     /// Lines that state nothing, by shape.
@@ -151,8 +146,7 @@ impl Statements {
             self.columns.pass(plain.of(line.get(..SCANNED).unwrap_or(line)));
             self.plain = plain;
             self.tables.pass();
-            self.timed_lists.pass(line, out.here().line);
-            self.blocks.line(line, out.here().line);
+            self.together.pass(line, out.here().line);
             return false;
         }
         let states = self.look(line, out);
@@ -211,13 +205,7 @@ impl Statements {
         };
         let number = out.here().line;
         let counts = !states && !of_table && self.counters.line(text, number, message);
-        let goes_on = !of_table && self.progress.line(text, number)
-            || self.packets.line(text, number, &mut self.stamps);
-        if !of_table {
-            self.counted.line(text, number);
-            self.timed_lists.line(line, number);
-            self.blocks.line(line, number);
-        }
+        let goes_on = self.together.line(line, text, number, of_table, &mut self.stamps);
         self.plain = plain;
         self.of_last_line = Some(before).filter(|before| self.all.len() > *before);
         if self.tables.heads_apart() && self.of_last_line.is_some() {
@@ -543,25 +531,15 @@ impl Statements {
         self.incomplete = Some(incomplete).filter(|_| more);
     }
 
-    /// What the lines say together.
-    fn others(&mut self) -> impl Iterator<Item = tables::Fact> + use<> {
-        let stuck = self.progress.end().into_iter();
-        let counted = self.packets.end().into_iter().chain(self.counted.end());
-        stuck.chain(counted).chain(self.timed_lists.fact())
-    }
-
     /// Puts them into the evidence.
     pub(crate) fn end(&mut self, out: &mut Out<'_>) {
         out.account().left_out += std::mem::take(&mut self.left_out);
         self.places.clear();
         let rows = self.records.end().into_iter().chain(self.top_events.end());
-        let rows = rows.chain(self.blocks.end());
-        let facts: Vec<tables::Fact> = self.tables.end().into_iter().chain(rows).collect();
-        self.timed_lists.end();
-        let lists = &self.timed_lists;
-        self.all
-            .retain(|one| !tables::tells(&facts, one) && !lists.tells(one.quote.line, one.kind));
-        for fact in facts.into_iter().chain(self.counters.end()).chain(self.others()) {
+        let mut facts: Vec<tables::Fact> = self.tables.end().into_iter().chain(rows).collect();
+        self.all.retain(|one| !tables::tells(&facts, one));
+        let others = self.together.end(&mut facts, &mut self.all);
+        for fact in facts.into_iter().chain(self.counters.end()).chain(others) {
             let mut quote = out.here();
             quote.line = fact.line;
             let text = match self.command.as_str() {

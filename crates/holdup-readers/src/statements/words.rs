@@ -539,7 +539,11 @@ pub(super) const WORDS: &[(StatementKind, End, &[&str])] = &[
             "no active path",
         ],
     ),
-    (Exhausted, Open, &["syn flooding", "vmap allocation", "use vmalloc="]),
+    (
+        Exhausted,
+        Open,
+        &["syn flooding", "vmap allocation", "use vmalloc="],
+    ),
     // A heading of the kernel is no more than that.
     (Warned, Open, &["warn", "show blocked state"]),
 ];
