@@ -7,6 +7,7 @@
 mod devices;
 mod interfaces;
 mod memory;
+mod near;
 mod pauses;
 mod processes;
 mod processors;

@@ -1,5 +1,6 @@
 //! What lines of text state, gravest and longest first.
 
+use super::near::{is_vague, length_near, things};
 use super::{Rank, Ranked};
 use crate::rules::logs::clock_face;
 use holdup_evidence::observed::{Blame, How, Snapshot, SnapshotKind, Statement, StatementKind, When};
@@ -7,9 +8,6 @@ use holdup_evidence::units::duration;
 use holdup_evidence::{Ns, Observed};
 use std::cmp::Reverse;
 use std::collections::HashMap;
-
-/// Things that a line names; with more it is data.
-const MAX_THINGS: usize = 2;
 
 /// Statements that become lines.
 const MAX_STATEMENTS: usize = 6;
@@ -24,7 +22,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         // Of what gave up and what failed the line explains that names whom it blames; of lengths a sum says the least.
         let explains = one.blames.is_empty();
         let follows = is_consequence(one) || is_end_of(one, &observed.statements);
-        let vague = explains && one.ns.is_none() && one.share.is_none() && named == 0;
+        let vague = is_vague(one);
         (
             (rank(one.kind), follows, explains, vague, one.kind),
             is_sum(one),
@@ -115,7 +113,7 @@ fn is_end_of(one: &Statement, statements: &[Statement]) -> bool {
 }
 
 /// Whether a length is that of everything.
-fn is_sum(one: &Statement) -> bool {
+pub(super) fn is_sum(one: &Statement) -> bool {
     let text = one.text.to_ascii_lowercase();
     one.kind == StatementKind::Took && SUMS.iter().any(|words| text.contains(words))
 }
@@ -174,6 +172,9 @@ const BEFORE_KILL: u64 = 4;
 /// Another statement that says what this one leaves open: how long, of the same thing that is blamed; the limit for which it was killed.
 fn beside<'a>(told: &Told<'_>, statements: &[&'a Statement]) -> Option<&'a Statement> {
     let one = told.one;
+    if is_vague(one) {
+        return length_near(one, statements);
+    }
     let (blame, _) = told.blamed?;
     let others = statements
         .iter()
@@ -293,17 +294,6 @@ fn blamed(blame: &Blame, others: usize) -> String {
         How::Unavailable => format!("{who} {was} not available"),
         How::NotFound => format!("{who} {was} not found"),
     }
-}
-
-/// How many things a line names: addresses, paths, names with a sign or a number in them. Of two lines that are as grave, the
-/// one that says of what is better.
-fn things(text: &str) -> usize {
-    let named = |word: &&str| {
-        let sign = word.contains(['/', '.', ':', '-', '_', '@'])
-            || word.contains(|char: char| char.is_ascii_digit());
-        sign && word.chars().filter(char::is_ascii_alphanumeric).count() > 2
-    };
-    text.split_whitespace().filter(named).take(MAX_THINGS).count()
 }
 
 /// How a statement ranks. Words around a dump of stacks are of whoever copied it: the dump itself says more.

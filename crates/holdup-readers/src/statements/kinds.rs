@@ -338,6 +338,7 @@ fn is_setting(kind: StatementKind, plural: bool, value: &Value<'_>, behind: &[u8
 fn taken_back(before: &[u8]) -> bool {
     let near = before.get(before.len().saturating_sub(32)..).unwrap_or_default();
     let mut rest = near;
+    let mut of_unit = false;
     for number in 0..3 {
         let Some(text) = rest.strip_suffix(b" ").or_else(|| rest.strip_suffix(b"-")) else {
             return false;
@@ -357,7 +358,14 @@ fn taken_back(before: &[u8]) -> bool {
         let known = TAKEN_BACK
             .iter()
             .any(|taken| word.eq_ignore_ascii_case(taken.as_bytes()));
-        if known && (number == 0 || !only_before.iter().any(|only| word.eq_ignore_ascii_case(only))) {
+        // `0 MB lost`
+        let unit = [&b"mb"[..], b"kb", b"gb", b"bytes", b"ms", b"s"];
+        of_unit |= number == 0 && unit.iter().any(|unit| word.eq_ignore_ascii_case(unit));
+        if known
+            && (number == 0
+                || number == 1 && of_unit
+                || !only_before.iter().any(|only| word.eq_ignore_ascii_case(only)))
+        {
             return true;
         }
         rest = text.get(..text.len() - length).unwrap_or_default();

@@ -21,8 +21,11 @@ mod plain;
 mod progress;
 mod repeated;
 pub(crate) mod shape;
+mod sorted_rows;
 pub(crate) mod structured;
 mod tables;
+mod timed_list;
+mod together;
 pub(crate) mod words;
 
 use crate::format::{Family, Format, Understood};
@@ -31,16 +34,14 @@ use crate::gather::Out;
 use crate::inert::Inert;
 use crate::prompt;
 use columns::Columns;
-use counted::Counted;
 use counters::Counters;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use incomplete::{HALF, Incomplete, MAX_MESSAGE_BYTES, incomplete_after};
-use packets::Packets;
 use plain::Plain;
-use progress::Progress;
 use std::collections::HashMap;
 use tables::{Records, Tables, TopEvents};
+use together::Together;
 
 /// Statements of one kind that are kept of one artefact.
 const ROOM: usize = 200;
@@ -66,9 +67,7 @@ pub(crate) struct Statements {
     records: Records,
     top_events: TopEvents,
     counters: Counters,
-    progress: Progress,
-    counted: Counted,
-    packets: Packets,
+    together: Together,
     /// The heading of the tree whose lines are read, and whether the last line was one of them.
     tree: (String, bool),
     /// Lines that state nothing, by shape.
@@ -147,6 +146,7 @@ impl Statements {
             self.columns.pass(plain.of(line.get(..SCANNED).unwrap_or(line)));
             self.plain = plain;
             self.tables.pass();
+            self.together.pass(line, out.here().line);
             return false;
         }
         let states = self.look(line, out);
@@ -179,7 +179,7 @@ impl Statements {
         let of_events = self.top_events.line(plain.of(line), out.here().line);
         self.plain = plain;
         // Names with values of one word are told as a row.
-        if of_events || of_record && !is_sentence(line) {
+        if of_events || of_record && !structured::is_sentence(line) {
             return true;
         }
         let of_table = self.tables.line(line, out.here().line);
@@ -205,11 +205,7 @@ impl Statements {
         };
         let number = out.here().line;
         let counts = !states && !of_table && self.counters.line(text, number, message);
-        let goes_on = !of_table && self.progress.line(text, number)
-            || self.packets.line(text, number, &mut self.stamps);
-        if !of_table {
-            self.counted.line(text, number);
-        }
+        let goes_on = self.together.line(line, text, number, of_table, &mut self.stamps);
         self.plain = plain;
         self.of_last_line = Some(before).filter(|before| self.all.len() > *before);
         if self.tables.heads_apart() && self.of_last_line.is_some() {
@@ -535,20 +531,15 @@ impl Statements {
         self.incomplete = Some(incomplete).filter(|_| more);
     }
 
-    /// What the lines say together.
-    fn others(&mut self) -> impl Iterator<Item = tables::Fact> + use<> {
-        let stuck = self.progress.end().into_iter();
-        stuck.chain(self.packets.end()).chain(self.counted.end())
-    }
-
     /// Puts them into the evidence.
     pub(crate) fn end(&mut self, out: &mut Out<'_>) {
         out.account().left_out += std::mem::take(&mut self.left_out);
         self.places.clear();
         let rows = self.records.end().into_iter().chain(self.top_events.end());
-        let facts: Vec<tables::Fact> = self.tables.end().into_iter().chain(rows).collect();
+        let mut facts: Vec<tables::Fact> = self.tables.end().into_iter().chain(rows).collect();
         self.all.retain(|one| !tables::tells(&facts, one));
-        for fact in facts.into_iter().chain(self.counters.end()).chain(self.others()) {
+        let others = self.together.end(&mut facts, &mut self.all);
+        for fact in facts.into_iter().chain(self.counters.end()).chain(others) {
             let mut quote = out.here();
             quote.line = fact.line;
             let text = match self.command.as_str() {
@@ -572,15 +563,6 @@ impl Statements {
 fn words_of(line: &[u8], most: usize) -> Vec<String> {
     let words = crate::numbers::words(line).take(most);
     words.map(crate::gather::text_of).collect()
-}
-
-/// Words of a line of a record from which it is a sentence as well.
-const SENTENCE: usize = 5;
-
-/// Whether a line of a record has a sentence, a message or a reason, or says how long something took.
-fn is_sentence(line: &[u8]) -> bool {
-    let said = crate::numbers::words(line).take(SENTENCE).count() >= SENTENCE;
-    said || durations::longest(line, false).is_some()
 }
 
 /// Nanoseconds from which a length that somebody warns of is a wait that people notice.

@@ -220,6 +220,15 @@ fn string(text: &[u8], from: usize) -> (&[u8], usize) {
     (text.get(from..).unwrap_or_default(), text.len())
 }
 
+/// Words of a line of a record from which it is a sentence as well.
+const SENTENCE: usize = 5;
+
+/// Whether a line of a record has a sentence, a message or a reason, or says how long something took.
+pub(super) fn is_sentence(line: &[u8]) -> bool {
+    let said = crate::numbers::words(line).take(SENTENCE).count() >= SENTENCE;
+    said || durations::longest(line, false).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::message_of;

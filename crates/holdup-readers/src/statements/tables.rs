@@ -5,8 +5,10 @@
 //! with a unit, lengths, counts, states. Out: for each table at most two facts: the rows in a bad state, and the row with the
 //! largest share, else with the largest part of a column.
 
+mod blocks;
 mod column;
 mod facts;
+mod headings;
 mod json;
 mod records;
 mod rules;
@@ -14,6 +16,7 @@ mod states;
 mod top_events;
 
 use super::cells::{Value, cells, clock, ends_in_two, is_of_cpus, number, plain, value, words};
+pub(super) use blocks::Blocks;
 use column::Column;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Statement, StatementKind};
@@ -108,6 +111,8 @@ struct Table {
     exact: bool,
     /// Whether its rows are records of any kind: then a number without a unit says nothing by being large.
     of_records: bool,
+    /// Whether the names of its columns went on in a second line.
+    continued: bool,
     rows: u64,
     /// Lines in a row that are none.
     strangers: u32,
@@ -308,25 +313,6 @@ impl Table {
         self
     }
 
-    /// Gives columns of the same name the name that stands above them: `read` and `write` below `total_wait`, and below `disk_wait`.
-    fn name_by(&mut self, above: &[Column]) {
-        if above.is_empty() || above.len() >= self.columns.len() {
-            return;
-        }
-        let names: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
-        let of_several = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
-        for column in self.columns.iter_mut().filter(|column| of_several(&column.name)) {
-            // A name stands in the middle above its columns.
-            let middle = column.begin + column.end;
-            let nearest = above
-                .iter()
-                .min_by_key(|group| (group.begin + group.end).abs_diff(middle));
-            if let Some(group) = nearest {
-                column.name = format!("{} {}", group.name, column.name);
-            }
-        }
-    }
-
     /// Takes a line: whether it is a row; `None` where the table is over.
     fn line(&mut self, line: &[u8], number: u64) -> Option<bool> {
         let text = plain(line);
@@ -336,6 +322,7 @@ impl Table {
         }
         if self.rows == 0 && !self.ruled {
             self.take_nameless(&text);
+            self.take_nameless_last(&text);
             let (apart, together) = (cells(&text).0.len(), words(&text));
             let columns = self.columns.len();
             // The last column may be a text of several words, but then its name is one word.
@@ -364,6 +351,9 @@ impl Table {
             return Some(true);
         }
         let Some(cells) = self.row(&text) else {
+            if self.rows == 0 && self.goes_on(&text) {
+                return Some(true);
+            }
             self.strangers += 1;
             return (self.strangers < 2 && self.rows > 0).then_some(false);
         };
@@ -550,37 +540,6 @@ impl Table {
                 Some(Value::Size(size)) => column.add(size, true, &row),
                 Some(Value::Count(count)) => column.add(count, false, &row),
                 Some(Value::Share(_) | Value::Length(_)) | None => {}
-            }
-        }
-    }
-
-    /// Takes a column that has no name where the first row begins before the heading, and a word of it stands there: the names of the rows.
-    fn take_nameless(&mut self, text: &str) {
-        let first = words(text).into_iter().next();
-        let Some((begin, end, _)) = first.filter(|(_, _, word)| number(word).is_none()) else {
-            return;
-        };
-        for columns in [&mut self.columns, &mut self.words] {
-            let Some(from) = columns
-                .first()
-                .map(|column| column.begin)
-                .filter(|from| end < *from)
-            else {
-                continue;
-            };
-            if columns.len() < COLUMNS {
-                columns.insert(
-                    0,
-                    Column {
-                        name: String::new(),
-                        begin,
-                        end: from.saturating_sub(1),
-                        sum: 0.0,
-                        count: 0,
-                        largest: None,
-                        unit: false,
-                    },
-                );
             }
         }
     }

@@ -104,6 +104,9 @@ const GOOD: [&str; 10] = [
     "quantile",
 ];
 
+/// A share of this row and of all above it: the last row has most.
+const RUNNING_TOTAL: &str = "sum%";
+
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) name: String,
@@ -287,10 +290,23 @@ impl Column {
         ["calls", "ncalls", "count", "n", "hits", "times", "executions"].contains(&name.as_str())
     }
 
+    /// A column that has no name, and where it stands.
+    pub(super) fn nameless(begin: usize, end: usize) -> Column {
+        Column {
+            name: String::new(),
+            begin,
+            end,
+            sum: 0.0,
+            count: 0,
+            largest: None,
+            unit: false,
+        }
+    }
+
     /// Whether much of it is a load.
     pub(super) fn is_load(&self) -> bool {
         let name = self.name.to_ascii_lowercase();
-        !GOOD.iter().any(|good| name.contains(good))
+        !GOOD.iter().any(|good| name.contains(good)) && name != RUNNING_TOTAL
     }
 
     pub(super) fn add(&mut self, value: f64, unit: bool, row: &Row) {

@@ -7,7 +7,7 @@ use crate::statements::kinds;
 use holdup_evidence::observed::StatementKind;
 
 /// Bad states, and what each is.
-const BAD: [(&str, StatementKind); 44] = [
+const BAD: [(&str, StatementKind); 46] = [
     // Of a cluster as a whole.
     ("red", StatementKind::Failed),
     ("yellow", StatementKind::Stalled),
@@ -21,6 +21,9 @@ const BAD: [(&str, StatementKind); 44] = [
     ("down", StatementKind::Unreachable),
     ("unreachable", StatementKind::Unreachable),
     ("unavailable", StatementKind::Unreachable),
+    // Of devices of a pool.
+    ("unavail", StatementKind::Unreachable),
+    ("removed", StatementKind::Unreachable),
     ("offline", StatementKind::Unreachable),
     ("disconnected", StatementKind::Unreachable),
     ("start failed", StatementKind::Failed),

@@ -47,6 +47,37 @@ fn a_bad_state_between_signs_and_with_empty_cells() {
 }
 
 #[test]
+fn names_of_rows_behind_the_last_name_of_a_column() {
+    let text = "      flat  flat%   sum%        cum   cum%\n\
+        \x20    0.62s 41.93% 41.93%      1.23s 83.34%  main.plot\n\
+        \x20    0.61s 41.41% 83.34%      0.61s 41.41%  main.(*Canvas).dot\n\
+        \x20    0.11s  5.76% 89.10%      0.12s  6.28%  runtime.mallocgc\n";
+    assert_eq!(
+        said(text)[0].text,
+        "main.plot: cum% 83.34%, flat 0.62s, flat% 41.93%, sum% 41.93%, cum 1.23s; the largest of 3 rows"
+    );
+}
+
+#[test]
+fn names_of_columns_that_go_on_in_a_second_line() {
+    let text = "    %-latency  Avg-      Min-       Max-       calls     Op\n\
+        \x20             latency   Latency    Latency\n\
+        \x20   ____________________________________________________\n\
+        \x20   5.82      1132.28   21.00      70970.00   4575    PUT\n\
+        \x20   46.35   104235.02 2485.00    7789367.00    488    SYNC\n";
+    let all = said(text);
+    assert!(
+        all[0]
+            .text
+            .starts_with("SYNC: %-latency 46.35, Avg-latency 104235.02"),
+        "{all:?}"
+    );
+    // A row without a figure is none of them.
+    let text = "NAME  KIND  PLACE  SIZE\n one  two\n";
+    assert!(said(text).is_empty(), "{:?}", said(text));
+}
+
+#[test]
 fn prose_and_rubbish_are_no_tables() {
     for text in [
         "This is a line of prose\nand 12 more of 7\n",
