@@ -55,4 +55,6 @@ pub struct Frame {
     pub language: Language,
     /// Whether the compiler inlined this function into the next frame.
     pub inlined: bool,
+    /// Of interpreted code: the package that an installer put its file there with, where its records say so.
+    pub package: Option<String>,
 }

@@ -2,11 +2,13 @@
 //!
 //! In: a process id. Out: its pages, for [`Memory`].
 
+use holdup_proc::{Root, python_packages};
 use holdup_runtimes::memory::PAGE;
 pub use holdup_runtimes::memory::{Memory, Source};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use std::io::IoSliceMut;
+use std::path::Path;
 
 /// The memory of a process that runs. Reading it can block for as long as the process's address space is locked.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +38,11 @@ impl Source for Running {
             .map(|(_, page)| IoSliceMut::new(&mut page[..]))
             .collect();
         process_vm_readv(Pid::from_raw(pid), &mut local, &remote).map_or(0, |bytes| bytes / PAGE)
+    }
+
+    fn installed_in(&mut self, folder: &str) -> Vec<(String, String)> {
+        let installed = python_packages::in_folder(&Root::system(), self.0, Path::new(folder));
+        installed.into_iter().map(|one| (one.top, one.package)).collect()
     }
 }
 

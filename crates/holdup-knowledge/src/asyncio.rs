@@ -202,7 +202,8 @@ pub enum Given {
 #[must_use]
 pub fn given(stack: &[Frame]) -> Option<Given> {
     let innermost = stack.first()?;
-    if !python::of_library(innermost.file.as_deref()?) {
+    innermost.file.as_ref()?;
+    if !python::is_of_library(innermost) {
         return Some(Given::Result);
     }
     in_library(innermost)?;

@@ -520,6 +520,23 @@ pub fn reads_for_others<'a>(mut symbols: impl Iterator<Item = &'a str>) -> bool 
     symbols.any(|symbol| READERS.iter().any(|reader| symbol.ends_with(reader)))
 }
 
+/// Methods of a command in which a goroutine waits until all of its output has come, though it has ended, and what the goroutines stand below that
+/// copy its output and its input.
+const AWAIT_OUTPUT: [&str; 2] = ["os/exec.(*Cmd).awaitGoroutines", "os/exec.(*Cmd).Wait"];
+const COMMAND: &str = "os/exec.(*Cmd).";
+
+/// Whether a stack is that of a goroutine which waits for the output of a command to end.
+#[must_use]
+pub fn awaits_output<'a>(mut symbols: impl Iterator<Item = &'a str>) -> bool {
+    symbols.any(|symbol| AWAIT_OUTPUT.contains(&symbol))
+}
+
+/// Whether a stack is that of a goroutine which copies what a command writes or reads, for who waits for its end.
+#[must_use]
+pub fn copies_output<'a>(mut symbols: impl Iterator<Item = &'a str>) -> bool {
+    symbols.any(|symbol| symbol.starts_with(COMMAND) && symbol.contains(".func"))
+}
+
 /// Whether a function only makes system calls.
 #[must_use]
 pub fn makes_calls(symbol: &str) -> bool {

@@ -134,12 +134,12 @@ pub fn has_one(stack: &[Frame], waiter: &[Frame]) -> bool {
     })
 }
 
-/// Whether a file of such a language is the program's, and no library's.
+/// Whether a function of such a language is the program's, and no library's.
 #[must_use]
-pub fn is_application(language: Language, file: &str) -> bool {
-    match language {
-        Language::Ruby => !ruby::of_library(file),
-        Language::Python => !python::of_library(file),
+pub fn is_application(frame: &Frame) -> bool {
+    match (frame.language, &frame.file) {
+        (Language::Ruby, Some(file)) => !ruby::of_library(file),
+        (Language::Python, Some(_)) => !python::is_of_library(frame),
         _ => false,
     }
 }

@@ -29,6 +29,13 @@ pub fn of_library(file: &str) -> bool {
             .any(|(folder, above)| is_version(folder) && matches!(above, "lib" | "lib64"))
 }
 
+/// Whether a function is of the standard library or of an installed package: by where its file is, or by the package that an installer put it
+/// there with.
+#[must_use]
+pub fn is_of_library(frame: &Frame) -> bool {
+    frame.package.is_some() || of_library(frame.file.as_deref().unwrap_or_default())
+}
+
 /// Whether a file of the library is one in which a thread or a program begins, whatever it does later.
 #[must_use]
 pub fn begins(file: &str) -> bool {
@@ -64,7 +71,7 @@ pub fn asker(stack: &[Frame]) -> Option<&Frame> {
 /// make wrappers so.
 #[must_use]
 pub fn application(stack: &[Frame]) -> Option<&Frame> {
-    let programs = |frame: &&Frame| !of_library(frame.file.as_deref().unwrap_or_default());
+    let programs = |frame: &&Frame| !is_of_library(frame);
     own(stack)
         .filter(programs)
         .find(|frame| !is_made_from_text(frame))

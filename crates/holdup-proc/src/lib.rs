@@ -46,6 +46,7 @@ pub mod mountinfo;
 pub mod names;
 pub mod of_process;
 pub mod pressure;
+pub mod python_packages;
 pub mod random;
 pub mod randomness;
 pub mod resolver;

@@ -7,7 +7,7 @@
 //! behind reads so ([`crate::blocking`]). Its filter of system calls sees the flags of `openat`; those of `openat2` are in memory, which no
 //! such filter reads, so it refuses that call, and none is made here.
 //!
-//! In: a process, and a path as it has it. Out: the text, or nothing.
+//! In: a process, and a path as it has it. Out: the text, or the names in a folder, or nothing.
 
 use crate::root::Root;
 use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat};
@@ -42,6 +42,24 @@ pub fn text(root: &Root, pid: u32, path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     reopened(&place)?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Names in a folder that a process has under this path, so many of them. What is not UTF-8 is left out.
+#[must_use]
+pub fn names(root: &Root, pid: u32, path: &Path, most: usize) -> Option<Vec<String>> {
+    let top = root.proc.join(pid.to_string()).join("root");
+    let folder = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let place = below(open(&top, folder, Mode::empty()).ok()?, path)?;
+    if kind(&place)? != SFlag::S_IFDIR {
+        return None;
+    }
+    let entries = std::fs::read_dir(format!("/proc/self/fd/{}", place.as_raw_fd())).ok()?;
+    let names = entries.take(most).flatten();
+    Some(
+        names
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect(),
+    )
 }
 
 /// A place, and not what stands there.

@@ -34,6 +34,12 @@ pub trait Source: Debug + Send {
             .position(|(address, page)| !self.page(*address, page));
         missing.unwrap_or(wanted.len())
     }
+
+    /// What installers have put into a folder of the process: each name there, and the package that it is of. Nothing where only memory is at
+    /// hand.
+    fn installed_in(&mut self, _folder: &str) -> Vec<(String, String)> {
+        Vec::new()
+    }
 }
 
 /// Memory, page by page.
@@ -52,6 +58,11 @@ impl<S: Source> Memory<S> {
             pages: HashMap::new(),
             reads: 0,
         }
+    }
+
+    /// What installers have put into a folder of the process ([`Source::installed_in`]).
+    pub fn installed_in(&mut self, folder: &str) -> Vec<(String, String)> {
+        self.source.installed_in(folder)
     }
 
     /// The next question begins: what was read may be old.

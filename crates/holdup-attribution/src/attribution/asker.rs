@@ -207,7 +207,7 @@ pub fn is_applications(frame: &Frame) -> bool {
     let file = frame.file.as_deref().unwrap_or_default();
     match frame.language {
         Language::Java => !frame.symbol.as_deref().is_none_or(java::of_library),
-        Language::Python => !python::of_library(file),
+        Language::Python => !python::is_of_library(frame),
         Language::JavaScript => !javascript::of_library(file) && !javascript::is_installed(file),
         Language::Ruby => !ruby::of_library(file),
         Language::Php => !php::of_library(file),

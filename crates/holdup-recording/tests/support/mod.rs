@@ -116,6 +116,7 @@ impl Dice {
             line: self.some(|dice| dice.below(1000) as u32),
             language: self.of(&[Language::Native, Language::Java, Language::Kernel]),
             inlined: self.yes(),
+            package: self.some(Dice::text),
         }
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Code {
     pub(super) words: [u64; 4],
     pub(super) name: Arc<str>,
     pub(super) file: Arc<str>,
+    /// The package that an installer put its file there with.
+    pub(super) package: Option<Arc<str>>,
     first_line: u32,
     table: Vec<u8>,
     lines: Lines,
@@ -48,6 +50,7 @@ impl Code {
             words,
             name: text(memory, &layout.text, name)?.into(),
             file: text(memory, &layout.text, file)?.into(),
+            package: None,
             first_line: u32::try_from(first_line).ok()?,
             table: bytes(memory, &layout.text, table)?,
             lines: layout.code.lines,

@@ -68,6 +68,7 @@ impl<S: Source> Interpreter<S> {
         let code = self.code(code).ok_or(Unread::Torn)?;
         let frame = Frame {
             symbol: Some(code.name.to_string()),
+            package: code.package.as_deref().map(str::to_owned),
             file: Some(code.file.to_string()),
             line: code.line(offset),
             language: Language::Python,
@@ -102,7 +103,9 @@ impl<S: Source> Interpreter<S> {
         if !self.is_code(at)? {
             return None;
         }
-        let code = Arc::new(Code::read(&mut self.memory, &self.layout, words)?);
+        let mut code = Code::read(&mut self.memory, &self.layout, words)?;
+        code.package = self.packages.of(&mut self.memory, &code.file);
+        let code = Arc::new(code);
         if self.codes.len() >= CODES_MAX {
             self.codes.clear();
         }

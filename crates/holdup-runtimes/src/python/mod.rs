@@ -10,6 +10,7 @@ mod global_lock;
 mod locks;
 mod objects;
 mod objects_layout;
+mod packages;
 mod structures;
 mod values;
 mod versions;
@@ -25,6 +26,7 @@ pub use versions::{Refused, SYMBOLS, VERSION_MIN, Version, version_of_file};
 
 use crate::memory::{Memory, Source};
 use code::Code;
+use packages::Packages;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,6 +62,7 @@ pub struct Interpreter<S> {
     place: Place,
     layout: Layout,
     codes: HashMap<u64, Arc<Code>>,
+    packages: Packages,
     /// Names of types.
     types: HashMap<u64, String>,
 }
@@ -78,6 +81,7 @@ impl<S: Source> Interpreter<S> {
             place,
             layout,
             codes: HashMap::new(),
+            packages: Packages::default(),
             types: HashMap::new(),
         })
     }
@@ -92,6 +96,7 @@ impl<S: Source> Interpreter<S> {
             place,
             layout,
             codes: HashMap::new(),
+            packages: Packages::default(),
             types: HashMap::new(),
         })
     }

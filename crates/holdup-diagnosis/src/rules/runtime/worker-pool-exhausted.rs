@@ -186,8 +186,7 @@ fn called_by(wait: &AttributedWait) -> String {
         .skip_while(|frame| frame.symbol != place.symbol);
     let own = |frame: &&Frame| {
         let same_kind = frame.language == place.language && frame.symbol != place.symbol;
-        let file = frame.file.as_deref().filter(|_| same_kind);
-        file.is_some_and(|file| pools::is_application(frame.language, file))
+        same_kind && pools::is_application(frame)
     };
     match outer.find(own) {
         Some(frame) => format!("; {}, which called it, may keep one itself", say::place(frame)),
