@@ -41,7 +41,9 @@ mod java_waits;
 mod kernel_places;
 mod leads;
 mod levels;
+mod full_pool;
 mod libuv_pool;
+mod tokio_pool;
 mod limit_settings;
 #[macro_use]
 mod listed;
