@@ -99,7 +99,11 @@ impl Awaited<'_> {
                 "; {} may be the one that {role}, {doing}",
                 beside::other(&first.asker.name)
             ),
-            count if others.iter().all(|other| beside::doing_with_peer(run, other) == doing) => {
+            count
+                if others
+                    .iter()
+                    .all(|other| beside::doing_with_peer(run, other) == doing) =>
+            {
                 format!("; one of {count} other threads may be the one that {role}, {doing}")
             }
             _ => String::new(),

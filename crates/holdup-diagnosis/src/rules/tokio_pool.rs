@@ -45,7 +45,8 @@ pub(super) struct Taken<'a> {
 pub(super) fn taken<'a>(run: &Run<'a>) -> Vec<Taken<'a>> {
     let full = full_pool::full(run, of_pool, waits_for_work).into_iter();
     let taken = full.filter_map(|pool| {
-        let in_files = |wait: &AttributedWait| FILES_IN_THREAD.iter().any(|part| has(&wait.asker.stack, part));
+        let in_files =
+            |wait: &AttributedWait| FILES_IN_THREAD.iter().any(|part| has(&wait.asker.stack, part));
         if pool.waits.iter().any(in_files) {
             return None;
         }
@@ -65,8 +66,7 @@ impl Taken<'_> {
     pub(super) fn title(&self) -> String {
         let main = self.pool.waits.main();
         let who = say::name_or(&main.asker.name.process, "the program");
-        let what =
-            full_pool::awaited(&self.pool.waits).map_or_else(String::new, |what| format!(", {what}"));
+        let what = full_pool::awaited(&self.pool.waits).map_or_else(String::new, |what| format!(", {what}"));
         let place = chosen_frame(&main.asker.stack)
             .map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
         let first = self.behind.first();
@@ -89,7 +89,12 @@ impl Taken<'_> {
     /// What it rests on.
     pub(super) fn evidence(&self) -> [Evidence; 2] {
         let alone = format!("for {} none of them was free", duration(self.pool.both));
-        let stood = self.behind.iter().map(|task| task.stood).min().unwrap_or_default();
+        let stood = self
+            .behind
+            .iter()
+            .map(|task| task.stood)
+            .min()
+            .unwrap_or_default();
         let behind = format!(
             "these tasks wait for {FILES}…, which needs a thread of the pool, and stood so for at least {}",
             duration(stood)
@@ -106,7 +111,9 @@ impl Taken<'_> {
             Remedy::safe(
                 "let no blocking task wait for what needs the same pool: within it use std::fs, and end it before something else is asked",
             ),
-            Remedy::safe("give what the blocking tasks wait for a time limit, or do it with tokio's own calls"),
+            Remedy::safe(
+                "give what the blocking tasks wait for a time limit, or do it with tokio's own calls",
+            ),
             Remedy::changing(
                 "more threads: max_blocking_threads of the runtime's builder",
                 "tasks that wait for each other come to the new limit as well",

@@ -187,16 +187,28 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
         (1, true, Primitive::Initialisation) => {
             format!("{head}, which {who} initialises, {}", doing_with_peer(run, first))
         }
-        (1, true, Primitive::Barrier) => format!("{head}, to which {who} has not come, {}", doing_with_peer(run, first)),
+        (1, true, Primitive::Barrier) => format!(
+            "{head}, to which {who} has not come, {}",
+            doing_with_peer(run, first)
+        ),
         (count, true, Primitive::Barrier) => {
-            format!("{head}, to which {count} threads have not come, {}", doing_with_peer(run, first))
+            format!(
+                "{head}, to which {count} threads have not come, {}",
+                doing_with_peer(run, first)
+            )
         }
-        (1, true, _) => format!("{head}, which {who} seems to have, {}", doing_with_peer(run, first)),
+        (1, true, _) => format!(
+            "{head}, which {who} seems to have, {}",
+            doing_with_peer(run, first)
+        ),
         (1, false, _) => format!(
             "{head}; the only other thread that waits for something else is {who}, {}",
             doing_with_peer(run, first)
         ),
-        (count, true, _) => format!("{head}, which {count} threads seem to have, {}", doing_with_peer(run, first)),
+        (count, true, _) => format!(
+            "{head}, which {count} threads seem to have, {}",
+            doing_with_peer(run, first)
+        ),
         (count, false, _) if together => {
             format!(
                 "{head}; {count} other threads wait for something else, {}",
