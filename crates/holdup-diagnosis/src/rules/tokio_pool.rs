@@ -17,9 +17,9 @@ const POOL: &str = "tokio::runtime::blocking::pool::";
 const TAKEN: &str = "tokio::runtime::blocking::task::BlockingTask";
 const SCHEDULER: &str = "tokio::runtime::scheduler::";
 
-/// What tasks need the pool for, by what they await, and what a thread of the pool does then.
+/// What tasks need the pool for, by what they await; and the module, of tokio or of the standard library, in which a thread of the pool is then.
 const FILES: &str = "tokio::fs::";
-const FILES_IN_THREAD: [&str; 2] = [FILES, "std::fs::"];
+const FILES_MODULE: &str = "fs";
 
 fn has(stack: &[Frame], part: &str) -> bool {
     let mut symbols = stack.iter().filter_map(|frame| frame.symbol.as_deref());
@@ -45,8 +45,14 @@ pub(super) struct Taken<'a> {
 pub(super) fn taken<'a>(run: &Run<'a>) -> Vec<Taken<'a>> {
     let full = full_pool::full(run, of_pool, waits_for_work).into_iter();
     let taken = full.filter_map(|pool| {
-        let in_files =
-            |wait: &AttributedWait| FILES_IN_THREAD.iter().any(|part| has(&wait.asker.stack, part));
+        let in_files = |wait: &AttributedWait| {
+            let mut symbols = wait
+                .asker
+                .stack
+                .iter()
+                .filter_map(|frame| frame.symbol.as_deref());
+            symbols.any(|symbol| symbol.split("::").any(|part| part == FILES_MODULE))
+        };
         if pool.waits.iter().any(in_files) {
             return None;
         }
@@ -109,7 +115,7 @@ impl Taken<'_> {
     pub(super) fn remedies() -> [Remedy; 3] {
         [
             Remedy::safe(
-                "let no blocking task wait for what needs the same pool: within it use std::fs, and end it before something else is asked",
+                "let no blocking task wait for what needs the same pool: within it use the standard library's files, and end it before something else is asked",
             ),
             Remedy::safe(
                 "give what the blocking tasks wait for a time limit, or do it with tokio's own calls",
