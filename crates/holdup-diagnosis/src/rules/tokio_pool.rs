@@ -8,9 +8,10 @@ use super::full_pool::{self, Full};
 use super::{Run, say, tasks};
 use crate::rules::duration;
 use holdup_attribution::attribution::chosen_frame;
-use holdup_evidence::{Frame, TaskRuntime};
+use holdup_evidence::{Frame, Ns, TaskRuntime};
 use holdup_model::attributed::{AttributedWait, Task, TaskState};
 use holdup_model::finding::{Evidence, Remedy};
+use std::collections::BTreeSet;
 
 /// Part of the names of functions that a thread of the pool runs, of what it runs while it is taken, and of what makes it one of the scheduler's.
 const POOL: &str = "tokio::runtime::blocking::pool::";
@@ -35,6 +36,25 @@ fn waits_for_work(wait: &AttributedWait) -> bool {
     !has(&wait.asker.stack, TAKEN)
 }
 
+/// Whether each thread that has the name of the pool's is one of those, or one of the scheduler's: of another, which may have computed all the
+/// time, nothing says whether it is free.
+fn knows_all(run: &Run<'_>, pool: &Full<'_>) -> bool {
+    let main = &pool.waits.main().asker.name;
+    let known: BTreeSet<u32> = run
+        .attributed
+        .waits
+        .iter()
+        .filter(|wait| of_pool(wait) || has(&wait.asker.stack, SCHEDULER))
+        .map(|wait| wait.asker.name.tid)
+        .collect();
+    let mut same = run
+        .attributed
+        .threads
+        .iter()
+        .filter(|thread| thread.name.pid == main.pid && thread.name.thread == main.thread);
+    same.all(|thread| known.contains(&thread.name.tid))
+}
+
 /// A pool whose threads were all taken, and the tasks that need one.
 pub(super) struct Taken<'a> {
     pub(super) pool: Full<'a>,
@@ -56,10 +76,15 @@ pub(super) fn taken<'a>(run: &Run<'a>) -> Vec<Taken<'a>> {
         if pool.waits.iter().any(in_files) {
             return None;
         }
+        if !knows_all(run, &pool) {
+            return None;
+        }
         let pid = pool.waits.main().asker.name.pid;
+        // One that goes round in a pool that is busy by turns is met in the same place twice as well.
+        let behind = |stood: Ns| stood > 0 && pool.both >= stood / 2;
         let needs = |task: &&Task| {
             let waits = task.runtime == TaskRuntime::Tokio && task.state == TaskState::Waiting;
-            task.pid == pid && waits && task.stood > 0 && has(&task.stack, FILES)
+            task.pid == pid && waits && behind(task.stood) && has(&task.stack, FILES)
         };
         let behind: Vec<&Task> = run.attributed.tasks.iter().filter(needs).collect();
         (!behind.is_empty()).then_some(Taken { pool, behind })
