@@ -25,6 +25,7 @@ pub mod python;
 pub mod redis;
 pub mod ruby;
 pub mod rust;
+pub mod signal_handlers;
 pub mod sql;
 pub mod sqlite;
 pub mod supervisors;

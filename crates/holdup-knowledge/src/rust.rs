@@ -83,8 +83,15 @@ const PARKS: [&str; 2] = [
 ];
 const MADE_OF: [&str; 1] = ["tokio::loom"];
 
-/// A library of locks that tokio may be built with.
+/// A library of locks that tokio may be built with, and that programs use in place of the standard library's.
 const LOCKS_OF_OTHERS: &str = "parking_lot";
+
+/// Whether a function is of a library of locks, by its name: a program without debug information has no more.
+#[must_use]
+pub fn of_library_of_locks(frame: &Frame) -> bool {
+    let symbol = frame.symbol.as_deref().unwrap_or_default();
+    symbol.trim_start_matches('<').starts_with(LOCKS_OF_OTHERS)
+}
 
 /// What a thread waits for that a function of tokio's runtime has parked; `None` of one that waits in something else.
 #[must_use]

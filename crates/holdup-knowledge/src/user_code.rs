@@ -9,7 +9,7 @@ pub mod mysql;
 mod primitive;
 
 use holdup_evidence::Frame;
-pub use primitive::{Primitive, in_python, never_idle_in_python, primitive, takes_next_in_python};
+pub use primitive::{Primitive, in_python, lock, never_idle_in_python, primitive, takes_next_in_python};
 
 /// Beginnings of the names of files that hold a C library, its loader or the kernel's own user code.
 const C_LIBRARY: &[&str] = &[

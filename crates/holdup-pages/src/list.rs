@@ -132,6 +132,7 @@ rule_pages! {
     "net" "segments-sent-again"
     "lock" "semaphore-held"
     "net" "server-owes-answer"
+    "lock" "signal-handler-takes-lock"
     "timer" "sleep-polling"
     "timer" "sleeps-on-purpose"
     "cpu" "slow-clocksource"

@@ -53,6 +53,9 @@ impl ModuleId {
 
     /// Frames of interpreted code, which stand behind the native ones until those have names.
     pub(crate) const INTERPRETED: ModuleId = ModuleId(u32::MAX - 1);
+
+    /// What stands between the handler of a signal and what that interrupted: code of the kernel's or the C library's that nobody called.
+    pub(crate) const HANDLER_CALLED: ModuleId = ModuleId(u32::MAX - 2);
 }
 
 /// A file that was mapped executable.

@@ -15,6 +15,7 @@ use crate::symbolise::{self, Named, name_bytes};
 use crate::unread::Unread;
 use crate::unwind::Registers;
 use holdup_evidence::{Frame, Language, Ns, UserStackId};
+use holdup_knowledge::signal_handlers::HANDLER_CALLED;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -131,6 +132,13 @@ impl Address {
             looked_up: number,
         }
     }
+
+    /// The frame through which a handler of a signal goes back.
+    pub(crate) const HANDLER_CALLED: Address = Address {
+        module: ModuleId::HANDLER_CALLED,
+        caller: false,
+        looked_up: 0,
+    };
 
     #[cfg(test)]
     pub(crate) fn new(module: ModuleId, looked_up: u64) -> Self {
@@ -460,7 +468,12 @@ impl UserStacks {
             .stacks
             .iter()
             .flat_map(|stack| stack.iter().copied())
-            .filter(|address| !matches!(address.module, ModuleId::BY_RUNTIME | ModuleId::INTERPRETED))
+            .filter(|address| {
+                !matches!(
+                    address.module,
+                    ModuleId::BY_RUNTIME | ModuleId::INTERPRETED | ModuleId::HANDLER_CALLED
+                )
+            })
             .collect();
         let (frames, unnamed) = symbolise::frames(&self.modules, addresses, stop);
         unread.extend(unnamed);
@@ -471,6 +484,10 @@ impl UserStacks {
             let frames = stack.iter().flat_map(|address| match address.module {
                 ModuleId::BY_RUNTIME => vec![self.runtime_frames.frame(address.looked_up)],
                 ModuleId::INTERPRETED => Vec::new(),
+                ModuleId::HANDLER_CALLED => vec![Frame {
+                    symbol: Some(HANDLER_CALLED.to_owned()),
+                    ..Frame::default()
+                }],
                 _ => frames.get(address).cloned().unwrap_or_default(),
             });
             let frames = frames.take(NAMED_FRAMES_MAX).collect();

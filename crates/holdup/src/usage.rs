@@ -87,6 +87,9 @@ fn sentence(error: &clap::Error) -> String {
         }
         ErrorKind::ArgumentConflict => {
             let other = of(ContextKind::PriorArg).unwrap_or_else(|| "another".to_owned());
+            if argument == other {
+                return format!("{argument} is there twice; give it once");
+            }
             format!("{argument} and {other} cannot be used together; use one of them")
         }
         ErrorKind::TooManyValues | ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
@@ -159,6 +162,10 @@ mod tests {
             (
                 "holdup run --export pprof -- ls",
                 "--export <FORMAT=FILE> needs FORMAT=FILE, with one of json, html, markdown, collapsed, pprof, perfetto, firefox, otlp, prometheus, github, junit as FORMAT, not pprof",
+            ),
+            (
+                "holdup run --json x --json y -- ls",
+                "--json <FILE> is there twice; give it once",
             ),
             (
                 "holdup run -q -v -- ls",

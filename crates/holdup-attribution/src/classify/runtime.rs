@@ -78,10 +78,10 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     if let Some(listed) = super::ruby::of_stack(cause, call, stack) {
         return Some(listed);
     }
-    // A thread of a server that is parked so has no work; one that has some may be stuck in the same call.
+    // A thread of a server that is parked so has no work; one that has some may be stuck in the same call. Nobody takes a lock without work.
     if futex
         && cause == Cause::Idle
-        && let Some(what) = user_code::never_idle_in_python(stack)
+        && let Some(what) = user_code::never_idle_in_python(stack).or_else(|| user_code::lock(stack))
     {
         let resource = named(ResourceKind::Lock, what);
         return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("futex"))));
@@ -204,6 +204,47 @@ mod tests {
             assert_eq!(found, Cause::RuntimeInterpreter);
             assert_eq!(resource.name, "Python's global interpreter lock");
         }
+    }
+
+    #[test]
+    fn no_thread_that_takes_a_lock_has_no_work() {
+        let stack = |frames: &[&str]| -> Vec<Frame> {
+            let frame = |symbol: &&str| Frame {
+                module: Some(
+                    if symbol.contains("::") || *symbol == "serve" {
+                        "desk"
+                    } else {
+                        "libc.so.6"
+                    }
+                    .to_owned(),
+                ),
+                symbol: Some((*symbol).to_owned()),
+                ..Frame::default()
+            };
+            frames.iter().map(frame).collect()
+        };
+        let rust = |symbols: &[&str]| {
+            let begins = "std::sys::backtrace::__rust_begin_short_backtrace";
+            stack(&[&["syscall"], symbols, &["desk::quote", begins]].concat())
+        };
+        let idle = |stack: &[Frame]| {
+            let found = by_user_stack(Cause::Idle, Some("futex"), stack);
+            found.map(|(cause, resource)| (cause, resource.name))
+        };
+        let lock = |name: &str| Some((Cause::LockFutex, name.to_owned()));
+        let reads = rust(&["<std::sys::sync::rwlock::futex::RwLock>::read_contended"]);
+        assert_eq!(idle(&reads), lock("a reader-writer lock"));
+        let parks = [
+            "parking_lot_core::parking_lot::park",
+            "parking_lot::raw_mutex::RawMutex::lock_slow",
+        ];
+        assert_eq!(idle(&rust(&parks)), lock("a mutex"));
+        let in_c = stack(&["__futex_abstimed_wait64", "pthread_rwlock_wrlock", "serve"]);
+        assert_eq!(idle(&in_c), lock("a reader-writer lock"));
+        // Workers between two tasks.
+        let waits = ["std::sync::poison::condvar::Condvar::wait"];
+        assert_eq!(idle(&rust(&waits)), None);
+        assert_eq!(idle(&stack(&["pthread_cond_wait", "serve"])), None);
     }
 
     #[test]

@@ -132,6 +132,7 @@ rules! {
     "net/segments-sent-again.rs" segments_sent_again SegmentsSentAgain
     "lock/semaphore-held.rs" semaphore_held SemaphoreHeld
     "net/server-owes-answer.rs" server_owes_answer ServerOwesAnswer
+    "lock/signal-handler-takes-lock.rs" signal_handler_takes_lock SignalHandlerTakesLock
     "timer/sleep-polling.rs" sleep_polling SleepPolling
     "timer/sleeps-on-purpose.rs" sleeps_on_purpose SleepsOnPurpose
     "cpu/slow-clocksource.rs" slow_clocksource SlowClocksource

@@ -101,6 +101,28 @@ const IN_RUST: &[(&str, &[&str], Primitive)] = &[
         &["read", "write", "read_contended", "write_contended"],
         Primitive::ReadWriteLock,
     ),
+    ("parking_lot::raw_mutex::", &["lock_slow"], Primitive::Mutex),
+    (
+        "parking_lot::raw_rwlock::",
+        &[
+            "lock_shared_slow",
+            "lock_exclusive_slow",
+            "lock_upgradable_slow",
+            "upgrade_slow",
+            "wait_for_readers",
+        ],
+        Primitive::ReadWriteLock,
+    ),
+    (
+        "parking_lot::condvar::",
+        &["wait_until_internal"],
+        Primitive::Condition,
+    ),
+    (
+        "parking_lot::once::",
+        &["call_once_slow"],
+        Primitive::Initialisation,
+    ),
     ("::join_handle::", &["join"], Primitive::ThreadEnd),
     ("::JoinHandle<", &["join"], Primitive::ThreadEnd),
     ("::JoinInner<", &["join"], Primitive::ThreadEnd),
@@ -214,6 +236,25 @@ pub fn never_idle_in_python(stack: &[Frame]) -> Option<&'static str> {
     }
 }
 
+/// A lock that a thread waits for, in words, by the function that takes it. The kernel's side of the wait does not always tell it from a parked
+/// worker's: only a mutex of the C library and of Rust's has a number of its own.
+#[must_use]
+pub fn lock(stack: &[Frame]) -> Option<&'static str> {
+    match primitive(stack)? {
+        Primitive::ReadWriteLock => Some("a reader-writer lock"),
+        Primitive::Mutex => Some("a mutex"),
+        Primitive::Initialisation => Some("what is initialised once"),
+        Primitive::Condition
+        | Primitive::Barrier
+        | Primitive::Semaphore
+        | Primitive::ThreadEnd
+        | Primitive::Future
+        | Primitive::Queue
+        | Primitive::Room
+        | Primitive::BlockOn => None,
+    }
+}
+
 /// Whether a function of Python's library is on the stack, by its file and name.
 fn passes(stack: &[Frame], (path, name): (&str, &str)) -> bool {
     stack.iter().any(|frame| {
@@ -234,9 +275,9 @@ fn in_rust(stack: &[Frame]) -> Option<Primitive> {
     if rust::parked_in_tokio(stack) == Some(TokioPark::Future) {
         return Some(Primitive::BlockOn);
     }
-    let library = stack
-        .iter()
-        .take_while(|frame| of_c_library(frame) || rust::of_library(frame));
+    let library = stack.iter().take_while(|frame| {
+        of_c_library(frame) || rust::of_library(frame) || rust::of_library_of_locks(frame)
+    });
     let known = |frame: &Frame| {
         let symbol = frame.symbol.as_deref()?;
         let name = symbol.rsplit("::").next().unwrap_or(symbol);

@@ -128,6 +128,11 @@ pub(super) fn unwind(
         let next = match rule {
             Some(rule) => {
                 caller = !rule.signal();
+                if rule.signal()
+                    && let Some(own) = frames.last_mut()
+                {
+                    *own = Address::HANDLER_CALLED;
+                }
                 let steps = rule.steps();
                 if steps > 0 {
                     if !modules.budget.allows(&asker) {

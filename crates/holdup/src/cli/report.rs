@@ -24,10 +24,10 @@ pub(crate) struct ReportArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) no_mask: bool,
     /// Print only the first lines of the verdict
-    #[arg(short, long, conflicts_with = "verbose")]
+    #[arg(short, long, conflicts_with = "verbose", overrides_with = "quiet")]
     pub(crate) quiet: bool,
     /// Print everything: stacks, every wait, sources, and what was ruled out
-    #[arg(short, long)]
+    #[arg(short, long, overrides_with = "verbose")]
     pub(crate) verbose: bool,
 }
 

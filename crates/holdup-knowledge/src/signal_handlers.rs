@@ -1,0 +1,58 @@
+//! Handlers of signals on a stack: what a handler does, and what the signal interrupted.
+//!
+//! In: a user stack, innermost frame first. Out: its part within a handler, and its part that was interrupted. A handler runs in the middle of
+//! whatever its thread did, so that the thread may have taken locks that the handler asks for (signal-safety(7)).
+
+use holdup_evidence::Frame;
+
+/// The name of the frame between a handler and what was interrupted: the kernel's call of the handler, under the name that debuggers show.
+pub const HANDLER_CALLED: &str = "<signal handler called>";
+
+/// A stack on which a signal's handler runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Handling<'a> {
+    /// The handler's frames, innermost first: its own function is the last one.
+    pub handler: &'a [Frame],
+    /// What the signal interrupted, innermost first.
+    pub interrupted: &'a [Frame],
+}
+
+/// The innermost handler on a stack; `None` where there is none.
+#[must_use]
+pub fn handling(stack: &[Frame]) -> Option<Handling<'_>> {
+    // No file has a function of this name: what holds it is no code.
+    let called = |frame: &Frame| frame.module.is_none() && frame.symbol.as_deref() == Some(HANDLER_CALLED);
+    let at = stack.iter().position(called)?;
+    Some(Handling {
+        handler: stack.get(..at)?,
+        interrupted: stack.get(at + 1..)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HANDLER_CALLED, handling};
+    use holdup_evidence::Frame;
+
+    #[test]
+    fn a_stack_is_split_where_the_kernel_called_the_handler() {
+        let frame = |module: Option<&str>, symbol: &str| Frame {
+            module: module.map(str::to_owned),
+            symbol: Some(symbol.to_owned()),
+            ..Frame::default()
+        };
+        let stack = [
+            frame(Some("libc.so.6"), "__tz_convert"),
+            frame(Some("shop"), "on_alarm"),
+            frame(None, HANDLER_CALLED),
+            frame(Some("libc.so.6"), "__tzfile_compute"),
+            frame(Some("shop"), "main"),
+        ];
+        let found = handling(&stack).unwrap();
+        assert_eq!((found.handler.len(), found.interrupted.len()), (2, 2));
+        assert_eq!(found.handler.last().unwrap().symbol.as_deref(), Some("on_alarm"));
+        assert_eq!(handling(&stack[3..]), None);
+        // A function of a program that calls itself so is none.
+        assert_eq!(handling(&[frame(Some("shop"), HANDLER_CALLED)]), None);
+    }
+}
