@@ -14,6 +14,7 @@ mod dstat;
 mod file_locks;
 mod free;
 mod gctrace;
+mod getdelays;
 mod haproxy;
 mod histogram;
 mod ip_link;
@@ -99,6 +100,7 @@ pub static ALL: &[&Format] = &[
     &benchmarks::fio::FORMAT,
     &free::FORMAT,
     &gctrace::FORMAT,
+    &getdelays::FORMAT,
     &stacks::goroutines::FORMAT,
     &haproxy::LOG,
     &haproxy::STATS,
