@@ -19,6 +19,23 @@ pub(super) static FORMAT: Format = Format::lines::<Reader>("vmstat", Family::Hos
 /// KiB of memory below which a machine of today can't be: less than that is another unit than KiB.
 const LEAST_MEMORY_KIB: f64 = 131_072.0;
 
+/// Rows that are no chance, without a heading.
+const MIN_ROWS: usize = 2;
+
+/// Headings by their number of columns: without the time that was stolen, with it, and with the time of guests.
+const HEADINGS: [&str; 3] = [
+    "r b swpd free buff cache si so bi bo in cs us sy id wa",
+    "r b swpd free buff cache si so bi bo in cs us sy id wa st",
+    "r b swpd free buff cache si so bi bo in cs us sy id wa st gu",
+];
+
+/// Columns of a heading in front of the shares of CPU time, and what those add up to, each rounded.
+const BEFORE_SHARES: usize = 12;
+const WHOLE_PERCENT: std::ops::RangeInclusive<u64> = 98..=102;
+
+/// More threads than this do not run, or wait for a disk, at once.
+const MAX_THREADS: u64 = 100_000;
+
 /// Disks that are remembered.
 const DISKS: usize = 10_000;
 
@@ -27,7 +44,20 @@ const SECOND: Ns = 1_000_000_000;
 fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n');
     let found = lines.any(|line| is_disk_heading(line) || Columns::of(line).is_some());
-    if found { Sureness::Certain } else { Sureness::No }
+    Sureness::certain_if(found || are_rows(head))
+}
+
+/// Whether a text is rows that lost their heading: one may be chance, and others stand in no other text.
+fn are_rows(head: &[u8]) -> bool {
+    let (mut rows, mut others) = (0, 0);
+    for line in head.split(|byte| *byte == b'\n') {
+        match line.trim_ascii().first() {
+            None => {}
+            Some(first) if first.is_ascii_digit() && Columns::of_values(line).is_some() => rows += 1,
+            Some(_) => others += 1,
+        }
+    }
+    rows >= MIN_ROWS && rows > others
 }
 
 #[derive(Debug, Default)]
@@ -88,6 +118,42 @@ impl Columns {
             metrics,
             stamped,
         })
+    }
+}
+
+impl Columns {
+    /// The columns that a row without a heading has, where its shape leaves no doubt: whole numbers, of which the last ones are shares of
+    /// a whole. A day and a time may stand behind them.
+    fn of_values(line: &[u8]) -> Option<Columns> {
+        let mut values = Vec::new();
+        let mut rest = words(line);
+        let mut behind = rest.clone();
+        while let Some(value) = rest.next().and_then(whole) {
+            values.push(value);
+            behind = rest.clone();
+            if values.len() > BEFORE_SHARES + HEADINGS.len() + 3 {
+                return None;
+            }
+        }
+        let heading = HEADINGS
+            .iter()
+            .find(|heading| heading.split(' ').count() == values.len())?;
+        let (runs, waits) = (*values.first()?, *values.get(1)?);
+        let shares: u64 = values
+            .get(BEFORE_SHARES..)?
+            .iter()
+            .fold(0, |sum, share| sum.saturating_add(*share));
+        let fits = WHOLE_PERCENT.contains(&shares) && runs < MAX_THREADS && waits < MAX_THREADS;
+        let mut columns = Columns::of(heading.as_bytes()).filter(|_| fits)?;
+        match (behind.next(), behind.next(), behind.next()) {
+            (None, ..) => {}
+            (Some(day), Some(time), None) => {
+                instant(day, time, false)?;
+                columns.stamped = Some(false);
+            }
+            _ => return None,
+        }
+        Some(columns)
     }
 }
 
@@ -185,6 +251,11 @@ impl Reader {
     fn row(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         /// Columns that a version may have.
         const MAX_COLUMNS: usize = 24;
+        if self.columns.is_none() {
+            // Where the heading was left out, the row of the time since boot was too.
+            self.columns = Columns::of_values(line);
+            self.without_first |= self.columns.is_some();
+        }
         let Some(columns) = &mut self.columns else {
             return Understood::No;
         };
@@ -404,6 +475,34 @@ mod tests {
         assert_eq!(reading.accounts[0].not_understood, 0);
         let reading = read_text("v", format!("# vmstat -y 2\n{TABLE}").as_bytes());
         assert_eq!(values(&reading, Metric::SwapInKibPerSecond, "")[0], (75.0, false));
+    }
+
+    #[test]
+    fn rows_that_lost_their_heading() {
+        let text = " 3 14 812044 231448  10792 111052   75 9184  4742  3917  874 6070 13  7  0 80  0\n 2 11 812044 231448  10792 111052  \
+            410 8000     4  1985  484 2829  9  8  2 81  0\n";
+        let reading = read_text("v", text.as_bytes());
+        assert_eq!(reading.observed.sources[0].format, "vmstat");
+        assert_eq!(reading.accounts[0].not_understood, 0);
+        assert_eq!(
+            values(&reading, Metric::CpuIowaitPercent, ""),
+            [(80.0, false), (81.0, false)]
+        );
+        assert_eq!(
+            values(&reading, Metric::SwapOutKibPerSecond, "")[0],
+            (9184.0, false)
+        );
+        // What does not add up to a whole is of something else.
+        for other in [
+            text.replace(" 80  0", " 60  0").replace(" 81  0", " 11  0"),
+            text.replace(" 0\n", " 0.0\n"),
+        ] {
+            assert_ne!(
+                read_text("v", other.as_bytes()).observed.sources[0].format,
+                "vmstat",
+                "{other}"
+            );
+        }
     }
 
     #[test]

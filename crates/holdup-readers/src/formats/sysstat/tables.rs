@@ -5,7 +5,7 @@
 //! and then the next: the reports of the second table are those of the first.
 
 use super::columns::{Kind, sane};
-use super::header::{Header, Key, header, time_of};
+use super::header::{AVERAGE, Header, Key, header, headless, time_of};
 use super::stamp::{self, SECOND, banner, civil, from_to};
 use crate::format::{LineReader, Understood};
 use crate::gather::{Out, SeriesAt};
@@ -186,7 +186,13 @@ impl Reader {
         if let Some(understood) = self.command(&fields) {
             return understood;
         }
-        self.heading(line, &fields, out)
+        if self.current.is_none()
+            && let Some(header) = headless(line)
+        {
+            self.heading(Some(header), &fields, out);
+            return self.row(line, &fields, out).unwrap_or(Understood::No);
+        }
+        self.heading(header(line), &fields, out)
     }
 
     fn banner(&mut self, found: stamp::Banner, out: &mut Out<'_>) {
@@ -226,8 +232,9 @@ impl Reader {
         Some(Understood::Ignorable)
     }
 
-    fn heading(&mut self, line: &[u8], fields: &Fields<'_>, out: &mut Out<'_>) -> Understood {
-        let Some(header) = header(line) else {
+    /// Takes the heading of a table that this line is, or that its first row lost.
+    fn heading(&mut self, header: Option<Header>, fields: &Fields<'_>, out: &mut Out<'_>) -> Understood {
+        let Some(header) = header else {
             return Understood::No;
         };
         // A table that says nothing to us has rows, too: they are told from lines of something else.
@@ -312,6 +319,8 @@ impl Reader {
                     skip = taken;
                     of_day = Some(clock);
                 }
+                // There was no report that it could be the average of: it was all that somebody took.
+                None if fields.get(0) == AVERAGE && !self.timed.any => skip = 1,
                 None => {
                     // pidstat -h of old versions counts from the epoch.
                     let seconds: u64 = std::str::from_utf8(fields.get(0)).ok()?.parse().ok()?;
