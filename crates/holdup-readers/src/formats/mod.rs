@@ -5,6 +5,7 @@ mod atop;
 mod benchmarks;
 mod buildkit;
 mod ceph;
+mod compile_times;
 mod counters;
 mod databases;
 mod df;
@@ -72,6 +73,7 @@ pub static ALL: &[&Format] = &[
     &buildkit::FORMAT,
     &ceph::FORMAT,
     &profiles::collapsed::FORMAT,
+    &compile_times::FORMAT,
     &counters::FORMAT,
     &named::clock_sync::FORMAT,
     &named::cpu_stat::FORMAT,
