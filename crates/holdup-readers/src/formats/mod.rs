@@ -7,6 +7,7 @@ mod buildkit;
 mod ceph;
 mod compile_times;
 mod counters;
+mod ctest;
 mod databases;
 mod df;
 mod dmesg;
@@ -75,6 +76,7 @@ pub static ALL: &[&Format] = &[
     &profiles::collapsed::FORMAT,
     &compile_times::FORMAT,
     &counters::FORMAT,
+    &ctest::FORMAT,
     &named::clock_sync::FORMAT,
     &named::cpu_stat::FORMAT,
     &named::links::BONDING,
