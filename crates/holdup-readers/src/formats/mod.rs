@@ -204,6 +204,7 @@ pub static ALL: &[&Format] = &[
     &thread_dump::FORMAT,
     &thread_dump::json::FORMAT,
     &time_command::FORMAT,
+    &probes::time_sources::FORMAT,
     &tls_client::FORMAT,
     &tls_debug::FORMAT,
     &top::FORMAT,
