@@ -37,6 +37,7 @@ mod net_counters;
 mod nfsiostat;
 mod node_report;
 mod nvidia_smi;
+mod perf_lock;
 mod perf_sched;
 mod probes;
 mod proc_task;
@@ -153,6 +154,7 @@ pub static ALL: &[&Format] = &[
     &jvm_log::openj9::FORMAT,
     &profiles::off_cpu::FORMAT,
     &profiles::perf_report::FORMAT,
+    &perf_lock::FORMAT,
     &perf_sched::FORMAT,
     &profiles::perf_script::FORMAT,
     &strace_log::perf_trace::FORMAT,
