@@ -6,6 +6,7 @@ mod benchmarks;
 mod buildkit;
 mod ceph;
 mod compile_times;
+mod conntrack;
 mod counters;
 mod ctest;
 mod databases;
@@ -63,6 +64,7 @@ mod top;
 mod traffic_control;
 mod uptime;
 mod vmstat;
+mod xentop;
 
 pub(crate) use journal::{Writer, message as journal_message};
 pub(crate) use timed_log::{FORMAT as LOG, Stamps};
@@ -76,6 +78,7 @@ pub static ALL: &[&Format] = &[
     &ceph::FORMAT,
     &profiles::collapsed::FORMAT,
     &compile_times::FORMAT,
+    &conntrack::FORMAT,
     &counters::FORMAT,
     &ctest::FORMAT,
     &named::clock_sync::FORMAT,
@@ -215,5 +218,6 @@ pub static ALL: &[&Format] = &[
     &uptime::FORMAT,
     &vmstat::FORMAT,
     &kernel_files::vmstat_counters::FORMAT,
+    &xentop::FORMAT,
     &arrays::zpool::FORMAT,
 ];
