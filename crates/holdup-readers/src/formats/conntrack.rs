@@ -11,7 +11,7 @@ use holdup_evidence::observed::{Quote, StatementKind};
 
 pub(crate) static FORMAT: Format = Format::lines::<Reader>("conntrack-stats", Family::Host, recognise)
     .about("conntrack -S")
-    .openings(&["cpu=0 found=", "cpu=0  found="]);
+    .openings(&["cpu=0 found="]);
 
 /// Words of a line.
 const MAX_WORDS: usize = 40;

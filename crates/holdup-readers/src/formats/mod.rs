@@ -173,6 +173,7 @@ pub static ALL: &[&Format] = &[
     &kernel_files::stat::FORMAT,
     &proc_task::FORMAT,
     &prometheus::FORMAT,
+    &arrays::raid_controllers::FORMAT,
     &ranked_list::FORMAT,
     &ps::FORMAT,
     &databases::explain::FORMAT,
