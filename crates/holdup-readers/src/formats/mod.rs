@@ -5,6 +5,7 @@ mod atop;
 mod benchmarks;
 mod buildkit;
 mod ceph;
+mod ceph_ops;
 mod compile_times;
 mod conntrack;
 mod counters;
@@ -76,6 +77,7 @@ pub static ALL: &[&Format] = &[
     &atop::FORMAT,
     &buildkit::FORMAT,
     &ceph::FORMAT,
+    &ceph_ops::FORMAT,
     &profiles::collapsed::FORMAT,
     &compile_times::FORMAT,
     &conntrack::FORMAT,
