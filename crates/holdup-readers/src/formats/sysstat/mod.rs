@@ -10,6 +10,7 @@
 mod columns;
 mod header;
 mod json;
+mod reclaim;
 mod stamp;
 mod tables;
 

@@ -6,6 +6,7 @@
 
 use super::columns::{Kind, sane};
 use super::header::{AVERAGE, Header, Key, header, headless, time_of};
+use super::reclaim::{self, Reclaim};
 use super::stamp::{self, SECOND, banner, civil, from_to};
 use crate::format::{LineReader, Understood};
 use crate::gather::{Out, SeriesAt};
@@ -41,6 +42,7 @@ pub(super) struct Reader {
     without_first: bool,
     iostat: Iostat,
     timed: Timed,
+    reclaim: Reclaim,
     /// A line with odd hyphens and blanks, made plain.
     plain: Vec<u8>,
     /// A row's name that is put together.
@@ -82,6 +84,8 @@ struct Table {
     /// The heading's words behind the time, as they are.
     text: Vec<u8>,
     header: Header,
+    /// Where the search for memory is told of, if it is.
+    reclaim: Option<reclaim::Columns>,
     rows: Vec<Row>,
     by_name: HashMap<Box<[u8]>, usize>,
     /// The row that is likely next: they come in the same order each time.
@@ -105,6 +109,10 @@ impl LineReader for Reader {
             return understood;
         }
         self.plain_line(line, out)
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        self.reclaim.end(out);
     }
 
     fn begins_anew(&self, line: &[u8]) -> bool {
@@ -267,6 +275,7 @@ impl Reader {
             None if self.tables.len() >= TABLES => return Understood::No,
             None => {
                 self.tables.push(Table {
+                    reclaim: reclaim::Columns::of(&text),
                     text,
                     header,
                     rows: Vec::new(),
@@ -406,6 +415,9 @@ impl Reader {
             if name_of(&table.header, line, fields, skip, &mut name) {
                 table.take(&name, fields, skip, out);
             }
+            if let Some(columns) = table.reclaim {
+                self.reclaim.row(columns, |at| fields.get(skip + at), out);
+            }
         }
         self.name = name;
     }
@@ -504,6 +516,11 @@ pub(super) fn figure(word: &[u8]) -> Option<Figure> {
         _ => return None,
     };
     decimal(digits).map(|value| Figure { value, kib })
+}
+
+/// A figure in whatever unit it is.
+pub(super) fn figure_of(word: &[u8]) -> Option<f64> {
+    figure(word).map(|figure| figure.value)
 }
 
 impl Figure {
