@@ -102,10 +102,12 @@ impl Row {
             Some(wall) => seconds.get(wall).or(seconds.last())?,
             None => seconds.last()?,
         };
-        Some(Row {
+        let shares = seconds.iter().filter(|(_, share, _)| share.is_some()).count();
+        // The sum alone has none.
+        (shares > 0 || name.eq_ignore_ascii_case("total")).then(|| Row {
             name: name.to_owned(),
             seconds: *value,
-            shares: seconds.iter().filter(|(_, share, _)| share.is_some()).count(),
+            shares,
             percent: *percent,
         })
     }

@@ -21,6 +21,9 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("time-sources", Famil
 const MAX_SERVERS: usize = 200;
 const MAX_NAMED: usize = 4;
 
+/// Bytes of a name.
+const NAME_BYTES: usize = 120;
+
 /// The distance at which ntpd steps the clock instead of leading it back (`tinker step`).
 const STEP_NS: Ns = 128_000_000;
 
@@ -176,6 +179,8 @@ fn length(word: &str) -> Option<Ns> {
 #[derive(Debug, Default)]
 struct Reader {
     servers: Vec<(Server, Quote)>,
+    /// A line that is one word: a long name, whose row follows (`ntpq -pw`).
+    long_name: Option<String>,
 }
 
 impl TextReader for Reader {
@@ -185,14 +190,24 @@ impl TextReader for Reader {
             self.servers.clear();
             return Understood::Evidence;
         }
-        let server = Server::of_ntpq(text).or_else(|| Server::of_chronyc(text));
+        let long_name = self.long_name.take().map(|name| format!("{name} {text}"));
+        let server = Server::of_ntpq(text)
+            .or_else(|| Server::of_chronyc(text))
+            .or_else(|| Server::of_ntpq(&long_name?));
         if let Some(server) = server {
             if self.servers.len() < MAX_SERVERS {
                 self.servers.push((server, out.here()));
             }
             return Understood::Evidence;
         }
-        let says_nothing = text.contains("Number of sources")
+        let is_name = text.len() <= NAME_BYTES && !text.contains(char::is_whitespace) && text.contains(['.', ':']);
+        if is_name {
+            self.long_name = Some(text.to_owned());
+        }
+        // `chronyc sources -v` explains its signs in a drawing.
+        let says_nothing = is_name
+            || text.starts_with(['.', '/', '|', '`', '\\'])
+            || text.contains("Number of sources")
             || text.bytes().all(|byte| byte == b'=')
             || NO_SERVERS.iter().any(|name| text.contains(name));
         match says_nothing {

@@ -58,6 +58,12 @@ fn servers_that_do_not_answer() {
 }
 
 #[test]
+fn a_long_name_stands_on_a_line_of_its_own() {
+    let long = NTPQ.replace("*ntp1.example ", "*a-very-long-name.of-a-server.example.org\n                ");
+    assert!(one(&long).text.contains("from a-very-long-name.of-a-server.example.org,"));
+}
+
+#[test]
 fn rubbish_and_other_tables_are_none() {
     for text in [
         "^* a b c\n^? 1 2 3 9\n",
