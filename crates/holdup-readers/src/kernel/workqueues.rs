@@ -35,6 +35,8 @@ struct Flying {
     function: String,
     worker: String,
     queue: String,
+    /// For how long, where the kernel tells it (`for 52s`).
+    seconds: Option<u64>,
 }
 
 /// A pool of workers that is stuck.
@@ -250,6 +252,7 @@ impl Workqueues {
                     function,
                     worker: owned(until(front, b"(").unwrap_or(front)),
                     queue: self.queue.clone(),
+                    seconds: after(item, b" for ").and_then(number),
                 }),
                 List::Flying => {}
                 List::Pending => {
@@ -316,7 +319,8 @@ fn told(pool: &Pool) -> String {
             for other in others.iter().take(MAX_NAMED - 1) {
                 who.push_str(&format!(", {} (worker {})", other.function, other.worker));
             }
-            format!("{who} is in flight in {place}, which has been stuck{long} (workqueue lockup)")
+            let runs = first.seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
+            format!("{who} is in flight{runs} in {place}, which has been stuck{long} (workqueue lockup)")
         }
         None => format!("{place} has been stuck{long} (workqueue lockup), and nothing in flight is told of it"),
     };
@@ -376,6 +380,18 @@ mod tests {
         let texts = read_text("d", format!("{TEXT}{again}").as_bytes());
         assert!(texts.texts()[0].contains("stuck for 73 s"), "{texts:?}");
         assert_eq!(texts.texts().len(), 1);
+    }
+
+    #[test]
+    fn newer_kernels_tell_how_long_a_work_runs() {
+        let text = TEXT.replace("flush_all [blk]", "flush_all [blk] for 41s, bh:tasklet_run for 3s");
+        let reading = read_text("d", text.as_bytes());
+        assert!(
+            reading.texts()[0].starts_with(
+                "flush_all (work queue events, worker 3701), tasklet_run (worker bh) is in flight for 41 s in the kernel's worker pool"
+            ),
+            "{reading:?}"
+        );
     }
 
     #[test]
