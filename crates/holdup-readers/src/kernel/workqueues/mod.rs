@@ -4,6 +4,8 @@
 //! were stuck longest: the function that has its worker, for how long, and what waits behind it. Reports come again every half minute;
 //! the last of a pool stands for all. Source: the kernel's documentation, "Workqueue", and what its watchdog prints.
 
+mod words;
+
 use super::tasks;
 use super::text::{after, number, owned, until};
 use crate::gather::Out;
@@ -25,8 +27,7 @@ const MAX_POOLS_TOLD: usize = 3;
 const MAX_FLYING: usize = 16;
 const MAX_PENDING: usize = 64;
 
-/// Functions that a statement names, and frames of where they are.
-const MAX_NAMED: usize = 4;
+/// Frames of where a worker is.
 const MAX_FRAMES: usize = 3;
 
 /// A work that a worker has.
@@ -274,7 +275,7 @@ impl Workqueues {
         pools.sort_by_key(|pool| std::cmp::Reverse((pool.seconds, pool.flying.len())));
         let more = pools.len().saturating_sub(MAX_POOLS_TOLD);
         for (at, pool) in pools.into_iter().take(MAX_POOLS_TOLD).enumerate() {
-            let mut text = told(&pool);
+            let mut text = words::told(&pool);
             if at == 0 && more > 0 {
                 text.push_str(&format!("; {more} more pools are stuck than are told here"));
             }
@@ -295,138 +296,5 @@ fn value(text: &[u8], name: &[u8]) -> String {
     owned(until(value, b" ").unwrap_or(value))
 }
 
-fn told(pool: &Pool) -> String {
-    let cpus = match pool.cpus.as_str() {
-        "" => String::new(),
-        cpus if cpus.bytes().all(|byte| byte.is_ascii_digit()) => format!(" of CPU {cpus}"),
-        cpus => format!(" of CPUs {cpus}"),
-    };
-    let nice = match pool.nice.as_str() {
-        "" | "0" => String::new(),
-        nice => format!(" with nice {nice}"),
-    };
-    let long = match pool.seconds {
-        0 => String::new(),
-        seconds => format!(" for {seconds} s"),
-    };
-    let place = format!("the kernel's worker pool{cpus}{nice}");
-    let mut text = match pool.flying.split_first() {
-        Some((first, others)) => {
-            let mut who = format!(
-                "{} (work queue {}, worker {})",
-                first.function, first.queue, first.worker
-            );
-            for other in others.iter().take(MAX_NAMED - 1) {
-                who.push_str(&format!(", {} (worker {})", other.function, other.worker));
-            }
-            let runs = first.seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
-            format!("{who} is in flight{runs} in {place}, which has been stuck{long} (workqueue lockup)")
-        }
-        None => format!("{place} has been stuck{long} (workqueue lockup), and nothing in flight is told of it"),
-    };
-    if !pool.frames.is_empty() {
-        text.push_str(&format!("; its worker is in {}", pool.frames.join(" < ")));
-    }
-    if pool.waits > 0 {
-        let mut pending: Vec<&(String, u64)> = pool.pending.iter().collect();
-        pending.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let named: Vec<String> = pending
-            .iter()
-            .take(MAX_NAMED)
-            .map(|(name, count)| match count {
-                1 => name.clone(),
-                count => format!("{count} {name}"),
-            })
-            .collect();
-        let end = if pending.len() > MAX_NAMED { ", …" } else { "" };
-        text.push_str(&format!("; {} wait for it: {}{end}", pool.waits, named.join(", ")));
-    }
-    text
-}
-
 #[cfg(test)]
-mod tests {
-    use crate::read_text;
-    use holdup_evidence::observed::StatementKind;
-
-    const TEXT: &str = "[ 336.887598] BUG: workqueue lockup - pool cpus=2 node=0 flags=0x0 nice=0 stuck for 42s!
-[ 336.887606] Showing busy workqueues and worker pools:
-[ 336.887607] workqueue events: flags=0x0
-[ 336.887608]   pwq 10: cpus=5 node=0 flags=0x0 nice=0 active=3/256 refcnt=4
-[ 336.887611]     pending: other_work, other_work
-[ 336.887619]   pwq 4: cpus=2 node=0 flags=0x0 nice=0 active=15/256 refcnt=16
-[ 336.887621]     in-flight: 3701:flush_all [blk]
-[ 336.887624]     pending: average, 3*average, sweep [net], BAR(3701)
-[ 336.887643] workqueue events_power_efficient: flags=0x80
-[ 336.887644]   pwq 4: cpus=2 node=0 flags=0x0 nice=0 active=1/256 refcnt=2
-[ 336.887645]     pending: sweep
-[ 336.887646] pool 4: cpus=2 node=0 flags=0x0 nice=0 hung=42s workers=3 idle: 12 34
-";
-
-    #[test]
-    fn the_function_that_has_the_worker_and_who_waits_for_it() {
-        let reading = read_text("d", TEXT.as_bytes());
-        assert_eq!(
-            reading.texts(),
-            [
-                "flush_all (work queue events, worker 3701) is in flight in the kernel's worker pool of CPU 2, which has been stuck for 42 s \
-                (workqueue lockup); 7 wait for it: 4 average, 2 sweep, BAR"
-            ]
-        );
-        let one = &reading.observed.statements[0];
-        assert_eq!((one.kind, one.ns), (StatementKind::Stalled, Some(42_000_000_000)));
-        // The report comes again, and the later one stands.
-        let again = TEXT.replace("42s", "73s").replace("[ 336", "[ 367");
-        let texts = read_text("d", format!("{TEXT}{again}").as_bytes());
-        assert!(texts.texts()[0].contains("stuck for 73 s"), "{texts:?}");
-        assert_eq!(texts.texts().len(), 1);
-    }
-
-    #[test]
-    fn newer_kernels_tell_how_long_a_work_runs() {
-        let text = TEXT.replace("flush_all [blk]", "flush_all [blk] for 41s, bh:tasklet_run for 3s");
-        let reading = read_text("d", text.as_bytes());
-        assert!(
-            reading.texts()[0].starts_with(
-                "flush_all (work queue events, worker 3701), tasklet_run (worker bh) is in flight for 41 s in the kernel's worker pool"
-            ),
-            "{reading:?}"
-        );
-    }
-
-    #[test]
-    fn a_report_without_times_that_was_quoted_and_wrapped() {
-        let bare: String = TEXT
-            .lines()
-            .map(|line| format!("> {}\n", line.get(14..).unwrap_or_default()))
-            .collect();
-        let wrapped = bare.replace(" stuck for 42s!", " stuck\n> for 42s!");
-        for text in [bare, wrapped] {
-            let reading = read_text("d", text.as_bytes());
-            assert_eq!(reading.observed.sources[0].format, "dmesg", "{text}");
-            assert!(
-                reading.texts()[0].starts_with("flush_all (work queue events, worker 3701)"),
-                "{reading:?}"
-            );
-            assert!(reading.texts()[0].contains("for 42 s"), "{reading:?}");
-        }
-    }
-
-    #[test]
-    fn nothing_in_flight_and_rubbish() {
-        let text = "[ 9.1] BUG: workqueue lockup - pool cpus=0-7 flags=0x4 nice=-20 stuck for 31s!\n[ 9.2] Freeing unused memory\n";
-        assert_eq!(
-            read_text("d", text.as_bytes()).texts(),
-            [
-                "the kernel's worker pool of CPUs 0-7 with nice -20 has been stuck for 31 s (workqueue lockup), and nothing in flight is \
-                told of it"
-            ]
-        );
-        for text in [
-            "BUG: workqueue lockup - pool\nin-flight: :,:(\npending: *,99999999999999999999*x\npwq \n",
-            "workqueue events: flags=0x0\n  in-flight: 3:x\n",
-        ] {
-            assert!(read_text("d", text.as_bytes()).observed.statements.len() <= 1, "{text}");
-        }
-    }
-}
+mod tests;
