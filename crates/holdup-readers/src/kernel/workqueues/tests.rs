@@ -42,7 +42,7 @@ fn newer_kernels_tell_how_long_a_work_runs() {
     let reading = read_text("d", text.as_bytes());
     assert!(
         reading.texts()[0].starts_with(
-            "flush_all (work queue events, worker 3701), tasklet_run (worker bh) is in flight for 41 s in the kernel's worker pool"
+            "flush_all (work queue events, worker 3701, for 41 s), tasklet_run (worker bh, for 3 s) are in flight in the kernel's worker pool"
         ),
         "{reading:?}"
     );

@@ -23,15 +23,20 @@ pub(super) fn told(pool: &Pool) -> String {
     let place = format!("the kernel's worker pool{cpus}{nice}");
     let mut text = match pool.flying.split_first() {
         Some((first, others)) => {
+            let runs = |seconds: Option<u64>| seconds.map_or_else(String::new, |seconds| format!(", for {seconds} s"));
             let mut who = format!(
-                "{} (work queue {}, worker {})",
-                first.function, first.queue, first.worker
+                "{} (work queue {}, worker {}{})",
+                first.function,
+                first.queue,
+                first.worker,
+                runs(first.seconds)
             );
             for other in others.iter().take(MAX_NAMED - 1) {
-                who.push_str(&format!(", {} (worker {})", other.function, other.worker));
+                let long = runs(other.seconds);
+                who.push_str(&format!(", {} (worker {}{long})", other.function, other.worker));
             }
-            let runs = first.seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
-            format!("{who} is in flight{runs} in {place}, which has been stuck{long} (workqueue lockup)")
+            let verb = if others.is_empty() { "is" } else { "are" };
+            format!("{who} {verb} in flight in {place}, which has been stuck{long} (workqueue lockup)")
         }
         None => format!("{place} has been stuck{long} (workqueue lockup), and nothing in flight is told of it"),
     };
