@@ -84,7 +84,8 @@ impl TextReader for Reader {
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
-        let Some((percent, cpus, name, quote)) = self.most.take() else {
+        // The first report has no time to compare with, and tells 0 of each.
+        let Some((percent, cpus, name, quote)) = self.most.take().filter(|(most, ..)| *most > 0.0) else {
             return;
         };
         let share = cpus

@@ -22,6 +22,10 @@ const COUNTS: [&str; 6] = [
     "Spare Devices",
 ];
 
+/// Words of a row of the table, and numbers that it begins with, at least.
+const MAX_WORDS: usize = 12;
+const MIN_NUMBERS: usize = 4;
+
 /// What a row of the table says of a member that is none, or none yet.
 const NOT_IN_USE: [&str; 3] = ["faulty", "rebuilding", "removed"];
 
@@ -154,18 +158,14 @@ impl TextReader for Reader {
 }
 
 impl Reader {
-    /// A row of the table: four numbers, what the member is, its path.
+    /// A row of the table: four numbers, of `--examine` five, what the member is, its path.
     fn member(&mut self, line: &str) -> Understood {
-        let mut words = line.split_whitespace();
-        let numbers = words
-            .by_ref()
-            .take(4)
-            .filter(|word| *word == "-" || word.parse::<u64>().is_ok())
-            .count();
-        if numbers < 4 {
+        let words: Vec<&str> = line.split_whitespace().take(MAX_WORDS).collect();
+        let number = |word: &&&str| **word == "-" || word.parse::<u64>().is_ok();
+        let count = words.iter().take_while(number).count();
+        let (Some((numbers, rest)), true) = (words.split_at_checked(count), count >= MIN_NUMBERS) else {
             return Understood::No;
-        }
-        let rest: Vec<&str> = words.take(8).collect();
+        };
         let lost = |state: &[&str]| state.iter().any(|word| NOT_IN_USE.contains(word));
         match rest.split_last() {
             Some((path, state)) if path.starts_with("/dev/") => {
@@ -174,8 +174,8 @@ impl Reader {
                 }
             }
             // What was removed has no path: its place in the array is known.
-            _ if lost(&rest) => {
-                let slot = line.split_whitespace().nth(3).unwrap_or_default();
+            _ if lost(rest) => {
+                let slot = numbers.last().copied().unwrap_or_default();
                 name(&mut self.members, &format!("member {slot} is {}", rest.join(" ")));
             }
             _ => {}

@@ -83,11 +83,15 @@ fn worth(state: &str) -> Worth {
 }
 
 /// `logicaldrive 1 (279.4 GB, RAID 1, OK)`, `physicaldrive 1I:1:2 (port 1I:box 1:bay 2, SAS, 300 GB, Failed)`: what it is, and its parts.
+/// Of `show status` its state alone: `physicaldrive 1I:1:2 (port 1I:box 1:bay 2, 300 GB): Failed`.
 fn of_ssacli(line: &str) -> Option<(&str, &str)> {
     if !(line.starts_with("logicaldrive ") || line.starts_with("physicaldrive ")) {
         return None;
     }
     let (what, parts) = line.split_once(" (")?;
+    if let Some((_, state)) = parts.split_once("): ") {
+        return Some((what, state));
+    }
     let parts = parts.strip_suffix(')')?;
     parts.contains(", ").then_some((what, parts))
 }

@@ -40,6 +40,15 @@ fn storcli_and_ssacli() {
         found[0].text,
         "logicaldrive 1 is Interim Recovery Mode; physicaldrive 1I:1:2 is Failed"
     );
+    let status = "   logicaldrive 1 (600 GB, RAID 1): OK\n   physicaldrive 1I:1:2 (port 1I:box 1:bay 2, 146 GB): Predictive Failure\n";
+    let found = of(status);
+    assert_eq!(
+        (found[0].kind, found[0].text.as_str()),
+        (
+            StatementKind::Warned,
+            "physicaldrive 1I:1:2 is Predictive Failure"
+        )
+    );
     let well = of(&text.replace("Interim Recovery Mode", "OK").replace("Failed", "OK"));
     assert_eq!(well[0].kind, StatementKind::WithinNorm);
     assert_eq!(well.len(), 1);
