@@ -257,7 +257,7 @@ mod tests {
         CPU         count     real total  virtual total    delay total  delay average      delay max      delay min\n\
         \x20             810     3400000000     3412345678       90000000          0.111ms     4.212296ms     0.031307ms\n\
         IO          count    delay total  delay average      delay max      delay min\n\
-        \x20            4210    12300000000          2.922ms   410.500000ms     0.010000ms\n\
+        \x20            4210    12300000000          2.922ms   410.100000ms     0.010000ms\n\
         SWAP        count    delay total  delay average      delay max      delay min\n\
         \x20               0              0          0.000ms     0.000000ms     0.000000ms\n";
 
