@@ -38,8 +38,12 @@ const MIN_LOSS_SHARE: f64 = 0.001;
 fn recognise(head: &[u8]) -> Sureness {
     let text = text_of(head);
     let mut lines = text.lines().map(str::trim);
-    let is_it = |line: &str| line.starts_with("cpu=") && pairs(line).any(|(name, _)| name == "found" || name == "invalid");
-    Sureness::certain_if(lines.any(is_it) && (text.contains("insert_failed=") || text.contains("early_drop=")))
+    let is_it = |line: &str| {
+        line.starts_with("cpu=") && pairs(line).any(|(name, _)| name == "found" || name == "invalid")
+    };
+    Sureness::certain_if(
+        lines.any(is_it) && (text.contains("insert_failed=") || text.contains("early_drop=")),
+    )
 }
 
 /// `drop=3`.

@@ -304,7 +304,8 @@ mod tests {
             panic!("{:?}", said(text))
         };
         assert!(
-            one.text.starts_with("rx_missed_errors 7400000, 8.2 % of 90000000 rx_packets"),
+            one.text
+                .starts_with("rx_missed_errors 7400000, 8.2 % of 90000000 rx_packets"),
             "{}",
             one.text
         );
@@ -320,7 +321,10 @@ mod tests {
             (one.kind, one.text.as_str()),
             (StatementKind::Took, "rx_queue_2_drops 90210")
         );
-        for other in ["rx_pin: 3\ntx_pin: 4\nrx_buffer: 512\n", "rx_errors: 3\na line of words\n"] {
+        for other in [
+            "rx_pin: 3\ntx_pin: 4\nrx_buffer: 512\n",
+            "rx_errors: 3\na line of words\n",
+        ] {
             let format = &read_text("c", other.as_bytes()).observed.sources[0].format;
             assert_ne!(format, "counters", "{other}");
         }

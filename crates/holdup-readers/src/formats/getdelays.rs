@@ -183,7 +183,9 @@ impl TextReader for Reader {
         let says_nothing = text.to_ascii_lowercase().starts_with("print")
             || text.contains(": read=")
             || text.starts_with("delay")
-            || text.split_whitespace().all(|word| ms(word).is_some() || word == "N/A");
+            || text
+                .split_whitespace()
+                .all(|word| ms(word).is_some() || word == "N/A");
         match says_nothing {
             true => Understood::Ignorable,
             false => Understood::No,

@@ -43,8 +43,11 @@ fn recognise(head: &[u8]) -> Sureness {
     let lines = || head.lines().map(str::trim);
     let rows = lines().filter_map(Row::of).count();
     // Without a heading the bars beside ranges say what it is.
-    let drawn = || lines().filter(|line| line.contains("->") && line.ends_with('|') && Row::of(line).is_some());
-    Sureness::certain_if(rows >= ROWS && (lines().any(|line| heading(line).is_some()) || drawn().count() >= ROWS))
+    let drawn =
+        || lines().filter(|line| line.contains("->") && line.ends_with('|') && Row::of(line).is_some());
+    Sureness::certain_if(
+        rows >= ROWS && (lines().any(|line| heading(line).is_some()) || drawn().count() >= ROWS),
+    )
 }
 
 /// The name of what is counted: `usecs : count distribution`, `@usecs:`, `@usecs[md0]:`.
@@ -111,14 +114,17 @@ struct Reader {
 
 /// The largest heap behind the fullest row: how many are there, and its fullest row.
 fn slow_heap(rows: &[Row], total: u64) -> Option<(u64, &Row)> {
-    let fullest = (0..rows.len()).max_by_key(|at| (rows.get(*at).map(|row| row.count), std::cmp::Reverse(*at)))?;
+    let fullest =
+        (0..rows.len()).max_by_key(|at| (rows.get(*at).map(|row| row.count), std::cmp::Reverse(*at)))?;
     let mut heap: Option<(u64, &Row)> = None;
     let mut before = rows.get(fullest)?.count;
     // The lowest so far.
     let mut lowest = before;
     for row in rows.get(fullest + 1..)? {
         let rises = row.count > before && row.count / VALLEY >= lowest.max(1);
-        if rises && heap.is_none() || row.count > before && heap.as_ref().is_some_and(|(_, top)| row.count > top.count) {
+        if rises && heap.is_none()
+            || row.count > before && heap.as_ref().is_some_and(|(_, top)| row.count > top.count)
+        {
             let already = heap.map_or(0, |(count, _)| count);
             heap = Some((already, row));
         }
@@ -243,10 +249,14 @@ mod tests {
             "read_us[sdb] reaches 4K, 8K, 31 times of 1570; most, 900 of them, are at 16, 32; a second heap, 241 of them, 15.4 %, is \
              around 2K, 4K"
         );
-        let tail = rows.replace(" 60 |", " 2 |").replace("150 |", "1 |").replace(" 31 |", " 1 |");
+        let tail = rows
+            .replace(" 60 |", " 2 |")
+            .replace("150 |", "1 |")
+            .replace(" 31 |", " 1 |");
         assert!(!buckets(&tail)[0].1.contains("heap"), "{tail}");
         // Rows alone.
-        let text = "  0 -> 1    : 40   |*****  |\n  2 -> 3    : 10   |*      |\n  4 -> 7    : 2    |       |\n";
+        let text =
+            "  0 -> 1    : 40   |*****  |\n  2 -> 3    : 10   |*      |\n  4 -> 7    : 2    |       |\n";
         assert_eq!(
             buckets(text)[0].1,
             "the histogram reaches 4 -> 7, 2 times of 52; most, 40 of them, are at 0 -> 1"

@@ -309,7 +309,8 @@ impl Reader {
 
 /// A row of cyclictest's histogram: microseconds, and how often each thread woke so late: `000004 000120\t000007`.
 fn is_bucket(text: &str) -> bool {
-    let number = |word: &str| word.len() >= HISTOGRAM_DIGITS && word.bytes().all(|byte| byte.is_ascii_digit());
+    let number =
+        |word: &str| word.len() >= HISTOGRAM_DIGITS && word.bytes().all(|byte| byte.is_ascii_digit());
     text.split_whitespace().count() > 1 && text.split_whitespace().all(number)
 }
 
@@ -416,12 +417,17 @@ mod tests {
         );
         let sums = "# Total: 000090000 000089981\n# Min Latencies: 00002 00003\n# Avg Latencies: 00005 00006\n# Max Latencies: 00031 04217\n\
             # Histogram Overflows: 00000 00004\n";
-        for histogram in [sums.to_owned(), format!("# Histogram\n000000 000000\t000000\n000003 001200\t000007\n{sums}")] {
+        for histogram in [
+            sums.to_owned(),
+            format!("# Histogram\n000000 000000\t000000\n000003 001200\t000007\n{sums}"),
+        ] {
             let reading = read_text("t", histogram.as_bytes());
             assert_eq!(reading.accounts[0].not_understood, 0);
             assert_eq!(
                 reading.texts(),
-                ["thread 1 (of CPU 1 where each CPU has one) woke up to 4.2 ms late, 6.0 \u{b5}s at the mean (from 1.0 ms on it is late)"]
+                [
+                    "thread 1 (of CPU 1 where each CPU has one) woke up to 4.2 ms late, 6.0 \u{b5}s at the mean (from 1.0 ms on it is late)"
+                ]
             );
         }
         let hwlat = "# tracer: hwlat\n<...>-1729  [004] d...   689.556542: #2     inner/outer(us):   1612/9    ts:1581527494.889008092 count:1\n";

@@ -154,7 +154,10 @@ impl Row {
 
     /// `rcu_state  61  61  5.91 us  360.61 us  12.21 us  1.01 us`: acquired, contended; mean, all, longest and shortest wait.
     fn of_report(words: &[&str]) -> Option<Row> {
-        let at = words.iter().position(|word| whole(word.as_bytes()).is_some()).filter(|at| *at > 0)?;
+        let at = words
+            .iter()
+            .position(|word| whole(word.as_bytes()).is_some())
+            .filter(|at| *at > 0)?;
         let (name, mut rest) = words.split_at_checked(at)?;
         let contended = whole(rest.get(1)?.as_bytes())?;
         rest = rest.get(2..)?;
@@ -194,11 +197,19 @@ impl TextReader for Reader {
         let Some(row) = Row::of(text, columns) else {
             // A stack of the caller's, with -v.
             let frame = text.starts_with("0x") && text.contains("+0x");
-            return if frame { Understood::Ignorable } else { Understood::No };
+            return if frame {
+                Understood::Ignorable
+            } else {
+                Understood::No
+            };
         };
         self.rows += 1;
         self.all = self.all.saturating_add(row.total);
-        if self.longest.as_ref().is_none_or(|(longest, _)| row.total > longest.total) {
+        if self
+            .longest
+            .as_ref()
+            .is_none_or(|(longest, _)| row.total > longest.total)
+        {
             self.longest = Some((row, out.here()));
         }
         Understood::Evidence

@@ -37,7 +37,10 @@ fn is_row(line: &str) -> bool {
     let whole = |word: &str| crate::numbers::whole(word.as_bytes()).is_some();
     match words.as_slice() {
         [objects, active, used, size, slabs, each, all, _] => {
-            let kib = |word: &str| word.strip_suffix('K').is_some_and(|kib| decimal(kib.as_bytes()).is_some());
+            let kib = |word: &str| {
+                word.strip_suffix('K')
+                    .is_some_and(|kib| decimal(kib.as_bytes()).is_some())
+            };
             let percent = used.strip_suffix('%').is_some_and(whole);
             [objects, active, slabs, each].iter().all(|word| whole(word)) && percent && kib(size) && kib(all)
         }

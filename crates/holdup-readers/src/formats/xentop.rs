@@ -66,11 +66,15 @@ impl TextReader for Reader {
         // A domain without a limit has two words there.
         let text = text.replace("no limit", "no-limit");
         let words: Vec<&str> = text.split_whitespace().take(MAX_COLUMNS).collect();
-        let percent = words.get(columns.percent).and_then(|word| decimal(word.as_bytes()));
+        let percent = words
+            .get(columns.percent)
+            .and_then(|word| decimal(word.as_bytes()));
         let state = words.get(1).copied().unwrap_or_default();
         let is_row = words.len() == columns.count
             && state.len() == STATE_LETTERS
-            && state.bytes().all(|byte| byte == b'-' || byte.is_ascii_lowercase());
+            && state
+                .bytes()
+                .all(|byte| byte == b'-' || byte.is_ascii_lowercase());
         let Some(percent) = percent.filter(|percent| is_row && (0.0..1e7).contains(percent)) else {
             return Understood::No;
         };

@@ -231,7 +231,10 @@ mod tests {
             read_text("m", table.as_bytes()).texts(),
             ["the array is not whole; member 1 is removed"]
         );
-        let whole = table.replace("1   0   0   1   removed", "1   8   33   1   active sync   /dev/sdc1");
+        let whole = table.replace(
+            "1   0   0   1   removed",
+            "1   8   33   1   active sync   /dev/sdc1",
+        );
         assert_eq!(read_text("m", whole.as_bytes()).observed.statements, []);
     }
 

@@ -45,9 +45,9 @@ fn pairs(line: &str) -> impl Iterator<Item = (&str, &str)> {
         let (value, behind) = match behind.strip_prefix('"') {
             // A description may have quotes of its own, escaped.
             Some(text) => {
-                let end = text
-                    .char_indices()
-                    .find(|(at, char)| *char == '"' && !text.get(..*at).is_some_and(|before| before.ends_with('\\')));
+                let end = text.char_indices().find(|(at, char)| {
+                    *char == '"' && !text.get(..*at).is_some_and(|before| before.ends_with('\\'))
+                });
                 let (at, _) = end?;
                 (text.get(..at)?, text.get(at + 1..)?)
             }
@@ -70,7 +70,8 @@ fn of_day(text: &str) -> Option<Ns> {
     let (hours, minutes, seconds) = (parts.next()?, parts.next()?, parts.next()?);
     let (hours, minutes) = (whole(hours.as_bytes())?, whole(minutes.as_bytes())?);
     let seconds = decimal(seconds.as_bytes()).filter(|seconds| (0.0..=60.0).contains(seconds))?;
-    (hours < 24 && minutes < 60).then(|| (hours * 3_600 + minutes * 60) * 1_000_000_000 + (seconds * 1e9) as Ns)
+    (hours < 24 && minutes < 60)
+        .then(|| (hours * 3_600 + minutes * 60) * 1_000_000_000 + (seconds * 1e9) as Ns)
 }
 
 /// A request.
@@ -106,7 +107,9 @@ impl Request {
 
     /// A step, once its name and its time are there.
     fn step(&mut self) {
-        let (Some(at), true) = (self.time, self.event.is_some()) else { return };
+        let (Some(at), true) = (self.time, self.event.is_some()) else {
+            return;
+        };
         let event = self.event.take().unwrap_or_default();
         self.time = None;
         if let Some((from, before)) = self.last.take() {
@@ -196,7 +199,9 @@ impl TextReader for Reader {
         self.close();
         let all = std::mem::take(self);
         let Some(request) = all.slowest else { return };
-        let Some(quote) = request.quote.clone() else { return };
+        let Some(quote) = request.quote.clone() else {
+            return;
+        };
         let goes_on = all.in_flight || request.took.is_none();
         let took = request.length(goes_on);
         if took == 0 {

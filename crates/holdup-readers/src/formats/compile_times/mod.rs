@@ -112,7 +112,10 @@ impl Reader {
             true => &mut report.phase,
             false => &mut report.pass,
         };
-        if place.as_ref().is_none_or(|(known, _)| row.seconds > known.seconds) {
+        if place
+            .as_ref()
+            .is_none_or(|(known, _)| row.seconds > known.seconds)
+        {
             *place = Some((row, out.here()));
         }
     }

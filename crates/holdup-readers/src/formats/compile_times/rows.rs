@@ -37,7 +37,9 @@ pub(super) fn wall_of(heading: &str) -> Option<usize> {
         return columns.split_whitespace().position(|name| name == "wall");
     }
     let names = heading.split("--").map(|name| name.trim_matches(['-', ' ']));
-    names.filter(|name| !name.is_empty()).position(|name| name == "Wall Time")
+    names
+        .filter(|name| !name.is_empty())
+        .position(|name| name == "Wall Time")
 }
 
 /// A row: its name, the wall time, how many of its times have a share, and what share that one has.
@@ -60,7 +62,9 @@ fn times(text: &str) -> (Vec<Time<'_>>, usize) {
         let blanks = rest.len() - rest.trim_start().len();
         let word = rest.trim_start();
         if let Some(inner) = word.strip_prefix('(') {
-            let Some((share, _)) = inner.split_once(')') else { break };
+            let Some((share, _)) = inner.split_once(')') else {
+                break;
+            };
             let percent = share.trim().strip_suffix('%').map(str::trim);
             let Some(percent) = percent.and_then(|percent| decimal(percent.as_bytes())) else {
                 break;
@@ -87,7 +91,8 @@ impl Row {
     pub(super) fn of_gcc(line: &str, wall: Option<usize>) -> Option<Row> {
         let (name, rest) = line.split_once(" :")?;
         let name = name.trim();
-        let named = name.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '|' | '`' | '-'));
+        let named =
+            name.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '|' | '`' | '-'));
         if !named || name.len() > NAME_BYTES {
             return None;
         }

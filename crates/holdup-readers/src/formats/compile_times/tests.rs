@@ -28,7 +28,9 @@ fn the_largest_phase_and_pass_of_gcc() {
         TOTAL                 :   1.00             0.11            10.00               1472 kB\n";
     assert_eq!(
         texts(old),
-        ["phase parsing takes 7.10 s of 10.00 s of wall time, 71 %; the largest pass is expand with 2.00 s, 20 %"]
+        [
+            "phase parsing takes 7.10 s of 10.00 s of wall time, 71 %; the largest pass is expand with 2.00 s, 20 %"
+        ]
     );
 }
 
@@ -43,11 +45,17 @@ fn the_largest_pass_of_llvm() {
         19.3000 (100.0%)   3.4000 (100.0%)  22.8407 (100.0%)  22.8000 (100.0%)  Total\n";
     assert_eq!(
         texts(text),
-        ["Straighten Everything #3 takes 11.40 s of 22.80 s of wall time, 50 % (Pass execution timing report)"]
+        [
+            "Straighten Everything #3 takes 11.40 s of 22.80 s of wall time, 50 % (Pass execution timing report)"
+        ]
     );
     // Rows alone.
     let rows: Vec<&str> = text.lines().skip(6).take(2).collect();
-    let rows = [rows.join("\n"), "   0.1000 (  0.5%)   0.0100 (  0.1%)   0.1100 (  0.5%)   0.1100 (  0.5%)  Third".to_owned()].join("\n");
+    let rows = [
+        rows.join("\n"),
+        "   0.1000 (  0.5%)   0.0100 (  0.1%)   0.1100 (  0.5%)   0.1100 (  0.5%)  Third".to_owned(),
+    ]
+    .join("\n");
     assert_eq!(
         texts(&rows),
         ["Straighten Everything #3 takes 11.40 s of wall time, 50 %"]

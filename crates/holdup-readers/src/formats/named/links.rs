@@ -257,9 +257,7 @@ mod tests {
             .replace("00:00:00:00:00:00", "02:11:22:33:44:55")
             .replace("churned", "none");
         assert!(
-            of(&well)
-                .iter()
-                .all(|one| one.kind == StatementKind::WithinNorm),
+            of(&well).iter().all(|one| one.kind == StatementKind::WithinNorm),
             "{:?}",
             of(&well)
         );

@@ -19,7 +19,10 @@ const MAX_HOPS: usize = 255;
 fn recognise(head: &[u8]) -> Sureness {
     let text = text_of(head);
     // Rows alone: one may be chance.
-    let rows = || text.lines().filter(|line| line.contains(".|--") && Hop::of(line).is_some());
+    let rows = || {
+        text.lines()
+            .filter(|line| line.contains(".|--") && Hop::of(line).is_some())
+    };
     Sureness::certain_if(text.lines().any(is_heading) || rows().take(MIN_ROWS).count() == MIN_ROWS)
 }
 
@@ -181,10 +184,7 @@ mod tests {
             ["40 % of the packets to 192.0.2.9 are lost, and none on the way"]
         );
         let other = "1.|-- a\n2.|-- b\n";
-        assert_ne!(
-            read_text("m", other.as_bytes()).observed.sources[0].format,
-            "mtr"
-        );
+        assert_ne!(read_text("m", other.as_bytes()).observed.sources[0].format, "mtr");
     }
 
     #[test]

@@ -138,21 +138,36 @@ impl Columns {
         let user = fields.next()?;
         // Nearly every line of another text ends the look here.
         whole(fields.next()?)?;
-        let share = |word: &[u8]| word.len() <= SHARE_BYTES && word.contains(&b'.') && decimal(word).is_some();
+        let share =
+            |word: &[u8]| word.len() <= SHARE_BYTES && word.contains(&b'.') && decimal(word).is_some();
         let shares = share(fields.next()?) && share(fields.next()?);
         let sizes = whole(fields.next()?).is_some() && whole(fields.next()?).is_some();
         let terminal = fields.next()?;
         let state = fields.next()?;
         let (start, time, name) = (fields.next()?, fields.next()?, fields.next());
         let named = user.first().is_some_and(u8::is_ascii_alphanumeric);
-        let of_terminal = terminal == b"?" || terminal == b"-" || terminal.starts_with(b"pts/") || terminal.starts_with(b"tty");
+        let of_terminal = terminal == b"?"
+            || terminal == b"-"
+            || terminal.starts_with(b"pts/")
+            || terminal.starts_with(b"tty");
         let state = state.len() <= STATE_BYTES && crate::tasks::state(state).is_some();
         let clock = |word: &[u8]| {
-            word.contains(&b':') && word.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'-'))
+            word.contains(&b':')
+                && word
+                    .iter()
+                    .all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'-'))
         };
         let day = start.len() <= DAY_BYTES && start.iter().all(u8::is_ascii_alphanumeric);
-        let fits = named && shares && sizes && of_terminal && state && (clock(start) || day) && clock(time) && name.is_some();
-        let columns = Columns::of_head(b"USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND").filter(|_| fits)?;
+        let fits = named
+            && shares
+            && sizes
+            && of_terminal
+            && state
+            && (clock(start) || day)
+            && clock(time)
+            && name.is_some();
+        let columns =
+            Columns::of_head(b"USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND").filter(|_| fits)?;
         Some(Columns {
             picked: true,
             ..columns

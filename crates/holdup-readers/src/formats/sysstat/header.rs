@@ -60,7 +60,9 @@ pub(super) const AVERAGE: &[u8] = b"Average:";
 /// Columns of rows of CPUs, by their number. `sar -u ALL` and mpstat have the same ones between `%iowait` and `%idle` in different orders,
 /// so that without a heading nothing is known of them.
 const CPU_COLUMNS: [&[&[u8]]; 3] = [
-    &[b"CPU", b"%user", b"%nice", b"%system", b"%iowait", b"%steal", b"%idle"],
+    &[
+        b"CPU", b"%user", b"%nice", b"%system", b"%iowait", b"%steal", b"%idle",
+    ],
     &[
         b"CPU", b"%usr", b"%nice", b"%sys", b"%iowait", b"-", b"-", b"-", b"-", b"%idle",
     ],

@@ -86,7 +86,12 @@ impl Reclaim {
             freed,
             quote: out.here(),
         };
-        if row.all() >= MIN_PAGES && self.worst.as_ref().is_none_or(|worst| row.order() > worst.order()) {
+        if row.all() >= MIN_PAGES
+            && self
+                .worst
+                .as_ref()
+                .is_none_or(|worst| row.order() > worst.order())
+        {
             self.worst = Some(row);
         }
     }

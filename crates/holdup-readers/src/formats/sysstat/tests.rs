@@ -271,10 +271,7 @@ fn rows_of_cpus_that_lost_their_heading() {
     assert_eq!(values(&reading, Metric::CpuIowaitPercent, ""), [41.2, 42.2]);
     // What does not add up is of something else.
     let other = sar.replace("9.10", "3.10").replace("8.10", "3.00");
-    assert_ne!(
-        read_text("s", other.as_bytes()).observed.sources[0].format,
-        "sar"
-    );
+    assert_ne!(read_text("s", other.as_bytes()).observed.sources[0].format, "sar");
 }
 
 #[test]

@@ -144,7 +144,10 @@ impl Workqueues {
         let at = match known {
             Some(at) => {
                 // A shorter one is of another time: the longest stands.
-                let longer = self.pools.get(at).is_some_and(|known| known.seconds <= pool.seconds);
+                let longer = self
+                    .pools
+                    .get(at)
+                    .is_some_and(|known| known.seconds <= pool.seconds);
                 if let Some(known) = self.pools.get_mut(at).filter(|_| longer) {
                     *known = pool;
                 }

@@ -38,7 +38,10 @@ fn the_function_that_has_the_worker_and_who_waits_for_it() {
 
 #[test]
 fn newer_kernels_tell_how_long_a_work_runs() {
-    let text = TEXT.replace("flush_all [blk]", "flush_all [blk] for 41s, bh:tasklet_run for 3s");
+    let text = TEXT.replace(
+        "flush_all [blk]",
+        "flush_all [blk] for 41s, bh:tasklet_run for 3s",
+    );
     let reading = read_text("d", text.as_bytes());
     assert!(
         reading.texts()[0].starts_with(
@@ -80,6 +83,9 @@ fn nothing_in_flight_and_rubbish() {
         "BUG: workqueue lockup - pool\nin-flight: :,:(\npending: *,99999999999999999999*x\npwq \n",
         "workqueue events: flags=0x0\n  in-flight: 3:x\n",
     ] {
-        assert!(read_text("d", text.as_bytes()).observed.statements.len() <= 1, "{text}");
+        assert!(
+            read_text("d", text.as_bytes()).observed.statements.len() <= 1,
+            "{text}"
+        );
     }
 }

@@ -23,7 +23,9 @@ pub(super) fn told(pool: &Pool) -> String {
     let place = format!("the kernel's worker pool{cpus}{nice}");
     let mut text = match pool.flying.split_first() {
         Some((first, others)) => {
-            let runs = |seconds: Option<u64>| seconds.map_or_else(String::new, |seconds| format!(", for {seconds} s"));
+            let runs = |seconds: Option<u64>| {
+                seconds.map_or_else(String::new, |seconds| format!(", for {seconds} s"))
+            };
             let mut who = format!(
                 "{} (work queue {}, worker {}{})",
                 first.function,
@@ -38,7 +40,9 @@ pub(super) fn told(pool: &Pool) -> String {
             let verb = if others.is_empty() { "is" } else { "are" };
             format!("{who} {verb} in flight in {place}, which has been stuck{long} (workqueue lockup)")
         }
-        None => format!("{place} has been stuck{long} (workqueue lockup), and nothing in flight is told of it"),
+        None => {
+            format!("{place} has been stuck{long} (workqueue lockup), and nothing in flight is told of it")
+        }
     };
     if !pool.frames.is_empty() {
         text.push_str(&format!("; its worker is in {}", pool.frames.join(" < ")));
@@ -55,7 +59,11 @@ pub(super) fn told(pool: &Pool) -> String {
             })
             .collect();
         let end = if pending.len() > MAX_NAMED { ", …" } else { "" };
-        text.push_str(&format!("; {} wait for it: {}{end}", pool.waits, named.join(", ")));
+        text.push_str(&format!(
+            "; {} wait for it: {}{end}",
+            pool.waits,
+            named.join(", ")
+        ));
     }
     text
 }

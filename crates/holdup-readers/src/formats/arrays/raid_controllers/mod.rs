@@ -11,8 +11,8 @@ use crate::numbers::whole;
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format::lines::<Reader>("raid-controller", Family::Host, recognise)
-    .about("megacli, storcli, ssacli");
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("raid-controller", Family::Host, recognise).about("megacli, storcli, ssacli");
 
 /// Bytes of a line, and words of one.
 const LINE_BYTES: usize = 400;
@@ -156,7 +156,9 @@ impl Reader {
             return None;
         };
         let numbers = [group, array, row];
-        let fits = numbers.iter().all(|word| **word == "-" || whole(word.as_bytes()).is_some());
+        let fits = numbers
+            .iter()
+            .all(|word| **word == "-" || whole(word.as_bytes()).is_some());
         if !fits || !(*kind == "DRIVE" || kind.starts_with("RAID")) {
             return None;
         }
@@ -208,7 +210,12 @@ impl Reader {
             "Drive has flagged a S.M.A.R.T alert" => {
                 if value == "Yes" {
                     let current = self.current.clone();
-                    self.put(&current, "about to fail (it has flagged a S.M.A.R.T alert)", Worth::Warned, out);
+                    self.put(
+                        &current,
+                        "about to fail (it has flagged a S.M.A.R.T alert)",
+                        Worth::Warned,
+                        out,
+                    );
                 }
             }
             _ => return None,
@@ -236,7 +243,11 @@ impl TextReader for Reader {
             }
             let parts: Vec<&str> = parts.split(", ").map(str::trim).collect();
             let of = |part: &str| if volume { offline(part) } else { worth(part) };
-            let worst = parts.iter().max_by_key(|part| of(part)).copied().unwrap_or_default();
+            let worst = parts
+                .iter()
+                .max_by_key(|part| of(part))
+                .copied()
+                .unwrap_or_default();
             self.put(&cut(what, NAME), worst, of(worst), out);
             return Understood::Evidence;
         }
@@ -256,7 +267,11 @@ impl TextReader for Reader {
                 Worth::Warned | Worth::Well => StatementKind::Warned,
             };
             let more = all.bad.saturating_sub(NAMED as u64);
-            let end = if more > 0 { format!("; {more} more") } else { String::new() };
+            let end = if more > 0 {
+                format!("; {more} more")
+            } else {
+                String::new()
+            };
             let text = format!("{}{end}", single(&all.told.join("; ")));
             out.statement(statements::one(kind, None, quote, text));
         } else if all.errors.is_none() && all.volumes + all.drives > 0 {

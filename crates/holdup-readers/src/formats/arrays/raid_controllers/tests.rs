@@ -49,7 +49,9 @@ fn storcli_and_ssacli() {
             "physicaldrive 1I:1:2 is Predictive Failure"
         )
     );
-    let well = of(&text.replace("Interim Recovery Mode", "OK").replace("Failed", "OK"));
+    let well = of(&text
+        .replace("Interim Recovery Mode", "OK")
+        .replace("Failed", "OK"));
     assert_eq!(well[0].kind, StatementKind::WithinNorm);
     assert_eq!(well.len(), 1);
 }

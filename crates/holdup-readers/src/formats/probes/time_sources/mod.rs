@@ -43,7 +43,11 @@ fn recognise(head: &[u8]) -> Sureness {
         if Table::of(line).is_some() {
             return Sureness::Certain;
         }
-        rows += usize::from(Server::of_ntpq(line.trim()).or_else(|| Server::of_chronyc(line.trim())).is_some());
+        rows += usize::from(
+            Server::of_ntpq(line.trim())
+                .or_else(|| Server::of_chronyc(line.trim()))
+                .is_some(),
+        );
     }
     // Rows alone: one may be chance.
     Sureness::certain_if(rows >= 2)
@@ -103,7 +107,10 @@ impl Server {
         let number = |word: &str| decimal(word.trim_end_matches(['m', 'h', 'd']).as_bytes());
         let octal = u32::from_str_radix(reach, 8).ok()?;
         let fits = number(stratum).is_some()
-            && matches!(*kind, "u" | "l" | "s" | "b" | "m" | "p" | "a" | "A" | "B" | "M" | "S" | "-")
+            && matches!(
+                *kind,
+                "u" | "l" | "s" | "b" | "m" | "p" | "a" | "A" | "B" | "M" | "S" | "-"
+            )
             && (*when == "-" || number(when).is_some())
             && number(poll).is_some()
             && number(delay).is_some()
@@ -142,7 +149,10 @@ impl Server {
             return None;
         }
         let name = words.next()?;
-        let (_stratum, _poll) = (decimal(words.next()?.as_bytes())?, decimal(words.next()?.as_bytes())?);
+        let (_stratum, _poll) = (
+            decimal(words.next()?.as_bytes())?,
+            decimal(words.next()?.as_bytes())?,
+        );
         let reach = u32::from_str_radix(words.next()?, 8).ok()?;
         let _last = words.next()?;
         let sample = words.next()?;
@@ -200,7 +210,8 @@ impl TextReader for Reader {
             }
             return Understood::Evidence;
         }
-        let is_name = text.len() <= NAME_BYTES && !text.contains(char::is_whitespace) && text.contains(['.', ':']);
+        let is_name =
+            text.len() <= NAME_BYTES && !text.contains(char::is_whitespace) && text.contains(['.', ':']);
         if is_name {
             self.long_name = Some(text.to_owned());
         }
@@ -241,10 +252,14 @@ fn judge(servers: &[(Server, Quote)]) -> Option<Statement> {
     let (refused, refused_names) = listed(&|server| server.answers && server.used == Use::Refused);
     let mut others = String::new();
     if silent > 0 {
-        others.push_str(&format!("; {silent} of {all} do not answer (reach 0): {silent_names}"));
+        others.push_str(&format!(
+            "; {silent} of {all} do not answer (reach 0): {silent_names}"
+        ));
     }
     if refused > 0 {
-        others.push_str(&format!("; {refused} of {all} are refused, their time is off or varies: {refused_names}"));
+        others.push_str(&format!(
+            "; {refused} of {all} are refused, their time is off or varies: {refused_names}"
+        ));
     }
     let followed = servers.iter().find(|(server, _)| server.used == Use::Followed);
     if followed.is_none() && !servers.iter().any(|(server, _)| server.signed) {

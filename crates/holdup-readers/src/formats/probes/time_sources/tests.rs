@@ -54,13 +54,23 @@ fn servers_that_do_not_answer() {
     );
     let none = one(&chrony.replace("^* ", "^x "));
     assert_eq!(none.kind, StatementKind::Failed);
-    assert!(none.text.starts_with("the clock follows none of its 2 time servers"));
+    assert!(
+        none.text
+            .starts_with("the clock follows none of its 2 time servers")
+    );
 }
 
 #[test]
 fn a_long_name_stands_on_a_line_of_its_own() {
-    let long = NTPQ.replace("*ntp1.example ", "*a-very-long-name.of-a-server.example.org\n                ");
-    assert!(one(&long).text.contains("from a-very-long-name.of-a-server.example.org,"));
+    let long = NTPQ.replace(
+        "*ntp1.example ",
+        "*a-very-long-name.of-a-server.example.org\n                ",
+    );
+    assert!(
+        one(&long)
+            .text
+            .contains("from a-very-long-name.of-a-server.example.org,")
+    );
 }
 
 #[test]
