@@ -127,10 +127,8 @@ impl Workqueues {
         (self.current, self.list, self.stacks) = (None, None, false);
         let (cpus, nice) = (value(text, b"cpus="), value(text, b"nice="));
         let seconds = after(text, b" stuck for ").and_then(number);
-        let known = self
-            .pools
-            .iter()
-            .position(|pool| pool.cpus == cpus && pool.nice == nice);
+        let is_it = |pool: &Pool| pool.cpus == cpus && pool.nice == nice;
+        let known = self.pools.iter().position(is_it);
         let pool = Pool {
             cpus,
             nice,
