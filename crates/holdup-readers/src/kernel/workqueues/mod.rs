@@ -41,7 +41,7 @@ struct Flying {
 }
 
 /// A pool of workers that is stuck.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Pool {
     cpus: String,
     nice: String,
@@ -134,10 +134,7 @@ impl Workqueues {
             nice,
             seconds: seconds.unwrap_or(0),
             quote,
-            flying: Vec::new(),
-            pending: Vec::new(),
-            waits: 0,
-            frames: Vec::new(),
+            ..Pool::default()
         };
         let at = match known {
             Some(at) => {
