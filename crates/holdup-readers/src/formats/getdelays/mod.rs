@@ -120,12 +120,13 @@ impl Reader {
             return;
         }
         // What is asked again and again of one process grows: the last stands for all.
-        let known = self
-            .blocks
-            .iter_mut()
-            .find(|known| !known.who.is_empty() && known.who == block.who);
-        match known {
-            Some(known) => *known = block,
+        let known = |known: &Block| !known.who.is_empty() && known.who == block.who;
+        match self.blocks.iter().position(known) {
+            Some(at) => {
+                if let Some(known) = self.blocks.get_mut(at) {
+                    *known = block;
+                }
+            }
             None if self.blocks.len() < MAX_BLOCKS => self.blocks.push(block),
             None => {}
         }

@@ -257,10 +257,14 @@ impl Workqueues {
                 List::Pending => {
                     let count = number(front).unwrap_or(1);
                     pool.waits = pool.waits.saturating_add(count);
-                    match pool.pending.iter_mut().find(|(known, _)| *known == function) {
+                    let known = pool.pending.iter().position(|(known, _)| *known == function);
+                    match known.and_then(|at| pool.pending.get_mut(at)) {
                         Some((_, known)) => *known = known.saturating_add(count),
-                        None if pool.pending.len() < MAX_PENDING => pool.pending.push((function, count)),
-                        None => {}
+                        None => {
+                            if pool.pending.len() < MAX_PENDING {
+                                pool.pending.push((function, count));
+                            }
+                        }
                     }
                 }
             }
