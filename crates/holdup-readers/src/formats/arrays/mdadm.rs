@@ -127,7 +127,7 @@ impl TextReader for Reader {
             StatementKind::Stalled
         } else if has("recovering") || has("resyncing") || has("reshaping") || all.failed > 0 {
             StatementKind::Warned
-        } else if !all.members.is_empty() {
+        } else if all.state.is_empty() && !all.members.is_empty() {
             StatementKind::Stalled
         } else {
             return;

@@ -30,7 +30,6 @@ pub(crate) static BONDING: Format = Format::new(
 const OF_BONDS: &[&str] = &[
     "Ethernet Channel Bonding Driver",
     "Bonding Mode",
-    "Slave Interface",
     "MII Status",
     "Link Failure Count",
     "Partner Mac Address",
