@@ -22,9 +22,11 @@ const TITLE: usize = 100;
 /// Rows of one histogram that are kept: powers of two have 64, bpftrace's linear ones as many as were asked for.
 const MAX_ROWS: usize = 1_000;
 
-/// A heap is one where it rises from a valley that is this much lower, and has this part of all: what is less is a tail.
+/// Two heaps are apart where between them it falls to a half of the lower one: the width of a peak is measured at half of its height.
 const VALLEY: u64 = 2;
-const MIN_HEAP_SHARE: f64 = 0.005;
+
+/// Counts scatter by their square root (Poisson); a rise of three times that is no chance.
+const SCATTER: f64 = 3.0;
 
 /// Units that a heading names.
 const UNITS: [(&str, f64); 8] = [
@@ -113,7 +115,7 @@ struct Reader {
 }
 
 /// The largest heap behind the fullest row: how many are there, and its fullest row.
-fn slow_heap(rows: &[Row], total: u64) -> Option<(u64, &Row)> {
+fn slow_heap(rows: &[Row]) -> Option<(u64, &Row)> {
     let fullest =
         (0..rows.len()).max_by_key(|at| (rows.get(*at).map(|row| row.count), std::cmp::Reverse(*at)))?;
     let mut heap: Option<(u64, &Row)> = None;
@@ -121,7 +123,9 @@ fn slow_heap(rows: &[Row], total: u64) -> Option<(u64, &Row)> {
     // The lowest so far.
     let mut lowest = before;
     for row in rows.get(fullest + 1..)? {
-        let rises = row.count > before && row.count / VALLEY >= lowest.max(1);
+        let rise = row.count.saturating_sub(lowest) as f64;
+        let rises =
+            row.count > before && row.count / VALLEY >= lowest && rise > SCATTER * (row.count as f64).sqrt();
         if rises && heap.is_none()
             || row.count > before && heap.as_ref().is_some_and(|(_, top)| row.count > top.count)
         {
@@ -134,7 +138,7 @@ fn slow_heap(rows: &[Row], total: u64) -> Option<(u64, &Row)> {
         lowest = lowest.min(row.count);
         before = row.count;
     }
-    heap.filter(|(count, _)| *count as f64 >= total as f64 * MIN_HEAP_SHARE && *count > 1)
+    heap
 }
 
 impl LineReader for Reader {
@@ -195,7 +199,7 @@ impl LineReader for Reader {
             last.values, last.count, most.count, most.values
         );
         // Where the heap is the last row alone it is told already.
-        let slow = slow_heap(&rows, total).filter(|(_, top)| top.values != last.values);
+        let slow = slow_heap(&rows).filter(|(_, top)| top.values != last.values);
         if let Some((count, top)) = slow {
             text.push_str(&format!(
                 "; a second heap, {count} of them, {:.1} %, is around {}",

@@ -29,7 +29,7 @@ const MAX_CLASSES_TOLD: usize = 3;
 const NAME: usize = 100;
 
 /// One wait for a lock of the kernel's that is this long is felt by whoever asked; ordinary ones take microseconds.
-const MIN_LONG_WAIT_NS: Ns = 10_000_000;
+pub(super) const MIN_LONG_WAIT_NS: Ns = 10_000_000;
 
 /// All waits together from which they are worth a word.
 const MIN_WAITED_NS: Ns = 1_000_000;

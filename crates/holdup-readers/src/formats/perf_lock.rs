@@ -4,6 +4,7 @@
 //! new `report`, an old one has nanoseconds. Out: a statement about the lock that was waited for longest in all. Source: the manual
 //! perf-lock(1).
 
+use super::lock_stat::MIN_LONG_WAIT_NS;
 use crate::format::{Family, Format, Sureness, TextReader, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::{decimal, whole};
@@ -22,12 +23,6 @@ const NAME_BYTES: usize = 120;
 
 /// Rows that are no chance, without a heading.
 const MIN_ROWS: usize = 2;
-
-/// One wait for a lock of the kernel's that is this long is felt by whoever asked; ordinary ones take microseconds (as in `/proc/lock_stat`).
-const MIN_LONG_WAIT_NS: Ns = 10_000_000;
-
-/// All waits together from which they are worth a word.
-const MIN_WAITED_NS: Ns = 1_000_000;
 
 fn recognise(head: &[u8]) -> Sureness {
     let text = text_of(head);
@@ -218,10 +213,10 @@ impl TextReader for Reader {
     fn end(&mut self, out: &mut Out<'_>) {
         let all = std::mem::take(self);
         let Some((row, quote)) = all.longest else { return };
-        let kind = match () {
-            () if row.longest >= MIN_LONG_WAIT_NS => StatementKind::Stalled,
-            () if row.total >= MIN_WAITED_NS => StatementKind::Took,
-            () => StatementKind::WithinNorm,
+        // How long was measured is not told, so of many short waits nothing can be judged.
+        let kind = match row.longest >= MIN_LONG_WAIT_NS {
+            true => StatementKind::Stalled,
+            false => StatementKind::Took,
         };
         let of = match all.rows {
             0 | 1 => String::new(),
@@ -271,7 +266,7 @@ mod tests {
     fn tasks_symbols_and_the_older_report() {
         let tasks = " contended   total wait     max wait     avg wait          pid   comm\n\n  743    591.92 us    442.96 us     31.58 us      1431   worker\n";
         let reading = read_text("p", tasks.as_bytes());
-        assert_eq!(reading.observed.statements[0].kind, StatementKind::WithinNorm);
+        assert_eq!(reading.observed.statements[0].kind, StatementKind::Took);
         assert_eq!(
             reading.texts(),
             [

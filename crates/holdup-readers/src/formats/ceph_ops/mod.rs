@@ -32,7 +32,9 @@ const COMPLAINT_NS: Ns = 30_000_000_000;
 fn recognise(head: &[u8]) -> Sureness {
     let has = |name: &[u8]| find(head, name).is_some();
     let steps = has(b"\"event\":") && has(b"\"time\":");
-    Sureness::certain_if(has(b"\"description\":") && (has(b"\"flag_point\":") || steps && has(b"_at\":")))
+    // Records of many programs have a description and events; when a request came is called so by Ceph.
+    let came = has(b"\"initiated_at\":") || has(b"\"received_at\":");
+    Sureness::certain_if(has(b"\"description\":") && (has(b"\"flag_point\":") || steps && came))
 }
 
 /// `"duration": 5.213,`, `{ "time": "…",`: a name and its value; several may stand on a line.

@@ -242,8 +242,8 @@ fn told(block: &Block) -> Option<Statement> {
         .iter()
         .filter(|delay| delay.kind != longest.kind && delay.total > 0)
         .max_by_key(|delay| delay.total);
-    if let Some((next, (name, _))) = next.and_then(|next| Some((next, KINDS.get(next.kind)?))) {
-        text.push_str(&format!(", and waited {} by {name}", duration(next.total)));
+    if let Some((next, (_, what))) = next.and_then(|next| Some((next, KINDS.get(next.kind)?))) {
+        text.push_str(&format!(", and waited {} {what}", duration(next.total)));
     }
     Some(Statement {
         share: Some(longest.total as f64 / all.max(1) as f64),

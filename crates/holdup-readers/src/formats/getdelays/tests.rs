@@ -20,7 +20,7 @@ fn the_longest_delay_stands_beside_the_run_time() {
         reading.texts(),
         [
             "process 3301 waited 12.30 s for block I/O (IO delay total), 99 % of all its delays, in 4210 waits of 2.9 ms at the mean \
-            and 410 ms at most; it ran for 3.40 s, and waited 90.0 ms by CPU"
+            and 410 ms at most; it ran for 3.40 s, and waited 90.0 ms for a CPU"
         ]
     );
     let one = &reading.observed.statements[0];
@@ -35,7 +35,7 @@ fn an_older_version_in_an_excerpt() {
         read_text("g", text.as_bytes()).texts(),
         [
             "the process waited 2.50 s to free memory (RECLAIM delay total), 100 % of all its delays, in 12 waits of 208 ms at the \
-            mean, and waited 4.0 ms by IO"
+            mean, and waited 4.0 ms for block I/O"
         ]
     );
 }

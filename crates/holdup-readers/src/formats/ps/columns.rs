@@ -3,18 +3,13 @@
 //! In: lines. Out: [`Columns`] and [`Row`]s. Fields are known by counting words: one column may have blanks in it (the
 //! command), and is what is left between the others; a start date has as many words as it looks like.
 
-use crate::numbers::{decimal, whole, words};
+use crate::numbers::{whole, words};
 
 /// Columns that a list can have at most.
 pub(super) const MAX_COLUMNS: usize = 48;
 
 /// Characters that procps gives the kernel function where no width is asked for: what is as long may be cut.
 const CUT_FUNCTION: usize = 6;
-
-/// Bytes of a share (`100.0`), a state (`Ssl+`) and a start date (`Nov22`) of a row without a head.
-const SHARE_BYTES: usize = 6;
-const STATE_BYTES: usize = 6;
-const DAY_BYTES: usize = 6;
 
 /// Heads with one of these words are of other tools: top, lsof, iotop.
 const FOREIGN: &[&[u8]] = &[
@@ -130,48 +125,6 @@ impl Columns {
             all.push(by_head(word));
         }
         Columns::new(all, false)
-    }
-
-    /// The columns of `ps aux`, of a row that lost its head, where its shape leaves no doubt.
-    pub(super) fn of_row(line: &[u8]) -> Option<Columns> {
-        let mut fields = words(line);
-        let user = fields.next()?;
-        // Nearly every line of another text ends the look here.
-        whole(fields.next()?)?;
-        let share =
-            |word: &[u8]| word.len() <= SHARE_BYTES && word.contains(&b'.') && decimal(word).is_some();
-        let shares = share(fields.next()?) && share(fields.next()?);
-        let sizes = whole(fields.next()?).is_some() && whole(fields.next()?).is_some();
-        let terminal = fields.next()?;
-        let state = fields.next()?;
-        let (start, time, name) = (fields.next()?, fields.next()?, fields.next());
-        let named = user.first().is_some_and(u8::is_ascii_alphanumeric);
-        let of_terminal = terminal == b"?"
-            || terminal == b"-"
-            || terminal.starts_with(b"pts/")
-            || terminal.starts_with(b"tty");
-        let state = state.len() <= STATE_BYTES && crate::tasks::state(state).is_some();
-        let clock = |word: &[u8]| {
-            word.contains(&b':')
-                && word
-                    .iter()
-                    .all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'-'))
-        };
-        let day = start.len() <= DAY_BYTES && start.iter().all(u8::is_ascii_alphanumeric);
-        let fits = named
-            && shares
-            && sizes
-            && of_terminal
-            && state
-            && (clock(start) || day)
-            && clock(time)
-            && name.is_some();
-        let columns =
-            Columns::of_head(b"USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND").filter(|_| fits)?;
-        Some(Columns {
-            picked: true,
-            ..columns
-        })
     }
 
     /// The columns that a command asks for: `ps -eLo pid,tid,stat,wchan:32,comm`.

@@ -6,6 +6,7 @@
 //! stand between. What `%CPU` is here, an average since the process began, is not taken.
 
 mod columns;
+mod headless;
 
 use super::databases::titles;
 use crate::day_time::{date_line, length};

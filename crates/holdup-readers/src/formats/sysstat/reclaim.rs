@@ -11,8 +11,8 @@ use holdup_evidence::observed::{Quote, StatementKind};
 /// The part of the pages looked at below which memory is freed with difficulty, percent.
 const MIN_EFFICIENCY_PERCENT: f64 = 30.0;
 
-/// Pages a second of which an efficiency can be told: some megabytes.
-const MIN_PAGES: f64 = 1_000.0;
+/// Pages a second from which on an efficiency can be told: the kernel judges its own by this many (`vmpressure_win`).
+const MIN_PAGES: f64 = 512.0;
 
 /// Pages a second, at most: a counter that went backwards prints astronomic ones.
 const MAX_PAGES: f64 = 1e12;
@@ -117,9 +117,11 @@ impl Reclaim {
             row.all(),
             row.percent()
         );
-        let kind = match difficult {
-            true => StatementKind::Stalled,
-            false => StatementKind::Took,
+        let kind = match (difficult, row.by_tasks > 0.0) {
+            (true, true) => StatementKind::Stalled,
+            // Nobody waited for it.
+            (true, false) => StatementKind::Warned,
+            (false, _) => StatementKind::Took,
         };
         out.statement(statements::one(kind, None, row.quote, text));
     }

@@ -3,13 +3,15 @@
 //! In: names and values of each drive, or rows of tables. Out: one statement that names the volumes that are degraded and the drives that
 //! failed, are rebuilt, or say that they will fail; or that all are well. Sources: the manuals of the three tools.
 
+mod states;
+
 use super::{NAME, NAMED, WORDS, cut, name, single};
-use crate::find::find;
 use crate::format::{Family, Format, Sureness, TextReader, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::whole;
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
+use states::{Worth, offline, worth};
 
 pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("raid-controller", Family::Host, recognise).about("megacli, storcli, ssacli");
@@ -22,64 +24,24 @@ const MAX_WORDS: usize = 40;
 const MIN_DRIVE_COLUMNS: usize = 6;
 
 fn recognise(head: &[u8]) -> Sureness {
-    let marks: [&[u8]; 5] = [
-        b"Firmware state:",
-        b"(Target Id:",
-        b"EID:Slt",
-        b"DG/VD TYPE",
-        b"EID:Slot",
-    ];
-    if marks.iter().any(|mark| find(head, mark).is_some()) {
-        return Sureness::Certain;
-    }
     let text = text_of(head);
-    Sureness::certain_if(text.lines().any(|line| of_ssacli(line.trim()).is_some()))
+    let mut lines = text.lines().map(str::trim);
+    Sureness::certain_if(lines.any(|line| {
+        line.starts_with("Firmware state:")
+            || line.starts_with("Virtual Drive:") && line.contains("(Target Id:")
+            || is_heading(line)
+            || of_ssacli(line).is_some()
+    }))
 }
 
-/// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Worth {
-    Well,
-    /// It is being mended, or will fail.
-    Warned,
-    /// A volume lacks a drive, or a drive is gone.
-    Degraded,
-    /// The data is not there.
-    Offline,
-}
-
-/// States of volumes and of drives by the words of the tools.
-const STATES: [(&str, Worth); 24] = [
-    ("OfLn", Worth::Offline),
-    ("Dgrd", Worth::Degraded),
-    ("Pdgd", Worth::Degraded),
-    ("Degraded", Worth::Degraded),
-    ("Partially Degraded", Worth::Degraded),
-    ("Interim Recovery Mode", Worth::Degraded),
-    ("Ready for Rebuild", Worth::Degraded),
-    ("Failed", Worth::Degraded),
-    ("Offline", Worth::Degraded),
-    ("Offln", Worth::Degraded),
-    ("UBad", Worth::Degraded),
-    ("UBUnsp", Worth::Degraded),
-    ("Unconfigured(bad)", Worth::Degraded),
-    ("Missing", Worth::Degraded),
-    ("Msng", Worth::Degraded),
-    ("Rbld", Worth::Warned),
-    ("Rec", Worth::Warned),
-    ("Cpybck", Worth::Warned),
-    ("Rebuild", Worth::Warned),
-    ("Rebuilding", Worth::Warned),
-    ("Recovering", Worth::Warned),
-    ("Copyback", Worth::Warned),
-    ("Predictive Failure", Worth::Warned),
-    ("Transforming", Worth::Warned),
-];
-
-fn worth(state: &str) -> Worth {
-    let state = state.trim();
-    let known = STATES.iter().find(|(known, _)| *known == state);
-    known.map_or(Worth::Well, |(_, worth)| *worth)
+/// Headings of storcli's tables: of volumes, of drives, of the topology.
+fn is_heading(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    match (words.next(), words.next()) {
+        (Some("DG/VD"), Some("TYPE")) | (Some("EID:Slt"), Some("DID")) => true,
+        (Some("DG"), Some("Arr")) => words.any(|word| word == "EID:Slot"),
+        _ => false,
+    }
 }
 
 /// `logicaldrive 1 (279.4 GB, RAID 1, OK)`, `physicaldrive 1I:1:2 (port 1I:box 1:bay 2, SAS, 300 GB, Failed)`: what it is, and its parts.
@@ -109,7 +71,8 @@ struct Reader {
     quote: Option<Quote>,
     worst: Option<(Worth, Quote)>,
     told: Vec<String>,
-    bad: u64,
+    /// Whether there are more than are named.
+    more: bool,
     volumes: u64,
     drives: u64,
     /// The volume or drive that a list of names and values is of, and the enclosure of the next one.
@@ -125,8 +88,12 @@ impl Reader {
         if worth == Worth::Well {
             return;
         }
-        self.bad += 1;
-        name(&mut self.told, &format!("{what} is {}", cut(state.trim(), WORDS)));
+        // A drive stands in the topology and in the list of drives.
+        let said = cut(&format!("{what} is {}", cut(state.trim(), WORDS)), NAME);
+        if !self.told.contains(&said) {
+            self.more |= self.told.len() >= NAMED;
+            name(&mut self.told, &said);
+        }
         if self.worst.as_ref().is_none_or(|(worst, _)| worth > *worst) {
             self.worst = Some((worth, out.here()));
         }
@@ -224,12 +191,22 @@ impl Reader {
     }
 }
 
-/// A volume that is offline has no data; a drive that is may be spare to its volume.
-fn offline(state: &str) -> Worth {
-    match state {
-        "Offline" | "Failed" => Worth::Offline,
-        other => worth(other),
-    }
+/// What the tools print beside states: names and values, headings, rules, legends and what they call the lists.
+fn says_nothing(text: &str) -> bool {
+    const LISTS: [&str; 4] = ["Adapter ", "Internal Drive Cage ", "Port", "array "];
+    // What a log says has numbers in front of its colon.
+    let named = text.split_once(':').is_some_and(|(name, _)| {
+        let mut bytes = name.bytes();
+        bytes.next().is_some_and(|first| first.is_ascii_uppercase())
+            && !bytes.any(|byte| byte.is_ascii_digit())
+    });
+    named
+        || text.contains(" = ")
+        || text.contains('|')
+        || text.bytes().all(|byte| matches!(byte, b'-' | b'='))
+        || is_heading(text)
+        || LISTS.iter().any(|list| text.starts_with(list))
+        || text.split_once(" (").is_some_and(|(_, rest)| rest.ends_with(')'))
 }
 
 impl TextReader for Reader {
@@ -253,7 +230,8 @@ impl TextReader for Reader {
         }
         match self.row(&text, out).or_else(|| self.value(&text, out)) {
             Some(()) => Understood::Evidence,
-            None => Understood::Ignorable,
+            None if says_nothing(&text) => Understood::Ignorable,
+            None => Understood::No,
         }
     }
 
@@ -266,12 +244,7 @@ impl TextReader for Reader {
                 Worth::Degraded => StatementKind::Stalled,
                 Worth::Warned | Worth::Well => StatementKind::Warned,
             };
-            let more = all.bad.saturating_sub(NAMED as u64);
-            let end = if more > 0 {
-                format!("; {more} more")
-            } else {
-                String::new()
-            };
+            let end = if all.more { "; and more" } else { "" };
             let text = format!("{}{end}", single(&all.told.join("; ")));
             out.statement(statements::one(kind, None, quote, text));
         } else if all.errors.is_none() && all.volumes + all.drives > 0 {

@@ -5,6 +5,8 @@
 //! it can be KiB, and what is swapped in and out is then at least that many KiB, whatever the unit.
 //! Of `-d` the differences between two reports are taken: counters since boot say nothing of now.
 
+mod headless;
+
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, SeriesAt};
 use crate::numbers::{decimal, whole, words};
@@ -19,23 +21,6 @@ pub(super) static FORMAT: Format = Format::lines::<Reader>("vmstat", Family::Hos
 /// KiB of memory below which a machine of today can't be: less than that is another unit than KiB.
 const LEAST_MEMORY_KIB: f64 = 131_072.0;
 
-/// Rows that are no chance, without a heading.
-const MIN_ROWS: usize = 2;
-
-/// Headings by their number of columns: without the time that was stolen, with it, and with the time of guests.
-const HEADINGS: [&str; 3] = [
-    "r b swpd free buff cache si so bi bo in cs us sy id wa",
-    "r b swpd free buff cache si so bi bo in cs us sy id wa st",
-    "r b swpd free buff cache si so bi bo in cs us sy id wa st gu",
-];
-
-/// Columns of a heading in front of the shares of CPU time, and what those add up to, each rounded.
-const BEFORE_SHARES: usize = 12;
-const WHOLE_PERCENT: std::ops::RangeInclusive<u64> = 98..=102;
-
-/// More threads than this do not run, or wait for a disk, at once.
-const MAX_THREADS: u64 = 100_000;
-
 /// Disks that are remembered.
 const DISKS: usize = 10_000;
 
@@ -44,20 +29,7 @@ const SECOND: Ns = 1_000_000_000;
 fn recognise(head: &[u8]) -> Sureness {
     let mut lines = head.split(|byte| *byte == b'\n');
     let found = lines.any(|line| is_disk_heading(line) || Columns::of(line).is_some());
-    Sureness::certain_if(found || are_rows(head))
-}
-
-/// Whether a text is rows that lost their heading: one may be chance, and others stand in no other text.
-fn are_rows(head: &[u8]) -> bool {
-    let (mut rows, mut others) = (0, 0);
-    for line in head.split(|byte| *byte == b'\n') {
-        match line.trim_ascii().first() {
-            None => {}
-            Some(first) if first.is_ascii_digit() && Columns::of_values(line).is_some() => rows += 1,
-            Some(_) => others += 1,
-        }
-    }
-    rows >= MIN_ROWS && rows > others
+    Sureness::certain_if(found || headless::are_rows(head))
 }
 
 #[derive(Debug, Default)]
@@ -118,42 +90,6 @@ impl Columns {
             metrics,
             stamped,
         })
-    }
-}
-
-impl Columns {
-    /// The columns that a row without a heading has, where its shape leaves no doubt: whole numbers, of which the last ones are shares of
-    /// a whole. A day and a time may stand behind them.
-    fn of_values(line: &[u8]) -> Option<Columns> {
-        let mut values = Vec::new();
-        let mut rest = words(line);
-        let mut behind = rest.clone();
-        while let Some(value) = rest.next().and_then(whole) {
-            values.push(value);
-            behind = rest.clone();
-            if values.len() > BEFORE_SHARES + HEADINGS.len() + 3 {
-                return None;
-            }
-        }
-        let heading = HEADINGS
-            .iter()
-            .find(|heading| heading.split(' ').count() == values.len())?;
-        let (runs, waits) = (*values.first()?, *values.get(1)?);
-        let shares: u64 = values
-            .get(BEFORE_SHARES..)?
-            .iter()
-            .fold(0, |sum, share| sum.saturating_add(*share));
-        let fits = WHOLE_PERCENT.contains(&shares) && runs < MAX_THREADS && waits < MAX_THREADS;
-        let mut columns = Columns::of(heading.as_bytes()).filter(|_| fits)?;
-        match (behind.next(), behind.next(), behind.next()) {
-            (None, ..) => {}
-            (Some(day), Some(time), None) => {
-                instant(day, time, false)?;
-                columns.stamped = Some(false);
-            }
-            _ => return None,
-        }
-        Some(columns)
     }
 }
 
@@ -432,131 +368,4 @@ impl Counters {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::{Reading, read_text};
-    use holdup_evidence::observed::{Metric, When};
-
-    const TABLE: &str =
-        "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu----- ----Zeitstempel----
- r  b   swpd   frei   buff  Cache   si   so    bi    bo   in   cs us sy id wa st                 UTC
- 8  1     70 231448  10792 111052   75   84  4742  3917  874 6070 43 17 36  3  0 2026-11-22 04:09:47
- 2  1     71 231448  10792 111052  410    0     4  1985  484 2829 19  8 12 61  0 2026-11-22 04:09:49
-";
-
-    fn values(reading: &Reading, metric: Metric, of: &str) -> Vec<(f64, bool)> {
-        let found = reading.observed.of(metric).find(|series| series.of == of);
-        let points = found.map(|series| series.points.as_slice()).unwrap_or_default();
-        points
-            .iter()
-            .map(|point| (point.value, point.since_boot))
-            .collect()
-    }
-
-    #[test]
-    fn the_first_row_is_since_boot_but_for_what_is_a_state() {
-        let reading = read_text("v", TABLE.as_bytes());
-        assert_eq!(
-            values(&reading, Metric::SwapInKibPerSecond, ""),
-            [(75.0, true), (410.0, false)]
-        );
-        assert_eq!(
-            values(&reading, Metric::ProcessesRunnable, ""),
-            [(8.0, false), (2.0, false)]
-        );
-        assert_eq!(values(&reading, Metric::MemoryFreeKib, "")[0], (231_448.0, false));
-        let points = &reading
-            .observed
-            .of(Metric::CpuIowaitPercent)
-            .next()
-            .unwrap()
-            .points;
-        assert_eq!(points[1].over, Some(2_000_000_000));
-        assert!(matches!(points[1].at, Some(When::Unix(_))));
-        assert_eq!(reading.accounts[0].not_understood, 0);
-        let reading = read_text("v", format!("# vmstat -y 2\n{TABLE}").as_bytes());
-        assert_eq!(values(&reading, Metric::SwapInKibPerSecond, "")[0], (75.0, false));
-    }
-
-    #[test]
-    fn rows_that_lost_their_heading() {
-        let text = " 3 14 812044 231448  10792 111052   75 9184  4742  3917  874 6070 13  7  0 80  0\n 2 11 812044 231448  10792 111052  \
-            410 8000     4  1985  484 2829  9  8  2 81  0\n";
-        let reading = read_text("v", text.as_bytes());
-        assert_eq!(reading.observed.sources[0].format, "vmstat");
-        assert_eq!(reading.accounts[0].not_understood, 0);
-        assert_eq!(
-            values(&reading, Metric::CpuIowaitPercent, ""),
-            [(80.0, false), (81.0, false)]
-        );
-        assert_eq!(
-            values(&reading, Metric::SwapOutKibPerSecond, "")[0],
-            (9184.0, false)
-        );
-        // What does not add up to a whole is of something else.
-        for other in [
-            text.replace(" 80  0", " 60  0").replace(" 81  0", " 11  0"),
-            text.replace(" 0\n", " 0.0\n"),
-        ] {
-            assert_ne!(
-                read_text("v", other.as_bytes()).observed.sources[0].format,
-                "vmstat",
-                "{other}"
-            );
-        }
-    }
-
-    #[test]
-    fn memory_in_another_unit_is_not_taken_for_kib() {
-        let text = TABLE.replace("231448  10792 111052", "   226     10    108");
-        let reading = read_text("v", text.as_bytes());
-        assert_eq!(values(&reading, Metric::MemoryFreeKib, ""), []);
-        assert_eq!(values(&reading, Metric::SwapUsedKib, ""), []);
-        assert_eq!(values(&reading, Metric::CpuIdlePercent, "").len(), 2);
-    }
-
-    #[test]
-    fn counters_of_disks_are_told_by_their_differences() {
-        let text = "disk- ------------reads------------ ------------writes----------- -----IO------ -----timestamp-----
-       total merged sectors      ms  total merged sectors      ms    cur    sec                 CET
-sda      100     10     800     500    200     20    1600    1000      0      5 2026-11-22 04:09:40
-sda      110     10     880     700    200     20    1600    1000      0     15 2026-11-22 04:10:00
-";
-        let reading = read_text("v", text.as_bytes());
-        assert_eq!(values(&reading, Metric::DiskReadWaitMs, "sda"), [(20.0, false)]);
-        assert_eq!(
-            values(&reading, Metric::DiskReadRequestKib, "sda"),
-            [(4.0, false)]
-        );
-        assert_eq!(
-            values(&reading, Metric::DiskReadsPerSecond, "sda"),
-            [(0.5, false)]
-        );
-        assert_eq!(values(&reading, Metric::DiskUtilPercent, "sda"), [(50.0, false)]);
-        // Nothing was written: there is no time for a write.
-        assert_eq!(values(&reading, Metric::DiskWriteWaitMs, "sda"), []);
-    }
-
-    #[test]
-    fn hostile_text_of_any_kind_is_survived() {
-        let disks = "disk- ---reads---\n total merged sectors ms total merged sectors ms cur sec\nsda 1 1 1 1 1 1 1 1 1 1\nsda 0 2 2 2 2 2 2 2 2 2\n";
-        let whole = format!("{TABLE}{disks}");
-        for at in 0..whole.len() {
-            let (head, tail) = whole.as_bytes().split_at(at);
-            for rubbish in [
-                &b""[..],
-                b"\0",
-                b"\xff ",
-                b" 99999999999999999999999 ",
-                b" -1 ",
-                b"\r\n",
-            ] {
-                let reading = read_text("v", &[head, rubbish, tail].concat());
-                let account = &reading.accounts[0];
-                assert_eq!(
-                    account.lines,
-                    account.evidence + account.ignorable + account.not_understood
-                );
-            }
-        }
-    }
-}
+mod tests;
