@@ -140,8 +140,8 @@ impl TextReader for Reader {
                 None => (
                     StatementKind::Took,
                     format!(
-                        "connections could not be tracked, and their packets were dropped: {told}{most} (since the start, and of how many \
-                         is not told)"
+                        "connections could not be tracked, and their packets were dropped: {told}{most} (counted since boot; how many were \
+                         tracked in all is not known)"
                     ),
                 ),
             },
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(
             found.text,
             "connections could not be tracked, and their packets were dropped: drop 1137, insert_failed 1137, search_restart 58; most on \
-             CPU 1, 904 (since the start, and of how many is not told)"
+             CPU 1, 904 (counted since boot; how many were tracked in all is not known)"
         );
         let share = one(&TEXT.replace("found=10", "found=10 new=20000"));
         assert_eq!(share.kind, StatementKind::Failed);

@@ -168,10 +168,8 @@ impl Reader {
         };
         let lost = |state: &[&str]| state.iter().any(|word| NOT_IN_USE.contains(word));
         match rest.split_last() {
-            Some((path, state)) if path.starts_with("/dev/") => {
-                if lost(state) {
-                    name(&mut self.members, &format!("{path} is {}", state.join(" ")));
-                }
+            Some((path, state)) if path.starts_with("/dev/") && lost(state) => {
+                name(&mut self.members, &format!("{path} is {}", state.join(" ")));
             }
             // What was removed has no path: its place in the array is known.
             _ if lost(rest) => {

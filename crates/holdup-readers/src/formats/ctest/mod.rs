@@ -112,7 +112,7 @@ struct Reader {
     bad: Vec<(String, How, Option<f64>, Quote)>,
     sums: Option<(u64, u64)>,
     total: Option<f64>,
-    /// Whether the list of those that failed is being read.
+    /// Whether the list of those that failed, or that did not run, is being read.
     listing: bool,
     running: Vec<(String, Quote)>,
     /// Whether the last line says that a test has begun.
@@ -180,7 +180,9 @@ impl TextReader for Reader {
             self.total = decimal(seconds.as_bytes()).filter(|seconds| (0.0..MAX_SECONDS).contains(seconds));
             return Understood::Evidence;
         }
-        if text.starts_with("The following tests FAILED") {
+        if text.starts_with("The following tests FAILED")
+            || text.starts_with("The following tests did not run")
+        {
             self.listing = true;
             return Understood::Evidence;
         }

@@ -7,7 +7,7 @@ const TEXT: &str = "Test project /build\n      Start  1: fast\n 1/4 Test  #1: fa
     Start  2: slow_io\n 2/4 Test  #2: slow_io ..........................   Passed   71.20 sec\n      Start  3: never_ends\n \
     3/4 Test  #3: never_ends .......................***Timeout 30.01 sec\n      Start  4: broken\n \
     4/4 Test  #4: broken ...........................***Exception: SegFault  0.10 sec\n\n50% tests passed, 2 tests failed out of 4\n\n\
-    Total Test time (real) = 101.40 sec\n\nThe following tests FAILED:\n\t  3 - never_ends (Timeout)\n\t  4 - broken (SEGFAULT)\n\
+    Total Test time (real) = 101.40 sec\n\nThe following tests did not run:\n\t  5 - later (Skipped)\n\nThe following tests FAILED:\n\t  3 - never_ends (Timeout)\n\t  4 - broken (SEGFAULT)\n\
     Errors while running CTest\n";
 
 #[test]

@@ -112,7 +112,7 @@ impl Reclaim {
             false => ", all of them by the kernel's own thread".to_owned(),
         };
         let text = format!(
-            "memory: {:.0} pages a second were looked at to be freed{by_tasks}; {:.0} % of them could be (below {MIN_EFFICIENCY_PERCENT:.0} % is \
+            "memory: {:.0} pages a second were scanned to be freed{by_tasks}; {:.0} % of them could be (below {MIN_EFFICIENCY_PERCENT:.0} % is \
              difficulty)",
             row.all(),
             row.percent()
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!((one.kind, one.quote.line), (StatementKind::Stalled, 3));
         assert_eq!(
             one.text,
-            "memory: 94000 pages a second were looked at to be freed, 90000 of them by tasks that wanted memory and waited for it (pgscand/s); \
+            "memory: 94000 pages a second were scanned to be freed, 90000 of them by tasks that wanted memory and waited for it (pgscand/s); \
              10 % of them could be (below 30 % is difficulty)"
         );
     }
