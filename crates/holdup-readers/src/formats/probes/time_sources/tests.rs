@@ -31,8 +31,7 @@ fn a_clock_that_follows_a_server_and_one_that_is_far_away() {
 #[test]
 fn servers_that_do_not_answer() {
     let silent = NTPQ
-        .replace('*', " ")
-        .replace('+', " ")
+        .replace(['*', '+'], " ")
         .replace("377", "  0")
         .replace(".GPS.", ".INIT.");
     let silent = one(&silent);
