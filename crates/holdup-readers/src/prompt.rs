@@ -25,11 +25,13 @@ const MAX_PROMPT_BYTES: usize = 160;
 /// Formats by the command that prints them.
 const COMMANDS: &[(&str, &str)] = &[
     ("atop", "atop"),
+    ("ctest", "ctest"),
     ("df", "df"),
     ("dig", "dig"),
     ("dstat", "dstat"),
     ("fio", "fio"),
     ("free", "free"),
+    ("getdelays", "getdelays"),
     ("iostat", "iostat"),
     ("iperf3", "iperf"),
     ("jstat", "jstat"),
@@ -56,6 +58,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("uptime", "uptime"),
     ("vmstat", "vmstat"),
     ("w", "uptime"),
+    ("xentop", "xentop"),
 ];
 
 /// Formats by the file that has them: how a path begins and how it ends.

@@ -25,6 +25,9 @@ const NAME: usize = 80;
 /// Lines of names with an underscore that make a list without a heading one.
 const MIN_NAMES: usize = 8;
 
+/// Lines of names of what is received or sent that do so: what is left where somebody picked out the losses.
+const MIN_DIRECTED: usize = 3;
+
 /// Parts of names of what was lost, refused, damaged or done again.
 const LOSSES: [&str; 22] = [
     "drop",
@@ -67,6 +70,8 @@ const WHOLES: [&str; 6] = ["packets", "pkts", "frames", "framecount", "segments"
 
 fn recognise(head: &[u8]) -> Sureness {
     let mut names = 0;
+    let mut directed = 0;
+    let mut losses = false;
     let mut section = false;
     for line in head.split(|byte| *byte == b'\n') {
         let text = line.trim_ascii();
@@ -78,10 +83,17 @@ fn recognise(head: &[u8]) -> Sureness {
             return Sureness::Certain;
         }
         section = matches!(text, b"tcp:" | b"udp:" | b"ip:");
-        names += usize::from(named(text).is_some_and(|(name, _)| name.contains('_')));
+        if let Some((name, _)) = named(text).filter(|(name, _)| name.contains('_')) {
+            names += 1;
+            directed += usize::from(direction(&name).is_some());
+            losses |= is_loss(&name);
+        }
     }
-    let lines = head.split(|byte| *byte == b'\n').count();
-    match names >= MIN_NAMES && names * 2 >= lines {
+    let lines = head
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.trim_ascii().is_empty());
+    let enough = names >= MIN_NAMES || directed >= MIN_DIRECTED && losses;
+    match enough && names * 2 >= lines.count() {
         true => Sureness::Likely,
         false => Sureness::No,
     }
@@ -176,11 +188,11 @@ impl LineReader for Reader {
             let share = whole.map(|whole| counter.value as f64 / whole.value as f64);
             (counter, whole, share)
         });
-        let worst = with_whole.max_by(|(one, _, part), (other, _, other_part)| {
-            let order = |part: &Option<f64>| part.unwrap_or(0.0);
-            order(part)
-                .total_cmp(&order(other_part))
-                .then(one.value.cmp(&other.value))
+        // What is a good part of something comes before what is not, and of each the largest; of two that count the same the one whose
+        // name says more.
+        let worst = with_whole.max_by_key(|(counter, _, share)| {
+            let much = share.is_some_and(|share| share >= MIN_LOSS_SHARE);
+            (much, counter.value, counter.name.len())
         });
         let Some((counter, whole, share)) = worst else {
             return;
@@ -282,6 +294,40 @@ mod tests {
             "q1: rx_no_buf_drops 1000, 2.0 % of 50000 q1: rx_pkts (from 0.1 % on it is much)"
         );
         assert_eq!((one.kind, one.share), (StatementKind::Failed, Some(0.02)));
+    }
+
+    #[test]
+    fn the_largest_of_several_losses_decides_and_not_the_first() {
+        let text = "NIC statistics:\n     rx_packets: 90000000\n     tx_packets: 400\n     rx_crc_errors: 120000\n     tx_errors: 90\n     \
+            rx_missed_errors: 7400000\n     rx_errors: 7400000\n     collisions: 3\n";
+        let [one] = &said(text)[..] else {
+            panic!("{:?}", said(text))
+        };
+        assert!(
+            one.text
+                .starts_with("rx_missed_errors 7400000, 8.2 % of 90000000 rx_packets"),
+            "{}",
+            one.text
+        );
+    }
+
+    #[test]
+    fn losses_that_somebody_picked_out_are_a_list_too() {
+        let text = "     rx_queue_0_drops: 0\n     rx_queue_1_drops: 4100\n     rx_queue_2_drops: 90210\n     tx_timeout_count: 0\n";
+        let [one] = &said(text)[..] else {
+            panic!("{:?}", said(text))
+        };
+        assert_eq!(
+            (one.kind, one.text.as_str()),
+            (StatementKind::Took, "rx_queue_2_drops 90210")
+        );
+        for other in [
+            "rx_pin: 3\ntx_pin: 4\nrx_buffer: 512\n",
+            "rx_errors: 3\na line of words\n",
+        ] {
+            let format = &read_text("c", other.as_bytes()).observed.sources[0].format;
+            assert_ne!(format, "counters", "{other}");
+        }
     }
 
     #[test]

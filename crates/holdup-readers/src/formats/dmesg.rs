@@ -47,7 +47,8 @@ fn recognise(head: &[u8]) -> Sureness {
 
 /// Whether a message of the kernel stands there without a time, as people paste it.
 fn is_bare(line: &[u8]) -> bool {
-    const BEGIN: [&[u8]; 16] = [
+    const BEGIN: [&[u8]; 17] = [
+        b"BUG: workqueue lockup - pool",
         b"INFO: task ",
         b"INFO: rcu_",
         b"rcu: INFO: rcu_",

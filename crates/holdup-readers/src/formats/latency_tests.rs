@@ -22,6 +22,9 @@ const LATE: Ns = 1_000_000;
 /// The part of a CPU's time from which noise is much.
 const NOISY: f64 = 0.01;
 
+/// Digits of the numbers in a row of cyclictest's histogram.
+const HISTOGRAM_DIGITS: usize = 6;
+
 /// CPUs that are kept apart.
 const CPUS: usize = 4_096;
 
@@ -29,7 +32,9 @@ const CPUS: usize = 4_096;
 const NAME: usize = 80;
 
 fn recognise(head: &[u8]) -> Sureness {
-    let known: [&[u8]; 7] = [
+    let known: [&[u8]; 9] = [
+        b"# Max Latencies: ",
+        b"# Histogram\n000000 ",
         b"# tracer: timerlat",
         b"# tracer: osnoise",
         b"# tracer: hwlat",
@@ -77,6 +82,8 @@ struct Reader {
     noise: Vec<Noise>,
     /// The latency tracer's name, and the longest that it says it found.
     section: String,
+    /// The mean of each thread of cyclictest, microseconds.
+    means: Vec<u64>,
 }
 
 impl Reader {
@@ -257,21 +264,54 @@ impl Reader {
             after("Max:")?.checked_mul(1_000)?,
             after("Avg:")?.checked_mul(1_000)?,
         );
+        let thread: String = thread.chars().take(NAME).collect();
+        self.woke(&thread, most, Some(mean), out.here());
+        Some(())
+    }
+
+    /// The sums of cyclictest's histogram, microseconds of each thread: `# Max Latencies: 00012 00471`.
+    fn sums(&mut self, text: &str, out: &Out<'_>) -> Option<()> {
+        let (name, rest) = text.strip_prefix('#')?.trim().split_once(" Latencies:")?;
+        let values: Vec<u64> = rest
+            .split_whitespace()
+            .take(CPUS)
+            .map_while(|word| crate::numbers::whole(word.as_bytes()))
+            .collect();
+        if name == "Avg" {
+            self.means = values;
+            return Some(());
+        }
+        if name != "Max" {
+            return Some(());
+        }
+        let (thread, most) = values.iter().enumerate().max_by_key(|(_, most)| **most)?;
+        let mean = self.means.get(thread).and_then(|mean| mean.checked_mul(1_000));
+        self.woke(&thread.to_string(), most.checked_mul(1_000)?, mean, out.here());
+        Some(())
+    }
+
+    /// How late a thread of cyclictest woke. With `-a`, `-S` and `--smp` the threads are numbered as the CPUs.
+    fn woke(&mut self, thread: &str, most: Ns, mean: Option<Ns>, quote: Quote) {
+        let mean = mean.map_or_else(String::new, |mean| format!(", {} at the mean", duration(mean)));
         let text = format!(
-            "thread {} woke up to {} late, {} at the mean",
-            thread.chars().take(NAME).collect::<String>(),
-            duration(most),
-            duration(mean)
+            "thread {thread} (of CPU {thread} where each CPU has one) woke up to {} late{mean}",
+            duration(most)
         );
         self.put(Longest {
             test: Test::Cyclic,
             ns: most,
             share: None,
             text,
-            quote: out.here(),
+            quote,
         });
-        Some(())
     }
+}
+
+/// A row of cyclictest's histogram: microseconds, and how often each thread woke so late: `000004 000120\t000007`.
+fn is_bucket(text: &str) -> bool {
+    let number =
+        |word: &str| word.len() >= HISTOGRAM_DIGITS && word.bytes().all(|byte| byte.is_ascii_digit());
+    text.split_whitespace().count() > 1 && text.split_whitespace().all(number)
 }
 
 /// The CPU of a line of a trace: `[007]`.
@@ -290,10 +330,15 @@ impl TextReader for Reader {
             .or_else(|| self.hardware(text, out))
             .or_else(|| self.section(text, out))
             .or_else(|| self.cyclic(text, out))
+            .or_else(|| self.sums(text, out))
             .or_else(|| self.osnoise(text, out));
         match known {
             Some(()) => Understood::Evidence,
-            None if text.starts_with('#') || text.starts_with("=>") || text.contains("<stack trace>") => {
+            None if text.starts_with('#')
+                || text.starts_with("=>")
+                || text.contains("<stack trace>")
+                || is_bucket(text) =>
+            {
                 Understood::Ignorable
             }
             None => Understood::No,
@@ -368,8 +413,23 @@ mod tests {
             T: 1 ( 4393) P:95 I:1500 C:  66648 Min:      2 Act:    5 Avg:    5 Max:    8721\n";
         assert_eq!(
             of(cyclic)[0].text,
-            "thread 1 woke up to 8.7 ms late, 5.0 \u{b5}s at the mean (from 1.0 ms on it is late)"
+            "thread 1 (of CPU 1 where each CPU has one) woke up to 8.7 ms late, 5.0 \u{b5}s at the mean (from 1.0 ms on it is late)"
         );
+        let sums = "# Total: 000090000 000089981\n# Min Latencies: 00002 00003\n# Avg Latencies: 00005 00006\n# Max Latencies: 00031 04217\n\
+            # Histogram Overflows: 00000 00004\n";
+        for histogram in [
+            sums.to_owned(),
+            format!("# Histogram\n000000 000000\t000000\n000003 001200\t000007\n{sums}"),
+        ] {
+            let reading = read_text("t", histogram.as_bytes());
+            assert_eq!(reading.accounts[0].not_understood, 0);
+            assert_eq!(
+                reading.texts(),
+                [
+                    "thread 1 (of CPU 1 where each CPU has one) woke up to 4.2 ms late, 6.0 \u{b5}s at the mean (from 1.0 ms on it is late)"
+                ]
+            );
+        }
         let hwlat = "# tracer: hwlat\n<...>-1729  [004] d...   689.556542: #2     inner/outer(us):   1612/9    ts:1581527494.889008092 count:1\n";
         assert!(
             of(hwlat)[0]

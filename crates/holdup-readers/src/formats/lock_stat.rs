@@ -15,8 +15,12 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("lock-stat", Family::
     .about("/proc/lock_stat")
     .openings(&["lock_stat version"]);
 
-/// Numbers of a row: since version 0.4 with averages, before without.
-const NUMBERS: [usize; 2] = [12, 10];
+/// What the numbers of a row are: counts (`#`) and lengths of time (`.`), which the kernel prints with two decimals. Since version 0.4 with
+/// averages, before without. Rows of other tools have as many numbers, of which others are whole.
+const NUMBERS: [&[u8]; 2] = [b"##....##....", b"##...##..."];
+
+/// As many as a row can have.
+const MAX_NUMBERS: usize = 12;
 
 /// Classes that are told.
 const MAX_CLASSES_TOLD: usize = 3;
@@ -25,7 +29,7 @@ const MAX_CLASSES_TOLD: usize = 3;
 const NAME: usize = 100;
 
 /// One wait for a lock of the kernel's that is this long is felt by whoever asked; ordinary ones take microseconds.
-const MIN_LONG_WAIT_NS: Ns = 10_000_000;
+pub(super) const MIN_LONG_WAIT_NS: Ns = 10_000_000;
 
 /// All waits together from which they are worth a word.
 const MIN_WAITED_NS: Ns = 1_000_000;
@@ -53,11 +57,13 @@ impl Row {
     fn of(text: &str) -> Option<Row> {
         let (name, rest) = text.rsplit_once(": ")?;
         let name = name.trim();
-        let numbers: Vec<f64> = rest
-            .split_whitespace()
-            .map(|word| crate::numbers::decimal(word.as_bytes()))
-            .collect::<Option<_>>()?;
-        if name.is_empty() || !NUMBERS.contains(&numbers.len()) {
+        let mut numbers = Vec::new();
+        let mut kinds = Vec::new();
+        for word in rest.split_whitespace().take(MAX_NUMBERS + 1) {
+            numbers.push(crate::numbers::decimal(word.as_bytes())?);
+            kinds.push(kind_of(word)?);
+        }
+        if name.is_empty() || !NUMBERS.contains(&kinds.as_slice()) {
             return None;
         }
         let us = |at: usize| (numbers.get(at).copied().unwrap_or(0.0).clamp(0.0, 1e15) * 1e3) as Ns;
@@ -69,6 +75,15 @@ impl Row {
             total: us(4),
             held_longest: us(if with_averages { 9 } else { 8 }),
         })
+    }
+}
+
+/// Whether a number is a count or a length of time.
+fn kind_of(word: &str) -> Option<u8> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match word.split_once('.') {
+        None => digits(word).then_some(b'#'),
+        Some((whole, part)) => (digits(whole) && digits(part) && part.len() == 2).then_some(b'.'),
     }
 }
 
@@ -217,6 +232,15 @@ mod tests {
         );
         assert_eq!(found[1].kind, StatementKind::WithinNorm);
         assert_eq!(reading.accounts[0].not_understood, 0);
+    }
+
+    #[test]
+    fn averages_of_other_tools_are_no_locks() {
+        let text = "Average:       3   12.00    0.00    4.00    1.00    0.00    0.50    0.00    0.00    0.00   82.50    0.00\n\
+            Average:   812044   1920332   7100221   81.20   90211   2100331   8102211   71.00   4100211   2100441   812\n\
+            Average:   81204   192033   81.20   90211   21003   81022   71.00   41002   21004   812\n";
+        let reading = read_text("l", text.as_bytes());
+        assert_ne!(reading.observed.sources[0].format, "lock-stat");
     }
 
     #[test]

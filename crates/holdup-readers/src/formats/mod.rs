@@ -5,7 +5,11 @@ mod atop;
 mod benchmarks;
 mod buildkit;
 mod ceph;
+mod ceph_ops;
+mod compile_times;
+mod conntrack;
 mod counters;
+mod ctest;
 mod databases;
 mod df;
 mod dmesg;
@@ -14,6 +18,7 @@ mod dstat;
 mod file_locks;
 mod free;
 mod gctrace;
+mod getdelays;
 mod haproxy;
 mod histogram;
 mod ip_link;
@@ -34,6 +39,7 @@ mod net_counters;
 mod nfsiostat;
 mod node_report;
 mod nvidia_smi;
+mod perf_lock;
 mod perf_sched;
 mod probes;
 mod proc_task;
@@ -59,6 +65,7 @@ mod top;
 mod traffic_control;
 mod uptime;
 mod vmstat;
+mod xentop;
 
 pub(crate) use journal::{Writer, message as journal_message};
 pub(crate) use timed_log::{FORMAT as LOG, Stamps};
@@ -70,8 +77,12 @@ pub static ALL: &[&Format] = &[
     &atop::FORMAT,
     &buildkit::FORMAT,
     &ceph::FORMAT,
+    &ceph_ops::FORMAT,
     &profiles::collapsed::FORMAT,
+    &compile_times::FORMAT,
+    &conntrack::FORMAT,
     &counters::FORMAT,
+    &ctest::FORMAT,
     &named::clock_sync::FORMAT,
     &named::cpu_stat::FORMAT,
     &named::links::BONDING,
@@ -99,6 +110,7 @@ pub static ALL: &[&Format] = &[
     &benchmarks::fio::FORMAT,
     &free::FORMAT,
     &gctrace::FORMAT,
+    &getdelays::FORMAT,
     &stacks::goroutines::FORMAT,
     &haproxy::LOG,
     &haproxy::STATS,
@@ -147,6 +159,7 @@ pub static ALL: &[&Format] = &[
     &jvm_log::openj9::FORMAT,
     &profiles::off_cpu::FORMAT,
     &profiles::perf_report::FORMAT,
+    &perf_lock::FORMAT,
     &perf_sched::FORMAT,
     &profiles::perf_script::FORMAT,
     &strace_log::perf_trace::FORMAT,
@@ -162,6 +175,7 @@ pub static ALL: &[&Format] = &[
     &kernel_files::stat::FORMAT,
     &proc_task::FORMAT,
     &prometheus::FORMAT,
+    &arrays::raid_controllers::FORMAT,
     &ranked_list::FORMAT,
     &ps::FORMAT,
     &databases::explain::FORMAT,
@@ -198,6 +212,7 @@ pub static ALL: &[&Format] = &[
     &thread_dump::FORMAT,
     &thread_dump::json::FORMAT,
     &time_command::FORMAT,
+    &probes::time_sources::FORMAT,
     &tls_client::FORMAT,
     &tls_debug::FORMAT,
     &top::FORMAT,
@@ -206,5 +221,6 @@ pub static ALL: &[&Format] = &[
     &uptime::FORMAT,
     &vmstat::FORMAT,
     &kernel_files::vmstat_counters::FORMAT,
+    &xentop::FORMAT,
     &arrays::zpool::FORMAT,
 ];

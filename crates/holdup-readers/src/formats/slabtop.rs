@@ -22,7 +22,35 @@ fn recognise(head: &[u8]) -> Sureness {
             || line.starts_with("slabinfo - version")
             || is_heading(line)
     };
-    Sureness::certain_if(text.lines().any(|line| known(line.trim_start())))
+    Sureness::certain_if(
+        text.lines().any(|line| known(line.trim_start()))
+            || text.lines().filter(|line| is_row(line)).take(MIN_ROWS).count() == MIN_ROWS,
+    )
+}
+
+/// Rows that are no chance, without a heading.
+const MIN_ROWS: usize = 2;
+
+/// A row without doubt: `OBJS ACTIVE 99% 0.19K SLABS PER-SLAB 804488K NAME`, or of `/proc/slabinfo`.
+fn is_row(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().take(20).collect();
+    let whole = |word: &str| crate::numbers::whole(word.as_bytes()).is_some();
+    match words.as_slice() {
+        [objects, active, used, size, slabs, each, all, _] => {
+            let kib = |word: &str| {
+                word.strip_suffix('K')
+                    .is_some_and(|kib| decimal(kib.as_bytes()).is_some())
+            };
+            let percent = used.strip_suffix('%').is_some_and(whole);
+            [objects, active, slabs, each].iter().all(|word| whole(word)) && percent && kib(size) && kib(all)
+        }
+        [_, active, objects, size, ..] if words.contains(&":") => {
+            [active, objects, size].iter().all(|word| whole(word))
+                && words.contains(&"tunables")
+                && words.contains(&"slabdata")
+        }
+        _ => false,
+    }
 }
 
 fn is_heading(line: &str) -> bool {
@@ -110,6 +138,18 @@ mod tests {
                 .text
                 .starts_with("the kernel's infos take 696 MiB in 4147038 objects"),
             "{said:?}"
+        );
+        let rows = "201122 200112  99%    0.19K 4788621       42  38308968K dentry\n 881221  812211  92%    0.57K  31472       28    503552K \
+            radix_tree_node\n";
+        assert!(
+            read_text("s", rows.as_bytes()).observed.statements[0]
+                .text
+                .starts_with("the kernel's dentry take 36.5 GiB")
+        );
+        let other = "1 2 99% 3K 4 5 6M dentry\n1 2 99% 3K 4 5 6M dentry\n";
+        assert_ne!(
+            read_text("s", other.as_bytes()).observed.sources[0].format,
+            "slabtop"
         );
         let text = "slabinfo - version: 2.1\n# name <active_objs> <num_objs> <objsize>\ndentry 100 2048 192 21 1 : tunables 0 0 0 : slabdata 5 5 0\n";
         assert_eq!(

@@ -14,6 +14,7 @@ mod random;
 mod steps;
 mod tasks;
 mod text;
+mod workqueues;
 
 use crate::format::Understood;
 use crate::gather::{Out, quoted};
@@ -27,6 +28,7 @@ use memory::Memory;
 use pauses::Pauses;
 use std::mem::Discriminant;
 use tasks::Stack;
+use workqueues::Workqueues;
 
 /// Happenings of one kind that are kept of one log: a device that fails says so thousands of times, and must not push
 /// the others out.
@@ -55,6 +57,7 @@ pub(crate) struct Kernel {
     listed: Listed,
     memory: Memory,
     pauses: Pauses,
+    workqueues: Workqueues,
     /// Whether the beginning of this boot has been seen.
     began: bool,
     /// The id of the boot that begins, until its first line tells more.
@@ -93,6 +96,7 @@ impl Kernel {
             && self.order.is_none()
             && self.listed.is_idle()
             && self.memory.is_idle()
+            && self.workqueues.is_idle()
     }
 
     fn look(&mut self, message: Message<'_>, out: &mut Out<'_>) -> Understood {
@@ -107,6 +111,9 @@ impl Kernel {
             return Understood::Evidence;
         }
         if self.of_lockup(message.text, out) {
+            return Understood::Evidence;
+        }
+        if self.workqueues.note(message.text, || out.here()) {
             return Understood::Evidence;
         }
         if tasks::is_hint(message.text) {
@@ -128,6 +135,7 @@ impl Kernel {
         self.of_order(text, out)
             || (self.hung.is_some() && self.of_hung_task(text, out))
             || self.of_lockup(text, out)
+            || self.workqueues.goes_on(text)
             || self.listed.goes_on(text)
     }
 
@@ -149,6 +157,7 @@ impl Kernel {
     pub(crate) fn end(&mut self, out: &mut Out<'_>) {
         self.listed.end(out);
         self.memory.end(out);
+        self.workqueues.end(out);
         self.close(out);
     }
 

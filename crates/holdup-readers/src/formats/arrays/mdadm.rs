@@ -12,13 +12,42 @@ use holdup_evidence::observed::{Quote, StatementKind};
 pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("mdadm", Family::Host, recognise).about("mdadm --detail");
 
+/// Counts of an array's members; two of them are no other tool's.
+const COUNTS: [&str; 6] = [
+    "Raid Devices",
+    "Total Devices",
+    "Active Devices",
+    "Working Devices",
+    "Failed Devices",
+    "Spare Devices",
+];
+
+/// Words of a row of the table, and numbers that it begins with, at least.
+const MAX_WORDS: usize = 12;
+const MIN_NUMBERS: usize = 4;
+
+/// What a row of the table says of a member that is none, or none yet.
+const NOT_IN_USE: [&str; 3] = ["faulty", "rebuilding", "removed"];
+
 fn recognise(head: &[u8]) -> Sureness {
     let head = text_of(head);
-    let has = |key: &str| {
-        head.lines()
-            .any(|line| value(line).is_some_and(|(known, _)| known == key))
-    };
-    Sureness::certain_if(has("Raid Level") && has("State") && has("Total Devices"))
+    let mut counts = 0;
+    let mut state = false;
+    for line in head.lines() {
+        if is_table(line) {
+            return Sureness::Certain;
+        }
+        let key = value(line).map_or("", |(key, _)| key);
+        counts += usize::from(COUNTS.contains(&key));
+        state |= matches!(key, "State" | "Raid Level");
+    }
+    Sureness::certain_if(counts >= 2 || counts >= 1 && state)
+}
+
+/// The heading of the members: `Number   Major   Minor   RaidDevice State`.
+fn is_table(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.next() == Some("Number") && words.any(|word| word == "RaidDevice")
 }
 
 /// `Raid Level : raid5`.
@@ -38,10 +67,14 @@ fn heading(line: &str) -> Option<&str> {
 #[derive(Debug, Default)]
 struct Reader {
     name: String,
-    quote: Quote,
+    /// `Name : filer:5`: what the array is called in its own superblock, for an excerpt without the heading.
+    label: String,
+    quote: Option<Quote>,
     state: String,
     wanted: Option<u64>,
     active: Option<u64>,
+    /// Members that failed.
+    failed: u64,
     work: Option<String>,
     members: Vec<String>,
 }
@@ -51,11 +84,17 @@ impl TextReader for Reader {
         if let Some(path) = heading(text) {
             self.end(out);
             self.name = cut(path, NAME);
-            self.quote = out.here();
+            self.quote = Some(out.here());
             return Understood::Evidence;
         }
+        self.quote.get_or_insert_with(|| out.here());
         if let Some((key, value)) = value(text) {
             match key {
+                "Name" => {
+                    let label = value.split_whitespace().next().unwrap_or_default();
+                    self.label = cut(label, NAME);
+                }
+                "Failed Devices" => self.failed = value.parse().unwrap_or(0),
                 "State" => self.state = cut(value, WORDS),
                 "Raid Devices" => self.wanted = value.parse().ok(),
                 "Active Devices" => self.active = value.parse().ok(),
@@ -65,7 +104,7 @@ impl TextReader for Reader {
             }
             return Understood::Evidence;
         }
-        if text.starts_with("Number") && text.ends_with("State") {
+        if is_table(text) {
             return Understood::Evidence;
         }
         self.member(text)
@@ -86,46 +125,58 @@ impl TextReader for Reader {
             StatementKind::Unreachable
         } else if has("degraded") || short.is_some() {
             StatementKind::Stalled
-        } else if has("recovering") || has("resyncing") || has("reshaping") {
+        } else if has("recovering") || has("resyncing") || has("reshaping") || all.failed > 0 {
             StatementKind::Warned
+        } else if all.state.is_empty() && !all.members.is_empty() {
+            StatementKind::Stalled
         } else {
             return;
         };
-        let name = if all.name.is_empty() {
-            "the array"
-        } else {
-            &all.name
+        let name = match (all.name.as_str(), all.label.as_str()) {
+            ("", "") => "the array".to_owned(),
+            ("", label) => format!("the array {label}"),
+            (name, _) => name.to_owned(),
         };
-        let mut text = format!("{name} is {}", all.state);
+        let state = match all.state.as_str() {
+            "" => "not whole",
+            state => state,
+        };
+        let mut text = format!("{name} is {state}");
         if let Some((wanted, active)) = all.wanted.zip(all.active) {
             text.push_str(&format!(": {active} of {wanted} devices active"));
+        }
+        if all.failed > 0 {
+            text.push_str(&format!(", {} failed", all.failed));
         }
         for more in all.members.iter().chain(&all.work) {
             text.push_str("; ");
             text.push_str(more);
         }
-        out.statement(statements::one(kind, None, all.quote, text));
+        let quote = all.quote.unwrap_or_default();
+        out.statement(statements::one(kind, None, quote, text));
     }
 }
 
 impl Reader {
-    /// A row of the table: four numbers, what the member is, its path.
+    /// A row of the table: four numbers, of `--examine` five, what the member is, its path.
     fn member(&mut self, line: &str) -> Understood {
-        let mut words = line.split_whitespace();
-        let numbers = words
-            .by_ref()
-            .take(4)
-            .filter(|word| *word == "-" || word.parse::<u64>().is_ok())
-            .count();
-        if numbers < 4 {
+        let words: Vec<&str> = line.split_whitespace().take(MAX_WORDS).collect();
+        let number = |word: &&&str| **word == "-" || word.parse::<u64>().is_ok();
+        let count = words.iter().take_while(number).count();
+        let (Some((numbers, rest)), true) = (words.split_at_checked(count), count >= MIN_NUMBERS) else {
             return Understood::No;
-        }
-        let rest: Vec<&str> = words.take(8).collect();
-        let Some((path, state)) = rest.split_last().filter(|(path, _)| path.starts_with("/dev/")) else {
-            return Understood::Evidence;
         };
-        if state.iter().any(|word| matches!(*word, "faulty" | "rebuilding")) {
-            name(&mut self.members, &format!("{path} is {}", state.join(" ")));
+        let lost = |state: &[&str]| state.iter().any(|word| NOT_IN_USE.contains(word));
+        match rest.split_last() {
+            Some((path, state)) if path.starts_with("/dev/") && lost(state) => {
+                name(&mut self.members, &format!("{path} is {}", state.join(" ")));
+            }
+            // What was removed has no path: its place in the array is known.
+            _ if lost(rest) => {
+                let slot = numbers.last().copied().unwrap_or_default();
+                name(&mut self.members, &format!("member {slot} is {}", rest.join(" ")));
+            }
+            _ => {}
         }
         Understood::Evidence
     }
@@ -158,5 +209,38 @@ mod tests {
             .replace("active, degraded, recovering", "clean")
             .replace(": 3\n", ": 4\n");
         assert_eq!(read_text("m", whole.as_bytes()).observed.statements, []);
+    }
+
+    #[test]
+    fn an_excerpt_has_its_name_below_and_names_who_is_gone() {
+        let text = "             State : clean, degraded\n    Active Devices : 1\n   Working Devices : 1\n    Failed Devices : 1\n\
+            \x20             Name : filer:7  (local to host filer)\n\n    Number   Major   Minor   RaidDevice State\n\
+            \x20      0       8       17        0      active sync   /dev/sdb1\n       -       0        0        1      removed\n\n\
+            \x20      2       8       33        -      faulty   /dev/sdc1\n";
+        let reading = read_text("m", text.as_bytes());
+        assert_eq!(reading.observed.sources[0].format, "mdadm");
+        assert_eq!(
+            reading.texts(),
+            ["the array filer:7 is clean, degraded, 1 failed; member 1 is removed; /dev/sdc1 is faulty"]
+        );
+        // The table alone.
+        let table = "Number   Major   Minor   RaidDevice State\n   0   8   17   0   active sync   /dev/sdb1\n   1   0   0   1   removed\n";
+        assert_eq!(
+            read_text("m", table.as_bytes()).texts(),
+            ["the array is not whole; member 1 is removed"]
+        );
+        let whole = table.replace(
+            "1   0   0   1   removed",
+            "1   8   33   1   active sync   /dev/sdc1",
+        );
+        assert_eq!(read_text("m", whole.as_bytes()).observed.statements, []);
+    }
+
+    #[test]
+    fn other_lists_of_states_are_none() {
+        for text in ["State : degraded\nTotal : 3\n", "Raid Devices : 4\n"] {
+            let found = read_text("m", text.as_bytes());
+            assert_ne!(found.observed.sources[0].format, "mdadm", "{text}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 pub(super) mod drbd;
 pub(super) mod mdadm;
 pub(super) mod mdstat;
+pub(super) mod raid_controllers;
 pub(super) mod smartctl;
 pub(super) mod zpool;
 

@@ -1,7 +1,8 @@
 //! `ethtool INTERFACE`, and the state of a bond in `/proc/net/bonding`.
 //!
 //! Out: whether a link is up, and whether it is as fast as both the card and its duplex allow; which member of a bond is down, and
-//! how often its link failed.
+//! how often its link failed; whether a bond of 802.3ad has a partner, and its members agree with theirs. Source: the kernel's
+//! documentation, "Linux Ethernet Bonding Driver".
 
 use super::{Names, Reader, has};
 use crate::format::{Family, Format, Shape};
@@ -19,11 +20,28 @@ pub(crate) static ETHTOOL: Format = Format::new(
 pub(crate) static BONDING: Format = Format::new(
     "bonding",
     Family::Host,
-    |head| has(head, &["Bonding Mode", "MII Status", "Link Failure Count"], 2),
+    |head| has(head, OF_BONDS, 2),
     Shape::Lines(|| Reader::once("Slave Interface", member)),
 )
 .about("/proc/net/bonding")
 .openings(&["Ethernet Channel Bonding Driver"]);
+
+/// Names of the state of a bond and of its members.
+const OF_BONDS: &[&str] = &[
+    "Ethernet Channel Bonding Driver",
+    "Bonding Mode",
+    "MII Status",
+    "Link Failure Count",
+    "Partner Mac Address",
+    "Actor Churn State",
+    "Partner Churn State",
+];
+
+/// The partner's address where none has answered.
+const NOBODY: &str = "00:00:00:00:00:00";
+
+/// What a port is that has not come to agree with its partner for a minute (IEEE 802.1AX, `Churn_Detection_Time`).
+const CHURNED: &str = "churned";
 
 /// Failures of a link from which it is unsteady: one or two are a cable that was moved and a switch that was restarted.
 const UNSTEADY: f64 = 5.0;
@@ -89,24 +107,69 @@ fn settings(names: &Names) -> Vec<Statement> {
     vec![names.say(kind, "Speed", text)]
 }
 
+/// What is said of the bond as a whole, above its first member.
+fn bond(names: &Names) -> Option<Statement> {
+    let own = names
+        .all
+        .iter()
+        .take_while(|(name, _, _)| name != "Slave Interface");
+    let of = |wanted: &str| {
+        let mut own = own.clone();
+        own.find(|(name, _, _)| name == wanted)
+            .map_or("", |(_, value, _)| value.as_str())
+    };
+    let mode = of("Bonding Mode");
+    if mode.is_empty() && of("Partner Mac Address").is_empty() {
+        return None;
+    }
+    if of("MII Status") == "down" {
+        let text = format!("the bond ({mode}) is down: none of its members has a link");
+        return Some(names.say(StatementKind::Unreachable, "MII Status", text));
+    }
+    if of("Partner Mac Address") != NOBODY {
+        return None;
+    }
+    let ports = match of("Number of ports") {
+        "" => String::new(),
+        ports => format!("; ports in its active aggregator: {ports}"),
+    };
+    let text = format!(
+        "the bond (802.3ad) has no partner: nobody answers its LACP packets (Partner Mac Address {NOBODY}){ports}"
+    );
+    Some(names.say(StatementKind::Failed, "Partner Mac Address", text))
+}
+
 fn member(names: &Names) -> Vec<Statement> {
+    let mut said: Vec<Statement> = bond(names).into_iter().collect();
     let name = names.text("Slave Interface");
     if name.is_empty() {
-        return Vec::new();
+        return said;
     }
     // The bond itself has a state too, above its first member.
     let own = names
         .all
         .iter()
         .skip_while(|(name, _, _)| name != "Slave Interface");
-    let state = own
-        .clone()
-        .find(|(name, _, _)| name == "MII Status")
-        .map_or("", |(_, value, _)| value.as_str());
+    let of = |wanted: &str| {
+        let mut own = own.clone();
+        own.find(|(name, _, _)| name == wanted)
+            .map_or("", |(_, value, _)| value.as_str())
+    };
     let failed = names.number("Link Failure Count").unwrap_or(0.0);
     let often = format!("its link failed {failed:.0} times");
-    let (kind, text) = match state {
-        "" => return Vec::new(),
+    let sides: Vec<&str> = [("Actor Churn State", "actor"), ("Partner Churn State", "partner")]
+        .into_iter()
+        .filter_map(|(state, side)| (of(state) == CHURNED).then_some(side))
+        .collect();
+    let (kind, text) = match of("MII Status") {
+        "up" | "" if !sides.is_empty() => (
+            StatementKind::Failed,
+            format!(
+                "{name} of the bond does not come to agree with its LACP partner ({} churned); {often}",
+                sides.join(" and ")
+            ),
+        ),
+        "" => return said,
         "up" if failed < UNSTEADY => (
             StatementKind::WithinNorm,
             format!("{name} of the bond is up; {often} (from {UNSTEADY:.0} on it is unsteady)"),
@@ -120,7 +183,8 @@ fn member(names: &Names) -> Vec<Statement> {
             format!("{name} of the bond is {state}; {often}"),
         ),
     };
-    vec![names.say(kind, "MII Status", text)]
+    said.push(names.say(kind, "Slave Interface", text));
+    said
 }
 
 #[cfg(test)]
@@ -168,5 +232,33 @@ mod tests {
             "eno1 of the bond is down; its link failed 37 times"
         );
         assert_eq!(found[1].kind, StatementKind::WithinNorm);
+    }
+
+    #[test]
+    fn a_bond_of_802_3ad_without_a_partner() {
+        let text = "Ethernet Channel Bonding Driver: v5.15.0\n\nBonding Mode: IEEE 802.3ad Dynamic link aggregation\nMII Status: up\n\n\
+            802.3ad info\nLACP rate: slow\nActive Aggregator Info:\n\tAggregator ID: 1\n\tNumber of ports: 1\n\
+            \tPartner Mac Address: 00:00:00:00:00:00\n\nSlave Interface: eno1\nMII Status: up\nLink Failure Count: 0\n\
+            Actor Churn State: none\nPartner Churn State: churned\ndetails actor lacp pdu:\n    port state: 77\n\n\
+            Slave Interface: eno2\nMII Status: up\nLink Failure Count: 2\nActor Churn State: churned\nPartner Churn State: churned\n";
+        let reading = read_text("b", text.as_bytes());
+        assert_eq!(reading.observed.sources[0].format, "bonding");
+        assert_eq!(
+            reading.texts(),
+            [
+                "the bond (802.3ad) has no partner: nobody answers its LACP packets (Partner Mac Address 00:00:00:00:00:00); ports in its \
+                 active aggregator: 1",
+                "eno1 of the bond does not come to agree with its LACP partner (partner churned); its link failed 0 times",
+                "eno2 of the bond does not come to agree with its LACP partner (actor and partner churned); its link failed 2 times",
+            ]
+        );
+        let well = text
+            .replace("00:00:00:00:00:00", "02:11:22:33:44:55")
+            .replace("churned", "none");
+        assert!(
+            of(&well).iter().all(|one| one.kind == StatementKind::WithinNorm),
+            "{:?}",
+            of(&well)
+        );
     }
 }

@@ -3,6 +3,7 @@
 pub(super) mod dig;
 pub(super) mod mtr;
 pub(super) mod ping;
+pub(super) mod time_sources;
 
 /// Bytes of a host's name that are kept.
 const NAME: usize = 100;

@@ -17,8 +17,17 @@ pub(crate) static FORMAT: Format =
 const MAX_HOPS: usize = 255;
 
 fn recognise(head: &[u8]) -> Sureness {
-    Sureness::certain_if(text_of(head).lines().any(is_heading))
+    let text = text_of(head);
+    // Rows alone: one may be chance.
+    let rows = || {
+        text.lines()
+            .filter(|line| line.contains(".|--") && Hop::of(line).is_some())
+    };
+    Sureness::certain_if(text.lines().any(is_heading) || rows().take(MIN_ROWS).count() == MIN_ROWS)
 }
+
+/// Rows that are no chance, without a heading.
+const MIN_ROWS: usize = 2;
 
 fn is_heading(line: &str) -> bool {
     let mut words = line.split_whitespace().skip_while(|word| *word != "Loss%");
@@ -163,6 +172,19 @@ mod tests {
         // One that is slow to answer for itself passes packets on.
         let own = hop(1, "0.4") + &hop(2, "180.0") + &hop(3, "9.9");
         assert!(!statement_of(&own).contains("from hop"));
+    }
+
+    #[test]
+    fn rows_that_lost_their_heading() {
+        let rows = "> 11.|-- 192.0.2.1   0.0%    10    0.3   0.6   0.3   1.2   0.3\n> 12.|-- 192.0.2.9  40.0%    10    9.3   9.6   9.3   9.9   0.3\n";
+        let reading = read_text("m", rows.as_bytes());
+        assert_eq!(reading.observed.sources[0].format, "mtr");
+        assert_eq!(
+            reading.texts(),
+            ["40 % of the packets to 192.0.2.9 are lost, and none on the way"]
+        );
+        let other = "1.|-- a\n2.|-- b\n";
+        assert_ne!(read_text("m", other.as_bytes()).observed.sources[0].format, "mtr");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! stand between. What `%CPU` is here, an average since the process began, is not taken.
 
 mod columns;
+mod headless;
 
 use super::databases::titles;
 use crate::day_time::{date_line, length};
@@ -59,8 +60,19 @@ fn recognise(head: &[u8]) -> Sureness {
     match lines.find_map(Columns::of_head) {
         Some(columns) if columns.count() >= MIN_COLUMNS => Sureness::Certain,
         Some(_) => Sureness::Likely,
+        None if are_rows(head) => Sureness::Certain,
         None => Sureness::No,
     }
+}
+
+/// Whether most of a text is rows that lost their head, as what somebody picked out of a list has.
+fn are_rows(head: &[u8]) -> bool {
+    let lines = head
+        .split(|byte| *byte == b'\n')
+        .take(LOOKED_AT)
+        .filter(|line| !line.trim_ascii().is_empty());
+    let (rows, others): (Vec<_>, Vec<_>) = lines.partition(|line| Columns::of_row(line).is_some());
+    !rows.is_empty() && rows.len() >= others.len()
 }
 
 #[derive(Debug, Default)]
@@ -100,6 +112,14 @@ impl LineReader for Reader {
         }
         if let Some(columns) = Columns::of_command(line) {
             self.begin(columns, out);
+            return Understood::Evidence;
+        }
+        // The head was left out.
+        if let Some(columns) = Columns::of_row(line).filter(|_| self.columns.is_none()) {
+            if let Some(row) = columns.row(line) {
+                self.begin(columns.clone(), out);
+                self.row(&row, out);
+            }
             return Understood::Evidence;
         }
         Understood::No

@@ -238,3 +238,31 @@ fn rubbish_and_cut_lines_are_counted_and_nothing_worse() {
         assert!(reading.accounts[0].lines >= 2);
     }
 }
+
+#[test]
+fn rows_that_were_picked_out_have_no_head() {
+    let reading = read(
+        "root         300  0.0  0.0      0     0 ?        D    Nov21   0:01 [jbd2/sda1-8]
+mail         900  1.0 12.5  40000 30000 ?        Ds   06:58   0:02 /usr/sbin/sendmail -bd -q15m
+",
+    );
+    let names: Vec<_> = kept(&reading)
+        .iter()
+        .map(|task| (&*task.name, task.state))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("[jbd2/sda1-8]", State::Uninterruptible),
+            ("sendmail", State::Uninterruptible)
+        ]
+    );
+    for other in [
+        "alice 300 0.5 0.1 12 40 ? no Nov21 0:01 x\n",
+        "router 300 0 0 0 0 ? D Nov21 0:01 x\n",
+        "a b c\n1 2 3\n",
+    ] {
+        let format = &read_text("t", other.as_bytes()).observed.sources[0].format;
+        assert_ne!(format, "ps", "{other}");
+    }
+}

@@ -54,6 +54,59 @@ pub(super) struct Header {
     pub(super) timed: bool,
 }
 
+/// What stands in the place of a time in the block at the end, which is of all reports together.
+pub(super) const AVERAGE: &[u8] = b"Average:";
+
+/// Columns of rows of CPUs, by their number. `sar -u ALL` and mpstat have the same ones between `%iowait` and `%idle` in different orders,
+/// so that without a heading nothing is known of them.
+const CPU_COLUMNS: [&[&[u8]]; 3] = [
+    &[
+        b"CPU", b"%user", b"%nice", b"%system", b"%iowait", b"%steal", b"%idle",
+    ],
+    &[
+        b"CPU", b"%usr", b"%nice", b"%sys", b"%iowait", b"-", b"-", b"-", b"-", b"%idle",
+    ],
+    &[
+        b"CPU", b"%usr", b"%nice", b"%sys", b"%iowait", b"-", b"-", b"-", b"-", b"-", b"%idle",
+    ],
+];
+
+/// What the shares of a row add up to, with what rounding takes or adds.
+const WHOLE_PERCENT: std::ops::RangeInclusive<f64> = 99.8..=100.2;
+
+/// The heading that a row of a CPU has lost, where its shape leaves no doubt: a time or `Average:`, a CPU, and shares with two decimals that
+/// add up to the whole.
+pub(super) fn headless(line: &[u8]) -> Option<Header> {
+    let skip = match words(line).next()? {
+        AVERAGE => 1,
+        first if first.first().is_some_and(u8::is_ascii_digit) => time_of(words(line))?.1,
+        _ => return None,
+    };
+    let mut fields = words(line).skip(skip);
+    let cpu = fields.next()?;
+    if cpu != b"all" && !cpu.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let (mut shares, mut sum) = (0, 0.0);
+    for field in fields {
+        let (_, decimals) = field.split_at_checked(field.len().checked_sub(3)?)?;
+        if !matches!(decimals.first(), Some(b'.' | b',')) {
+            return None;
+        }
+        sum += decimal(field).filter(|share| *share >= 0.0)?;
+        shares += 1;
+    }
+    let names = CPU_COLUMNS.iter().find(|names| names.len() == shares + 1)?;
+    let header = of_names(names, true).filter(|_| WHOLE_PERCENT.contains(&sum))?;
+    let [of_sar, ..] = CPU_COLUMNS;
+    let tool = if names.len() == of_sar.len() {
+        Tool::Sar
+    } else {
+        Tool::Mpstat
+    };
+    Some(Header { tool, ..header })
+}
+
 /// The clock that a line begins with, and how many words that takes.
 pub(super) fn time_of<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<(holdup_evidence::Ns, usize)> {
     let first = words.next()?;
@@ -68,7 +121,11 @@ pub(super) fn header(line: &[u8]) -> Option<Header> {
     let mut timed = false;
     let mut all = words(line);
     let first = all.next()?;
-    if first.first() == Some(&b'#') {
+    if first == AVERAGE {
+        // The block at the end, where somebody took nothing but that.
+        skip = 1;
+        timed = true;
+    } else if first.first() == Some(&b'#') {
         // pidstat -h: "# Time UID PID …", in old versions "#      Time".
         skip = 1 + usize::from(first.len() == 1);
         timed = true;

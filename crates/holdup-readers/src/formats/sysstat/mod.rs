@@ -10,11 +10,12 @@
 mod columns;
 mod header;
 mod json;
+mod reclaim;
 mod stamp;
 mod tables;
 
 use crate::format::{Family, Format, Shape, Sureness};
-use header::{Tool, tool_of};
+use header::{Tool, headless, tool_of};
 
 /// What only a banner of these begins with. `uname -a` has the host there, the kernel's log the word "version".
 const BANNERS: &[&str] = &[
@@ -55,6 +56,7 @@ fn sure(head: &[u8], tool: Tool) -> Sureness {
     // A banner opens iostat's format, whosever it is.
     let format = match lines.find_map(tool_of) {
         Some(_) if stamp::banner(first).is_some() => Some(Tool::Iostat),
+        None => of_rows(head),
         other => other,
     };
     if format == Some(tool) {
@@ -62,6 +64,13 @@ fn sure(head: &[u8], tool: Tool) -> Sureness {
     } else {
         Sureness::No
     }
+}
+
+/// Whose rows these are, where the heading was left out: one may be chance.
+fn of_rows(head: &[u8]) -> Option<Tool> {
+    let mut rows = head.split(|byte| *byte == b'\n').filter_map(headless);
+    let first = rows.next()?;
+    rows.next().map(|_| first.tool)
 }
 
 #[cfg(test)]

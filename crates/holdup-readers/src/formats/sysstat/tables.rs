@@ -5,7 +5,8 @@
 //! and then the next: the reports of the second table are those of the first.
 
 use super::columns::{Kind, sane};
-use super::header::{Header, Key, header, time_of};
+use super::header::{AVERAGE, Header, Key, header, headless, time_of};
+use super::reclaim::{self, Reclaim};
 use super::stamp::{self, SECOND, banner, civil, from_to};
 use crate::format::{LineReader, Understood};
 use crate::gather::{Out, SeriesAt};
@@ -41,6 +42,7 @@ pub(super) struct Reader {
     without_first: bool,
     iostat: Iostat,
     timed: Timed,
+    reclaim: Reclaim,
     /// A line with odd hyphens and blanks, made plain.
     plain: Vec<u8>,
     /// A row's name that is put together.
@@ -82,6 +84,8 @@ struct Table {
     /// The heading's words behind the time, as they are.
     text: Vec<u8>,
     header: Header,
+    /// Where the search for memory is told of, if it is.
+    reclaim: Option<reclaim::Columns>,
     rows: Vec<Row>,
     by_name: HashMap<Box<[u8]>, usize>,
     /// The row that is likely next: they come in the same order each time.
@@ -105,6 +109,10 @@ impl LineReader for Reader {
             return understood;
         }
         self.plain_line(line, out)
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        self.reclaim.end(out);
     }
 
     fn begins_anew(&self, line: &[u8]) -> bool {
@@ -186,7 +194,13 @@ impl Reader {
         if let Some(understood) = self.command(&fields) {
             return understood;
         }
-        self.heading(line, &fields, out)
+        if self.current.is_none()
+            && let Some(header) = headless(line)
+        {
+            self.heading(Some(header), &fields, out);
+            return self.row(line, &fields, out).unwrap_or(Understood::No);
+        }
+        self.heading(header(line), &fields, out)
     }
 
     fn banner(&mut self, found: stamp::Banner, out: &mut Out<'_>) {
@@ -226,8 +240,9 @@ impl Reader {
         Some(Understood::Ignorable)
     }
 
-    fn heading(&mut self, line: &[u8], fields: &Fields<'_>, out: &mut Out<'_>) -> Understood {
-        let Some(header) = header(line) else {
+    /// Takes the heading of a table that this line is, or that its first row lost.
+    fn heading(&mut self, header: Option<Header>, fields: &Fields<'_>, out: &mut Out<'_>) -> Understood {
+        let Some(header) = header else {
             return Understood::No;
         };
         // A table that says nothing to us has rows, too: they are told from lines of something else.
@@ -260,6 +275,7 @@ impl Reader {
             None if self.tables.len() >= TABLES => return Understood::No,
             None => {
                 self.tables.push(Table {
+                    reclaim: reclaim::Columns::of(&text),
                     text,
                     header,
                     rows: Vec::new(),
@@ -312,6 +328,8 @@ impl Reader {
                     skip = taken;
                     of_day = Some(clock);
                 }
+                // There was no report that it could be the average of: it was all that somebody took.
+                None if fields.get(0) == AVERAGE && !self.timed.any => skip = 1,
                 None => {
                     // pidstat -h of old versions counts from the epoch.
                     let seconds: u64 = std::str::from_utf8(fields.get(0)).ok()?.parse().ok()?;
@@ -396,6 +414,9 @@ impl Reader {
             name.clear();
             if name_of(&table.header, line, fields, skip, &mut name) {
                 table.take(&name, fields, skip, out);
+            }
+            if let Some(columns) = table.reclaim {
+                self.reclaim.row(columns, |at| fields.get(skip + at), out);
             }
         }
         self.name = name;
@@ -495,6 +516,11 @@ pub(super) fn figure(word: &[u8]) -> Option<Figure> {
         _ => return None,
     };
     decimal(digits).map(|value| Figure { value, kib })
+}
+
+/// A figure in whatever unit it is.
+pub(super) fn figure_of(word: &[u8]) -> Option<f64> {
+    figure(word).map(|figure| figure.value)
 }
 
 impl Figure {

@@ -253,3 +253,36 @@ fn hostile_text_of_any_kind_is_survived() {
     );
     let _ = read_text("x", format!("{BANNER}{wide}").as_bytes());
 }
+
+#[test]
+fn rows_of_cpus_that_lost_their_heading() {
+    let mpstat = "10:00:01 PM  all    6.00    0.00    2.00   31.00    0.00    0.50    0.00    0.00    0.00   60.50\n\
+        10:00:02 PM    0   12.00    0.00    3.00   84.50    0.00    0.50    0.00    0.00    0.00    0.00\n\
+        10:00:03 PM  all    5.00    0.00    2.00   33.00    0.00    0.50    0.00    0.00    0.00   59.50\n";
+    let reading = read_text("m", mpstat.as_bytes());
+    assert_eq!(reading.observed.sources[0].format, "mpstat");
+    assert_eq!(reading.accounts[0].not_understood, 0);
+    assert_eq!(values(&reading, Metric::CpuIowaitPercent, ""), [31.0, 33.0]);
+    assert_eq!(values(&reading, Metric::CpuIowaitPercent, "cpu0"), [84.5]);
+    let sar = "11:10:01        all      9.10      0.00      3.40     41.20      0.00     46.30\n\
+        11:20:01        all      8.10      0.00      3.40     42.20      0.00     46.30\n";
+    let reading = read_text("s", sar.as_bytes());
+    assert_eq!(reading.observed.sources[0].format, "sar");
+    assert_eq!(values(&reading, Metric::CpuIowaitPercent, ""), [41.2, 42.2]);
+    // What does not add up is of something else.
+    let other = sar.replace("9.10", "3.10").replace("8.10", "3.00");
+    assert_ne!(read_text("s", other.as_bytes()).observed.sources[0].format, "sar");
+}
+
+#[test]
+fn the_averages_alone_are_read() {
+    let text = "Average:        CPU     %user     %nice   %system   %iowait    %steal     %idle\n\
+        Average:        all      9.10      0.00      3.40     41.20      0.00     46.30\n\
+        Average:          DEV       tps     rkB/s     wkB/s   areq-sz    aqu-sz     await     %util\n\
+        Average:          sda     91.00   1000.00     20.00     11.00      9.00    120.00     99.10\n";
+    let reading = read_text("a", text.as_bytes());
+    assert_eq!(reading.observed.sources[0].format, "sar");
+    assert_eq!(reading.accounts[0].not_understood, 0);
+    assert_eq!(values(&reading, Metric::CpuIowaitPercent, ""), [41.2]);
+    assert_eq!(values(&reading, Metric::DiskUtilPercent, "sda"), [99.1]);
+}
