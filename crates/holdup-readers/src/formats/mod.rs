@@ -29,6 +29,7 @@ mod lsblk;
 mod lsblk_pairs;
 mod lsof;
 mod mounts;
+mod nagiostats;
 mod named;
 mod net_counters;
 mod nfsiostat;
@@ -41,6 +42,7 @@ pub(crate) mod profiles;
 mod prometheus;
 mod ps;
 mod ranked_list;
+mod report;
 mod slabtop;
 mod sockets;
 mod stacks;
@@ -207,4 +209,5 @@ pub static ALL: &[&Format] = &[
     &vmstat::FORMAT,
     &kernel_files::vmstat_counters::FORMAT,
     &arrays::zpool::FORMAT,
+    &nagiostats::FORMAT,
 ];
