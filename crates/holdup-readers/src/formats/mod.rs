@@ -210,4 +210,5 @@ pub static ALL: &[&Format] = &[
     &kernel_files::vmstat_counters::FORMAT,
     &arrays::zpool::FORMAT,
     &nagiostats::FORMAT,
+    &named::seff::FORMAT,
 ];

@@ -13,6 +13,7 @@ pub(super) mod nvme;
 pub(super) mod php_fpm;
 pub(super) mod redis_info;
 pub(super) mod replica;
+pub(super) mod seff;
 pub(super) mod sensors;
 pub(super) mod storage_links;
 pub(super) mod task_sched;
