@@ -44,6 +44,7 @@ mod ps;
 mod ranked_list;
 mod report;
 mod slabtop;
+mod slurm;
 mod sockets;
 mod stacks;
 mod strace_log;
@@ -211,4 +212,6 @@ pub static ALL: &[&Format] = &[
     &arrays::zpool::FORMAT,
     &nagiostats::FORMAT,
     &named::seff::FORMAT,
+    &slurm::sacct::FORMAT,
+    &slurm::squeue::FORMAT,
 ];
