@@ -43,6 +43,7 @@ mod prometheus;
 mod ps;
 mod ranked_list;
 mod report;
+mod services;
 mod slabtop;
 mod slurm;
 mod sockets;
@@ -214,4 +215,5 @@ pub static ALL: &[&Format] = &[
     &named::seff::FORMAT,
     &slurm::sacct::FORMAT,
     &slurm::squeue::FORMAT,
+    &services::squid::FORMAT,
 ];

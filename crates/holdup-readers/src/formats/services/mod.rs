@@ -1,0 +1,3 @@
+//! What servers and their workers say of themselves in reports and logs of their own.
+
+pub(crate) mod squid;
