@@ -19,6 +19,7 @@ mod histogram;
 mod ip_link;
 mod journal;
 mod journal_json;
+mod json_pairs;
 mod jvm_log;
 mod kernel_files;
 mod kubectl_describe;
@@ -43,6 +44,7 @@ mod prometheus;
 mod ps;
 mod ranked_list;
 mod report;
+mod search_cluster;
 mod services;
 mod slabtop;
 mod slurm;
@@ -216,4 +218,6 @@ pub static ALL: &[&Format] = &[
     &slurm::sacct::FORMAT,
     &slurm::squeue::FORMAT,
     &services::squid::FORMAT,
+    &search_cluster::allocation::FORMAT,
+    &search_cluster::state::FORMAT,
 ];
