@@ -220,4 +220,5 @@ pub static ALL: &[&Format] = &[
     &services::squid::FORMAT,
     &search_cluster::allocation::FORMAT,
     &search_cluster::state::FORMAT,
+    &services::python_workers::FORMAT,
 ];

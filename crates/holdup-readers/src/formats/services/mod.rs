@@ -1,3 +1,4 @@
 //! What servers and their workers say of themselves in reports and logs of their own.
 
+pub(crate) mod python_workers;
 pub(crate) mod squid;
