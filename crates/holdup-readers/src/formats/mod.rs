@@ -4,6 +4,7 @@ mod arrays;
 mod atop;
 mod benchmarks;
 mod buildkit;
+mod builds;
 mod ceph;
 mod counters;
 mod databases;
@@ -221,4 +222,7 @@ pub static ALL: &[&Format] = &[
     &search_cluster::allocation::FORMAT,
     &search_cluster::state::FORMAT,
     &services::python_workers::FORMAT,
+    &builds::webpack::FORMAT,
+    &builds::broccoli::FORMAT,
+    &builds::reactor::FORMAT,
 ];
