@@ -225,4 +225,5 @@ pub static ALL: &[&Format] = &[
     &builds::webpack::FORMAT,
     &builds::broccoli::FORMAT,
     &builds::reactor::FORMAT,
+    &profiles::function_table::FORMAT,
 ];

@@ -4,6 +4,7 @@
 //! of too many the lightest are forgotten, and their weight stays in the total.
 
 pub(crate) mod collapsed;
+pub(super) mod function_table;
 pub(super) mod jfr;
 pub(super) mod jfr_print;
 pub(super) mod off_cpu;
