@@ -226,4 +226,6 @@ pub static ALL: &[&Format] = &[
     &builds::broccoli::FORMAT,
     &builds::reactor::FORMAT,
     &profiles::function_table::FORMAT,
+    &databases::tkprof::FORMAT,
+    &databases::sql_server::FORMAT,
 ];

@@ -8,7 +8,7 @@ use crate::formats::report::{Largest, any_line, clock, holds, length, name_of, n
 use crate::gather::Out;
 use crate::statements;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
-use holdup_evidence::units::{duration, whole_percent};
+use holdup_evidence::units::{counted, duration, whole_percent};
 
 pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("maven-reactor", Family::Logs, recognise).about("Maven's summary of modules");
@@ -101,7 +101,7 @@ impl TextReader for Reader {
         if let Some((seconds, name, quote)) = &read.failed {
             let skipped = match read.skipped {
                 0 => String::new(),
-                count => format!("; {count} modules behind it were skipped"),
+                count => format!("; {} skipped behind it", counted(count, "module was", "modules were")),
             };
             let text = format!("module {name} failed after {}{skipped}", told(*seconds));
             let ns = Some(ns_of(*seconds));
@@ -155,7 +155,7 @@ mod tests {
         let text = "[INFO] shop-core ... FAILURE [  3.500 s]\n[INFO] shop-web ... SKIPPED\n";
         let reading = read_text("m", text.as_bytes());
         assert_eq!(reading.observed.statements[0].kind, StatementKind::Failed);
-        assert_eq!(reading.texts()[0], "module shop-core failed after 3.50 s; 1 modules behind it were skipped");
+        assert_eq!(reading.texts()[0], "module shop-core failed after 3.50 s; 1 module was skipped behind it");
     }
 
     #[test]

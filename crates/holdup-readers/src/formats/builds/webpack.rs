@@ -19,9 +19,12 @@ const NAMES_BYTES: usize = 400;
 
 fn recognise(head: &[u8]) -> Sureness {
     let whole = holds(head, "General output time took");
-    let marked = holds(head, "SMP");
     let loaders = holds(head, "module count =") || holds(head, "modules with no loaders took");
-    let may = whole || loaders || marked && (holds(head, "Loaders") || holds(head, "Plugins"));
+    let titled = |line: &str| {
+        let line = line.trim_start_matches(|char: char| !char.is_alphanumeric());
+        line.starts_with("SMP ") && (line.ends_with(" Plugins") || line.ends_with(" Loaders"))
+    };
+    let may = whole || loaders || holds(head, "SMP ") && any_line(head, titled);
     Sureness::certain_if(may && any_line(head, |line| Took::of(line).is_some()))
 }
 

@@ -14,9 +14,11 @@ pub(crate) mod redis_latency;
 pub(crate) mod redis_slowlog;
 mod semaphores;
 pub(crate) mod sessions;
+pub(crate) mod sql_server;
 pub(crate) mod sqlite_plan;
 mod table;
 pub(crate) mod titles;
+pub(crate) mod tkprof;
 
 use crate::gather::{Out, text_of};
 use holdup_evidence::Ns;
