@@ -228,4 +228,5 @@ pub static ALL: &[&Format] = &[
     &profiles::function_table::FORMAT,
     &databases::tkprof::FORMAT,
     &databases::sql_server::FORMAT,
+    &services::kafka_groups::FORMAT,
 ];

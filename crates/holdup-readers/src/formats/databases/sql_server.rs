@@ -124,7 +124,7 @@ impl TextReader for Reader {
         let table = read.tables.first.as_ref().filter(|(logical, ..)| *logical > 0.0);
         let of_table = table.map(|(logical, name, _)| {
             let all = read.tables.sum;
-            let share = (all > *logical).then(|| format!(" of {all:.0}")).unwrap_or_default();
+            let share = if all > *logical { format!(" of {all:.0}") } else { String::new() };
             let next = read.tables.and_next(|reads| format!("{reads:.0}"));
             format!("table {name} had {logical:.0} logical reads{share} ({}){next}", read.of_largest)
         });

@@ -18,6 +18,9 @@ pub(crate) static FORMAT: Format =
 /// Bytes of a statement's text that are kept.
 const STATEMENT_BYTES: usize = 2_000;
 
+/// In the place of an id: the sum of all statements, which is none.
+const OVERALL: &str = "OVERALL";
+
 /// Events in which a session waits for its client: nobody but the client is slow.
 const IDLE: [&str; 2] = ["SQL*Net message from client", "SQL*Net message to client"];
 
@@ -61,7 +64,7 @@ fn event(line: &str) -> Option<(&str, f64, f64)> {
     let (name, times) = rest.trim_end().rsplit_once(char::is_whitespace)?;
     number(most)?;
     let name = name.trim();
-    (name.starts_with(char::is_alphabetic)).then_some((name, number(times)?, number(total)?))
+    name.starts_with(char::is_alphabetic).then_some((name, number(times)?, number(total)?))
 }
 
 #[derive(Debug, Default)]
@@ -97,7 +100,7 @@ impl Reader {
     fn close(&mut self) {
         self.part = Part::Between;
         let read = std::mem::take(&mut self.current);
-        let Some(figures) = read.figures else { return };
+        let Some(figures) = read.figures.filter(|_| read.id != OVERALL) else { return };
         self.all = self.all.saturating_add(1);
         self.sum += figures.elapsed;
         if self.longest.as_ref().is_none_or(|(longest, _)| figures.elapsed > *longest) {
@@ -114,12 +117,12 @@ impl TextReader for Reader {
             return Understood::Evidence;
         }
         if text.starts_with("OVERALL TOTALS") {
-            // All statements together are none.
             self.close();
-            self.current.id = "OVERALL".to_owned();
+            self.current.id = OVERALL.to_owned();
             return Understood::Evidence;
         }
-        if let Some((_, id)) = text.split_once("SQL ID:").filter(|(before, _)| before.trim().is_empty()) {
+        let id = text.strip_prefix("SQL ID").and_then(|rest| rest.trim_start().strip_prefix(':'));
+        if let Some(id) = id {
             self.close();
             self.current.id = name_of(id.split_whitespace().next().unwrap_or_default());
             self.part = Part::Text;
@@ -158,7 +161,7 @@ impl TextReader for Reader {
                 if text.starts_with("Plan Hash:") {
                     return Understood::Evidence;
                 }
-                let of_sql = crate::formats::report::name_of(&text).to_ascii_lowercase();
+                let of_sql = text.to_ascii_lowercase();
                 let begins = ["select", "insert", "update", "delete", "merge", "with", "begin", "alter", "create"];
                 self.part = match begins.iter().any(|word| of_sql.starts_with(word)) {
                     true => Part::Text,
@@ -176,10 +179,6 @@ impl TextReader for Reader {
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
-        // The sum of all that stands at the end of the report.
-        if self.current.id == "OVERALL" {
-            self.current = Statement::default();
-        }
         self.close();
         let read = std::mem::take(self);
         let Some((elapsed, longest)) = read.longest else { return };

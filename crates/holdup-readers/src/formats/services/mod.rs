@@ -1,4 +1,5 @@
 //! What servers and their workers say of themselves in reports and logs of their own.
 
+pub(crate) mod kafka_groups;
 pub(crate) mod python_workers;
 pub(crate) mod squid;
