@@ -229,4 +229,5 @@ pub static ALL: &[&Format] = &[
     &databases::tkprof::FORMAT,
     &databases::sql_server::FORMAT,
     &services::kafka_groups::FORMAT,
+    &benchmarks::load_tests::FORMAT,
 ];
