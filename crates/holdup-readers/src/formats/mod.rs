@@ -230,4 +230,6 @@ pub static ALL: &[&Format] = &[
     &databases::sql_server::FORMAT,
     &services::kafka_groups::FORMAT,
     &benchmarks::load_tests::FORMAT,
+    &databases::mongo_explain::FORMAT,
+    &databases::mongo_stat::FORMAT,
 ];

@@ -35,13 +35,23 @@ pub(super) fn holds(text: &[u8], part: &str) -> bool {
     memchr::memmem::find(text, part.as_bytes()).is_some()
 }
 
-/// A number that is not negative; commas between thousands are taken out where a point follows them.
+/// A number that is not negative, with or without commas between its thousands.
 pub(super) fn number(word: &str) -> Option<f64> {
     let amount = |word: &str| decimal(word.as_bytes()).filter(|value| (0.0..1e18).contains(value));
-    amount(word).or_else(|| match word.contains(',') {
+    match has_thousands(word) {
         true => amount(&word.replace(',', "")),
-        false => None,
-    })
+        false => amount(word),
+    }
+}
+
+/// Whether commas stand between thousands, and none of them before a fraction: `90,500`, `1,234,567.8`.
+fn has_thousands(word: &str) -> bool {
+    let whole = word.split('.').next().unwrap_or_default();
+    let mut groups = whole.split(',');
+    let first = groups.next().unwrap_or_default();
+    let begins = (1..=3).contains(&first.len()) && !first.starts_with('0');
+    let three = |group: &str| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit());
+    begins && whole.contains(',') && groups.all(three)
 }
 
 /// A number that may have a percent sign, or brackets around it.
@@ -176,7 +186,9 @@ mod tests {
         for (value, text) in [(4.379, "4.38"), (60.007, "60"), (1_245.2, "1245"), (0.5, "0.5"), (0.0, "0")] {
             assert_eq!(rounded(value), text);
         }
-        assert_eq!(number("1,234,567"), Some(1_234_567.0));
+        for (word, value) in [("1,234,567", 1_234_567.0), ("90,500", 90_500.0), ("0,125", 0.125), ("2,5", 2.5)] {
+            assert_eq!(number(word), Some(value), "{word}");
+        }
         assert_eq!(percent("(65.5%)"), Some(65.5));
         assert_eq!(percent("65.5"), None);
     }

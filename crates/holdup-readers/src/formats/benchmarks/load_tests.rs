@@ -130,12 +130,8 @@ impl Measured {
     }
 
     fn gatling(&mut self, rest: &str) -> Option<()> {
-        let at = rest.find(|char: char| char == '|' || char.is_ascii_digit() && rest.contains("  "))?;
         // The name may have a figure in it: `response time 95th percentile`.
-        let (name, figures) = match rest.split_once('|') {
-            Some((name, figures)) => (name, figures),
-            None => rest.split_once("  ").or_else(|| rest.split_at_checked(at))?,
-        };
+        let (name, figures) = rest.split_once('|').or_else(|| rest.split_once("  "))?;
         let mut words = figures.split(|char: char| char.is_whitespace() || matches!(char, '|' | '(' | ')'));
         let value = words.find_map(number)?;
         match name.trim() {

@@ -6,6 +6,8 @@ pub(crate) mod explain;
 pub(crate) mod innodb_status;
 mod locks;
 mod main_table;
+pub(crate) mod mongo_explain;
+pub(crate) mod mongo_stat;
 pub(crate) mod mysql_slow_log;
 pub(crate) mod pg_activity;
 pub(crate) mod postgresql_log;
