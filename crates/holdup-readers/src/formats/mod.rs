@@ -232,4 +232,5 @@ pub static ALL: &[&Format] = &[
     &benchmarks::load_tests::FORMAT,
     &databases::mongo_explain::FORMAT,
     &databases::mongo_stat::FORMAT,
+    &databases::query_digest::FORMAT,
 ];

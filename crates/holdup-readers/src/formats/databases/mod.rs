@@ -12,6 +12,7 @@ pub(crate) mod mysql_slow_log;
 pub(crate) mod pg_activity;
 pub(crate) mod postgresql_log;
 mod processlist;
+pub(crate) mod query_digest;
 pub(crate) mod redis_latency;
 pub(crate) mod redis_slowlog;
 mod semaphores;

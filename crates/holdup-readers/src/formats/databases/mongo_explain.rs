@@ -44,6 +44,7 @@ struct Reader {
     index: String,
     /// Plans that were not chosen follow.
     rejected: bool,
+    of_old_server: bool,
     quote: Option<Quote>,
 }
 
@@ -53,17 +54,20 @@ impl Reader {
         match name {
             "queryPlanner" | "explainVersion" if self.documents.is_some() => self.end(out),
             "namespace" | "ns" if self.collection.is_empty() => self.collection = name_of(value),
-            "rejectedPlans" => self.rejected = true,
+            "rejectedPlans" | "allPlansExecution" => self.rejected = true,
             "executionStats" => self.rejected = false,
             "stage" | "cursor" if !self.rejected => {
                 self.scans |= matches!(value, "COLLSCAN" | "BasicCursor");
                 self.sorts |= value == "SORT";
+                self.of_old_server |= name == "cursor";
                 if let Some(index) = value.strip_prefix("BtreeCursor ") {
                     self.index = name_of(index);
                 }
             }
             "indexName" if self.index.is_empty() && !self.rejected => self.index = name_of(value),
             "usedDisk" => self.on_disk |= value == "true",
+            // A field of the application's may have the name of the old server's count.
+            "n" if !self.of_old_server => return,
             "nReturned" | "n" if self.returned.is_none() => self.returned = figure,
             "executionTimeMillis" | "millis" if self.ms.is_none() => self.ms = figure,
             "totalKeysExamined" | "nscanned" if self.keys.is_none() => self.keys = figure,
