@@ -233,4 +233,5 @@ pub static ALL: &[&Format] = &[
     &databases::mongo_explain::FORMAT,
     &databases::mongo_stat::FORMAT,
     &databases::query_digest::FORMAT,
+    &services::mail_timing::FORMAT,
 ];
