@@ -234,4 +234,6 @@ pub static ALL: &[&Format] = &[
     &databases::mongo_stat::FORMAT,
     &databases::query_digest::FORMAT,
     &services::mail_timing::FORMAT,
+    &builds::terraform::FORMAT,
+    &builds::ansible::FORMAT,
 ];

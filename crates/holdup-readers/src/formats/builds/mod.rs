@@ -1,5 +1,8 @@
-//! How long builds took, by their parts: loaders and plugins of webpack, nodes of Broccoli, modules of Maven.
+//! How long builds and what sets machines up took, by their parts: loaders and plugins of webpack, nodes of Broccoli, modules of Maven, resources
+//! of Terraform, tasks of Ansible.
 
+pub(crate) mod ansible;
 pub(crate) mod broccoli;
 pub(crate) mod reactor;
+pub(crate) mod terraform;
 pub(crate) mod webpack;
