@@ -236,4 +236,5 @@ pub static ALL: &[&Format] = &[
     &services::mail_timing::FORMAT,
     &builds::terraform::FORMAT,
     &builds::ansible::FORMAT,
+    &named::backup::FORMAT,
 ];
