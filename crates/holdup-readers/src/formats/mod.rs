@@ -237,4 +237,5 @@ pub static ALL: &[&Format] = &[
     &builds::terraform::FORMAT,
     &builds::ansible::FORMAT,
     &named::backup::FORMAT,
+    &services::cassandra_pools::FORMAT,
 ];
