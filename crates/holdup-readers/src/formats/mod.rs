@@ -238,4 +238,6 @@ pub static ALL: &[&Format] = &[
     &builds::ansible::FORMAT,
     &named::backup::FORMAT,
     &services::cassandra_pools::FORMAT,
+    &services::vertx_blocked::FORMAT,
+    &services::dotnet_counters::FORMAT,
 ];
