@@ -240,4 +240,6 @@ pub static ALL: &[&Format] = &[
     &services::cassandra_pools::FORMAT,
     &services::vertx_blocked::FORMAT,
     &services::dotnet_counters::FORMAT,
+    &services::apiserver_traces::FORMAT,
+    &services::zabbix_log::FORMAT,
 ];

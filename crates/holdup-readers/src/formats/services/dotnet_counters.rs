@@ -87,7 +87,7 @@ impl TextReader for Reader {
             });
         }
         let Some((queue, quote)) = read.queue else { return };
-        let threads = read.threads.map_or_else(String::new, |threads| format!(" of {threads:.0} threads"));
+        let threads = read.threads.map_or_else(String::new, |threads| format!(", which has {threads:.0} threads"));
         let mut text = format!("{queue:.0} work items wait in the thread pool of .NET{threads}");
         if let Some(cpu) = read.cpu {
             text.push_str(&format!("; CPU usage is {} %", rounded(cpu)));
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(reading.observed.sources[0].format, "dotnet-counters");
         assert_eq!(
             reading.texts(),
-            ["1204 work items wait in the thread pool of .NET of 26 threads; CPU usage is 7 %"]
+            ["1204 work items wait in the thread pool of .NET, which has 26 threads; CPU usage is 7 %"]
         );
         assert_eq!(reading.observed.statements[0].kind, StatementKind::Stalled);
     }
