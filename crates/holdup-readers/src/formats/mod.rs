@@ -7,6 +7,7 @@ mod buildkit;
 mod builds;
 mod ceph;
 mod counters;
+mod dash_table;
 mod databases;
 mod df;
 mod dmesg;
@@ -242,4 +243,5 @@ pub static ALL: &[&Format] = &[
     &services::dotnet_counters::FORMAT,
     &services::apiserver_traces::FORMAT,
     &services::zabbix_log::FORMAT,
+    &databases::sql_server_sessions::FORMAT,
 ];

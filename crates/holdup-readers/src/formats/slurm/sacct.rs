@@ -5,6 +5,7 @@
 //! Source: the manual of `sacct`, job state codes.
 
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
+use crate::formats::dash_table::DashTable;
 use crate::formats::report::{any_line, clock, holds, name_of, ns_of, text_in};
 use crate::gather::{Out, text_of};
 use crate::statements;
@@ -14,72 +15,18 @@ use std::collections::BTreeMap;
 pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("sacct", Family::Times, recognise).about("sacct of Slurm");
 
-/// Columns of a table, and bytes of a row.
-const MAX_COLUMNS: usize = 120;
+/// Bytes of a row.
 const ROW_BYTES: usize = 4_096;
 
 fn recognise(head: &[u8]) -> Sureness {
-    Sureness::certain_if(holds(head, "JobID") && any_line(head, |line| Heading::of(line).is_some()))
+    Sureness::certain_if(holds(head, "JobID") && any_line(head, |line| heading(line).is_some()))
 }
 
-/// The names of the columns, and where they are.
-#[derive(Debug)]
-struct Heading {
-    names: Vec<String>,
-    bars: bool,
-    /// Where each column begins and ends, in characters, of the line of dashes.
-    places: Vec<(usize, usize)>,
-}
-
-impl Heading {
-    fn of(line: &str) -> Option<Heading> {
-        let bars = line.contains('|');
-        let names: Vec<String> = match bars {
-            true => line.split('|').take(MAX_COLUMNS).map(|name| name.trim().to_owned()).collect(),
-            false => line.split_whitespace().take(MAX_COLUMNS).map(str::to_owned).collect(),
-        };
-        let has = |name: &str| names.iter().any(|known| known == name);
-        let is_job = has("JobID") || has("JobIDRaw");
-        (is_job && has("State")).then_some(Heading { names, bars, places: Vec::new() })
-    }
-
-    /// Takes the line of dashes below the names.
-    fn dashes(&mut self, line: &str) -> bool {
-        let is = line.len() >= 4 && line.chars().all(|char| matches!(char, '-' | ' '));
-        if is {
-            let mut from = None;
-            self.places.clear();
-            for (at, char) in line.chars().chain([' ']).enumerate() {
-                match (char, from) {
-                    ('-', None) => from = Some(at),
-                    (' ', Some(begin)) => {
-                        self.places.push((begin, at));
-                        from = None;
-                    }
-                    _ => {}
-                }
-            }
-        }
-        is
-    }
-
-    /// The cells of a row; `None` where they do not fit.
-    fn cells(&self, line: &str) -> Option<Vec<String>> {
-        if self.bars {
-            let cells: Vec<String> = line.split('|').map(|cell| cell.trim().to_owned()).collect();
-            return (cells.len() >= self.names.len()).then_some(cells);
-        }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        // A copy that has lost its blanks has no columns, but a word for each name.
-        if words.len() == self.names.len() {
-            return Some(words.into_iter().map(str::to_owned).collect());
-        }
-        let cut = |(from, to): &(usize, usize)| -> String {
-            let cell: String = line.chars().skip(*from).take(to - from).collect();
-            cell.trim().to_owned()
-        };
-        (self.places.len() == self.names.len()).then(|| self.places.iter().map(cut).collect())
-    }
+/// The table that a heading begins.
+fn heading(line: &str) -> Option<DashTable> {
+    let table = DashTable::of(line);
+    let is_job = table.has("JobID") || table.has("JobIDRaw");
+    (is_job && table.has("State")).then_some(table)
 }
 
 #[derive(Debug, Clone, Default)]
@@ -110,7 +57,7 @@ fn trouble(state: &str) -> Option<(StatementKind, &'static str)> {
 
 #[derive(Debug, Default)]
 struct Reader {
-    heading: Option<Heading>,
+    table: Option<DashTable>,
     /// Jobs by their state: how many, and the one that ran longest.
     states: BTreeMap<String, (u64, f64, Job)>,
     jobs: u64,
@@ -134,11 +81,8 @@ impl Reader {
     }
 
     fn row(&mut self, cells: &[String], out: &Out<'_>) -> bool {
-        let Some(heading) = &self.heading else { return false };
-        let cell = |name: &str| {
-            let at = heading.names.iter().position(|known| known == name);
-            at.and_then(|at| cells.get(at)).map_or("", |cell| cell.as_str())
-        };
+        let Some(table) = &self.table else { return false };
+        let cell = |name: &str| table.cell(cells, name);
         let id = [cell("JobID"), cell("JobIDRaw")].into_iter().find(|id| !id.is_empty());
         let id = id.filter(|id| id.starts_with(|first: char| first.is_ascii_digit()));
         // `CANCELLED by 1000`.
@@ -212,14 +156,14 @@ impl LineReader for Reader {
         if trimmed.is_empty() {
             return Understood::Ignorable;
         }
-        if let Some(heading) = Heading::of(&trimmed) {
-            self.heading = Some(heading);
+        if let Some(table) = heading(&trimmed) {
+            self.table = Some(table);
             return Understood::Evidence;
         }
-        if self.heading.as_mut().is_some_and(|heading| heading.dashes(text.trim_end())) {
+        if self.table.as_mut().is_some_and(|table| table.dashes(text.trim_end())) {
             return Understood::Evidence;
         }
-        let cells = self.heading.as_ref().and_then(|heading| heading.cells(text.trim_end()));
+        let cells = self.table.as_ref().and_then(|table| table.row(text.trim_end()));
         match cells.is_some_and(|cells| self.row(&cells, out)) {
             true => Understood::Evidence,
             false => Understood::No,
