@@ -244,4 +244,5 @@ pub static ALL: &[&Format] = &[
     &services::apiserver_traces::FORMAT,
     &services::zabbix_log::FORMAT,
     &databases::sql_server_sessions::FORMAT,
+    &builds::ci_jobs::FORMAT,
 ];

@@ -145,10 +145,10 @@ impl LineReader for Reader {
             let count = counted(behind.len() as u64, "session", "sessions");
             let own = read.sessions.get(first).map_or_else(String::new, does);
             let waited = session.ms.map_or_else(String::new, |ms| format!(" for {}", duration(ns(ms))));
+            let with = if session.wait.is_empty() { String::new() } else { format!(" with {}", session.wait) };
             let text = format!(
-                "session {first}{own} blocks {count} ({}{more}); session {id} has waited{waited} with {}{}",
+                "session {first}{own} blocks {count} ({}{more}); session {id} has waited{waited}{with}{}",
                 named.join(", "),
-                session.wait,
                 does(session)
             );
             let quote = session.quote.clone();
