@@ -245,4 +245,6 @@ pub static ALL: &[&Format] = &[
     &services::zabbix_log::FORMAT,
     &databases::sql_server_sessions::FORMAT,
     &builds::ci_jobs::FORMAT,
+    &databases::redis_ping::FORMAT,
+    &databases::mysqltuner::FORMAT,
 ];
