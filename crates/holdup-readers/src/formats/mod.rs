@@ -247,4 +247,5 @@ pub static ALL: &[&Format] = &[
     &builds::ci_jobs::FORMAT,
     &databases::redis_ping::FORMAT,
     &databases::mysqltuner::FORMAT,
+    &services::cassandra_compactions::FORMAT,
 ];

@@ -1,6 +1,7 @@
 //! What servers and their workers say of themselves in reports and logs of their own.
 
 pub(crate) mod apiserver_traces;
+pub(crate) mod cassandra_compactions;
 pub(crate) mod cassandra_pools;
 pub(crate) mod dotnet_counters;
 pub(crate) mod kafka_groups;
