@@ -12,9 +12,9 @@ use holdup_evidence::observed::{Quote, StatementKind};
 pub(crate) static FORMAT: Format = Format::lines::<Reader>("nodetool-compactionstats", Family::Host, recognise)
     .about("nodetool compactionstats");
 
-/// Compactions of one node that wait from which it does not keep up: above it, reads look into ever more files; below it is usual
-/// (Cassandra's documentation of metrics recommends to look from some tens on, and alarms of its vendors begin at 100).
-const MANY_PENDING: f64 = 100.0;
+/// Compactions of one node that wait above which Reaper begins no repair, so as not to overwhelm the node (`maxPendingCompactions`); the
+/// best number is 0, or a very small one (DataStax, "Alert metrics").
+const MANY_PENDING: f64 = 20.0;
 
 fn recognise(head: &[u8]) -> Sureness {
     let may = holds(head, "pending tasks:") || holds(head, "compaction type") || holds(head, "Active compaction remaining time");
@@ -80,10 +80,10 @@ impl TextReader for Reader {
         if !read.remaining.is_empty() && !read.remaining.starts_with("n/a") {
             text.push_str(&format!("; remaining time {}", read.remaining));
         }
-        let kind = match count >= MANY_PENDING {
+        let kind = match count > MANY_PENDING {
             true => StatementKind::Stalled,
             false => {
-                text.push_str(&format!("; less than {MANY_PENDING:.0} is well"));
+                text.push_str(&format!("; up to {MANY_PENDING:.0} is well"));
                 StatementKind::WithinNorm
             }
         };

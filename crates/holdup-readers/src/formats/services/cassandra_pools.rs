@@ -13,10 +13,6 @@ use holdup_evidence::observed::StatementKind;
 pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("nodetool-tpstats", Family::Host, recognise).about("nodetool tpstats");
 
-/// Tasks of one pool that may wait: more than some tens of them for longer than an instant say that the node does not keep up
-/// (Cassandra's documentation of metrics); one look shows no length, so that the number is far above.
-const MANY_PENDING: f64 = 1_000.0;
-
 fn recognise(head: &[u8]) -> Sureness {
     Sureness::certain_if(holds(head, "All time blocked") && any_line(head, |line| line.starts_with("Pool Name ")))
 }
@@ -86,14 +82,20 @@ impl TextReader for Reader {
             let text = format!("{blocked:.0} tasks of Cassandra's pool {pool} are blocked: its queue is full");
             out.statement(statements::one(StatementKind::Exhausted, None, quote, text));
         }
-        if let Some((pending, pool, quote)) = some(&read.pending).filter(|(pending, ..)| *pending >= MANY_PENDING) {
+        // How many may wait depends on the load: only with what was refused or dropped it is too many.
+        let refuses = !well || some(&read.dropped).is_some();
+        if let Some((pending, pool, quote)) = some(&read.pending).filter(|(pending, ..)| *pending > read.active) {
             well = false;
             let next = read.pending.and_next(count);
             let text = format!(
                 "{pending:.0} tasks wait in Cassandra's pool {pool}, in which {:.0} are at work{next}",
                 read.active
             );
-            out.statement(statements::one(StatementKind::Stalled, None, quote, text));
+            let kind = match refuses {
+                true => StatementKind::Stalled,
+                false => StatementKind::Took,
+            };
+            out.statement(statements::one(kind, None, quote, text));
         }
         if let Some((dropped, kind, quote)) = some(&read.dropped) {
             well = false;
@@ -107,7 +109,7 @@ impl TextReader for Reader {
             return;
         }
         if let Some((pending, pool, quote)) = read.pending.first.filter(|_| well) {
-            let text = format!("nothing is blocked or dropped; most tasks wait in pool {pool}: {pending:.0} (less than {MANY_PENDING:.0} is well)");
+            let text = format!("nothing is blocked or dropped; most tasks wait in pool {pool}: {pending:.0}, while {:.0} are at work", read.active);
             out.statement(statements::one(StatementKind::WithinNorm, None, quote, text));
         }
     }
@@ -141,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_node_that_keeps_up_is_well() {
-        let text = POOLS.replace("9120", "   0").replace("         7               410", "         0                 0").replace("5120", "   0");
+        let text = POOLS.replace("9120", "   4").replace("         7               410", "         0                 0").replace("5120", "   0");
         assert_eq!(read_text("n", text.as_bytes()).observed.statements[0].kind, StatementKind::WithinNorm);
     }
 

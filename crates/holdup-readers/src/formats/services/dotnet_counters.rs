@@ -16,7 +16,7 @@ pub(crate) static FORMAT: Format =
 /// Per cent of all CPUs from which work waits for them, and not for a thread.
 const BUSY_PERCENT: f64 = 90.0;
 
-/// Per cent of the time in the collector from which it is reported: half of it does no work.
+/// Per cent of the time in the collector from which it is told: half of the time does no work of the program's.
 const COLLECTOR_PERCENT: f64 = 50.0;
 
 fn recognise(head: &[u8]) -> Sureness {
@@ -83,7 +83,7 @@ impl TextReader for Reader {
             let text = format!("the collector of .NET took {} % of the time since its last collection", rounded(share));
             out.statement(Statement {
                 share: Some(share / 100.0).filter(|share| *share <= 1.0),
-                ..statements::one(StatementKind::Stalled, None, quote, text)
+                ..statements::one(StatementKind::Took, None, quote, text)
             });
         }
         let Some((queue, quote)) = read.queue else { return };
