@@ -11,7 +11,7 @@ use crate::statements;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 
 pub(crate) static FORMAT: Format = Format::lines::<Reader>("python-workers", Family::Logs, recognise)
-    .about("time-outs of workers in a log of gunicorn or uWSGI");
+    .about("timeouts of workers in a log of gunicorn or uWSGI");
 
 /// Places in the application that are kept apart, and workers of which it is not yet known where they were.
 const MAX_PLACES: usize = 200;
@@ -181,8 +181,8 @@ impl Reader {
             return;
         }
         let what = match server {
-            "uWSGI" => "was killed for its time-out (harakiri)",
-            _ => "was killed for its time-out",
+            "uWSGI" => "was killed for its timeout (harakiri)",
+            _ => "was killed for its timeout",
         };
         let request = match open.request.as_str() {
             "" => String::new(),
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(
             reading.texts(),
             [
-                "worker 31 of gunicorn was killed for its time-out while it was in load_week (/srv/shop/reports.py:88), within read \
+                "worker 31 of gunicorn was killed for its timeout while it was in load_week (/srv/shop/reports.py:88), within read \
                  (/usr/lib/python3.11/ssl.py:1099), for /report"
             ]
         );
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(
             reading.texts(),
             [
-                "worker 812 of uWSGI was killed for its time-out (harakiri) while it was in slow (/srv/shop/views.py:40), in the \
+                "worker 812 of uWSGI was killed for its timeout (harakiri) while it was in slow (/srv/shop/views.py:40), in the \
                  kernel's poll_schedule_timeout, for GET /slow"
             ]
         );
@@ -352,7 +352,7 @@ mod tests {
         let reading = read_text("g", text.as_bytes());
         assert_eq!(
             reading.texts(),
-            ["worker 4 of gunicorn was killed for its time-out; 2 workers were killed so"]
+            ["worker 4 of gunicorn was killed for its timeout; 2 workers were killed so"]
         );
     }
 
