@@ -248,4 +248,5 @@ pub static ALL: &[&Format] = &[
     &databases::redis_ping::FORMAT,
     &databases::mysqltuner::FORMAT,
     &services::cassandra_compactions::FORMAT,
+    &databases::oracle_alert::FORMAT,
 ];

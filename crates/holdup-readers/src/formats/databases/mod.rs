@@ -10,6 +10,7 @@ pub(crate) mod mongo_explain;
 pub(crate) mod mongo_stat;
 pub(crate) mod mysql_slow_log;
 pub(crate) mod mysqltuner;
+pub(crate) mod oracle_alert;
 pub(crate) mod pg_activity;
 pub(crate) mod postgresql_log;
 mod processlist;
