@@ -6,7 +6,7 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::Quote;
 
 /// Bytes of a line that are looked at.
-const LINE_BYTES: usize = 600;
+const LINE_BYTES: usize = 2_000;
 
 /// Characters of a name.
 const NAME_CHARS: usize = 140;

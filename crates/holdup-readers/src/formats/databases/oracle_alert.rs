@@ -161,7 +161,12 @@ impl LineReader for Reader {
                 (false, true) => text.push_str(&format!("; at {}", seen.first)),
                 (false, false) => text.push_str(&format!("; from {} to {}", seen.first, seen.last)),
             }
-            out.statement(Statement { times: seen.times, ..statements::one(message.kind, None, seen.quote, text) });
+            // Writers wait for that at each switch, for an instant.
+            let kind = match seen.reason.starts_with("Private strand") {
+                true => StatementKind::Took,
+                false => message.kind,
+            };
+            out.statement(Statement { times: seen.times, ..statements::one(kind, None, seen.quote, text) });
         }
     }
 }
