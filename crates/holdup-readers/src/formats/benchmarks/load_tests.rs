@@ -22,7 +22,7 @@ const MANY_FAIL: f64 = 0.01;
 fn recognise(head: &[u8]) -> Sureness {
     let has = |text: &str| holds(head, text);
     let jmeter = has("summary ") && any_line(head, |line| jmeter(line).is_some());
-    let gatling = has("> request count") || has("> response time 95th percentile") || has("> mean response time");
+    let gatling = has("> request count") || has("> mean response time") || has("(OK=") && has("request count");
     let k6 = has("http_req_duration") && any_line(head, |line| k6(line).is_some_and(|(_, all)| all.contains("avg=")));
     let locust = has("# reqs") && has("# fails") && any_line(head, |line| locust(line).is_some());
     Sureness::certain_if(jmeter || gatling || k6 || locust)
@@ -102,8 +102,9 @@ fn locust(line: &str) -> Option<Measured> {
 impl Measured {
     /// Takes what a line of Gatling or k6 says; `None` where it says nothing.
     fn take(&mut self, line: &str) -> Option<()> {
-        if let Some(rest) = line.strip_prefix("> ") {
-            return self.gatling(rest);
+        // Its own sign is lost where a quotation's signs are taken away.
+        if self.gatling(line.strip_prefix("> ").unwrap_or(line)).is_some() {
+            return Some(());
         }
         let (name, rest) = k6(line)?;
         let behind = |name: &str| {
