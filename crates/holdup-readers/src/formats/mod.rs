@@ -249,4 +249,5 @@ pub static ALL: &[&Format] = &[
     &databases::mysqltuner::FORMAT,
     &services::cassandra_compactions::FORMAT,
     &databases::oracle_alert::FORMAT,
+    &profiles::line_profiler::FORMAT,
 ];
