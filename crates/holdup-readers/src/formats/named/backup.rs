@@ -93,7 +93,7 @@ fn bacula(names: &Names) -> Option<Job> {
     }
     job.errors = ["Non-fatal FD errors", "SD Errors"].iter().filter_map(|name| number(names.text(name))).sum();
     let end = termination.trim_matches(['*', ' ']);
-    if !end.is_empty() && !(end.ends_with("OK") && !end.contains("warning")) {
+    if !end.is_empty() && (!end.ends_with("OK") || end.contains("warning")) {
         end.clone_into(&mut job.ended);
         job.failed = end.contains("Error") || end.contains("Fatal");
     }
