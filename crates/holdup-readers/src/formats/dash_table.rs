@@ -20,10 +20,22 @@ impl DashTable {
     pub(super) fn of(heading: &str) -> DashTable {
         let between = ['\t', '|'].into_iter().find(|sign| heading.contains(*sign));
         let names = match between {
-            Some(sign) => heading.split(sign).take(MAX_COLUMNS).map(|name| name.trim().to_owned()).collect(),
-            None => heading.split_whitespace().take(MAX_COLUMNS).map(str::to_owned).collect(),
+            Some(sign) => heading
+                .split(sign)
+                .take(MAX_COLUMNS)
+                .map(|name| name.trim().to_owned())
+                .collect(),
+            None => heading
+                .split_whitespace()
+                .take(MAX_COLUMNS)
+                .map(str::to_owned)
+                .collect(),
         };
-        DashTable { names, between, places: Vec::new() }
+        DashTable {
+            names,
+            between,
+            places: Vec::new(),
+        }
     }
 
     /// Whether there is such a column.
@@ -34,7 +46,9 @@ impl DashTable {
     /// Takes the line of dashes below the names; whether it is one.
     pub(super) fn dashes(&mut self, line: &str) -> bool {
         let sign = self.between.unwrap_or(' ');
-        let is = line.len() >= 4 && line.contains("--") && line.chars().all(|char| matches!(char, '-' | ' ') || char == sign);
+        let is = line.len() >= 4
+            && line.contains("--")
+            && line.chars().all(|char| matches!(char, '-' | ' ') || char == sign);
         if !is {
             return false;
         }
@@ -56,7 +70,11 @@ impl DashTable {
     /// The cells of a row; `None` where they do not fit. The line has the blanks at its beginning.
     pub(super) fn row(&self, line: &str) -> Option<Vec<String>> {
         if let Some(sign) = self.between {
-            let cells: Vec<String> = line.split(sign).take(MAX_COLUMNS + 1).map(|cell| cell.trim().to_owned()).collect();
+            let cells: Vec<String> = line
+                .split(sign)
+                .take(MAX_COLUMNS + 1)
+                .map(|cell| cell.trim().to_owned())
+                .collect();
             return (cells.len() >= self.names.len()).then_some(cells);
         }
         let words: Vec<&str> = line.split_whitespace().take(MAX_COLUMNS + 1).collect();
@@ -73,7 +91,10 @@ impl DashTable {
 
     /// What stands in a column of a row; empty where there is no such column.
     pub(super) fn cell<'a>(&self, row: &'a [String], name: &str) -> &'a str {
-        let at = self.names.iter().position(|known| known.eq_ignore_ascii_case(name));
+        let at = self
+            .names
+            .iter()
+            .position(|known| known.eq_ignore_ascii_case(name));
         at.and_then(|at| row.get(at)).map_or("", String::as_str)
     }
 }
@@ -87,7 +108,14 @@ mod tests {
         let mut table = DashTable::of("Id     Name    State");
         assert!(table.dashes("------ ------- ------"));
         let row = table.row("     1 a b     up    ").unwrap();
-        assert_eq!((table.cell(&row, "id"), table.cell(&row, "Name"), table.cell(&row, "State")), ("1", "a b", "up"));
+        assert_eq!(
+            (
+                table.cell(&row, "id"),
+                table.cell(&row, "Name"),
+                table.cell(&row, "State")
+            ),
+            ("1", "a b", "up")
+        );
         assert_eq!(table.row("2 c down").unwrap(), ["2", "c", "down"]);
         let table = DashTable::of("Id\tName");
         assert_eq!(table.row("1\ta b").unwrap(), ["1", "a b"]);

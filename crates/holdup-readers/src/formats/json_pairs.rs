@@ -35,7 +35,9 @@ impl<'a> Value<'a> {
 
 /// The names and values of a line.
 pub(super) fn pairs(line: &str) -> Pairs<'_> {
-    Pairs { rest: cut(line, LINE_BYTES) }
+    Pairs {
+        rest: cut(line, LINE_BYTES),
+    }
 }
 
 /// At most so many bytes, between characters.

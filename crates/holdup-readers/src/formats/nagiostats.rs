@@ -48,11 +48,17 @@ impl Figures {
             "Active Host Execution Time" | "Host Check Execution Time" => (false, Which::Execution),
             _ => return None,
         };
-        let mut figures = rest.trim().strip_suffix("sec")?.split('/').map(|figure| {
-            decimal(figure.trim().as_bytes()).filter(|seconds| (0.0..1e9).contains(seconds))
-        });
+        let mut figures =
+            rest.trim().strip_suffix("sec")?.split('/').map(|figure| {
+                decimal(figure.trim().as_bytes()).filter(|seconds| (0.0..1e9).contains(seconds))
+            });
         let (_least, greatest, mean) = (figures.next()??, figures.next()??, figures.next()??);
-        figures.next().is_none().then_some(Figures { services, which, greatest, mean })
+        figures.next().is_none().then_some(Figures {
+            services,
+            which,
+            greatest,
+            mean,
+        })
     }
 }
 
@@ -140,7 +146,9 @@ impl TextReader for Reader {
         let mut well = None;
         let mut late = false;
         for (of, checks) in [("services", &read.services), ("hosts", &read.hosts)] {
-            let Some((figures, quote)) = &checks.latency else { continue };
+            let Some((figures, quote)) = &checks.latency else {
+                continue;
+            };
             let text = checks.sentence(of, *figures);
             if figures.mean >= MAX_LATENCY_SECONDS {
                 late = true;
@@ -209,7 +217,10 @@ mod tests {
             "Active Service Latency: a / b / c sec\n",
             "Active Service Latency: 1 / 2 / 3 / 4 sec\n",
         ] {
-            assert_ne!(read_text("n", text.as_bytes()).observed.sources[0].format, "nagiostats");
+            assert_ne!(
+                read_text("n", text.as_bytes()).observed.sources[0].format,
+                "nagiostats"
+            );
         }
     }
 }

@@ -56,7 +56,11 @@ fn has_thousands(word: &str) -> bool {
 
 /// A number that may have a percent sign, or brackets around it.
 pub(super) fn percent(word: &str) -> Option<f64> {
-    number(word.trim_matches(['(', ')', ',', ';']).strip_suffix('%')?.trim_end())
+    number(
+        word.trim_matches(['(', ')', ',', ';'])
+            .strip_suffix('%')?
+            .trim_end(),
+    )
 }
 
 /// Seconds as nanoseconds.
@@ -100,7 +104,9 @@ pub(super) fn length(text: &str) -> Option<f64> {
         let digits = rest.find(|char: char| !char.is_ascii_digit() && char != '.')?;
         let (digits, behind) = rest.split_at_checked(digits)?;
         let behind = behind.trim_start();
-        let end = behind.find(|char: char| !char.is_alphabetic()).unwrap_or(behind.len());
+        let end = behind
+            .find(|char: char| !char.is_alphabetic())
+            .unwrap_or(behind.len());
         let (word, more) = behind.split_at_checked(end)?;
         sum = Some(sum.unwrap_or(0.0) + number(digits)? * unit(word)?);
         rest = more.trim_start_matches([',', ' ']);
@@ -152,7 +158,9 @@ impl Largest {
     /// `; next NAME, 3.20 s`, where the next one is more than nothing; `say` puts its figure into words.
     pub(super) fn and_next(&self, say: impl Fn(f64) -> String) -> String {
         let next = self.next.as_ref().filter(|(value, _)| *value > 0.0);
-        next.map_or_else(String::new, |(value, name)| format!("; next {name}, {}", say(*value)))
+        next.map_or_else(String::new, |(value, name)| {
+            format!("; next {name}, {}", say(*value))
+        })
     }
 }
 
@@ -183,10 +191,21 @@ mod tests {
 
     #[test]
     fn figures_have_three_digits() {
-        for (value, text) in [(4.379, "4.38"), (60.007, "60"), (1_245.2, "1245"), (0.5, "0.5"), (0.0, "0")] {
+        for (value, text) in [
+            (4.379, "4.38"),
+            (60.007, "60"),
+            (1_245.2, "1245"),
+            (0.5, "0.5"),
+            (0.0, "0"),
+        ] {
             assert_eq!(rounded(value), text);
         }
-        for (word, value) in [("1,234,567", 1_234_567.0), ("90,500", 90_500.0), ("0,125", 0.125), ("2,5", 2.5)] {
+        for (word, value) in [
+            ("1,234,567", 1_234_567.0),
+            ("90,500", 90_500.0),
+            ("0,125", 0.125),
+            ("2,5", 2.5),
+        ] {
             assert_eq!(number(word), Some(value), "{word}");
         }
         assert_eq!(percent("(65.5%)"), Some(65.5));

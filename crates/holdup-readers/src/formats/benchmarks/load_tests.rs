@@ -22,8 +22,10 @@ const MANY_FAIL: f64 = 0.01;
 fn recognise(head: &[u8]) -> Sureness {
     let has = |text: &str| holds(head, text);
     let jmeter = has("summary ") && any_line(head, |line| jmeter(line).is_some());
-    let gatling = has("> request count") || has("> mean response time") || has("(OK=") && has("request count");
-    let k6 = has("http_req_duration") && any_line(head, |line| k6(line).is_some_and(|(_, all)| all.contains("avg=")));
+    let gatling =
+        has("> request count") || has("> mean response time") || has("(OK=") && has("request count");
+    let k6 = has("http_req_duration")
+        && any_line(head, |line| k6(line).is_some_and(|(_, all)| all.contains("avg=")));
     let locust = has("# reqs") && has("# fails") && any_line(head, |line| locust(line).is_some());
     Sureness::certain_if(jmeter || gatling || k6 || locust)
 }
@@ -56,7 +58,11 @@ fn jmeter(line: &str) -> Option<(bool, Measured)> {
         number(words.get(at + 1)?)
     };
     let of_ms = |name: &str| behind(name).map(|ms| ms / 1e3);
-    let rate = words.iter().find(|word| word.ends_with("/s")).copied().unwrap_or_default();
+    let rate = words
+        .iter()
+        .find(|word| word.ends_with("/s"))
+        .copied()
+        .unwrap_or_default();
     Some((
         whole,
         Measured {
@@ -115,8 +121,11 @@ impl Measured {
             "http_req_duration" => {
                 self.mean = Some(behind("avg=")?);
                 self.longest = behind("max=");
-                let high = ["p(99)=", "p(95)=", "p(90)="].iter().find_map(|name| Some((*name, behind(name)?)));
-                self.high = high.map(|(name, seconds)| (name.trim_matches(['p', '(', ')', '=']).to_owned(), seconds));
+                let high = ["p(99)=", "p(95)=", "p(90)="]
+                    .iter()
+                    .find_map(|name| Some((*name, behind(name)?)));
+                self.high =
+                    high.map(|(name, seconds)| (name.trim_matches(['p', '(', ')', '=']).to_owned(), seconds));
             }
             "http_reqs" => {
                 let mut words = rest.split_whitespace();
@@ -147,7 +156,10 @@ impl Measured {
             "mean requests/sec" | "mean throughput (rps)" => self.rate = rounded(value),
             name => {
                 let (_, place) = name.split_once("response time ")?;
-                let place = place.split("th percentile").next().filter(|place| number(place).is_some())?;
+                let place = place
+                    .split("th percentile")
+                    .next()
+                    .filter(|place| number(place).is_some())?;
                 self.high = Some((place.to_owned(), value / 1e3));
             }
         }
@@ -172,7 +184,10 @@ impl Measured {
         let all = self.requests.unwrap_or(0.0);
         let part = if all > 0.0 { failed / all } else { 0.0 };
         if failed > 0.0 {
-            listed.push(format!("{failed:.0} of {all:.0} requests failed, {} %", rounded(part * 100.0)));
+            listed.push(format!(
+                "{failed:.0} of {all:.0} requests failed, {} %",
+                rounded(part * 100.0)
+            ));
         } else if all > 0.0 {
             listed.push(format!("none of {all:.0} requests failed"));
         }
@@ -192,7 +207,12 @@ impl Measured {
             name => format!("{name}: "),
         };
         let ns = Some(ns_of(self.longest.unwrap_or(mean)));
-        Some(statements::one(kind, ns, quote, format!("{name}{}", listed.join("; "))))
+        Some(statements::one(
+            kind,
+            ns,
+            quote,
+            format!("{name}{}", listed.join("; ")),
+        ))
     }
 }
 
@@ -221,7 +241,9 @@ impl TextReader for Reader {
                 (part >= MANY_FAIL, one.mean.unwrap_or(0.0))
             };
             let known = self.worst.as_ref().map(|(worst, _)| weight(worst));
-            if !matches!(measured.name.as_str(), "Aggregated" | "Total") && known.is_none_or(|known| weight(&measured) > known) {
+            if !matches!(measured.name.as_str(), "Aggregated" | "Total")
+                && known.is_none_or(|known| weight(&measured) > known)
+            {
                 self.worst = Some((measured, out.here()));
             }
             return Understood::Evidence;
@@ -242,7 +264,10 @@ impl TextReader for Reader {
         let named = read.place.and_then(|quote| read.named.says(quote));
         let summary = read.summary.and_then(|(_, measured, quote)| measured.says(quote));
         let worst = read.worst.and_then(|(measured, quote)| measured.says(quote));
-        [named, summary, worst].into_iter().flatten().for_each(|one| out.statement(one));
+        [named, summary, worst]
+            .into_iter()
+            .flatten()
+            .for_each(|one| out.statement(one));
     }
 }
 
@@ -254,7 +279,9 @@ mod tests {
     fn said(text: &str) -> (StatementKind, String) {
         let reading = read_text("l", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "load-test");
-        let [one] = reading.observed.statements.as_slice() else { panic!("{reading:?}") };
+        let [one] = reading.observed.statements.as_slice() else {
+            panic!("{reading:?}")
+        };
         (one.kind, one.text.clone())
     }
 
@@ -276,7 +303,8 @@ mod tests {
         let text = "> request count                                        500 (OK=490    KO=10    )\n\
             > mean response time                                   310 (OK=300    KO=900   )\n\
             > response time 95th percentile                        800 (OK=790    KO=950   )\n";
-        let told = "a request took 310 ms at the mean; 95 % of them at most 800 ms; 10 of 500 requests failed, 2 %";
+        let told =
+            "a request took 310 ms at the mean; 95 % of them at most 800 ms; 10 of 500 requests failed, 2 %";
         assert_eq!(said(text), (StatementKind::Failed, told.to_owned()));
     }
 
@@ -288,13 +316,25 @@ mod tests {
             \x20Aggregated       120     0(0.00%) |     250      10    2100     200 |    2.00    0.00\n";
         let (kind, told) = said(text);
         assert_eq!(kind, StatementKind::WithinNorm);
-        assert!(told.starts_with("GET /find a: a request took 640 ms at the mean; the longest 2.10 s; none of 30"), "{told}");
+        assert!(
+            told.starts_with(
+                "GET /find a: a request took 640 ms at the mean; the longest 2.10 s; none of 30"
+            ),
+            "{told}"
+        );
     }
 
     #[test]
     fn other_texts_are_none() {
-        for text in ["summary = 3 apples in a row\n", "> mean of it all\n", "http_req_duration is a metric: avg\n"] {
-            assert_ne!(read_text("l", text.as_bytes()).observed.sources[0].format, "load-test");
+        for text in [
+            "summary = 3 apples in a row\n",
+            "> mean of it all\n",
+            "http_req_duration is a metric: avg\n",
+        ] {
+            assert_ne!(
+                read_text("l", text.as_bytes()).observed.sources[0].format,
+                "load-test"
+            );
         }
     }
 }

@@ -24,7 +24,9 @@ fn recognise(head: &[u8]) -> Sureness {
     if !holds(head, FILL) || !any_line(head, |line| row(line).is_some()) {
         return Sureness::No;
     }
-    let rows = head.split(|byte| *byte == b'\n').filter(|line| row(&text_in(line)).is_some());
+    let rows = head
+        .split(|byte| *byte == b'\n')
+        .filter(|line| row(&text_in(line)).is_some());
     let enough = rows.take(MIN_ROWS).count() >= MIN_ROWS;
     Sureness::certain_if(enough || any_line(head, is_line))
 }
@@ -39,7 +41,8 @@ fn row(line: &str) -> Option<(&str, f64)> {
     let (rest, time) = line.rsplit_once(' ')?;
     let seconds = number(time.strip_suffix('s')?)?;
     let name = rest.trim_end_matches('-');
-    (rest.len() >= name.len() + 3 && name.ends_with(' ') && !name.trim().is_empty()).then_some((name.trim(), seconds))
+    (rest.len() >= name.len() + 3 && name.ends_with(' ') && !name.trim().is_empty())
+        .then_some((name.trim(), seconds))
 }
 
 /// The whole: `Friday 04 April 2024  10:00:00 +0000 (0:00:01.500)       0:03:20.100 *****`, `Playbook run took 0 days, 0 hours, …`.
@@ -51,8 +54,12 @@ fn whole(line: &str) -> Option<f64> {
     let mut words = rest.split_whitespace();
     let time = words.next()?;
     // `0:03:20.100`.
-    let is_fill = words.next().is_none_or(|fill| fill.bytes().all(|byte| byte == b'*'));
-    (is_fill && time.matches(':').count() == 2).then(|| clock(time)).flatten()
+    let is_fill = words
+        .next()
+        .is_none_or(|fill| fill.bytes().all(|byte| byte == b'*'));
+    (is_fill && time.matches(':').count() == 2)
+        .then(|| clock(time))
+        .flatten()
 }
 
 #[derive(Debug, Default)]
@@ -85,7 +92,10 @@ impl TextReader for Reader {
             return Understood::Evidence;
         }
         // `db1  : ok=9 changed=1 unreachable=0 failed=1`.
-        if let Some((host, rest)) = text.split_once(':').filter(|(_, rest)| rest.trim_start().starts_with("ok=")) {
+        if let Some((host, rest)) = text
+            .split_once(':')
+            .filter(|(_, rest)| rest.trim_start().starts_with("ok="))
+        {
             let bad = ["failed=", "unreachable="].iter().any(|name| {
                 let count = rest.split_once(name).map_or("0", |(_, count)| count);
                 !count.starts_with('0')
@@ -108,14 +118,23 @@ impl TextReader for Reader {
             let text = format!("Ansible failed on {text}");
             out.statement(statements::one(StatementKind::Failed, None, quote, text));
         }
-        let Some((seconds, name, quote)) = &read.tasks.first else { return };
+        let Some((seconds, name, quote)) = &read.tasks.first else {
+            return;
+        };
         let told = |seconds: f64| duration(ns_of(seconds));
         let whole = read.whole.filter(|whole| whole >= seconds);
         let (of, sum) = match whole {
             Some(whole) => (format!("of the playbook's {}", told(whole)), whole),
-            None => (format!("of the {} tasks listed", read.tasks.count), read.tasks.sum),
+            None => (
+                format!("of the {} tasks listed", read.tasks.count),
+                read.tasks.sum,
+            ),
         };
-        let mut text = format!("task {name} took {}, {} {of}", told(*seconds), whole_percent(ns_of(*seconds), ns_of(sum)));
+        let mut text = format!(
+            "task {name} took {}, {} {of}",
+            told(*seconds),
+            whole_percent(ns_of(*seconds), ns_of(sum))
+        );
         text.push_str(&read.tasks.and_next(told));
         if !read.file.is_empty() {
             text.push_str(&format!("; it is in {}", read.file));
@@ -157,7 +176,10 @@ mod tests {
         let failed = RECAP.replace("failed=0", "failed=1");
         let reading = read_text("a", failed.as_bytes());
         assert_eq!(reading.observed.statements[0].kind, StatementKind::Failed);
-        assert!(reading.texts()[0].starts_with("Ansible failed on web1: ok=12"), "{reading:?}");
+        assert!(
+            reading.texts()[0].starts_with("Ansible failed on web1: ok=12"),
+            "{reading:?}"
+        );
         let rows = "copy files ----------------------------- 6.00s\nrestart it ----------------------------- 2.00s\n";
         assert_eq!(
             read_text("a", rows.as_bytes()).texts(),
@@ -168,7 +190,10 @@ mod tests {
     #[test]
     fn other_texts_are_none() {
         for text in ["--- FAIL: TestA (3.00s)\n", "a - b - 3s\n", "x -- 12s\ny -- 3s\n"] {
-            assert_ne!(read_text("a", text.as_bytes()).observed.sources[0].format, "ansible-tasks");
+            assert_ne!(
+                read_text("a", text.as_bytes()).observed.sources[0].format,
+                "ansible-tasks"
+            );
         }
     }
 }

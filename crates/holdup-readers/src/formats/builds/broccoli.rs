@@ -40,7 +40,11 @@ impl<'a> Row<'a> {
         let (all, mean) = times.split_once('(').unwrap_or((times, ""));
         let name = name.trim();
         let mean = ms(mean.trim().trim_end_matches(')'));
-        (!name.is_empty()).then_some(Row { name, ms: ms(all)?, mean })
+        (!name.is_empty()).then_some(Row {
+            name,
+            ms: ms(all)?,
+            mean,
+        })
     }
 }
 
@@ -93,7 +97,9 @@ impl TextReader for Reader {
 
     fn end(&mut self, out: &mut Out<'_>) {
         let read = std::mem::take(self);
-        let Some((value, name, quote)) = &read.nodes.first else { return };
+        let Some((value, name, quote)) = &read.nodes.first else {
+            return;
+        };
         let time = |ms: f64| duration(ns(ms));
         let mut text = format!("{name} took {}", time(*value));
         if let Some(mean) = read.mean.filter(|mean| *mean < *value) {
@@ -105,7 +111,10 @@ impl TextReader for Reader {
                 let part = whole_percent(ns(*value), ns(whole));
                 text.push_str(&format!(", {part} of the build's {}", time(whole)));
             }
-            None => text.push_str(&format!(", the largest of {} slowest nodes of the build", read.nodes.count)),
+            None => text.push_str(&format!(
+                ", the largest of {} slowest nodes of the build",
+                read.nodes.count
+            )),
         }
         text.push_str(&read.nodes.and_next(time));
         out.statement(Statement {
@@ -131,7 +140,9 @@ mod tests {
         assert_eq!(reading.observed.sources[0].format, "broccoli-times");
         assert_eq!(
             reading.texts(),
-            ["Babel: shop (4) took 12.06 s (3.02 s at the mean), 60 % of the build's 20.10 s; next Bundler (1), 4.02 s"]
+            [
+                "Babel: shop (4) took 12.06 s (3.02 s at the mean), 60 % of the build's 20.10 s; next Bundler (1), 4.02 s"
+            ]
         );
     }
 
@@ -150,6 +161,9 @@ mod tests {
     #[test]
     fn other_tables_are_none() {
         let text = "name | time\n-----|-----\na | 12 ms\nb | 3 ms\n";
-        assert_ne!(read_text("b", text.as_bytes()).observed.sources[0].format, "broccoli-times");
+        assert_ne!(
+            read_text("b", text.as_bytes()).observed.sources[0].format,
+            "broccoli-times"
+        );
     }
 }

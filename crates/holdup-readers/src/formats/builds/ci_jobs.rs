@@ -47,15 +47,23 @@ fn marks(line: &str) -> Vec<Mark<'_>> {
             (_, Some(behind)) => (false, behind),
             _ => continue,
         };
-        let Some((seconds, name)) = behind.split_once(':') else { continue };
-        let Some(seconds) = crate::numbers::whole(seconds.as_bytes()) else { continue };
+        let Some((seconds, name)) = behind.split_once(':') else {
+            continue;
+        };
+        let Some(seconds) = crate::numbers::whole(seconds.as_bytes()) else {
+            continue;
+        };
         let is_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-' | '.');
         let end = name.find(|char| !is_name(char)).unwrap_or(name.len());
         // Where the sign between them is lost, the next mark begins right behind the name.
         let name = name.get(..end).unwrap_or_default();
         let name = name.split("section_").next().unwrap_or(name);
         if !name.is_empty() {
-            found.push(Mark { begins, seconds: seconds as f64, name });
+            found.push(Mark {
+                begins,
+                seconds: seconds as f64,
+                name,
+            });
         }
     }
     found
@@ -79,15 +87,24 @@ fn stamped(line: &str) -> Option<(f64, &str)> {
 impl<'a> Step<'a> {
     fn of(line: &'a str) -> Option<Step<'a>> {
         let (seconds, rest) = stamped(line)?;
-        Some(Step { seconds, name: rest.strip_prefix("##[group]Run ")?.trim() })
+        Some(Step {
+            seconds,
+            name: rest.strip_prefix("##[group]Run ")?.trim(),
+        })
     }
 }
 
 /// Why a job was ended, where that is its limit of time.
 fn limit(line: &str) -> Option<String> {
     let places = [
-        ("Job failed: execution took longer than ", "the job was ended: it took longer than "),
-        ("exceeded the maximum execution time of ", "the job was ended: it exceeded its limit of "),
+        (
+            "Job failed: execution took longer than ",
+            "the job was ended: it took longer than ",
+        ),
+        (
+            "exceeded the maximum execution time of ",
+            "the job was ended: it exceeded its limit of ",
+        ),
         ("has timed out after ", "a step was ended after its limit of "),
     ];
     places.iter().find_map(|(words, told)| {
@@ -134,7 +151,13 @@ impl Reader {
             }
             return;
         }
-        let Some(at) = self.open.iter().rposition(|(name, ..)| *name == name_of(mark.name)) else { return };
+        let Some(at) = self
+            .open
+            .iter()
+            .rposition(|(name, ..)| *name == name_of(mark.name))
+        else {
+            return;
+        };
         let (name, begun, quote) = self.open.remove(at);
         let seconds = mark.seconds - begun;
         if (0.0..MAX_SECONDS).contains(&seconds) {
@@ -164,7 +187,10 @@ impl LineReader for Reader {
         if let Some(limit) = limit(&text) {
             self.limit.get_or_insert_with(|| (limit, out.here()));
             any = true;
-        } else if let Some((_, why)) = text.split_once("ERROR: Job failed: ").or_else(|| text.split_once("##[error]")) {
+        } else if let Some((_, why)) = text
+            .split_once("ERROR: Job failed: ")
+            .or_else(|| text.split_once("##[error]"))
+        {
             self.failed.get_or_insert_with(|| (name_of(why), out.here()));
             any = true;
         }
@@ -183,11 +209,23 @@ impl LineReader for Reader {
         let open = read.open.last().filter(|_| read.limit.is_some());
         let within = open.map_or_else(String::new, |(name, ..)| format!(", in section {name}"));
         if let Some((text, quote)) = read.limit {
-            out.statement(statements::one(StatementKind::TimedOut, None, quote, format!("{text}{within}")));
+            out.statement(statements::one(
+                StatementKind::TimedOut,
+                None,
+                quote,
+                format!("{text}{within}"),
+            ));
         } else if let Some((why, quote)) = read.failed {
-            out.statement(statements::one(StatementKind::Failed, None, quote, format!("the job failed: {why}")));
+            out.statement(statements::one(
+                StatementKind::Failed,
+                None,
+                quote,
+                format!("the job failed: {why}"),
+            ));
         }
-        let Some((seconds, name, quote)) = &read.sections.first else { return };
+        let Some((seconds, name, quote)) = &read.sections.first else {
+            return;
+        };
         let whole = read.first.map_or(0.0, |first| read.last - first).max(*seconds);
         let mut text = format!("section {name} took {}", told(*seconds));
         if whole > 0.0 {
@@ -221,9 +259,17 @@ mod tests {
         );
         let ended = format!("{GITLAB}ERROR: Job failed: execution took longer than 1h0m0s seconds\n");
         let reading = read_text("c", ended.as_bytes());
-        let one = reading.observed.statements.iter().find(|one| one.of_reader).unwrap();
+        let one = reading
+            .observed
+            .statements
+            .iter()
+            .find(|one| one.of_reader)
+            .unwrap();
         assert_eq!(one.kind, StatementKind::TimedOut);
-        assert_eq!(one.text, "the job was ended: it took longer than 1h0m0s, in section step_script");
+        assert_eq!(
+            one.text,
+            "the job was ended: it took longer than 1h0m0s, in section step_script"
+        );
     }
 
     #[test]
@@ -240,8 +286,15 @@ mod tests {
 
     #[test]
     fn other_logs_are_none() {
-        for text in ["section_start:now:a\n", "##[group]Run x\n", "2024-04-05T10:00:00Z Run npm ci\n"] {
-            assert_ne!(read_text("c", text.as_bytes()).observed.sources[0].format, "ci-job");
+        for text in [
+            "section_start:now:a\n",
+            "##[group]Run x\n",
+            "2024-04-05T10:00:00Z Run npm ci\n",
+        ] {
+            assert_ne!(
+                read_text("c", text.as_bytes()).observed.sources[0].format,
+                "ci-job"
+            );
         }
     }
 }

@@ -54,7 +54,11 @@ impl<'a> Row<'a> {
         }
         // Dots fill the room between the name and the state.
         let name = name.trim().trim_end_matches('.').trim_end();
-        (!name.is_empty() && name.len() < 200).then_some(Row { name, state, seconds: time(inner)? })
+        (!name.is_empty() && name.len() < 200).then_some(Row {
+            name,
+            state,
+            seconds: time(inner)?,
+        })
     }
 }
 
@@ -101,13 +105,18 @@ impl TextReader for Reader {
         if let Some((seconds, name, quote)) = &read.failed {
             let skipped = match read.skipped {
                 0 => String::new(),
-                count => format!("; {} skipped behind it", counted(count, "module was", "modules were")),
+                count => format!(
+                    "; {} skipped behind it",
+                    counted(count, "module was", "modules were")
+                ),
             };
             let text = format!("module {name} failed after {}{skipped}", told(*seconds));
             let ns = Some(ns_of(*seconds));
             out.statement(statements::one(StatementKind::Failed, ns, quote.clone(), text));
         }
-        let Some((seconds, name, quote)) = &read.modules.first else { return };
+        let Some((seconds, name, quote)) = &read.modules.first else {
+            return;
+        };
         let sum = read.modules.sum;
         let mut text = format!(
             "module {name} took {}, {} of all {} modules' time",
@@ -155,13 +164,22 @@ mod tests {
         let text = "[INFO] shop-core ... FAILURE [  3.500 s]\n[INFO] shop-web ... SKIPPED\n";
         let reading = read_text("m", text.as_bytes());
         assert_eq!(reading.observed.statements[0].kind, StatementKind::Failed);
-        assert_eq!(reading.texts()[0], "module shop-core failed after 3.50 s; 1 module was skipped behind it");
+        assert_eq!(
+            reading.texts()[0],
+            "module shop-core failed after 3.50 s; 1 module was skipped behind it"
+        );
     }
 
     #[test]
     fn other_logs_are_none() {
-        for text in ["test a SUCCESS [see the log]\n", "[INFO] BUILD SUCCESS\n[INFO] Total time: 3 s\n"] {
-            assert_ne!(read_text("m", text.as_bytes()).observed.sources[0].format, "maven-reactor");
+        for text in [
+            "test a SUCCESS [see the log]\n",
+            "[INFO] BUILD SUCCESS\n[INFO] Total time: 3 s\n",
+        ] {
+            assert_ne!(
+                read_text("m", text.as_bytes()).observed.sources[0].format,
+                "maven-reactor"
+            );
         }
     }
 }

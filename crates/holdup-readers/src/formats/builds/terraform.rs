@@ -20,7 +20,11 @@ const MAX_ERRORS: usize = 20;
 
 fn recognise(head: &[u8]) -> Sureness {
     let may = holds(head, " elapsed]") || holds(head, " complete after ");
-    Sureness::certain_if(may && any_line(head, |line| Line::of(line).is_some_and(|line| line.event != Event::Begun)))
+    Sureness::certain_if(
+        may && any_line(head, |line| {
+            Line::of(line).is_some_and(|line| line.event != Event::Begun)
+        }),
+    )
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,17 +64,29 @@ impl<'a> Line<'a> {
             // `[10m0s elapsed]`, `[id=i-0a1, 10s elapsed]`.
             let inner = rest.trim().strip_prefix('[')?.split_once(" elapsed")?.0;
             let time = inner.rsplit(' ').next()?;
-            return Some(Line { resource, does: name_of(does), event: Event::Goes(length(time)?) });
+            return Some(Line {
+                resource,
+                does: name_of(does),
+                event: Event::Goes(length(time)?),
+            });
         }
         for (words, does) in ENDS {
             if let Some(rest) = rest.strip_prefix(words) {
                 let time = rest.split([' ', '[']).next()?;
-                return Some(Line { resource, does: does.to_owned(), event: Event::Done(length(time)?) });
+                return Some(Line {
+                    resource,
+                    does: does.to_owned(),
+                    event: Event::Done(length(time)?),
+                });
             }
         }
         let (does, _) = rest.split_once("...")?;
         let begins = ["Creating", "Destroying", "Modifying", "Reading"].contains(&does);
-        begins.then(|| Line { resource, does: does.to_ascii_lowercase(), event: Event::Begun })
+        begins.then(|| Line {
+            resource,
+            does: does.to_ascii_lowercase(),
+            event: Event::Begun,
+        })
     }
 }
 
@@ -108,7 +124,11 @@ impl TextReader for Reader {
                     }
                 }
                 event => {
-                    let seconds = if let Event::Goes(seconds) = event { seconds } else { 0.0 };
+                    let seconds = if let Event::Goes(seconds) = event {
+                        seconds
+                    } else {
+                        0.0
+                    };
                     if self.open.len() < MAX_RESOURCES || self.open.contains_key(&resource) {
                         self.open.insert(resource, (line.does, seconds, out.here()));
                     } else {
@@ -138,19 +158,34 @@ impl TextReader for Reader {
         let mut read = std::mem::take(self);
         let told = |seconds: f64| duration(ns_of(seconds));
         for (resource, message, quote) in read.errors {
-            let after = read.open.remove(&resource).filter(|(_, seconds, _)| *seconds > 0.0);
-            let after = after.map_or_else(String::new, |(does, seconds, _)| format!(" after {} of {does}", told(seconds)));
-            let of = if resource.is_empty() { "a resource" } else { resource.as_str() };
+            let after = read
+                .open
+                .remove(&resource)
+                .filter(|(_, seconds, _)| *seconds > 0.0);
+            let after = after.map_or_else(String::new, |(does, seconds, _)| {
+                format!(" after {} of {does}", told(seconds))
+            });
+            let of = if resource.is_empty() {
+                "a resource"
+            } else {
+                resource.as_str()
+            };
             let text = format!("{of} failed{after}: {message}");
             out.statement(statements::one(StatementKind::Failed, None, quote, text));
         }
-        let longest = read.open.iter().max_by(|(_, one), (_, other)| one.1.total_cmp(&other.1));
+        let longest = read
+            .open
+            .iter()
+            .max_by(|(_, one), (_, other)| one.1.total_cmp(&other.1));
         if let Some((resource, (does, seconds, quote))) = longest.filter(|(_, one)| one.1 > 0.0) {
             let more = match read.open.len() {
                 1 => String::new(),
                 count => format!("; {count} resources are not done"),
             };
-            let text = format!("{resource} is still {does} after {}, and no end of it stands here{more}", told(*seconds));
+            let text = format!(
+                "{resource} is still {does} after {}, and no end of it stands here{more}",
+                told(*seconds)
+            );
             let ns = Some(ns_of(*seconds));
             out.statement(statements::one(StatementKind::Took, ns, quote.clone(), text));
         }
@@ -160,7 +195,12 @@ impl TextReader for Reader {
                 text.push_str(&format!(", the longest of {} resources", read.done.count));
             }
             text.push_str(&read.done.and_next(told));
-            out.statement(statements::one(StatementKind::Took, Some(ns_of(*seconds)), quote.clone(), text));
+            out.statement(statements::one(
+                StatementKind::Took,
+                Some(ns_of(*seconds)),
+                quote.clone(),
+                text,
+            ));
         }
     }
 }
@@ -187,13 +227,17 @@ mod tests {
         let done = format!("{APPLY}module.db.shop_db.main[0]: Creation complete after 12m31s [id=d-1]\n");
         assert_eq!(
             read_text("t", done.as_bytes()).texts(),
-            ["creating module.db.shop_db.main[0] took 12 min 31 s, the longest of 2 resources; next shop_net.main, 3.00 s"]
+            [
+                "creating module.db.shop_db.main[0] took 12 min 31 s, the longest of 2 resources; next shop_net.main, 3.00 s"
+            ]
         );
     }
 
     #[test]
     fn the_resource_that_failed() {
-        let text = format!("{APPLY}╷\n│ Error: waiting for it: timeout\n│ \n│   with module.db.shop_db.main[0],\n│   on main.tf line 3\n╵\n");
+        let text = format!(
+            "{APPLY}╷\n│ Error: waiting for it: timeout\n│ \n│   with module.db.shop_db.main[0],\n│   on main.tf line 3\n╵\n"
+        );
         let reading = read_text("t", text.as_bytes());
         assert_eq!(
             reading.texts()[0],
@@ -204,8 +248,14 @@ mod tests {
 
     #[test]
     fn other_texts_are_none() {
-        for text in ["a: Still creating... [soon elapsed]\n", "The sync: Creation complete after 3s\n"] {
-            assert_ne!(read_text("t", text.as_bytes()).observed.sources[0].format, "terraform");
+        for text in [
+            "a: Still creating... [soon elapsed]\n",
+            "The sync: Creation complete after 3s\n",
+        ] {
+            assert_ne!(
+                read_text("t", text.as_bytes()).observed.sources[0].format,
+                "terraform"
+            );
         }
     }
 }

@@ -40,7 +40,10 @@ impl<'a> Took<'a> {
         let (name, time) = line.rsplit_once(" took ")?;
         // A sentence is no name.
         let words = name.split_whitespace().count();
-        (words <= 8).then_some(Took { name: name.trim(), seconds: length(time)? })
+        (words <= 8).then_some(Took {
+            name: name.trim(),
+            seconds: length(time)?,
+        })
     }
 }
 
@@ -95,7 +98,9 @@ impl TextReader for Reader {
         let text = text_in(text.as_bytes());
         let heading = text.trim_start_matches(|char: char| !char.is_alphanumeric());
         let heading = heading.strip_prefix("SMP").unwrap_or(heading);
-        let heading = heading.trim_start_matches(|char: char| !char.is_alphanumeric()).trim();
+        let heading = heading
+            .trim_start_matches(|char: char| !char.is_alphanumeric())
+            .trim();
         match heading {
             "" => return Understood::Ignorable,
             "Plugins" => self.part = Part::Plugins,
@@ -207,7 +212,10 @@ mod tests {
     #[test]
     fn other_texts_that_took_long_are_none() {
         for text in ["The build took 30 secs\n", "SMP kernel\nboot took 3 secs\n"] {
-            assert_ne!(read_text("w", text.as_bytes()).observed.sources[0].format, "webpack-times");
+            assert_ne!(
+                read_text("w", text.as_bytes()).observed.sources[0].format,
+                "webpack-times"
+            );
         }
     }
 }

@@ -105,7 +105,9 @@ impl LineReader for Reader {
             text.push_str(&format!(" and takes {}", duration(ns(ms))));
         }
         if let Some((documents, returned)) = read.documents.zip(read.returned) {
-            text.push_str(&format!(": it examines {documents:.0} documents to return {returned:.0}"));
+            text.push_str(&format!(
+                ": it examines {documents:.0} documents to return {returned:.0}"
+            ));
             if returned > 0.0 && documents > returned {
                 text.push_str(&format!(", {} for each", rounded(documents / returned)));
             }
@@ -114,7 +116,11 @@ impl LineReader for Reader {
             text.push_str(&format!("; {keys:.0} keys of the index"));
         }
         if read.sorts {
-            text.push_str(if read.on_disk { "; it sorts on disk" } else { "; it sorts in memory" });
+            text.push_str(if read.on_disk {
+                "; it sorts on disk"
+            } else {
+                "; it sorts in memory"
+            });
         }
         let slow = read.ms.is_none_or(|ms| ms >= SLOW_MS);
         let known = read.ms.is_some() || read.scans;
@@ -159,12 +165,18 @@ mod tests {
         let text = r#"{"queryPlanner":{"namespace":"shop.orders","winningPlan":{"stage":"FETCH","inputStage":{"stage":"IXSCAN","indexName":"by_day"}},"rejectedPlans":[{"stage":"COLLSCAN"}]},"executionStats":{"nReturned":20,"executionTimeMillis":2,"totalKeysExamined":20,"totalDocsExamined":20}}"#;
         let reading = read_text("m", text.as_bytes());
         assert_eq!(reading.observed.statements[0].kind, StatementKind::WithinNorm);
-        assert!(reading.texts()[0].starts_with("the query on shop.orders uses the index by_day and takes 2.0 ms"), "{reading:?}");
+        assert!(
+            reading.texts()[0].starts_with("the query on shop.orders uses the index by_day and takes 2.0 ms"),
+            "{reading:?}"
+        );
     }
 
     #[test]
     fn other_documents_are_none() {
         let text = "{ stage: 'COLLSCAN', n: 3 }\n";
-        assert_ne!(read_text("m", text.as_bytes()).observed.sources[0].format, "mongo-explain");
+        assert_ne!(
+            read_text("m", text.as_bytes()).observed.sources[0].format,
+            "mongo-explain"
+        );
     }
 }

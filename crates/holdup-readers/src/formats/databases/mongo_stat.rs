@@ -4,7 +4,9 @@
 //! where the server makes its clients empty it, or the collection with most time. Source: MongoDB's manual of both tools.
 
 use crate::format::{Family, Format, Sureness, TextReader, Understood};
-use crate::formats::report::{Largest, any_line, holds, length, name_of, ns_of, number, percent, rounded, text_in};
+use crate::formats::report::{
+    Largest, any_line, holds, length, name_of, ns_of, number, percent, rounded, text_in,
+};
 use crate::gather::Out;
 use crate::statements;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
@@ -29,7 +31,13 @@ fn recognise(head: &[u8]) -> Sureness {
 #[derive(Debug, Clone, PartialEq)]
 enum Heading {
     /// Where in a row which column is.
-    Stat { queue: Option<usize>, active: Option<usize>, dirty: Option<usize>, used: Option<usize>, words: usize },
+    Stat {
+        queue: Option<usize>,
+        active: Option<usize>,
+        dirty: Option<usize>,
+        used: Option<usize>,
+        words: usize,
+    },
     Top,
 }
 
@@ -46,7 +54,10 @@ impl Heading {
         // `idx miss %` and `locked db` are names of several words, with one cell each.
         let several = |place: usize| {
             let before = words.get(..place).unwrap_or_default();
-            before.iter().filter(|word| matches!(**word, "miss" | "%" | "db")).count()
+            before
+                .iter()
+                .filter(|word| matches!(**word, "miss" | "%" | "db"))
+                .count()
         };
         let cell = |names: [&str; 2]| at(names).map(|place| place - several(place).min(place));
         Some(Heading::Stat {
@@ -84,16 +95,25 @@ impl Reader {
         let cell = |at: usize| cells.get(at).copied();
         match self.heading.as_ref()? {
             Heading::Top => {
-                let [name, total, read, write] = cells.as_slice() else { return None };
+                let [name, total, read, write] = cells.as_slice() else {
+                    return None;
+                };
                 let seconds = length(total)?;
                 length(read).and(length(write))?;
                 if self.collections.take(seconds, name, out.here()) {
                     self.of_largest = format!("reading {}, writing {}", name_of(read), name_of(write));
                 }
             }
-            Heading::Stat { queue, active, dirty, used, words } => {
+            Heading::Stat {
+                queue,
+                active,
+                dirty,
+                used,
+                words,
+            } => {
                 // The time may be several words.
-                let is_row = cells.len() >= *words && cell(0)?.starts_with(|first: char| first == '*' || first.is_alphanumeric());
+                let is_row = cells.len() >= *words
+                    && cell(0)?.starts_with(|first: char| first == '*' || first.is_alphanumeric());
                 let queue = queue.and_then(cell).map(two);
                 if !is_row || queue == Some(None) {
                     return None;
@@ -102,9 +122,13 @@ impl Reader {
                 self.first.get_or_insert_with(|| out.here());
                 if let Some((reads, writes)) = queue.flatten() {
                     let active = active.and_then(cell).and_then(two);
-                    let active = active.map_or_else(String::new, |(read, write)| format!(", while {read:.0} read and {write:.0} write"));
+                    let active = active.map_or_else(String::new, |(read, write)| {
+                        format!(", while {read:.0} read and {write:.0} write")
+                    });
                     self.queued += u64::from(reads + writes > 0.0);
-                    let name = format!("{reads:.0} readers and {writes:.0} writers of MongoDB wait in its queue{active}");
+                    let name = format!(
+                        "{reads:.0} readers and {writes:.0} writers of MongoDB wait in its queue{active}"
+                    );
                     self.queues.take(reads + writes, &name, out.here());
                 }
                 for (at, largest) in [(dirty, &mut self.dirty), (used, &mut self.used)] {
@@ -145,7 +169,10 @@ impl TextReader for Reader {
             };
             out.statement(statements::one(kind, None, quote, text));
         }
-        for (largest, limit, what) in [(read.dirty, DIRTY_PERCENT, "dirty"), (read.used, USED_PERCENT, "used")] {
+        for (largest, limit, what) in [
+            (read.dirty, DIRTY_PERCENT, "dirty"),
+            (read.used, USED_PERCENT, "used"),
+        ] {
             if let Some((share, _, quote)) = largest.first.filter(|(share, ..)| *share >= limit) {
                 well = false;
                 let text = format!(
@@ -166,8 +193,17 @@ impl TextReader for Reader {
             && *seconds > 0.0
         {
             let next = read.collections.and_next(|seconds| duration(ns_of(seconds)));
-            let text = format!("collection {name} takes {} of an interval: {}{next}", duration(ns_of(*seconds)), read.of_largest);
-            out.statement(statements::one(StatementKind::Took, Some(ns_of(*seconds)), quote.clone(), text));
+            let text = format!(
+                "collection {name} takes {} of an interval: {}{next}",
+                duration(ns_of(*seconds)),
+                read.of_largest
+            );
+            out.statement(statements::one(
+                StatementKind::Took,
+                Some(ns_of(*seconds)),
+                quote.clone(),
+                text,
+            ));
         }
     }
 }
@@ -188,7 +224,9 @@ mod tests {
         assert_eq!(reading.accounts[0].not_understood, 0);
         assert_eq!(
             reading.texts(),
-            ["8 readers and 31 writers of MongoDB wait in its queue, while 1 read and 128 write; somebody waits in 2 of 2 intervals"]
+            [
+                "8 readers and 31 writers of MongoDB wait in its queue, while 1 read and 128 write; somebody waits in 2 of 2 intervals"
+            ]
         );
         assert_eq!(reading.observed.statements[0].kind, StatementKind::Stalled);
     }
@@ -196,9 +234,14 @@ mod tests {
     #[test]
     fn empty_queues_are_well_and_a_dirty_cache_is_not() {
         let well = ROWS.replace("8|31", " 0|0").replace("2|11", " 0|0");
-        assert_eq!(read_text("m", well.as_bytes()).observed.statements[0].kind, StatementKind::WithinNorm);
+        assert_eq!(
+            read_text("m", well.as_bytes()).observed.statements[0].kind,
+            StatementKind::WithinNorm
+        );
         let dirty = well.replace(" 1.4%", "23.4%");
-        assert!(read_text("m", dirty.as_bytes()).texts()[0].starts_with("23.4 % of MongoDB's cache is dirty"));
+        assert!(
+            read_text("m", dirty.as_bytes()).texts()[0].starts_with("23.4 % of MongoDB's cache is dirty")
+        );
     }
 
     #[test]
@@ -207,13 +250,18 @@ mod tests {
             \x20     shop.cart     14ms    14ms     0ms\n";
         assert_eq!(
             read_text("m", text.as_bytes()).texts(),
-            ["collection shop.orders takes 820 ms of an interval: reading 800ms, writing 20ms; next shop.cart, 14.0 ms"]
+            [
+                "collection shop.orders takes 820 ms of an interval: reading 800ms, writing 20ms; next shop.cart, 14.0 ms"
+            ]
         );
     }
 
     #[test]
     fn other_tables_are_none() {
         let text = "insert update delete\n1 2 3\nns total\na 3\n";
-        assert_ne!(read_text("m", text.as_bytes()).observed.sources[0].format, "mongostat");
+        assert_ne!(
+            read_text("m", text.as_bytes()).observed.sources[0].format,
+            "mongostat"
+        );
     }
 }

@@ -17,13 +17,27 @@ const MAX_TOLD: usize = 40;
 
 /// Words of lines that are of the server's load, and not of its passwords or versions: they are told first.
 const OF_LOAD: [&str; 14] = [
-    "memory usage", "slow queries", "buffer", "temporary tables", "joins", "sorts", "cache", "locks", "connections", "aborted", "log file",
-    "swap", "table_open", "fragmented",
+    "memory usage",
+    "slow queries",
+    "buffer",
+    "temporary tables",
+    "joins",
+    "sorts",
+    "cache",
+    "locks",
+    "connections",
+    "aborted",
+    "log file",
+    "swap",
+    "table_open",
+    "fragmented",
 ];
 
 fn recognise(head: &[u8]) -> Sureness {
     let marked = |line: &str| line.starts_with("[!!] ") || line.starts_with("[OK] ");
-    let named = holds(head, "MySQLTuner") || holds(head, "-------- Storage Engine") || holds(head, "-------- Performance Metrics");
+    let named = holds(head, "MySQLTuner")
+        || holds(head, "-------- Storage Engine")
+        || holds(head, "-------- Performance Metrics");
     Sureness::certain_if(named && any_line(head, marked))
 }
 
@@ -70,7 +84,12 @@ impl TextReader for Reader {
         }
         read.marked.sort_by_key(|(other, ..)| *other);
         for (_, message, quote) in read.marked {
-            out.statement(statements::one(StatementKind::Warned, None, quote, format!("{message} (marked by mysqltuner)")));
+            out.statement(statements::one(
+                StatementKind::Warned,
+                None,
+                quote,
+                format!("{message} (marked by mysqltuner)"),
+            ));
         }
     }
 }
@@ -93,12 +112,18 @@ mod tests {
         );
         assert_eq!(reading.observed.statements[0].kind, StatementKind::Warned);
         let well = text.replace("[!!]", "[OK]");
-        assert_eq!(read_text("m", well.as_bytes()).observed.statements[0].kind, StatementKind::WithinNorm);
+        assert_eq!(
+            read_text("m", well.as_bytes()).observed.statements[0].kind,
+            StatementKind::WithinNorm
+        );
     }
 
     #[test]
     fn other_lists_are_none() {
         let text = "[OK] a\n[!!] b\n";
-        assert_ne!(read_text("m", text.as_bytes()).observed.sources[0].format, "mysqltuner");
+        assert_ne!(
+            read_text("m", text.as_bytes()).observed.sources[0].format,
+            "mysqltuner"
+        );
     }
 }

@@ -59,11 +59,19 @@ const MESSAGES: &[Message] = &[
 ];
 
 /// Why a log cannot be switched: the line below.
-const REASONS: [&str; 3] = ["Checkpoint not complete", "Private strand flush not complete", "All online logs need archiving"];
+const REASONS: [&str; 3] = [
+    "Checkpoint not complete",
+    "Private strand flush not complete",
+    "All online logs need archiving",
+];
 
 fn recognise(head: &[u8]) -> Sureness {
-    let known = MESSAGES.iter().any(|message| message.has != "ORA-00060: " && holds(head, message.has));
-    let of_oracle = ["Thread ", "ORACLE", "Oracle", "LGWR", "Current log#", "ORA-"].iter().any(|word| holds(head, word));
+    let known = MESSAGES
+        .iter()
+        .any(|message| message.has != "ORA-00060: " && holds(head, message.has));
+    let of_oracle = ["Thread ", "ORACLE", "Oracle", "LGWR", "Current log#", "ORA-"]
+        .iter()
+        .any(|word| holds(head, word));
     match known && of_oracle {
         true => Sureness::Likely,
         false => Sureness::No,
@@ -93,7 +101,9 @@ struct Reader {
 /// Whether a line is a time: `Fri Apr 05 10:00:00 2024`, `2024-04-05T10:00:00.123456+00:00`.
 fn is_time(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().take(7).collect();
-    let clock = |word: &str| word.len() >= 8 && word.as_bytes().get(2) == Some(&b':') && word.as_bytes().get(5) == Some(&b':');
+    let clock = |word: &str| {
+        word.len() >= 8 && word.as_bytes().get(2) == Some(&b':') && word.as_bytes().get(5) == Some(&b':')
+    };
     match words.as_slice() {
         [_, _, _, time, _] | [_, _, _, time, _, _] => clock(time),
         [one] => one.get(10..11) == Some("T") && one.get(11..).is_some_and(clock),
@@ -116,7 +126,15 @@ impl LineReader for Reader {
                 Some(at) => at,
                 None => {
                     let (reason, log, last) = (String::new(), String::new(), String::new());
-                    self.seen.push(Seen { place, reason, log, times: 0, first: self.at.clone(), last, quote: out.here() });
+                    self.seen.push(Seen {
+                        place,
+                        reason,
+                        log,
+                        times: 0,
+                        first: self.at.clone(),
+                        last,
+                        quote: out.here(),
+                    });
                     self.seen.len().saturating_sub(1)
                 }
             };
@@ -127,7 +145,9 @@ impl LineReader for Reader {
             self.current = Some(at);
             return Understood::Evidence;
         }
-        let Some(seen) = self.current.and_then(|at| self.seen.get_mut(at)) else { return Understood::Ignorable };
+        let Some(seen) = self.current.and_then(|at| self.seen.get_mut(at)) else {
+            return Understood::Ignorable;
+        };
         if let Some(reason) = REASONS.iter().find(|reason| text.starts_with(**reason)) {
             if seen.reason.is_empty() {
                 (*reason).clone_into(&mut seen.reason);
@@ -145,7 +165,9 @@ impl LineReader for Reader {
 
     fn end(&mut self, out: &mut Out<'_>) {
         for seen in std::mem::take(&mut self.seen) {
-            let Some(message) = MESSAGES.get(seen.place) else { continue };
+            let Some(message) = MESSAGES.get(seen.place) else {
+                continue;
+            };
             let mut text = message.says.to_owned();
             if !seen.reason.is_empty() {
                 text.push_str(&format!(": {}", seen.reason));
@@ -166,7 +188,10 @@ impl LineReader for Reader {
                 true => StatementKind::Took,
                 false => message.kind,
             };
-            out.statement(Statement { times: seen.times, ..statements::one(kind, None, seen.quote, text) });
+            out.statement(Statement {
+                times: seen.times,
+                ..statements::one(kind, None, seen.quote, text)
+            });
         }
     }
 }
@@ -183,7 +208,12 @@ mod tests {
             Thread 1 cannot allocate new log, sequence 815\nCheckpoint not complete\n  Current log# 1 seq# 814 mem# 0: /data/shop/redo01.log\n";
         let reading = read_text("o", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "oracle-alert");
-        let one = reading.observed.statements.iter().find(|one| one.of_reader).unwrap();
+        let one = reading
+            .observed
+            .statements
+            .iter()
+            .find(|one| one.of_reader)
+            .unwrap();
         assert_eq!(
             one.text,
             "Oracle could not switch to a new redo log, so that all writers waited: Checkpoint not complete; the current log is \
@@ -195,6 +225,9 @@ mod tests {
     #[test]
     fn a_log_without_waits_is_none() {
         let text = "Fri Apr 05 10:00:00 2024\nThread 1 advanced to log sequence 812 (LGWR switch)\n";
-        assert_ne!(read_text("o", text.as_bytes()).observed.sources[0].format, "oracle-alert");
+        assert_ne!(
+            read_text("o", text.as_bytes()).observed.sources[0].format,
+            "oracle-alert"
+        );
     }
 }

@@ -37,13 +37,18 @@ struct Query {
 /// A row of the profile.
 fn profile(line: &str) -> Option<Query> {
     let words: Vec<&str> = line.strip_prefix('#')?.split_whitespace().take(40).collect();
-    let [rank, id, all, share, calls, each, rest @ ..] = words.as_slice() else { return None };
+    let [rank, id, all, share, calls, each, rest @ ..] = words.as_slice() else {
+        return None;
+    };
     number(rank)?;
     id.strip_prefix("0x")?;
     // Behind the variance stands the kind of statement and its table.
     let name = rest.get(1..)?.join(" ");
     Some(Query {
-        name: name_of(&format!("{name} (query {})", id.chars().take(18).collect::<String>())),
+        name: name_of(&format!(
+            "{name} (query {})",
+            id.chars().take(18).collect::<String>()
+        )),
         all: number(all)?,
         each: number(each)?,
         calls: number(calls)?,
@@ -60,7 +65,10 @@ fn dumped(line: &str) -> Option<Query> {
         let (_, rest) = rest.split_once(name)?;
         let (each, rest) = rest.split_once('(')?;
         let (all, _) = rest.split_once(')')?;
-        Some((number(each.trim().trim_end_matches('s'))?, number(all.trim().trim_end_matches('s'))?))
+        Some((
+            number(each.trim().trim_end_matches('s'))?,
+            number(all.trim().trim_end_matches('s'))?,
+        ))
     };
     let (each, all) = behind("Time=")?;
     Some(Query {
@@ -107,7 +115,9 @@ impl TextReader for Reader {
 
     fn end(&mut self, out: &mut Out<'_>) {
         let read = std::mem::take(self);
-        let Some((all, _, quote)) = read.queries.first else { return };
+        let Some((all, _, quote)) = read.queries.first else {
+            return;
+        };
         let query = read.largest;
         let told = |seconds: f64| duration(ns_of(seconds));
         let sum = read.queries.sum;
@@ -116,7 +126,12 @@ impl TextReader for Reader {
             "" => "a query",
             name => name,
         };
-        let mut text = format!("{name} took {} in {:.0} calls, {} each time", told(all), query.calls, told(query.each));
+        let mut text = format!(
+            "{name} took {} in {:.0} calls, {} each time",
+            told(all),
+            query.calls,
+            told(query.each)
+        );
         if let Some(share) = share {
             let of = match read.shares {
                 true => "of all time".to_owned(),
@@ -131,7 +146,10 @@ impl TextReader for Reader {
             text.push_str(&format!("; {rows:.0} rows each time"));
         }
         let share = share.filter(|share| *share <= 1.0);
-        out.statement(Statement { share, ..statements::one(StatementKind::Took, Some(ns_of(all)), quote, text) });
+        out.statement(Statement {
+            share,
+            ..statements::one(StatementKind::Took, Some(ns_of(all)), quote, text)
+        });
     }
 }
 
@@ -149,7 +167,9 @@ mod tests {
         assert_eq!(reading.observed.sources[0].format, "query-digest");
         assert_eq!(
             reading.texts(),
-            ["SELECT orders items (query 0xAB12CD34EF56AB12) took 15 min 1 s in 3000 calls, 300 ms each time; 75 % of all time"]
+            [
+                "SELECT orders items (query 0xAB12CD34EF56AB12) took 15 min 1 s in 3000 calls, 300 ms each time; 75 % of all time"
+            ]
         );
     }
 
@@ -169,7 +189,10 @@ mod tests {
     #[test]
     fn other_lists_are_none() {
         for text in ["# 1 0xAB 12\n", "Count: 3 Time=now\n"] {
-            assert_ne!(read_text("q", text.as_bytes()).observed.sources[0].format, "query-digest");
+            assert_ne!(
+                read_text("q", text.as_bytes()).observed.sources[0].format,
+                "query-digest"
+            );
         }
     }
 }

@@ -25,7 +25,9 @@ const NOISY_US: f64 = 9_000.0;
 
 fn recognise(head: &[u8]) -> Sureness {
     let ping = holds(head, " samples)") && any_line(head, |line| Ping::of(line).is_some());
-    Sureness::certain_if(ping || holds(head, "Max latency so far: ") && any_line(head, |line| pause(line).is_some()))
+    Sureness::certain_if(
+        ping || holds(head, "Max latency so far: ") && any_line(head, |line| pause(line).is_some()),
+    )
 }
 
 /// A line of `--latency`, in milliseconds.
@@ -44,7 +46,11 @@ impl Ping {
         let (most, rest) = rest.split_once(", avg: ")?;
         let (mean, rest) = rest.split_once(" (")?;
         let (samples, _) = rest.split_once(" samples)")?;
-        Some(Ping { most: number(most)?, mean: number(mean)?, samples: number(samples)? })
+        Some(Ping {
+            most: number(most)?,
+            mean: number(mean)?,
+            samples: number(samples)?,
+        })
     }
 }
 
@@ -66,12 +72,18 @@ impl TextReader for Reader {
         let text = text_in(text.as_bytes());
         if let Some(ping) = Ping::of(&text) {
             self.lines = self.lines.saturating_add(1);
-            if self.worst.as_ref().is_none_or(|(worst, _)| ping.mean > worst.mean) {
+            if self
+                .worst
+                .as_ref()
+                .is_none_or(|(worst, _)| ping.mean > worst.mean)
+            {
                 self.worst = Some((ping, out.here()));
             }
             return Understood::Evidence;
         }
-        let Some(us) = pause(&text) else { return Understood::Ignorable };
+        let Some(us) = pause(&text) else {
+            return Understood::Ignorable;
+        };
         // Each line has the greatest so far.
         self.pause = Some((us, out.here()));
         Understood::Evidence
@@ -103,9 +115,15 @@ impl TextReader for Reader {
             let ns = (us.clamp(0.0, 1e12) * 1e3) as Ns;
             let (kind, norm) = match us >= NOISY_US {
                 true => (StatementKind::Stalled, String::new()),
-                false => (StatementKind::WithinNorm, format!("; less than {} is well", duration((NOISY_US * 1e3) as Ns))),
+                false => (
+                    StatementKind::WithinNorm,
+                    format!("; less than {} is well", duration((NOISY_US * 1e3) as Ns)),
+                ),
             };
-            let text = format!("the machine itself kept a program that does nothing else from running for {} at most{norm}", duration(ns));
+            let text = format!(
+                "the machine itself kept a program that does nothing else from running for {} at most{norm}",
+                duration(ns)
+            );
             out.statement(statements::one(kind, Some(ns), quote, text));
         }
     }
@@ -123,10 +141,15 @@ mod tests {
         assert_eq!(reading.observed.sources[0].format, "redis-ping");
         assert_eq!(
             reading.texts(),
-            ["Redis took 4.61 ms at the mean to answer PING, at most 310 ms, of 900 samples; the slowest of 2 intervals"]
+            [
+                "Redis took 4.61 ms at the mean to answer PING, at most 310 ms, of 900 samples; the slowest of 2 intervals"
+            ]
         );
         let well = "min: 0, max: 2, avg: 0.20 (1400 samples)\n";
-        assert_eq!(read_text("r", well.as_bytes()).observed.statements[0].kind, StatementKind::WithinNorm);
+        assert_eq!(
+            read_text("r", well.as_bytes()).observed.statements[0].kind,
+            StatementKind::WithinNorm
+        );
     }
 
     #[test]
@@ -140,6 +163,9 @@ mod tests {
     #[test]
     fn other_texts_are_none() {
         let text = "min: 0, max: 3, avg: many (3 samples)\n";
-        assert_ne!(read_text("r", text.as_bytes()).observed.sources[0].format, "redis-ping");
+        assert_ne!(
+            read_text("r", text.as_bytes()).observed.sources[0].format,
+            "redis-ping"
+        );
     }
 }

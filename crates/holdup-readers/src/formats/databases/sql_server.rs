@@ -12,12 +12,15 @@ use holdup_evidence::Ns;
 use holdup_evidence::observed::{Quote, StatementKind};
 use holdup_evidence::units::duration;
 
-pub(crate) static FORMAT: Format = Format::lines::<Reader>("sql-server-statistics", Family::Databases, recognise)
-    .about("STATISTICS TIME and IO of SQL Server");
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("sql-server-statistics", Family::Databases, recognise)
+        .about("STATISTICS TIME and IO of SQL Server");
 
 fn recognise(head: &[u8]) -> Sureness {
     let io = holds(head, "logical reads") && any_line(head, |line| Reads::of(line).is_some());
-    Sureness::certain_if(io || holds(head, "elapsed time = ") && any_line(head, |line| Times::of(line).is_some()))
+    Sureness::certain_if(
+        io || holds(head, "elapsed time = ") && any_line(head, |line| Times::of(line).is_some()),
+    )
 }
 
 /// What was read of a table.
@@ -64,7 +67,10 @@ impl Times {
         let (cpu, rest) = rest.split_once(" ms")?;
         let (_, rest) = rest.split_once("elapsed time = ")?;
         let (elapsed, _) = rest.split_once(" ms")?;
-        Some(Times { cpu: number(cpu.trim())?, elapsed: number(elapsed.trim())? })
+        Some(Times {
+            cpu: number(cpu.trim())?,
+            elapsed: number(elapsed.trim())?,
+        })
     }
 }
 
@@ -95,8 +101,10 @@ impl TextReader for Reader {
         }
         if let Some(reads) = Reads::of(&text) {
             if self.tables.take(reads.logical, &reads.table, out.here()) {
-                self.of_largest =
-                    format!("scan count {:.0}, {:.0} physical and {:.0} read-ahead reads", reads.scans, reads.physical, reads.ahead);
+                self.of_largest = format!(
+                    "scan count {:.0}, {:.0} physical and {:.0} read-ahead reads",
+                    reads.scans, reads.physical, reads.ahead
+                );
             }
             return Understood::Evidence;
         }
@@ -107,13 +115,21 @@ impl TextReader for Reader {
             };
         };
         if self.compiles {
-            if self.compiled.as_ref().is_none_or(|(known, _)| times.elapsed > known.elapsed) {
+            if self
+                .compiled
+                .as_ref()
+                .is_none_or(|(known, _)| times.elapsed > known.elapsed)
+            {
                 self.compiled = Some((times, out.here()));
             }
             return Understood::Evidence;
         }
         self.statements = self.statements.saturating_add(1);
-        if self.executed.as_ref().is_none_or(|(known, ..)| times.elapsed > known.elapsed) {
+        if self
+            .executed
+            .as_ref()
+            .is_none_or(|(known, ..)| times.elapsed > known.elapsed)
+        {
             self.executed = Some((times, out.here(), self.statements));
         }
         Understood::Evidence
@@ -124,15 +140,30 @@ impl TextReader for Reader {
         let table = read.tables.first.as_ref().filter(|(logical, ..)| *logical > 0.0);
         let of_table = table.map(|(logical, name, _)| {
             let all = read.tables.sum;
-            let share = if all > *logical { format!(" of {all:.0}") } else { String::new() };
+            let share = if all > *logical {
+                format!(" of {all:.0}")
+            } else {
+                String::new()
+            };
             let next = read.tables.and_next(|reads| format!("{reads:.0}"));
-            format!("table {name} had {logical:.0} logical reads{share} ({}){next}", read.of_largest)
+            format!(
+                "table {name} had {logical:.0} logical reads{share} ({}){next}",
+                read.of_largest
+            )
         });
         let compiled = read.compiled.as_ref().map_or(0.0, |(times, _)| times.elapsed);
-        if let Some((times, quote, _)) = read.executed.as_ref().filter(|(times, ..)| times.elapsed >= compiled) {
+        if let Some((times, quote, _)) = read
+            .executed
+            .as_ref()
+            .filter(|(times, ..)| times.elapsed >= compiled)
+        {
             let mut text = format!(
                 "the {} took {}, of which {} on the CPU",
-                if read.statements > 1 { "longest statement" } else { "statement" },
+                if read.statements > 1 {
+                    "longest statement"
+                } else {
+                    "statement"
+                },
                 duration(ns(times.elapsed)),
                 duration(ns(times.cpu))
             );
@@ -142,16 +173,31 @@ impl TextReader for Reader {
             if let Some(of_table) = of_table {
                 text.push_str(&format!("; {of_table}"));
             }
-            out.statement(statements::one(StatementKind::Took, Some(ns(times.elapsed)), quote.clone(), text));
+            out.statement(statements::one(
+                StatementKind::Took,
+                Some(ns(times.elapsed)),
+                quote.clone(),
+                text,
+            ));
         } else if let Some((times, quote)) = read.compiled.filter(|(times, _)| times.elapsed > 0.0) {
             let text = format!(
                 "to parse and compile took {}, of which {} on the CPU, longer than any statement ran",
                 duration(ns(times.elapsed)),
                 duration(ns(times.cpu))
             );
-            out.statement(statements::one(StatementKind::Took, Some(ns(times.elapsed)), quote, text));
+            out.statement(statements::one(
+                StatementKind::Took,
+                Some(ns(times.elapsed)),
+                quote,
+                text,
+            ));
         } else if let Some((of_table, (_, _, quote))) = of_table.zip(table) {
-            out.statement(statements::one(StatementKind::Took, None, quote.clone(), of_table));
+            out.statement(statements::one(
+                StatementKind::Took,
+                None,
+                quote.clone(),
+                of_table,
+            ));
         }
     }
 }
@@ -183,14 +229,23 @@ mod tests {
     fn compiling_that_takes_longer_and_reads_alone() {
         let text = MESSAGES.replace("elapsed time = 4 ms", "elapsed time = 30000 ms");
         assert!(read_text("s", text.as_bytes()).texts()[0].starts_with("to parse and compile took 30.00 s"));
-        let alone = "Table 'orders'. Scan count 5, logical reads 90000, physical reads 12, read-ahead reads 800.\n";
-        assert!(read_text("s", alone.as_bytes()).texts()[0].starts_with("table orders had 90000 logical reads ("));
+        let alone =
+            "Table 'orders'. Scan count 5, logical reads 90000, physical reads 12, read-ahead reads 800.\n";
+        assert!(
+            read_text("s", alone.as_bytes()).texts()[0].starts_with("table orders had 90000 logical reads (")
+        );
     }
 
     #[test]
     fn other_texts_are_none() {
-        for text in ["Table 'orders' does not exist\n", "CPU time = none, elapsed time = 4\n"] {
-            assert_ne!(read_text("s", text.as_bytes()).observed.sources[0].format, "sql-server-statistics");
+        for text in [
+            "Table 'orders' does not exist\n",
+            "CPU time = none, elapsed time = 4\n",
+        ] {
+            assert_ne!(
+                read_text("s", text.as_bytes()).observed.sources[0].format,
+                "sql-server-statistics"
+            );
         }
     }
 }

@@ -14,8 +14,9 @@ use holdup_evidence::observed::{Quote, StatementKind};
 use holdup_evidence::units::{counted, duration};
 use std::collections::BTreeMap;
 
-pub(crate) static FORMAT: Format = Format::lines::<Reader>("sql-server-sessions", Family::Databases, recognise)
-    .about("sys.dm_exec_requests, sp_who2");
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("sql-server-sessions", Family::Databases, recognise)
+        .about("sys.dm_exec_requests, sp_who2");
 
 /// Sessions that are kept, bytes of a row, sessions that are told by number, and steps of a chain.
 const MAX_SESSIONS: usize = 5_000;
@@ -24,7 +25,13 @@ const MAX_NAMED: usize = 6;
 const MAX_STEPS: usize = 100;
 
 /// Waits in which a session has nothing to do.
-const IDLE: [&str; 5] = ["WAITFOR", "BROKER_RECEIVE_WAITFOR", "SP_SERVER_DIAGNOSTICS_SLEEP", "XE_TIMER_EVENT", "MISCELLANEOUS"];
+const IDLE: [&str; 5] = [
+    "WAITFOR",
+    "BROKER_RECEIVE_WAITFOR",
+    "SP_SERVER_DIAGNOSTICS_SLEEP",
+    "XE_TIMER_EVENT",
+    "MISCELLANEOUS",
+];
 
 fn recognise(head: &[u8]) -> Sureness {
     let has = |name: &str| holds(head, name);
@@ -36,7 +43,8 @@ fn recognise(head: &[u8]) -> Sureness {
 fn heading(line: &str) -> Option<DashTable> {
     let table = DashTable::of(line);
     let view = table.has("session_id") && table.has("blocking_session_id");
-    let procedure = table.has("SPID") && (table.has("BlkBy") || table.has("blocked") && table.has("waittype"));
+    let procedure =
+        table.has("SPID") && (table.has("BlkBy") || table.has("blocked") && table.has("waittype"));
     (view || procedure).then_some(table)
 }
 
@@ -65,10 +73,25 @@ impl Reader {
         };
         let id: u64 = cell(&["session_id", "SPID"]).parse().ok()?;
         let session = Session {
-            blocker: cell(&["blocking_session_id", "BlkBy", "blocked"]).parse().ok().filter(|blocker| *blocker != id),
+            blocker: cell(&["blocking_session_id", "BlkBy", "blocked"])
+                .parse()
+                .ok()
+                .filter(|blocker| *blocker != id),
             wait: name_of(cell(&["wait_type", "last_wait_type", "lastwaittype"])),
-            ms: number(cell(&["wait_time", "wait_duration_ms", "wait_time_ms", "waittime"])),
-            does: name_of(cell(&["text", "query_text", "sql_text", "statement_text", "command", "cmd"])),
+            ms: number(cell(&[
+                "wait_time",
+                "wait_duration_ms",
+                "wait_time_ms",
+                "waittime",
+            ])),
+            does: name_of(cell(&[
+                "text",
+                "query_text",
+                "sql_text",
+                "statement_text",
+                "command",
+                "cmd",
+            ])),
             quote: out.here(),
         };
         if self.sessions.len() >= MAX_SESSIONS && !self.sessions.contains_key(&id) {
@@ -123,7 +146,12 @@ impl LineReader for Reader {
 
     fn end(&mut self, out: &mut Out<'_>) {
         let read = std::mem::take(self);
-        let blocked: Vec<u64> = read.sessions.iter().filter(|(_, one)| one.blocker.is_some()).map(|(id, _)| *id).collect();
+        let blocked: Vec<u64> = read
+            .sessions
+            .iter()
+            .filter(|(_, one)| one.blocker.is_some())
+            .map(|(id, _)| *id)
+            .collect();
         let mut chains: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for id in &blocked {
             if let Some(first) = read.first_of(*id) {
@@ -139,41 +167,81 @@ impl LineReader for Reader {
             does => format!(" (`{does}`)"),
         };
         if let Some((first, behind)) = chains.iter().max_by_key(|(_, behind)| behind.len()) {
-            let Some((id, session)) = longest_wait(behind) else { return };
+            let Some((id, session)) = longest_wait(behind) else {
+                return;
+            };
             let named: Vec<String> = behind.iter().take(MAX_NAMED).map(u64::to_string).collect();
             let more = if behind.len() > MAX_NAMED { ", …" } else { "" };
             let count = counted(behind.len() as u64, "session", "sessions");
             let own = read.sessions.get(first).map_or_else(String::new, does);
-            let waited = session.ms.map_or_else(String::new, |ms| format!(" for {}", duration(ns(ms))));
-            let with = if session.wait.is_empty() { String::new() } else { format!(" with {}", session.wait) };
+            let waited = session
+                .ms
+                .map_or_else(String::new, |ms| format!(" for {}", duration(ns(ms))));
+            let with = if session.wait.is_empty() {
+                String::new()
+            } else {
+                format!(" with {}", session.wait)
+            };
             let text = format!(
                 "session {first}{own} blocks {count} ({}{more}); session {id} has waited{waited}{with}{}",
                 named.join(", "),
                 does(session)
             );
             let quote = session.quote.clone();
-            out.statement(statements::one(StatementKind::Stalled, session.ms.map(ns), quote, text));
+            out.statement(statements::one(
+                StatementKind::Stalled,
+                session.ms.map(ns),
+                quote,
+                text,
+            ));
             return;
         }
         if let Some(session) = blocked.first().and_then(|id| read.sessions.get(id)) {
-            let text = format!("{} block each other in a ring", counted(blocked.len() as u64, "session", "sessions"));
-            out.statement(statements::one(StatementKind::Deadlock, None, session.quote.clone(), text));
+            let text = format!(
+                "{} block each other in a ring",
+                counted(blocked.len() as u64, "session", "sessions")
+            );
+            out.statement(statements::one(
+                StatementKind::Deadlock,
+                None,
+                session.quote.clone(),
+                text,
+            ));
             return;
         }
         let busy: Vec<u64> = read
             .sessions
             .iter()
-            .filter(|(_, one)| !one.wait.is_empty() && !IDLE.contains(&one.wait.as_str()) && one.ms > Some(0.0))
+            .filter(|(_, one)| {
+                !one.wait.is_empty() && !IDLE.contains(&one.wait.as_str()) && one.ms > Some(0.0)
+            })
             .map(|(id, _)| *id)
             .collect();
         if let Some((id, session)) = longest_wait(&busy) {
             let waited = session.ms.map_or_else(String::new, |ms| duration(ns(ms)));
-            let text = format!("session {id}{} has waited {waited} with {}; nobody blocks another", does(session), session.wait);
+            let text = format!(
+                "session {id}{} has waited {waited} with {}; nobody blocks another",
+                does(session),
+                session.wait
+            );
             let quote = session.quote.clone();
-            out.statement(statements::one(StatementKind::Took, session.ms.map(ns), quote, text));
+            out.statement(statements::one(
+                StatementKind::Took,
+                session.ms.map(ns),
+                quote,
+                text,
+            ));
         } else if let Some(session) = read.sessions.values().next() {
-            let text = format!("none of {} is blocked", counted(read.sessions.len() as u64, "session", "sessions"));
-            out.statement(statements::one(StatementKind::WithinNorm, None, session.quote.clone(), text));
+            let text = format!(
+                "none of {} is blocked",
+                counted(read.sessions.len() as u64, "session", "sessions")
+            );
+            out.statement(statements::one(
+                StatementKind::WithinNorm,
+                None,
+                session.quote.clone(),
+                text,
+            ));
         }
     }
 }
@@ -203,10 +271,18 @@ mod tests {
 
     #[test]
     fn nobody_is_blocked_or_all_are() {
-        let well = ROWS.replace("\t55\tLCK_M_X\t183000", "\t0\tNULL\t0").replace("\t62\tLCK_M_S\t9000", "\t0\tNULL\t0");
-        assert_eq!(read_text("s", well.as_bytes()).observed.statements[0].kind, StatementKind::WithinNorm);
+        let well = ROWS
+            .replace("\t55\tLCK_M_X\t183000", "\t0\tNULL\t0")
+            .replace("\t62\tLCK_M_S\t9000", "\t0\tNULL\t0");
+        assert_eq!(
+            read_text("s", well.as_bytes()).observed.statements[0].kind,
+            StatementKind::WithinNorm
+        );
         let ring = ROWS.replace("sleeping\t0", "suspended\t63");
-        assert_eq!(read_text("s", ring.as_bytes()).observed.statements[0].kind, StatementKind::Deadlock);
+        assert_eq!(
+            read_text("s", ring.as_bytes()).observed.statements[0].kind,
+            StatementKind::Deadlock
+        );
     }
 
     #[test]
@@ -214,8 +290,14 @@ mod tests {
         let text = "SPID  Status     Login  HostName BlkBy DBName Command\n----- ---------- ------ -------- ----- ------ ----------------\n\
             55    sleeping   app    web1       .   shop   AWAITING COMMAND\n62    SUSPENDED  app    web2     55    shop   UPDATE\n";
         let reading = read_text("s", text.as_bytes());
-        assert!(reading.texts()[0].starts_with("session 55 (`AWAITING COMMAND`) blocks 1 session (62)"), "{reading:?}");
+        assert!(
+            reading.texts()[0].starts_with("session 55 (`AWAITING COMMAND`) blocks 1 session (62)"),
+            "{reading:?}"
+        );
         let other = "session_id\tuser\n1\ta\n";
-        assert_ne!(read_text("s", other.as_bytes()).observed.sources[0].format, "sql-server-sessions");
+        assert_ne!(
+            read_text("s", other.as_bytes()).observed.sources[0].format,
+            "sql-server-sessions"
+        );
     }
 }

@@ -31,7 +31,9 @@ fn recognise(head: &[u8]) -> Sureness {
 /// The heading of a table of calls.
 fn is_heading(line: &str) -> bool {
     let mut words = line.split_whitespace();
-    ["call", "count", "cpu", "elapsed", "disk", "query"].iter().all(|name| words.next() == Some(name))
+    ["call", "count", "cpu", "elapsed", "disk", "query"]
+        .iter()
+        .all(|name| words.next() == Some(name))
 }
 
 /// Figures of the row `total`, or of a call.
@@ -54,7 +56,16 @@ fn figures(line: &str) -> Option<(&str, Figures)> {
     let mut next = || number(words.next()?);
     let (count, cpu, elapsed, disk) = (next()?, next()?, next()?, next()?);
     let (_query, _current, rows) = (next()?, next()?, next()?);
-    Some((name, Figures { count, cpu, elapsed, disk, rows }))
+    Some((
+        name,
+        Figures {
+            count,
+            cpu,
+            elapsed,
+            disk,
+            rows,
+        },
+    ))
 }
 
 /// `  db file sequential read      12345        0.30         33.12`: the event, how often, and the seconds of all waits.
@@ -64,7 +75,8 @@ fn event(line: &str) -> Option<(&str, f64, f64)> {
     let (name, times) = rest.trim_end().rsplit_once(char::is_whitespace)?;
     number(most)?;
     let name = name.trim();
-    name.starts_with(char::is_alphabetic).then_some((name, number(times)?, number(total)?))
+    name.starts_with(char::is_alphabetic)
+        .then_some((name, number(times)?, number(total)?))
 }
 
 #[derive(Debug, Default)]
@@ -100,10 +112,16 @@ impl Reader {
     fn close(&mut self) {
         self.part = Part::Between;
         let read = std::mem::take(&mut self.current);
-        let Some(figures) = read.figures.filter(|_| read.id != OVERALL) else { return };
+        let Some(figures) = read.figures.filter(|_| read.id != OVERALL) else {
+            return;
+        };
         self.all = self.all.saturating_add(1);
         self.sum += figures.elapsed;
-        if self.longest.as_ref().is_none_or(|(longest, _)| figures.elapsed > *longest) {
+        if self
+            .longest
+            .as_ref()
+            .is_none_or(|(longest, _)| figures.elapsed > *longest)
+        {
             self.longest = Some((figures.elapsed, read));
         }
     }
@@ -121,7 +139,9 @@ impl TextReader for Reader {
             self.current.id = OVERALL.to_owned();
             return Understood::Evidence;
         }
-        let id = text.strip_prefix("SQL ID").and_then(|rest| rest.trim_start().strip_prefix(':'));
+        let id = text
+            .strip_prefix("SQL ID")
+            .and_then(|rest| rest.trim_start().strip_prefix(':'));
         if let Some(id) = id {
             self.close();
             self.current.id = name_of(id.split_whitespace().next().unwrap_or_default());
@@ -137,7 +157,12 @@ impl TextReader for Reader {
         }
         if let Some((name, figures)) = figures(&text).filter(|_| self.part == Part::Calls) {
             // An excerpt may end before the sum.
-            if name == "total" || self.current.figures.is_none_or(|known| figures.elapsed > known.elapsed) {
+            if name == "total"
+                || self
+                    .current
+                    .figures
+                    .is_none_or(|known| figures.elapsed > known.elapsed)
+            {
                 self.current.figures = Some(figures);
                 self.current.quote = Some(out.here());
             }
@@ -162,7 +187,9 @@ impl TextReader for Reader {
                     return Understood::Evidence;
                 }
                 let of_sql = text.to_ascii_lowercase();
-                let begins = ["select", "insert", "update", "delete", "merge", "with", "begin", "alter", "create"];
+                let begins = [
+                    "select", "insert", "update", "delete", "merge", "with", "begin", "alter", "create",
+                ];
                 self.part = match begins.iter().any(|word| of_sql.starts_with(word)) {
                     true => Part::Text,
                     false if self.part == Part::Text => Part::Text,
@@ -181,8 +208,12 @@ impl TextReader for Reader {
     fn end(&mut self, out: &mut Out<'_>) {
         self.close();
         let read = std::mem::take(self);
-        let Some((elapsed, longest)) = read.longest else { return };
-        let Some((figures, quote)) = longest.figures.zip(longest.quote) else { return };
+        let Some((elapsed, longest)) = read.longest else {
+            return;
+        };
+        let Some((figures, quote)) = longest.figures.zip(longest.quote) else {
+            return;
+        };
         let told = |seconds: f64| duration(ns_of(seconds));
         let text = printable(longest.text.as_bytes());
         let table = main_table(&longest.text).map_or_else(String::new, |table| format!(" on {table}"));
@@ -211,7 +242,12 @@ impl TextReader for Reader {
         if read.all > 1 {
             said.push_str(&format!("; all {} statements took {}", read.all, told(read.sum)));
         }
-        out.statement(statements::one(StatementKind::Took, seconds(elapsed), quote, said));
+        out.statement(statements::one(
+            StatementKind::Took,
+            seconds(elapsed),
+            quote,
+            said,
+        ));
     }
 }
 
@@ -259,6 +295,9 @@ mod tests {
     #[test]
     fn other_tables_are_none() {
         let text = "call count elapsed\ntotal 3 4.5\n";
-        assert_ne!(read_text("t", text.as_bytes()).observed.sources[0].format, "tkprof");
+        assert_ne!(
+            read_text("t", text.as_bytes()).observed.sources[0].format,
+            "tkprof"
+        );
     }
 }

@@ -13,7 +13,12 @@ use holdup_evidence::units::duration;
 pub(crate) static FORMAT: Format = Format::new(
     "backup-report",
     Family::Times,
-    |head| has(head, BACULA, 4).max(has(head, BORG, 3)).max(has(head, RESTIC, 3)).max(has(head, DUPLICITY, 3)),
+    |head| {
+        has(head, BACULA, 4)
+            .max(has(head, BORG, 3))
+            .max(has(head, RESTIC, 3))
+            .max(has(head, DUPLICITY, 3))
+    },
     Shape::Lines(|| Reader::boxed(judge)),
 )
 .about("reports of Bacula, Borg, restic, duplicity");
@@ -34,14 +39,35 @@ const BACULA: &[&str] = &[
     "Termination",
 ];
 
-const BORG: &[&str] =
-    &["Archive name", "Archive fingerprint", "Time (start)", "Time (end)", "Duration", "Number of files", "This archive"];
+const BORG: &[&str] = &[
+    "Archive name",
+    "Archive fingerprint",
+    "Time (start)",
+    "Time (end)",
+    "Duration",
+    "Number of files",
+    "This archive",
+];
 
-const RESTIC: &[&str] =
-    &["Files", "Dirs", "Added to the repository", "Added to the repo", "Data Blobs", "Tree Blobs", "using parent snapshot"];
+const RESTIC: &[&str] = &[
+    "Files",
+    "Dirs",
+    "Added to the repository",
+    "Added to the repo",
+    "Data Blobs",
+    "Tree Blobs",
+    "using parent snapshot",
+];
 
-const DUPLICITY: &[&str] =
-    &["ElapsedTime", "SourceFiles", "SourceFileSize", "NewFiles", "DeltaEntries", "RawDeltaSize", "TotalDestinationSizeChange"];
+const DUPLICITY: &[&str] = &[
+    "ElapsedTime",
+    "SourceFiles",
+    "SourceFileSize",
+    "NewFiles",
+    "DeltaEntries",
+    "RawDeltaSize",
+    "TotalDestinationSizeChange",
+];
 
 /// What a report says of its job.
 #[derive(Debug, Default)]
@@ -60,17 +86,29 @@ struct Job {
 
 /// `5307 files, 1.720 GiB in 12:34`, which is cut at its colon.
 fn restic(names: &Names) -> Option<Job> {
-    let (name, value, _) = names.all.iter().find(|(name, ..)| name.starts_with("processed ") && name.contains(" in "))?;
+    let (name, value, _) = names
+        .all
+        .iter()
+        .find(|(name, ..)| name.starts_with("processed ") && name.contains(" in "))?;
     let (moved, time) = name.strip_prefix("processed ")?.rsplit_once(" in ")?;
     let elapsed = match value.is_empty() {
         true => length(time),
         false => clock(&format!("{time}:{value}")),
     };
     let mut moved = vec![format!("processed {}", name_of(moved))];
-    if let Some(added) = ["Added to the repository", "Added to the repo"].iter().find(|name| !names.text(name).is_empty()) {
+    if let Some(added) = ["Added to the repository", "Added to the repo"]
+        .iter()
+        .find(|name| !names.text(name).is_empty())
+    {
         moved.push(format!("added {}", names.text(added)));
     }
-    Some(Job { name: "restic's backup".to_owned(), elapsed, moved, at: "Files", ..Job::default() })
+    Some(Job {
+        name: "restic's backup".to_owned(),
+        elapsed,
+        moved,
+        at: "Files",
+        ..Job::default()
+    })
 }
 
 fn bacula(names: &Names) -> Option<Job> {
@@ -79,19 +117,28 @@ fn bacula(names: &Names) -> Option<Job> {
     if termination.is_empty() && elapsed.is_none() {
         return None;
     }
-    let mut job = Job { elapsed, at: "Termination", ..Job::default() };
+    let mut job = Job {
+        elapsed,
+        at: "Termination",
+        ..Job::default()
+    };
     job.name = match names.text("Job") {
         "" => "Bacula's job".to_owned(),
         name => format!("job {name}"),
     };
-    let bytes = ["SD Bytes Written", "FD Bytes Written"].iter().find(|name| !names.text(name).is_empty());
+    let bytes = ["SD Bytes Written", "FD Bytes Written"]
+        .iter()
+        .find(|name| !names.text(name).is_empty());
     if let Some(bytes) = bytes {
         job.moved.push(format!("wrote {}", names.text(bytes)));
     }
     if !names.text("Rate").is_empty() {
         job.moved.push(format!("rate {}", names.text("Rate")));
     }
-    job.errors = ["Non-fatal FD errors", "SD Errors"].iter().filter_map(|name| number(names.text(name))).sum();
+    job.errors = ["Non-fatal FD errors", "SD Errors"]
+        .iter()
+        .filter_map(|name| number(names.text(name)))
+        .sum();
     let end = termination.trim_matches(['*', ' ']);
     if !end.is_empty() && (!end.ends_with("OK") || end.contains("warning")) {
         end.clone_into(&mut job.ended);
@@ -102,7 +149,11 @@ fn bacula(names: &Names) -> Option<Job> {
 
 fn borg(names: &Names) -> Option<Job> {
     let elapsed = Some(length(names.text("Duration"))?);
-    let mut job = Job { elapsed, at: "Duration", ..Job::default() };
+    let mut job = Job {
+        elapsed,
+        at: "Duration",
+        ..Job::default()
+    };
     job.name = match names.text("Archive name") {
         "" => "Borg's archive".to_owned(),
         name => format!("archive {name}"),
@@ -112,7 +163,12 @@ fn borg(names: &Names) -> Option<Job> {
     }
     // Original, compressed and deduplicated size.
     if !names.text("This archive").is_empty() {
-        let sizes: Vec<&str> = names.text("This archive").split("  ").map(str::trim).filter(|size| !size.is_empty()).collect();
+        let sizes: Vec<&str> = names
+            .text("This archive")
+            .split("  ")
+            .map(str::trim)
+            .filter(|size| !size.is_empty())
+            .collect();
         job.moved.push(format!("sizes {}", sizes.join(", ")));
     }
     Some(job)
@@ -120,10 +176,20 @@ fn borg(names: &Names) -> Option<Job> {
 
 fn duplicity(names: &Names) -> Option<Job> {
     let elapsed = Some(number(names.text("ElapsedTime").split_whitespace().next()?)?);
-    let mut job = Job { name: "duplicity's backup".to_owned(), elapsed, at: "ElapsedTime", ..Job::default() };
-    for (name, what) in [("SourceFileSize", "source"), ("TotalDestinationSizeChange", "written")] {
+    let mut job = Job {
+        name: "duplicity's backup".to_owned(),
+        elapsed,
+        at: "ElapsedTime",
+        ..Job::default()
+    };
+    for (name, what) in [
+        ("SourceFileSize", "source"),
+        ("TotalDestinationSizeChange", "written"),
+    ] {
         let value = names.text(name);
-        let value = value.split_once('(').map_or(value, |(_, words)| words.trim_end_matches(')'));
+        let value = value
+            .split_once('(')
+            .map_or(value, |(_, words)| words.trim_end_matches(')'));
         if !value.is_empty() {
             job.moved.push(format!("{what} {value}"));
         }
@@ -133,7 +199,10 @@ fn duplicity(names: &Names) -> Option<Job> {
 }
 
 fn judge(names: &Names) -> Vec<Statement> {
-    let found = bacula(names).or_else(|| restic(names)).or_else(|| duplicity(names)).or_else(|| borg(names));
+    let found = bacula(names)
+        .or_else(|| restic(names))
+        .or_else(|| duplicity(names))
+        .or_else(|| borg(names));
     let Some(job) = found else { return Vec::new() };
     let ns: Option<Ns> = job.elapsed.map(seconds);
     let mut text = job.name.clone();
@@ -171,7 +240,8 @@ mod tests {
         let reading = read_text("b", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "backup-report");
         let one = reading.observed.statements.iter().find(|one| one.of_reader);
-        one.map(|one| (one.kind, one.text.clone())).unwrap_or_else(|| panic!("{reading:?}"))
+        one.map(|one| (one.kind, one.text.clone()))
+            .unwrap_or_else(|| panic!("{reading:?}"))
     }
 
     const BACULA: &str = "  JobId:                  812\n  Job:                    nightly.2024-04-05_01\n  Backup Level:           Full\n\
@@ -189,7 +259,9 @@ mod tests {
                     .to_owned()
             )
         );
-        let well = BACULA.replace("*** Backup Error ***", "Backup OK").replace("    3\n", "    0\n");
+        let well = BACULA
+            .replace("*** Backup Error ***", "Backup OK")
+            .replace("    3\n", "    0\n");
         assert_eq!(said(&well).0, StatementKind::Took);
     }
 
@@ -207,12 +279,21 @@ mod tests {
         let duplicity = "--------------[ Backup Statistics ]--------------\nElapsedTime 1200.50 (20 minutes 0.50 seconds)\nSourceFiles 90\n\
             SourceFileSize 2000000 (1.91 MB)\nNewFiles 3\nErrors 2\n";
         let (kind, text) = said(duplicity);
-        assert_eq!((kind, text.as_str()), (StatementKind::Warned, "duplicity's backup took 20 min 1 s: source 1.91 MB; 2 errors"));
+        assert_eq!(
+            (kind, text.as_str()),
+            (
+                StatementKind::Warned,
+                "duplicity's backup took 20 min 1 s: source 1.91 MB; 2 errors"
+            )
+        );
     }
 
     #[test]
     fn other_lists_are_none() {
         let text = "Files: 3\nRate: 4\nDuration: 3 s\nJob: x\n";
-        assert_ne!(read_text("b", text.as_bytes()).observed.sources[0].format, "backup-report");
+        assert_ne!(
+            read_text("b", text.as_bytes()).observed.sources[0].format,
+            "backup-report"
+        );
     }
 }

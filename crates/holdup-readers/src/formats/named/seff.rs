@@ -48,19 +48,35 @@ fn judge(names: &Names) -> Vec<Statement> {
     let code = state.split_once('(').map(|(_, code)| code.trim_end_matches(')'));
     let word = state.split_whitespace().next().unwrap_or_default();
     let (kind, at, ended) = match word {
-        "TIMEOUT" | "DEADLINE" => {
-            (StatementKind::TimedOut, "State", format!("was ended by its limit of time{after} (state {word})"))
-        }
-        "OUT_OF_MEMORY" => {
-            (StatementKind::Exhausted, "State", format!("was ended for its use of memory{after} (state {word})"))
-        }
+        "TIMEOUT" | "DEADLINE" => (
+            StatementKind::TimedOut,
+            "State",
+            format!("was ended by its limit of time{after} (state {word})"),
+        ),
+        "OUT_OF_MEMORY" => (
+            StatementKind::Exhausted,
+            "State",
+            format!("was ended for its use of memory{after} (state {word})"),
+        ),
         "FAILED" | "NODE_FAIL" | "BOOT_FAIL" => {
             let code = code.map_or_else(String::new, |code| format!(", {code}"));
-            (StatementKind::Failed, "State", format!("failed{after} (state {word}{code})"))
+            (
+                StatementKind::Failed,
+                "State",
+                format!("failed{after} (state {word}{code})"),
+            )
         }
-        "RUNNING" => (StatementKind::Took, "CPU Efficiency", format!("has run for {wall}")),
+        "RUNNING" => (
+            StatementKind::Took,
+            "CPU Efficiency",
+            format!("has run for {wall}"),
+        ),
         "" => (StatementKind::Took, "CPU Efficiency", format!("took {wall}")),
-        word => (StatementKind::Took, "CPU Efficiency", format!("took {wall} (state {word})")),
+        word => (
+            StatementKind::Took,
+            "CPU Efficiency",
+            format!("took {wall} (state {word})"),
+        ),
     };
     let mut text = format!("{job} {ended}");
     if cpu.is_some() {
@@ -71,7 +87,10 @@ fn judge(names: &Names) -> Vec<Statement> {
             "" => String::new(),
             used => format!(" ({used})"),
         };
-        text.push_str(&format!("; memory efficiency {}{used}", names.text("Memory Efficiency")));
+        text.push_str(&format!(
+            "; memory efficiency {}{used}",
+            names.text("Memory Efficiency")
+        ));
     }
     let ns = clock(wall).map(seconds);
     let mut one = names.say(kind, at, text);
@@ -123,6 +142,9 @@ mod tests {
         let excerpt = "CPU Utilized: 00:10:00\nCPU Efficiency: 99.10% of 00:10:05 core-walltime\nJob Wall-clock time: 00:10:05\n";
         assert_eq!(said(excerpt)[0].0, StatementKind::Took);
         let other = "CPU Efficiency: high\nMemory: low\nWall: red\n";
-        assert_ne!(read_text("s", other.as_bytes()).observed.sources[0].format, "seff");
+        assert_ne!(
+            read_text("s", other.as_bytes()).observed.sources[0].format,
+            "seff"
+        );
     }
 }

@@ -15,10 +15,26 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("function-table", Fam
     .about("a profiler's table of functions");
 
 /// What stands in one of the headings.
-const MARKS: [&str; 6] = ["tottime", "self.time", "SAMPLES", "%self", "cumulative", "ExclSec"];
+const MARKS: [&str; 6] = [
+    "tottime",
+    "self.time",
+    "SAMPLES",
+    "%self",
+    "cumulative",
+    "ExclSec",
+];
 
 /// Functions that have all of the time because everything is within them.
-const ROOTS: [&str; 8] = ["<module>", "exec}", "<main>", "[No method]", "runpy.py", "(main)", "<top (required)>", "(block)"];
+const ROOTS: [&str; 8] = [
+    "<module>",
+    "exec}",
+    "<main>",
+    "[No method]",
+    "runpy.py",
+    "(main)",
+    "<top (required)>",
+    "(block)",
+];
 
 /// Rows of one table; of more, the rest is not looked at.
 const MAX_ROWS: u64 = 100_000;
@@ -91,7 +107,9 @@ impl Table {
                 own_percent: None,
                 total: Some(figure(3)?),
                 // Of a function that calls itself, all calls and those from outside.
-                calls: at(0).filter(|calls| calls.starts_with(|first: char| first.is_ascii_digit()))?.to_owned(),
+                calls: at(0)
+                    .filter(|calls| calls.starts_with(|first: char| first.is_ascii_digit()))?
+                    .to_owned(),
                 name: name_from(5)?,
             }),
             Table::RubyProf => Some(Row {
@@ -128,7 +146,13 @@ impl Table {
                 let calls = if numbers >= 4 { at(3)? } else { "" };
                 let (own_percent, own) = (figure(0)?, figure(2)?);
                 (numbers >= 3).then_some(())?;
-                Some(Row { own, own_percent: Some(own_percent), total: None, calls: calls.to_owned(), name: name_from(numbers)? })
+                Some(Row {
+                    own,
+                    own_percent: Some(own_percent),
+                    total: None,
+                    calls: calls.to_owned(),
+                    name: name_from(numbers)?,
+                })
             }
             Table::Dprof => Some(Row {
                 own: figure(1)?,
@@ -148,7 +172,9 @@ impl Table {
             let seconds = seconds.strip_suffix(" seconds")?;
             return number(seconds.strip_suffix(" CPU").unwrap_or(seconds));
         }
-        let rest = line.strip_prefix("Total: ").or_else(|| line.strip_prefix("Samples: "))?;
+        let rest = line
+            .strip_prefix("Total: ")
+            .or_else(|| line.strip_prefix("Samples: "))?;
         number(rest.split_whitespace().next()?)
     }
 }
@@ -182,7 +208,9 @@ impl Reader {
 
     fn close(&mut self, out: &mut Out<'_>) {
         let read = std::mem::take(self);
-        let (Some(table), Some((own, name, quote))) = (read.table, &read.own.first) else { return };
+        let (Some(table), Some((own, name, quote))) = (read.table, &read.own.first) else {
+            return;
+        };
         if *own <= 0.0 {
             return;
         }
@@ -192,8 +220,13 @@ impl Reader {
             false => duration(ns_of(value)),
         };
         // Without the whole, the rows are that: a table is mostly cut at its end, where the small ones are.
-        let whole = read.whole.filter(|whole| *whole > 0.0 && *whole * 1.01 >= *own).unwrap_or(read.own.sum);
-        let share = read.percent.map_or_else(|| own / whole, |percent| percent / 100.0);
+        let whole = read
+            .whole
+            .filter(|whole| *whole > 0.0 && *whole * 1.01 >= *own)
+            .unwrap_or(read.own.sum);
+        let share = read
+            .percent
+            .map_or_else(|| own / whole, |percent| percent / 100.0);
         let mut text = format!("{name} took {} itself, {} %", told(*own), rounded(share * 100.0));
         match read.whole {
             Some(whole) => text.push_str(&format!(" of {}", told(whole))),
@@ -204,7 +237,10 @@ impl Reader {
         }
         text.push_str(&read.own.and_next(told));
         if let Some((total, longest, _)) = read.total.first.as_ref().filter(|(total, ..)| total > own) {
-            text.push_str(&format!("; with all that it calls {longest} took {}", told(*total)));
+            text.push_str(&format!(
+                "; with all that it calls {longest} took {}",
+                told(*total)
+            ));
         }
         let ns = (!of_samples).then(|| ns_of(*own));
         out.statement(Statement {
@@ -265,7 +301,12 @@ mod tests {
     fn said(text: &str) -> Vec<String> {
         let reading = read_text("p", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "function-table", "{text}");
-        reading.observed.statements.into_iter().map(|one| one.text).collect()
+        reading
+            .observed
+            .statements
+            .into_iter()
+            .map(|one| one.text)
+            .collect()
     }
 
     #[test]
@@ -291,7 +332,9 @@ mod tests {
             \"read csv\"          9.00     90.00      1.00    10.00\n\n$sample.interval\n[1] 0.02\n\n$sampling.time\n[1] 10\n";
         assert_eq!(
             said(text),
-            ["paste0 took 6.00 s itself, 60 % of 10.00 s; next read csv, 1.00 s; with all that it calls read csv took 9.00 s"]
+            [
+                "paste0 took 6.00 s itself, 60 % of 10.00 s; next read csv, 1.00 s; with all that it calls read csv took 9.00 s"
+            ]
         );
         let text = "==================================\n  Mode: cpu(1000)\n  Samples: 200 (0.00% miss rate)\n  GC: 20 (10.00%)\n\
             ==================================\n     TOTAL    (pct)     SAMPLES    (pct)     FRAME\n\
@@ -308,16 +351,28 @@ mod tests {
     #[test]
     fn of_ruby_prof_and_gprof_without_a_whole() {
         let text = " %self      total      self      wait     child     calls  name\n 46.50      5.10      4.65      0.00      0.45      900  *Cart#sum\n";
-        assert!(said(text)[0].starts_with("Cart#sum took 4.65 s itself, 46.5 % of the whole, in 900 calls"), "{text}");
+        assert!(
+            said(text)[0].starts_with("Cart#sum took 4.65 s itself, 46.5 % of the whole, in 900 calls"),
+            "{text}"
+        );
         let text = "  %   cumulative   self              self     total\n time   seconds   seconds    calls  ms/call  ms/call  name\n\
             \x2070.10      7.01     7.01      100    70.10    70.10  sort_rows\n 10.00      8.01     1.00                             frob\n";
-        assert!(said(text)[0].starts_with("sort_rows took 7.01 s itself, 70.1 % of the whole, in 100 calls; next frob, 1.00 s"));
+        assert!(said(text)[0].starts_with(
+            "sort_rows took 7.01 s itself, 70.1 % of the whole, in 100 calls; next frob, 1.00 s"
+        ));
     }
 
     #[test]
     fn other_tables_are_none() {
-        for text in ["name self.time\na 1\n", "ncalls tottime\n1 2\n", "time seconds seconds name\na b c d\n"] {
-            assert_ne!(read_text("p", text.as_bytes()).observed.sources[0].format, "function-table");
+        for text in [
+            "name self.time\na 1\n",
+            "ncalls tottime\n1 2\n",
+            "time seconds seconds name\na b c d\n",
+        ] {
+            assert_ne!(
+                read_text("p", text.as_bytes()).observed.sources[0].format,
+                "function-table"
+            );
         }
     }
 }

@@ -19,7 +19,10 @@ fn recognise(head: &[u8]) -> Sureness {
 
 fn is_heading(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().take(12).collect();
-    words == ["Line", "#", "Hits", "Time", "Per", "Hit", "%", "Time", "Line", "Contents"]
+    words
+        == [
+            "Line", "#", "Hits", "Time", "Per", "Hit", "%", "Time", "Line", "Contents",
+        ]
 }
 
 /// A row of a line that ran.
@@ -44,7 +47,12 @@ impl<'a> Row<'a> {
         let (hits, time, each, percent) = (number(word()?)?, word()?, word()?, number(word()?)?);
         number(time).and(number(each))?;
         let is_number = line_number.bytes().all(|byte| byte.is_ascii_digit());
-        (is_number && percent <= 100.0).then_some(Row { number: line_number, hits, percent, source: rest.trim() })
+        (is_number && percent <= 100.0).then_some(Row {
+            number: line_number,
+            hits,
+            percent,
+            source: rest.trim(),
+        })
     }
 }
 
@@ -73,7 +81,11 @@ impl Reader {
             return;
         }
         self.functions = self.functions.saturating_add(1);
-        if self.longest.as_ref().is_none_or(|longest| read.seconds > longest.seconds) {
+        if self
+            .longest
+            .as_ref()
+            .is_none_or(|longest| read.seconds > longest.seconds)
+        {
             self.longest = Some(read);
         }
     }
@@ -87,7 +99,10 @@ impl LineReader for Reader {
         }
         if let Some(rest) = text.strip_prefix("Total time: ") {
             self.close();
-            self.current.seconds = rest.strip_suffix('s').and_then(|rest| number(rest.trim())).unwrap_or(0.0);
+            self.current.seconds = rest
+                .strip_suffix('s')
+                .and_then(|rest| number(rest.trim()))
+                .unwrap_or(0.0);
         } else if let Some(file) = text.strip_prefix("File: ") {
             self.current.file = name_of(file);
         } else if let Some(function) = text.strip_prefix("Function: ") {
@@ -98,7 +113,12 @@ impl LineReader for Reader {
             }
             self.reads = true;
         } else if let Some(row) = Row::of(&text).filter(|_| self.reads) {
-            if self.current.line.as_ref().is_none_or(|(_, _, percent, ..)| row.percent > *percent) {
+            if self
+                .current
+                .line
+                .as_ref()
+                .is_none_or(|(_, _, percent, ..)| row.percent > *percent)
+            {
                 let (number, source) = (row.number.to_owned(), name_of(row.source));
                 self.current.line = Some((number, row.hits, row.percent, source, out.here()));
             }
@@ -112,7 +132,9 @@ impl LineReader for Reader {
         self.close();
         let read = std::mem::take(self);
         let Some(function) = read.longest else { return };
-        let Some((number, hits, percent, source, quote)) = function.line else { return };
+        let Some((number, hits, percent, source, quote)) = function.line else {
+            return;
+        };
         let of = match (function.name.as_str(), function.file.as_str()) {
             ("", "") => String::new(),
             (name, "") => format!(" of {name}"),
@@ -150,7 +172,9 @@ mod tests {
         assert_eq!(reading.observed.sources[0].format, "line-profiler");
         assert_eq!(
             reading.texts(),
-            ["line 14 of load (/srv/shop/load.py) took 90 % of its 4.00 s in 29 hits: `rows.append(fetch(day, 3))`"]
+            [
+                "line 14 of load (/srv/shop/load.py) took 90 % of its 4.00 s in 29 hits: `rows.append(fetch(day, 3))`"
+            ]
         );
         assert_eq!(reading.observed.statements[0].share, Some(0.9));
     }
@@ -163,6 +187,9 @@ mod tests {
             ["line 14 took 90 % in 29 hits: `rows.append(fetch(day, 3))`"]
         );
         let other = "Line # Hits Per Hit\n1 2 3\n";
-        assert_ne!(read_text("l", other.as_bytes()).observed.sources[0].format, "line-profiler");
+        assert_ne!(
+            read_text("l", other.as_bytes()).observed.sources[0].format,
+            "line-profiler"
+        );
     }
 }

@@ -10,9 +10,8 @@ use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format =
-    Format::lines::<Reader>("allocation-explain", Family::Host, recognise)
-        .about("_cluster/allocation/explain of Elasticsearch");
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("allocation-explain", Family::Host, recognise)
+    .about("_cluster/allocation/explain of Elasticsearch");
 
 /// Rules that are kept apart, and characters of a sentence.
 const MAX_RULES: usize = 40;
@@ -20,8 +19,11 @@ const SENTENCE_CHARS: usize = 260;
 
 fn recognise(head: &[u8]) -> Sureness {
     let has = |name: &str| holds(head, name);
-    let explains = has("\"allocate_explanation\"") || has("\"can_allocate\"") || has("\"can_remain_on_current_node\"");
-    Sureness::certain_if(explains && (has("\"deciders\"") || has("\"unassigned_info\"") || has("\"current_state\"")))
+    let explains =
+        has("\"allocate_explanation\"") || has("\"can_allocate\"") || has("\"can_remain_on_current_node\"");
+    Sureness::certain_if(
+        explains && (has("\"deciders\"") || has("\"unassigned_info\"") || has("\"current_state\"")),
+    )
 }
 
 /// A rule that refused the shard, what it says, and on how many nodes.
@@ -75,10 +77,15 @@ impl Reader {
             }
             "reason" if self.reason.is_empty() => self.reason = name_of(text),
             "details" => self.details = sentence(text),
-            "can_allocate" | "can_remain_on_current_node" | "can_move_to_other_node" if self.can.is_empty() => {
+            "can_allocate" | "can_remain_on_current_node" | "can_move_to_other_node"
+                if self.can.is_empty() =>
+            {
                 self.can = name_of(text);
             }
-            "allocate_explanation" | "move_explanation" | "rebalance_explanation" | "can_remain_explanation"
+            "allocate_explanation"
+            | "move_explanation"
+            | "rebalance_explanation"
+            | "can_remain_explanation"
                 if self.explanation.is_empty() =>
             {
                 self.explanation = sentence(text);
@@ -97,11 +104,21 @@ impl Reader {
         if !matches!(decision.as_str(), "NO" | "THROTTLE") {
             return;
         }
-        if let Some(known) = self.rules.iter_mut().find(|known| known.name == name && known.decision == decision) {
+        if let Some(known) = self
+            .rules
+            .iter_mut()
+            .find(|known| known.name == name && known.decision == decision)
+        {
             known.nodes = known.nodes.saturating_add(1);
         } else if self.rules.len() < MAX_RULES {
             let (says, node) = (sentence(says), self.node.clone());
-            self.rules.push(Rule { name, decision, says, node, nodes: 1 });
+            self.rules.push(Rule {
+                name,
+                decision,
+                says,
+                node,
+                nodes: 1,
+            });
         } else {
             out.account().left_out += 1;
         }
@@ -156,7 +173,10 @@ impl LineReader for Reader {
                 1 => format!("node {}", rule.node),
                 nodes => format!("{nodes} nodes"),
             };
-            text.push_str(&format!("; the rule {} says {} on {nodes}: {}", rule.name, rule.decision, rule.says));
+            text.push_str(&format!(
+                "; the rule {} says {} on {nodes}: {}",
+                rule.name, rule.decision, rule.says
+            ));
             let names = read.rules.iter().map(|other| other.name.as_str());
             let others: Vec<&str> = names.filter(|name| *name != rule.name).collect();
             if !others.is_empty() {
@@ -235,6 +255,9 @@ mod tests {
     #[test]
     fn other_answers_are_none() {
         let text = r#"{"index":"a","explanation":"no","decision":"NO"}"#;
-        assert_ne!(read_text("e", text.as_bytes()).observed.sources[0].format, "allocation-explain");
+        assert_ne!(
+            read_text("e", text.as_bytes()).observed.sources[0].format,
+            "allocation-explain"
+        );
     }
 }

@@ -150,7 +150,9 @@ impl LineReader for Reader {
         if let Some(one) = of_health(&read.health) {
             out.statement(one);
         }
-        let Some((ms, task, quote)) = &read.tasks.first else { return };
+        let Some((ms, task, quote)) = &read.tasks.first else {
+            return;
+        };
         let mut text = format!(
             "the task {task} has waited {} s for the master node, the longest of {} that are pending",
             rounded(ms / 1e3),
@@ -193,7 +195,10 @@ mod tests {
         let text = "{\n  \"cluster_name\" : \"shop\",\n  \"status\" : \"green\",\n  \"active_shards\" : 40,\n  \"unassigned_shards\" : 0\n}\n";
         let reading = read_text("e", text.as_bytes());
         assert_eq!(reading.observed.statements[0].kind, StatementKind::WithinNorm);
-        assert_eq!(reading.texts(), ["cluster shop is green: all 40 shards are active"]);
+        assert_eq!(
+            reading.texts(),
+            ["cluster shop is green: all 40 shards are active"]
+        );
     }
 
     #[test]
@@ -213,6 +218,9 @@ mod tests {
     #[test]
     fn other_answers_are_none() {
         let text = r#"{"status":"red","shards":12}"#;
-        assert_ne!(read_text("e", text.as_bytes()).observed.sources[0].format, "search-cluster");
+        assert_ne!(
+            read_text("e", text.as_bytes()).observed.sources[0].format,
+            "search-cluster"
+        );
     }
 }

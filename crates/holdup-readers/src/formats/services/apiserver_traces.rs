@@ -31,7 +31,8 @@ fn recognise(head: &[u8]) -> Sureness {
 fn numbered(line: &str) -> Option<(&str, &str)> {
     let (_, rest) = line.split_once("Trace[")?;
     let (number, rest) = rest.split_once("]:")?;
-    let is_number = !number.is_empty() && number.len() <= 12 && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number =
+        !number.is_empty() && number.len() <= 12 && number.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some((number, rest.trim()))
 }
 
@@ -62,13 +63,21 @@ impl Begin {
                 _ => {}
             }
         }
-        Some(Begin { number: name_of(number), name: name_of(&name), seconds })
+        Some(Begin {
+            number: name_of(number),
+            name: name_of(&name),
+            seconds,
+        })
     }
 }
 
 /// A step: `---"Object stored in database" 1100ms (10:00:00.500)`, before 1.25 `[1.1s] [1.05s] Object stored in database`.
 fn step(rest: &str) -> Option<(String, f64)> {
-    if let Some(rest) = rest.trim_start_matches(['-', ' ']).strip_prefix('"').filter(|_| rest.starts_with("--")) {
+    if let Some(rest) = rest
+        .trim_start_matches(['-', ' '])
+        .strip_prefix('"')
+        .filter(|_| rest.starts_with("--"))
+    {
         let (name, rest) = rest.split_once('"')?;
         let words = rest.split_whitespace();
         let seconds = words.filter(|word| !word.starts_with('(')).find_map(length)?;
@@ -99,7 +108,12 @@ struct Reader {
 impl Reader {
     fn settle(&mut self, request: Request, out: &mut Out<'_>) {
         // The verb and the kind of object: names of objects differ.
-        let kind: String = request.name.split_whitespace().next().unwrap_or_default().to_owned();
+        let kind: String = request
+            .name
+            .split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .to_owned();
         if let Some((_, known, times)) = self.kinds.iter_mut().find(|(known, ..)| *known == kind) {
             *times = times.saturating_add(1);
             if request.seconds > known.seconds {
@@ -126,13 +140,20 @@ impl LineReader for Reader {
             if self.open.len() >= MAX_OPEN {
                 self.close(out);
             }
-            let request = Request { name: begin.name, seconds: begin.seconds, step: None, quote: out.here() };
+            let request = Request {
+                name: begin.name,
+                seconds: begin.seconds,
+                step: None,
+                quote: out.here(),
+            };
             if let Some(before) = self.open.insert(begin.number, request) {
                 self.settle(before, out);
             }
             return Understood::Evidence;
         }
-        let Some((number, rest)) = numbered(&text) else { return Understood::Ignorable };
+        let Some((number, rest)) = numbered(&text) else {
+            return Understood::Ignorable;
+        };
         if let Some(open) = self.open.get_mut(number)
             && let Some((name, seconds)) = step(rest)
             && open.step.as_ref().is_none_or(|(_, known)| seconds > *known)
@@ -155,7 +176,12 @@ impl LineReader for Reader {
             }
             out.statement(Statement {
                 times,
-                ..statements::one(StatementKind::Took, Some(ns_of(request.seconds)), request.quote, text)
+                ..statements::one(
+                    StatementKind::Took,
+                    Some(ns_of(request.seconds)),
+                    request.quote,
+                    text,
+                )
             });
         }
     }
@@ -197,6 +223,9 @@ mod tests {
     #[test]
     fn other_logs_are_none() {
         let text = "Trace[abc]: \"x\" (started: a) (total time: 3s):\nTrace[1]: nothing\n";
-        assert_ne!(read_text("k", text.as_bytes()).observed.sources[0].format, "apiserver-traces");
+        assert_ne!(
+            read_text("k", text.as_bytes()).observed.sources[0].format,
+            "apiserver-traces"
+        );
     }
 }

@@ -9,16 +9,20 @@ use crate::gather::Out;
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format = Format::lines::<Reader>("nodetool-compactionstats", Family::Host, recognise)
-    .about("nodetool compactionstats");
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("nodetool-compactionstats", Family::Host, recognise)
+        .about("nodetool compactionstats");
 
 /// Compactions of one node that wait above which Reaper begins no repair, so as not to overwhelm the node (`maxPendingCompactions`); the
 /// best number is 0, or a very small one (DataStax, "Alert metrics").
 const MANY_PENDING: f64 = 20.0;
 
 fn recognise(head: &[u8]) -> Sureness {
-    let may = holds(head, "pending tasks:") || holds(head, "compaction type") || holds(head, "Active compaction remaining time");
-    let of_it = |line: &str| line.contains("compaction type") || line.starts_with("Active compaction remaining time");
+    let may = holds(head, "pending tasks:")
+        || holds(head, "compaction type")
+        || holds(head, "Active compaction remaining time");
+    let of_it =
+        |line: &str| line.contains("compaction type") || line.starts_with("Active compaction remaining time");
     let waits = |line: &str| pending(line).is_some();
     Sureness::certain_if(may && (any_line(head, of_it) || any_line(head, waits) && holds(head, "ompaction")))
 }
@@ -57,7 +61,9 @@ impl TextReader for Reader {
         } else if !(text.contains("compaction type") && text.contains("progress")) {
             // The last is the share that is done, before it the unit, all and what is done; the name is the keyspace and table before those.
             let words: Vec<&str> = text.split_whitespace().take(20).collect();
-            let [.., keyspace, table, done, all, _unit, share] = words.as_slice() else { return Understood::No };
+            let [.., keyspace, table, done, all, _unit, share] = words.as_slice() else {
+                return Understood::No;
+            };
             let (Some(done), Some(all), Some(share)) = (number(done), number(all), percent(share)) else {
                 return Understood::No;
             };
@@ -69,13 +75,18 @@ impl TextReader for Reader {
 
     fn end(&mut self, out: &mut Out<'_>) {
         let read = std::mem::take(self);
-        let Some((count, quote)) = read.pending else { return };
+        let Some((count, quote)) = read.pending else {
+            return;
+        };
         let mut text = format!("{count:.0} compactions of Cassandra wait");
         if let Some((of, name, _)) = &read.tables.first {
             text.push_str(&format!(", {of:.0} of them of {name}"));
         }
         if let Some((_, name, _)) = &read.running.first {
-            text.push_str(&format!("; {} run, of which {name} has most left", read.running.count));
+            text.push_str(&format!(
+                "; {} run, of which {name} has most left",
+                read.running.count
+            ));
         }
         if !read.remaining.is_empty() && !read.remaining.starts_with("n/a") {
             text.push_str(&format!("; remaining time {}", read.remaining));
@@ -119,8 +130,14 @@ mod tests {
     #[test]
     fn a_node_that_keeps_up_is_well_and_other_lists_are_none() {
         let text = "pending tasks: 2\nActive compaction remaining time :        n/a\n";
-        assert_eq!(read_text("n", text.as_bytes()).observed.statements[0].kind, StatementKind::WithinNorm);
+        assert_eq!(
+            read_text("n", text.as_bytes()).observed.statements[0].kind,
+            StatementKind::WithinNorm
+        );
         let other = "pending tasks: 3\n- wash: 2\n";
-        assert_ne!(read_text("n", other.as_bytes()).observed.sources[0].format, "nodetool-compactionstats");
+        assert_ne!(
+            read_text("n", other.as_bytes()).observed.sources[0].format,
+            "nodetool-compactionstats"
+        );
     }
 }

@@ -14,7 +14,9 @@ pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("nodetool-tpstats", Family::Host, recognise).about("nodetool tpstats");
 
 fn recognise(head: &[u8]) -> Sureness {
-    Sureness::certain_if(holds(head, "All time blocked") && any_line(head, |line| line.starts_with("Pool Name ")))
+    Sureness::certain_if(
+        holds(head, "All time blocked") && any_line(head, |line| line.starts_with("Pool Name ")),
+    )
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -54,7 +56,9 @@ impl TextReader for Reader {
         match (self.part, words.as_slice()) {
             (Part::Pools, [pool, active, pending, _, blocked, ever]) => {
                 let figures = [active, pending, blocked, ever].map(|word| number(word));
-                let [Some(active), Some(pending), Some(blocked), Some(ever)] = figures else { return Understood::No };
+                let [Some(active), Some(pending), Some(blocked), Some(ever)] = figures else {
+                    return Understood::No;
+                };
                 if self.pending.take(pending, pool, out.here()) {
                     self.active = active;
                 }
@@ -79,12 +83,15 @@ impl TextReader for Reader {
         let count = |value: f64| format!("{value:.0}");
         if let Some((blocked, pool, quote)) = some(&read.blocked) {
             well = false;
-            let text = format!("{blocked:.0} tasks of Cassandra's pool {pool} are blocked: its queue is full");
+            let text =
+                format!("{blocked:.0} tasks of Cassandra's pool {pool} are blocked: its queue is full");
             out.statement(statements::one(StatementKind::Exhausted, None, quote, text));
         }
         // How many may wait depends on the load: only with what was refused or dropped it is too many.
         let refuses = !well || some(&read.dropped).is_some();
-        if let Some((pending, pool, quote)) = some(&read.pending).filter(|(pending, ..)| *pending > read.active) {
+        if let Some((pending, pool, quote)) =
+            some(&read.pending).filter(|(pending, ..)| *pending > read.active)
+        {
             well = false;
             let next = read.pending.and_next(count);
             let text = format!(
@@ -100,16 +107,23 @@ impl TextReader for Reader {
         if let Some((dropped, kind, quote)) = some(&read.dropped) {
             well = false;
             let next = read.dropped.and_next(count);
-            let text = format!("{dropped:.0} messages of type {kind} were dropped since Cassandra began, because they waited for too long{next}");
+            let text = format!(
+                "{dropped:.0} messages of type {kind} were dropped since Cassandra began, because they waited for too long{next}"
+            );
             out.statement(statements::one(StatementKind::Warned, None, quote, text));
         }
         if let Some((ever, pool, quote)) = some(&read.ever_blocked).filter(|_| well) {
-            let text = format!("{ever:.0} tasks of Cassandra's pool {pool} were blocked since it began; none is now");
+            let text = format!(
+                "{ever:.0} tasks of Cassandra's pool {pool} were blocked since it began; none is now"
+            );
             out.statement(statements::one(StatementKind::Took, None, quote, text));
             return;
         }
         if let Some((pending, pool, quote)) = read.pending.first.filter(|_| well) {
-            let text = format!("nothing is blocked or dropped; most tasks wait in pool {pool}: {pending:.0}, while {:.0} are at work", read.active);
+            let text = format!(
+                "nothing is blocked or dropped; most tasks wait in pool {pool}: {pending:.0}, while {:.0} are at work",
+                read.active
+            );
             out.statement(statements::one(StatementKind::WithinNorm, None, quote, text));
         }
     }
@@ -143,13 +157,23 @@ mod tests {
 
     #[test]
     fn a_node_that_keeps_up_is_well() {
-        let text = POOLS.replace("9120", "   4").replace("         7               410", "         0                 0").replace("5120", "   0").replace("128       300", "128         3");
-        assert_eq!(read_text("n", text.as_bytes()).observed.statements[0].kind, StatementKind::WithinNorm);
+        let text = POOLS
+            .replace("9120", "   4")
+            .replace("         7               410", "         0                 0")
+            .replace("5120", "   0")
+            .replace("128       300", "128         3");
+        assert_eq!(
+            read_text("n", text.as_bytes()).observed.statements[0].kind,
+            StatementKind::WithinNorm
+        );
     }
 
     #[test]
     fn other_tables_are_none() {
         let text = "Pool Name   Size\nmain  3\n";
-        assert_ne!(read_text("n", text.as_bytes()).observed.sources[0].format, "nodetool-tpstats");
+        assert_ne!(
+            read_text("n", text.as_bytes()).observed.sources[0].format,
+            "nodetool-tpstats"
+        );
     }
 }

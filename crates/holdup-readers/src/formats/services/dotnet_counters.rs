@@ -45,7 +45,9 @@ fn row(line: &str) -> Option<(Name, f64)> {
         ("Monitor Lock Contention Count", Name::Contention),
         ("dotnet.monitor.lock_contentions", Name::Contention),
     ];
-    let (name, rest) = known.iter().find_map(|(begin, name)| Some((*name, line.strip_prefix(begin)?)))?;
+    let (name, rest) = known
+        .iter()
+        .find_map(|(begin, name)| Some((*name, line.strip_prefix(begin)?)))?;
     // In brackets stands a unit, perhaps with a figure of its own: `(Count / 1 sec)`.
     let value = match rest.rsplit_once(')') {
         Some((_, behind)) => behind.split_whitespace().find_map(number)?,
@@ -66,7 +68,9 @@ struct Reader {
 impl TextReader for Reader {
     fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
         let text = text_in(text.as_bytes());
-        let Some((name, value)) = row(&text) else { return Understood::Ignorable };
+        let Some((name, value)) = row(&text) else {
+            return Understood::Ignorable;
+        };
         match name {
             Name::Queue => self.queue = Some((value, out.here())),
             Name::Threads => self.threads = Some(value),
@@ -80,20 +84,28 @@ impl TextReader for Reader {
     fn end(&mut self, out: &mut Out<'_>) {
         let read = std::mem::take(self);
         if let Some((share, quote)) = read.collector.filter(|(share, _)| *share >= COLLECTOR_PERCENT) {
-            let text = format!("the collector of .NET took {} % of the time since its last collection", rounded(share));
+            let text = format!(
+                "the collector of .NET took {} % of the time since its last collection",
+                rounded(share)
+            );
             out.statement(Statement {
                 share: Some(share / 100.0).filter(|share| *share <= 1.0),
                 ..statements::one(StatementKind::Took, None, quote, text)
             });
         }
         let Some((queue, quote)) = read.queue else { return };
-        let threads = read.threads.map_or_else(String::new, |threads| format!(", which has {threads:.0} threads"));
+        let threads = read
+            .threads
+            .map_or_else(String::new, |threads| format!(", which has {threads:.0} threads"));
         let mut text = format!("{queue:.0} work items wait in the thread pool of .NET{threads}");
         if let Some(cpu) = read.cpu {
             text.push_str(&format!("; CPU usage is {} %", rounded(cpu)));
         }
         if read.contention > 0.0 {
-            text.push_str(&format!("; {:.0} contentions of locks within the interval", read.contention));
+            text.push_str(&format!(
+                "; {:.0} contentions of locks within the interval",
+                read.contention
+            ));
         }
         let idle = read.cpu.is_none_or(|cpu| cpu < BUSY_PERCENT);
         let kind = if queue <= 0.0 {
@@ -132,14 +144,23 @@ mod tests {
     #[test]
     fn an_empty_queue_is_well() {
         let well = SCREEN.replace("1,204", "    0");
-        assert_eq!(read_text("d", well.as_bytes()).observed.statements[0].kind, StatementKind::WithinNorm);
+        assert_eq!(
+            read_text("d", well.as_bytes()).observed.statements[0].kind,
+            StatementKind::WithinNorm
+        );
         let newer = "[System.Runtime]\n    dotnet.thread_pool.queue.length ({work_item})      40\n    dotnet.thread_pool.thread.count ({thread})     8\n";
-        assert_eq!(read_text("d", newer.as_bytes()).observed.statements[0].kind, StatementKind::Stalled);
+        assert_eq!(
+            read_text("d", newer.as_bytes()).observed.statements[0].kind,
+            StatementKind::Stalled
+        );
     }
 
     #[test]
     fn other_texts_are_none() {
         let text = "the ThreadPool Queue Length was large\nThreadPool Queue Length is large\n";
-        assert_ne!(read_text("d", text.as_bytes()).observed.sources[0].format, "dotnet-counters");
+        assert_ne!(
+            read_text("d", text.as_bytes()).observed.sources[0].format,
+            "dotnet-counters"
+        );
     }
 }

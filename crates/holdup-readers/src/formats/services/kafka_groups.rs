@@ -21,7 +21,9 @@ const MAX_COLUMNS: usize = 20;
 
 fn recognise(head: &[u8]) -> Sureness {
     let table = holds(head, "LAG") && any_line(head, |line| Heading::of(line).is_some());
-    Sureness::certain_if(table || holds(head, "Consumer group") && any_line(head, |line| inactive(line).is_some()))
+    Sureness::certain_if(
+        table || holds(head, "Consumer group") && any_line(head, |line| inactive(line).is_some()),
+    )
 }
 
 /// Which word of a row is what.
@@ -80,10 +82,18 @@ impl Reader {
             "-" => 0.0,
             lag => number(lag.trim_start_matches('-'))?,
         };
-        let group = heading.group.and_then(word).map_or_else(String::new, |group| format!(" of group {}", name_of(group)));
-        let nobody = heading.consumer.is_some_and(|at| matches!(word(at), None | Some("-")));
+        let group = heading
+            .group
+            .and_then(word)
+            .map_or_else(String::new, |group| format!(" of group {}", name_of(group)));
+        let nobody = heading
+            .consumer
+            .is_some_and(|at| matches!(word(at), None | Some("-")));
         let end = word(heading.end).unwrap_or_default();
-        let name = format!("partition {partition} of topic {}{group}, whose log ends at {end},", name_of(topic));
+        let name = format!(
+            "partition {partition} of topic {}{group}, whose log ends at {end},",
+            name_of(topic)
+        );
         self.unread += u64::from(nobody && lag > 0.0);
         if self.lags.take(lag, &name, out.here()) {
             self.nobody = nobody;
@@ -122,21 +132,37 @@ impl TextReader for Reader {
             };
             out.statement(statements::one(StatementKind::Stalled, None, quote, text));
         }
-        let Some((lag, name, quote)) = &read.lags.first else { return };
+        let Some((lag, name, quote)) = &read.lags.first else {
+            return;
+        };
         if *lag <= 0.0 {
-            let text = format!("no partition has a lag: {} partitions, the largest lag is 0", read.lags.count);
-            out.statement(statements::one(StatementKind::WithinNorm, None, quote.clone(), text));
+            let text = format!(
+                "no partition has a lag: {} partitions, the largest lag is 0",
+                read.lags.count
+            );
+            out.statement(statements::one(
+                StatementKind::WithinNorm,
+                None,
+                quote.clone(),
+                text,
+            ));
             return;
         }
         let mut text = format!("{name} has the largest lag: {lag:.0} messages");
         if read.lags.count > 1 {
-            text.push_str(&format!(" of {:.0} of all {} partitions", read.lags.sum, read.lags.count));
+            text.push_str(&format!(
+                " of {:.0} of all {} partitions",
+                read.lags.sum, read.lags.count
+            ));
         }
         if read.nobody {
             text.push_str("; no consumer is assigned to it");
         }
         if read.unread > 1 {
-            text.push_str(&format!("; {} partitions with a lag have no consumer", read.unread));
+            text.push_str(&format!(
+                "; {} partitions with a lag have no consumer",
+                read.unread
+            ));
         }
         // A lag alone may be that of an instant; nobody there to read it is not.
         let kind = match read.nobody {
@@ -178,16 +204,28 @@ mod tests {
             ROWS.replace("bill-2-bb     /10.0.0.5   bill-2", "-             -           -")
         );
         let reading = read_text("k", text.as_bytes());
-        assert!(reading.texts()[0].starts_with("consumer group billing has no active members"), "{reading:?}");
-        assert!(reading.texts()[1].ends_with("; no consumer is assigned to it"), "{reading:?}");
+        assert!(
+            reading.texts()[0].starts_with("consumer group billing has no active members"),
+            "{reading:?}"
+        );
+        assert!(
+            reading.texts()[1].ends_with("; no consumer is assigned to it"),
+            "{reading:?}"
+        );
         assert_eq!(reading.observed.statements[1].kind, StatementKind::Stalled);
     }
 
     #[test]
     fn without_a_lag_all_is_well_and_other_tables_are_none() {
         let well = ROWS.replace("88500", "0").replace(" 10 ", " 0  ");
-        assert_eq!(read_text("k", well.as_bytes()).observed.statements[0].kind, StatementKind::WithinNorm);
+        assert_eq!(
+            read_text("k", well.as_bytes()).observed.statements[0].kind,
+            StatementKind::WithinNorm
+        );
         let other = "TOPIC PARTITION LEADER\norders 1 3\n";
-        assert_ne!(read_text("k", other.as_bytes()).observed.sources[0].format, "kafka-consumer-groups");
+        assert_ne!(
+            read_text("k", other.as_bytes()).observed.sources[0].format,
+            "kafka-consumer-groups"
+        );
     }
 }

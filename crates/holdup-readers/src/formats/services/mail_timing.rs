@@ -21,7 +21,10 @@ const LINE_BYTES: usize = 8_192;
 const MAX_STEPS: usize = 300;
 
 fn recognise(head: &[u8]) -> Sureness {
-    let amavis = holds(head, "TIMING") && head.split(|byte| *byte == b'\n').any(|line| Mail::of_amavis(&text(line)).is_some());
+    let amavis = holds(head, "TIMING")
+        && head
+            .split(|byte| *byte == b'\n')
+            .any(|line| Mail::of_amavis(&text(line)).is_some());
     let spamd = holds(head, "scantime=") && any_line(head, |line| of_spamd(line).is_some());
     // The log of a whole machine may have them too, and has its own reader.
     match amavis || spamd {
@@ -52,15 +55,25 @@ impl Mail {
         let (_, steps) = rest.split_once("] - ").or_else(|| rest.split_once("] "))?;
         let mut largest = Largest::default();
         for step in steps.split(", ").take(MAX_STEPS) {
-            let Some((name, figures)) = step.rsplit_once(": ") else { continue };
+            let Some((name, figures)) = step.rsplit_once(": ") else {
+                continue;
+            };
             let word = figures.split_whitespace().next().unwrap_or_default();
             if let Some(ms) = number(word) {
                 largest.take(ms, name, Quote::default());
             }
         }
         let (step_ms, step, _) = largest.first?;
-        let next = largest.next.filter(|(ms, _)| *ms > 0.0).map(|(ms, name)| (name, ms));
-        Some(Mail { ms: number(ms)?, step, step_ms, next })
+        let next = largest
+            .next
+            .filter(|(ms, _)| *ms > 0.0)
+            .map(|(ms, name)| (name, ms));
+        Some(Mail {
+            ms: number(ms)?,
+            step,
+            step_ms,
+            next,
+        })
     }
 }
 
@@ -86,13 +99,19 @@ impl LineReader for Reader {
         if let Some(mail) = Mail::of_amavis(&text) {
             self.mails = self.mails.saturating_add(1);
             self.ms += mail.ms;
-            if self.longest.as_ref().is_none_or(|(longest, _)| mail.ms > longest.ms) {
+            if self
+                .longest
+                .as_ref()
+                .is_none_or(|(longest, _)| mail.ms > longest.ms)
+            {
                 self.longest = Some((mail, out.here()));
             }
             return Understood::Evidence;
         }
         if let Some(seconds) = of_spamd(&text) {
-            let mid = text.split_once("mid=").map_or("", |(_, mid)| mid.split([',', ' ']).next().unwrap_or_default());
+            let mid = text
+                .split_once("mid=")
+                .map_or("", |(_, mid)| mid.split([',', ' ']).next().unwrap_or_default());
             self.scans.take(seconds, &name_of(mid), out.here());
             return Understood::Evidence;
         }
@@ -125,14 +144,23 @@ impl LineReader for Reader {
         }
         let count = read.scans.count;
         if let Some((seconds, mail, quote)) = read.scans.first {
-            let of = if mail.is_empty() { "a mail".to_owned() } else { format!("mail {mail}") };
+            let of = if mail.is_empty() {
+                "a mail".to_owned()
+            } else {
+                format!("mail {mail}")
+            };
             let mean = read.scans.sum / count.max(1) as f64;
             let text = format!(
                 "{of} took spamd {}, the longest of {count} ({} at the mean)",
                 told(seconds),
                 told(mean)
             );
-            out.statement(statements::one(StatementKind::Took, Some(ns_of(seconds)), quote, text));
+            out.statement(statements::one(
+                StatementKind::Took,
+                Some(ns_of(seconds)),
+                quote,
+                text,
+            ));
         }
     }
 }
@@ -158,13 +186,19 @@ mod tests {
             spamd: result: Y 9 - A scantime=41.5,size=900,user=x,mid=<2@a>,autolearn=no\n";
         let reading = read_text("a", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "mail-timing");
-        assert_eq!(reading.texts(), ["mail <2@a> took spamd 41.50 s, the longest of 2 (21.00 s at the mean)"]);
+        assert_eq!(
+            reading.texts(),
+            ["mail <2@a> took spamd 41.50 s, the longest of 2 (21.00 s at the mean)"]
+        );
     }
 
     #[test]
     fn other_logs_are_none() {
         for text in ["TIMING is all\n", "scantime=3 of nothing\n"] {
-            assert_ne!(read_text("a", text.as_bytes()).observed.sources[0].format, "mail-timing");
+            assert_ne!(
+                read_text("a", text.as_bytes()).observed.sources[0].format,
+                "mail-timing"
+            );
         }
     }
 }

@@ -18,7 +18,14 @@ const MAX_PLACES: usize = 200;
 const MAX_OPEN: usize = 64;
 
 /// What the paths of libraries have in them.
-const LIBRARIES: [&str; 6] = ["site-packages", "dist-packages", "/lib/python", "/lib64/python", "<frozen", "/gunicorn/"];
+const LIBRARIES: [&str; 6] = [
+    "site-packages",
+    "dist-packages",
+    "/lib/python",
+    "/lib64/python",
+    "<frozen",
+    "/gunicorn/",
+];
 
 /// Functions of gunicorn that a signal of the master runs in the worker, on top of what it did.
 const HANDLERS: [&str; 3] = ["handle_abort", "handle_quit", "handle_exit"];
@@ -47,9 +54,20 @@ impl Killed {
     fn of(line: &str) -> Option<Killed> {
         let (server, rest) = match line.split_once("WORKER TIMEOUT (pid") {
             Some((_, rest)) => ("gunicorn", rest),
-            None => ("uWSGI", line.split_once("*** HARAKIRI ON WORKER ")?.1.split_once("(pid")?.1),
+            None => (
+                "uWSGI",
+                line.split_once("*** HARAKIRI ON WORKER ")?
+                    .1
+                    .split_once("(pid")?
+                    .1,
+            ),
         };
-        let pid: String = rest.trim_start_matches([':', ' ']).chars().take_while(char::is_ascii_digit).take(10).collect();
+        let pid: String = rest
+            .trim_start_matches([':', ' '])
+            .chars()
+            .take_while(char::is_ascii_digit)
+            .take(10)
+            .collect();
         (!pid.is_empty()).then_some(Killed { server, pid })
     }
 }
@@ -79,7 +97,11 @@ impl Frame {
         };
         let digits = number.trim();
         let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        is_number.then(|| Frame { file: name_of(file), line: name_of(digits), function: name_of(function) })
+        is_number.then(|| Frame {
+            file: name_of(file),
+            line: name_of(digits),
+            function: name_of(function),
+        })
     }
 
     fn is_own(&self) -> bool {
@@ -164,15 +186,27 @@ impl Reader {
         if let Some(own) = &open.own {
             at = format!(" while it was in {}", own.told());
         }
-        if let Some(inner) = open.inner.as_ref().filter(|inner| Some(*inner) != open.own.as_ref()) {
-            let word = if open.own.is_some() { ", within" } else { " while it was in" };
+        if let Some(inner) = open
+            .inner
+            .as_ref()
+            .filter(|inner| Some(*inner) != open.own.as_ref())
+        {
+            let word = if open.own.is_some() {
+                ", within"
+            } else {
+                " while it was in"
+            };
             at.push_str(&format!("{word} {}", inner.told()));
         }
         if !open.kernel.is_empty() {
             at.push_str(&format!(", in the kernel's {}", open.kernel));
         }
         let server = open.killed.server;
-        if let Some(known) = self.places.iter_mut().find(|known| known.server == server && known.at == at) {
+        if let Some(known) = self
+            .places
+            .iter_mut()
+            .find(|known| known.server == server && known.at == at)
+        {
             known.times = known.times.saturating_add(1);
             return;
         }
@@ -189,7 +223,13 @@ impl Reader {
             request => format!(", for {request}"),
         };
         let text = format!("worker {} of {server} {what}{at}{request}", open.killed.pid);
-        self.places.push(Place { server, at, text, times: 1, quote: open.quote });
+        self.places.push(Place {
+            server,
+            at,
+            text,
+            times: 1,
+            quote: open.quote,
+        });
     }
 
     fn close_open(&mut self, out: &mut Out<'_>) {
@@ -207,7 +247,10 @@ impl Reader {
             if !matches!(function, "" | "0") {
                 open.kernel = name_of(function);
             }
-        } else if let Some((_, request)) = rest.strip_prefix(" [core ").and_then(|rest| rest.split_once(" - ")) {
+        } else if let Some((_, request)) = rest
+            .strip_prefix(" [core ")
+            .and_then(|rest| rest.split_once(" - "))
+        {
             let request = request.split(" since ").next().unwrap_or(request);
             open.request = name_of(request.split('?').next().unwrap_or(request));
         }
@@ -229,7 +272,14 @@ impl LineReader for Reader {
                     self.close_open(out);
                 }
                 let (request, kernel) = (String::new(), String::new());
-                self.open.push(Open { killed, quote: out.here(), request, kernel, own: None, inner: None });
+                self.open.push(Open {
+                    killed,
+                    quote: out.here(),
+                    request,
+                    kernel,
+                    own: None,
+                    inner: None,
+                });
             }
             return Understood::Evidence;
         }
@@ -260,7 +310,10 @@ impl LineReader for Reader {
             return Understood::Evidence;
         }
         if text.starts_with("Traceback (most recent call last)") {
-            self.stack = Stack { reads: true, ..Stack::default() };
+            self.stack = Stack {
+                reads: true,
+                ..Stack::default()
+            };
             return Understood::Evidence;
         }
         let exits = text == "SystemExit" || text.starts_with("SystemExit:");
@@ -269,11 +322,15 @@ impl LineReader for Reader {
             return Understood::Evidence;
         }
         let pid_is_known = |pid: &str| self.open.iter().any(|open| open.killed.pid == pid);
-        let of_killed = ["Worker (pid:", "Worker exiting (pid:", "Worker with pid "].iter().any(|words| {
-            let behind = text.split_once(words).map_or("", |(_, behind)| behind.trim_start());
-            let pid: String = behind.chars().take_while(char::is_ascii_digit).take(10).collect();
-            pid_is_known(&pid)
-        });
+        let of_killed = ["Worker (pid:", "Worker exiting (pid:", "Worker with pid "]
+            .iter()
+            .any(|words| {
+                let behind = text
+                    .split_once(words)
+                    .map_or("", |(_, behind)| behind.trim_start());
+                let pid: String = behind.chars().take_while(char::is_ascii_digit).take(10).collect();
+                pid_is_known(&pid)
+            });
         // That it was sent SIGKILL is what its time-out did, and no lack of memory.
         match of_killed || self.stack.reads && line.first().is_some_and(u8::is_ascii_whitespace) {
             true => Understood::Evidence,
@@ -359,6 +416,9 @@ mod tests {
     #[test]
     fn a_log_in_which_nobody_was_killed_is_none() {
         let text = "[7] [INFO] Booting worker with pid: 31\nsee WORKER TIMEOUT (pid:xxx) in the manual\n";
-        assert_ne!(read_text("g", text.as_bytes()).observed.sources[0].format, "python-workers");
+        assert_ne!(
+            read_text("g", text.as_bytes()).observed.sources[0].format,
+            "python-workers"
+        );
     }
 }

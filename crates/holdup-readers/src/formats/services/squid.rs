@@ -19,12 +19,19 @@ const LONG_REQUEST_SECONDS: f64 = 1.0;
 const FULL_CPU_PERCENT: f64 = 95.0;
 
 fn recognise(head: &[u8]) -> Sureness {
-    let may = holds(head, "Squid Object Cache") || holds(head, "Cache Misses:") || holds(head, "median_svc_time");
+    let may =
+        holds(head, "Squid Object Cache") || holds(head, "Cache Misses:") || holds(head, "median_svc_time");
     Sureness::certain_if(may && any_line(head, |line| Time::of(line).is_some()))
 }
 
 /// Which times are told, in this order.
-const TOLD: [&str; 5] = ["requests", "cache misses", "cache hits", "near hits", "DNS look-ups"];
+const TOLD: [&str; 5] = [
+    "requests",
+    "cache misses",
+    "cache hits",
+    "near hits",
+    "DNS look-ups",
+];
 
 /// A line of a median.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +98,8 @@ impl Reader {
             all.max_by(|(_, one), (_, other)| one.0.total_cmp(&other.0))
         };
         // What is made of the others comes last.
-        let (which, (seconds, hour, quote)) = longest(1).filter(|(_, one)| one.0 > 0.0).or_else(|| longest(0))?;
+        let (which, (seconds, hour, quote)) =
+            longest(1).filter(|(_, one)| one.0 > 0.0).or_else(|| longest(0))?;
         let of = TOLD.get(which)?;
         let mut text = format!("{of} of Squid take {} s at the median", rounded(*seconds));
         if let Some(hour) = hour {
@@ -149,11 +157,25 @@ impl TextReader for Reader {
             && *free < reserved
         {
             let of = read.all.map_or_else(String::new, |all| format!(" of {all:.0}"));
-            let text = format!("Squid has {free:.0}{of} file descriptors left, and keeps {reserved:.0} back: it accepts no connection");
-            out.statement(statements::one(StatementKind::Exhausted, None, quote.clone(), text));
+            let text = format!(
+                "Squid has {free:.0}{of} file descriptors left, and keeps {reserved:.0} back: it accepts no connection"
+            );
+            out.statement(statements::one(
+                StatementKind::Exhausted,
+                None,
+                quote.clone(),
+                text,
+            ));
         }
-        if let Some((cpu, quote)) = read.cpu.as_ref().filter(|(cpu, _)| (FULL_CPU_PERCENT..200.0).contains(cpu)) {
-            let text = format!("Squid used {} % of the one CPU that its process can use within 5 min", rounded(*cpu));
+        if let Some((cpu, quote)) = read
+            .cpu
+            .as_ref()
+            .filter(|(cpu, _)| (FULL_CPU_PERCENT..200.0).contains(cpu))
+        {
+            let text = format!(
+                "Squid used {} % of the one CPU that its process can use within 5 min",
+                rounded(*cpu)
+            );
             out.statement(Statement {
                 share: Some(cpu / 100.0),
                 ..statements::one(StatementKind::Exhausted, None, quote.clone(), text)
@@ -196,7 +218,10 @@ mod tests {
 
     #[test]
     fn a_quick_cache_is_well_and_one_without_descriptors_is_not() {
-        let well = INFO.replace("5.02300", "0.02300").replace("2.41700", "0.3").replace("2.10310", "0.2");
+        let well = INFO
+            .replace("5.02300", "0.02300")
+            .replace("2.41700", "0.3")
+            .replace("2.10310", "0.2");
         let reading = read_text("s", well.as_bytes());
         assert_eq!(reading.observed.statements[0].kind, StatementKind::WithinNorm);
         let none = well.replace("15000", "12");
@@ -212,6 +237,9 @@ mod tests {
         assert_eq!(reading.observed.sources[0].format, "squid-status");
         assert_eq!(reading.observed.statements[0].kind, StatementKind::Exhausted);
         let other = "Cache Misses: many\nCache Hits: 12 of 30 requests\n";
-        assert_ne!(read_text("s", other.as_bytes()).observed.sources[0].format, "squid-status");
+        assert_ne!(
+            read_text("s", other.as_bytes()).observed.sources[0].format,
+            "squid-status"
+        );
     }
 }

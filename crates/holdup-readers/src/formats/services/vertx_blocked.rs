@@ -19,7 +19,17 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("vertx-blocked", Fami
 const MAX_PLACES: usize = 200;
 
 /// Packages of the runtime and of Vert.x itself, whose functions do not say for what.
-const RUNTIME: [&str; 9] = ["java.", "jdk.", "sun.", "javax.", "com.sun.", "io.vertx.", "io.netty.", "io.quarkus.", "kotlin"];
+const RUNTIME: [&str; 9] = [
+    "java.",
+    "jdk.",
+    "sun.",
+    "javax.",
+    "com.sun.",
+    "io.vertx.",
+    "io.netty.",
+    "io.quarkus.",
+    "kotlin",
+];
 
 fn recognise(head: &[u8]) -> Sureness {
     if !holds(head, "has been blocked for") || !any_line(head, |line| Blocked::of(line).is_some()) {
@@ -47,7 +57,11 @@ impl Blocked {
         let name = numbered.map_or(name, |(_, name)| name);
         let thread = name_of(name.split([',', ']']).next()?);
         let limit = rest.split_once("time limit is ").map_or("", |(_, limit)| limit);
-        Some(Blocked { thread, ms: number(ms.trim())?, limit: name_of(limit) })
+        Some(Blocked {
+            thread,
+            ms: number(ms.trim())?,
+            limit: name_of(limit),
+        })
     }
 }
 
@@ -58,7 +72,10 @@ fn frame(line: &str) -> Option<(String, bool)> {
     if !call.ends_with(')') || function.contains(' ') {
         return None;
     }
-    let call = call.rsplit_once('/').filter(|(module, _)| !module.contains('(')).map_or(call, |(_, call)| call);
+    let call = call
+        .rsplit_once('/')
+        .filter(|(module, _)| !module.contains('('))
+        .map_or(call, |(_, call)| call);
     let own = !RUNTIME.iter().any(|package| call.starts_with(package));
     Some((name_of(call), own))
 }
@@ -82,7 +99,9 @@ struct Reader {
 
 impl Reader {
     fn close(&mut self, out: &mut Out<'_>) {
-        let Some((blocked, quote, own, inner)) = self.current.take() else { return };
+        let Some((blocked, quote, own, inner)) = self.current.take() else {
+            return;
+        };
         let at = match (own, inner) {
             (Some(own), Some(inner)) if own != inner => format!("in {own}, within {inner}"),
             (Some(one), _) | (None, Some(one)) => format!("in {one}"),
@@ -97,7 +116,14 @@ impl Reader {
             }
         } else if self.places.len() < MAX_PLACES {
             let Blocked { thread, ms, limit } = blocked;
-            self.places.push(Place { at, thread, ms, limit, times: 1, quote });
+            self.places.push(Place {
+                at,
+                thread,
+                ms,
+                limit,
+                times: 1,
+                quote,
+            });
         } else {
             out.account().left_out += 1;
         }
@@ -112,7 +138,9 @@ impl LineReader for Reader {
             self.current = Some((blocked, out.here(), None, None));
             return Understood::Evidence;
         }
-        let Some((_, _, own, inner)) = &mut self.current else { return Understood::Ignorable };
+        let Some((_, _, own, inner)) = &mut self.current else {
+            return Understood::Ignorable;
+        };
         if let Some((call, is_own)) = frame(&text) {
             if inner.is_none() {
                 *inner = Some(call.clone());
@@ -135,7 +163,11 @@ impl LineReader for Reader {
         self.close(out);
         for place in std::mem::take(&mut self.places) {
             let ns = (place.ms.clamp(0.0, 1e12) * 1e6) as Ns;
-            let at = if place.at.is_empty() { String::new() } else { format!(" {}", place.at) };
+            let at = if place.at.is_empty() {
+                String::new()
+            } else {
+                format!(" {}", place.at)
+            };
             let mut text = format!("thread {} was blocked for {}{at}", place.thread, duration(ns));
             if !place.limit.is_empty() {
                 text.push_str(&format!("; the time limit is {}", place.limit));
@@ -188,6 +220,9 @@ mod tests {
     #[test]
     fn other_logs_are_none() {
         let text = "Your account has been blocked for 30 days\nThread[a] has been blocked for ages\n";
-        assert_ne!(read_text("v", text.as_bytes()).observed.sources[0].format, "vertx-blocked");
+        assert_ne!(
+            read_text("v", text.as_bytes()).observed.sources[0].format,
+            "vertx-blocked"
+        );
     }
 }

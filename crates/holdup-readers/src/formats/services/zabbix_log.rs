@@ -18,8 +18,13 @@ pub(crate) static FORMAT: Format =
 const MAX_HOSTS: usize = 5_000;
 
 fn recognise(head: &[u8]) -> Sureness {
-    let marks = holds(head, "slow query: ") || holds(head, "network error, wait for ") || holds(head, "became not supported");
-    match marks && any_line(head, |line| message(line).is_some_and(|message| Said::of(message).is_some())) {
+    let marks = holds(head, "slow query: ")
+        || holds(head, "network error, wait for ")
+        || holds(head, "became not supported");
+    match marks
+        && any_line(head, |line| {
+            message(line).is_some_and(|message| Said::of(message).is_some())
+        }) {
         true => Sureness::Certain,
         false => Sureness::No,
     }
@@ -30,22 +35,33 @@ fn message(line: &str) -> Option<&str> {
     let (stamp, rest) = line.split_once(' ')?;
     let mut parts = stamp.split(':');
     let (process, day, time) = (parts.next()?, parts.next()?, parts.next()?);
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    (parts.next().is_none() && day.len() == 8 && [process, day, time].into_iter().all(digits)).then_some(rest.trim())
+    let digits =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    (parts.next().is_none() && day.len() == 8 && [process, day, time].into_iter().all(digits))
+        .then_some(rest.trim())
 }
 
 #[derive(Debug, PartialEq)]
 enum Said<'a> {
-    Slow { seconds: f64, query: &'a str },
+    Slow {
+        seconds: f64,
+        query: &'a str,
+    },
     /// A host that could not be reached, and the item.
-    Network { host: &'a str, item: &'a str },
+    Network {
+        host: &'a str,
+        item: &'a str,
+    },
 }
 
 impl<'a> Said<'a> {
     fn of(message: &'a str) -> Option<Said<'a>> {
         if let Some(rest) = message.strip_prefix("slow query: ") {
             let (seconds, query) = rest.split_once(" sec, ")?;
-            return Some(Said::Slow { seconds: number(seconds)?, query: query.trim_matches('"') });
+            return Some(Said::Slow {
+                seconds: number(seconds)?,
+                query: query.trim_matches('"'),
+            });
         }
         let (before, _) = message.split_once("network error")?;
         let (item, rest) = before.split_once("item \"")?.1.split_once('"')?;
@@ -88,9 +104,15 @@ impl LineReader for Reader {
             let count = read.queries.count;
             let all = match count {
                 1 => String::new(),
-                count => format!("; all {count} slow queries took {}", duration(ns_of(read.queries.sum))),
+                count => format!(
+                    "; all {count} slow queries took {}",
+                    duration(ns_of(read.queries.sum))
+                ),
             };
-            let text = format!("a query of Zabbix to its database took {}: `{query}`{all}", duration(ns));
+            let text = format!(
+                "a query of Zabbix to its database took {}: `{query}`{all}",
+                duration(ns)
+            );
             out.statement(Statement {
                 times: count,
                 ..statements::one(StatementKind::Stalled, Some(ns), quote.clone(), text)
@@ -136,6 +158,9 @@ mod tests {
     #[test]
     fn other_logs_are_none() {
         let text = "10:00:00 slow query: 3 sec, \"x\"\n1:2:3 slow query: 4 sec, \"y\"\n";
-        assert_ne!(read_text("z", text.as_bytes()).observed.sources[0].format, "zabbix-log");
+        assert_ne!(
+            read_text("z", text.as_bytes()).observed.sources[0].format,
+            "zabbix-log"
+        );
     }
 }

@@ -72,8 +72,15 @@ impl Reader {
         self.jobs = self.jobs.saturating_add(1);
         let elapsed = clock(&job.elapsed).unwrap_or(0.0);
         let known = trouble(&job.state).is_some() || matches!(job.state.as_str(), "COMPLETED" | "RUNNING");
-        let state = if known { job.state.clone() } else { "other".to_owned() };
-        let entry = self.states.entry(state).or_insert_with(|| (0, -1.0, Job::default()));
+        let state = if known {
+            job.state.clone()
+        } else {
+            "other".to_owned()
+        };
+        let entry = self
+            .states
+            .entry(state)
+            .or_insert_with(|| (0, -1.0, Job::default()));
         entry.0 = entry.0.saturating_add(1);
         if elapsed > entry.1 {
             (entry.1, entry.2) = (elapsed, job);
@@ -83,11 +90,15 @@ impl Reader {
     fn row(&mut self, cells: &[String], out: &Out<'_>) -> bool {
         let Some(table) = &self.table else { return false };
         let cell = |name: &str| table.cell(cells, name);
-        let id = [cell("JobID"), cell("JobIDRaw")].into_iter().find(|id| !id.is_empty());
+        let id = [cell("JobID"), cell("JobIDRaw")]
+            .into_iter()
+            .find(|id| !id.is_empty());
         let id = id.filter(|id| id.starts_with(|first: char| first.is_ascii_digit()));
         // `CANCELLED by 1000`.
         let state = cell("State").split_whitespace().next().unwrap_or_default();
-        let (Some(id), false) = (id, state.is_empty()) else { return false };
+        let (Some(id), false) = (id, state.is_empty()) else {
+            return false;
+        };
         let job = Job {
             id: name_of(id),
             name: name_of(cell("JobName")),
@@ -160,7 +171,11 @@ impl LineReader for Reader {
             self.table = Some(table);
             return Understood::Evidence;
         }
-        if self.table.as_mut().is_some_and(|table| table.dashes(text.trim_end())) {
+        if self
+            .table
+            .as_mut()
+            .is_some_and(|table| table.dashes(text.trim_end()))
+        {
             return Understood::Evidence;
         }
         let cells = self.table.as_ref().and_then(|table| table.row(text.trim_end()));
@@ -175,7 +190,9 @@ impl LineReader for Reader {
         let read = std::mem::take(self);
         let mut well = true;
         for (state, (count, elapsed, job)) in &read.states {
-            let Some((kind, what)) = trouble(state) else { continue };
+            let Some((kind, what)) = trouble(state) else {
+                continue;
+            };
             well = false;
             let more = match count {
                 1 => String::new(),
@@ -185,7 +202,10 @@ impl LineReader for Reader {
             let ns = (*elapsed > 0.0).then(|| ns_of(*elapsed));
             out.statement(statements::one(kind, ns, job.quote.clone(), text));
         }
-        let done = read.states.get("COMPLETED").or_else(|| read.states.get("RUNNING"));
+        let done = read
+            .states
+            .get("COMPLETED")
+            .or_else(|| read.states.get("RUNNING"));
         if let Some((_, elapsed, job)) = done.filter(|(_, elapsed, _)| well && *elapsed > 0.0) {
             let text = format!(
                 "{} took {}, the longest of {} jobs; none of them timed out, was out of memory or failed",
@@ -227,7 +247,8 @@ mod tests {
 
     #[test]
     fn bars_and_jobs_that_are_done() {
-        let text = "JobID|JobName|State|Elapsed|\n810|a b|OUT_OF_MEMORY|00:01:00|\n811|c|COMPLETED|00:02:00|\n";
+        let text =
+            "JobID|JobName|State|Elapsed|\n810|a b|OUT_OF_MEMORY|00:01:00|\n811|c|COMPLETED|00:02:00|\n";
         assert_eq!(
             read_text("s", text.as_bytes()).texts(),
             ["job 810 (a b) was ended for its use of memory (state OUT_OF_MEMORY): elapsed 00:01:00"]
@@ -235,13 +256,19 @@ mod tests {
         let well = text.replace("OUT_OF_MEMORY", "COMPLETED");
         let reading = read_text("s", well.as_bytes());
         assert_eq!(reading.observed.statements[0].kind, StatementKind::Took);
-        assert!(reading.texts()[0].starts_with("job 811 (c) took 00:02:00, the longest of 2 jobs"), "{reading:?}");
+        assert!(
+            reading.texts()[0].starts_with("job 811 (c) took 00:02:00, the longest of 2 jobs"),
+            "{reading:?}"
+        );
     }
 
     #[test]
     fn other_tables_are_none() {
         for text in ["JobID Status\n1 FAILED\n", "Job ID: 3\nState: FAILED\n"] {
-            assert_ne!(read_text("s", text.as_bytes()).observed.sources[0].format, "sacct");
+            assert_ne!(
+                read_text("s", text.as_bytes()).observed.sources[0].format,
+                "sacct"
+            );
         }
     }
 }

@@ -31,16 +31,28 @@ const IN_TURN: [&str; 8] = [
 const MEANINGS: &[(&str, &str)] = &[
     ("Priority", "others have a higher priority"),
     ("Resources", "it waits for nodes, CPUs or memory to become free"),
-    ("DependencyNeverSatisfied", "the job that it depends on will never end as it must"),
+    (
+        "DependencyNeverSatisfied",
+        "the job that it depends on will never end as it must",
+    ),
     ("Dependency", "it waits for another job"),
     ("BeginTime", "its time of beginning is not yet reached"),
     ("JobHeld", "it is held, and begins only when it is released"),
     ("ReqNodeNotAvail", "a node that it asks for is not available"),
-    ("PartitionTimeLimit", "it asks for more time than the partition gives"),
-    ("PartitionNodeLimit", "it asks for more nodes than the partition gives"),
+    (
+        "PartitionTimeLimit",
+        "it asks for more time than the partition gives",
+    ),
+    (
+        "PartitionNodeLimit",
+        "it asks for more nodes than the partition gives",
+    ),
     ("PartitionDown", "the partition is down"),
     ("NodeDown", "a node that it needs is down"),
-    ("Nodes required for job are DOWN", "nodes that it needs are down or reserved"),
+    (
+        "Nodes required for job are DOWN",
+        "nodes that it needs are down or reserved",
+    ),
     ("Assoc", "a limit of the account or user is reached"),
     ("QOS", "a limit of its quality of service is reached"),
     ("Licenses", "it waits for a licence"),
@@ -101,12 +113,19 @@ impl Reader {
         }
         let state = word(heading.state)?;
         let known = |state: &str| {
-            (2..=15).contains(&state.len()) && state.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+            (2..=15).contains(&state.len())
+                && state
+                    .bytes()
+                    .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
                 || matches!(state, "R" | "F" | "S")
         };
         // A name of several words moves the columns behind it.
         let mut states = text.split_whitespace().skip(heading.state);
-        let state = if known(state) { state } else { states.find(|word| matches!(*word, "R" | "PD" | "CG"))? };
+        let state = if known(state) {
+            state
+        } else {
+            states.find(|word| matches!(*word, "R" | "PD" | "CG"))?
+        };
         self.all = self.all.saturating_add(1);
         self.quote.get_or_insert_with(|| out.here());
         if !matches!(state, "PD" | "PENDING") {
@@ -128,7 +147,12 @@ impl Reader {
             if let Some(partition) = heading.partition.and_then(word) {
                 first.push_str(&format!(" of partition {}", name_of(partition)));
             }
-            self.reasons.push(Waits { reason, jobs: 1, first, quote: out.here() });
+            self.reasons.push(Waits {
+                reason,
+                jobs: 1,
+                first,
+                quote: out.here(),
+            });
         } else {
             out.account().left_out += 1;
         }
@@ -155,7 +179,10 @@ impl TextReader for Reader {
         let Some(quote) = read.quote else { return };
         let in_turn = |reason: &str| IN_TURN.contains(&reason);
         // What needs somebody comes before what waits for its turn.
-        let told = read.reasons.iter().max_by_key(|waits| (!in_turn(&waits.reason), waits.jobs));
+        let told = read
+            .reasons
+            .iter()
+            .max_by_key(|waits| (!in_turn(&waits.reason), waits.jobs));
         let Some(waits) = told else {
             let text = format!("none of {} jobs is pending", read.all);
             out.statement(statements::one(StatementKind::WithinNorm, None, quote, text));
@@ -203,14 +230,27 @@ mod tests {
     #[test]
     fn jobs_that_wait_for_their_turn_or_run_are_no_trouble() {
         let turn = LIST.replace("AssocGrpGRES", "Resources");
-        assert_eq!(read_text("q", turn.as_bytes()).observed.statements[0].kind, StatementKind::Took);
-        let runs: String = LIST.lines().filter(|line| !line.contains(" PD ")).map(|line| format!("{line}\n")).collect();
-        assert_eq!(read_text("q", runs.as_bytes()).observed.statements[0].kind, StatementKind::WithinNorm);
+        assert_eq!(
+            read_text("q", turn.as_bytes()).observed.statements[0].kind,
+            StatementKind::Took
+        );
+        let runs: String = LIST
+            .lines()
+            .filter(|line| !line.contains(" PD "))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        assert_eq!(
+            read_text("q", runs.as_bytes()).observed.statements[0].kind,
+            StatementKind::WithinNorm
+        );
     }
 
     #[test]
     fn other_lists_are_none() {
         let text = "JOBID NAME STATE\n12 a PENDING\n";
-        assert_ne!(read_text("q", text.as_bytes()).observed.sources[0].format, "squeue");
+        assert_ne!(
+            read_text("q", text.as_bytes()).observed.sources[0].format,
+            "squeue"
+        );
     }
 }

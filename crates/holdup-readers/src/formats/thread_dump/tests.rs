@@ -407,7 +407,10 @@ fn threads_of_android_with_their_states_and_who_has_a_lock() {
     let reading = read_text("a", text.as_bytes());
     assert_eq!(reading.observed.sources[0].format, "thread-dump");
     let threads = &reading.observed.snapshots[0].threads;
-    assert_eq!((threads[0].name.as_str(), threads[0].state), ("main", State::Blocked));
+    assert_eq!(
+        (threads[0].name.as_str(), threads[0].state),
+        ("main", State::Blocked)
+    );
     let waits = threads[0].waits_for.as_ref().unwrap();
     assert_eq!(waits.class, "org.shop.Store");
     assert_eq!(threads[1].holds[0].id, waits.id);
