@@ -168,6 +168,9 @@ impl TextReader for Reader {
             }
             return Understood::Evidence;
         }
+        if text.starts_with("Elapsed times include") {
+            return Understood::Evidence;
+        }
         if text.starts_with("Event waited on") {
             self.part = Part::Events;
             return Understood::Evidence;
@@ -180,7 +183,7 @@ impl TextReader for Reader {
                     }
                     return Understood::Evidence;
                 }
-                Understood::Ignorable
+                Understood::Evidence
             }
             Part::Text | Part::Between if self.current.figures.is_none() => {
                 if text.starts_with("Plan Hash:") {
