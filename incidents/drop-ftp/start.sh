@@ -40,7 +40,7 @@ class Session:
     def cmd(self, c): self.f.write(c + "\r\n"); self.f.flush(); return self.reply()
     def open_data(self, answer):
         h = list(map(int, re.search(r"\((.*)\)", answer).group(1).split(",")))
-        s = socket.socket(); s.settimeout(200)
+        s = socket.socket(); s.settimeout(0.5)
         try: s.connect(("240.0.0.9", h[4] * 256 + h[5]))
         except OSError: pass
         return s

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// Start what was made in bare root file systems, and install, upgrade and remove the package there: as root
     #[arg(long = "try")]
     tried: bool,
-    /// Package this static binary instead of building one
+    /// Package this static binary instead of building one, and the `holdup-fleet` beside it, if there is one
     #[arg(long, value_name = "FILE")]
     holdup: Option<PathBuf>,
 }
@@ -48,6 +48,8 @@ struct Release {
     made: u64,
     /// The static binary.
     binary: PathBuf,
+    /// The one that reports on many hosts.
+    fleet: Option<PathBuf>,
     /// Where everything goes.
     to: PathBuf,
 }
@@ -56,13 +58,16 @@ struct Release {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     setup::install(&[setup::BUILD, PACKAGES])?;
     let to = workspace::scratch("dist")?;
+    let (binary, fleet) = binary::make(args.holdup.as_deref(), &to)?;
     let release = Release {
         version: version()?,
         made: made()?,
-        binary: binary::make(args.holdup.as_deref(), &to)?,
+        binary,
+        fleet,
         to,
     };
     let mut files = vec![release.binary.clone()];
+    files.extend(release.fleet.clone());
     files.push(packages::archive(&release)?);
     files.push(packages::deb(&release, &release.version)?);
     files.push(packages::rpm(&release)?);

@@ -1,4 +1,4 @@
-//! The static binary: libbpf, libelf, zlib and the C library within, so that it starts on every Linux of its processor.
+//! The static binaries: libbpf, libelf, zlib and the C library within, so that they start on every Linux of their processor.
 //!
 //! With GNU's C library, because that is what Debian has static libelf and zlib for. Nothing of holdup looks up users or hosts by name,
 //! which is what a static GNU C library can't do alone.
@@ -14,27 +14,41 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// What Cargo.toml says of how it is compiled.
 const PROFILE: &str = "dist";
 
-/// The largest that it may be, bytes.
+/// The largest that `holdup` may be, bytes. What reports on many hosts is on a few machines, and has no limit.
 const SIZE_MAX: u64 = 25 << 20;
 
-/// Builds it, or takes the given one, and puts it without symbols into the folder.
-pub(super) fn make(given: Option<&Path>, to: &Path) -> anyhow::Result<PathBuf> {
-    let built = match given {
-        Some(built) => built.to_owned(),
-        None => build(to)?,
+/// The program that every host has, and the one that reports on many hosts.
+const HOLDUP: &str = "holdup";
+const FLEET: &str = "holdup-fleet";
+
+/// Builds them, or takes the given one and what is beside it, and puts them without symbols into the folder.
+pub(super) fn make(given: Option<&Path>, to: &Path) -> anyhow::Result<(PathBuf, Option<PathBuf>)> {
+    let (holdup, fleet) = match given {
+        Some(built) => {
+            let fleet = built.with_file_name(FLEET);
+            (built.to_owned(), fleet.exists().then_some(fleet))
+        }
+        // One by one: what one needs of a library is no part of the other.
+        None => (build(HOLDUP, to)?, Some(build(FLEET, to)?)),
     };
-    let binary = to.join("holdup");
-    let mut strip = Command::new("strip");
-    process::run(strip.arg("--strip-all").arg("-o").arg(&binary).arg(&built))?;
-    is_static(&binary)?;
+    let binary = stripped(&holdup, &to.join(HOLDUP))?;
     let size = std::fs::metadata(&binary).context("look at the binary")?.len();
     if size > SIZE_MAX {
         bail!("the binary has {size} bytes, and may have {SIZE_MAX}");
     }
-    Ok(binary)
+    let fleet = fleet.map(|fleet| stripped(&fleet, &to.join(FLEET)));
+    Ok((binary, fleet.transpose()?))
 }
 
-fn build(to: &Path) -> anyhow::Result<PathBuf> {
+/// A binary without symbols, which is static.
+fn stripped(built: &Path, to: &Path) -> anyhow::Result<PathBuf> {
+    let mut strip = Command::new("strip");
+    process::run(strip.arg("--strip-all").arg("-o").arg(to).arg(built))?;
+    is_static(to)?;
+    Ok(to.to_owned())
+}
+
+fn build(package: &str, to: &Path) -> anyhow::Result<PathBuf> {
     let folder = to.join("build");
     let root = workspace::root();
     let home = std::env::var("CARGO_HOME").unwrap_or_else(|_| "/usr/local/cargo".to_owned());
@@ -53,13 +67,13 @@ fn build(to: &Path) -> anyhow::Result<PathBuf> {
             "--target",
             TARGET,
             "--package",
-            "holdup",
+            package,
         ])
         .env("CARGO_TARGET_DIR", &folder)
         .env("CARGO_INCREMENTAL", "0")
         .env("RUSTFLAGS", flags);
     process::run(&mut cargo)?;
-    Ok(folder.join(TARGET).join(PROFILE).join("holdup"))
+    Ok(folder.join(TARGET).join(PROFILE).join(package))
 }
 
 /// An error unless no library is loaded with it.

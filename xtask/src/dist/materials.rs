@@ -16,6 +16,9 @@ const LIBRARIES: [(&str, &str); 3] = [
     ("zlib1g-dev", "Zlib"),
 ];
 
+/// The programs of a release.
+const PROGRAMS: [&str; 2] = ["holdup", "holdup-fleet"];
+
 /// `holdup-0.1.0.cdx.json`.
 pub(super) fn make(release: &Release) -> anyhow::Result<PathBuf> {
     let mut cargo = workspace::cargo();
@@ -51,7 +54,7 @@ pub(super) fn make(release: &Release) -> anyhow::Result<PathBuf> {
     Ok(file)
 }
 
-/// Crates that `holdup` is linked with, from cargo's account of the workspace.
+/// Crates that the programs are linked with, from cargo's account of the workspace.
 fn crates(metadata: &Value) -> Option<Vec<Value>> {
     let packages: BTreeMap<&str, &Value> = metadata["packages"]
         .as_array()?
@@ -63,8 +66,15 @@ fn crates(metadata: &Value) -> Option<Vec<Value>> {
         .iter()
         .filter_map(|node| Some((node["id"].as_str()?, node)))
         .collect();
-    let (first, _) = packages.iter().find(|(_, package)| package["name"] == "holdup")?;
-    let mut left = vec![*first];
+    let programs: Vec<&str> = packages
+        .iter()
+        .filter(|(_, package)| PROGRAMS.iter().any(|name| package["name"] == *name))
+        .map(|(id, _)| *id)
+        .collect();
+    let mut left = programs.clone();
+    if left.is_empty() {
+        return None;
+    }
     let mut met = BTreeSet::new();
     while let Some(id) = left.pop() {
         if !met.insert(id) {
@@ -88,7 +98,7 @@ fn crates(metadata: &Value) -> Option<Vec<Value>> {
     };
     Some(
         met.into_iter()
-            .filter(|id| id != first)
+            .filter(|id| !programs.contains(id))
             .filter_map(component)
             .collect(),
     )

@@ -175,6 +175,9 @@ fn tree(release: &Release) -> anyhow::Result<tempfile::TempDir> {
             .with_context(|| format!("set who may read {}", to.display()))
     };
     put(&release.binary, "usr/bin/holdup", 0o755)?;
+    if let Some(fleet) = &release.fleet {
+        put(fleet, "usr/bin/holdup-fleet", 0o755)?;
+    }
     put(
         &root.join("packaging/holdup-record.service"),
         "usr/lib/systemd/system/holdup-record.service",

@@ -108,6 +108,9 @@ fn in_land(release: &Release, land: Land) -> anyhow::Result<()> {
             std::fs::remove_file(&next).context("remove the package that is only tried")?;
             dpkg(&["--install", "/tmp/now.deb"])?;
             starts(root.path())?;
+            if release.fleet.is_some() {
+                inside(root.path(), "/usr/bin/holdup", &["fleet", "--help"])?;
+            }
             dpkg(&["--install", "/tmp/next.deb"])?;
             let version = inside(
                 root.path(),

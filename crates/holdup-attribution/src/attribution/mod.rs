@@ -21,6 +21,7 @@ mod causes_by_stack;
 mod chain;
 mod children_by_stack;
 mod churn;
+mod command_output;
 mod cpu;
 mod crowd;
 mod datagrams;

@@ -3,51 +3,18 @@
 //! In: tasks as they were when observation ended, and the frames of their stacks. Out: what each waited for, and where in the
 //! application's code. Their waits are none of the threads', so the ledger is as it was.
 
+use super::command_output;
 use crate::classify::{virtual_thread, waits_for_room};
 use holdup_evidence::{Cause, Finish, Frame, RuntimeTask, TaskDoes, TaskRuntime};
 use holdup_knowledge::{asyncio, go, java, javascript, python, rust, tokio};
 use holdup_model::attributed::{JavaLock, Peer, Resource, ResourceKind, Task, TaskOthers, TaskState};
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 /// All tasks.
 pub(super) fn tasks(finish: &Finish) -> Vec<Task> {
     let mut tasks: Vec<Task> = finish.tasks.iter().map(|one| task(one, finish)).collect();
-    await_output(&mut tasks);
+    command_output::await_output(&mut tasks);
     tasks
-}
-
-/// A goroutine that waits for a command of its own waits for what those wait for that copy the command's output: a process that it left behind
-/// may have the pipe long after it has ended.
-fn await_output(tasks: &mut [Task]) {
-    let symbols = |task: &Task| -> Vec<String> {
-        let frames = task.stack.iter();
-        frames.filter_map(|frame| frame.symbol.clone()).collect()
-    };
-    let is = |task: &Task, stands: fn(&[String]) -> bool| {
-        task.runtime == TaskRuntime::Go && task.state == TaskState::Waiting && stands(&symbols(task))
-    };
-    let copies = |task: &&Task| {
-        is_for_descriptor(task.cause)
-            && is(task, |symbols| {
-                go::copies_output(symbols.iter().map(String::as_str))
-            })
-    };
-    let copying: BTreeMap<(u32, u64), (Cause, Resource)> = tasks
-        .iter()
-        .filter(copies)
-        .filter_map(|task| Some(((task.pid, task.started_by?), (task.cause, task.resource.clone()))))
-        .collect();
-    for task in tasks.iter_mut() {
-        let Some((cause, resource)) = copying.get(&(task.pid, task.id)) else {
-            continue;
-        };
-        if is(task, |symbols| {
-            go::awaits_output(symbols.iter().map(String::as_str))
-        }) {
-            (task.cause, task.resource, task.others) = (*cause, resource.clone(), None);
-        }
-    }
 }
 
 fn task(one: &RuntimeTask, finish: &Finish) -> Task {
@@ -235,7 +202,7 @@ fn peer(one: &RuntimeTask, cause: Cause) -> Option<SocketAddr> {
 }
 
 /// Whether a task waits for a descriptor, whatever it is open on.
-fn is_for_descriptor(cause: Cause) -> bool {
+pub(super) fn is_for_descriptor(cause: Cause) -> bool {
     matches!(
         cause,
         Cause::PollWait | Cause::NetConnect | Cause::NetSend | Cause::NetDns
@@ -367,67 +334,6 @@ mod tests {
             (Some("main.pay"), Some(41))
         );
         assert_eq!((found[4].stack.len(), &found[4].place), (0, &None));
-    }
-
-    #[test]
-    fn who_waits_for_a_command_waits_for_what_its_output_comes_through() {
-        let stack = |symbols: &[&str]| -> Vec<Frame> {
-            let frame = |symbol: &&str| Frame {
-                symbol: Some((*symbol).to_owned()),
-                ..Frame::default()
-            };
-            symbols.iter().map(frame).collect()
-        };
-        let waits = [
-            "runtime.gopark",
-            "os/exec.(*Cmd).awaitGoroutines",
-            "os/exec.(*Cmd).Wait",
-            "main.render",
-        ];
-        let copies = [
-            "runtime.gopark",
-            "internal/poll.(*FD).Read",
-            "io.Copy",
-            "os/exec.(*Cmd).writerDescriptor.func1",
-        ];
-        let copier = |id, by| RuntimeTask {
-            stack: Some(UserStackId(1)),
-            started_by: Some(by),
-            opened: Some("a pipe of fontcached (pid 21)".to_owned()),
-            descriptor: Some(5),
-            ..one(id, TaskDoes::Waits, Some("IO wait"), None)
-        };
-        let finish = Finish {
-            user_stacks: vec![
-                stack(&waits),
-                stack(&copies),
-                stack(&["runtime.gopark", "main.feed"]),
-            ],
-            tasks: vec![
-                one(1, TaskDoes::Waits, Some("chan receive"), None),
-                copier(2, 1),
-                // Another one's command, whose goroutines have ended: its child has not.
-                one(3, TaskDoes::Waits, Some("chan receive"), None),
-                // It only began such a goroutine.
-                RuntimeTask {
-                    stack: Some(UserStackId(2)),
-                    ..one(4, TaskDoes::Waits, Some("chan receive"), None)
-                },
-                copier(5, 4),
-            ],
-            ..Finish::default()
-        };
-        let found = tasks(&finish);
-        let named: Vec<_> = found.iter().map(|task| task.resource.name.as_str()).collect();
-        assert_eq!(named[0], "a pipe of fontcached (pid 21)");
-        assert_eq!(
-            (found[0].cause, found[0].others),
-            (found[1].cause, found[1].others)
-        );
-        assert_eq!(
-            (named[2], named[3]),
-            ("a channel to receive from", "a channel to receive from")
-        );
     }
 
     #[test]

@@ -395,12 +395,12 @@ fn add_pressure(observed: &Observed, all: &mut Vec<Ranked>) {
     let kinds = [
         (
             Metric::PressureIoFullPercent,
-            "all tasks waited for disks",
+            "all tasks waited for I/O",
             tasks_stall_for_io::MIN_FULL_PERCENT,
         ),
         (
             Metric::PressureIoSomePercent,
-            "some task waited for a disk",
+            "some task waited for I/O",
             tasks_stall_for_io::MIN_SOME_PERCENT,
         ),
         (

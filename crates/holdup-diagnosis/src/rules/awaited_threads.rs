@@ -93,13 +93,17 @@ impl Awaited<'_> {
         let Some(first) = others.first().filter(|_| !self.python) else {
             return String::new();
         };
-        let doing = beside::doing(first);
+        let doing = beside::doing_with_peer(run, first);
         match others.len() {
             1 => format!(
                 "; {} may be the one that {role}, {doing}",
                 beside::other(&first.asker.name)
             ),
-            count if others.iter().all(|other| beside::doing(other) == doing) => {
+            count
+                if others
+                    .iter()
+                    .all(|other| beside::doing_with_peer(run, other) == doing) =>
+            {
                 format!("; one of {count} other threads may be the one that {role}, {doing}")
             }
             _ => String::new(),

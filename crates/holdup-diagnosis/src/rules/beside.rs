@@ -2,7 +2,7 @@
 //!
 //! In: waits of one process. Out: its other threads that wait for something themselves, and that in words.
 
-use super::{Run, Waits, java_waits, say};
+use super::{Run, Waits, java_waits, root, say};
 use holdup_attribution::attribution::{chosen_frame, is_applications};
 use holdup_evidence::{Cause, Language};
 use holdup_knowledge::rust;
@@ -113,4 +113,10 @@ pub(super) fn doing(wait: &AttributedWait) -> String {
         format!(", which {} has", say::who_with_pid(&holder.name))
     });
     format!("{}{place}{on}{held}", wait.cause.phrase())
+}
+
+/// The same with the process at the other end of a connection.
+pub(super) fn doing_with_peer(run: &Run<'_>, wait: &AttributedWait) -> String {
+    let peer = root::peer_beside(run, wait).map_or_else(String::new, |peer| format!(" of {peer}"));
+    format!("{}{peer}", doing(wait))
 }

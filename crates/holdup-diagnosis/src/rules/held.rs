@@ -1,6 +1,6 @@
 //! What the one with a lock does with it, in words for the first sentence of a finding.
 
-use super::{Run, asked, beside, root, say};
+use super::{Run, asked, beside, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls::{self, Kind};
@@ -34,8 +34,7 @@ pub(super) fn with_it(run: &Run<'_>, holder: &Holder) -> String {
         // Whoever has a lock that others want is not at rest, whatever it waits for.
         _ if doing == Cause::Idle => format!(", waiting itself{}", place()),
         Some(wait) if !doing.on_cpu() && doing != Cause::SchedRunqueue => {
-            let peer = root::peer_beside(run, wait).map_or_else(String::new, |peer| format!(" of {peer}"));
-            format!(", {}{peer}", beside::doing(wait))
+            format!(", {}", beside::doing_with_peer(run, wait))
         }
         _ => format!(", {}{}", doing.phrase(), place()),
     }

@@ -33,6 +33,7 @@ mod examples;
 pub(crate) mod figures;
 mod for_nobody;
 mod for_others;
+mod full_pool;
 mod halted;
 mod head;
 mod held;
@@ -43,6 +44,7 @@ mod leads;
 mod levels;
 mod libuv_pool;
 mod limit_settings;
+mod tokio_pool;
 #[macro_use]
 mod listed;
 pub(crate) mod list;

@@ -4,7 +4,8 @@
 //! no name of a setting (`timeout=30s`) or of a function.
 
 use super::matcher::Matcher;
-use super::words::{End, HARMLESS, NOTHING, TAKEN_BACK, WORDS};
+use super::words::{End, HARMLESS, WORDS};
+use super::words_of_none::{NOTHING, TAKEN_BACK};
 use super::{errno, limits};
 use crate::find::find;
 use holdup_evidence::observed::StatementKind;

@@ -27,6 +27,7 @@ mod tables;
 mod timed_list;
 mod together;
 pub(crate) mod words;
+mod words_of_none;
 
 use crate::format::{Family, Format, Understood};
 use crate::formats::{LOG, Stamps};

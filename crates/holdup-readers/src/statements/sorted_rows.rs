@@ -34,7 +34,7 @@ const MAX_LISTS: usize = 16;
 const MIN_SHARE: f64 = 0.1;
 
 /// Figures that are told of a row.
-const TOLD: usize = 4;
+const MAX_FIGURES_TOLD: usize = 4;
 
 /// Parts of names of columns that are shares, and of those that are times.
 const SHARES: [&str; 3] = ["%", "pct", "percent"];
@@ -166,7 +166,7 @@ impl SortedRows {
             return None;
         }
         let told = std::iter::once(by).chain((0..columns).filter(|column| *column != by));
-        let told = told.take(TOLD).filter_map(|column| {
+        let told = told.take(MAX_FIGURES_TOLD).filter_map(|column| {
             let (label, (_, _, figure)) = (labels.get(column)?, first.figures.get(column)?);
             Some(format!("{label} {figure}").trim().to_owned())
         });

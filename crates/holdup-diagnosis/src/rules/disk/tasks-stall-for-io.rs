@@ -14,7 +14,7 @@ pub(crate) const MIN_FULL_PERCENT: f64 = 25.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::TasksStallForIo, check)
-    .about("tasks stall for disks")
+    .about("tasks stall on I/O")
     .causes(&[Cause::DiskRead])
     .generality(Generality::Describes)
     .intermediate();
@@ -24,9 +24,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let some = pressures::high(observed, Metric::PressureIoSomePercent, MIN_SOME_PERCENT);
     let Some(worst) = full.or(some) else {
         return match pressures::most(observed, Metric::PressureIoSomePercent) {
-            Some(most) => Verdict::Clear(format!("tasks waited for disks at most {most:.1} % of the time")),
+            Some(most) => Verdict::Clear(format!("tasks waited for I/O at most {most:.1} % of the time")),
             None => Verdict::CannotTell(
-                "for what share of the time tasks waited for disks: `grep -H . /proc/pressure/*`".to_owned(),
+                "for what share of the time tasks waited for I/O: `grep -H . /proc/pressure/*`".to_owned(),
             ),
         };
     };
@@ -35,14 +35,14 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     } else {
         "At least one task was stalled"
     };
-    let title = format!("{who} for disks {}{}", worst.words(), worst.place());
+    let title = format!("{who} on I/O {}{}", worst.words(), worst.place());
     fires(
         Finding::without_duration(
             RULE.id.id(),
             Severity::Warning,
             title,
             Cause::DiskRead,
-            worst.evidence("waiting for disks"),
+            worst.evidence("waiting for I/O"),
         )
         .confidence(Confidence::Proved)
         .and_if(

@@ -5,7 +5,7 @@
 //! the only other thread of the process that waits for something is named as such.
 
 use crate::rules::awaited_threads;
-use crate::rules::beside::{doing, goes_round, other, others, receives_with_lock};
+use crate::rules::beside::{doing, doing_with_peer, goes_round, other, others, receives_with_lock};
 use crate::rules::{Rule, RuleId, Run, Waits, asked, java_waits, root, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame, Language};
@@ -185,22 +185,34 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
     let who = other(&first.asker.name);
     let title = match (candidates.len(), sure, awaited) {
         (1, true, Primitive::Initialisation) => {
-            format!("{head}, which {who} initialises, {}", doing(first))
+            format!("{head}, which {who} initialises, {}", doing_with_peer(run, first))
         }
-        (1, true, Primitive::Barrier) => format!("{head}, to which {who} has not come, {}", doing(first)),
+        (1, true, Primitive::Barrier) => format!(
+            "{head}, to which {who} has not come, {}",
+            doing_with_peer(run, first)
+        ),
         (count, true, Primitive::Barrier) => {
-            format!("{head}, to which {count} threads have not come, {}", doing(first))
+            format!(
+                "{head}, to which {count} threads have not come, {}",
+                doing_with_peer(run, first)
+            )
         }
-        (1, true, _) => format!("{head}, which {who} seems to have, {}", doing(first)),
+        (1, true, _) => format!(
+            "{head}, which {who} seems to have, {}",
+            doing_with_peer(run, first)
+        ),
         (1, false, _) => format!(
             "{head}; the only other thread that waits for something else is {who}, {}",
-            doing(first)
+            doing_with_peer(run, first)
         ),
-        (count, true, _) => format!("{head}, which {count} threads seem to have, {}", doing(first)),
+        (count, true, _) => format!(
+            "{head}, which {count} threads seem to have, {}",
+            doing_with_peer(run, first)
+        ),
         (count, false, _) if together => {
             format!(
                 "{head}; {count} other threads wait for something else, {}",
-                doing(first)
+                doing_with_peer(run, first)
             )
         }
         (count, false, _) => format!("{head}, and {count} others for something else"),

@@ -152,7 +152,7 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
             [one] => format!(
                 "{threads} threads of {who} queue{place} for one lock, which {} seems to have, {}",
                 say::who(&one.asker.name),
-                beside::doing(one)
+                beside::doing_with_peer(run, one)
             ),
             _ => format!("{threads} threads of {who} queue{place} for one lock"),
         },

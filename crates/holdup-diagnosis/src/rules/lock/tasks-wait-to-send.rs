@@ -127,7 +127,7 @@ fn finding(run: &Run<'_>, sending: &[&Task]) -> Finding {
             [one] => format!(
                 ": {nobody}; {} may be the one that takes, {}",
                 say::who(&one.asker.name),
-                beside::doing(one)
+                beside::doing_with_peer(run, one)
             ),
             several => format!(": {nobody}; {} threads wait for something else", several.len()),
         },

@@ -1,7 +1,8 @@
 //! All workers of a pool stand in the same wait, so that nobody is left for new work.
 
 use crate::rules::beside::doing;
-use crate::rules::libuv_pool::Full;
+use crate::rules::full_pool::{self, Full};
+use crate::rules::tokio_pool::{self, Taken};
 use crate::rules::{
     Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, beside, dumps as dumped, duration,
     java_waits as java, libuv_pool, say,
@@ -77,6 +78,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .filter(|pool| told_with(pool) == Some(waits.cause()))
         .filter(|pool| pool.both >= HARM_FLOOR && worth(&pool.waits));
     findings.extend(taken.map(pool_taken));
+    let blocking = tokio_pool::taken(run);
+    let blocking = blocking
+        .iter()
+        .filter(|taken| told_with(&taken.pool) == Some(waits.cause()))
+        .filter(|taken| taken.pool.both >= HARM_FLOOR && worth(&taken.pool.waits));
+    findings.extend(blocking.map(blocking_taken));
     match findings.is_empty() {
         true => Verdict::Clear(format!(
             "{} for a connection of a pool, 0 pools whose workers all wait",
@@ -239,7 +246,7 @@ fn connection_wanted(run: &Run<'_>, group: &Waits<'_>) -> Finding {
 fn pool_taken(pool: &Full<'_>) -> Finding {
     let main = pool.waits.main();
     let who = say::name_or(&main.asker.name.process, "the program");
-    let what = libuv_pool::awaited(&pool.waits).map_or_else(String::new, |what| format!(", {what}"));
+    let what = full_pool::awaited(&pool.waits).map_or_else(String::new, |what| format!(", {what}"));
     let title = match pool.threads {
         1 => format!(
             "The one thread of libuv's pool in {who} waits{what}: calls for files and names queue behind it"
@@ -279,6 +286,14 @@ fn pool_taken(pool: &Full<'_>) -> Finding {
             "use dns.resolve for names, which does not use the pool; use a socket or a stream for pipes and \
              devices",
         ))
+}
+
+fn blocking_taken(taken: &Taken<'_>) -> Finding {
+    let finding = RULE
+        .finding(Severity::Warning, taken.title(), &taken.pool.waits)
+        .confidence(Confidence::Strong);
+    let finding = taken.evidence().into_iter().fold(finding, Finding::and);
+    Taken::remedies().into_iter().fold(finding, Finding::remedy)
 }
 
 fn tasks_wanted(pool: &Waits<'_>) -> Finding {

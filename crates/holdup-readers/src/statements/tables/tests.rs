@@ -54,7 +54,7 @@ fn names_of_rows_behind_the_last_name_of_a_column() {
         \x20    0.11s  5.76% 89.10%      0.12s  6.28%  runtime.mallocgc\n";
     assert_eq!(
         said(text)[0].text,
-        "main.plot: cum% 83.34%, flat 0.62s, flat% 41.93%, sum% 41.93%, cum 1.23s; the largest of 3 rows"
+        "main.plot: flat% 41.93%, flat 0.62s, sum% 41.93%, cum 1.23s; the first of 3 rows, which are sorted by it"
     );
 }
 
