@@ -40,6 +40,12 @@ pub(super) fn pairs(line: &str) -> Pairs<'_> {
     }
 }
 
+/// Whether a line may be part of an answer: all of its lines begin with a sign or a text between quotation marks.
+pub(super) fn is_json(line: &str) -> bool {
+    let first = line.trim_start().chars().next();
+    first.is_none_or(|first| matches!(first, '{' | '}' | '[' | ']' | ',' | '"'))
+}
+
 /// At most so many bytes, between characters.
 fn cut(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());

@@ -215,6 +215,8 @@ pub static ALL: &[&Format] = &[
     &vmstat::FORMAT,
     &kernel_files::vmstat_counters::FORMAT,
     &arrays::zpool::FORMAT,
+    // Reports and logs of applications, which may have outputs of the tools above within them: where both are as sure, the tool's own
+    // reader takes it.
     &nagiostats::FORMAT,
     &named::seff::FORMAT,
     &slurm::sacct::FORMAT,
@@ -228,7 +230,7 @@ pub static ALL: &[&Format] = &[
     &builds::reactor::FORMAT,
     &profiles::function_table::FORMAT,
     &databases::tkprof::FORMAT,
-    &databases::sql_server::FORMAT,
+    &databases::sql_server::statistics::FORMAT,
     &services::kafka_groups::FORMAT,
     &benchmarks::load_tests::FORMAT,
     &databases::mongo_explain::FORMAT,
@@ -243,7 +245,7 @@ pub static ALL: &[&Format] = &[
     &services::dotnet_counters::FORMAT,
     &services::apiserver_traces::FORMAT,
     &services::zabbix_log::FORMAT,
-    &databases::sql_server_sessions::FORMAT,
+    &databases::sql_server::sessions::FORMAT,
     &builds::ci_jobs::FORMAT,
     &databases::redis_ping::FORMAT,
     &databases::mysqltuner::FORMAT,

@@ -18,6 +18,9 @@ pub(crate) static FORMAT: Format =
 /// checks for their execution time (Red Hat Network Satellite, reference guide, probe "Latency").
 const MAX_LATENCY_SECONDS: f64 = 1.0;
 
+/// What stands above the figures.
+const HEADING: &str = "CURRENT STATUS DATA";
+
 fn recognise(head: &[u8]) -> Sureness {
     Sureness::certain_if(holds(head, " Latency:") && any_line(head, |line| Figures::of(line).is_some()))
 }
@@ -124,7 +127,11 @@ impl TextReader for Reader {
             return Understood::Evidence;
         }
         let Some((name, value)) = text.split_once(':') else {
-            return Understood::Ignorable;
+            let is_line = text.bytes().all(|byte| byte == b'-');
+            return match is_line || text == HEADING {
+                true => Understood::Ignorable,
+                false => Understood::No,
+            };
         };
         let services = name.contains("Service");
         let first = value.split_whitespace().next().unwrap_or_default();

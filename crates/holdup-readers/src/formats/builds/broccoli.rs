@@ -17,8 +17,9 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("broccoli-times", Fam
 
 fn recognise(head: &[u8]) -> Sureness {
     let titled = holds(head, "Slowest Nodes") || holds(head, "Slowest Trees");
-    let row = |line: &str| Row::of(line).is_some();
-    Sureness::certain_if(any_line(head, row) && (titled || holds(head, "----+----")))
+    // Other tables have milliseconds behind a bar too, but none with the mean beside them.
+    let row = |line: &str| Row::of(line).is_some_and(|row| titled || row.mean.is_some());
+    Sureness::certain_if((titled || holds(head, "----+----")) && any_line(head, row))
 }
 
 /// `Babel: app (3)   | 9120ms (3040 ms)`.
@@ -160,10 +161,14 @@ mod tests {
 
     #[test]
     fn other_tables_are_none() {
-        let text = "name | time\n-----|-----\na | 12 ms\nb | 3 ms\n";
-        assert_ne!(
-            read_text("b", text.as_bytes()).observed.sources[0].format,
-            "broccoli-times"
-        );
+        for text in [
+            "name | time\n-----|-----\na | 12 ms\nb | 3 ms\n",
+            " name   | took\n--------+------\n orders | 12ms\n shops  | 3ms\n",
+        ] {
+            assert_ne!(
+                read_text("b", text.as_bytes()).observed.sources[0].format,
+                "broccoli-times"
+            );
+        }
     }
 }

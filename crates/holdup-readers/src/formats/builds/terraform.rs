@@ -150,7 +150,11 @@ impl TextReader for Reader {
             self.close_error();
             return Understood::Evidence;
         }
-        Understood::Ignorable
+        // What the commands of a resource print is theirs: `desk_host.main (local-exec): …`.
+        match bare.contains("-exec): ") {
+            true => Understood::No,
+            false => Understood::Ignorable,
+        }
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
@@ -183,7 +187,7 @@ impl TextReader for Reader {
                 count => format!("; {count} resources are not done"),
             };
             let text = format!(
-                "{resource} is still {does} after {}, and no end of it stands here{more}",
+                "{resource} is still {does} after {}, and this output does not have its end{more}",
                 told(*seconds)
             );
             let ns = Some(ns_of(*seconds));
@@ -220,7 +224,7 @@ mod tests {
         assert_eq!(
             reading.texts(),
             [
-                "module.db.shop_db.main[0] is still creating after 12 min 20 s, and no end of it stands here",
+                "module.db.shop_db.main[0] is still creating after 12 min 20 s, and this output does not have its end",
                 "creating shop_net.main took 3.00 s",
             ]
         );

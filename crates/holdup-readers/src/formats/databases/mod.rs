@@ -21,7 +21,6 @@ pub(crate) mod redis_slowlog;
 mod semaphores;
 pub(crate) mod sessions;
 pub(crate) mod sql_server;
-pub(crate) mod sql_server_sessions;
 pub(crate) mod sqlite_plan;
 mod table;
 pub(crate) mod titles;

@@ -49,7 +49,8 @@ struct Reader {
 }
 
 impl Reader {
-    fn pair(&mut self, name: &str, value: &str, out: &mut Out<'_>) {
+    /// Takes a name and its value; whether they are the server's.
+    fn pair(&mut self, name: &str, value: &str, out: &mut Out<'_>) -> bool {
         let figure = number(value);
         match name {
             "queryPlanner" | "explainVersion" if self.documents.is_some() => self.end(out),
@@ -67,25 +68,33 @@ impl Reader {
             "indexName" if self.index.is_empty() && !self.rejected => self.index = name_of(value),
             "usedDisk" => self.on_disk |= value == "true",
             // A field of the application's may have the name of the old server's count.
-            "n" if !self.of_old_server => return,
+            "n" if !self.of_old_server => return false,
             "nReturned" | "n" if self.returned.is_none() => self.returned = figure,
             "executionTimeMillis" | "millis" if self.ms.is_none() => self.ms = figure,
             "totalKeysExamined" | "nscanned" if self.keys.is_none() => self.keys = figure,
             "totalDocsExamined" | "nscannedObjects" if self.documents.is_none() => self.documents = figure,
-            _ => return,
+            _ => return false,
         }
         self.quote.get_or_insert_with(|| out.here());
+        true
     }
 }
 
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         let text = text_of(line.get(..LINE_BYTES).unwrap_or(line));
+        let mut any = false;
         for (name, value) in Pairs(&text).take(MAX_PAIRS) {
-            self.pair(name, value, out);
+            any |= self.pair(name, value, out);
         }
-        // The rest is the filter, which is data of the application.
-        Understood::Evidence
+        // What else is in the document is the filter, which is data of the application; the line of a log ends otherwise.
+        let of_document = text
+            .trim_end()
+            .ends_with(['{', '}', '[', ']', ',', '(', ')', ';', '"', '\'']);
+        match any || of_document {
+            true => Understood::Evidence,
+            false => Understood::No,
+        }
     }
 
     fn end(&mut self, out: &mut Out<'_>) {

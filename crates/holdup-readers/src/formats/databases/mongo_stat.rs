@@ -162,8 +162,8 @@ impl TextReader for Reader {
         if let Some((_, text, quote)) = read.queues.first.filter(|(waiting, ..)| *waiting > 0.0) {
             well = false;
             let text = format!("{text}; somebody waits in {} of {rows} intervals", read.queued);
-            // A queue in one interval of many is of that instant.
-            let kind = match read.queued * 2 >= rows {
+            // A queue in only some of the intervals may have been brief.
+            let kind = match read.queued == rows {
                 true => StatementKind::Stalled,
                 false => StatementKind::Took,
             };

@@ -4,7 +4,7 @@
 //! the cluster says of it, and which rules refused it on how many nodes. Source: Elasticsearch's reference, "Cluster allocation explain API".
 
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
-use crate::formats::json_pairs::{Value, pairs};
+use crate::formats::json_pairs::{Value, is_json, pairs};
 use crate::formats::report::{holds, name_of};
 use crate::gather::{Out, text_of};
 use crate::statements;
@@ -134,7 +134,8 @@ impl LineReader for Reader {
         }
         match any {
             true => Understood::Evidence,
-            false => Understood::Ignorable,
+            false if is_json(&text) => Understood::Ignorable,
+            false => Understood::No,
         }
     }
 

@@ -4,7 +4,7 @@
 //! the task that has waited longest for the master node. Source: Elasticsearch's reference, "Cluster health API" and "Pending cluster tasks API".
 
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
-use crate::formats::json_pairs::pairs;
+use crate::formats::json_pairs::{is_json, pairs};
 use crate::formats::report::{Largest, holds, name_of, ns_of, rounded};
 use crate::gather::{Out, text_of};
 use crate::statements;
@@ -141,7 +141,8 @@ impl LineReader for Reader {
         }
         match any {
             true => Understood::Evidence,
-            false => Understood::Ignorable,
+            false if is_json(&text) => Understood::Ignorable,
+            false => Understood::No,
         }
     }
 

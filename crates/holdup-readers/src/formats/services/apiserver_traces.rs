@@ -71,6 +71,28 @@ impl Begin {
     }
 }
 
+/// The verb and the kind of object of a request, by which requests are counted together: names of objects differ.
+fn kind_of(name: &str) -> String {
+    let mut words = name.split_whitespace();
+    let verb = words.next().unwrap_or_default();
+    let Some(url) = words.next().filter(|word| word.starts_with('/')) else {
+        return name.to_owned();
+    };
+    // `/api/v1/namespaces/NAME/KIND/NAME`, `/apis/GROUP/VERSION/KIND/NAME`.
+    let mut parts = url.split('/').filter(|part| !part.is_empty());
+    let before = match parts.next() {
+        Some("apis") => 2,
+        _ => 1,
+    };
+    let parts: Vec<&str> = parts.skip(before).take(4).collect();
+    let kind = match parts.as_slice() {
+        ["namespaces", _, kind, ..] => kind,
+        [kind, ..] => kind,
+        [] => &url,
+    };
+    format!("{verb} {kind}")
+}
+
 /// A step: `---"Object stored in database" 1100ms (10:00:00.500)`, before 1.25 `[1.1s] [1.05s] Object stored in database`.
 fn step(rest: &str) -> Option<(String, f64)> {
     if let Some(rest) = rest
@@ -107,13 +129,7 @@ struct Reader {
 
 impl Reader {
     fn settle(&mut self, request: Request, out: &mut Out<'_>) {
-        // The verb and the kind of object: names of objects differ.
-        let kind: String = request
-            .name
-            .split_whitespace()
-            .next()
-            .unwrap_or_default()
-            .to_owned();
+        let kind = kind_of(&request.name);
         if let Some((_, known, times)) = self.kinds.iter_mut().find(|(known, ..)| *known == kind) {
             *times = times.saturating_add(1);
             if request.seconds > known.seconds {
@@ -198,14 +214,17 @@ mod tests {
             Trace[91201]: ---\"Conversion done\" 10ms (10:00:00.010)\nTrace[91201]: ---\"Object stored in database\" 1900ms (10:00:01.910)\n\
             Trace[91201]: [2.0s] [2.0s] END\n\
             I0405 10:00:09.000000       1 trace.go:205] Trace[91202]: \"Update\" url:/api/v1/nodes/b,user-agent:kubelet/v1.20 (started: \
-            05-Apr-2024 10:00:08.000) (total time: 700ms):\n";
+            05-Apr-2024 10:00:08.000) (total time: 700ms):\n\
+            I0405 10:00:10.000000       1 trace.go:205] Trace[91203]: \"Update\" url:/api/v1/namespaces/shop/configmaps/b,user-agent:\
+            manager/v2 (linux),client:10.0.0.7 (started: 05-Apr-2024 10:00:09.000) (total time: 600ms):\n";
         let reading = read_text("k", text.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "apiserver-traces");
         assert_eq!(
             reading.texts(),
             [
                 "Update /api/v1/namespaces/shop/configmaps/a by manager/v2 took 2.00 s, of which the step `Object stored in database` 1.90 s; \
-                 the longest of 2 such requests"
+                 the longest of 2 such requests",
+                "Update /api/v1/nodes/b by kubelet/v1.20 took 700 ms",
             ]
         );
     }

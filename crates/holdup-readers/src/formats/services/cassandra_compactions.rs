@@ -13,9 +13,10 @@ pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("nodetool-compactionstats", Family::Host, recognise)
         .about("nodetool compactionstats");
 
-/// Compactions of one node that wait above which Reaper begins no repair, so as not to overwhelm the node (`maxPendingCompactions`); the
-/// best number is 0, or a very small one (DataStax, "Alert metrics").
-const MANY_PENDING: f64 = 20.0;
+/// Compactions of one node that wait above which Reaper, which repairs clusters of Cassandra, begins no repair, so as not to overwhelm the
+/// node (its setting `maxPendingCompactions`). The best number is 0, or a very small one (DataStax, "Alert metrics"), so that fewer are
+/// judged only where there is none.
+const MAX_PENDING_COMPACTIONS: f64 = 20.0;
 
 fn recognise(head: &[u8]) -> Sureness {
     let may = holds(head, "pending tasks:")
@@ -91,12 +92,13 @@ impl TextReader for Reader {
         if !read.remaining.is_empty() && !read.remaining.starts_with("n/a") {
             text.push_str(&format!("; remaining time {}", read.remaining));
         }
-        let kind = match count > MANY_PENDING {
-            true => StatementKind::Stalled,
-            false => {
-                text.push_str(&format!("; up to {MANY_PENDING:.0} is well"));
-                StatementKind::WithinNorm
-            }
+        let kind = if count > MAX_PENDING_COMPACTIONS {
+            StatementKind::Stalled
+        } else if count > 0.0 {
+            StatementKind::Took
+        } else {
+            text.push_str(" (0 is well)");
+            StatementKind::WithinNorm
         };
         out.statement(statements::one(kind, None, quote, text));
     }
@@ -129,11 +131,10 @@ mod tests {
 
     #[test]
     fn a_node_that_keeps_up_is_well_and_other_lists_are_none() {
-        let text = "pending tasks: 2\nActive compaction remaining time :        n/a\n";
-        assert_eq!(
-            read_text("n", text.as_bytes()).observed.statements[0].kind,
-            StatementKind::WithinNorm
-        );
+        for (count, kind) in [(0, StatementKind::WithinNorm), (20, StatementKind::Took)] {
+            let text = format!("pending tasks: {count}\nActive compaction remaining time :        n/a\n");
+            assert_eq!(read_text("n", text.as_bytes()).observed.statements[0].kind, kind);
+        }
         let other = "pending tasks: 3\n- wash: 2\n";
         assert_ne!(
             read_text("n", other.as_bytes()).observed.sources[0].format,

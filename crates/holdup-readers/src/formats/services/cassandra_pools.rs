@@ -87,7 +87,8 @@ impl TextReader for Reader {
                 format!("{blocked:.0} tasks of Cassandra's pool {pool} are blocked: its queue is full");
             out.statement(statements::one(StatementKind::Exhausted, None, quote, text));
         }
-        // How many may wait depends on the load: only with what was refused or dropped it is too many.
+        // How many may wait depends on the load: only with what was refused or dropped it is too many. Counts since the start say
+        // nothing of now, so that dropped messages alone are no trouble.
         let refuses = !well || some(&read.dropped).is_some();
         if let Some((pending, pool, quote)) =
             some(&read.pending).filter(|(pending, ..)| *pending > read.active)
@@ -104,13 +105,18 @@ impl TextReader for Reader {
             };
             out.statement(statements::one(kind, None, quote, text));
         }
+        let waits = !well;
         if let Some((dropped, kind, quote)) = some(&read.dropped) {
             well = false;
             let next = read.dropped.and_next(count);
             let text = format!(
                 "{dropped:.0} messages of type {kind} were dropped since Cassandra began, because they waited for too long{next}"
             );
-            out.statement(statements::one(StatementKind::Warned, None, quote, text));
+            let kind = match waits {
+                true => StatementKind::Warned,
+                false => StatementKind::Took,
+            };
+            out.statement(statements::one(kind, None, quote, text));
         }
         if let Some((ever, pool, quote)) = some(&read.ever_blocked).filter(|_| well) {
             let text = format!(
@@ -166,6 +172,14 @@ mod tests {
             read_text("n", text.as_bytes()).observed.statements[0].kind,
             StatementKind::WithinNorm
         );
+    }
+
+    #[test]
+    fn messages_that_were_dropped_once_are_no_trouble() {
+        let text = "Pool Name     Active   Pending   Completed   Blocked  All time blocked\n\
+            ReadStage          2         1        3311         0                 0\n\nMessage type    Dropped\nREAD    3\n";
+        let reading = read_text("n", text.as_bytes());
+        assert_eq!(reading.observed.statements[0].kind, StatementKind::Took);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `dotnet-counters monitor`: whether work waits for threads of .NET, and how much time its collector takes.
 //!
 //! In: rows `ThreadPool Queue Length   1,204` and `dotnet.thread_pool.queue.length ({work_item})  1,204`; of several screens the last counts.
-//! Out: a statement about the queue beside threads and CPU, and one about the collector. Source: Microsoft's documentation of well-known event
-//! counters, and "Debug ThreadPool starvation": a queue while the CPU is not busy.
+//! Out: a statement about the queue beside threads and CPU, and one about the collector. How long a queue may be depends on the load, so that
+//! only an empty one is judged. Source: Microsoft's documentation of well-known event counters, and "Debug ThreadPool starvation".
 
 use crate::format::{Family, Format, Sureness, TextReader, Understood};
 use crate::formats::report::{any_line, holds, number, rounded, text_in};
@@ -13,11 +13,8 @@ use holdup_evidence::observed::{Quote, Statement, StatementKind};
 pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("dotnet-counters", Family::Host, recognise).about("dotnet-counters");
 
-/// Per cent of all CPUs from which work waits for them, and not for a thread.
-const BUSY_PERCENT: f64 = 90.0;
-
-/// Per cent of the time in the collector from which it is told: half of the time does no work of the program's.
-const COLLECTOR_PERCENT: f64 = 50.0;
+/// Per cent of the time in the collector from which it is told, as of any other collector (rule `collector-stops-threads`).
+const MIN_COLLECTOR_PERCENT: f64 = 10.0;
 
 fn recognise(head: &[u8]) -> Sureness {
     let pool = holds(head, "ThreadPool ") || holds(head, "dotnet.thread_pool.");
@@ -69,7 +66,15 @@ impl TextReader for Reader {
     fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
         let text = text_in(text.as_bytes());
         let Some((name, value)) = row(&text) else {
-            return Understood::Ignorable;
+            let last = text.split_whitespace().last().unwrap_or_default();
+            let of_screen = text.starts_with('[')
+                || text.starts_with("Press p")
+                || text.starts_with("Status:")
+                || number(last).is_some();
+            return match of_screen {
+                true => Understood::Ignorable,
+                false => Understood::No,
+            };
         };
         match name {
             Name::Queue => self.queue = Some((value, out.here())),
@@ -83,7 +88,10 @@ impl TextReader for Reader {
 
     fn end(&mut self, out: &mut Out<'_>) {
         let read = std::mem::take(self);
-        if let Some((share, quote)) = read.collector.filter(|(share, _)| *share >= COLLECTOR_PERCENT) {
+        if let Some((share, quote)) = read
+            .collector
+            .filter(|(share, _)| *share >= MIN_COLLECTOR_PERCENT)
+        {
             let text = format!(
                 "the collector of .NET took {} % of the time since its last collection",
                 rounded(share)
@@ -107,14 +115,12 @@ impl TextReader for Reader {
                 read.contention
             ));
         }
-        let idle = read.cpu.is_none_or(|cpu| cpu < BUSY_PERCENT);
-        let kind = if queue <= 0.0 {
-            text.push_str(" (0 in the queue is well)");
-            StatementKind::WithinNorm
-        } else if idle && queue > read.threads.unwrap_or(0.0) {
-            StatementKind::Stalled
-        } else {
-            StatementKind::Took
+        let kind = match queue > 0.0 {
+            true => StatementKind::Took,
+            false => {
+                text.push_str(" (0 in the queue is well)");
+                StatementKind::WithinNorm
+            }
         };
         out.statement(statements::one(kind, None, quote, text));
     }
@@ -138,7 +144,7 @@ mod tests {
             reading.texts(),
             ["1204 work items wait in the thread pool of .NET, which has 26 threads; CPU usage is 7 %"]
         );
-        assert_eq!(reading.observed.statements[0].kind, StatementKind::Stalled);
+        assert_eq!(reading.observed.statements[0].kind, StatementKind::Took);
     }
 
     #[test]
@@ -150,8 +156,8 @@ mod tests {
         );
         let newer = "[System.Runtime]\n    dotnet.thread_pool.queue.length ({work_item})      40\n    dotnet.thread_pool.thread.count ({thread})     8\n";
         assert_eq!(
-            read_text("d", newer.as_bytes()).observed.statements[0].kind,
-            StatementKind::Stalled
+            read_text("d", newer.as_bytes()).texts(),
+            ["40 work items wait in the thread pool of .NET, which has 8 threads"]
         );
     }
 

@@ -130,7 +130,12 @@ impl TextReader for Reader {
                 true => format!("consumer group {group} is rebalancing: none of its members reads meanwhile"),
                 false => format!("consumer group {group} has no active members: nobody reads for it"),
             };
-            out.statement(statements::one(StatementKind::Stalled, None, quote, text));
+            // A group that runs now and then has none in between; it is trouble where messages wait for it.
+            let kind = match rebalances || read.unread > 0 {
+                true => StatementKind::Stalled,
+                false => StatementKind::Took,
+            };
+            out.statement(statements::one(kind, None, quote, text));
         }
         let Some((lag, name, quote)) = &read.lags.first else {
             return;

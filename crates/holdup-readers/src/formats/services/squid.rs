@@ -1,7 +1,7 @@
 //! `squidclient mgr:info` and `mgr:5min` of Squid: how long misses, hits and look-ups of names take, and how many requests are hits.
 //!
 //! In: lines of names and values; times are medians of 5 and of 60 minutes. Out: a statement about the service times, and one where Squid
-//! has no descriptors left or uses all of the one CPU that it can use. Source: `src/stat.cc` of Squid.
+//! has no descriptors left or used all of the one CPU that it can use. Source: `src/stat.cc` of Squid.
 
 use crate::format::{Family, Format, Sureness, TextReader, Understood};
 use crate::formats::report::{any_line, holds, name_of, ns_of, number, rounded, text_in};
@@ -15,8 +15,14 @@ pub(crate) static FORMAT: Format =
 /// Seconds from which a request is long: up to one, people do not lose their thread (Nielsen, Usability Engineering, 1993).
 const LONG_REQUEST_SECONDS: f64 = 1.0;
 
-/// Per cent of a CPU from which there is none left: one process of Squid handles its requests in one thread.
-const FULL_CPU_PERCENT: f64 = 95.0;
+/// Per cent of the time of one CPU, which is all that one process of Squid can use: it handles its requests in one thread.
+const ONE_CPU_PERCENT: f64 = 100.0;
+
+/// Digits behind the point of each time that `mgr:info` prints: `Cache Misses:` alone is in reports of other caches too.
+const FRACTION_DIGITS: usize = 5;
+
+/// The greatest number of seconds that is a time of a request and no mistake: eleven days.
+const MAX_SECONDS: f64 = 1e6;
 
 fn recognise(head: &[u8]) -> Sureness {
     let may =
@@ -24,8 +30,8 @@ fn recognise(head: &[u8]) -> Sureness {
     Sureness::certain_if(may && any_line(head, |line| Time::of(line).is_some()))
 }
 
-/// Which times are told, in this order.
-const TOLD: [&str; 5] = [
+/// The times that are known, in the order in which they are told.
+const TIMES: [&str; 5] = [
     "requests",
     "cache misses",
     "cache hits",
@@ -36,7 +42,7 @@ const TOLD: [&str; 5] = [
 /// A line of a median.
 #[derive(Debug, Clone, PartialEq)]
 struct Time {
-    /// Its place in `TOLD`.
+    /// Its place in `TIMES`.
     which: usize,
     seconds: f64,
     hour: Option<f64>,
@@ -54,16 +60,23 @@ impl Time {
             "DNS Lookups" | "dns.median_svc_time" => 4,
             _ => return None,
         };
-        let mut words = value.split_whitespace();
-        let seconds = number(words.next()?)?;
-        let hour = words.next().and_then(number);
-        (seconds < 1e6 && words.next().is_none()).then_some(Time { which, seconds, hour })
+        let words: Vec<&str> = value.split_whitespace().take(3).collect();
+        let precise = |word: &str| {
+            let digits = word.split_once('.').map_or(0, |(_, digits)| digits.len());
+            number(word).filter(|_| digits == FRACTION_DIGITS)
+        };
+        let (seconds, hour) = match words.as_slice() {
+            [recent, hour] if !name.contains('.') => (precise(recent)?, Some(precise(hour)?)),
+            [recent, "seconds"] if name.contains('.') => (number(recent)?, None),
+            _ => return None,
+        };
+        (seconds < MAX_SECONDS).then_some(Time { which, seconds, hour })
     }
 }
 
 #[derive(Debug, Default)]
 struct Reader {
-    times: [Option<(f64, Option<f64>, Quote)>; TOLD.len()],
+    times: [Option<(f64, Option<f64>, Quote)>; TIMES.len()],
     /// `5min: 12.1%, 60min: 10.0%`.
     hits: String,
     /// Descriptors that are free, that are kept back, and all.
@@ -94,18 +107,18 @@ impl Reader {
     fn of_times(&self) -> Option<Statement> {
         let told = |which: usize| self.times.get(which).and_then(Option::as_ref);
         let longest = |first: usize| {
-            let all = (first..TOLD.len()).filter_map(|which| Some((which, told(which)?)));
+            let all = (first..TIMES.len()).filter_map(|which| Some((which, told(which)?)));
             all.max_by(|(_, one), (_, other)| one.0.total_cmp(&other.0))
         };
         // What is made of the others comes last.
         let (which, (seconds, hour, quote)) =
             longest(1).filter(|(_, one)| one.0 > 0.0).or_else(|| longest(0))?;
-        let of = TOLD.get(which)?;
+        let of = TIMES.get(which)?;
         let mut text = format!("{of} of Squid take {} s at the median", rounded(*seconds));
         if let Some(hour) = hour {
             text.push_str(&format!(" of 5 min ({} s of 60 min)", rounded(*hour)));
         }
-        for (other, name) in TOLD.iter().enumerate().filter(|(other, _)| *other != which) {
+        for (other, name) in TIMES.iter().enumerate().filter(|(other, _)| *other != which) {
             if let Some((seconds, ..)) = told(other).filter(|(seconds, ..)| *seconds > 0.0) {
                 text.push_str(&format!("; {name} {} s", rounded(*seconds)));
             }
@@ -115,6 +128,9 @@ impl Reader {
         }
         if !self.rate.is_empty() {
             text.push_str(&format!("; {} requests", self.rate));
+        }
+        if let Some((cpu, _)) = &self.cpu {
+            text.push_str(&format!("; Squid used {} % of one CPU", rounded(*cpu)));
         }
         let kind = match *seconds >= LONG_REQUEST_SECONDS {
             true => StatementKind::Took,
@@ -143,10 +159,11 @@ impl TextReader for Reader {
             }
             return Understood::Evidence;
         }
-        let known = text.split_once([':', '=']);
-        match known.is_some_and(|(name, value)| self.name(name.trim(), value.trim(), out)) {
-            true => Understood::Evidence,
-            false => Understood::Ignorable,
+        let pair = text.split_once([':', '=']);
+        match pair.map(|(name, value)| self.name(name.trim(), value.trim(), out)) {
+            Some(true) => Understood::Evidence,
+            Some(false) => Understood::Ignorable,
+            None => Understood::No,
         }
     }
 
@@ -167,19 +184,17 @@ impl TextReader for Reader {
                 text,
             ));
         }
-        if let Some((cpu, quote)) = read
-            .cpu
-            .as_ref()
-            .filter(|(cpu, _)| (FULL_CPU_PERCENT..200.0).contains(cpu))
-        {
+        if let Some((cpu, quote)) = read.cpu.as_ref().filter(|(cpu, _)| *cpu >= ONE_CPU_PERCENT) {
             let text = format!(
-                "Squid used {} % of the one CPU that its process can use within 5 min",
+                "Squid used {} % of one CPU within 5 min; one process of it cannot use more than one",
                 rounded(*cpu)
             );
-            out.statement(Statement {
-                share: Some(cpu / 100.0),
-                ..statements::one(StatementKind::Exhausted, None, quote.clone(), text)
-            });
+            out.statement(statements::one(
+                StatementKind::Exhausted,
+                None,
+                quote.clone(),
+                text,
+            ));
         }
         if let Some(one) = read.of_times() {
             out.statement(one);
@@ -210,7 +225,7 @@ mod tests {
             reading.texts(),
             [
                 "DNS look-ups of Squid take 5.02 s at the median of 5 min (0.04 s of 60 min); requests 2.1 s; cache misses 2.42 s; \
-                 cache hits 0.0029 s; hits as a share of all requests: 5min: 8.4%, 60min: 9.1%"
+                 cache hits 0.0029 s; hits as a share of all requests: 5min: 8.4%, 60min: 9.1%; Squid used 4.2 % of one CPU"
             ]
         );
         assert_eq!(reading.observed.statements[0].kind, StatementKind::Took);
@@ -220,8 +235,8 @@ mod tests {
     fn a_quick_cache_is_well_and_one_without_descriptors_is_not() {
         let well = INFO
             .replace("5.02300", "0.02300")
-            .replace("2.41700", "0.3")
-            .replace("2.10310", "0.2");
+            .replace("2.41700", "0.30000")
+            .replace("2.10310", "0.20000");
         let reading = read_text("s", well.as_bytes());
         assert_eq!(reading.observed.statements[0].kind, StatementKind::WithinNorm);
         let none = well.replace("15000", "12");
@@ -232,14 +247,20 @@ mod tests {
     #[test]
     fn an_excerpt_and_what_looks_alike() {
         let excerpt = "client_http.requests = 21.4/sec\nclient_http.miss_median_svc_time = 1.310 seconds\n\
-            dns.median_svc_time = 0.020 seconds\ncpu_usage = 97.9%\n";
+            dns.median_svc_time = 0.020 seconds\ncpu_usage = 100.0%\n";
         let reading = read_text("s", excerpt.as_bytes());
         assert_eq!(reading.observed.sources[0].format, "squid-status");
         assert_eq!(reading.observed.statements[0].kind, StatementKind::Exhausted);
-        let other = "Cache Misses: many\nCache Hits: 12 of 30 requests\n";
-        assert_ne!(
-            read_text("s", other.as_bytes()).observed.sources[0].format,
-            "squid-status"
-        );
+        for other in [
+            "Cache Misses: many\nCache Hits: 12 of 30 requests\n",
+            "Cache Hits: 9120\nCache Misses: 31\n",
+            "Cache Hits: 0.90 0.80\nCache Misses: 0.10 0.20\n",
+        ] {
+            assert_ne!(
+                read_text("s", other.as_bytes()).observed.sources[0].format,
+                "squid-status",
+                "{other}"
+            );
+        }
     }
 }

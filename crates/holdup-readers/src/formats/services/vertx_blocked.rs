@@ -173,7 +173,7 @@ impl LineReader for Reader {
                 text.push_str(&format!("; the time limit is {}", place.limit));
             }
             if place.times > 1 {
-                text.push_str(&format!("; that was said {} times", place.times));
+                text.push_str(&format!("; reported {} times", place.times));
             }
             out.statement(Statement {
                 times: place.times,

@@ -4,25 +4,24 @@
 //! statement about the session at the beginning of the longest chain, with who waits behind it; else about the longest wait.
 //! Source: Microsoft's reference of both views and of `sp_who`.
 
+use super::chains::{Session, Sessions};
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::formats::dash_table::DashTable;
 use crate::formats::report::{any_line, holds, name_of, number};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::Ns;
-use holdup_evidence::observed::{Quote, StatementKind};
+use holdup_evidence::observed::StatementKind;
 use holdup_evidence::units::{counted, duration};
-use std::collections::BTreeMap;
 
 pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("sql-server-sessions", Family::Databases, recognise)
         .about("sys.dm_exec_requests, sp_who2");
 
-/// Sessions that are kept, bytes of a row, sessions that are told by number, and steps of a chain.
+/// Sessions that are kept, bytes of a row, and sessions that are told by number.
 const MAX_SESSIONS: usize = 5_000;
 const ROW_BYTES: usize = 8_192;
 const MAX_NAMED: usize = 6;
-const MAX_STEPS: usize = 100;
 
 /// Waits in which a session has nothing to do.
 const IDLE: [&str; 5] = [
@@ -49,18 +48,9 @@ fn heading(line: &str) -> Option<DashTable> {
 }
 
 #[derive(Debug, Default)]
-struct Session {
-    blocker: Option<u64>,
-    wait: String,
-    ms: Option<f64>,
-    does: String,
-    quote: Quote,
-}
-
-#[derive(Debug, Default)]
 struct Reader {
     table: Option<DashTable>,
-    sessions: BTreeMap<u64, Session>,
+    sessions: Sessions,
 }
 
 impl Reader {
@@ -94,28 +84,16 @@ impl Reader {
             ])),
             quote: out.here(),
         };
-        if self.sessions.len() >= MAX_SESSIONS && !self.sessions.contains_key(&id) {
+        if self.sessions.0.len() >= MAX_SESSIONS && !self.sessions.0.contains_key(&id) {
             out.account().left_out += 1;
             return Some(());
         }
         // Tasks of one session that work side by side have a row each: the one that is blocked counts.
-        let known = self.sessions.entry(id).or_default();
+        let known = self.sessions.0.entry(id).or_default();
         if known.blocker.is_none() && (session.blocker.is_some() || session.ms >= known.ms) {
             *known = session;
         }
         Some(())
-    }
-
-    /// The session at the beginning of the chain that one is in; `None` in a ring.
-    fn first_of(&self, id: u64) -> Option<u64> {
-        let mut at = id;
-        for _ in 0..MAX_STEPS {
-            match self.sessions.get(&at).and_then(|session| session.blocker) {
-                Some(blocker) => at = blocker,
-                None => return Some(at),
-            }
-        }
-        None
     }
 }
 
@@ -145,35 +123,19 @@ impl LineReader for Reader {
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
-        let read = std::mem::take(self);
-        let blocked: Vec<u64> = read
-            .sessions
-            .iter()
-            .filter(|(_, one)| one.blocker.is_some())
-            .map(|(id, _)| *id)
-            .collect();
-        let mut chains: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-        for id in &blocked {
-            if let Some(first) = read.first_of(*id) {
-                chains.entry(first).or_default().push(*id);
-            }
-        }
-        let longest_wait = |ids: &[u64]| {
-            let sessions = ids.iter().filter_map(|id| Some((*id, read.sessions.get(id)?)));
-            sessions.max_by(|(_, one), (_, other)| one.ms.unwrap_or(0.0).total_cmp(&other.ms.unwrap_or(0.0)))
-        };
+        let sessions = std::mem::take(self).sessions;
         let does = |session: &Session| match session.does.as_str() {
             "" => String::new(),
             does => format!(" (`{does}`)"),
         };
-        if let Some((first, behind)) = chains.iter().max_by_key(|(_, behind)| behind.len()) {
-            let Some((id, session)) = longest_wait(behind) else {
+        if let Some((first, behind)) = sessions.chains().iter().max_by_key(|(_, behind)| behind.len()) {
+            let Some((id, session)) = sessions.longest_wait(behind) else {
                 return;
             };
             let named: Vec<String> = behind.iter().take(MAX_NAMED).map(u64::to_string).collect();
             let more = if behind.len() > MAX_NAMED { ", …" } else { "" };
             let count = counted(behind.len() as u64, "session", "sessions");
-            let own = read.sessions.get(first).map_or_else(String::new, does);
+            let own = sessions.0.get(first).map_or_else(String::new, does);
             let waited = session
                 .ms
                 .map_or_else(String::new, |ms| format!(" for {}", duration(ns(ms))));
@@ -196,7 +158,8 @@ impl LineReader for Reader {
             ));
             return;
         }
-        if let Some(session) = blocked.first().and_then(|id| read.sessions.get(id)) {
+        let blocked = sessions.blocked();
+        if let Some(session) = blocked.first().and_then(|id| sessions.0.get(id)) {
             let text = format!(
                 "{} block each other in a ring",
                 counted(blocked.len() as u64, "session", "sessions")
@@ -209,15 +172,15 @@ impl LineReader for Reader {
             ));
             return;
         }
-        let busy: Vec<u64> = read
-            .sessions
+        let busy: Vec<u64> = sessions
+            .0
             .iter()
             .filter(|(_, one)| {
                 !one.wait.is_empty() && !IDLE.contains(&one.wait.as_str()) && one.ms > Some(0.0)
             })
             .map(|(id, _)| *id)
             .collect();
-        if let Some((id, session)) = longest_wait(&busy) {
+        if let Some((id, session)) = sessions.longest_wait(&busy) {
             let waited = session.ms.map_or_else(String::new, |ms| duration(ns(ms)));
             let text = format!(
                 "session {id}{} has waited {waited} with {}; nobody blocks another",
@@ -231,10 +194,10 @@ impl LineReader for Reader {
                 quote,
                 text,
             ));
-        } else if let Some(session) = read.sessions.values().next() {
+        } else if let Some(session) = sessions.0.values().next() {
             let text = format!(
                 "none of {} is blocked",
-                counted(read.sessions.len() as u64, "session", "sessions")
+                counted(sessions.0.len() as u64, "session", "sessions")
             );
             out.statement(statements::one(
                 StatementKind::WithinNorm,

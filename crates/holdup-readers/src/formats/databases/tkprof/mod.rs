@@ -4,9 +4,12 @@
 //! list `Event waited on / Times Waited / Max. Wait / Total Waited`. Out: a statement about the one with the longest elapsed time: how much of
 //! it was CPU, and for which event it waited most. Source: Oracle's SQL tuning guide, "Understanding SQL Trace and TKPROF".
 
+mod rows;
+
+use self::rows::{Figures, event, figures, is_heading};
 use super::{main_table::main_table, printable, seconds};
 use crate::format::{Family, Format, Sureness, TextReader, Understood};
-use crate::formats::report::{Largest, any_line, holds, name_of, ns_of, number, rounded, text_in};
+use crate::formats::report::{Largest, any_line, holds, name_of, ns_of, rounded, text_in};
 use crate::gather::Out;
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
@@ -26,57 +29,6 @@ const IDLE: [&str; 2] = ["SQL*Net message from client", "SQL*Net message to clie
 
 fn recognise(head: &[u8]) -> Sureness {
     Sureness::certain_if(holds(head, "elapsed") && any_line(head, is_heading))
-}
-
-/// The heading of a table of calls.
-fn is_heading(line: &str) -> bool {
-    let mut words = line.split_whitespace();
-    ["call", "count", "cpu", "elapsed", "disk", "query"]
-        .iter()
-        .all(|name| words.next() == Some(name))
-}
-
-/// Figures of the row `total`, or of a call.
-#[derive(Debug, Clone, Copy, Default)]
-struct Figures {
-    count: f64,
-    cpu: f64,
-    elapsed: f64,
-    disk: f64,
-    rows: f64,
-}
-
-/// `Fetch      120      1.20      35.20      12345      23456          0          1200`.
-fn figures(line: &str) -> Option<(&str, Figures)> {
-    let mut words = line.split_whitespace();
-    let name = words.next()?;
-    if !matches!(name, "Parse" | "Execute" | "Fetch" | "total") {
-        return None;
-    }
-    let mut next = || number(words.next()?);
-    let (count, cpu, elapsed, disk) = (next()?, next()?, next()?, next()?);
-    let (_query, _current, rows) = (next()?, next()?, next()?);
-    Some((
-        name,
-        Figures {
-            count,
-            cpu,
-            elapsed,
-            disk,
-            rows,
-        },
-    ))
-}
-
-/// `  db file sequential read      12345        0.30         33.12`: the event, how often, and the seconds of all waits.
-fn event(line: &str) -> Option<(&str, f64, f64)> {
-    let (rest, total) = line.rsplit_once(char::is_whitespace)?;
-    let (rest, most) = rest.trim_end().rsplit_once(char::is_whitespace)?;
-    let (name, times) = rest.trim_end().rsplit_once(char::is_whitespace)?;
-    number(most)?;
-    let name = name.trim();
-    name.starts_with(char::is_alphabetic)
-        .then_some((name, number(times)?, number(total)?))
 }
 
 #[derive(Debug, Default)]

@@ -4,31 +4,20 @@
 //! which stand the request, the kernel's function and the tracebacker's frames. Out: a statement for each place in the application, with
 //! how many workers were killed there. Source: `gunicorn/arbiter.py`, `gunicorn/workers/base.py`; `core/master_utils.c` of uWSGI.
 
+mod lines;
+mod places;
+
+use self::lines::{Frame, Killed};
+use self::places::{Open, Places};
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::formats::report::{any_line, holds, name_of, text_in};
 use crate::gather::Out;
-use crate::statements;
-use holdup_evidence::observed::{Quote, Statement, StatementKind};
 
 pub(crate) static FORMAT: Format = Format::lines::<Reader>("python-workers", Family::Logs, recognise)
     .about("timeouts of workers in a log of gunicorn or uWSGI");
 
-/// Places in the application that are kept apart, and workers of which it is not yet known where they were.
-const MAX_PLACES: usize = 200;
+/// Workers of which it is not yet known where they were.
 const MAX_OPEN: usize = 64;
-
-/// What the paths of libraries have in them.
-const LIBRARIES: [&str; 6] = [
-    "site-packages",
-    "dist-packages",
-    "/lib/python",
-    "/lib64/python",
-    "<frozen",
-    "/gunicorn/",
-];
-
-/// Functions of gunicorn that a signal of the master runs in the worker, on top of what it did.
-const HANDLERS: [&str; 3] = ["handle_abort", "handle_quit", "handle_exit"];
 
 fn recognise(head: &[u8]) -> Sureness {
     if !holds(head, "WORKER TIMEOUT (pid") && !holds(head, "HARAKIRI ON WORKER") {
@@ -41,100 +30,6 @@ fn recognise(head: &[u8]) -> Sureness {
         true => Sureness::Certain,
         false => Sureness::Likely,
     }
-}
-
-/// A worker that was killed.
-#[derive(Debug, Clone, PartialEq)]
-struct Killed {
-    server: &'static str,
-    pid: String,
-}
-
-impl Killed {
-    fn of(line: &str) -> Option<Killed> {
-        let (server, rest) = match line.split_once("WORKER TIMEOUT (pid") {
-            Some((_, rest)) => ("gunicorn", rest),
-            None => (
-                "uWSGI",
-                line.split_once("*** HARAKIRI ON WORKER ")?
-                    .1
-                    .split_once("(pid")?
-                    .1,
-            ),
-        };
-        let pid: String = rest
-            .trim_start_matches([':', ' '])
-            .chars()
-            .take_while(char::is_ascii_digit)
-            .take(10)
-            .collect();
-        (!pid.is_empty()).then_some(Killed { server, pid })
-    }
-}
-
-/// A frame of Python.
-#[derive(Debug, Clone, PartialEq)]
-struct Frame {
-    file: String,
-    line: String,
-    function: String,
-}
-
-impl Frame {
-    /// `File "/srv/app.py", line 12, in load`; `thread_id = Main filename = /srv/app.py lineno = 12 function = load line = x()`.
-    fn of(line: &str) -> Option<Frame> {
-        let (file, number, function) = match line.split_once("filename = ") {
-            Some((_, rest)) => {
-                let (file, rest) = rest.split_once(" lineno = ")?;
-                let (number, rest) = rest.split_once(" function = ")?;
-                (file, number, rest.split(" line = ").next()?)
-            }
-            None => {
-                let (file, rest) = line.strip_prefix("File \"")?.split_once("\", line ")?;
-                let (number, function) = rest.split_once(", in ")?;
-                (file, number, function)
-            }
-        };
-        let digits = number.trim();
-        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        is_number.then(|| Frame {
-            file: name_of(file),
-            line: name_of(digits),
-            function: name_of(function),
-        })
-    }
-
-    fn is_own(&self) -> bool {
-        !LIBRARIES.iter().any(|part| self.file.contains(part))
-    }
-
-    fn is_handler(&self) -> bool {
-        HANDLERS.contains(&self.function.as_str()) && self.file.contains("gunicorn")
-    }
-
-    fn told(&self) -> String {
-        format!("{} ({}:{})", self.function, self.file, self.line)
-    }
-}
-
-/// A worker that was killed, and what is known of it.
-#[derive(Debug)]
-struct Open {
-    killed: Killed,
-    quote: Quote,
-    request: String,
-    kernel: String,
-    own: Option<Frame>,
-    inner: Option<Frame>,
-}
-
-#[derive(Debug)]
-struct Place {
-    server: &'static str,
-    at: String,
-    text: String,
-    times: u64,
-    quote: Quote,
 }
 
 /// The traceback that is being read.
@@ -151,7 +46,7 @@ struct Stack {
 struct Reader {
     open: Vec<Open>,
     stack: Stack,
-    places: Vec<Place>,
+    places: Places,
 }
 
 impl Reader {
@@ -181,60 +76,9 @@ impl Reader {
         true
     }
 
-    fn settle(&mut self, open: Open, out: &mut Out<'_>) {
-        let mut at = String::new();
-        if let Some(own) = &open.own {
-            at = format!(" while it was in {}", own.told());
-        }
-        if let Some(inner) = open
-            .inner
-            .as_ref()
-            .filter(|inner| Some(*inner) != open.own.as_ref())
-        {
-            let word = if open.own.is_some() {
-                ", within"
-            } else {
-                " while it was in"
-            };
-            at.push_str(&format!("{word} {}", inner.told()));
-        }
-        if !open.kernel.is_empty() {
-            at.push_str(&format!(", in the kernel's {}", open.kernel));
-        }
-        let server = open.killed.server;
-        if let Some(known) = self
-            .places
-            .iter_mut()
-            .find(|known| known.server == server && known.at == at)
-        {
-            known.times = known.times.saturating_add(1);
-            return;
-        }
-        if self.places.len() >= MAX_PLACES {
-            out.account().left_out += 1;
-            return;
-        }
-        let what = match server {
-            "uWSGI" => "was killed for its timeout (harakiri)",
-            _ => "was killed for its timeout",
-        };
-        let request = match open.request.as_str() {
-            "" => String::new(),
-            request => format!(", for {request}"),
-        };
-        let text = format!("worker {} of {server} {what}{at}{request}", open.killed.pid);
-        self.places.push(Place {
-            server,
-            at,
-            text,
-            times: 1,
-            quote: open.quote,
-        });
-    }
-
     fn close_open(&mut self, out: &mut Out<'_>) {
         for open in std::mem::take(&mut self.open) {
-            self.settle(open, out);
+            self.places.settle(open, out);
         }
     }
 
@@ -341,17 +185,7 @@ impl LineReader for Reader {
     fn end(&mut self, out: &mut Out<'_>) {
         self.close_stack(false);
         self.close_open(out);
-        for place in std::mem::take(&mut self.places) {
-            let more = match place.times {
-                1 => String::new(),
-                times => format!("; {times} workers were killed so"),
-            };
-            let text = format!("{}{more}", place.text);
-            out.statement(Statement {
-                times: place.times,
-                ..statements::one(StatementKind::TimedOut, None, place.quote, text)
-            });
-        }
+        std::mem::take(&mut self.places).state(out);
     }
 }
 
@@ -409,7 +243,7 @@ mod tests {
         let reading = read_text("g", text.as_bytes());
         assert_eq!(
             reading.texts(),
-            ["worker 4 of gunicorn was killed for its timeout; 2 workers were killed so"]
+            ["worker 4 of gunicorn was killed for its timeout; 2 workers were killed like this"]
         );
     }
 
