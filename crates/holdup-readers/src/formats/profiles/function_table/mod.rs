@@ -68,6 +68,8 @@ struct Reader {
     percent: Option<f64>,
     calls: String,
     total: Largest,
+    /// Of one function with all that it calls, the greatest time, also where everything is within it.
+    greatest_total: f64,
 }
 
 impl Reader {
@@ -77,6 +79,7 @@ impl Reader {
             self.percent = row.own_percent;
             self.calls.clone_from(&row.calls);
         }
+        self.greatest_total = self.greatest_total.max(row.total.unwrap_or(0.0));
         if let Some(total) = row.total
             && !ROOTS.iter().any(|root| row.name.contains(root))
         {
@@ -97,18 +100,19 @@ impl Reader {
             true => format!("{value:.0} samples"),
             false => duration(ns_of(value)),
         };
-        // Without the whole, the rows are that: a table is mostly cut at its end, where the small ones are.
-        let whole = read
-            .whole
-            .filter(|whole| *whole > 0.0 && *whole * 1.01 >= *own)
-            .unwrap_or(read.own.sum);
+        // Where no line names the whole, it is the function that everything is within.
+        let whole = read.whole.filter(|whole| *whole >= *own).or_else(|| {
+            let greatest = Some(read.greatest_total).filter(|total| *total >= read.own.sum);
+            greatest.filter(|_| read.percent.is_none())
+        });
         let share = read
             .percent
-            .map_or_else(|| own / whole, |percent| percent / 100.0);
+            .map_or_else(|| own / whole.unwrap_or(read.own.sum), |percent| percent / 100.0);
         let mut text = format!("{name} took {} itself, {} %", told(*own), rounded(share * 100.0));
-        match read.whole {
-            Some(whole) => text.push_str(&format!(" of {}", told(whole))),
-            None => text.push_str(" of the whole"),
+        match (whole, read.percent) {
+            (Some(whole), _) => text.push_str(&format!(" of {}", told(whole))),
+            (None, Some(_)) => text.push_str(" of the whole"),
+            (None, None) => text.push_str(&format!(" of the {} functions listed", read.own.count)),
         }
         if !read.calls.is_empty() {
             text.push_str(&format!(", in {} calls", read.calls));
@@ -200,6 +204,17 @@ mod tests {
                 "{method 'recv_into' of '_socket.socket' objects} took 8.40 s itself, 84 % of 10.00 s, in 812 calls; next shop.py:40(load \
                  all), 500 ms; with all that it calls shop.py:40(load all) took 9.50 s"
             ]
+        );
+    }
+
+    #[test]
+    fn without_a_whole_it_is_the_function_that_all_is_within() {
+        let text = "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n\
+            \x20       1    0.002    0.002   10.000   10.000 /a/run.py:1(run)\n     1204    8.000    0.007    8.000    0.007 fetch\n";
+        assert!(
+            said(text)[0].starts_with("fetch took 8.00 s itself, 80 % of 10.00 s, in 1204 calls"),
+            "{:?}",
+            said(text)
         );
     }
 

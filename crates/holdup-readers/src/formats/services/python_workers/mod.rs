@@ -26,9 +26,11 @@ fn recognise(head: &[u8]) -> Sureness {
     if !any_line(head, |line| Killed::of(line).is_some()) {
         return Sureness::No;
     }
+    // Without a request or a frame, what any log is read for says all that there is.
     match any_line(head, |line| Frame::of(line).is_some()) {
         true => Sureness::Certain,
-        false => Sureness::Likely,
+        false if holds(head, "HARAKIRI [core ") => Sureness::Likely,
+        false => Sureness::No,
     }
 }
 
@@ -238,12 +240,15 @@ mod tests {
     }
 
     #[test]
-    fn time_outs_without_a_traceback_are_counted() {
-        let text = "[1] [CRITICAL] WORKER TIMEOUT (pid:4)\n[1] [CRITICAL] WORKER TIMEOUT (pid:5)\n";
+    fn workers_that_were_killed_at_one_place_are_counted() {
+        let text = "*** HARAKIRI ON WORKER 1 (pid: 4, try: 1) ***\nHARAKIRI [core 0] 10.1.1.9 - GET /slow since 1711965570\n\
+            *** HARAKIRI ON WORKER 2 (pid: 5, try: 1) ***\nHARAKIRI [core 0] 10.1.1.9 - GET /slow since 1711965571\n";
         let reading = read_text("g", text.as_bytes());
         assert_eq!(
             reading.texts(),
-            ["worker 4 of gunicorn was killed for its timeout; 2 workers were killed like this"]
+            [
+                "worker 4 of uWSGI was killed for its timeout (harakiri), for GET /slow; 2 workers were killed like this"
+            ]
         );
     }
 
