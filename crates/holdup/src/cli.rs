@@ -584,7 +584,9 @@ mod tests {
 
     #[test]
     fn a_flag_may_be_given_twice() {
-        let command = Cli::try_parse_from("holdup run -vv -- ls".split(' ')).unwrap().command;
+        let command = Cli::try_parse_from("holdup run -vv -- ls".split(' '))
+            .unwrap()
+            .command;
         assert!(matches!(command, Command::Run(args) if args.observation.report.verbose));
     }
 

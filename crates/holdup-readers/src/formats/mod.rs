@@ -4,12 +4,14 @@ mod arrays;
 mod atop;
 mod benchmarks;
 mod buildkit;
+mod builds;
 mod ceph;
 mod ceph_ops;
 mod compile_times;
 mod conntrack;
 mod counters;
 mod ctest;
+mod dash_table;
 mod databases;
 mod df;
 mod dmesg;
@@ -24,6 +26,7 @@ mod histogram;
 mod ip_link;
 mod journal;
 mod journal_json;
+mod json_pairs;
 mod jvm_log;
 mod kernel_files;
 mod kubectl_describe;
@@ -34,6 +37,7 @@ mod lsblk;
 mod lsblk_pairs;
 mod lsof;
 mod mounts;
+mod nagiostats;
 mod named;
 mod net_counters;
 mod nfsiostat;
@@ -47,7 +51,11 @@ pub(crate) mod profiles;
 mod prometheus;
 mod ps;
 mod ranked_list;
+mod report;
+mod search_cluster;
+mod services;
 mod slabtop;
+mod slurm;
 mod sockets;
 mod stacks;
 mod strace_log;
@@ -223,4 +231,41 @@ pub static ALL: &[&Format] = &[
     &kernel_files::vmstat_counters::FORMAT,
     &xentop::FORMAT,
     &arrays::zpool::FORMAT,
+    // Reports and logs of applications, which may have outputs of the tools above within them: where both are as sure, the tool's own
+    // reader takes it.
+    &nagiostats::FORMAT,
+    &named::seff::FORMAT,
+    &slurm::sacct::FORMAT,
+    &slurm::squeue::FORMAT,
+    &services::squid::FORMAT,
+    &search_cluster::allocation::FORMAT,
+    &search_cluster::state::FORMAT,
+    &services::python_workers::FORMAT,
+    &builds::webpack::FORMAT,
+    &builds::broccoli::FORMAT,
+    &builds::reactor::FORMAT,
+    &profiles::function_table::FORMAT,
+    &databases::tkprof::FORMAT,
+    &databases::sql_server::statistics::FORMAT,
+    &services::kafka_groups::FORMAT,
+    &benchmarks::load_tests::FORMAT,
+    &databases::mongo_explain::FORMAT,
+    &databases::mongo_stat::FORMAT,
+    &databases::query_digest::FORMAT,
+    &services::mail_timing::FORMAT,
+    &builds::terraform::FORMAT,
+    &builds::ansible::FORMAT,
+    &named::backup::FORMAT,
+    &services::cassandra_pools::FORMAT,
+    &services::vertx_blocked::FORMAT,
+    &services::dotnet_counters::FORMAT,
+    &services::apiserver_traces::FORMAT,
+    &services::zabbix_log::FORMAT,
+    &databases::sql_server::sessions::FORMAT,
+    &builds::ci_jobs::FORMAT,
+    &databases::redis_ping::FORMAT,
+    &databases::mysqltuner::FORMAT,
+    &services::cassandra_compactions::FORMAT,
+    &databases::oracle_alert::FORMAT,
+    &profiles::line_profiler::FORMAT,
 ];

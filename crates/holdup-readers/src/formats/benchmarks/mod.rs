@@ -3,6 +3,7 @@
 
 pub(super) mod fio;
 pub(super) mod iperf;
+pub(super) mod load_tests;
 pub(super) mod pgbench;
 pub(super) mod requests;
 pub(super) mod sysbench;

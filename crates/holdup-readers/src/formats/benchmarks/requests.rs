@@ -18,7 +18,7 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("requests", Family::T
 const LONG_REQUEST_NS: Ns = 1_000_000_000;
 
 /// The part of all requests from which failures are no chance.
-const MANY_FAIL: f64 = 0.01;
+pub(super) const MANY_FAIL: f64 = 0.01;
 
 /// Bytes of a line that are looked at.
 const LINE: usize = 300;

@@ -215,7 +215,7 @@ impl Reader {
 }
 
 /// Names with a colon behind them, and the value behind that, of a line.
-struct Pairs<'a>(&'a str);
+pub(super) struct Pairs<'a>(pub(super) &'a str);
 
 impl<'a> Iterator for Pairs<'a> {
     type Item = (&'a str, &'a str);

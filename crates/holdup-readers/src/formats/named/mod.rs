@@ -3,6 +3,7 @@
 //! In: lines `name: value`, `name=value`, `name value`. Out: statements. A file for each program knows the names and the norms:
 //! what is beyond them is reported, and where nothing is, the figures with their norms. Names that are not known say nothing.
 
+pub(super) mod backup;
 pub(super) mod clock_sync;
 pub(super) mod cpu_stat;
 pub(super) mod curl;
@@ -13,6 +14,7 @@ pub(super) mod nvme;
 pub(super) mod php_fpm;
 pub(super) mod redis_info;
 pub(super) mod replica;
+pub(super) mod seff;
 pub(super) mod sensors;
 pub(super) mod storage_links;
 pub(super) mod task_sched;

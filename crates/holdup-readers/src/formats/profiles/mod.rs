@@ -4,8 +4,10 @@
 //! of too many the lightest are forgotten, and their weight stays in the total.
 
 pub(crate) mod collapsed;
+pub(super) mod function_table;
 pub(super) mod jfr;
 pub(super) mod jfr_print;
+pub(super) mod line_profiler;
 pub(super) mod off_cpu;
 pub(super) mod perf_report;
 pub(super) mod perf_script;

@@ -57,6 +57,10 @@ pub(super) fn parse(line: &[u8]) -> Option<Header> {
     header.state = match found {
         Some(b"runnable") => State::Runnable,
         Some(b"sleeping") => State::Sleeping,
+        // Of Android's runtime, which has the states of its threads here.
+        Some(b"Blocked" | b"MONITOR") => State::Blocked,
+        Some(b"Waiting" | b"WAIT") => State::Waiting,
+        Some(b"TimedWaiting" | b"TIMED_WAIT") => State::TimedWaiting,
         _ => State::Unknown,
     };
     is_header.then_some(header)

@@ -56,7 +56,10 @@ fn object(rest: &[u8], wait: Option<LockWait>) -> Option<LockRef> {
     let bare = id.len() >= MIN_BARE && id.iter().all(u8::is_ascii_hexdigit);
     let is_id = bare || id.starts_with(b"0x") || memchr(b'@', id).is_some();
     let class = match (after.strip_prefix(b" (a "), memchr(b'@', id)) {
-        (Some(class), _) => class.strip_suffix(b")").unwrap_or(class),
+        // Android says behind it who has the lock.
+        (Some(class), _) => memchr(b')', class)
+            .and_then(|end| class.get(..end))
+            .unwrap_or(class),
         (None, Some(at)) => id.get(..at)?,
         (None, None) => b"",
     };

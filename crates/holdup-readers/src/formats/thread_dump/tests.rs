@@ -397,3 +397,21 @@ fn a_deadlock_whose_heading_was_not_copied() {
             .is_empty()
     );
 }
+
+#[test]
+fn threads_of_android_with_their_states_and_who_has_a_lock() {
+    let text = "----- pid 812 at 2024-04-05 10:00:00 -----\nCmd line: org.shop.app\n\n\"main\" prio=5 tid=1 Blocked\n  | group=\"main\" sCount=1 dsCount=0\n\
+        \x20 at org.shop.Cart.show(Cart.java:40)\n  - waiting to lock <0x0a1b2c3d> (a org.shop.Store) held by thread 14\n\
+        \x20 at org.shop.Main.click(Main.java:9)\n\n\"sync\" prio=5 tid=14 Native\n  at org.shop.Store.save(Store.java:7)\n\
+        \x20 - locked <0x0a1b2c3d> (a org.shop.Store)\n";
+    let reading = read_text("a", text.as_bytes());
+    assert_eq!(reading.observed.sources[0].format, "thread-dump");
+    let threads = &reading.observed.snapshots[0].threads;
+    assert_eq!(
+        (threads[0].name.as_str(), threads[0].state),
+        ("main", State::Blocked)
+    );
+    let waits = threads[0].waits_for.as_ref().unwrap();
+    assert_eq!(waits.class, "org.shop.Store");
+    assert_eq!(threads[1].holds[0].id, waits.id);
+}

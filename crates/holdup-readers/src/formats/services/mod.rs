@@ -1,0 +1,12 @@
+//! What servers and their workers say of themselves in reports and logs of their own.
+
+pub(crate) mod apiserver_traces;
+pub(crate) mod cassandra_compactions;
+pub(crate) mod cassandra_pools;
+pub(crate) mod dotnet_counters;
+pub(crate) mod kafka_groups;
+pub(crate) mod mail_timing;
+pub(crate) mod python_workers;
+pub(crate) mod squid;
+pub(crate) mod vertx_blocked;
+pub(crate) mod zabbix_log;
