@@ -35,10 +35,7 @@ fn stands(wait: &AttributedWait) -> bool {
 
 fn finding(waits: &Waits<'_>) -> Option<Finding> {
     let main = waits.main();
-    let Handling {
-        handler,
-        interrupted,
-    } = handling(&main.asker.stack)?;
+    let Handling { handler, interrupted } = handling(&main.asker.stack)?;
     let who = say::who(&main.asker.name);
     let alone = main.orphaned.as_ref().is_some_and(|orphaned| orphaned.alone);
     let place = |frames: &[Frame]| chosen_frame(frames).map(say::place);
@@ -62,7 +59,10 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
     });
     let others = alone.then(|| {
         Evidence::new(
-            format!("{} has no other thread that could have the lock", say::who_with_pid(&main.asker.name)),
+            format!(
+                "{} has no other thread that could have the lock",
+                say::who_with_pid(&main.asker.name)
+            ),
             "threads of the process, and the flags of the call",
         )
     });
