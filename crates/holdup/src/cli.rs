@@ -583,18 +583,11 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_may_be_given_twice() {
-        let command = Cli::try_parse_from("holdup run -vv -- ls".split(' '))
-            .unwrap()
-            .command;
-        assert!(matches!(command, Command::Run(args) if args.observation.report.verbose));
-    }
-
-    #[test]
     fn what_follows_cmd_is_cmds() {
         for line in [
             "holdup run -v -- ls -q --color=x",
             "holdup run -v ls -q --color=x",
+            "holdup run -vv ls -q --color=x",
         ] {
             let Command::Run(args) = Cli::try_parse_from(line.split(' ')).unwrap().command else {
                 panic!()

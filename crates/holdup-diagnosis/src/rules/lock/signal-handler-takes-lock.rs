@@ -75,8 +75,8 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
                 false => Confidence::Suspect,
             })
             .remedy(Remedy::safe(
-                "in the handler only set a variable of type volatile sig_atomic_t, or write a byte to a pipe or an eventfd, and do the work where \
-                 the program looks at it: signal-safety(7) lists what a handler may call",
+                "in the handler only set a variable of type volatile sig_atomic_t, or write a byte to a pipe or an eventfd, and do the work \
+                 outside of it: signal-safety(7) lists what a handler may call",
             ))
             .remedy(Remedy::safe(
                 "or block the signal and take it in a thread of its own, with sigwait or a signalfd",

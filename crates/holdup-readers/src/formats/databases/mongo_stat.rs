@@ -46,7 +46,7 @@ impl Heading {
         let words: Vec<&str> = line.split_whitespace().take(MAX_WORDS).collect();
         let at = |names: [&str; 2]| words.iter().position(|word| names.contains(word));
         match words.as_slice() {
-            ["ns", "total", "read", "write", ..] => return Some(Heading::Top),
+            ["ns", "total", "read", ..] => return Some(Heading::Top),
             ["insert", "query", "update", "delete", "getmore", ..] => {}
             [_, "insert", "query", "update", "delete", "getmore", ..] => {}
             _ => return None,
