@@ -56,6 +56,14 @@ impl ModuleId {
 
     /// What stands between the handler of a signal and what that interrupted: code of the kernel's or the C library's that nobody called.
     pub(crate) const HANDLER_CALLED: ModuleId = ModuleId(u32::MAX - 2);
+
+    /// Whether it is one of the list, whose names are looked up.
+    pub(crate) fn is_listed(self) -> bool {
+        !matches!(
+            self,
+            ModuleId::BY_RUNTIME | ModuleId::INTERPRETED | ModuleId::HANDLER_CALLED
+        )
+    }
 }
 
 /// A file that was mapped executable.

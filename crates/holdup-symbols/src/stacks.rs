@@ -337,7 +337,7 @@ impl UserStacks {
             // Such code has no addresses to show, so neither they nor what called make stacks differ.
             (frame.caller, frame.looked_up) = (false, 0);
         }
-        for frame in frames.iter().filter(|frame| frame.module != ModuleId::BY_RUNTIME) {
+        for frame in frames.iter().filter(|frame| frame.module.is_listed()) {
             self.modules.used_by(frame.module, raw.process);
         }
         for task in tasks {
@@ -468,12 +468,7 @@ impl UserStacks {
             .stacks
             .iter()
             .flat_map(|stack| stack.iter().copied())
-            .filter(|address| {
-                !matches!(
-                    address.module,
-                    ModuleId::BY_RUNTIME | ModuleId::INTERPRETED | ModuleId::HANDLER_CALLED
-                )
-            })
+            .filter(|address| address.module.is_listed())
             .collect();
         let (frames, unnamed) = symbolise::frames(&self.modules, addresses, stop);
         unread.extend(unnamed);
