@@ -27,10 +27,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     Verdict::Fires(threads.iter().filter_map(finding).collect())
 }
 
-/// Whether a wait has not ended, and nobody is known who would end it.
+/// Whether a wait has not ended but with its process, and nobody is known who would end it.
 fn stands(wait: &AttributedWait) -> bool {
     let owned = wait.holders.iter().any(|holder| holder.how_known.holds());
-    wait.open && wait.max >= MIN_WAIT_NS && !owned
+    let lasts = wait.open || wait.orphaned.is_some();
+    lasts && wait.max >= MIN_WAIT_NS && !owned
 }
 
 fn finding(waits: &Waits<'_>) -> Option<Finding> {
