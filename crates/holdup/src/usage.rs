@@ -88,7 +88,7 @@ fn sentence(error: &clap::Error) -> String {
         ErrorKind::ArgumentConflict => {
             let other = of(ContextKind::PriorArg).unwrap_or_else(|| "another".to_owned());
             if argument == other {
-                return format!("{argument} is there twice; give it once");
+                return format!("{argument} is given twice; give it once");
             }
             format!("{argument} and {other} cannot be used together; use one of them")
         }
@@ -165,7 +165,7 @@ mod tests {
             ),
             (
                 "holdup run --json x --json y -- ls",
-                "--json <FILE> is there twice; give it once",
+                "--json <FILE> is given twice; give it once",
             ),
             (
                 "holdup run -q -v -- ls",

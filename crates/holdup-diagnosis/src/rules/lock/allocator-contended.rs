@@ -2,7 +2,7 @@
 
 use crate::rules::{MATTERS, Rule, RuleId, Run, Waits, percent, say};
 use holdup_evidence::Cause;
-use holdup_knowledge::signal_handlers::handling;
+use holdup_knowledge::signal_handlers::handling_with_lock;
 use holdup_knowledge::user_code;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // A signal's handler that allocates may wait for its own thread.
     let inside = waits.only(|wait| {
         let stack = &wait.asker.stack;
-        user_code::allocator(stack).is_some() && handling(stack).is_none()
+        user_code::allocator(stack).is_some() && handling_with_lock(stack).is_none()
     });
     let cost = inside.as_ref().map_or(0, Waits::cost);
     let processes = inside.map_or_else(Vec::new, |inside| inside.split(|wait| wait.asker.name.pid));

@@ -4,7 +4,7 @@ use crate::rules::{Extend, Rule, RuleId, Run, Waits, awaited_threads, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::python;
-use holdup_knowledge::signal_handlers::handling;
+use holdup_knowledge::signal_handlers::handling_with_lock;
 use holdup_knowledge::user_code::{Primitive, primitive};
 use holdup_model::attributed::{AttributedWait, Orphaned, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -28,7 +28,7 @@ pub(crate) const RULE: Rule = Rule::of_waits(RuleId::LockOwnerGone, check)
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     // Who waits in a signal's handler waits for what that interrupted.
-    let of_handler = |wait: &AttributedWait| handling(&wait.asker.stack).is_some();
+    let of_handler = |wait: &AttributedWait| handling_with_lock(&wait.asker.stack).is_some();
     let orphaned = waits.only(|wait| {
         wait.orphaned.is_some() && !wait.deadlock && wait.max >= MIN_WAIT_NS && !of_handler(wait)
     });

@@ -3,7 +3,7 @@
 use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame, Ns};
-use holdup_knowledge::signal_handlers::{Handling, handling};
+use holdup_knowledge::signal_handlers::{Handling, handling_with_lock};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -16,7 +16,7 @@ pub(crate) const RULE: Rule = Rule::of_waits(RuleId::SignalHandlerTakesLock, che
     .causes(&[Cause::LockFutex]);
 
 fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let in_handler = waits.only(|wait| stands(wait) && handling(&wait.asker.stack).is_some());
+    let in_handler = waits.only(|wait| stands(wait) && handling_with_lock(&wait.asker.stack).is_some());
     let Some(in_handler) = in_handler.filter(|waits| run.matters(waits.cost(), MATTERS)) else {
         return Verdict::Clear(format!(
             "of {}, none stood in a signal handler for a lock whose owner is not known",
@@ -36,7 +36,8 @@ fn stands(wait: &AttributedWait) -> bool {
 
 fn finding(waits: &Waits<'_>) -> Option<Finding> {
     let main = waits.main();
-    let Handling { handler, interrupted } = handling(&main.asker.stack)?;
+    let found = handling_with_lock(&main.asker.stack)?;
+    let Handling { handler, interrupted } = found;
     let who = say::who(&main.asker.name);
     let alone = main.orphaned.as_ref().is_some_and(|orphaned| orphaned.alone);
     let place = |frames: &[Frame]| chosen_frame(frames).map(say::place);
@@ -45,7 +46,9 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
         Some(place) => format!("{place}, which the signal interrupted,"),
         None => "the code that the signal interrupted".to_owned(),
     };
-    let title = match alone {
+    // A process that was forked may have a copy of a lock that another thread had; then the signal comes anywhere.
+    let has_it = alone && found.within_one_file();
+    let title = match has_it {
         true => format!(
             "{who} waits for a lock in a signal handler{within}, and has no other thread: {interrupts} has it"
         ),
@@ -67,11 +70,15 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
             "threads of the process, and the flags of the call",
         )
     });
-    Some(
-        RULE.finding(Severity::Critical, title, waits)
+    let severity = match has_it {
+        true => Severity::Critical,
+        false => Severity::Warning,
+    };
+    let finding = RULE
+            .finding(severity, title, waits)
             .and_if(interrupted_in)
             .and_if(others)
-            .confidence(match alone {
+            .confidence(match has_it {
                 true => Confidence::Strong,
                 false => Confidence::Suspect,
             })
@@ -81,7 +88,10 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
             ))
             .remedy(Remedy::safe(
                 "or block the signal and take it in a thread of its own, with sigwait or a signalfd",
-            ))
-            .remedy(Remedy::pointless("waiting longer: the wait never ends by itself")),
-    )
+            ));
+    // What another thread has it may give back.
+    Some(match has_it {
+        true => finding.remedy(Remedy::pointless("waiting longer: the wait never ends by itself")),
+        false => finding,
+    })
 }
