@@ -26,6 +26,7 @@ mod elsewhere;
 mod figures;
 mod following;
 mod full_file_systems;
+mod full_outputs;
 mod goroutines;
 pub mod haste;
 mod interpreters;

@@ -65,3 +65,14 @@ pub(super) fn connections(
     }
     found
 }
+
+/// Those on which as much stood before, and which their other ends have not read.
+pub(super) fn unmoved(now: BTreeMap<u64, Standing>, before: &BTreeMap<u64, Standing>) -> Vec<Standing> {
+    let stands = |(inode, now): (u64, Standing)| {
+        let was = before.get(&inode).filter(|was| was.ends == now.ends)?;
+        // Who has read it all is waited for by nobody: it is on its way.
+        let unread = now.other.is_none_or(|(unread, _)| unread > 0);
+        (was.bytes == now.bytes && unread).then_some(now)
+    };
+    now.into_iter().filter_map(stands).collect()
+}

@@ -31,16 +31,11 @@ impl Unsent {
         ))
     }
 
-    /// Those on which as much or more was unsent before.
+    /// Those on which as much was unsent before.
     pub(super) fn since(self, before: &Unsent, moment: &mut Moment) -> Vec<UnreadAnswers> {
         let mut by_process: BTreeMap<u32, Vec<Standing>> = BTreeMap::new();
-        for (inode, now) in self.0 {
-            let was = before.0.get(&inode).filter(|was| was.ends == now.ends);
-            let stands = was.is_some_and(|was| was.bytes == now.bytes);
-            // Who has read it all is waited for by nobody: it is on its way.
-            if stands && now.other.is_none_or(|(unread, _)| unread > 0) {
-                by_process.entry(now.pid).or_default().push(now);
-            }
+        for now in standing::unmoved(self.0, &before.0) {
+            by_process.entry(now.pid).or_default().push(now);
         }
         let of = |(pid, full): (u32, Vec<Standing>), moment: &mut Moment| UnreadAnswers {
             pid,
@@ -54,7 +49,7 @@ impl Unsent {
 }
 
 /// The processes at the other ends, where those are on this machine.
-fn readers(pid: u32, full: &[Standing], moment: &Moment) -> Vec<SessionClient> {
+pub(super) fn readers(pid: u32, full: &[Standing], moment: &Moment) -> Vec<SessionClient> {
     let others = full
         .iter()
         .filter_map(|one| Some((one.ends.1, one.other?.1)))

@@ -29,7 +29,7 @@ pub use own_logs::{LogLine, LogReason, OwnLog};
 pub use programs::{Program, StoppedChild};
 pub use set_aside::{AskedServer, SetAside};
 pub use task_limits::{TaskLimit, TaskUser, TasksOf};
-pub use unread::{LeftUnread, UnreadAnswers};
+pub use unread::{FullOutput, LeftUnread, UnreadAnswers};
 pub use workers::{SharedListener, Workers};
 
 use crate::observed::SeenCgroup;
@@ -76,6 +76,9 @@ pub struct SystemFacts {
     /// Clients of processes that ran already which read nothing of what they were sent, from the begin of observation to its end. `None`:
     /// nobody looked.
     pub unread_answers: Option<Vec<UnreadAnswers>>,
+    /// Receivers to which processes that ran already had connected and that read nothing of what they were sent, from the begin of observation
+    /// to its end. `None`: nobody looked.
+    pub full_outputs: Option<Vec<FullOutput>>,
     /// Answers that processes which ran already waited for on connections that they had made, when observation ended. `None`: nobody looked.
     pub owed_answers: Option<Vec<OwedAnswers>>,
     /// Lock files beside sleeping processes.

@@ -110,6 +110,7 @@ rule_pages! {
     "runtime" "nobody-completes"
     "process" "others-wait-behind"
     "mem" "out-of-memory-paused"
+    "net" "output-not-read"
     "log" "own-log-explains"
     "lock" "package-manager-locked"
     "net" "peer-does-not-read"

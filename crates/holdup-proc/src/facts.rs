@@ -64,6 +64,7 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         name_servers: Vec::new(),
         unaccepted: None,
         unread_answers: None,
+        full_outputs: None,
         owed_answers: None,
         lock_files: Vec::new(),
         left_unread: None,

@@ -11,6 +11,7 @@ use super::super::programs;
 use super::super::queues::Queues;
 use super::super::sessions::Sessions;
 use super::super::set_aside::Loops;
+use super::super::full_outputs;
 use super::super::unread_answers::Unsent;
 use super::super::workers::{self, Standing};
 use super::super::{Collected, Figures, clients, elsewhere, full_file_systems, resolvers, serving};
@@ -92,6 +93,7 @@ pub fn attach(
     let standing = Standing::look(&asked, &mut moment);
     let loops = Loops::look(&asked, &mut moment);
     let unsent = Unsent::look(&asked, &mut moment);
+    let outputs = full_outputs::Unsent::look(&asked, &mut moment);
     let resolver = resolvers::look(&pids);
     let settings = Settings {
         of_threads: true,
@@ -183,6 +185,7 @@ pub fn attach(
     let unaccepted = Queues::look(&subjects, &mut moment).since(&queues, &moment.root);
     let set_aside = Loops::look(&subjects, &mut moment).since(&loops, &mut moment);
     let unread_answers = Unsent::look(&subjects, &mut moment).since(&unsent, &mut moment);
+    let full_outputs = full_outputs::Unsent::look(&subjects, &mut moment).since(&outputs, &mut moment);
     let owed_answers = owed::look(&subjects, &mut moment);
     let other_clients = clients::look(&subjects, &mut moment);
     let mut sessions = Sessions::default();
@@ -205,6 +208,7 @@ pub fn attach(
     resolver.tell(&mut collected.facts.resolver);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.unread_answers = Some(unread_answers);
+    collected.facts.full_outputs = Some(full_outputs);
     collected.facts.owed_answers = Some(owed_answers);
     collected.facts.database_sessions = sessions.finish();
     collected.facts.programs = programs::look(subjects.iter());

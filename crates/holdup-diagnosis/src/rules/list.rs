@@ -110,6 +110,7 @@ rules! {
     "runtime/nobody-completes.rs" nobody_completes NobodyCompletes
     "process/others-wait-behind.rs" others_wait_behind OthersWaitBehind
     "mem/out-of-memory-paused.rs" out_of_memory_paused OutOfMemoryPaused
+    "net/output-not-read.rs" output_not_read OutputNotRead
     "log/own-log-explains.rs" own_log_explains OwnLogExplains
     "lock/package-manager-locked.rs" package_manager_locked PackageManagerLocked
     "net/peer-does-not-read.rs" peer_does_not_read PeerDoesNotRead

@@ -1,4 +1,4 @@
-//! Clients that do not read what they are sent, and answers that a program leaves unread.
+//! Clients and receivers that do not read what they are sent, and answers that a program leaves unread.
 
 use super::SessionClient;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,24 @@ pub struct UnreadAnswers {
     pub most: u64,
     /// Those of them that are on this machine, as far as they are few.
     pub readers: Vec<SessionClient>,
+}
+
+/// A receiver to which a process has connected and that reads nothing of what it is sent, from the begin of observation to its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FullOutput {
+    /// Who sends.
+    pub pid: u32,
+    /// Its name. Hostile text.
+    pub process: String,
+    /// Where the receiver is.
+    pub receiver: Option<SocketAddr>,
+    /// The receiver, where it is on this machine. Its address is that of its end.
+    pub reader: Option<SessionClient>,
+    /// How many such connections there are to it.
+    pub connections: u32,
+    /// What stands on the one with most of it, bytes.
+    pub most: u64,
 }
 
 /// Connections that a process has made to one server, with answers on them that it left unread from the begin of observation to its end.

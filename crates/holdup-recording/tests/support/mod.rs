@@ -523,6 +523,7 @@ impl Dice {
             database_files: vec![Default::default()],
             locked_files: vec![Default::default()],
             unread_answers: self.some(|_| vec![Default::default()]),
+            full_outputs: self.some(|_| vec![Default::default()]),
             owed_answers: self.some(|_| vec![Default::default()]),
             lock_files: vec![Default::default()],
             left_unread: self.some(|_| vec![Default::default()]),
