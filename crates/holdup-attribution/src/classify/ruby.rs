@@ -11,10 +11,17 @@ use holdup_model::attributed::{Common, Resource, ResourceKind, SleepsBy};
 
 /// What a thread of a Ruby program waited for; `None` where the stack shows no more than the kernel did, or is of another program.
 pub(super) fn of_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Option<(Cause, Resource)> {
-    if !matches!(cause, Cause::IpcQueue | Cause::LockFutex | Cause::TimerSleep) {
+    if !matches!(
+        cause,
+        Cause::IpcQueue | Cause::LockFutex | Cause::TimerSleep | Cause::Idle
+    ) {
         return None;
     }
     let awaited = awaited(stack)?;
+    // A thread of a server that is parked so has no work; who makes something for others, or takes a lock, has some.
+    if cause == Cause::Idle && !awaited.is_lock() && awaited != Awaited::Room {
+        return None;
+    }
     let call = call.unwrap_or("futex");
     match (awaited, awaited.words(), cause) {
         (Awaited::Time, ..) | (_, None, _) => {
@@ -87,6 +94,20 @@ mod tests {
         assert_eq!(of(Cause::TimerSleep, "pop"), None, "its time limit passed");
         assert_eq!(of(Cause::NetReceive, "pop"), None);
         assert_eq!(of(Cause::IpcQueue, "select"), None);
+    }
+
+    #[test]
+    fn who_has_something_in_hand_is_not_idle() {
+        let of = |method| shown(Cause::Idle, &stack(&NATIVES, &[(method, None), OWN]));
+        for method in ["push", "<<", "enq"] {
+            let room = "room in a SizedQueue of Ruby".to_owned();
+            assert_eq!(of(method), Some((Cause::LockFutex, room)), "{method}");
+        }
+        let lock = "a Mutex of Ruby".to_owned();
+        assert_eq!(of("synchronize"), Some((Cause::LockFutex, lock)));
+        for method in ["pop", "sleep", "join", "system"] {
+            assert_eq!(of(method), None, "{method}: of a pool's worker, of a main thread");
+        }
     }
 
     #[test]

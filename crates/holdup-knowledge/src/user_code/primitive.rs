@@ -236,7 +236,7 @@ pub fn never_idle_in_python(stack: &[Frame]) -> Option<&'static str> {
     }
 }
 
-/// A lock that a thread waits for, in words, by the function that takes it. The kernel's side of the wait does not always tell it from a parked
+/// A lock, or room in a channel, that a thread waits for, in words, by the function that takes it. The kernel's side of the wait does not always tell it from a parked
 /// worker's: only a mutex of the C library and of Rust's has a number of its own.
 #[must_use]
 pub fn lock(stack: &[Frame]) -> Option<&'static str> {
@@ -244,13 +244,14 @@ pub fn lock(stack: &[Frame]) -> Option<&'static str> {
         Primitive::ReadWriteLock => Some("a reader-writer lock"),
         Primitive::Mutex => Some("a mutex"),
         Primitive::Initialisation => Some("what is initialised once"),
+        // Who has something to hand on has work.
+        Primitive::Room => Some("room in a channel"),
         Primitive::Condition
         | Primitive::Barrier
         | Primitive::Semaphore
         | Primitive::ThreadEnd
         | Primitive::Future
         | Primitive::Queue
-        | Primitive::Room
         | Primitive::BlockOn => None,
     }
 }

@@ -1,5 +1,6 @@
 //! An event loop has accepted clients, does not listen to them, and is idle itself: something else has to end first.
 
+use super::output_not_read;
 use super::requests_wait_their_turn::limit_of;
 use crate::rules::asked_behind as asked;
 use crate::rules::{Extend, Generality, Rule, RuleId, Run, Waits, live_sessions, say};
@@ -112,6 +113,10 @@ impl<'a> Behind<'a> {
 }
 
 fn finding(run: &Run<'_>, one: &SetAside) -> Option<Finding> {
+    // That rule tells of these clients, too.
+    if output_not_read::is_full(run, one.pid) {
+        return None;
+    }
     let theirs = run.waits(|wait| wait.asker.name.pid == one.pid)?;
     let queue = queue(run, one, &theirs);
     if queue.is_some() {

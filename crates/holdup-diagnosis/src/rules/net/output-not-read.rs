@@ -11,8 +11,7 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 pub(crate) const RULE: Rule = Rule::of_attached(RuleId::OutputNotRead, check)
     .about("a receiver does not read what a program sends it")
     .causes(Cause::ALL)
-    .from(0.0)
-    .explains(&[RuleId::ClientsSetAside]);
+    .from(0.0);
 
 /// What stands on a connection from which its receiver is the one that does not keep up, bytes: less a receiver takes in that only has not come
 /// to it yet.
@@ -27,7 +26,7 @@ fn check(run: &Run<'_>) -> Verdict {
             "whether those to whom it is connected read: what was unsent on its connections".to_owned(),
         );
     };
-    let full = all.iter().filter(|one| one.most >= MIN_BYTES);
+    let full = all.iter().filter(|one| stands(one));
     let findings: Vec<Finding> = full.filter_map(|one| finding(run, one)).collect();
     if findings.is_empty() {
         let most = all.iter().map(|one| one.most).max().unwrap_or(0);
@@ -37,6 +36,16 @@ fn check(run: &Run<'_>) -> Verdict {
         ));
     }
     Verdict::Fires(findings)
+}
+
+fn stands(full: &FullOutput) -> bool {
+    full.most >= MIN_BYTES
+}
+
+/// Whether an output of a process is full, so that what it keeps waiting waits for that.
+pub(super) fn is_full(run: &Run<'_>, pid: u32) -> bool {
+    let all = run.facts.full_outputs.iter().flatten();
+    all.filter(|one| stands(one)).any(|one| one.pid == pid)
 }
 
 fn finding(run: &Run<'_>, full: &FullOutput) -> Option<Finding> {
@@ -54,7 +63,7 @@ fn finding(run: &Run<'_>, full: &FullOutput) -> Option<Finding> {
     let receiver = match reader {
         Some((one, pid)) => {
             let name = say::script(run, pid).unwrap_or(&one.process);
-            let stopped = if one.stopped { ", which is stopped" } else { "" };
+            let stopped = if one.stopped { ", which is stopped," } else { "" };
             format!("{} at {address}{stopped}", live_sessions::process(name, pid))
         }
         None => address.clone(),
@@ -71,11 +80,10 @@ fn finding(run: &Run<'_>, full: &FullOutput) -> Option<Finding> {
         many => format!("; meanwhile it does not read from {}", say::several(many, "client")),
     };
     let title = format!(
-        "{who} cannot send: its output is full, {} for {receiver} {} unread{meanwhile}",
-        units::bytes(full.most),
+        "{who} cannot send: its output is full, {receiver} reads nothing of {}{meanwhile}",
         match full.connections {
-            1 => "stand".to_owned(),
-            many => format!("and less on {} more stand", say::several(u64::from(many) - 1, "connection")),
+            1 => units::bytes(full.most),
+            many => format!("up to {} on {many} connections", units::bytes(full.most)),
         },
     );
     let severity = match aside > 0 || does_nothing_else(run, full.pid) {
