@@ -20,6 +20,7 @@ mod kernel;
 mod lines;
 mod load;
 mod manager;
+mod messages;
 mod numbers;
 pub mod own_log;
 mod prompt;

@@ -6,6 +6,7 @@
 
 mod devices;
 mod interfaces;
+mod known;
 mod memory;
 mod near;
 mod pauses;
@@ -60,6 +61,8 @@ impl Rank {
 #[derive(Debug, Clone, PartialEq)]
 struct Ranked {
     rank: Rank,
+    /// Whether it is a known cause, before which no other of its rank comes.
+    leads: bool,
     /// Whether others of its rank say more, however short they were: it is a sum, or names nobody.
     behind: bool,
     line: AccountLine,
@@ -75,6 +78,7 @@ impl Ranked {
     ) -> Ranked {
         Ranked {
             rank,
+            leads: false,
             behind: false,
             line: AccountLine {
                 what: what.into(),
@@ -135,6 +139,7 @@ fn ranked(observed: &Observed) -> Vec<Ranked> {
         let share = |ranked: &Ranked| ranked.line.share.unwrap_or(0.0);
         one.rank
             .cmp(&other.rank)
+            .then(other.leads.cmp(&one.leads))
             .then(one.behind.cmp(&other.behind))
             .then(share(other).total_cmp(&share(one)))
             .then(other.line.ns.cmp(&one.line.ns))

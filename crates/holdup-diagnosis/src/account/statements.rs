@@ -1,5 +1,6 @@
 //! What lines of text state, gravest and longest first.
 
+use super::known::{Signs, leads, with_meaning};
 use super::near::{is_vague, length_near, things};
 use super::{Rank, Ranked};
 use crate::rules::logs::clock_face;
@@ -15,6 +16,7 @@ const MAX_STATEMENTS: usize = 6;
 /// Adds the gravest.
 pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     let mut statements: Vec<&Statement> = observed.statements.iter().collect();
+    let signs = Signs::of(&statements, rank);
     // Shares in thousandths, to be put in order with the rest.
     let share = |one: &Statement| one.share.map(|share| (share.clamp(0.0, 1e6) * 1e3) as u64);
     let order = |one: &Statement| {
@@ -24,7 +26,8 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         let follows = is_consequence(one) || is_end_of(one, &observed.statements);
         let vague = is_vague(one);
         (
-            (rank(one.kind), follows, explains, vague, one.kind),
+            (signs.rank(one, rank(one.kind)), !leads(one), follows),
+            (explains, vague, one.kind),
             is_sum(one),
             Reverse((share(one), one.ns, one.times, named)),
         )
@@ -38,13 +41,13 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         .collect();
     all.extend(told(&statements).into_iter().take(MAX_STATEMENTS).map(|told| {
         let one = told.one;
-        let mut said = sentence(&told);
+        let mut said = with_meaning(sentence(&told), one);
         let beside = beside(&told, &statements);
         if let Some(other) = beside {
             said.push_str(&format!(" | {}", other.text));
         }
         let mut ranked = Ranked::new(
-            rank_beside(observed, one),
+            signs.rank(one, rank_beside(observed, one)),
             told.blamed
                 .map_or(one.text.as_str(), |(blame, _)| blame.of.as_str()),
             said,
@@ -52,6 +55,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         );
         ranked.line.ns = told.ns.or_else(|| beside?.ns);
         let failed = matches!(ranked.rank, Rank::Stops | Rank::Waits | Rank::Failed);
+        ranked.leads = leads(one);
         ranked.behind = is_sum(one)
             || is_consequence(one)
             || failed && told.blamed.is_none() && blamers.contains(&ranked.rank);
@@ -365,6 +369,7 @@ mod tests {
             first: None,
             last: None,
             of_reader: false,
+            known: None,
             quote: Quote { source: 0, line: 7 },
             text: text.to_owned(),
         }

@@ -36,7 +36,7 @@ pub use snapshot::{LockRef, LockWait, SeenFile, SeenThread, Snapshot, SnapshotKi
 pub use sockets::{SeenConnection, SeenQueue, SocketCount, SocketKey, SocketTable, TcpState};
 pub use span::{Span, SpanKind};
 pub use stacks::{StackId, Stacks};
-pub use statement::{Blame, How, Statement, StatementKind};
+pub use statement::{Blame, How, Known, MessageRole, Statement, StatementKind};
 pub use storage::{SeenDevice, SeenFileSystem, SeenSwap, SeenTransfer, SwapList};
 pub use when::{Civil, When};
 

@@ -30,6 +30,9 @@ pub struct Statement {
     /// Whether the reader of a known format says it, and no line in its own words.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_reader: bool,
+    /// What is known of the message, where it is a well-known one of a well-known program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<Known>,
     /// Where the line stands that is quoted: that of the longest duration, else the first.
     #[serde(default)]
     pub quote: Quote,
@@ -39,6 +42,27 @@ pub struct Statement {
     /// What its lines blame, each with how often.
     #[serde(default)]
     pub blames: Vec<Blame>,
+}
+
+/// What is known of a message that a program prints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Whether it is a cause or a sign.
+    pub role: MessageRole,
+    /// The program that prints it, or the part of the kernel.
+    pub program: String,
+    /// What it means, in a sentence without a full stop.
+    pub means: String,
+}
+
+/// Whether a message names what others suffer from, or what suffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MessageRole {
+    /// A full table, a limit, a failing device: it makes others wait or fail.
+    Cause,
+    /// A timeout, a task that hangs: it suffers from something else.
+    Sign,
 }
 
 /// What a line blames: a peer, a path, a pool, a process.

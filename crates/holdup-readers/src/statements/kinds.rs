@@ -27,7 +27,7 @@ static MATCHER: LazyLock<Option<Matcher<(StatementKind, End)>>> = LazyLock::new(
 /// The gravest kind that a line states.
 pub(crate) fn of(line: &[u8]) -> Option<Found> {
     let matcher = MATCHER.as_ref()?;
-    if is_done(line) || is_normal(line) || lists_abilities(line) {
+    if is_of_no_trouble(line) {
         return None;
     }
     let mut gravest: Option<Found> = by_letter(line);
@@ -46,6 +46,11 @@ pub(crate) fn of(line: &[u8]) -> Option<Found> {
         .or(numbered)
         .filter(|found| gravest.is_none_or(|gravest| found.kind < gravest.kind))
         .or(gravest)
+}
+
+/// Whether a line says by its form that what it names is no trouble: it went well, is an ordinary event, or lists abilities.
+pub(super) fn is_of_no_trouble(line: &[u8]) -> bool {
+    is_done(line) || is_normal(line) || lists_abilities(line)
 }
 
 /// Ends of names of registers, as lspci prints them, that say what a device could do or may do, and not what it does.

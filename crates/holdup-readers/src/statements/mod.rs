@@ -22,6 +22,7 @@ mod progress;
 mod repeated;
 pub(crate) mod shape;
 mod sorted_rows;
+mod stated;
 pub(crate) mod structured;
 mod tables;
 mod timed_list;
@@ -37,7 +38,7 @@ use crate::prompt;
 use columns::Columns;
 use counters::Counters;
 use holdup_evidence::Ns;
-use holdup_evidence::observed::{Quote, Statement, StatementKind};
+use holdup_evidence::observed::{Known, Quote, Statement, StatementKind};
 use incomplete::{HALF, Incomplete, MAX_MESSAGE_BYTES, incomplete_after};
 use plain::Plain;
 use std::collections::HashMap;
@@ -122,6 +123,7 @@ pub(crate) fn one(kind: StatementKind, ns: Option<Ns>, quote: Quote, text: Strin
         first: None,
         last: None,
         of_reader: true,
+        known: None,
         quote,
         text,
     }
@@ -288,18 +290,9 @@ impl Statements {
         if let Some(table) = shape::selected(line).filter(|_| self.command.is_empty()) {
             self.command = shape::sentence(table, 0);
         }
-        let of_words = match shape::is_sql(line) || shape::is_legend(line) || counters::counts_nothing(line) {
-            true => None,
-            false => kinds::of(line),
-        };
-        let found = of_words.or_else(|| {
-            let of_state = || tables::of_pairs(line);
-            let of_server = |at| (StatementKind::Failed, at);
-            let (kind, at) = structured::server_error(line).map(of_server).or_else(of_state)?;
-            Some(kinds::Found { kind, at })
-        });
+        let stated::Stated { found, known, usual } = stated::of(line);
         let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
-        let length = durations::longest(line, timed_out);
+        let length = durations::longest(line, timed_out).filter(|_| !usual);
         let repeated = repeated::of(line);
         let slow = |length: durations::Length| length.ns >= SLOW_NS && shape::says_slow(line);
         let (kind, focus) = match (found, length, of_row) {
@@ -324,7 +317,7 @@ impl Statements {
             }
         };
         let stamp = self.stamps.of(line);
-        if stamp.is_none() && self.goes_on_within(incomplete, kind, line) {
+        if stamp.is_none() && self.goes_on_within(incomplete, (kind, known.as_ref()), line) {
             return true;
         }
         let at = stamp.and_then(|stamp| stamp.when());
@@ -340,8 +333,10 @@ impl Statements {
         };
         self.may_head(line);
         let blamed = found.and_then(|found| blame::of(line, found.kind));
-        if stamp.is_none() && ns.is_none() && blamed.is_none() && self.is_more_of(kind, line, out.here().line)
-        {
+        // The words of a known message are no label before it: `nf_conntrack: table full`.
+        let labels = known.as_ref().map_or(usize::MAX, |_| focus.saturating_sub(from));
+        let bare = stamp.is_none() && ns.is_none() && blamed.is_none() && known.is_none();
+        if bare && self.is_more_of(kind, line, out.here().line) {
             return true;
         }
         let table = of_row.and_then(|_| self.columns.said());
@@ -386,6 +381,7 @@ impl Statements {
                     first: at,
                     last: at,
                     of_reader: false,
+                    known,
                     quote: out.here(),
                     text: String::new(),
                 });
@@ -396,7 +392,7 @@ impl Statements {
         // Of a warning that says no more than that, the level is what it says.
         let words = match kind {
             StatementKind::Warned | StatementKind::Failed if stamp.is_none() => 0,
-            _ => shape::words(message),
+            _ => shape::words(message).min(labels),
         };
         let (told, from) = (message.get(words..).unwrap_or_default(), from + words);
         let length_at = length.map(|length| length.at.saturating_sub(from));
@@ -442,7 +438,12 @@ impl Statements {
     }
 
     /// Whether a line without a time is the rest of a message that ends within brackets or a sentence: then that one says it.
-    fn goes_on_within(&mut self, incomplete: Option<Incomplete>, kind: StatementKind, line: &[u8]) -> bool {
+    fn goes_on_within(
+        &mut self,
+        incomplete: Option<Incomplete>,
+        (kind, known): (StatementKind, Option<&Known>),
+        line: &[u8],
+    ) -> bool {
         let Some(begun) = incomplete else {
             return false;
         };
@@ -456,6 +457,7 @@ impl Statements {
             return false;
         }
         blame::count(&mut statement.blames, blame::of(line, kind));
+        statement.known = statement.known.take().or_else(|| known.cloned());
         self.is_graver(begun.place, kind);
         self.complete(incomplete, line, 0);
         true

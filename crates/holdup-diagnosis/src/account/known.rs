@@ -1,0 +1,142 @@
+//! Which statements lead: a cause that a known message names comes before what suffers from it.
+//!
+//! In: the statements of all artefacts. Out: the rank of each, beside the known signs of the same artefact, and what its message means.
+
+use super::Rank;
+use holdup_evidence::observed::{MessageRole, Statement, StatementKind};
+use std::collections::HashMap;
+
+/// How grave the known signs of each artefact are.
+pub(super) struct Signs {
+    gravest: HashMap<u32, Rank>,
+}
+
+impl Signs {
+    /// The signs among statements, each with the rank that its kind has.
+    pub(super) fn of(statements: &[&Statement], rank: impl Fn(StatementKind) -> Rank) -> Signs {
+        let mut gravest: HashMap<u32, Rank> = HashMap::new();
+        let signs = statements
+            .iter()
+            .filter(|one| role(one) == Some(MessageRole::Sign));
+        for one in signs {
+            let rank = rank(one.kind);
+            let known = gravest.entry(one.quote.source).or_insert(rank);
+            *known = rank.min(*known);
+        }
+        Signs { gravest }
+    }
+
+    /// The rank of a statement that ranks so by itself. A cause ranks at least as high as a wait that was given up, and as high as the
+    /// gravest known sign beside it: that is what came of it.
+    pub(super) fn rank(&self, one: &Statement, rank: Rank) -> Rank {
+        match leads(one) && rank <= Rank::Failed {
+            true => {
+                let sign = self.gravest.get(&one.quote.source).copied();
+                rank.min(Rank::Waits).min(sign.unwrap_or(Rank::Waits))
+            }
+            false => rank,
+        }
+    }
+}
+
+/// Whether a statement is a known cause of trouble, and no mere warning.
+pub(super) fn leads(one: &Statement) -> bool {
+    role(one) == Some(MessageRole::Cause) && one.kind <= StatementKind::Failed
+}
+
+/// Adds what a message means to what it says.
+pub(super) fn with_meaning(said: String, one: &Statement) -> String {
+    match &one.known {
+        Some(known) => format!("{said}: {}", known.means),
+        None => said,
+    }
+}
+
+fn role(one: &Statement) -> Option<MessageRole> {
+    one.known.as_ref().map(|known| known.role)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::account::account;
+    use holdup_evidence::Observed;
+    use holdup_evidence::observed::{Known, MessageRole, Quote, Source, Statement, StatementKind};
+
+    fn statement(
+        kind: StatementKind,
+        line: u64,
+        text: &str,
+        known: Option<(MessageRole, &str)>,
+    ) -> Statement {
+        let known = known.map(|(role, means)| Known {
+            role,
+            program: "kernel".to_owned(),
+            means: means.to_owned(),
+        });
+        Statement {
+            kind,
+            ns: None,
+            share: None,
+            times: 1,
+            first: None,
+            last: None,
+            of_reader: false,
+            known,
+            quote: Quote { source: 0, line },
+            text: text.to_owned(),
+            blames: Vec::new(),
+        }
+    }
+
+    fn texts(statements: Vec<Statement>) -> Vec<String> {
+        let observed = Observed {
+            sources: vec![Source::default()],
+            statements,
+            ..Observed::default()
+        };
+        account(&observed).into_iter().map(|line| line.text).collect()
+    }
+
+    #[test]
+    fn a_cause_comes_before_its_signs_however_grave_they_are_and_both_say_what_they_mean() {
+        let sign = statement(
+            StatementKind::Ended,
+            3,
+            "task hung, panic",
+            Some((MessageRole::Sign, "a task waited too long")),
+        );
+        let timed_out = statement(StatementKind::TimedOut, 4, "10.0.0.1:80 timed out", None);
+        let cause = statement(
+            StatementKind::Failed,
+            9,
+            "sda: failed command",
+            Some((MessageRole::Cause, "the disk fails")),
+        );
+        assert_eq!(
+            texts(vec![sign, timed_out, cause]),
+            [
+                "sda: failed command: the disk fails",
+                "task hung, panic: a task waited too long",
+                "10.0.0.1:80 timed out"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_warning_of_a_cause_stays_behind_what_failed() {
+        let failed = statement(StatementKind::Failed, 2, "mount of /srv failed", None);
+        let warned = statement(
+            StatementKind::Warned,
+            1,
+            "clock of cpu1 is unstable",
+            Some((MessageRole::Cause, "another clock is used")),
+        );
+        assert_eq!(
+            texts(vec![warned, failed]),
+            [
+                "mount of /srv failed",
+                "clock of cpu1 is unstable: another clock is used"
+            ]
+        );
+    }
+}
