@@ -1,6 +1,6 @@
 //! Queries in SQL over the recordings of many hosts in object storage.
 //!
-//! A program and a workspace of its own, found by `holdup-fleet`, because the query engine takes longer to build than all the rest of holdup. In: a
+//! A program and a workspace of its own, found by `holdup-fleet`, because the query engine takes minutes to build. In: a
 //! store's URL, a query and a time. Out: rows on stdout, and on stderr what was read and what could not be. Which segments there are,
 //! each once, says the same crate that `holdup fleet show` asks; the engine reads their columns through the same store.
 

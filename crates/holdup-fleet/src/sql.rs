@@ -1,7 +1,7 @@
 //! `holdup fleet sql`: another program, found as cargo finds its subcommands.
 //!
-//! In: arguments, which are not looked at. Out: `holdup-fleet-sql` in the place of this process. The engine of queries takes longer to build than all the
-//! rest of holdup, so it is a program that is built by those who want it.
+//! In: arguments, which are not looked at. Out: `holdup-fleet-sql` in the place of this process. The engine of queries takes minutes to build, so it is a
+//! program that is built by those who want it.
 
 use crate::Usage;
 use crate::cli::Rest;
