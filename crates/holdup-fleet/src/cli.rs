@@ -32,9 +32,10 @@ pub(crate) enum Command {
     Compact(CompactArgs),
     /// Upload the segments of a directory; `holdup record --to URL` starts this
     Upload(UploadArgs),
-    /// Compare two times (not available yet)
-    Diff(Rest),
-    /// Query the recordings (needs another program)
+    /// Compare two times of the same hosts: what got slower, on which of them, and whether that is more than chance
+    Diff(DiffArgs),
+    /// Run an SQL query on the recordings, by the program holdup-fleet-sql
+    #[command(disable_help_flag = true)]
     Sql(Rest),
 }
 
@@ -49,13 +50,38 @@ pub(crate) struct ShowArgs {
     /// The part before TIME, or before the newest segment: 10m, 90s, 2h or 1d; without --at and --last, 10m
     #[arg(long, value_name = "LENGTH", value_parser = lengths::length)]
     pub(crate) last: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The store: s3://BUCKET/PREFIX or file:///DIRECTORY
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    /// One time: 13:05, '2026-11-22 13:05', or RFC 3339 with a time zone; without a date, the latest such time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) before: Option<String>,
+    /// The time that is compared with it
+    #[arg(long, value_name = "TIME")]
+    pub(crate) after: Option<String>,
+    /// The part before each TIME: 10m, 90s, 2h or 1d; without it, 10m
+    #[arg(long, value_name = "LENGTH", value_parser = lengths::length)]
+    pub(crate) last: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Where a report goes, and how much of it.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
     /// Also write the report as JSON to FILE; - is stdout, in place of the text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Print only the first lines
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Print all findings of each host
+    /// Print everything
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }

@@ -8,7 +8,7 @@
 use crate::cli::CompactArgs;
 use crate::fetch;
 use crate::layout::{self, HOUR, Kind, Name};
-use crate::listing::{self, REQUESTS, Source, Unreadable};
+use crate::listing::{self, Among, REQUESTS, Source, Unreadable};
 use crate::say;
 use crate::store::{Listed, Missing, Store, runtime};
 use anyhow::Context;
@@ -108,10 +108,11 @@ async fn one(
             }
         };
         let mut names = BTreeSet::new();
-        for entry in entries {
+        let of = entries.len();
+        for (number, entry) in entries.into_iter().enumerate() {
             if let Some(name) = Name::parse(&entry.name) {
                 names.insert(name.clone());
-                let source = Source::Hour(object.clone(), Arc::new(entry));
+                let source = Source::Hour(object.clone(), Arc::new(entry), Among { number, of });
                 sources.entry(name).or_insert(source);
             }
         }

@@ -33,7 +33,7 @@ pub(crate) async fn segment(
             let bytes = store.get(object).await?;
             std::fs::write(&path, bytes).map_err(io)?;
         }
-        Source::Hour(object, entry) => {
+        Source::Hour(object, entry, _) => {
             let ranges = entry.ranges(object.size);
             let outside = || Unreadable::Damaged("its contents lie behind its end".to_owned());
             let [whole, pieces] = ranges.ok_or_else(outside)?;

@@ -2,25 +2,26 @@
 //!
 //! A program of its own, found by `holdup fleet`, so that what talks to stores (TLS, signatures, an async runtime) is no part of the agent,
 //! which may be root. In: a store's URL. Out: segments brought there ([`upload`]), hours made of minutes ([`compact`]), and a report
-//! ([`show`]), for which each host is judged by `holdup show` itself.
+//! ([`show`]), for which each host is judged by `holdup show` itself; two times of the same hosts ([`diff`]). Queries are run by yet another
+//! program ([`sql`]).
 
 mod cli;
 mod combine;
 mod compact;
+mod diff;
 mod fetch;
 mod hosts;
 mod judge;
-mod layout;
-mod listing;
 mod machine;
 mod show;
-mod store;
+mod sql;
 #[cfg(test)]
 mod testing;
 mod upload;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use holdup_store::{Usage, layout, listing, store};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -29,18 +30,6 @@ const OWN_FAILURE: u8 = 125;
 
 /// Exit status of bad usage.
 const BAD_USAGE: u8 = 2;
-
-/// What was asked for makes no sense: one sentence that says what would.
-#[derive(Debug)]
-struct Usage(String);
-
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -54,8 +43,8 @@ fn main() -> ExitCode {
         Command::Upload(args) => upload::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Compact(args) => compact::run(&args),
-        Command::Diff(_) => Err(Usage(DIFF.to_owned()).into()),
-        Command::Sql(_) => Err(Usage(SQL.to_owned()).into()),
+        Command::Diff(args) => diff::run(&args),
+        Command::Sql(arguments) => sql::run(&arguments),
     };
     ExitCode::from(result.unwrap_or_else(|error| {
         say(&format!("{error:#}"));
@@ -65,12 +54,6 @@ fn main() -> ExitCode {
         }
     }))
 }
-
-const DIFF: &str = "fleet diff is not available yet; to compare two times of one host, use `holdup fleet show URL --at T --json FILE` \
-                    for each and `holdup diff`";
-
-const SQL: &str = "fleet sql has no query engine; the store holds Parquet files, so DuckDB, ClickHouse, Spark and Trino can query them: \
-                   docs/fleet.md has the table definition and queries";
 
 /// One line on stderr. Nobody who reads it: then nobody does.
 fn say(text: &str) {

@@ -3,7 +3,7 @@
 //! In: a store and a window. Out: the report, as text or JSON. Only the objects of the window are read. Another process may put objects
 //! together meanwhile: then the store is listed again.
 
-use crate::cli::ShowArgs;
+use crate::cli::{OutputArgs, ShowArgs};
 use crate::hosts::{self, Judged};
 use crate::listing::{self, Gone, Listing};
 use crate::store::{Missing, Store, runtime};
@@ -24,7 +24,7 @@ const NOTHING: u8 = 1;
 const DEFAULT_LAST: Duration = Duration::from_secs(600);
 
 /// How often a store is listed anew because objects were replaced meanwhile.
-const TRIES: u32 = 5;
+pub(crate) const TRIES: u32 = 5;
 
 /// Columns of the text where the environment does not say.
 const COLUMNS: usize = 100;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ShowArgs) -> anyhow::Result<u8> {
     if report.hosts.iter().all(|host| host.segments == 0) {
         say("nothing was recorded then; hosts that reported before are listed");
     }
-    write(&report, args)?;
+    write(&report, &args.output)?;
     Ok(match report.hosts.iter().any(|host| host.segments > 0) {
         true => 0,
         false => NOTHING,
@@ -87,7 +87,11 @@ async fn judged(store: &Store, window: Window, program: &Path) -> anyhow::Result
     bail!(Gone)
 }
 
-fn write(report: &Report, args: &ShowArgs) -> anyhow::Result<()> {
+/// Writes a report as it is asked for.
+///
+/// # Errors
+/// When that does not work.
+pub(crate) fn write(report: &Report, args: &OutputArgs) -> anyhow::Result<()> {
     let failed = "cannot write the report";
     if let Some(path) = &args.json {
         let mut json = Vec::new();

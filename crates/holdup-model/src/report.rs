@@ -26,8 +26,8 @@ pub use boot::{Boot, BootPhase, BootWait, ChainUnit, Hole, Milestone, MilestoneK
 pub use budget::{Budget, ThinnedStep};
 pub use churn::{Births, Churn, Conversations, Ends, Handshakes};
 pub use comparison::{
-    AmountChange, CauseChange, Compared, Comparison, Difference, Measure, Presence, StackTree, TreeFrame,
-    TreeFrameKind, TreeNode,
+    AmountChange, CauseChange, Compared, Comparison, Difference, HostChange, Measure, Presence,
+    ProgramChange, StackTree, TreeFrame, TreeFrameKind, TreeNode,
 };
 pub use experiment::{Experiment, ExperimentCause, Outcome, PredictedBy};
 pub use fleet::{FleetHost, FleetStore};

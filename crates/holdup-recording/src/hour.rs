@@ -53,6 +53,40 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// The head of the segment.
+    ///
+    /// # Errors
+    /// Why it is none that this version reads.
+    pub fn head(&self) -> Result<Head, String> {
+        understood(self.version, &self.head)
+    }
+}
+
+/// The head of a file with one segment, by its footer.
+///
+/// # Errors
+/// Why it is none that this version reads.
+pub fn head_of_one(footer: &[u8]) -> Result<Head, String> {
+    let listed = footer::key_values(footer).ok_or("its footer is none of Parquet's")?;
+    let value = |key: &str| {
+        let found = listed.iter().find(|(name, _)| name == key);
+        found.map(|(_, value)| value.as_str())
+    };
+    let version = value(KEY_VERSION).ok_or("it is no recording")?;
+    let version = version.parse().map_err(|_| "its version is no number")?;
+    understood(version, value(KEY_HEAD).unwrap_or_default())
+}
+
+fn understood(version: u32, head: &str) -> Result<Head, String> {
+    match version > crate::VERSION {
+        true => Err(format!(
+            "it is of version {version} of the format, which this holdup cannot read"
+        )),
+        false => serde_json::from_str(head).map_err(|error| format!("its head: {error}")),
+    }
+}
+
 /// How many bytes before the last [`TAIL_BYTES`] of a file are its footer.
 #[must_use]
 pub fn footer_length(tail: &[u8]) -> Option<u64> {

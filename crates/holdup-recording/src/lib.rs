@@ -34,7 +34,7 @@ pub use focus::only_process;
 pub use head::{Head, Zone};
 pub use merge::{Break, Merging, merge};
 pub use secrets::{mask, redact, redact_report};
-pub use table::{COLUMNS, Column};
+pub use table::{COLUMNS, Column, Values};
 
 use holdup_evidence::SystemFacts;
 use holdup_evidence::host::HostLook;

@@ -7,7 +7,7 @@
 mod columns;
 mod rows;
 
-pub use columns::{COLUMNS, Column};
+pub use columns::{COLUMNS, Column, Values};
 
 use crate::{Segment, hour, whole};
 use columns::Cells;

@@ -46,7 +46,10 @@ pub fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<
     if let Some(part) = &report.experiment {
         experiment::write(&mut sheet, report, part);
     }
-    if let Some(part) = &report.store {
+    if let (Some(store), Some(part)) = (&report.store, &report.comparison) {
+        comparison::write(&mut sheet, part);
+        fleet::of_store(&mut sheet, store);
+    } else if let Some(part) = &report.store {
         fleet::write(&mut sheet, report, part);
     } else if let Some(part) = &report.boot {
         boot::write(&mut sheet, report, part);

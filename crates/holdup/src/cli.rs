@@ -133,11 +133,12 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Report on many hosts, whose recordings are in object storage
     ///
-    /// Runs the program holdup-fleet, from the directory of holdup or from PATH. `holdup fleet show URL` reports on all hosts, and
-    /// `holdup fleet compact URL` makes one object of the segments of an hour. `holdup record --to URL` uploads recordings.
+    /// Runs the program holdup-fleet, from the directory of holdup or from PATH. `holdup fleet show URL` reports on all hosts,
+    /// `holdup fleet diff URL` compares two times, `holdup fleet sql URL QUERY` runs a query, and `holdup fleet compact URL` makes one
+    /// object of the segments of an hour. `holdup record --to URL` uploads recordings.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Fleet {
-        /// What holdup-fleet does: show, compact or upload, and its options
+        /// What holdup-fleet does: show, diff, sql, compact or upload, and its options
         #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },

@@ -98,14 +98,21 @@ pub(crate) const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     ("holdup-subject", &["holdup-proc"]),
     ("holdup-times", &[]),
+    // The program that runs queries is built with it alone, so it knows little.
+    (
+        "holdup-store",
+        &["holdup-evidence", "holdup-recording", "holdup-times"],
+    ),
     // It has hosts judged by holdup itself, so it knows no stage.
     (
         "holdup-fleet",
         &[
+            "holdup-comparison",
             "holdup-evidence",
             "holdup-files",
             "holdup-model",
             "holdup-recording",
+            "holdup-store",
             "holdup-times",
             "holdup-views",
         ],

@@ -98,6 +98,8 @@ impl Built<'_> {
             differences: differences(self.before, self.after),
             notes: self.notes(),
             stacks: self.stacks,
+            hosts: Vec::new(),
+            programs: Vec::new(),
         };
         // Of what tells of no time, the whole is always the same; its parts may differ.
         if !timed {

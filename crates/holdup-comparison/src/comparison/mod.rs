@@ -9,6 +9,7 @@ pub(crate) mod chance;
 pub mod frames;
 pub mod made;
 mod names;
+pub mod paired;
 pub mod runs;
 pub mod significance;
 pub mod source;

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Parts that are smaller than this share of the whole, both sides together, are not tested: each line more makes it
 /// harder for all others to be distinguished from chance, and nobody asks for these.
-const LEAST_SHARE: f64 = 0.005;
+pub(super) const LEAST_SHARE: f64 = 0.005;
 
 /// Parts that are tested: the largest, both sides together, so that the choice does not favour what differs.
-const MAX_PARTS: usize = 50;
+pub(super) const MAX_PARTS: usize = 50;
 
 /// A part of a run's amount.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

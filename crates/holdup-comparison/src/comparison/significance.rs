@@ -167,7 +167,7 @@ fn welch(before: &[f64], after: &[f64]) -> f64 {
 }
 
 /// A change in standard errors. Of runs that do not vary at all, any change is beyond measure.
-fn ratio(change: f64, error: f64) -> f64 {
+pub(super) fn ratio(change: f64, error: f64) -> f64 {
     match () {
         () if error > 0.0 => change / error,
         () if change == 0.0 => 0.0,

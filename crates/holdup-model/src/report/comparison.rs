@@ -68,6 +68,56 @@ pub struct Comparison {
     /// Stacks of both sides, where a picture of them was asked for and both have some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stacks: Option<StackTree>,
+    /// Of a fleet: what changed on each host that was observed at both times, largest change first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostChange>,
+    /// Of a fleet: programs and what they waited for, each a second and host, largest change first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramChange>,
+}
+
+/// A host at two times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostChange {
+    /// The host, by its id.
+    pub host: String,
+    /// BEFORE's time of threads, a second of observation, nanoseconds; without waiting for work.
+    pub before_ns: Ns,
+    /// AFTER's.
+    pub after_ns: Ns,
+    /// The change.
+    pub change_ns: i64,
+    /// Whether it changed unlike the other hosts; null where there are too few to tell.
+    pub unlike: Option<bool>,
+    /// The program that changed most; null of all that were too many to be kept apart.
+    pub process: Option<String>,
+    /// What that program waited for.
+    #[schemars(with = "Option<String>")]
+    pub cause: Option<Cause>,
+    /// By how much that changed, a second of observation, nanoseconds.
+    pub of_it_ns: i64,
+}
+
+/// What a program waited for, at two times, on the same hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramChange {
+    /// Its name; null of all that were too many to be kept apart.
+    pub process: Option<String>,
+    /// What for.
+    #[schemars(with = "String")]
+    pub cause: Cause,
+    /// BEFORE's time, a second of observation and host, nanoseconds.
+    pub before_ns: Ns,
+    /// AFTER's.
+    pub after_ns: Ns,
+    /// The change.
+    pub change_ns: i64,
+    /// On how many hosts it became more.
+    pub more_on: u32,
+    /// Whether it is more than the hosts' own spread; null where that can't be known.
+    pub significant: Option<bool>,
+    /// How likely by chance, corrected for the number of lines.
+    pub p: Option<f64>,
 }
 
 /// Stacks of both sides as one tree, for each unit of work.

@@ -18,17 +18,47 @@ pub struct Column {
     pub(super) cells: Cells,
 }
 
+/// What the values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    /// Whole numbers of 64 bits.
+    Integer,
+    /// Instants: microseconds since the epoch, UTC.
+    Timestamp,
+    /// Numbers that need not be whole.
+    Number,
+    /// Truth values.
+    Boolean,
+    /// Text.
+    Text,
+    /// Lists of text.
+    Texts,
+}
+
 impl Column {
+    /// What its values are.
+    #[must_use]
+    pub fn values(&self) -> Values {
+        match self.cells {
+            Cells::Number(_) => Values::Integer,
+            Cells::Instant(_) => Values::Timestamp,
+            Cells::Real(_) => Values::Number,
+            Cells::Flag(_) => Values::Boolean,
+            Cells::Text(_) => Values::Text,
+            Cells::Texts(_) => Values::Texts,
+        }
+    }
+
     /// Its type, as people call it.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        match self.cells {
-            Cells::Number(_) => "integer",
-            Cells::Instant(_) => "timestamp",
-            Cells::Real(_) => "number",
-            Cells::Flag(_) => "boolean",
-            Cells::Text(_) => "text",
-            Cells::Texts(_) => "list of text",
+        match self.values() {
+            Values::Integer => "integer",
+            Values::Timestamp => "timestamp",
+            Values::Number => "number",
+            Values::Boolean => "boolean",
+            Values::Text => "text",
+            Values::Texts => "list of text",
         }
     }
 }

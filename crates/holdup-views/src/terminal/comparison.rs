@@ -3,6 +3,8 @@
 //! In: a report with a comparison. Out: the sentences first, then a line for each thing that changed, the change in front and
 //! BEFORE and AFTER by name in every line, so that none can be read the wrong way round.
 
+mod hosts;
+
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::duration;
 use holdup_model::report::{AmountChange, CauseChange, Compared, Comparison, Measure, Presence};
@@ -42,6 +44,7 @@ pub(super) fn write(sheet: &mut Sheet, comparison: &Comparison) {
         labelled(sheet, "trade", trade, Paint::Bold);
     }
     sheet.blank();
+    hosts::write(sheet, comparison);
     causes(sheet, comparison);
     sheet.blank();
     amounts(sheet, comparison);
@@ -104,7 +107,12 @@ fn work(comparison: &Comparison, runs: u32, units: Option<f64>) -> String {
         }
     };
     let units = units.filter(|_| comparison.unit != "run" && comparison.compared != Compared::Figures);
-    let runs = counted(f64::from(runs), "run");
+    let what = if comparison.hosts.is_empty() {
+        "run"
+    } else {
+        "host"
+    };
+    let runs = counted(f64::from(runs), what);
     match units {
         Some(units) => format!("{runs}, {}", counted(units, &comparison.unit)),
         None => runs,

@@ -189,7 +189,7 @@ fn line(sheet: &mut Sheet, column: usize, host: &FleetHost, finding: Option<&Fin
 }
 
 /// What was read, and what could not be.
-fn of_store(sheet: &mut Sheet, store: &FleetStore) {
+pub(super) fn of_store(sheet: &mut Sheet, store: &FleetStore) {
     let all = if sheet.style().verbose {
         usize::MAX
     } else {

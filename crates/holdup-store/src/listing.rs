@@ -4,6 +4,7 @@
 //! something came from them last. Folders of hours are listed, and of earlier hours only the names of hosts. Of objects with many
 //! segments the footers are read.
 
+use crate::Usage;
 use crate::layout::{self, HOUR, Kind, Name};
 use crate::store::{Listed, Store};
 use anyhow::{Context, bail};
@@ -14,62 +15,72 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Hours of a window at most: a month.
-const MAX_HOURS: i64 = 31 * 24;
+pub const MAX_HOURS: i64 = 31 * 24;
 
 /// Hours before the window that are looked at for hosts that have stopped since.
 const EARLIER_HOURS: i64 = 24;
 
 /// Requests at a time.
-pub(crate) const REQUESTS: usize = 16;
+pub const REQUESTS: usize = 16;
 
 /// Bytes at the end of an object that are read at once: mostly its whole footer.
 const FOOTER_GUESS: u64 = 256 << 10;
 
 /// Where a segment is.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub enum Source {
     /// An object of its own.
     Object(Listed),
     /// In an object with others.
-    Hour(Listed, Arc<Entry>),
+    Hour(Listed, Arc<Entry>, Among),
+}
+
+/// The place of a segment in an object with many: its group of rows has the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Among {
+    /// Which it is, from 0.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
 }
 
 impl Source {
     /// The object's place.
-    pub(crate) fn place(&self) -> &str {
+    #[must_use]
+    pub fn place(&self) -> &str {
         match self {
-            Source::Object(object) | Source::Hour(object, _) => &object.place,
+            Source::Object(object) | Source::Hour(object, ..) => &object.place,
         }
     }
 }
 
 /// A host in a listing.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub struct Found {
     /// Its segments in the window, by what they are called.
-    pub(crate) segments: BTreeMap<Name, Source>,
+    pub segments: BTreeMap<Name, Source>,
     /// Counts of what it had to drop.
-    pub(crate) dropped: Vec<Listed>,
+    pub dropped: Vec<Listed>,
     /// The last segment that began before the window's end, in the window or not, as names tell.
-    pub(crate) last: Option<Name>,
+    pub last: Option<Name>,
 }
 
 /// A listing.
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
+pub struct Listing {
     /// Hosts by their id.
-    pub(crate) hosts: BTreeMap<String, Found>,
+    pub hosts: BTreeMap<String, Found>,
     /// Objects in the hours of the window.
-    pub(crate) objects: u64,
+    pub objects: u64,
     /// Objects that could not be read, with why.
-    pub(crate) problems: Vec<String>,
+    pub problems: Vec<String>,
 }
 
 /// When the newest segment of a store ends; `None` of an empty one.
 ///
 /// # Errors
 /// When the store can't be listed.
-pub(crate) async fn newest(store: &Store) -> anyhow::Result<Option<i64>> {
+pub async fn newest(store: &Store) -> anyhow::Result<Option<i64>> {
     for (_, folder) in hours(store).await?.into_iter().rev() {
         let objects = store.list(&folder).await.context("cannot list the store")?;
         let ends = objects
@@ -89,7 +100,7 @@ pub(crate) async fn newest(store: &Store) -> anyhow::Result<Option<i64>> {
 ///
 /// # Errors
 /// When the store can't be listed.
-pub(crate) async fn hours(store: &Store) -> anyhow::Result<Vec<(i64, String)>> {
+pub async fn hours(store: &Store) -> anyhow::Result<Vec<(i64, String)>> {
     let days = store.folders("").await.context("cannot list the store")?;
     let hours: Vec<Vec<String>> = stream::iter(&days)
         .map(async |day| {
@@ -113,24 +124,34 @@ pub(crate) async fn hours(store: &Store) -> anyhow::Result<Vec<(i64, String)>> {
 ///
 /// # Errors
 /// When the store can't be listed, or the window is longer than a month.
-pub(crate) async fn of(store: &Store, window: Window) -> anyhow::Result<Listing> {
+pub async fn of(store: &Store, window: Window) -> anyhow::Result<Listing> {
     let begin = |at: i64| at - at.rem_euclid(HOUR);
     // A segment lasts an hour at most, and one that began in the hour before may reach into this one.
     let (first, last) = (begin(window.from).saturating_sub(HOUR), begin(window.to));
     if last.saturating_sub(first) / HOUR > MAX_HOURS {
-        bail!(crate::Usage(
+        bail!(Usage(
             "the window is longer than a month; choose a shorter one with --last".to_owned()
         ));
     }
     let hours = (0..=(last - first) / HOUR).map(|number| layout::hour(first + number * HOUR));
-    let objects: Vec<Vec<Listed>> = stream::iter(hours)
-        .map(async |hour| store.list(&hour).await)
+    let mut listing = of_folders(store, window, hours.collect()).await?;
+    listing.earlier(store, first).await?;
+    Ok(listing)
+}
+
+/// Looks for a window's segments in some folders: of hours, or of hosts in them.
+///
+/// # Errors
+/// When the store can't be listed.
+pub async fn of_folders(store: &Store, window: Window, folders: Vec<String>) -> anyhow::Result<Listing> {
+    let objects: Vec<Vec<Listed>> = stream::iter(folders)
+        .map(async |folder| store.list(&folder).await)
         .buffered(REQUESTS)
         .try_collect()
         .await
         .context("cannot list the store")?;
     let mut listing = Listing {
-        objects: objects.iter().map(|hour| hour.len() as u64).sum(),
+        objects: objects.iter().map(|folder| folder.len() as u64).sum(),
         ..Listing::default()
     };
     let mut joined = Vec::new();
@@ -147,7 +168,6 @@ pub(crate) async fn of(store: &Store, window: Window) -> anyhow::Result<Listing>
         }
     }
     listing.joined(store, window, joined).await?;
-    listing.earlier(store, first).await?;
     Ok(listing)
 }
 
@@ -185,11 +205,12 @@ impl Listing {
             match entries {
                 Ok(entries) => {
                     self.host(&host);
-                    for entry in entries {
+                    let of = entries.len();
+                    for (number, entry) in entries.into_iter().enumerate() {
                         let Some(name) = Name::parse(&entry.name) else {
                             continue;
                         };
-                        let source = Source::Hour(object.clone(), Arc::new(entry));
+                        let source = Source::Hour(object.clone(), Arc::new(entry), Among { number, of });
                         self.add(&host, window, name, source);
                     }
                 }
@@ -246,7 +267,7 @@ impl Listing {
 
 /// An object that was listed is there no more: another process has put it together with others.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Gone;
+pub struct Gone;
 
 impl std::fmt::Display for Gone {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -258,7 +279,7 @@ impl std::error::Error for Gone {}
 
 /// Why an object can't be read.
 #[derive(Debug)]
-pub(crate) enum Unreadable {
+pub enum Unreadable {
     /// It is there no more.
     Gone,
     /// The store does not give it.
@@ -277,9 +298,21 @@ impl From<object_store::Error> for Unreadable {
 }
 
 /// The segments that an object lists in its footer.
-pub(crate) async fn entries(store: &Store, object: &Listed) -> Result<Vec<Entry>, Unreadable> {
+///
+/// # Errors
+/// Why it can't be read.
+pub async fn entries(store: &Store, object: &Listed) -> Result<Vec<Entry>, Unreadable> {
+    let footer = footer(store, object, FOOTER_GUESS).await?;
+    hour::entries(&footer).map_err(Unreadable::Damaged)
+}
+
+/// The footer of an object. `guess` bytes at its end are read at once; where they are not all of it, the rest is read by a second request.
+///
+/// # Errors
+/// Why it can't be read.
+pub async fn footer(store: &Store, object: &Listed, guess: u64) -> Result<Vec<u8>, Unreadable> {
     let damaged = || Unreadable::Damaged("its end is none of a recording".to_owned());
-    let guess = object.size.saturating_sub(FOOTER_GUESS);
+    let guess = object.size.saturating_sub(guess);
     let end = store.range(&object.place, guess..object.size).await?;
     let tail_at = end
         .len()
@@ -291,15 +324,14 @@ pub(crate) async fn entries(store: &Store, object: &Listed) -> Result<Vec<Entry>
         .checked_sub(hour::TAIL_BYTES)
         .and_then(|at| at.checked_sub(length))
         .ok_or_else(damaged)?;
-    let footer = match footer_at.checked_sub(guess) {
+    match footer_at.checked_sub(guess) {
         Some(begin) => {
             let begin = usize::try_from(begin).unwrap_or(usize::MAX);
-            end.get(begin..tail_at).map(<[u8]>::to_vec).ok_or_else(damaged)?
+            end.get(begin..tail_at).map(<[u8]>::to_vec).ok_or_else(damaged)
         }
         None => {
             let until = object.size - hour::TAIL_BYTES;
-            store.range(&object.place, footer_at..until).await?.to_vec()
+            Ok(store.range(&object.place, footer_at..until).await?.to_vec())
         }
-    };
-    hour::entries(&footer).map_err(Unreadable::Damaged)
+    }
 }

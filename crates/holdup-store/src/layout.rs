@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// Nanoseconds of an hour.
-pub(crate) const HOUR: i64 = 3_600_000_000_000;
+pub const HOUR: i64 = 3_600_000_000_000;
 
 /// How names of segments and of hours end.
 const EXTENSION: &str = ".parquet";
@@ -29,18 +29,19 @@ const IDENTITY_LETTERS: usize = 64;
 
 /// A segment or an hour of them, as its name tells.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Name {
+pub struct Name {
     /// When it began, Unix time, nanoseconds.
-    pub(crate) from: i64,
+    pub from: i64,
     /// How long it lasted, nanoseconds.
-    pub(crate) length: Ns,
+    pub length: Ns,
     /// Which it is.
-    pub(crate) identity: String,
+    pub identity: String,
 }
 
 impl Name {
     /// Of a segment.
-    pub(crate) fn of(head: &Head) -> Name {
+    #[must_use]
+    pub fn of(head: &Head) -> Name {
         Name {
             from: head.started_unix,
             length: head.length,
@@ -49,7 +50,8 @@ impl Name {
     }
 
     /// Of an object with all of these; the same ones make the same name.
-    pub(crate) fn of_hour<'a>(segments: impl IntoIterator<Item = &'a Name>) -> Name {
+    #[must_use]
+    pub fn of_hour<'a>(segments: impl IntoIterator<Item = &'a Name>) -> Name {
         let mut all: Vec<&Name> = segments.into_iter().collect();
         all.sort();
         let texts: Vec<String> = all.iter().map(|name| name.text()).collect();
@@ -64,18 +66,21 @@ impl Name {
     }
 
     /// When it ended.
-    pub(crate) fn to(&self) -> i64 {
+    #[must_use]
+    pub fn to(&self) -> i64 {
         self.from
             .saturating_add(i64::try_from(self.length).unwrap_or(i64::MAX))
     }
 
     /// Whether it is an object with many segments.
-    pub(crate) fn is_hour(&self) -> bool {
+    #[must_use]
+    pub fn is_hour(&self) -> bool {
         self.identity.starts_with(HOUR_IDENTITY)
     }
 
     /// As an object is called.
-    pub(crate) fn text(&self) -> String {
+    #[must_use]
+    pub fn text(&self) -> String {
         let at = timestamp(self.from);
         let nanos = self.from.rem_euclid(1_000_000_000);
         format!(
@@ -87,7 +92,8 @@ impl Name {
     }
 
     /// Reads one; `None` of what is none.
-    pub(crate) fn parse(text: &str) -> Option<Name> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Name> {
         let mut parts = text.strip_suffix(EXTENSION)?.splitn(3, '_');
         let from: Timestamp = parts.next()?.parse().ok()?;
         let name = Name {
@@ -104,8 +110,10 @@ impl Name {
 
 /// What a file in a host's hour is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// One segment.
     Segment(Name),
+    /// Many of them.
     Hour(Name),
     /// What its host had to drop, of one boot or of what was dropped in it.
     Dropped,
@@ -126,7 +134,8 @@ impl Kind {
 
 /// The id of a host, by what it calls itself and by what nobody else is: its machine's id, of which a part of a hash is shown. 48 bits of a
 /// hash of 122 tell two of a million hosts apart, if those had the same name too, and do not tell the id, which systemd wants kept secret.
-pub(crate) fn host_id(name: Option<&str>, machine: &str) -> String {
+#[must_use]
+pub fn host_id(name: Option<&str>, machine: &str) -> String {
     let hash = twox_hash::XxHash3_128::oneshot(machine.trim().as_bytes()) as u64 >> 16;
     format!("{}.{hash:012x}", plain(name.unwrap_or("host")))
 }
@@ -141,13 +150,15 @@ fn plain(name: &str) -> String {
 }
 
 /// Whether a host with this id may call itself so.
-pub(crate) fn is_of(id: &str, name: Option<&str>) -> bool {
+#[must_use]
+pub fn is_of(id: &str, name: Option<&str>) -> bool {
     id.rsplit_once('.')
         .is_some_and(|(begin, _)| begin == plain(name.unwrap_or("host")))
 }
 
 /// The name in an id.
-pub(crate) fn name_in(id: &str) -> &str {
+#[must_use]
+pub fn name_in(id: &str) -> &str {
     id.rsplit_once('.').map_or(id, |(name, _)| name)
 }
 
@@ -156,35 +167,41 @@ fn timestamp(unix: i64) -> Timestamp {
 }
 
 /// An instant as RFC 3339.
-pub(crate) fn rfc3339(unix: i64) -> String {
+#[must_use]
+pub fn rfc3339(unix: i64) -> String {
     timestamp(unix).to_string()
 }
 
 /// The folder of the hour of an instant.
-pub(crate) fn hour(unix: i64) -> String {
+#[must_use]
+pub fn hour(unix: i64) -> String {
     let at = timestamp(unix).to_zoned(TimeZone::UTC);
     at.strftime("day=%Y-%m-%d/hour=%H").to_string()
 }
 
 /// The begin of the hour of a folder.
-pub(crate) fn hour_of(folder: &str) -> Option<i64> {
+#[must_use]
+pub fn hour_of(folder: &str) -> Option<i64> {
     let (day, hour) = folder.strip_prefix("day=")?.split_once("/hour=")?;
     let begin: Timestamp = format!("{day}T{hour}:00:00Z").parse().ok()?;
     i64::try_from(begin.as_nanosecond()).ok()
 }
 
 /// Where a segment of a host belongs.
-pub(crate) fn place(id: &str, name: &Name) -> String {
+#[must_use]
+pub fn place(id: &str, name: &Name) -> String {
     format!("{}/host_id={id}/{}", hour(name.from), name.text())
 }
 
 /// Where counts of an hour belong; `which`: of which part of the host's history.
-pub(crate) fn dropped_place(id: &str, hour: &str, which: &str) -> String {
+#[must_use]
+pub fn dropped_place(id: &str, hour: &str, which: &str) -> String {
     format!("{hour}/host_id={id}/{}{which}{}", DROPPED.0, DROPPED.1)
 }
 
 /// Folder of the hour, host and kind of an object by its place; `None` of what nobody here has written.
-pub(crate) fn parse(place: &str) -> Option<(&str, &str, Kind)> {
+#[must_use]
+pub fn parse(place: &str) -> Option<(&str, &str, Kind)> {
     let (folder, file) = place.rsplit_once('/')?;
     let (hour, host) = folder.rsplit_once('/')?;
     hour_of(hour)?;

@@ -23,17 +23,19 @@ const MAX_LISTED: usize = 10_000_000;
 
 /// An object as a listing has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub struct Listed {
     /// Its place below the URL.
-    pub(crate) place: String,
+    pub place: String,
     /// Its size, bytes.
-    pub(crate) size: u64,
+    pub size: u64,
 }
 
 /// What becomes of a directory that is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub enum Missing {
+    /// It is made.
     Make,
+    /// That is an error.
     Refuse,
 }
 
@@ -46,7 +48,7 @@ struct Read {
 
 /// A store.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub struct Store {
     inner: Arc<dyn ObjectStore>,
     prefix: Path,
     read: Mutex<Read>,
@@ -57,7 +59,7 @@ impl Store {
     ///
     /// # Errors
     /// When it is none that this program knows.
-    pub(crate) fn open(url: &str, missing: Missing) -> anyhow::Result<Store> {
+    pub fn open(url: &str, missing: Missing) -> anyhow::Result<Store> {
         let wrong = || {
             crate::Usage(format!(
                 "{url:?} is no store; use s3://BUCKET/PREFIX or file:///DIRECTORY"
@@ -97,7 +99,8 @@ impl Store {
     }
 
     /// One that is there already.
-    pub(crate) fn new(inner: Arc<dyn ObjectStore>, prefix: Path) -> Store {
+    #[must_use]
+    pub fn new(inner: Arc<dyn ObjectStore>, prefix: Path) -> Store {
         Store {
             inner,
             prefix,
@@ -125,18 +128,25 @@ impl Store {
     }
 
     /// Objects that something was read of, and bytes.
-    pub(crate) fn counts(&self) -> (u64, u64) {
+    #[must_use]
+    pub fn counts(&self) -> (u64, u64) {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         (read.objects.len() as u64, read.bytes)
     }
 
     /// Puts an object; it is there when this returns. One of the same place is replaced.
-    pub(crate) async fn put(&self, place: &str, bytes: Bytes) -> object_store::Result<()> {
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn put(&self, place: &str, bytes: Bytes) -> object_store::Result<()> {
         self.inner.put(&self.at(place)?, bytes.into()).await.map(drop)
     }
 
     /// Removes an object; one that is not there is removed.
-    pub(crate) async fn delete(&self, place: &str) -> object_store::Result<()> {
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn delete(&self, place: &str) -> object_store::Result<()> {
         match self.inner.delete(&self.at(place)?).await {
             Err(object_store::Error::NotFound { .. }) => Ok(()),
             other => other,
@@ -144,7 +154,10 @@ impl Store {
     }
 
     /// All objects below a folder.
-    pub(crate) async fn list(&self, folder: &str) -> object_store::Result<Vec<Listed>> {
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn list(&self, folder: &str) -> object_store::Result<Vec<Listed>> {
         let all = self.inner.list(Some(&self.at(folder)?)).take(MAX_LISTED);
         all.try_filter_map(async |object| {
             let place = self.below(&object.location);
@@ -158,7 +171,10 @@ impl Store {
     }
 
     /// The names of folders in a folder, sorted.
-    pub(crate) async fn folders(&self, folder: &str) -> object_store::Result<Vec<String>> {
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn folders(&self, folder: &str) -> object_store::Result<Vec<String>> {
         let at = self.at(folder)?;
         let found = self.inner.list_with_delimiter(Some(&at)).await?;
         let names = found.common_prefixes.iter();
@@ -170,12 +186,18 @@ impl Store {
     }
 
     /// A whole object, of the size that its listing had.
-    pub(crate) async fn get(&self, object: &Listed) -> object_store::Result<Bytes> {
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn get(&self, object: &Listed) -> object_store::Result<Bytes> {
         self.range(&object.place, 0..object.size).await
     }
 
     /// A part of an object.
-    pub(crate) async fn range(&self, place: &str, range: Range<u64>) -> object_store::Result<Bytes> {
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn range(&self, place: &str, range: Range<u64>) -> object_store::Result<Bytes> {
         let options = GetOptions::default();
         let options = match range.is_empty() {
             true => options,
@@ -212,7 +234,10 @@ fn is_loopback(endpoint: &str) -> bool {
 }
 
 /// What runs requests: one thread, since nothing here computes while it waits.
-pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+///
+/// # Errors
+/// When the system does not give what it needs.
+pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
