@@ -13,6 +13,9 @@ use std::process::Command;
 /// The program's name.
 const NAME: &str = "holdup-fleet-sql";
 
+/// How it is built.
+const BUILD: &str = "cargo build --release --locked --manifest-path fleet-sql/Cargo.toml --target-dir target/fleet-sql";
+
 /// Becomes that program.
 ///
 /// # Errors
@@ -35,8 +38,8 @@ fn program() -> anyhow::Result<PathBuf> {
     match beside.chain(in_path).find(|program| program.is_file()) {
         Some(program) => Ok(program),
         None => bail!(Usage(format!(
-            "this command needs the program {NAME}, which is not installed; docs/fleet.md says how to build it, and how DuckDB, ClickHouse, \
-             Spark and Trino query the same files"
+            "this command needs the program {NAME}, which is not installed; build it in holdup's sources with `{BUILD}` and put it into a directory \
+             of PATH; docs/fleet.md says how DuckDB, ClickHouse, Spark and Trino query the same files"
         ))),
     }
 }

@@ -149,7 +149,7 @@ fn none_waits(run: &Run<'_>) -> bool {
     let asked = requests.is_some_and(|requests| requests.open > 0 || requests.resting > 0);
     let mut queues = run.facts.unaccepted.iter().flatten();
     let mut aside = run.facts.set_aside.iter().flatten();
-    !asked && !queues.any(|queue| queue.after > 0) && !aside.any(|one| one.clients > 0)
+    !asked && !queues.any(|queue| queue.after > 0) && !aside.any(|one| one.waiting() > 0)
 }
 
 /// Whether a process reads what others of its service tell it: its parent's orders, a word of those that are idle themselves, or what comes

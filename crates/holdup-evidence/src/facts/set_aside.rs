@@ -29,6 +29,15 @@ pub struct SetAside {
     pub answers: Vec<SessionClient>,
 }
 
+impl SetAside {
+    /// Clients of those that were set aside that have asked for something and wait, as far as that is known: who keeps a connection for later
+    /// has its answer, and is set aside by a server whose threads listen to one client each.
+    #[must_use]
+    pub fn waiting(&self) -> u32 {
+        self.unanswered.unwrap_or(self.clients)
+    }
+}
+
 /// A server to which an event loop has connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -91,9 +91,9 @@ fn delayed(run: &Run<'_>, sleep: &AttributedWait) -> Option<Delayed> {
         .set_aside
         .iter()
         .flatten()
-        .find(|one| one.pid == name.pid);
+        .find(|one| one.pid == name.pid && one.waiting() > 0);
     if let Some(aside) = aside {
-        return Some(Delayed::Clients(aside.clients));
+        return Some(Delayed::Clients(aside.waiting()));
     }
     let queues = run.facts.unaccepted.iter().flatten();
     let queue = queues
