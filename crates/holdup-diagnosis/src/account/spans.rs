@@ -171,7 +171,8 @@ fn add_commands(observed: &Observed, all: &mut Vec<Ranked>) {
             elapsed.name.as_str()
         };
         let cpu = match (beside(SpanKind::CommandUser), beside(SpanKind::CommandSystem)) {
-            (None, None) => String::new(),
+            (None, None) => beside(SpanKind::CommandCpu)
+                .map_or_else(String::new, |cpu| format!(", {} of it on a CPU", duration(cpu))),
             (user, system) => {
                 let cpu = user.unwrap_or(0).saturating_add(system.unwrap_or(0));
                 format!(", {} of it on a CPU", duration(cpu))

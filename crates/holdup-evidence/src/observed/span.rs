@@ -72,6 +72,8 @@ pub enum SpanKind {
     CommandUser,
     /// Of that: on a CPU, in the kernel.
     CommandSystem,
+    /// Of that: on a CPU, where the artefact does not tell user mode from the kernel.
+    CommandCpu,
     /// So many requests took so long: `name` has their number, as its first word.
     Requests,
 }

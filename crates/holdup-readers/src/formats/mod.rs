@@ -9,7 +9,9 @@ mod ceph;
 mod ceph_ops;
 mod compile_times;
 mod conntrack;
+mod containers;
 mod counters;
+mod cpu_frequency;
 mod ctest;
 mod dash_table;
 mod databases;
@@ -21,8 +23,10 @@ mod file_locks;
 mod free;
 mod gctrace;
 mod getdelays;
+mod ghc_rts;
 mod haproxy;
 mod histogram;
+mod iotop;
 mod ip_link;
 mod journal;
 mod journal_json;
@@ -37,14 +41,18 @@ mod lsblk;
 mod lsblk_pairs;
 mod lsof;
 mod mounts;
+mod multipath;
 mod nagiostats;
 mod named;
 mod net_counters;
+mod nfs;
 mod nfsiostat;
 mod node_report;
+mod numastat;
 mod nvidia_smi;
 mod perf_lock;
 mod perf_sched;
+mod perf_stat;
 mod probes;
 mod proc_task;
 pub(crate) mod profiles;
@@ -71,6 +79,7 @@ mod tls_client;
 mod tls_debug;
 mod top;
 mod traffic_control;
+mod turbostat;
 mod uptime;
 mod vmstat;
 mod xentop;
@@ -90,6 +99,7 @@ pub static ALL: &[&Format] = &[
     &compile_times::FORMAT,
     &conntrack::FORMAT,
     &counters::FORMAT,
+    &cpu_frequency::FORMAT,
     &ctest::FORMAT,
     &named::clock_sync::FORMAT,
     &named::cpu_stat::FORMAT,
@@ -127,6 +137,7 @@ pub static ALL: &[&Format] = &[
     &databases::innodb_status::FORMAT,
     &sysstat::IOSTAT,
     &ip_link::FORMAT,
+    &iotop::FORMAT,
     &benchmarks::iperf::FORMAT,
     &latency_tests::FORMAT,
     &lock_stat::FORMAT,
@@ -143,6 +154,10 @@ pub static ALL: &[&Format] = &[
     &timed_log::FORMAT,
     &kubectl_describe::FORMAT,
     &kubernetes_events::FORMAT,
+    &containers::list::FORMAT,
+    &containers::pods::FORMAT,
+    &containers::usage::FORMAT,
+    &ghc_rts::FORMAT,
     &lsblk::FORMAT,
     &lsblk::JSON,
     &lsblk_pairs::FORMAT,
@@ -155,12 +170,16 @@ pub static ALL: &[&Format] = &[
     &mounts::FORMAT,
     &sysstat::MPSTAT,
     &probes::mtr::FORMAT,
+    &multipath::FORMAT,
     &databases::mysql_slow_log::FORMAT,
     &net_counters::FILES,
     &stacks::native::FORMAT,
     &sockets::netstat::FORMAT,
     &net_counters::STATISTICS,
     &nfsiostat::FORMAT,
+    &nfs::mountstats::FORMAT,
+    &nfs::nfsstat::FORMAT,
+    &numastat::FORMAT,
     &node_report::FORMAT,
     &net_counters::NSTAT,
     &nvidia_smi::FORMAT,
@@ -169,6 +188,7 @@ pub static ALL: &[&Format] = &[
     &profiles::perf_report::FORMAT,
     &perf_lock::FORMAT,
     &perf_sched::FORMAT,
+    &perf_stat::FORMAT,
     &profiles::perf_script::FORMAT,
     &strace_log::perf_trace::FORMAT,
     &databases::pg_activity::FORMAT,
@@ -216,6 +236,7 @@ pub static ALL: &[&Format] = &[
     &systemd::plot::FORMAT,
     &systemd::time::FORMAT,
     &traffic_control::FORMAT,
+    &turbostat::FORMAT,
     &text::FORMAT,
     &thread_dump::FORMAT,
     &thread_dump::json::FORMAT,
@@ -240,7 +261,13 @@ pub static ALL: &[&Format] = &[
     &services::squid::FORMAT,
     &search_cluster::allocation::FORMAT,
     &search_cluster::state::FORMAT,
+    &databases::explain_json::FORMAT,
+    &databases::mysql_plan::FORMAT,
+    &databases::mysql_plan_json::FORMAT,
+    &databases::progress::FORMAT,
+    &databases::statement_totals::FORMAT,
     &services::python_workers::FORMAT,
+    &services::php_slow_log::FORMAT,
     &builds::webpack::FORMAT,
     &builds::broccoli::FORMAT,
     &builds::reactor::FORMAT,

@@ -2,6 +2,7 @@
 //!
 //! In: lines of a text that no reader knows, `A > B: …`. Out: what was sent again most often, over which time.
 
+use super::flows::Flows;
 use super::shape;
 use super::tables::Fact;
 use crate::find::find;
@@ -22,6 +23,7 @@ pub(super) struct Packets {
     at: Option<When>,
     requests: Vec<Request>,
     next: usize,
+    flows: Flows,
 }
 
 #[derive(Debug)]
@@ -44,8 +46,12 @@ impl Packets {
             }
             return false;
         };
+        let of_connection = find(line, b": Flags [").is_some() && {
+            let at = stamps.of(line).and_then(|stamp| stamp.when());
+            self.flows.line(line, arrow, at.or(self.at), number)
+        };
         let Some(key) = request(line, arrow) else {
-            return false;
+            return of_connection;
         };
         if let Some(at) = stamps.of(line).and_then(|stamp| stamp.when()) {
             self.at = Some(at);
@@ -75,8 +81,13 @@ impl Packets {
         true
     }
 
-    /// What was sent again most often.
-    pub(super) fn end(&mut self) -> Option<Fact> {
+    /// What was sent again most often, and what connections waited for.
+    pub(super) fn end(&mut self) -> Vec<Fact> {
+        let again = self.sent_again();
+        again.into_iter().chain(self.flows.end()).collect()
+    }
+
+    fn sent_again(&mut self) -> Option<Fact> {
         let all = std::mem::take(&mut self.requests).into_iter();
         let most = all.filter(|one| one.times > 1).max_by_key(|one| one.times)?;
         let ns = most

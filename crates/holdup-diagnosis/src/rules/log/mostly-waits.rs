@@ -111,5 +111,8 @@ fn cpu(observed: &Observed, at: usize, elapsed: &Span) -> Option<Ns> {
             .filter(|span| span.quote.line.abs_diff(elapsed.quote.line) <= 4)
             .map(|span| span.ns)
     };
-    near(SpanKind::CommandUser)?.checked_add(near(SpanKind::CommandSystem)?)
+    match (near(SpanKind::CommandUser), near(SpanKind::CommandSystem)) {
+        (Some(user), Some(system)) => user.checked_add(system),
+        _ => near(SpanKind::CommandCpu),
+    }
 }

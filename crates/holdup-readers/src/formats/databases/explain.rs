@@ -15,11 +15,11 @@ pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("query-plan", Family::Databases, recognise).about("EXPLAIN ANALYZE");
 
 /// Steps of one plan that are kept.
-const STEPS: usize = 2_000;
+pub(super) const STEPS: usize = 2_000;
 
 /// Bytes of a step's name, and of its notes.
-const NAME: usize = 100;
-const NOTES: usize = 200;
+pub(super) const NAME: usize = 100;
+pub(super) const NOTES: usize = 200;
 
 /// The second-longest is named too if it is at least so large a part of the longest.
 const SECOND: f64 = 0.25;
@@ -44,21 +44,21 @@ fn recognise(head: &[u8]) -> Sureness {
 
 /// One step of a plan.
 #[derive(Debug, Clone, Default)]
-struct Step {
-    /// Blanks before it.
-    depth: usize,
-    name: String,
-    quote: Quote,
+pub(super) struct Step {
+    /// Blanks before it, or how deep it is in a document.
+    pub(super) depth: usize,
+    pub(super) name: String,
+    pub(super) quote: Quote,
     /// The planner's estimate, and the rows that it expects.
-    cost: Option<f64>,
-    expected: Option<f64>,
+    pub(super) cost: Option<f64>,
+    pub(super) expected: Option<f64>,
     /// What one loop took at its end, in ms; rows of a loop; loops.
-    took: Option<(f64, f64, f64)>,
+    pub(super) took: Option<(f64, f64, f64)>,
     /// Processes that share what stands below a `Gather`.
-    processes: f64,
+    pub(super) processes: f64,
     /// What the steps directly below took, and cost.
-    below: (f64, f64),
-    notes: String,
+    pub(super) below: (f64, f64),
+    pub(super) notes: String,
 }
 
 impl Step {
@@ -178,13 +178,13 @@ const NOTED: [&str; 10] = [
 ];
 
 #[derive(Debug, Default)]
-struct Reader {
-    steps: Vec<Step>,
-    triggers: Vec<(String, f64, f64, Quote)>,
+pub(super) struct Reader {
+    pub(super) steps: Vec<Step>,
+    pub(super) triggers: Vec<(String, f64, f64, Quote)>,
     /// The whole query, in ms.
-    whole: Option<f64>,
+    pub(super) whole: Option<f64>,
     /// Processes of the steps below a `Gather`, by its depth.
-    gathers: Vec<(usize, f64)>,
+    pub(super) gathers: Vec<(usize, f64)>,
 }
 
 impl LineReader for Reader {
@@ -195,14 +195,10 @@ impl LineReader for Reader {
             if self.steps.first().is_some_and(|first| step.depth < first.depth) || self.whole.is_some() {
                 self.end(out);
             }
-            if self.steps.len() >= STEPS {
-                out.account().left_out += 1;
-                return Understood::Evidence;
-            }
-            self.gathers.retain(|(depth, _)| *depth < step.depth);
-            step.processes = self.gathers.last().map_or(1.0, |(_, processes)| *processes);
             step.quote = out.here();
-            self.steps.push(step);
+            if !self.push(step) {
+                out.account().left_out += 1;
+            }
             return Understood::Evidence;
         }
         let text = unwrapped(&text).trim();
@@ -304,6 +300,17 @@ impl LineReader for Reader {
 }
 
 impl Reader {
+    /// Takes a step; whether there was room.
+    pub(super) fn push(&mut self, mut step: Step) -> bool {
+        if self.steps.len() >= STEPS {
+            return false;
+        }
+        self.gathers.retain(|(depth, _)| *depth < step.depth);
+        step.processes = self.gathers.last().map_or(1.0, |(_, processes)| *processes);
+        self.steps.push(step);
+        true
+    }
+
     /// Gives each step what the steps directly below it took.
     fn add_up(&mut self) {
         let mut above: Vec<usize> = Vec::new();

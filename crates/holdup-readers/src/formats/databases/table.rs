@@ -62,6 +62,8 @@ pub(super) enum Taken {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     form: Form,
+    /// Whether the names of columns begin a table that is wanted; without it those of sessions do.
+    wanted: Option<fn(&[String]) -> bool>,
     /// Columns that the line above a table shows: `+----+----+`.
     framed: usize,
     /// The beginning of a row that has fewer cells than that: a cell has a line break, or a copy is wrapped.
@@ -74,6 +76,25 @@ pub(super) struct Table {
 const ROW: usize = 16 << 10;
 
 impl Table {
+    /// Of other columns than those of sessions.
+    pub(super) fn of(wanted: fn(&[String]) -> bool) -> Table {
+        Table {
+            wanted: Some(wanted),
+            ..Table::default()
+        }
+    }
+
+    /// The names of the columns, if the line is the head of a table that is wanted.
+    fn head_of(&self, line: &[u8]) -> Option<Vec<String>> {
+        match self.wanted {
+            None => head(line),
+            Some(wanted) => {
+                let names = names_of(line)?;
+                wanted(&names).then_some(names)
+            }
+        }
+    }
+
     /// Takes a line.
     pub(super) fn take(&mut self, line: &[u8], number: u64) -> Taken {
         match self.joined(line) {
@@ -100,7 +121,11 @@ impl Table {
         }
         // A copy whose lines have lost the bar behind them.
         let cut = !trimmed.ends_with(b"|") && memchr::memchr_iter(b'|', trimmed).count() == self.framed;
-        if matches!(self.form, Form::Unknown) && self.begun.is_empty() && cut && head(trimmed).is_some() {
+        if matches!(self.form, Form::Unknown)
+            && self.begun.is_empty()
+            && cut
+            && self.head_of(trimmed).is_some()
+        {
             self.framed = 0;
         }
         let whole = |row: &[u8]| memchr::memchr_iter(b'|', row).count() > self.framed && row.ends_with(b"|");
@@ -126,13 +151,13 @@ impl Table {
             });
             return ended.map_or(Taken::Part, Taken::Row);
         }
-        if let Some(names) = head(line) {
+        if let Some(names) = self.head_of(line) {
             self.form = Form::Columns(names);
             let bare = line.trim_ascii();
             self.open = bare.starts_with(b"|") && !bare.ends_with(b"|");
             return Taken::Part;
         }
-        if let Some(names) = comma_head(line) {
+        if let Some(names) = comma_head(line).filter(|_| self.wanted.is_none()) {
             self.form = Form::Commas(names);
             return Taken::Part;
         }
@@ -209,15 +234,18 @@ fn is_foot(line: &[u8]) -> bool {
 
 /// The names of the columns, if the line is the head of a list of sessions: the session's id, and what it does.
 pub(super) fn head(line: &[u8]) -> Option<Vec<String>> {
-    if !line.contains(&b'|') {
-        return None;
-    }
-    let names: Vec<String> = open_framed(line, true)
-        .split(|byte| *byte == b'|')
-        .take(COLUMNS)
-        .map(name)
-        .collect();
-    of_sessions(&names).then_some(names)
+    names_of(line).filter(|names| of_sessions(names))
+}
+
+/// What stands between the bars of a line.
+fn names_of(line: &[u8]) -> Option<Vec<String>> {
+    line.contains(&b'|').then(|| {
+        open_framed(line, true)
+            .split(|byte| *byte == b'|')
+            .take(COLUMNS)
+            .map(name)
+            .collect()
+    })
 }
 
 /// The same of a file with commas.

@@ -6,6 +6,7 @@ pub(crate) mod cassandra_pools;
 pub(crate) mod dotnet_counters;
 pub(crate) mod kafka_groups;
 pub(crate) mod mail_timing;
+pub(crate) mod php_slow_log;
 pub(crate) mod python_workers;
 pub(crate) mod squid;
 pub(crate) mod vertx_blocked;

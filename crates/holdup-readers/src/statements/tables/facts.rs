@@ -165,7 +165,16 @@ impl Table {
 
     /// Who is blocked by whom, where both are numbers of sessions.
     fn blocked_by(&self, row: &Row, at: usize) -> String {
-        let session = self.columns.iter().position(Column::is_session);
+        // A table may have numbers of sessions and of threads: `blocking_thread_id` goes with `waiting_thread_id`.
+        let twin = self
+            .columns
+            .get(at)
+            .map(|column| column.name.replace("blocking", "waiting"));
+        let twin = twin.filter(|twin| twin.contains("waiting"));
+        let named = |twin: String| self.columns.iter().position(|column| column.name == twin);
+        let session = twin
+            .and_then(named)
+            .or_else(|| self.columns.iter().position(Column::is_session));
         let cell = |at: usize| row.cells.get(at).map_or("", String::as_str);
         let numbered = |cell: &str| cell.starts_with(|first: char| first.is_ascii_digit() || first == '{');
         match session.filter(|session| *session != at && numbered(cell(*session)) && numbered(cell(at))) {

@@ -1,10 +1,17 @@
 //! Tables with a heading, and texts that only look like some.
 
-use crate::read_text;
+use crate::{read_as, read_text};
 use holdup_evidence::observed::{Statement, StatementKind};
 
 fn said(text: &str) -> Vec<Statement> {
     read_text("t", text.as_bytes()).observed.statements
+}
+
+/// Of a table of which there is a reader by now, what it says as any table.
+fn said_as_text(text: &str) -> Vec<Statement> {
+    read_as(&crate::formats::text::FORMAT, text.as_bytes())
+        .observed
+        .statements
 }
 
 #[test]
@@ -53,7 +60,7 @@ fn names_of_rows_behind_the_last_name_of_a_column() {
         \x20    0.61s 41.41% 83.34%      0.61s 41.41%  main.(*Canvas).dot\n\
         \x20    0.11s  5.76% 89.10%      0.12s  6.28%  runtime.mallocgc\n";
     assert_eq!(
-        said(text)[0].text,
+        said_as_text(text)[0].text,
         "main.plot: flat% 41.93%, flat 0.62s, sum% 41.93%, cum 1.23s; the first of 3 rows, which are sorted by it"
     );
 }
@@ -117,7 +124,7 @@ fn the_last_names_of_a_heading_may_stand_close() {
 fn times_without_a_unit_as_a_part_of_their_sum() {
     let text = "        query        | calls | total_time | mean_time \n---------------------+-------+------------+-----------\n\
         SELECT * FROM carts |    10 |     900.0 |    90.0\n SELECT 1            |  9000 |     100.0 |     0.1\n";
-    let all = said(text);
+    let all = said_as_text(text);
     assert!(
         all[0].text.starts_with("SELECT * FROM carts: total_time 900.0"),
         "{all:?}"
@@ -233,15 +240,17 @@ fn what_waits_now_comes_before_what_was_lost_and_what_ended_well_is_no_trouble()
     assert!(said(text)[0].text.starts_with("n1: queue 7"), "{:?}", said(text));
     let text = "NAMESPACE   NAME        READY   STATUS      RESTARTS   AGE\nshop        migrate-1   0/1     Completed   0          2d\nshop        web-1       1/1     Running     0          3d\n";
     assert!(
-        said(text).iter().all(|one| one.kind == StatementKind::Took),
+        said_as_text(text)
+            .iter()
+            .all(|one| one.kind == StatementKind::Took),
         "{:?}",
-        said(text)
+        said_as_text(text)
     );
     let text = text.replace("Completed", "Pending");
     assert!(
-        said(&text)[0].text.starts_with("migrate-1: READY 0/1"),
+        said_as_text(&text)[0].text.starts_with("migrate-1: READY 0/1"),
         "{:?}",
-        said(&text)
+        said_as_text(&text)
     );
 }
 

@@ -1,4 +1,5 @@
-//! Tables of functions as profilers print them: cProfile and pstats, `summaryRprof` of R, stackprof and ruby-prof, gprof, dprofpp.
+//! Tables of functions as profilers print them: cProfile and pstats, `summaryRprof` of R, stackprof and ruby-prof, gprof, dprofpp,
+//! `go tool pprof -top`, callgrind_annotate, zprof.
 //!
 //! In: a heading that names the columns, and a row for each function; the whole may stand above or below. Out: a statement about the function
 //! that took most time itself, with its share and the next, and about the one that took most with all that it called.
@@ -18,17 +19,20 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("function-table", Fam
     .about("a profiler's table of functions");
 
 /// What stands in one of the headings.
-const MARKS: [&str; 6] = [
+const MARKS: [&str; 9] = [
     "tottime",
     "self.time",
     "SAMPLES",
     "%self",
     "cumulative",
     "ExclSec",
+    "flat%",
+    "file:function",
+    "self            name",
 ];
 
 /// Functions that have all of the time because everything is within them.
-const ROOTS: [&str; 8] = [
+const ROOTS: [&str; 11] = [
     "<module>",
     "exec}",
     "<main>",
@@ -37,6 +41,9 @@ const ROOTS: [&str; 8] = [
     "(main)",
     "<top (required)>",
     "(block)",
+    "main.main",
+    "runtime.main",
+    "runtime.goexit",
 ];
 
 /// Rows of one table; of more, the rest is not looked at.
@@ -70,6 +77,8 @@ struct Reader {
     total: Largest,
     /// Of one function with all that it calls, the greatest time, also where everything is within it.
     greatest_total: f64,
+    /// Whether lines of source follow, with figures of their own.
+    has_ended: bool,
 }
 
 impl Reader {
@@ -95,10 +104,11 @@ impl Reader {
         if *own <= 0.0 {
             return;
         }
-        let of_samples = table == Table::Stackprof;
-        let told = |value: f64| match of_samples {
-            true => format!("{value:.0} samples"),
-            false => duration(ns_of(value)),
+        let of_samples = matches!(table, Table::Stackprof | Table::Callgrind);
+        let told = |value: f64| match table {
+            Table::Stackprof => format!("{value:.0} samples"),
+            Table::Callgrind => format!("{value:.0} instructions"),
+            _ => duration(ns_of(value)),
         };
         // Where no line names the whole, it is the function that everything is within.
         let whole = read.whole.filter(|whole| *whole >= *own).or_else(|| {
@@ -162,7 +172,9 @@ impl TextReader for Reader {
             out.account().left_out += 1;
             return Understood::Evidence;
         }
-        match self.table.and_then(|table| table.row(&text)) {
+        self.has_ended |= text.starts_with("-- Auto-annotated source");
+        let table = self.table.filter(|_| !self.has_ended);
+        match table.and_then(|table| table.row(&text)) {
             Some(row) => {
                 self.row(&row, out);
                 Understood::Evidence
@@ -253,6 +265,45 @@ mod tests {
         assert!(said(text)[0].starts_with(
             "sort_rows took 7.01 s itself, 70.1 % of the whole, in 100 calls; next frob, 1.00 s"
         ));
+    }
+
+    #[test]
+    fn of_go() {
+        let text = "File: main\nType: cpu\nDuration: 30.10s, Total samples = 10s (33.2%)\n\
+            Showing nodes accounting for 9s, 90% of 10s total\n      flat  flat%   sum%        cum   cum%\n\
+            \x20    4.80s 48.00% 48.00%      6.20s 62.00%  sort.partition_func\n     500ms  5.00% 53.00%      600ms  6.00%  main.compare (inline)\n\
+            \x20        0     0% 53.00%     10s   100%  main.main\n         0     0% 53.00%      9.60s 96.00%  sort.Slice\n";
+        assert_eq!(
+            said(text),
+            [
+                "sort.partition_func took 4.80 s itself, 48 % of 10.00 s; next main.compare (inline), 500 ms; with all that it calls sort.Slice \
+                 took 9.60 s"
+            ]
+        );
+    }
+
+    #[test]
+    fn of_callgrind_and_of_zsh() {
+        let text = "Ir\n34,000,000 (100.0%)  PROGRAM TOTALS\n\nIr                   file:function\n\
+            32,300,000 (95.00%)  cg.c:sum_digits [/srv/cg]\n 1,360,000 ( 4.00%)  cg.c:main [/srv/cg]\n\n\
+            -- Auto-annotated source: cg.c\n33,999,000 (99.99%)  x = y ? a:b;\n";
+        assert_eq!(
+            said(text),
+            [
+                "cg.c:sum_digits [/srv/cg] took 32300000 instructions itself, 95 % of 34000000 instructions; next cg.c:main [/srv/cg], 1360000 \
+                 instructions"
+            ]
+        );
+        let text = "num  calls                time                       self            name\n\
+            -----------------------------------------------------------------------------------\n\
+            \x201)    2         400.00   200.00   80.00%    300.00   150.00   60.00%  compinit\n\
+            \x202)    1         100.00   100.00   20.00%    100.00   100.00   20.00%  compdump\n";
+        assert_eq!(
+            said(text),
+            [
+                "compinit took 300 ms itself, 60 % of the whole, in 2 calls; next compdump, 100 ms; with all that it calls compinit took 400 ms"
+            ]
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Headings and rows of the tables of functions, by the profiler that prints them.
 
-use crate::formats::report::{name_of, number, percent};
+use crate::formats::report::{length, name_of, number, percent};
 
 /// Whose table it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,6 +13,12 @@ pub(super) enum Table {
     RprofTotal,
     Gprof,
     Dprof,
+    /// `go tool pprof -top`.
+    Pprof,
+    /// `callgrind_annotate`: instructions.
+    Callgrind,
+    /// Of zsh's functions: milliseconds.
+    Zprof,
 }
 
 /// A row: seconds or samples, and per cent.
@@ -23,6 +29,29 @@ pub(super) struct Row {
     pub(super) total: Option<f64>,
     pub(super) calls: String,
     pub(super) name: String,
+}
+
+/// `6,234,567 ( 4.20%)  sort.c:compare [/srv/sort]`; other events may stand between.
+fn callgrind_row(line: &str) -> Option<Row> {
+    let (count, rest) = line.split_once('(')?;
+    let (share, rest) = rest.split_once("%)")?;
+    let name = rest.rsplit("%)").next()?.trim();
+    name.split_whitespace().next()?.contains(':').then_some(())?;
+    Some(Row {
+        own: number(count.trim())?,
+        own_percent: Some(number(share.trim())?),
+        total: None,
+        calls: String::new(),
+        name: name_of(name),
+    })
+}
+
+/// Seconds of `2.08s`, `410ms`, `1.5mins`, `2.10hrs`, or `0`.
+fn seconds_of(word: &str) -> Option<f64> {
+    match word {
+        "0" => Some(0.0),
+        word => length(word),
+    }
 }
 
 impl Table {
@@ -37,6 +66,9 @@ impl Table {
             ["total.time", "total.pct", ..] => Table::RprofTotal,
             ["time", "seconds", "seconds", .., "name"] => Table::Gprof,
             ["%Time", "ExclSec", "CumulS", ..] => Table::Dprof,
+            ["flat", "flat%", "sum%", "cum", "cum%"] => Table::Pprof,
+            ["Ir", .., "file:function"] => Table::Callgrind,
+            ["num", "calls", "time", "self", "name"] => Table::Zprof,
             _ => return None,
         })
     }
@@ -102,6 +134,25 @@ impl Table {
                     name: name_from(numbers)?,
                 })
             }
+            Table::Pprof => Some(Row {
+                own: seconds_of(at(0)?)?,
+                own_percent: Some(percent(at(1)?)?),
+                total: Some(seconds_of(at(3)?)?),
+                calls: String::new(),
+                name: name_from(5)?,
+            }),
+            Table::Callgrind => callgrind_row(line),
+            Table::Zprof => {
+                // ` 1)    2         123.45    61.73   45.12%    100.02    50.01   36.55%  compinit`.
+                at(0)?.strip_suffix(')')?.parse::<u32>().ok()?;
+                Some(Row {
+                    own: figure(5)? / 1e3,
+                    own_percent: Some(percent(at(7)?)?),
+                    total: Some(figure(2)? / 1e3),
+                    calls: at(1)?.to_owned(),
+                    name: name_from(8)?,
+                })
+            }
             Table::Dprof => Some(Row {
                 own: figure(1)?,
                 own_percent: Some(figure(0)?),
@@ -119,6 +170,22 @@ impl Table {
             let (_, seconds) = line.rsplit_once(" in ")?;
             let seconds = seconds.strip_suffix(" seconds")?;
             return number(seconds.strip_suffix(" CPU").unwrap_or(seconds));
+        }
+        if let Some(totals) = line.strip_suffix("PROGRAM TOTALS") {
+            return number(totals.split_whitespace().next()?);
+        }
+        // `Duration: 30.10s, Total samples = 7.90s (26.25%)`, `Showing nodes accounting for 5.40s, 68.35% of 7.90s total`.
+        let of_pprof = line
+            .split_once("Total samples = ")
+            .map(|(_, rest)| rest)
+            .or_else(|| {
+                line.strip_prefix("Showing nodes accounting for ")?
+                    .split_once(" of ")
+                    .map(|(_, rest)| rest)
+            });
+        if let Some(rest) = of_pprof {
+            let word = rest.split_whitespace().next()?;
+            return seconds_of(word.trim_end_matches(','));
         }
         let rest = line
             .strip_prefix("Total: ")
