@@ -72,6 +72,36 @@ pub enum TokioPark {
     Future,
 }
 
+/// What each library names the function that runs one future in the thread that calls it.
+const BLOCKS_ON: &str = "block_on";
+
+/// Where such a function runs its future, or a scheduler within it one of its tasks, by parts of functions' names.
+const RUNS_FUTURE: [&str; 4] = [
+    "core::future::future::Future",
+    "tokio::task::coop::",
+    "tokio::coop::",
+    "tokio::runtime::task::",
+];
+
+/// Where in a stack the function is that runs one future until it is ready, if the thread waits there for that: it stands neither in the future
+/// nor in a task.
+#[must_use]
+pub fn blocks_on(stack: &[Frame]) -> Option<usize> {
+    let symbol = |frame: &Frame| frame.symbol.clone().unwrap_or_default();
+    let blocks = |frame: &Frame| {
+        let symbol = symbol(frame);
+        let name = |part: &str| part.split('<').next() == Some(BLOCKS_ON);
+        symbol.split("::").any(name)
+    };
+    let at = stack.iter().position(blocks)?;
+    let runs = |frame: &Frame| {
+        let symbol = symbol(frame);
+        let own = in_rust(frame) && !of_library(frame);
+        own || RUNS_FUTURE.iter().any(|part| symbol.contains(part))
+    };
+    (!stack[..at].iter().any(runs)).then_some(at)
+}
+
 /// Where a worker parks, where a thread for what may block does, and what all of them are made of, by parts of functions' names.
 const WORKERS_PARK: [&str; 2] = [
     "tokio::runtime::scheduler::multi_thread",
@@ -191,7 +221,7 @@ fn in_rust(frame: &Frame) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{TokioPark, drives_tokio, is_rust, of_library, parked_in_tokio};
+    use super::{TokioPark, blocks_on, drives_tokio, is_rust, of_library, parked_in_tokio};
     use holdup_evidence::Frame;
 
     fn frame(symbol: &str, file: Option<&str>) -> Frame {
@@ -219,6 +249,26 @@ mod tests {
             "<std::net::udp::UdpSocket>::recv",
             Some("src/bank.rs")
         )));
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_its_future_is_told_from_one_that_stands_in_it() {
+        let of = |symbols: &[&str]| {
+            let stack: Vec<Frame> = symbols.iter().map(|symbol| frame(symbol, None)).collect();
+            blocks_on(&stack)
+        };
+        let (waits, parks) = ("syscall", "tokio::runtime::park::Inner::park");
+        let blocks = "tokio::runtime::park::CachedParkThread::block_on";
+        assert_eq!(of(&[waits, parks, blocks, "shop::main"]), Some(2));
+        let in_closure = "tokio::runtime::scheduler::current_thread::CoreGuard::block_on::{{closure}}";
+        assert_eq!(of(&["epoll_wait", in_closure]), Some(1));
+        assert_eq!(of(&[waits, "futures_executor::local_pool::block_on<F>"]), Some(1));
+        // In its future, in a task of the same thread, and in a future of a library.
+        let own = frame("shop::serve::{{closure}}", Some("/srv/shop/src/main.rs"));
+        assert_eq!(blocks_on(&[frame(waits, None), own, frame(blocks, None)]), None);
+        assert_eq!(of(&[waits, "tokio::runtime::task::harness::poll_future", in_closure]), None);
+        assert_eq!(of(&[waits, "tokio::task::coop::budget", blocks]), None);
+        assert_eq!(of(&[waits, parks, "shop::unblock_on"]), None);
     }
 
     #[test]
