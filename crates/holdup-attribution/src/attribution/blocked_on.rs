@@ -39,7 +39,9 @@ fn ask(waits: &mut [AttributedWait], task: &Task, tid: u32) -> bool {
         // Earlier waits with this stack were for the same only if it stood there all the time.
         let same = wait.count <= 1 || task.stood > 0;
         if same && task.place.is_some() {
-            let frames: Vec<Frame> = task.stack.clone();
+            // A future that is no function has no place.
+            let functions = task.stack.iter().filter(|frame| frame.file.is_some());
+            let frames: Vec<Frame> = functions.cloned().collect();
             wait.asker.stack.splice(at..at, frames);
             let asking = asker::choose(&wait.asker.stack);
             (wait.asker.frame, wait.asker.module) = (asking.frame, asking.module);
@@ -60,20 +62,29 @@ mod tests {
     const OWN: &str = "/srv/shop/src/main.rs";
 
     fn frame(symbol: &str, file: Option<&str>) -> Frame {
+        let module = if symbol.contains("::") {
+            "shop"
+        } else {
+            "libc.so.6"
+        };
         Frame {
             symbol: Some(symbol.to_owned()),
+            module: Some(module.to_owned()),
             file: file.map(str::to_owned),
             line: file.map(|_| 41),
             ..Frame::default()
         }
     }
 
+    const OF_TOKIO: &str = "/x/registry/src/y/tokio-1.54.1/src/sync/mutex.rs";
+
     /// A thread's wait that goes on, with these functions of its stack.
     fn wait(tid: u32, count: u64, symbols: &[&str]) -> AttributedWait {
         let wait = serde_json::json!({"cause": Cause::LockFutex, "ns": 9, "count": count, "open": true,
             "asker": {"name": {"pid": 7, "tid": tid}, "frame": "tokio::runtime::Runtime::block_on"}});
         let mut wait: AttributedWait = serde_json::from_value(wait).unwrap();
-        let frames = symbols.iter().map(|symbol| frame(symbol, None));
+        let of = |symbol: &&str| symbol.contains("::").then_some(OF_TOKIO);
+        let frames = symbols.iter().map(|symbol| frame(symbol, of(symbol)));
         wait.asker.stack = frames.chain([frame("shop::main", Some(OWN))]).collect();
         wait
     }
@@ -115,7 +126,8 @@ mod tests {
         let finish = Finish {
             ended: 900,
             user_stacks: vec![vec![
-                frame("tokio::sync::mutex::lock", Some("/x/registry/src/y/tokio-1.54.1/src/sync/mutex.rs")),
+                frame("tokio::sync::batch_semaphore::Acquire", None),
+                frame("tokio::sync::mutex::lock", Some(OF_TOKIO)),
                 frame("shop::Till::book", Some(OWN)),
             ]],
             tasks,
@@ -132,16 +144,27 @@ mod tests {
         assert_eq!(tasks.len(), 1);
         let asker = &waits[0].asker;
         assert_eq!(asker.frame.as_deref(), Some("shop::Till::book"));
-        let symbols: Vec<_> = asker.stack.iter().map(|frame| frame.symbol.as_deref().unwrap()).collect();
+        let symbols: Vec<_> = asker
+            .stack
+            .iter()
+            .map(|frame| frame.symbol.as_deref().unwrap())
+            .collect();
         assert_eq!(
             symbols,
-            [WAITS[0], WAITS[1], "tokio::sync::mutex::lock", "shop::Till::book", WAITS[2], "shop::main"]
+            [
+                WAITS[0],
+                WAITS[1],
+                "tokio::sync::mutex::lock",
+                "shop::Till::book",
+                WAITS[2],
+                "shop::main"
+            ]
         );
     }
 
     #[test]
     fn a_thread_that_stands_in_its_future_or_elsewhere_does_not_wait_for_it() {
-        let within = ["syscall", "shop::lock", "tokio::task::coop::budget", WAITS[2]];
+        let within = ["syscall", "hyper::lock", "tokio::task::coop::budget", WAITS[2]];
         let (waits, tasks) = placed(vec![wait(7, 1, &within)], vec![observed(1, Some(7), None)]);
         assert_eq!((waits[0].asker.stack.len(), tasks.len()), (5, 0));
         let (waits, tasks) = placed(

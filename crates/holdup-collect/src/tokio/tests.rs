@@ -144,8 +144,14 @@ fn read(started: &Started) -> Vec<Task> {
 /// Functions and lines in which a task stands, innermost first.
 fn stands(task: &Task) -> Vec<(&str, Option<u32>)> {
     let frames = task.frames.iter();
-    let own = frames.filter(|frame| frame.file.as_deref().is_some_and(|file| file.ends_with("/shop.rs")));
-    own.map(|frame| (frame.symbol.as_deref().unwrap(), frame.line)).collect()
+    let own = frames.filter(|frame| {
+        frame
+            .file
+            .as_deref()
+            .is_some_and(|file| file.ends_with("/shop.rs"))
+    });
+    own.map(|frame| (frame.symbol.as_deref().unwrap(), frame.line))
+        .collect()
 }
 
 fn each_way_of_building(test: impl Fn(&Path)) {

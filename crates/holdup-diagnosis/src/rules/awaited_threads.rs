@@ -5,7 +5,7 @@
 
 use super::{Run, Waits, asked, beside, java_waits, say, tasks};
 use holdup_attribution::attribution::chosen_frame;
-use holdup_evidence::{Cause, TaskRuntime};
+use holdup_evidence::{Cause, Frame, TaskRuntime};
 use holdup_knowledge::user_code::{Primitive, in_python, primitive, python_lock};
 use holdup_model::attributed::{AttributedWait, Task};
 use holdup_model::finding::{Evidence, Finding, Remedy};
@@ -122,9 +122,11 @@ impl Awaited<'_> {
     fn future<'b>(&self, run: &Run<'b>) -> Option<&'b Task> {
         let main = self.waits.main();
         let is_in = |task: &&Task| {
-            let length = task.stack.len();
             let own = task.runtime == TaskRuntime::Tokio && task.pid == main.asker.name.pid;
-            own && length > 0 && main.asker.stack.windows(length).any(|part| part == task.stack)
+            let functions: Vec<&Frame> = task.stack.iter().filter(|frame| frame.file.is_some()).collect();
+            let length = functions.len();
+            let stack: Vec<&Frame> = main.asker.stack.iter().collect();
+            own && length > 0 && stack.windows(length).any(|part| part == functions)
         };
         run.attributed.tasks.iter().find(is_in)
     }
@@ -150,8 +152,7 @@ impl Awaited<'_> {
             Primitive::Future => format!("{who} for a future that another thread sets"),
             Primitive::BlockOn => match self.future(run) {
                 Some(future) => format!(
-                    "{who} for a future that it runs (block_on), which stands in {}{}",
-                    tasks::place(future),
+                    "{who} for a future that it runs (block_on){}",
                     tasks::waits_for(future)
                 ),
                 None => format!(

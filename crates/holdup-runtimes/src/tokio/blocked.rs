@@ -10,7 +10,7 @@
 
 use super::{Does, Program, Task, Value};
 use crate::memory::{PAGE, Source};
-use holdup_evidence::BlockingCode;
+use holdup_evidence::{BlockingCode, Member};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -24,10 +24,13 @@ const STACK_BYTES_MAX: u64 = 512 << 10;
 /// How far beyond the outermost return address the future may begin, bytes: tokio puts futures of more than 16 KiB elsewhere.
 const BEYOND_BYTES_MAX: u64 = 64 << 10;
 
-/// Types that are looked for on one stack, places that are looked at, and pointers that are followed from there.
+/// Types that are looked for on one stack, and pointers that are followed from there.
 const TYPES_MAX: usize = 16;
-const PLACES_MAX: u32 = 100_000;
 const POINTERS_MAX: u32 = 4_096;
+
+/// Places that are looked at of one stack, and of all: each takes some 200 ns.
+const PLACES_MAX: u32 = 200_000;
+const PLACES_TOTAL_MAX: u32 = 2_000_000;
 
 /// Values that are kept until it is known whether they are one.
 const HITS_MAX: usize = 16;
@@ -58,9 +61,10 @@ impl<S: Source> Program<S> {
             return Vec::new();
         }
         let mut found = Vec::new();
+        let mut left = PLACES_TOTAL_MAX;
         for sleeper in sleepers.iter().take(SLEEPERS_MAX) {
             self.memory.forget();
-            let Some(future) = self.blocked_on(&sleeper.stack) else {
+            let Some(future) = self.blocked_on(&sleeper.stack, &mut left) else {
                 continue;
             };
             let mut task = Task {
@@ -75,9 +79,10 @@ impl<S: Source> Program<S> {
         found
     }
 
-    /// The only future on a stack that its thread runs.
-    fn blocked_on(&mut self, stack: &Range<u64>) -> Option<Value> {
+    /// The only future on a stack that its thread runs. `left`: how many places may be looked at still.
+    fn blocked_on(&mut self, stack: &Range<u64>, left: &mut u32) -> Option<Value> {
         let (types, within) = self.runs(stack)?;
+        let types = self.futures(&types);
         let (mut places, mut pointers) = (PLACES_MAX, POINTERS_MAX);
         let mut hits: Vec<Value> = Vec::new();
         let first = within.start.next_multiple_of(STEP_BYTES);
@@ -85,6 +90,7 @@ impl<S: Source> Program<S> {
             let mut at = first;
             while at < within.end {
                 places = places.checked_sub(1)?;
+                *left = left.checked_sub(1)?;
                 let hit = self.coroutine_at(Value { at, of }, &mut pointers);
                 at = at.checked_add(STEP_BYTES)?;
                 let Some(hit) = hit.filter(|hit| self.is_suspended(*hit, 0)) else {
@@ -135,6 +141,55 @@ impl<S: Source> Program<S> {
         Some((types, returns.start..beyond.min(end)))
     }
 
+    /// Those of these types that are futures: a function that blocks is generic over closures and results, too, and each unit of the compiler
+    /// describes its own.
+    fn futures(&self, types: &BTreeSet<u32>) -> Vec<u32> {
+        let layouts = &self.place.layouts.types;
+        let mut known: Vec<(&str, u64, Option<&str>)> = Vec::new();
+        let mut found = Vec::new();
+        for of in types {
+            let Some(end) = self.coroutine_of(*of) else {
+                continue;
+            };
+            let Some(layout) = layouts.get(*of as usize) else {
+                continue;
+            };
+            let same = (layout.path.as_str(), layout.size, layout.function.as_deref());
+            // A pointer to one is another type for each that it points to.
+            let is_one = end == *of;
+            if !(is_one && known.contains(&same)) {
+                known.push(same);
+                found.push(*of);
+            }
+        }
+        found
+    }
+
+    /// The asynchronous function or block that values of a type are, or all that there is in them; or the trait object of which only a value says
+    /// which that is.
+    fn coroutine_of(&self, of: u32) -> Option<u32> {
+        let mut of = of;
+        for _ in 0..AROUND_MAX {
+            let layout = self.place.layouts.types.get(of as usize)?;
+            if super::kinds::is_coroutine(&layout.path) || self.is_object(layout) {
+                return Some(of);
+            }
+            of = match layout.points_to {
+                Some(to) => to,
+                None => self.only_part(of)?.of,
+            };
+        }
+        None
+    }
+
+    /// The only part of a structure that is not empty.
+    fn only_part(&self, of: u32) -> Option<&Member> {
+        let layout = self.place.layouts.types.get(of as usize)?;
+        let mut parts = layout.members.iter().filter(|part| self.size(part.of) > 0);
+        let only = parts.next().filter(|_| layout.variants.is_none())?;
+        parts.next().is_none().then_some(only)
+    }
+
     /// The asynchronous function or block that a value is, or that is all there is in it.
     fn coroutine_at(&mut self, value: Value, pointers: &mut u32) -> Option<Value> {
         let mut value = value;
@@ -149,11 +204,7 @@ impl<S: Source> Program<S> {
                 value = self.target(value, layout)?;
                 continue;
             }
-            let mut parts = layout.members.iter().filter(|part| self.size(part.of) > 0);
-            let only = parts.next().filter(|_| layout.variants.is_none())?;
-            if parts.next().is_some() {
-                return None;
-            }
+            let only = self.only_part(value.of)?;
             value = Value {
                 at: value.at.checked_add(only.offset)?,
                 of: only.of,
@@ -177,9 +228,7 @@ impl<S: Source> Program<S> {
         };
         // A future made by hand may not have begun what it has.
         let begins = |program: &mut Self, next| !is_coroutine && program.has_not_begun(next);
-        next.is_none_or(|next| {
-            deep < CHAIN_MAX && (begins(self, next) || self.is_suspended(next, deep + 1))
-        })
+        next.is_none_or(|next| deep < CHAIN_MAX && (begins(self, next) || self.is_suspended(next, deep + 1)))
     }
 }
 

@@ -177,9 +177,8 @@ impl<S: Source> Program<S> {
             .iter()
             .map(|(at, of)| (there(*at), *of))
             .collect();
-        let fits = |head: TaskHead| {
-            head.align >= 8 && head.align.is_power_of_two() && head.align <= PAGE as u64
-        };
+        let fits =
+            |head: TaskHead| head.align >= 8 && head.align.is_power_of_two() && head.align <= PAGE as u64;
         let sound = head.map_or(!place.layouts.blocking.is_empty(), fits);
         sound.then(|| Program {
             memory: Memory::new(source),
@@ -262,9 +261,7 @@ impl<S: Source> Program<S> {
                 self.polls.get(&poll).copied()
             });
             let Some(of) = of else { continue };
-            let state = at
-                .checked_add(head.state)
-                .and_then(|at| self.memory.word(at));
+            let state = at.checked_add(head.state).and_then(|at| self.memory.word(at));
             let lives = |state: &u64| {
                 let references = state >> REFERENCES;
                 state & COMPLETE == 0 && (1..REFERENCES_MAX).contains(&references)

@@ -32,8 +32,12 @@ const ENDED: std::ops::RangeInclusive<u64> = 1..=2;
 const OBJECT: &str = "pointer";
 const TABLE: &str = "vtable";
 
-/// Links of lists in which those who wait are: what they lead to is another's.
-const LISTS: [&str; 2] = ["tokio::util::linked_list::", "tokio::loom::std::mutex::"];
+/// Links of lists in which those who wait are, and a set of tasks: what they lead to is another's.
+const LISTS: [&str; 3] = [
+    "tokio::util::linked_list::",
+    "tokio::loom::std::mutex::",
+    "tokio::task::local::LocalSet",
+];
 
 /// What a search does at a value.
 enum Step {
@@ -176,7 +180,8 @@ impl<S: Source> Program<S> {
 
     /// Whether a coroutine has not begun.
     pub(super) fn has_not_begun(&mut self, value: Value) -> bool {
-        self.which(value).is_some_and(|variant| variant.value == Some(BEGINS))
+        self.which(value)
+            .is_some_and(|variant| variant.value == Some(BEGINS))
     }
 
     pub(super) fn is_coroutine(&self, value: Value) -> bool {

@@ -96,7 +96,11 @@ impl BlockingFunctions {
         let mut found = Vec::new();
         let mut count = 0;
         for (unit, start) in units.iter().zip(starts) {
-            if self.units.contains(start) && self.unit_code(dwarf, unit, *start, &mut count, &mut found).is_none() {
+            if self.units.contains(start)
+                && self
+                    .unit_code(dwarf, unit, *start, &mut count, &mut found)
+                    .is_none()
+            {
                 break;
             }
         }

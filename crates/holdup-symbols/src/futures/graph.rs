@@ -49,11 +49,7 @@ pub(super) struct Graph<'a, 'b> {
 impl<'a, 'b> Graph<'a, 'b> {
     /// Follows the tasks.
     /// `blocking`: code that runs futures in the thread that calls it.
-    pub(super) fn build(
-        dwarf: &'b Dwarf<Reading<'a>>,
-        scan: &'b Scan<'a>,
-        blocking: &[Code],
-    ) -> TypeLayouts {
+    pub(super) fn build(dwarf: &'b Dwarf<Reading<'a>>, scan: &'b Scan<'a>, blocking: &[Code]) -> TypeLayouts {
         let mut graph = Graph {
             dwarf,
             scan,

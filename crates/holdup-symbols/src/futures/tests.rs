@@ -119,7 +119,10 @@ fn code_that_blocks_on_a_future_has_its_type() {
     assert!(!found.blocking.is_empty());
     for code in &found.blocking {
         let path = &found.types[code.of as usize].path;
-        assert!(code.begin < code.end && path == "tokio::main::{async_block_env#0}", "{path}");
+        assert!(
+            code.begin < code.end && path == "tokio::main::{async_block_env#0}",
+            "{path}"
+        );
     }
 }
 
