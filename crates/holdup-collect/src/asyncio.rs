@@ -130,6 +130,7 @@ pub(super) fn add(
                 stood_since,
                 stack: (!frames.is_empty()).then(|| stacks.intern_interpreted(&frames)),
                 name: task.name,
+                blocks: None,
                 started_by: None,
                 awaits: task.awaits,
                 descriptor: task.descriptor,

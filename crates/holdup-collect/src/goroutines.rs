@@ -249,6 +249,7 @@ pub(super) fn parked(
                 },
                 stack,
                 name: None,
+                blocks: None,
                 started_by: goroutine.started_by,
                 awaits: None,
                 descriptor,

@@ -147,6 +147,7 @@ pub(super) fn add(
                 channels: TaskChannels::default(),
                 stack: (!frames.is_empty()).then(|| stacks.intern_interpreted(&frames)),
                 name: None,
+                blocks: None,
                 started_by: None,
                 awaits: None,
                 descriptor: None,

@@ -4,16 +4,20 @@
 //! where each stands, what it awaits, and who has it. Debug information is read meanwhile, so the first look is once that is done. Reading memory can
 //! block, so a child does it that can be left behind ([`super::behind`]).
 
+#[cfg(test)]
+mod tests;
+
 use super::behind::{Answerer, Readers};
 use super::goroutines::Parked;
 use super::task_peers::Peers;
 use holdup_evidence::{Frame, NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
 use holdup_jvm::Running;
-use holdup_proc::{Root, clocks, maps, memory, names};
-use holdup_runtimes::tokio::{Does, Place, Program, Task, Tasks};
+use holdup_proc::{Root, clocks, maps, memory, names, tasks};
+use holdup_runtimes::tokio::{Does, Place, Program, SLEEPERS_MAX, Sleeper, Task, Tasks};
 use holdup_symbols::{FoundFutures, Futures, Interpreted, ProcessKey, UserStacks};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -192,7 +196,8 @@ fn of_report(
             timed: false,
         },
         stack: (!frames.is_empty()).then(|| stacks.intern_interpreted(&frames)),
-        name: None,
+        name: task.thread.map(|tid| blocking_name(pid, tid)),
+        blocks: task.thread,
         started_by: None,
         awaits: task.awaits,
         descriptor: task.descriptor,
@@ -202,6 +207,15 @@ fn of_report(
         holder: None,
         holder_thread: None,
         datagrams: false,
+    }
+}
+
+/// What the future is called on which a thread blocks: futures have no names.
+fn blocking_name(pid: u32, tid: u32) -> String {
+    let name = || names::comm(&Root::system(), tid).unwrap_or_else(|| tid.to_string());
+    match tid == pid {
+        true => "main".to_owned(),
+        false => format!("block_on of {}", name()),
     }
 }
 
@@ -225,6 +239,44 @@ fn answerer() -> Answerer<Question, Answer> {
         if memory::is_refused(pid, first) {
             return None;
         }
-        Program::find(Running(pid), place)?.tasks(&allocated)
+        let blocks = !place.layouts.blocking.is_empty();
+        let mut program = Program::find(Running(pid), place)?;
+        let asleep = match blocks {
+            true => asleep(&root, pid, &allocated),
+            false => Vec::new(),
+        };
+        let sleepers: Vec<Sleeper> = asleep.iter().map(|(sleeper, _)| sleeper.clone()).collect();
+        let mut tasks = program.tasks(&allocated, &sleepers)?;
+        // What was read of the stack of one that has run meanwhile may be parts of two states.
+        tasks.all.retain(|task| {
+            let thread = asleep.iter().find(|(one, _)| Some(one.tid) == task.thread);
+            thread.is_none_or(|(one, turns)| turns_asleep(&root, one.tid, one.stack.start) == Some(*turns))
+        });
+        Some(tasks)
     })
+}
+
+/// The threads of a process that sleep in a call, with how often each had blocked by then.
+fn asleep(root: &Root, pid: u32, allocated: &[Range<u64>]) -> Vec<(Sleeper, u64)> {
+    let main = maps::main_stack(root, pid);
+    let one = |tid: u32| {
+        let start = tasks::stack_pointer(root, tid)?;
+        let turns = turns_asleep(root, tid, start)?;
+        let mut stacks = allocated.iter().chain(&main);
+        let end = stacks.find(|stack| stack.contains(&start))?.end;
+        let stack = start..end;
+        Some((Sleeper { tid, stack }, turns))
+    };
+    tasks::threads(root, pid)
+        .into_iter()
+        .filter_map(one)
+        .take(SLEEPERS_MAX)
+        .collect()
+}
+
+/// How often a thread has blocked that sleeps in a call with this stack pointer.
+fn turns_asleep(root: &Root, tid: u32, sp: u64) -> Option<u64> {
+    let turns = memory::voluntary_switches(root, tid)?;
+    let sleeps = tasks::stack_pointer(root, tid) == Some(sp);
+    sleeps.then_some(turns)
 }

@@ -165,6 +165,7 @@ fn task(one: Virtual, pid: u32, process: &str, stacks: &mut UserStacks) -> Runti
         channels: TaskChannels::default(),
         stack: (!frames.is_empty()).then(|| stacks.intern_interpreted(&frames)),
         name: one.name,
+        blocks: None,
         started_by: None,
         awaits: None,
         descriptor: None,

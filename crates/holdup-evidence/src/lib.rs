@@ -60,7 +60,7 @@ pub use ran_instead::{Allowed, RanInstead, Scheduling};
 pub use runtime_lock::{RuntimeLock, RuntimeLockKind, RuntimeLockSource};
 pub use runtime_task::{AwaitedDescriptor, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
 pub use shared_word::{SharedUser, SharedWord};
-pub use type_layout::{Member, TaskHead, TaskKind, TypeLayout, TypeLayouts, Variant, Variants};
+pub use type_layout::{BlockingCode, Member, TaskHead, TaskKind, TypeLayout, TypeLayouts, Variant, Variants};
 pub use worker_pool::WorkerPool;
 
 /// A duration, or an instant on `CLOCK_MONOTONIC`, in nanoseconds.

@@ -91,6 +91,9 @@ pub struct RuntimeTask {
     /// Its name, where tasks have names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The thread that runs it and nothing else until it is over, where it is no task of a scheduler: its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u32>,
     /// The task that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_by: Option<u64>,

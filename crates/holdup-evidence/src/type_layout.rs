@@ -77,6 +77,17 @@ pub struct TaskKind {
     pub of: u32,
 }
 
+/// Code that runs a future, until it is ready, in the thread that calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockingCode {
+    /// Its first address, as the file states it.
+    pub begin: u64,
+    /// The first address behind it.
+    pub end: u64,
+    /// What it is generic over, which may be the future's type: an index.
+    pub of: u32,
+}
+
 /// Types of a program that runs tasks of tokio.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypeLayouts {
@@ -88,6 +99,9 @@ pub struct TypeLayouts {
     pub head: Option<TaskHead>,
     /// Kinds of tasks.
     pub tasks: Vec<TaskKind>,
+    /// Code that runs futures in the thread that calls it, by its first address.
+    #[serde(default)]
+    pub blocking: Vec<BlockingCode>,
     /// Tables of functions of trait objects that are futures: the address as the file states it, and the type behind it.
     pub objects: Vec<(u64, u32)>,
     /// Whether there was more than may be kept.

@@ -45,11 +45,12 @@ const MAY_BLOCK: [&str; 2] = ["tokio::runtime::blocking::pool", "block_in_place"
 /// What tokio's own functions begin with.
 const TOKIO: [&str; 2] = ["tokio::", "<tokio::"];
 
-/// Whether a thread stood in a function of the program that a worker of tokio had called: no other task of this worker runs meanwhile.
+/// Whether a thread stood in a function of the program that a worker of tokio had called: no other task of this worker runs meanwhile. The functions
+/// of a future on which the thread blocks have called nothing: their frames stand between where tokio waits and what runs the future.
 #[must_use]
 pub fn keeps_event_loop(stack: &[Frame]) -> bool {
     let mut called = false;
-    for frame in stack {
+    for frame in &stack[behind_future(stack)..] {
         let symbol = frame.symbol.as_deref().unwrap_or_default();
         if MAY_BLOCK.iter().any(|part| symbol.contains(part)) {
             return false;
@@ -63,6 +64,28 @@ pub fn keeps_event_loop(stack: &[Frame]) -> bool {
     false
 }
 
+/// How many frames are those of a wait of tokio's own for a future, and of that future; 0 of a wait of another kind.
+fn behind_future(stack: &[Frame]) -> usize {
+    let of_wait = |frame: &Frame| {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        PARKS.iter().chain(&DRIVERS).any(|part| symbol.contains(part))
+    };
+    let own = |frame: &Frame| in_rust(frame) && !of_library(frame);
+    let waits = stack.iter().position(of_wait);
+    let called = stack.iter().position(own).unwrap_or(stack.len());
+    match waits {
+        Some(waits) if waits < called => stack.iter().position(blocks).unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+/// Whether a function runs one future until it is ready.
+fn blocks(frame: &Frame) -> bool {
+    let symbol = frame.symbol.as_deref().unwrap_or_default();
+    let name = |part: &str| part.split('<').next() == Some(BLOCKS_ON);
+    symbol.split("::").any(name)
+}
+
 /// What a thread that tokio has parked waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokioPark {
@@ -70,6 +93,30 @@ pub enum TokioPark {
     Work,
     /// A thread that runs one future until it is ready (`block_on`): for that, in a task or by itself.
     Future,
+}
+
+/// What each library names the function that runs one future in the thread that calls it.
+const BLOCKS_ON: &str = "block_on";
+
+/// Where such a function runs its future, or a scheduler within it one of its tasks, by parts of functions' names.
+const RUNS_FUTURE: [&str; 4] = [
+    "core::future::future::Future",
+    "tokio::task::coop::",
+    "tokio::coop::",
+    "tokio::runtime::task::",
+];
+
+/// Where in a stack the function is that runs one future until it is ready, if the thread waits there for that: it stands neither in the future
+/// nor in a task.
+#[must_use]
+pub fn blocks_on(stack: &[Frame]) -> Option<usize> {
+    let at = stack.iter().position(blocks)?;
+    let runs = |frame: &Frame| {
+        let symbol = frame.symbol.as_deref().unwrap_or_default();
+        let own = in_rust(frame) && !of_library(frame);
+        own || RUNS_FUTURE.iter().any(|part| symbol.contains(part))
+    };
+    (!stack[..at].iter().any(runs)).then_some(at)
 }
 
 /// Where a worker parks, where a thread for what may block does, and what all of them are made of, by parts of functions' names.
@@ -191,7 +238,7 @@ fn in_rust(frame: &Frame) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{TokioPark, drives_tokio, is_rust, of_library, parked_in_tokio};
+    use super::{TokioPark, blocks_on, drives_tokio, is_rust, keeps_event_loop, of_library, parked_in_tokio};
     use holdup_evidence::Frame;
 
     fn frame(symbol: &str, file: Option<&str>) -> Frame {
@@ -219,6 +266,56 @@ mod tests {
             "<std::net::udp::UdpSocket>::recv",
             Some("src/bank.rs")
         )));
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_its_future_is_told_from_one_that_stands_in_it() {
+        let of = |symbols: &[&str]| {
+            let stack: Vec<Frame> = symbols.iter().map(|symbol| frame(symbol, None)).collect();
+            blocks_on(&stack)
+        };
+        let (waits, parks) = ("syscall", "tokio::runtime::park::Inner::park");
+        let blocks = "tokio::runtime::park::CachedParkThread::block_on";
+        assert_eq!(of(&[waits, parks, blocks, "shop::main"]), Some(2));
+        let in_closure = "tokio::runtime::scheduler::current_thread::CoreGuard::block_on::{{closure}}";
+        assert_eq!(of(&["epoll_wait", in_closure]), Some(1));
+        assert_eq!(of(&[waits, "futures_executor::local_pool::block_on<F>"]), Some(1));
+        // In its future, in a task of the same thread, and in a future of a library.
+        let own = frame("shop::serve::{{closure}}", Some("/srv/shop/src/main.rs"));
+        assert_eq!(blocks_on(&[frame(waits, None), own, frame(blocks, None)]), None);
+        assert_eq!(
+            of(&[waits, "tokio::runtime::task::harness::poll_future", in_closure]),
+            None
+        );
+        assert_eq!(of(&[waits, "tokio::task::coop::budget", blocks]), None);
+        assert_eq!(of(&[waits, parks, "shop::unblock_on"]), None);
+    }
+
+    #[test]
+    fn the_future_that_a_worker_waits_for_does_not_keep_it() {
+        let own = |symbol: &str| frame(symbol, Some("/srv/shop/src/main.rs"));
+        let of_tokio = |symbol: &str| frame(symbol, Some("/x/registry/src/y/tokio-1.54.1/src/lib.rs"));
+        let polls = [
+            frame("epoll_wait", None),
+            of_tokio("tokio::runtime::io::driver::Driver::turn"),
+        ];
+        let blocks = of_tokio("tokio::runtime::scheduler::current_thread::CoreGuard::block_on");
+        let future = [
+            &polls[..],
+            &[own("shop::book"), blocks.clone(), own("shop::main")],
+        ]
+        .concat();
+        assert!(!keeps_event_loop(&future));
+        // It stands in its future, or a task of a worker blocks on another future.
+        assert!(keeps_event_loop(&[
+            frame("read", None),
+            own("shop::book"),
+            blocks
+        ]));
+        let runs = of_tokio("tokio::runtime::scheduler::multi_thread::worker::Context::run_task");
+        let inner = of_tokio("tokio::runtime::park::CachedParkThread::block_on");
+        let nested = [&polls[..], &[own("shop::book"), inner, own("shop::pay"), runs]].concat();
+        assert!(keeps_event_loop(&nested));
     }
 
     #[test]

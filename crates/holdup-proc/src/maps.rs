@@ -83,6 +83,15 @@ pub fn anonymous(root: &Root, pid: u32) -> Option<Vec<std::ops::Range<u64>>> {
     Some(own.map(|one| one.start..one.end).collect())
 }
 
+/// The stack of a process's first thread, as far as it has grown; `None` when the process is gone, or another's. May block.
+#[must_use]
+pub fn main_stack(root: &Root, pid: u32) -> Option<std::ops::Range<u64>> {
+    const STACK: &str = "[stack]";
+    let mappings = of_kind(root, pid, 1, b'w')?;
+    let stack = mappings.iter().find(|one| one.path == STACK)?;
+    Some(stack.start..stack.end)
+}
+
 /// The only file that a process has mapped for its data: none of its code, nor what the C library maps for itself. `None` where there
 /// is none, or more than one. May block.
 #[must_use]

@@ -4,6 +4,7 @@
 //! it. In: the files that a process has mapped. Out: the types of its tasks, once they are read. A process apart reads them, which can be left behind, and
 //! nobody waits for it but at the end: a question that is not answered yet is asked again later.
 
+mod blocking;
 mod graph;
 mod scan;
 #[cfg(test)]
@@ -46,7 +47,9 @@ const CONFINEMENT: Confinement = Confinement {
 
 /// What all programs of the toolchain say of who made them, and what a program with tasks of tokio has among its names.
 const RUSTC: &[u8] = b"rustc version";
+/// Or among those of functions that run a future in the thread that calls them.
 const TASKS: &[u8] = b"tokio::runtime::task::";
+const BLOCKS_ON: &[u8] = b"block_on<";
 
 pub(crate) type Reading<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -202,7 +205,7 @@ fn of_file(elf: &Elf) -> Option<TypeLayouts> {
         Ok(bytes.unwrap_or_default())
     };
     let names = load(SectionId::DebugStr).ok()?;
-    if !has(&names, RUSTC) || !has(&names, TASKS) {
+    if !has(&names, RUSTC) || !(has(&names, TASKS) || has(&names, BLOCKS_ON)) {
         return None;
     }
     let sections = DwarfSections::load(load).ok()?;
@@ -223,9 +226,11 @@ fn has(bytes: &[u8], text: &[u8]) -> bool {
     false
 }
 
-/// The types of a program's tasks; `None` where it runs none, or does not describe them.
+/// The types of a program's tasks and of the futures that its threads block on; `None` where it has none, or does not describe them.
 fn layouts(dwarf: &Dwarf<Reading<'_>>) -> Option<TypeLayouts> {
-    let scan = scan::Scan::of(dwarf)?;
-    let layouts = graph::Graph::build(dwarf, &scan);
-    (layouts.head.is_some() && !layouts.tasks.is_empty()).then_some(layouts)
+    let mut scan = scan::Scan::of(dwarf)?;
+    let blocking = scan.blocking.code(dwarf, &scan.units, &scan.starts);
+    let layouts = graph::Graph::build(dwarf, &scan, &blocking);
+    let describes_tasks = layouts.head.is_some() && !layouts.tasks.is_empty();
+    (describes_tasks || !layouts.blocking.is_empty()).then_some(layouts)
 }

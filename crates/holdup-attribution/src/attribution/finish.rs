@@ -174,6 +174,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     whole.event_loops.clone_from(&finish.event_loops);
     super::interpreter_locks::name_holders(&mut whole, finish);
     whole.tasks = super::runtime_tasks::tasks(finish);
+    super::blocked_on::put_in_place(&mut whole.waits, &mut whole.tasks, &finish.tasks);
     super::loop_askers::put_in_place(&mut whole.waits, &whole.tasks);
     super::poller_askers::put_in_place(&mut whole.waits, &whole.tasks, finish);
     super::calls_of_tasks::tell(&mut whole.tasks, &whole.waits, facts);

@@ -14,6 +14,7 @@
 
 mod asker;
 mod askers;
+mod blocked_on;
 mod blocker;
 mod booking;
 mod calls_of_tasks;

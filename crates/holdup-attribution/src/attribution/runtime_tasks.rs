@@ -273,6 +273,7 @@ mod tests {
             channels: TaskChannels::default(),
             stack: Some(UserStackId(0)),
             name: None,
+            blocks: None,
             started_by: None,
             awaits: None,
             descriptor: None,

@@ -3,11 +3,11 @@
 //! In: waits for futexes whose end nobody explains. Out: which of them to speak of, in words, who else is in the process, and what
 //! an expert would look for.
 
-use super::{Run, Waits, asked, beside, java_waits, say};
+use super::{Run, Waits, asked, beside, java_waits, say, tasks};
 use holdup_attribution::attribution::chosen_frame;
-use holdup_evidence::Cause;
+use holdup_evidence::{Cause, Frame, TaskRuntime};
 use holdup_knowledge::user_code::{Primitive, in_python, primitive, python_lock};
-use holdup_model::attributed::AttributedWait;
+use holdup_model::attributed::{AttributedWait, Task};
 use holdup_model::finding::{Evidence, Finding, Remedy};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -113,12 +113,25 @@ impl Awaited<'_> {
     /// Who waits for what, as a title.
     pub(super) fn title(&self, run: &Run<'_>) -> String {
         match self.candidate(run) {
-            candidate if candidate.is_empty() => self.head(),
-            candidate => format!("{}{}{candidate}", self.head(), asked::place(&self.waits)),
+            candidate if candidate.is_empty() => self.head(run),
+            candidate => format!("{}{}{candidate}", self.head(run), asked::place(&self.waits)),
         }
     }
 
-    fn head(&self) -> String {
+    /// The future on which the thread blocks, where it was read: the wait has its frames.
+    fn future<'b>(&self, run: &Run<'b>) -> Option<&'b Task> {
+        let main = self.waits.main();
+        let is_in = |task: &&Task| {
+            let own = task.runtime == TaskRuntime::Tokio && task.pid == main.asker.name.pid;
+            let functions: Vec<&Frame> = task.stack.iter().filter(|frame| frame.file.is_some()).collect();
+            let length = functions.len();
+            let stack: Vec<&Frame> = main.asker.stack.iter().collect();
+            own && length > 0 && stack.windows(length).any(|part| part == functions)
+        };
+        run.attributed.tasks.iter().find(is_in)
+    }
+
+    fn head(&self, run: &Run<'_>) -> String {
         let main = self.waits.main();
         let tids: BTreeSet<u32> = self.waits.iter().map(|wait| wait.asker.name.tid).collect();
         let who = match tids.len() {
@@ -137,9 +150,15 @@ impl Awaited<'_> {
             Primitive::ThreadEnd => format!("{who} for the end of another thread"),
             Primitive::Future if held => format!("{who} for a future that no thread has set yet"),
             Primitive::Future => format!("{who} for a future that another thread sets"),
-            Primitive::BlockOn => format!(
-                "{who} for a future of tokio that it runs (block_on); which task that is for was not read"
-            ),
+            Primitive::BlockOn => match self.future(run) {
+                Some(future) => format!(
+                    "{who} for a future that it runs (block_on){}",
+                    tasks::waits_for(future)
+                ),
+                None => format!(
+                    "{who} for a future of tokio that it runs (block_on); which task that is for was not read"
+                ),
+            },
             Primitive::Queue => format!("{who} for a queue that another thread fills or empties"),
             Primitive::Room => format!("{who} for room in a queue that another thread empties"),
             Primitive::Initialisation => format!("{who} for what another thread initialises"),
@@ -230,7 +249,7 @@ impl Awaited<'_> {
             ],
             Primitive::ThreadEnd => &["look at what that thread waits for"],
             Primitive::BlockOn => &[
-                "look at the tasks of the program with tokio-console, or with a dump of them (Handle::dump): holdup does not read them",
+                "build the program with full debug information, also of a release (`debug = true` in `[profile.release]`): then holdup reads its tasks and this future",
             ],
             Primitive::ReadWriteLock | Primitive::Mutex => {
                 &["find the thread that has it, and what it waits for"]

@@ -7,6 +7,7 @@
 //!
 //! What a task is in while a thread runs it changes under the eyes of who reads it, and is not read.
 
+mod blocked;
 mod kinds;
 mod stands;
 
@@ -20,6 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use blocked::{SLEEPERS_MAX, Sleeper};
 pub(crate) use kinds::Kind;
 
 /// Memory that is swept, bytes: half a second's work. Of a process with more nothing is said.
@@ -94,6 +96,27 @@ pub struct Task {
     pub has: Vec<u64>,
     /// Channels that its variables send to.
     pub sends_to: Vec<u64>,
+    /// The thread that blocks on it and runs it; `None` of one that a scheduler has.
+    pub thread: Option<u32>,
+}
+
+impl Task {
+    /// One of which no more is known.
+    fn new(id: u64, does: Does) -> Task {
+        Task {
+            id,
+            does,
+            frames: Vec::new(),
+            reason: None,
+            several: false,
+            awaits: None,
+            descriptor: None,
+            objects: Vec::new(),
+            has: Vec::new(),
+            sends_to: Vec::new(),
+            thread: None,
+        }
+    }
 }
 
 /// All tasks.
@@ -110,7 +133,8 @@ pub struct Tasks {
 pub struct Program<S> {
     memory: Memory<S>,
     place: Place,
-    head: TaskHead,
+    /// `None` where nothing of it runs tasks: its threads may block on futures all the same.
+    head: Option<TaskHead>,
     /// Types of whole tasks, by the address of what runs them.
     polls: HashMap<u64, u32>,
     /// Types of futures that are trait objects, by the address of their table.
@@ -138,7 +162,7 @@ struct Found {
 impl<S: Source> Program<S> {
     /// A program; `None` where its debug information does not say what a task looks like.
     pub fn find(source: S, place: Place) -> Option<Program<S>> {
-        let head = place.layouts.head?;
+        let head = place.layouts.head;
         let moved = place.moved;
         let there = |stated: u64| stated.wrapping_add(moved);
         let polls = place
@@ -153,7 +177,9 @@ impl<S: Source> Program<S> {
             .iter()
             .map(|(at, of)| (there(*at), *of))
             .collect();
-        let sound = head.align >= 8 && head.align.is_power_of_two() && head.align <= PAGE as u64;
+        let fits =
+            |head: TaskHead| head.align >= 8 && head.align.is_power_of_two() && head.align <= PAGE as u64;
+        let sound = head.map_or(!place.layouts.blocking.is_empty(), fits);
         sound.then(|| Program {
             memory: Memory::new(source),
             polls,
@@ -164,8 +190,9 @@ impl<S: Source> Program<S> {
         })
     }
 
-    /// Its tasks, by where it has allocated memory; `None` where that is too much to be swept.
-    pub fn tasks(&mut self, allocated: &[Range<u64>]) -> Option<Tasks> {
+    /// Its tasks, by where it has allocated memory, and the futures on which threads that sleep block; `None` where there is too much memory to
+    /// be swept.
+    pub fn tasks(&mut self, allocated: &[Range<u64>], sleepers: &[Sleeper]) -> Option<Tasks> {
         self.memory.forget();
         let size = allocated
             .iter()
@@ -186,8 +213,9 @@ impl<S: Source> Program<S> {
             awaited.push(head);
             all.push(task);
         }
+        let number = |head: Option<u64>| head.and_then(|head| numbers.get(&head).copied());
         for (task, head) in all.iter_mut().zip(awaited) {
-            task.awaits = head.and_then(|head| numbers.get(&head).copied());
+            task.awaits = number(head);
         }
         // Those that have what others wait for are listed before those that do not.
         if all.len() > LISTED_MAX {
@@ -195,14 +223,21 @@ impl<S: Source> Program<S> {
             left_out = left_out.saturating_add((all.len() - LISTED_MAX) as u64);
             all.truncate(LISTED_MAX);
         }
+        for (task, head) in self.blocked(sleepers) {
+            let awaits = number(head);
+            all.push(Task { awaits, ..task });
+        }
         all.sort_by_key(|task| task.id);
         Some(Tasks { all, left_out })
     }
 
     /// Heads of tasks that have not ended.
     fn heads(&mut self, allocated: &[Range<u64>]) -> Vec<Found> {
-        let step = usize::try_from(self.head.align).unwrap_or(PAGE);
-        let within = usize::try_from(self.head.table).unwrap_or(PAGE);
+        let Some(head) = self.head else {
+            return Vec::new();
+        };
+        let step = usize::try_from(head.align).unwrap_or(PAGE);
+        let within = usize::try_from(head.table).unwrap_or(PAGE);
         let mapped = self.place.mapped.clone();
         let mut candidates: Vec<(u64, u64)> = Vec::new();
         for range in allocated {
@@ -222,18 +257,16 @@ impl<S: Source> Program<S> {
         let mut found = Vec::new();
         for (at, table) in candidates {
             let of = *kinds.entry(table).or_insert_with(|| {
-                let poll = self.memory.pointer(table.checked_add(self.head.poll)?)?;
+                let poll = self.memory.pointer(table.checked_add(head.poll)?)?;
                 self.polls.get(&poll).copied()
             });
             let Some(of) = of else { continue };
-            let state = at
-                .checked_add(self.head.state)
-                .and_then(|at| self.memory.word(at));
+            let state = at.checked_add(head.state).and_then(|at| self.memory.word(at));
             let lives = |state: &u64| {
                 let references = state >> REFERENCES;
                 state & COMPLETE == 0 && (1..REFERENCES_MAX).contains(&references)
             };
-            if !self.is_owned(at) {
+            if !self.is_owned(&head, at) {
                 continue;
             }
             found.extend(state.filter(lives).map(|state| Found { at, of, state }));
@@ -243,8 +276,8 @@ impl<S: Source> Program<S> {
 
     /// Whether a scheduler has the task. A task is made on a stack and then moved, so stacks have copies that nobody runs; and what may block is run by a
     /// thread of its own, of which the thread is said.
-    fn is_owned(&mut self, at: u64) -> bool {
-        let owner = self.head.owner.map(|owner| at.checked_add(owner));
+    fn is_owned(&mut self, head: &TaskHead, at: u64) -> bool {
+        let owner = head.owner.map(|owner| at.checked_add(owner));
         owner.is_none_or(|owner| owner.and_then(|owner| self.memory.pointer(owner)).is_some())
     }
 
@@ -267,18 +300,7 @@ impl<S: Source> Program<S> {
             state if state & NOTIFIED != 0 => Does::Ready,
             _ => Does::Waits,
         };
-        let mut task = Task {
-            id: number.unwrap_or(found.at),
-            does,
-            frames: Vec::new(),
-            reason: None,
-            several: false,
-            awaits: None,
-            descriptor: None,
-            objects: Vec::new(),
-            has: Vec::new(),
-            sends_to: Vec::new(),
-        };
+        let mut task = Task::new(number.unwrap_or(found.at), does);
         let awaited = match does {
             Does::Runs => None,
             Does::Ready | Does::Waits => self.stand(future, &mut task),

@@ -32,8 +32,12 @@ const ENDED: std::ops::RangeInclusive<u64> = 1..=2;
 const OBJECT: &str = "pointer";
 const TABLE: &str = "vtable";
 
-/// Links of lists in which those who wait are: what they lead to is another's.
-const LISTS: [&str; 2] = ["tokio::util::linked_list::", "tokio::loom::std::mutex::"];
+/// Links of lists in which those who wait are, and a set of tasks: what they lead to is another's.
+const LISTS: [&str; 3] = [
+    "tokio::util::linked_list::",
+    "tokio::loom::std::mutex::",
+    "tokio::task::local::LocalSet",
+];
 
 /// What a search does at a value.
 enum Step {
@@ -162,6 +166,34 @@ impl<S: Source> Program<S> {
         None
     }
 
+    /// What a coroutine consists of that stands at an `await`; `None` of another value.
+    pub(super) fn suspended(&mut self, value: Value) -> Option<Value> {
+        let stands = |variant: &Variant| variant.value.is_some_and(|number| number > *ENDED.end());
+        let of = self.which(value).filter(|variant| stands(variant))?.of;
+        Some(Value { at: value.at, of })
+    }
+
+    /// What a coroutine awaits that stands at an `await`.
+    pub(super) fn awaited(&self, state: Value) -> Option<Value> {
+        self.member(state, &[AWAITED])
+    }
+
+    /// Whether a coroutine has not begun.
+    pub(super) fn has_not_begun(&mut self, value: Value) -> bool {
+        self.which(value)
+            .is_some_and(|variant| variant.value == Some(BEGINS))
+    }
+
+    pub(super) fn is_coroutine(&self, value: Value) -> bool {
+        self.layout(value.of)
+            .is_some_and(|layout| kinds::is_coroutine(&layout.path))
+    }
+
+    /// Whether a type is a reference to a trait object.
+    pub(super) fn is_object(&self, layout: &TypeLayout) -> bool {
+        layout.members.iter().any(|part| part.name == TABLE)
+    }
+
     fn is_timer(&self, value: Value) -> bool {
         self.layout(value.of)
             .is_some_and(|layout| kinds::is_timer(&layout.path))
@@ -204,7 +236,7 @@ impl<S: Source> Program<S> {
     }
 
     /// The future that a future made by hand awaits: the only one that it has, timers aside; and whether there are several.
-    fn within(&mut self, value: Value) -> (Option<Value>, bool) {
+    pub(super) fn within(&mut self, value: Value) -> (Option<Value>, bool) {
         let mut found: Vec<Value> = Vec::new();
         self.search(value, true, &mut |one, layout| {
             if one == value {
@@ -382,7 +414,7 @@ impl<S: Source> Program<S> {
                     Step::Past => continue,
                     Step::Stop => return,
                 }
-                if layout.points_to.is_some() || layout.members.iter().any(|part| part.name == TABLE) {
+                if layout.points_to.is_some() || self.is_object(layout) {
                     if far {
                         behind.extend(self.target(one, layout).map(|to| (to, deep + 1)));
                     }
@@ -409,7 +441,7 @@ impl<S: Source> Program<S> {
     }
 
     /// What a pointer points to, also where only its table of functions says what that is.
-    fn target(&mut self, value: Value, layout: &TypeLayout) -> Option<Value> {
+    pub(super) fn target(&mut self, value: Value, layout: &TypeLayout) -> Option<Value> {
         if let Some(of) = layout.points_to {
             let at = self.memory.pointer(value.at)?;
             return Some(Value { at, of });

@@ -1,8 +1,8 @@
 //! Tasks in memory that somebody has written down.
 
-use super::{Does, Place, Program, Task};
+use super::{Does, Place, Program, Sleeper, Task};
 use crate::memory::Written;
-use holdup_evidence::{Member, TaskHead, TaskKind, TypeLayout, TypeLayouts, Variant, Variants};
+use holdup_evidence::{BlockingCode, Member, TaskHead, TaskKind, TypeLayout, TypeLayouts, Variant, Variants};
 use std::sync::Arc;
 
 const FILE: u64 = 0x40_0000;
@@ -10,6 +10,10 @@ const TABLE: u64 = FILE + 0x1000;
 const POLL: u64 = 0x500;
 const HEAP: u64 = 0x70_0000;
 const LOCK: u64 = 0x71_0000;
+/// Code that blocks on the future, and the stack of the thread that runs it.
+const BLOCKS: u64 = 0x800;
+const STACK: u64 = 0x72_0000;
+const STACK_BYTES: u64 = 0x400;
 const SLEEPS: u8 = 4;
 const LOCKS: u8 = 3;
 
@@ -176,6 +180,11 @@ fn layouts() -> TypeLayouts {
             align: 128,
         }),
         tasks: vec![TaskKind { poll: POLL, of: CELL }],
+        blocking: vec![BlockingCode {
+            begin: BLOCKS,
+            end: BLOCKS + 0x100,
+            of: FUTURE,
+        }],
         objects: Vec::new(),
         cut: false,
     }
@@ -214,7 +223,7 @@ fn image() -> Written {
 fn tasks(memory: Written) -> Vec<Task> {
     let mut program = Program::find(memory, place()).unwrap();
     let range = HEAP..HEAP + 0x2000;
-    program.tasks(&[range]).unwrap().all
+    program.tasks(&[range], &[]).unwrap().all
 }
 
 #[test]
@@ -292,11 +301,69 @@ fn a_task_that_runs_is_not_read_and_one_in_a_queue_could_run() {
     assert_eq!(found[2].frames[0].line, None);
 }
 
+/// A thread that is called from code that blocks on the future.
+fn stack() -> Written {
+    let mut memory = image();
+    for at in (STACK..STACK + STACK_BYTES).step_by(8) {
+        memory.word(at, 0);
+    }
+    memory.word(STACK + 0x40, FILE + BLOCKS + 0x10);
+    memory
+}
+
+/// Puts the future: where on the stack, and at which `await` it stands.
+fn put_on_stack(memory: &mut Written, offset: u64, stands: u8) {
+    let future = STACK + offset;
+    memory.put(future, &[stands]);
+    memory.word(future + 8, LOCK + 16);
+    memory.word(future + 24, LOCK);
+}
+
+fn blocked(memory: Written) -> Vec<Task> {
+    let mut program = Program::find(memory, place()).unwrap();
+    let stack = STACK..STACK + STACK_BYTES;
+    program.tasks(&[], &[Sleeper { tid: 71, stack }]).unwrap().all
+}
+
+#[test]
+fn the_future_on_a_threads_stack_stands_at_its_await() {
+    let mut memory = stack();
+    put_on_stack(&mut memory, 0x80, LOCKS);
+    // A copy from before it was run, and one of a future that is over.
+    put_on_stack(&mut memory, 0x100, 0);
+    put_on_stack(&mut memory, 0x180, 1);
+    let [task] = &blocked(memory)[..] else {
+        panic!("one future")
+    };
+    assert_eq!((task.thread, task.does), (Some(71), Does::Waits));
+    assert_eq!(task.frames.last().unwrap().line, Some(8));
+    assert_eq!(task.objects, [LOCK + 16]);
+}
+
+#[test]
+fn of_several_futures_on_a_stack_none_is_taken() {
+    let mut memory = stack();
+    put_on_stack(&mut memory, 0x80, LOCKS);
+    put_on_stack(&mut memory, 0x100, SLEEPS);
+    assert_eq!(blocked(memory), []);
+}
+
+#[test]
+fn what_is_not_called_by_code_that_blocks_has_no_future() {
+    let mut memory = stack();
+    put_on_stack(&mut memory, 0x80, LOCKS);
+    // It was called from behind that code, and below it lies what was called before.
+    memory.word(STACK + 0x40, FILE + BLOCKS + 0x101);
+    assert_eq!(blocked(memory.clone()), []);
+    memory.word(STACK + 0x100, FILE + BLOCKS + 0x100);
+    assert_eq!(blocked(memory), []);
+}
+
 #[test]
 fn too_much_memory_is_not_swept() {
     let mut program = Program::find(image(), place()).unwrap();
     let range = 0..2 << 30;
-    assert_eq!(program.tasks(&[range]), None);
+    assert_eq!(program.tasks(&[range], &[]), None);
 }
 
 #[test]
@@ -315,6 +382,10 @@ fn damaged_memory_and_layouts_that_refer_to_themselves_come_to_an_end() {
             let mut damaged = memory.clone();
             damaged.word(HEAP + 128 + at * 2, with);
             tasks(damaged);
+            let mut damaged = stack();
+            put_on_stack(&mut damaged, 0x80, LOCKS);
+            damaged.word(STACK + at * 2, with);
+            blocked(damaged);
         }
     }
     // Each type refers to the next, the last to the first, by parts and by pointers.
@@ -327,7 +398,9 @@ fn damaged_memory_and_layouts_that_refer_to_themselves_come_to_an_end() {
             layout.points_to = Some((at + 5) % count);
         }
     }
+    memory.word(STACK, FILE + BLOCKS + 1);
     let mut program = Program::find(memory, turned).unwrap();
     let range = HEAP..HEAP + 0x2000;
-    program.tasks(&[range]).unwrap();
+    let stack = STACK..STACK + STACK_BYTES;
+    program.tasks(&[range], &[Sleeper { tid: 71, stack }]).unwrap();
 }

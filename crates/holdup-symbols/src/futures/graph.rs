@@ -4,10 +4,11 @@
 //! pointers lead, the nearest first, up to a limit.
 
 use super::Reading;
+use super::blocking::Code;
 use super::scan::Scan;
 use gimli::constants as dw;
 use gimli::{AttributeValue, DebuggingInformationEntry, Dwarf, Unit, UnitOffset};
-use holdup_evidence::{Member, TaskHead, TaskKind, TypeLayout, TypeLayouts, Variant, Variants};
+use holdup_evidence::{BlockingCode, Member, TaskHead, TaskKind, TypeLayout, TypeLayouts, Variant, Variants};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Types that are kept, and parts of one.
@@ -16,6 +17,9 @@ const PARTS_MAX: usize = 4_096;
 
 /// Pointers that are followed one after the other: from what awaits to a reference, a shared pointer, and what that has.
 const POINTERS_MAX: usize = 4;
+
+/// Types that one function may be generic over of which one is the future that it runs: libraries have the future's result beside it.
+const BLOCKED_ON_MAX: usize = 3;
 
 /// Source files that are kept, and the longest path, bytes.
 const FILES_MAX: usize = 20_000;
@@ -44,7 +48,8 @@ pub(super) struct Graph<'a, 'b> {
 
 impl<'a, 'b> Graph<'a, 'b> {
     /// Follows the tasks.
-    pub(super) fn build(dwarf: &'b Dwarf<Reading<'a>>, scan: &'b Scan<'a>) -> TypeLayouts {
+    /// `blocking`: code that runs futures in the thread that calls it.
+    pub(super) fn build(dwarf: &'b Dwarf<Reading<'a>>, scan: &'b Scan<'a>, blocking: &[Code]) -> TypeLayouts {
         let mut graph = Graph {
             dwarf,
             scan,
@@ -55,6 +60,7 @@ impl<'a, 'b> Graph<'a, 'b> {
             file_of: HashMap::new(),
         };
         graph.tasks();
+        graph.blocking(blocking);
         graph.objects();
         for pointers in 0..=POINTERS_MAX {
             while let Some((entry, index)) = graph.next[pointers].pop_front() {
@@ -104,6 +110,25 @@ impl<'a, 'b> Graph<'a, 'b> {
             })
         });
         self.out.head = head.filter(|head| head.align.is_power_of_two());
+    }
+
+    /// The types of what functions are generic over that run futures in the thread that calls them.
+    fn blocking(&mut self, all: &[Code]) {
+        let mut generic: HashMap<usize, Vec<u32>> = HashMap::new();
+        for code in all {
+            if !generic.contains_key(&code.function) {
+                let (types, _) = self.generic(code.function).unwrap_or_default();
+                let first = types.into_iter().take(BLOCKED_ON_MAX);
+                let indices = first.filter_map(|of| self.index(of, 0)).collect();
+                generic.insert(code.function, indices);
+            }
+            let types = generic.get(&code.function).map_or(&[][..], Vec::as_slice);
+            self.out.blocking.extend(types.iter().map(|of| BlockingCode {
+                begin: code.begin,
+                end: code.end,
+                of: *of,
+            }));
+        }
     }
 
     /// Types of futures that are trait objects.

@@ -4,6 +4,7 @@
 //! stand: an entry itself does not say in which module it is.
 
 use super::Reading;
+use super::blocking::BlockingFunctions;
 use crate::demangle::demangle;
 use gimli::constants as dw;
 use gimli::{Attribute, AttributeValue, Dwarf, EntriesRaw, Unit};
@@ -31,6 +32,10 @@ const TABLE: &[u8] = b"{vtable}";
 /// What the code of a coroutine is named by, and what linkers' names have for it.
 const COROUTINE: &[u8] = b"{async_";
 const CLOSURES: [&str; 3] = ["::{{closure}}", "::{closure#", "::{async"];
+
+/// What each library names the function that runs a future in the thread that calls it, and what closures within it are named by.
+const BLOCKS_ON: &str = "block_on";
+const CLOSURE: &str = "{closure";
 
 /// A module, and which entries are in it.
 #[derive(Debug)]
@@ -66,6 +71,8 @@ pub(super) struct Scan<'a> {
     pub(super) objects: Vec<(u64, usize)>,
     /// Linkers' names of the code of coroutines, by the path of that code.
     functions: HashMap<String, &'a str>,
+    /// Functions that run a future in the thread that calls them.
+    pub(super) blocking: BlockingFunctions,
 }
 
 impl<'a> Scan<'a> {
@@ -88,7 +95,7 @@ impl<'a> Scan<'a> {
                 scan.units.push(unit);
             }
         }
-        (!scan.polls.is_empty()).then_some(scan)
+        (!scan.polls.is_empty() || !scan.blocking.is_empty()).then_some(scan)
     }
 
     fn unit(
@@ -148,6 +155,9 @@ impl<'a> Scan<'a> {
                 }
                 continue;
             }
+            if tag == dw::DW_TAG_subprogram {
+                self.note_blocking(&here, inside, start);
+            }
             self.note(tag, &here, inside, start);
         }
         let end = start.checked_add(unit.header.length_including_self())?;
@@ -203,6 +213,23 @@ impl<'a> Scan<'a> {
                 );
             }
             _ => {}
+        }
+    }
+
+    /// Keeps a function that runs a future in the thread that calls it, and what is said of one elsewhere.
+    fn note_blocking(&mut self, here: &Entry<'a, '_>, inside: Option<usize>, start: usize) {
+        if let Some(of) = here.refers(dw::DW_AT_specification, start) {
+            self.blocking.is_said_of(here.at, of, start);
+            return;
+        }
+        let Some(name) = here.name() else { return };
+        let own = plain(name) == BLOCKS_ON;
+        let closure = || {
+            let around = inside.and_then(|at| self.modules.get(at));
+            name.starts_with(CLOSURE) && around.is_some_and(|module| plain(module.name) == BLOCKS_ON)
+        };
+        if own || closure() {
+            self.blocking.add(here.at, start);
         }
     }
 
@@ -271,6 +298,15 @@ impl<'a> Entry<'a, '_> {
 
     fn address(&self, name: gimli::DwAt) -> Option<u64> {
         self.dwarf.attr_address(self.unit, self.value(name)?).ok()?
+    }
+
+    /// What an attribute refers to, in the section.
+    fn refers(&self, name: gimli::DwAt, start: usize) -> Option<usize> {
+        match self.value(name)? {
+            AttributeValue::UnitRef(offset) => start.checked_add(offset.0),
+            AttributeValue::DebugInfoRef(offset) => Some(offset.0),
+            _ => None,
+        }
     }
 
     /// Where a variable is, and where in the unit its type is described.

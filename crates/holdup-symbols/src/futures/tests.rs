@@ -2,7 +2,7 @@
 
 use super::of_file;
 use crate::elf::Elf;
-use holdup_evidence::TypeLayouts;
+use holdup_evidence::{TaskKind, TypeLayouts};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::fs::{self, File};
 use std::io::Write;
@@ -44,7 +44,8 @@ fn start<T: std::future::Future>(stage: T) {
     let mut cell = Cell { header, core: Core { scheduler: 3_u32, task_id: 9, stage } };
     (cell.header.vtable.poll)(&raw mut cell as *mut ());
 }
-fn main() { start(serve(Till { sum: 0 })) }
+fn block_on<F: std::future::Future>(future: F) { start(future) }
+fn main() { start(serve(Till { sum: 0 })); block_on(async { 3 }) }
 "#;
 
 fn program(debug: &str) -> Vec<u8> {
@@ -81,9 +82,16 @@ fn a_task_leads_to_the_asynchronous_functions_that_it_runs_and_their_lines() {
     let found = read(&program("debuginfo=2")).unwrap();
     let head = found.head.unwrap();
     assert!(head.owner.is_some() && head.state != head.table && head.align == 8);
-    let [task] = found.tasks.as_slice() else {
-        panic!("{} tasks", found.tasks.len())
+    let of_serve = |one: &&TaskKind| {
+        let named = |of: u32| found.types[of as usize].function.as_deref();
+        let stage = |of: u32, name: &str| {
+            let mut parts = found.types[of as usize].members.iter();
+            parts.find(|part| part.name == name).unwrap().of
+        };
+        named(stage(stage(one.of, "core"), "stage")) == Some("tokio::serve")
     };
+    let task = found.tasks.iter().find(of_serve).unwrap();
+    assert_eq!(found.tasks.len(), 2);
     let cell = &found.types[task.of as usize];
     let names = |of: u32| {
         let members = found.types[of as usize].members.iter();
@@ -103,6 +111,19 @@ fn a_task_leads_to_the_asynchronous_functions_that_it_runs_and_their_lines() {
     assert_eq!(line, 25);
     assert!(names(stands.of).contains(&"guard") && names(stands.of).contains(&"__awaitee"));
     assert!(function("tokio::serve").path.ends_with("{async_fn_env#0}"));
+}
+
+#[test]
+fn code_that_blocks_on_a_future_has_its_type() {
+    let found = read(&program("debuginfo=2")).unwrap();
+    assert!(!found.blocking.is_empty());
+    for code in &found.blocking {
+        let path = &found.types[code.of as usize].path;
+        assert!(
+            code.begin < code.end && path == "tokio::main::{async_block_env#0}",
+            "{path}"
+        );
+    }
 }
 
 #[test]
