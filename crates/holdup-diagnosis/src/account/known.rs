@@ -1,47 +1,60 @@
 //! Which statements lead: a cause that a known message names comes before what suffers from it.
 //!
-//! In: the statements of all artefacts. Out: the rank of each, beside the known signs of the same artefact, and what its message means.
+//! In: the statements of all artefacts. Out: the rank of each, beside the known signs of the same artefact, and what its message means. What is in no
+//! table may say more than a known cause: it keeps its place.
 
 use super::Rank;
 use holdup_evidence::observed::{MessageRole, Statement, StatementKind};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-/// How grave the known signs of each artefact are.
+/// The known messages of each artefact.
 pub(super) struct Signs {
+    /// How grave its signs are.
     gravest: HashMap<u32, Rank>,
+    /// Those with a known cause.
+    with_cause: HashSet<u32>,
 }
 
 impl Signs {
     /// The signs among statements, each with the rank that its kind has.
     pub(super) fn of(statements: &[&Statement], rank: impl Fn(StatementKind) -> Rank) -> Signs {
         let mut gravest: HashMap<u32, Rank> = HashMap::new();
-        let signs = statements
-            .iter()
-            .filter(|one| role(one) == Some(MessageRole::Sign));
-        for one in signs {
+        for one in statements.iter().filter(|one| is_sign(one)) {
             let rank = rank(one.kind);
             let known = gravest.entry(one.quote.source).or_insert(rank);
             *known = rank.min(*known);
         }
-        Signs { gravest }
+        let causes = statements.iter().filter(|one| is_cause(one));
+        Signs {
+            gravest,
+            with_cause: causes.map(|one| one.quote.source).collect(),
+        }
     }
 
-    /// The rank of a statement that ranks so by itself. A cause ranks at least as high as a wait that was given up, and as high as the
-    /// gravest known sign beside it: that is what came of it.
+    /// The rank of a statement that ranks so by itself: a cause ranks as high as the gravest known sign beside it, which is what came of it.
     pub(super) fn rank(&self, one: &Statement, rank: Rank) -> Rank {
-        match leads(one) && rank <= Rank::Failed {
-            true => {
-                let sign = self.gravest.get(&one.quote.source).copied();
-                rank.min(Rank::Waits).min(sign.unwrap_or(Rank::Waits))
-            }
-            false => rank,
-        }
+        let sign = self.gravest.get(&one.quote.source).filter(|_| is_cause(one));
+        sign.map_or(rank, |sign| rank.min(*sign))
+    }
+
+    /// Whether a statement is a cause with a known sign of its artefact beside it.
+    pub(super) fn leads(&self, one: &Statement) -> bool {
+        is_cause(one) && self.gravest.contains_key(&one.quote.source)
+    }
+
+    /// Whether a statement is a sign with a known cause of its artefact beside it.
+    pub(super) fn follows(&self, one: &Statement) -> bool {
+        is_sign(one) && self.with_cause.contains(&one.quote.source)
     }
 }
 
 /// Whether a statement is a known cause of trouble, and no mere warning.
-pub(super) fn leads(one: &Statement) -> bool {
+fn is_cause(one: &Statement) -> bool {
     role(one) == Some(MessageRole::Cause) && one.kind <= StatementKind::Failed
+}
+
+fn is_sign(one: &Statement) -> bool {
+    role(one) == Some(MessageRole::Sign)
 }
 
 /// Adds what a message means to what it says.
@@ -119,6 +132,27 @@ mod tests {
                 "task hung, panic: a task waited too long",
                 "10.0.0.1:80 timed out"
             ]
+        );
+    }
+
+    #[test]
+    fn what_no_table_has_keeps_its_place_before_a_known_cause() {
+        let mut repeated = statement(
+            StatementKind::Failed,
+            2,
+            "4 errors on channel 2",
+            None,
+        );
+        repeated.times = 7;
+        let known = statement(
+            StatementKind::Failed,
+            1,
+            "checks logged",
+            Some((MessageRole::Cause, "something reported a fault")),
+        );
+        assert_eq!(
+            texts(vec![known, repeated])[0],
+            "4 errors on channel 2 (7 times)"
         );
     }
 

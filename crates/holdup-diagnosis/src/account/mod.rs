@@ -61,7 +61,7 @@ impl Rank {
 #[derive(Debug, Clone, PartialEq)]
 struct Ranked {
     rank: Rank,
-    /// Whether it is a known cause, before which no other of its rank comes.
+    /// Whether it is a known cause of what else the artefact shows, before which no other of its rank comes.
     leads: bool,
     /// Whether others of its rank say more, however short they were: it is a sum, or names nobody.
     behind: bool,

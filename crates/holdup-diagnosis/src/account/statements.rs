@@ -1,6 +1,6 @@
 //! What lines of text state, gravest and longest first.
 
-use super::known::{Signs, leads, with_meaning};
+use super::known::{Signs, with_meaning};
 use super::near::{is_vague, length_near, things};
 use super::{Rank, Ranked};
 use crate::rules::logs::clock_face;
@@ -26,7 +26,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         let follows = is_consequence(one) || is_end_of(one, &observed.statements);
         let vague = is_vague(one);
         (
-            (signs.rank(one, rank(one.kind)), !leads(one), follows),
+            (signs.rank(one, rank(one.kind)), signs.follows(one), follows),
             (explains, vague, one.kind),
             is_sum(one),
             Reverse((share(one), one.ns, one.times, named)),
@@ -55,7 +55,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         );
         ranked.line.ns = told.ns.or_else(|| beside?.ns);
         let failed = matches!(ranked.rank, Rank::Stops | Rank::Waits | Rank::Failed);
-        ranked.leads = leads(one);
+        ranked.leads = signs.leads(one);
         ranked.behind = is_sum(one)
             || is_consequence(one)
             || failed && told.blamed.is_none() && blamers.contains(&ranked.rank);
