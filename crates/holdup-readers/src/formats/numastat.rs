@@ -16,8 +16,18 @@ pub(crate) static FORMAT: Format =
 const MAX_NODES: usize = 1_024;
 
 fn recognise(head: &[u8]) -> Sureness {
+    // `/proc/vmstat` has the same names, of all nodes together and without a heading.
     let begins = |name: &str| any_line(head, |line| values(line, name).is_some());
-    Sureness::certain_if(begins("numa_hit") && begins("numa_miss"))
+    Sureness::certain_if(any_line(head, is_heading) && begins("numa_hit") && begins("numa_miss"))
+}
+
+/// `node0  node1`.
+fn is_heading(line: &str) -> bool {
+    let is_node = |word: &str| {
+        word.strip_prefix("node")
+            .is_some_and(|rest| rest.parse::<u32>().is_ok())
+    };
+    !line.is_empty() && line.split_whitespace().all(is_node)
 }
 
 /// The values behind a name.
@@ -100,11 +110,7 @@ impl Reader {
 impl TextReader for Reader {
     fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
         let text = text_in(text.as_bytes());
-        let is_node = |word: &str| {
-            word.strip_prefix("node")
-                .is_some_and(|rest| rest.parse::<u32>().is_ok())
-        };
-        if text.split_whitespace().all(is_node) {
+        if is_heading(&text) {
             if self.miss.is_some() {
                 self.close(out);
             }
@@ -174,11 +180,7 @@ mod tests {
 
     #[test]
     fn rubbish_is_none() {
-        for text in [
-            "numa_hit\nnuma_miss\n",
-            "numa_hit x\nnuma_miss 1\n",
-            "numa_hit 0\nnuma_miss 0\n",
-        ] {
+        for text in ["node0\nnuma_hit\nnuma_miss\n", "node0\nnuma_hit 0\nnuma_miss 0\n"] {
             assert!(
                 read_text("n", text.as_bytes()).observed.statements.is_empty(),
                 "{text}"

@@ -150,10 +150,7 @@ impl State {
         if let Some(ns) = ns {
             text.push_str(&format!("; created {} ago", duration(ns)));
         }
-        Statement {
-            times: self.count,
-            ..statements::one(self.kind, None, self.quote.clone(), text)
-        }
+        statements::one(self.kind, None, self.quote.clone(), text)
     }
 }
 

@@ -230,7 +230,9 @@ impl Reader {
                     bytes(used as u64)
                 ),
             };
-            tell(share, of);
+            let busy = row.cpus.filter(|cpus| *cpus >= BUSY_CPUS);
+            let busy = busy.map_or_else(String::new, |cpus| format!(", and {} CPUs", rounded(cpus)));
+            tell(share, format!("{of}{busy}"));
         }
         if let Some(share) = row.cpu_share.filter(|share| of_node && *share >= FULL) {
             let cpus = rounded(row.cpus.unwrap_or(0.0));

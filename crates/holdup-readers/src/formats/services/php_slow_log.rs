@@ -169,7 +169,6 @@ impl TextReader for Reader {
             );
             out.statement(Statement {
                 share: Some(place.times as f64 / all.max(1) as f64),
-                times: place.times,
                 ..statements::one(StatementKind::Stalled, None, place.quote, text)
             });
         }
