@@ -27,7 +27,7 @@ mod executor {
         let mut context = Context::from_waker(&waker);
         let mut future = pin!(future);
         loop {
-            if let Poll::Ready(value) = future.as_mut().poll(&mut context) { return value; }
+            if let Poll::Ready(value) = run(future.as_mut(), &mut context) { return value; }
             thread::park();
         }
     }
@@ -65,6 +65,8 @@ fn main() {
     };
     println!("{sum}");
 }
+#[inline(never)]
+fn run<F: Future>(future: Pin<&mut F>, context: &mut Context<'_>) -> Poll<F::Output> { future.poll(context) }
 "#;
 
 /// A process that ends with the test.

@@ -332,8 +332,9 @@ fn the_future_on_a_threads_stack_stands_at_its_await() {
     // A copy from before it was run, and one of a future that is over.
     put_on_stack(&mut memory, 0x100, 0);
     put_on_stack(&mut memory, 0x180, 1);
-    let [task] = &blocked(memory)[..] else {
-        panic!("one future")
+    let found = blocked(memory);
+    let [task] = found.as_slice() else {
+        panic!("{} futures", found.len())
     };
     assert_eq!((task.thread, task.does), (Some(71), Does::Waits));
     assert_eq!(task.frames.last().unwrap().line, Some(8));
