@@ -1,3 +1,5 @@
+//! The truth is planted: hosts of very different load that change alike, by chance, or alone.
+
 use super::{Observed, Pair, compare, signed};
 use holdup_evidence::Cause;
 use std::collections::BTreeMap;
