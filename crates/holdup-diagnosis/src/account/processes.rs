@@ -71,23 +71,33 @@ fn add_delayed(observed: &Observed, all: &mut Vec<Ranked>) {
         .filter(|(value, ..)| value.value() >= 1.0)
         .max_by(|one, other| one.0.value().total_cmp(&other.0.value()));
     let mover = moved.map(|(most, metric, verb)| {
-        let everybody = values::largest(observed, metric).into_iter();
-        let sum: f64 = everybody
-            .filter_map(|value| {
-                value
-                    .series
-                    .in_report(most.point.report)
-                    .filter(|_| value.series.source == most.series.source)
-            })
-            .map(|point| point.value)
-            .sum();
+        let everybody = values::largest(observed, metric);
+        let beside = everybody.iter().filter_map(|value| {
+            let point = value.series.in_report(most.point.report)?;
+            (value.series.source == most.series.source).then(|| (program(value.of()), point.value))
+        });
+        let beside: Vec<(&str, f64)> = beside.collect();
+        let sum: f64 = beside.iter().map(|(_, value)| value).sum();
+        let percent = |part: f64| figure((part / sum.max(most.value()) * 100.0).round());
         let share = most.value() / sum.max(most.value());
-        let text = format!(
+        let mut text = format!(
             "{} {verb} most: {} KiB/s, {} % of what all together do",
             most.of(),
             figure(most.value()),
-            figure((share * 100.0).round())
+            percent(most.value())
         );
+        let name = program(most.of());
+        let alike = beside.iter().filter(|(other, value)| *other == name && *value > 0.0);
+        let alike: Vec<f64> = alike.map(|(_, value)| *value).collect();
+        if alike.len() > 1 {
+            let together: f64 = alike.iter().sum();
+            text.push_str(&format!(
+                "; {} processes named {name} move {} KiB/s together, {} %",
+                alike.len(),
+                figure(together),
+                percent(together)
+            ));
+        }
         (most, share, text)
     });
     let delayed = of(Metric::ProcessIoDelayTicks).filter(|delayed| delayed.value() >= 1.0);
@@ -447,6 +457,20 @@ mod tests {
             account(&observed)[0].text,
             "kworker/u4:2 (pid 20065) was delayed by disks for 1503 ticks (15 s); python (pid 18940) writes most: 46000 KiB/s, 100 \
              % of what all together do"
+        );
+    }
+
+    #[test]
+    fn what_processes_of_one_name_move_is_summed() {
+        let observed = report(&[
+            (Metric::ProcessWriteKibPerSecond, "fio (pid 1)", 5000.0),
+            (Metric::ProcessWriteKibPerSecond, "fio (pid 2)", 4000.0),
+            (Metric::ProcessWriteKibPerSecond, "fio (pid 3)", 0.0),
+            (Metric::ProcessWriteKibPerSecond, "rsyslogd (pid 4)", 1000.0),
+        ]);
+        assert_eq!(
+            account(&observed)[0].text,
+            "fio (pid 1) writes most: 5000 KiB/s, 50 % of what all together do; 2 processes named fio move 9000 KiB/s together, 90 %"
         );
     }
 

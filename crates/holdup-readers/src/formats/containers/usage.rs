@@ -132,6 +132,9 @@ impl Row {
 
     /// `f00d  web-1  98.48%  336.3MiB / 2.691GiB  12.20%  …`: the slash between two sizes is the memory's, with its share behind.
     fn of_docker(words: &[&str]) -> Option<Row> {
+        // Older versions have a blank between a size and its unit.
+        let joined: Vec<String> = joined(words);
+        let words: Vec<&str> = joined.iter().map(String::as_str).collect();
         let slash = words.iter().position(|word| *word == "/")?;
         let used = size(words.get(slash.checked_sub(1)?)?)?;
         let limit = size(words.get(slash + 1)?)?;
@@ -154,6 +157,19 @@ impl Row {
     }
 }
 
+/// The words of a row, with each size and its unit as one.
+fn joined(words: &[&str]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for word in words {
+        let is_unit = unit(word).is_some();
+        match all.last_mut().filter(|last| is_unit && number(last).is_some()) {
+            Some(last) => last.push_str(word),
+            None => all.push((*word).to_owned()),
+        }
+    }
+    all
+}
+
 /// CPUs of `1500m` or `2`.
 fn cores_of(word: &str) -> Option<f64> {
     match word.strip_suffix('m') {
@@ -165,8 +181,13 @@ fn cores_of(word: &str) -> Option<f64> {
 /// Bytes of `336.3MiB`, `12.7MB`, `512Mi`, `0B`.
 fn size(word: &str) -> Option<f64> {
     let at = word.find(|char: char| char.is_ascii_alphabetic())?;
-    let (figure, unit) = word.split_at_checked(at)?;
-    let factor = match unit {
+    let (figure, name) = word.split_at_checked(at)?;
+    Some(number(figure)? * unit(name)?)
+}
+
+/// How many bytes a unit has.
+fn unit(name: &str) -> Option<f64> {
+    Some(match name {
         "B" => 1.0,
         "kB" | "KB" => 1e3,
         "MB" => 1e6,
@@ -177,8 +198,7 @@ fn size(word: &str) -> Option<f64> {
         "GiB" | "Gi" => 1_073_741_824.0,
         "TiB" | "Ti" => 1_099_511_627_776.0,
         _ => return None,
-    };
-    Some(number(figure)? * factor)
+    })
 }
 
 #[derive(Debug, Default)]
@@ -363,6 +383,16 @@ mod tests {
         88a37faa25b0   search    0.27%     2.6GiB / 2.691GiB     96.62%    1.63kB / 942B   312MB / 1.77MB   43\n\
         bb4e15b456b2   web       43.48%    336.3MiB / 2.691GiB   12.20%    656B / 0B       16.4kB / 0B      26\n\
         cc4e15b456b2   gone      --        -- / --               --        --              --               --\n";
+
+    #[test]
+    fn sizes_with_a_blank_before_their_unit_are_read() {
+        let text = "CONTAINER           CPU %               MEM USAGE / LIMIT   MEM %               NET I/O             BLOCK I/O           PIDS\n\
+            5c1f0a3b9d77        0.37%               870 MiB / 1 GiB     84.96%              2.15 MB / 2.18 MB   0 B / 3.31 MB       0\n";
+        let reading = read_text("d", text.as_bytes());
+        assert_eq!(reading.accounts[0].not_understood, 0);
+        let said = reading.texts().join(" ");
+        assert!(said.contains("nearest to its memory limit: 5c1f0a3b9d77, 85 % of it"), "{said}");
+    }
 
     #[test]
     fn a_container_at_its_limit_and_one_far_from_it() {
