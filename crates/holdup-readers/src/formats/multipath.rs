@@ -20,7 +20,7 @@ const MAX_NAMED: usize = 8;
 const TREE: [char; 8] = ['|', '`', '-', '+', '_', ' ', '\\', '='];
 
 fn recognise(head: &[u8]) -> Sureness {
-    let sizes = any_line(head, |line| is_features(line));
+    let sizes = any_line(head, is_features);
     let paths = any_line(head, |line| Path::of(line).is_some());
     Sureness::certain_if(sizes && paths)
 }

@@ -116,13 +116,11 @@ impl<'a, 'b> Graph<'a, 'b> {
     fn blocking(&mut self, all: &[Code]) {
         let mut generic: HashMap<usize, Vec<u32>> = HashMap::new();
         for code in all {
-            if !generic.contains_key(&code.function) {
+            let types = generic.entry(code.function).or_insert_with(|| {
                 let (types, _) = self.generic(code.function).unwrap_or_default();
                 let first = types.into_iter().take(BLOCKED_ON_MAX);
-                let indices = first.filter_map(|of| self.index(of, 0)).collect();
-                generic.insert(code.function, indices);
-            }
-            let types = generic.get(&code.function).map_or(&[][..], Vec::as_slice);
+                first.filter_map(|of| self.index(of, 0)).collect()
+            });
             self.out.blocking.extend(types.iter().map(|of| BlockingCode {
                 begin: code.begin,
                 end: code.end,
