@@ -77,7 +77,10 @@ fn finding(run: &Run<'_>, full: &FullOutput) -> Option<Finding> {
         .map_or(0, |one| u64::from(one.clients));
     let meanwhile = match aside {
         0 => String::new(),
-        many => format!("; meanwhile it does not read from {}", say::several(many, "client")),
+        many => format!(
+            "; meanwhile it does not read from {}",
+            say::several(many, "client")
+        ),
     };
     let title = format!(
         "{who} cannot send: its output is full, {receiver} reads nothing of {}{meanwhile}",
@@ -103,19 +106,28 @@ fn finding(run: &Run<'_>, full: &FullOutput) -> Option<Finding> {
     );
     let resource = Resource::named(ResourceKind::Socket, address);
     let asker = theirs.main().asker.clone();
-    let finding = Finding::new(RULE.id.id(), severity, title, Cause::NetSend, run.attributed.wall, stood)
-        .about(resource, asker)
-        .confidence(Confidence::Strong);
+    let finding = Finding::new(
+        RULE.id.id(),
+        severity,
+        title,
+        Cause::NetSend,
+        run.attributed.wall,
+        stood,
+    )
+    .about(resource, asker)
+    .confidence(Confidence::Strong);
     let finding = match reader {
-        Some((one, pid)) if one.stopped => {
-            finding.remedy(live_sessions::go_on(&live_sessions::process(&one.process, pid), pid))
-        }
+        Some((one, pid)) if one.stopped => finding.remedy(live_sessions::go_on(
+            &live_sessions::process(&one.process, pid),
+            pid,
+        )),
         Some((_, pid)) => finding.remedy(
             Remedy::safe("find out what the receiver does instead of reading")
                 .with_command(format!("holdup attach -p {pid}")),
         ),
         None => finding.remedy(
-            Remedy::safe("find out on its machine what the receiver does instead of reading").with_command("ss -tnpi"),
+            Remedy::safe("find out on its machine what the receiver does instead of reading")
+                .with_command("ss -tnpi"),
         ),
     };
     Some(
