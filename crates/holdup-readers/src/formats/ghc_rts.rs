@@ -15,7 +15,7 @@ pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("ghc-rts", Family::Times, recognise).about("+RTS -s of GHC");
 
 /// The part of the elapsed time from which collections are much: the same as for Go's collector, which is paced for a quarter of the CPUs.
-const MUCH: f64 = 0.25;
+const MUCH_COLLECTING_SHARE: f64 = 0.25;
 
 /// Generations that are kept.
 const MAX_GENERATIONS: usize = 8;
@@ -148,10 +148,10 @@ impl Reader {
         if let Some(residency) = read.residency {
             text.push_str(&format!("; at most {} in use", bytes(residency as u64)));
         }
-        let kind = match share >= MUCH {
+        let kind = match share >= MUCH_COLLECTING_SHARE {
             true => StatementKind::Took,
             false => {
-                text.push_str(&format!("; from {:.0} % on that is much", 100.0 * MUCH));
+                text.push_str(&format!("; from {:.0} % on that is much", 100.0 * MUCH_COLLECTING_SHARE));
                 StatementKind::WithinNorm
             }
         };

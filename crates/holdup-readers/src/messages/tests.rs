@@ -1,3 +1,5 @@
+//! Each known message is found in a line as its program writes it, and no two contradict each other.
+
 use super::{GAP, MESSAGES, Message, TABLES, of, row, rows};
 use std::collections::HashSet;
 

@@ -1,3 +1,5 @@
+//! Outputs of `perf stat` in its layouts, and what is read of them.
+
 use crate::read_text;
 use holdup_evidence::observed::{Metric, SpanKind};
 
