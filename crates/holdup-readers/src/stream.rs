@@ -304,6 +304,8 @@ impl Reader {
         let understood = self.own.line(line, out);
         if self.format.id != text::ID && statements::reads(self.format, understood) {
             self.statements.line(line, out);
+        } else if understood == Understood::Evidence {
+            self.statements.evidence(line);
         }
         understood
     }

@@ -15,6 +15,7 @@ mod processors;
 mod sessions;
 mod spans;
 mod statements;
+mod stops;
 mod threads;
 mod values;
 
@@ -124,6 +125,8 @@ fn account(observed: &Observed) -> Vec<AccountLine> {
 /// The lines, gravest first.
 fn ranked(observed: &Observed) -> Vec<Ranked> {
     let mut all = Vec::new();
+    // Of equals the first stays first: a unit that did not stop is why its processes were killed.
+    stops::add(observed, &mut all);
     statements::add(observed, &mut all);
     // Of equals the first stays first: what swaps is busy because of that.
     memory::add(observed, &mut all);

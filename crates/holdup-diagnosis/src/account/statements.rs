@@ -22,7 +22,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     let order = |one: &Statement| {
         let named = things(&one.text);
         // Of what gave up and what failed the line explains that names whom it blames; of lengths a sum says the least.
-        let explains = one.blames.is_empty();
+        let explains = explains(one);
         let follows = is_consequence(one) || is_end_of(one, &observed.statements);
         let vague = is_vague(one);
         (
@@ -64,6 +64,15 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         }
         ranked
     }));
+}
+
+/// How much a line explains by whom it blames, most first: of a lock that somebody has, who that is says more than that it is taken.
+fn explains(one: &Statement) -> u8 {
+    match one.blames.as_slice() {
+        [] => 2,
+        blames if blames.iter().all(|blame| blame.how == How::Locked) => 1,
+        _ => 0,
+    }
 }
 
 /// Words with which a line sums up: what took so long stands in other lines.
@@ -278,12 +287,14 @@ fn blamed(blame: &Blame, others: usize) -> String {
         1 => format!("{} and 1 other", blame.of),
         others => format!("{} and {others} others", blame.of),
     };
-    let (is, does, was) = match others {
-        0 => ("is", "does", "was"),
-        _ => ("are", "do", "were"),
+    let (is, does, was, has) = match others {
+        0 => ("is", "does", "was", "has"),
+        _ => ("are", "do", "were", "have"),
     };
     match blame.how {
         How::Unresolved => format!("the name {who} {does} not resolve"),
+        How::HasLock => format!("{who} {has} the lock"),
+        How::Locked => format!("{who} {is} locked by somebody else"),
         How::Refused => format!("{who} refused the connection"),
         How::NoSpace => format!("no space was left for {who}"),
         How::NoFreeConnection => format!("{who} had no free connection"),

@@ -83,6 +83,10 @@ pub struct Blame {
 pub enum How {
     /// A name that no resolver knows, or that none could be asked for.
     Unresolved,
+    /// It has a lock that somebody else wants.
+    HasLock,
+    /// Somebody else has the lock of it.
+    Locked,
     /// It refused a connection.
     Refused,
     /// There is no space left on it.

@@ -68,8 +68,12 @@ const HARMLESS: [&str; 7] = [
 /// Parts of names of what a loss is a part of.
 const WHOLES: [&str; 6] = ["packets", "pkts", "frames", "framecount", "segments", "requests"];
 
+/// Lines of figures with words behind them, of packets or frames that are received or sent, that make a list without a heading one.
+const MIN_WORDED: usize = 3;
+
 fn recognise(head: &[u8]) -> Sureness {
     let mut names = 0;
+    let mut worded = (0, false, 0);
     let mut directed = 0;
     let mut losses = false;
     let mut section = false;
@@ -87,13 +91,20 @@ fn recognise(head: &[u8]) -> Sureness {
             names += 1;
             directed += usize::from(direction(&name).is_some());
             losses |= is_loss(&name);
+        } else if let Some((_, words)) = sentence(text) {
+            let of_network = direction(&words).is_some() && is_whole(&words);
+            worded.0 += usize::from(of_network);
+            worded.1 |= is_loss(&words);
+            worded.2 += 1;
         }
     }
     let lines = head
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.trim_ascii().is_empty());
     let enough = names >= MIN_NAMES || directed >= MIN_DIRECTED && losses;
-    match enough && names * 2 >= lines.count() {
+    let count = lines.count();
+    let worded = worded.0 >= MIN_WORDED && worded.1 && worded.2 * 4 >= count * 3;
+    match enough && names * 2 >= count || worded {
         true => Sureness::Likely,
         false => Sureness::No,
     }
@@ -109,11 +120,24 @@ fn named(text: &[u8]) -> Option<(String, u64)> {
     (letters && words <= 2 && name.len() <= NAME).then(|| (text_of(name).to_lowercase(), value))
 }
 
+/// A count, with or without commas between its thousands: `239,166`.
+fn grouped(text: &[u8]) -> Option<u64> {
+    if !text.contains(&b',') {
+        return crate::numbers::whole(text);
+    }
+    let mut groups = text.split(|byte| *byte == b',');
+    let first = groups.next()?;
+    let begins = (1..=3).contains(&first.len());
+    (begins && groups.all(|group| group.len() == 3)).then_some(())?;
+    let digits: Vec<u8> = text.iter().copied().filter(|byte| *byte != b',').collect();
+    crate::numbers::whole(&digits)
+}
+
 /// `40440 data packets (7010117 bytes) retransmitted`, without what stands in brackets.
 fn sentence(text: &[u8]) -> Option<(u64, String)> {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let value = crate::numbers::whole(text.get(..digits).filter(|digits| !digits.is_empty())?)?;
-    let words = text.get(digits..)?.strip_prefix(b" ")?;
+    let end = text.iter().position(u8::is_ascii_whitespace)?;
+    let value = grouped(text.get(..end)?)?;
+    let words = text.get(end..)?.trim_ascii_start();
     let words = text_of(words.get(..NAME).unwrap_or(words));
     let mut kept = String::new();
     let mut depth = 0_u32;
@@ -236,9 +260,17 @@ fn whole_of<'a>(counter: &Counter, all: &'a [Counter]) -> Option<&'a Counter> {
             .filter(|other| other.value >= counter.value && !is_loss(&other.name))
     };
     if counter.name.contains(' ') && !counter.name.contains('_') {
-        return larger()
+        let begins = larger()
             .filter(|other| counter.name.starts_with(&format!("{} ", other.name)))
             .max_by_key(|other| other.name.len());
+        return begins.or_else(|| {
+            // What a card never took is none of what it received: lost with a direction, or missed on its way in.
+            let into = direction(&counter.name).or(counter.name.contains("missed").then_some(true))?;
+            larger()
+                .filter(|other| direction(&other.name) == Some(into) && is_whole(&other.name))
+                .filter(|_| is_whole(&counter.name))
+                .max_by_key(|other| (other.name.contains("total"), other.value))
+        });
     }
     let queue = counter.name.rsplit_once(": ").map_or("", |(queue, _)| queue);
     let direction = direction(&counter.name)?;
@@ -257,6 +289,11 @@ fn whole_of<'a>(counter: &Counter, all: &'a [Counter]) -> Option<&'a Counter> {
                 .filter(|other| WHOLES.iter().any(|part| other.name.contains(part)))
                 .max_by_key(|other| other.value)
         })
+}
+
+/// Whether a counter is of all packets of a direction, by its name.
+fn is_whole(name: &str) -> bool {
+    WHOLES.iter().any(|part| name.contains(part))
 }
 
 /// Whether a counter is of what is received or of what is sent.
@@ -328,6 +365,35 @@ mod tests {
             let format = &read_text("c", other.as_bytes()).observed.sources[0].format;
             assert_ne!(format, "counters", "{other}");
         }
+    }
+
+    #[test]
+    fn figures_with_words_behind_them_and_commas_between_their_thousands() {
+        let text = "     12,500 RX_ER   Received Packets Dropped Count\n  1,000,000 TPR   Total Packets Received\n    900,000 GPRC  Good Packets Received Count\n  2,000,000 TPT   Total Packets Transmitted\n";
+        let [one] = &said(text)[..] else {
+            panic!("{:?}", said(text))
+        };
+        assert!(
+            one.text
+                .starts_with("rx_er received packets dropped count 12500, 1.2 % of 1000000"),
+            "{}",
+            one.text
+        );
+        let missed = "  300 Missed Frames\n 9000 Total Frames Received\n 8000 Good Frames Received\n 500 Frames Sent\n";
+        let [one] = &said(missed)[..] else {
+            panic!("{:?}", said(missed))
+        };
+        assert!(
+            one.text
+                .starts_with("missed frames 300, 3.3 % of 9000 total frames received"),
+            "{}",
+            one.text
+        );
+        let words = "3 packets received from us\n4 apples, bad ones\n5 packets sent\nthe rest\nis prose\n";
+        assert_ne!(
+            read_text("c", words.as_bytes()).observed.sources[0].format,
+            "counters"
+        );
     }
 
     #[test]

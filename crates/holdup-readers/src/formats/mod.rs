@@ -295,4 +295,5 @@ pub static ALL: &[&Format] = &[
     &services::cassandra_compactions::FORMAT,
     &databases::oracle_alert::FORMAT,
     &profiles::line_profiler::FORMAT,
+    &builds::trace2::FORMAT,
 ];

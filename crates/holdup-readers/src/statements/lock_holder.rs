@@ -9,7 +9,7 @@ pub(super) const LINES: u32 = 12;
 const VALUE: usize = 80;
 
 /// Names under which programs say who has a lock, since when, and for what.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 18] = [
     "who",
     "owner",
     "holder",
@@ -26,6 +26,9 @@ const NAMES: [&str; 16] = [
     "hostname",
     "user",
     "client",
+    // yum.
+    "the other application is",
+    "state",
 ];
 
 /// Whether a statement is about a lock, so that who has it may follow.
@@ -33,6 +36,25 @@ pub(super) fn may_follow(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let mut words = text.split(|char: char| !char.is_ascii_alphabetic());
     words.any(|word| matches!(word, "lock" | "locked" | "locking" | "lease"))
+}
+
+/// Names under which stands who it is, and not since when or for what.
+const WHO: [&str; 8] = [
+    "who",
+    "owner",
+    "holder",
+    "held by",
+    "locked by",
+    "lock owner",
+    "the other application is",
+    "client",
+];
+
+/// The holder that a line of [`of`] names.
+pub(super) fn named(told: &str) -> Option<String> {
+    let (name, value) = told.split_once(": ")?;
+    let who = WHO.iter().any(|known| name.eq_ignore_ascii_case(known));
+    who.then(|| value.to_owned())
 }
 
 /// A line that says so.
@@ -61,5 +83,6 @@ mod tests {
                 .ends_with("| Operation: Apply | Who: kim@build-7 | Created: 2026-03-03 10:00:00"),
             "{said:?}"
         );
+        assert_eq!(said[0].blames[0].of, "kim@build-7");
     }
 }

@@ -22,6 +22,7 @@ mod plain;
 mod progress;
 mod repeated;
 pub(crate) mod shape;
+mod signs;
 mod sorted_rows;
 mod stated;
 pub(crate) mod structured;
@@ -39,7 +40,7 @@ use crate::prompt;
 use columns::Columns;
 use counters::Counters;
 use holdup_evidence::Ns;
-use holdup_evidence::observed::{Known, Quote, Statement, StatementKind};
+use holdup_evidence::observed::{How, Known, Quote, Statement, StatementKind};
 use incomplete::{HALF, Incomplete, MAX_MESSAGE_BYTES, incomplete_after};
 use plain::Plain;
 use std::collections::HashMap;
@@ -164,6 +165,11 @@ impl Statements {
         states
     }
 
+    /// Takes a line whose reader keeps what it says: it may end what others state.
+    pub(crate) fn evidence(&mut self, line: &[u8]) {
+        self.together.evidence(line);
+    }
+
     /// Whether no line before says how this one is to be read.
     fn is_idle(&self) -> bool {
         self.incomplete.is_none()
@@ -267,6 +273,11 @@ impl Statements {
             if let Some(told) = lock_holder::of(line) {
                 statement.text.push_str(" | ");
                 statement.text.push_str(&told);
+                if let Some(holder) =
+                    lock_holder::named(&told).filter(|_| statement.kind != StatementKind::Deadlock)
+                {
+                    blame::count(&mut statement.blames, Some((holder, How::HasLock)));
+                }
                 self.locked = Some((place, left.saturating_sub(1))).filter(|(_, left)| *left > 0);
                 return true;
             }
@@ -292,6 +303,10 @@ impl Statements {
             self.command = shape::sentence(table, 0);
         }
         let stated::Stated { found, known, usual } = stated::of(line);
+        // A lock that another one has stops the work, whatever words tell of it.
+        let of_lock = blame::locks::found(line)
+            .filter(|lock| !usual && found.is_none_or(|found| lock.kind < found.kind));
+        let found = of_lock.or(found);
         let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
         let length = durations::longest(line, timed_out).filter(|_| !usual);
         let repeated = repeated::of(line);

@@ -5,6 +5,7 @@
 use super::counted::Counted;
 use super::packets::Packets;
 use super::progress::Progress;
+use super::signs::Signs;
 use super::sorted_rows::SortedRows;
 use super::tables::{Blocks, Fact};
 use super::timed_list::TimedLists;
@@ -20,6 +21,7 @@ pub(super) struct Together {
     timed_lists: TimedLists,
     sorted_rows: SortedRows,
     blocks: Blocks,
+    signs: Signs,
 }
 
 impl Together {
@@ -35,6 +37,7 @@ impl Together {
         let goes_on =
             !of_table && self.progress.line(text, number) || self.packets.line(text, number, stamps);
         self.sorted_rows.line(line, number);
+        self.signs.line(text, number);
         if !of_table {
             self.counted.line(text, number);
             self.timed_lists.line(line, number);
@@ -43,10 +46,16 @@ impl Together {
         goes_on
     }
 
+    /// Takes a line that its reader keeps.
+    pub(super) fn evidence(&mut self, line: &[u8]) {
+        self.signs.evidence(line);
+    }
+
     /// Passes over a line that states nothing.
     pub(super) fn pass(&mut self, line: &[u8], number: u64) {
         self.timed_lists.pass(line, number);
         self.sorted_rows.pass(line);
+        self.signs.line(line, number);
         self.blocks.line(line, number);
     }
 
@@ -62,10 +71,12 @@ impl Together {
         });
         facts.extend(self.blocks.end());
         facts.splice(0..0, self.sorted_rows.facts());
+        let signs = self.signs.end(statements);
         let stuck = self.progress.end().into_iter().chain(self.packets.end());
         stuck
             .chain(self.counted.end())
             .chain(self.timed_lists.fact())
+            .chain(signs)
             .collect()
     }
 }

@@ -68,6 +68,12 @@ impl Blocked {
 /// `at com.shop.Orders.load(Orders.java:12)`: the function with its file, and whether it is the application's.
 fn frame(line: &str) -> Option<(String, bool)> {
     let call = line.strip_prefix("at ")?;
+    // Logback and Log4j tell the archive behind a frame: `~[shop-1.2.jar:na]`, `[classes/:?]`.
+    let archive = call
+        .rsplit_once(") ")
+        .filter(|(_, archive)| archive.trim_start_matches('~').starts_with('[') && archive.ends_with(']'));
+    let bare = archive.and_then(|(frame, _)| call.get(..=frame.len()));
+    let call = bare.unwrap_or(call);
     let (function, _) = call.split_once('(')?;
     if !call.ends_with(')') || function.contains(' ') {
         return None;
@@ -215,6 +221,26 @@ mod tests {
             read_text("v", text.as_bytes()).texts(),
             ["thread worker-1 was blocked for 1 min 1 s; the time limit is 60000 ms"]
         );
+    }
+
+    #[test]
+    fn frames_with_their_archive_and_none_of_the_application() {
+        let text = "01:02:03.004 WARN - Thread Thread[vert.x-eventloop-thread-0,5,main] has been blocked for 9000 ms, time limit is 2000\n\
+            io.vertx.core.VertxException: Thread blocked\n\
+            \tat io.vertx.ext.web.impl.Utils.pathOffset(Utils.java:88) ~[shop-1.2.jar:na]\n\
+            \tat io.netty.util.Executor.run(Executor.java:4) [netty.jar:?]\n";
+        assert_eq!(
+            read_text("v", text.as_bytes()).texts(),
+            [
+                "thread vert.x-eventloop-thread-0 was blocked for 9.00 s in io.vertx.ext.web.impl.Utils.pathOffset(Utils.java:88); the time limit is 2000"
+            ]
+        );
+        let own = text.replace(
+            "io.netty.util.Executor.run(Executor.java:4) [netty.jar:?]",
+            "org.shop.Cart.add(Cart.kt:7) ~[classes/:na]",
+        );
+        let texts = read_text("v", own.as_bytes()).texts().join("");
+        assert!(texts.contains("in org.shop.Cart.add(Cart.kt:7), within io.vertx.ext.web.impl.Utils.pathOffset(Utils.java:88)"), "{texts}");
     }
 
     #[test]

@@ -26,9 +26,18 @@ const DEADLOCK: &[u8] = b"fatal error: all goroutines are asleep - deadlock!";
 /// Words of whoever ends a program because it hangs: the package `testing`, those that catch a signal, watchdogs. The stacks tell why.
 const GAVE_UP: [&[u8]; 3] = [b"test timed out after ", b"terminated by signal", b"watchdog"];
 
+/// A line without the signs of whoever quotes it, in a mail or in a report in Markdown.
+fn unquoted(text: &[u8]) -> &[u8] {
+    let text = text.trim_ascii();
+    let text = text.strip_prefix(b">").unwrap_or(text).trim_ascii_start();
+    let begin = text.iter().take_while(|byte| **byte == b'`').count();
+    let text = text.get(begin..).unwrap_or_default();
+    let end = text.iter().rev().take_while(|byte| **byte == b'`').count();
+    text.get(..text.len() - end).unwrap_or_default().trim_ascii()
+}
+
 /// Why the program ended, in the runtime's words.
 fn ended(text: &[u8]) -> Option<&[u8]> {
-    let text = text.strip_prefix(b"> ").unwrap_or(text);
     let why = text
         .strip_prefix(b"panic: ")
         .or_else(|| text.strip_prefix(b"fatal error: "))?;
@@ -140,11 +149,11 @@ impl LineReader for Reader {
         if let Some(frame) = text.strip_prefix(b"#\t") {
             return self.grouped(frame);
         }
-        if text == DEADLOCK {
+        if unquoted(text) == DEADLOCK {
             self.deadlock = true;
             return Understood::Evidence;
         }
-        if let Some(why) = ended(text).filter(|_| !self.ended) {
+        if let Some(why) = ended(unquoted(text)).filter(|_| !self.ended) {
             self.ended = true;
             self.flush();
             out.statement(statements::ended(why, out.here()));

@@ -29,6 +29,83 @@ fn recognise(head: &[u8]) -> Sureness {
     Sureness::certain_if(lines.any(|line| Hot::of(&text_of(line.get(..LINE).unwrap_or(line))).is_some()))
 }
 
+/// Parts of names of classes that run the work of others, and functions that only call what was given to them: neither says what is done.
+const CARRIERS: [&str; 4] = [
+    ".util.concurrent.",
+    "ThreadContext$",
+    "TimedRunnable",
+    "ActionRunnable",
+];
+const CALLS: [&str; 6] = ["run", "doRun", "call", "accept", "apply", "onResponse"];
+
+/// The package of the requests of a node: what is behind it names the request (`bulk`, `search`, `get`).
+const REQUESTS: [&str; 2] = ["org.elasticsearch.action.", "org.opensearch.action."];
+
+/// Packages of requests that carry any of them.
+const ANY_REQUEST: [&str; 3] = ["support", "internal", "resync"];
+
+/// Whether a function only runs what was given to it.
+fn carries(call: &str) -> bool {
+    let function = call.split('(').next().unwrap_or_default();
+    let name = function.rsplit('.').next().unwrap_or_default();
+    CARRIERS.iter().any(|part| function.contains(part)) || CALLS.contains(&name)
+}
+
+/// The request that a function belongs to: `bulk` of `org.elasticsearch.action.bulk.TransportShardBulkAction.performOnPrimary`.
+fn request(call: &str) -> Option<&str> {
+    let rest = REQUESTS.iter().find_map(|package| call.strip_prefix(package))?;
+    let name = rest.split('.').next()?;
+    let lower = name.bytes().all(|byte| byte.is_ascii_lowercase());
+    (lower && !ANY_REQUEST.contains(&name)).then_some(name)
+}
+
+/// The functions of a stack that say what is done, innermost first.
+#[derive(Debug, Default)]
+struct Does {
+    /// The innermost of the program's own.
+    inner: Option<String>,
+    /// The innermost of those that do more than to run what was given to them.
+    telling: Option<String>,
+    /// The innermost that belongs to a request.
+    request: Option<String>,
+}
+
+impl Does {
+    fn frame(&mut self, call: &str) {
+        if RUNTIME.iter().any(|package| call.starts_with(package)) {
+            return;
+        }
+        let keep = |place: &mut Option<String>| {
+            if place.is_none() {
+                *place = Some(call.to_owned());
+            }
+        };
+        keep(&mut self.inner);
+        if !carries(call) {
+            keep(&mut self.telling);
+        }
+        if request(call).is_some() {
+            keep(&mut self.request);
+        }
+    }
+
+    /// ` in FUNCTION, for a request of the kind KIND (FUNCTION)`.
+    fn sentence(&self) -> String {
+        let Some(at) = self.telling.as_ref().or(self.inner.as_ref()) else {
+            return String::new();
+        };
+        let of = self
+            .request
+            .as_ref()
+            .and_then(|call| Some((request(call)?, call)));
+        match of {
+            Some((kind, call)) if call == at => format!(" in {at}, for a {kind} request"),
+            Some((kind, call)) => format!(" in {at}, for a {kind} request ({call})"),
+            None => format!(" in {at}"),
+        }
+    }
+}
+
 /// A thread's heading: `  97.4% (487.1ms out of 500ms) cpu usage by thread 'NAME'`.
 #[derive(Debug, PartialEq)]
 struct Hot {
@@ -59,7 +136,7 @@ impl Hot {
         })
     }
 
-    fn sentence(&self, node: &str, frame: &str) -> String {
+    fn sentence(&self, node: &str, frame: &Does) -> String {
         let does = match self.kind.as_str() {
             "cpu" => "used",
             "block" => "was blocked for",
@@ -73,10 +150,7 @@ impl Hot {
             "" => String::new(),
             node => format!(" on node {node}"),
         };
-        let frame = match frame {
-            "" => String::new(),
-            frame => format!(" in {frame}"),
-        };
+        let frame = frame.sentence();
         format!(
             "thread {} {does} {:.1} % {what} ({}){frame}{node}",
             self.name,
@@ -103,7 +177,7 @@ fn length_of(text: &str) -> Option<Ns> {
 #[derive(Debug, Default)]
 struct Reader {
     node: String,
-    thread: Option<(Hot, Quote, Option<String>)>,
+    thread: Option<(Hot, Quote, Does)>,
     kept: usize,
 }
 
@@ -117,7 +191,7 @@ impl Reader {
             out.account().left_out += 1;
             return;
         }
-        let text = hot.sentence(&self.node, frame.as_deref().unwrap_or_default());
+        let text = hot.sentence(&self.node, &frame);
         out.statement(Statement {
             share: Some(hot.share),
             ..statements::one(StatementKind::Took, Some(hot.ns), quote, text)
@@ -137,16 +211,13 @@ impl LineReader for Reader {
         }
         if let Some(hot) = Hot::of(text) {
             self.close(out);
-            self.thread = Some((hot, out.here(), None));
+            self.thread = Some((hot, out.here(), Does::default()));
             return Understood::Evidence;
         }
         let is_frame = text.ends_with(')') && text.contains('(') && !text.contains(' ');
         if let Some((_, _, frame)) = self.thread.as_mut().filter(|_| is_frame) {
             let call = text.rsplit('/').find(|part| part.contains('(')).unwrap_or(text);
-            let own = !RUNTIME.iter().any(|package| call.starts_with(package));
-            if own && frame.is_none() {
-                *frame = Some(call.to_owned());
-            }
+            frame.frame(call);
             return Understood::Evidence;
         }
         Understood::Ignorable
@@ -178,6 +249,33 @@ mod tests {
             "thread elasticsearch[data-3][write][T#2] used 88.2 % of a CPU (441ms out of 500ms) in org.example.Index.add(Index.java:44) on node data-3"
         );
         assert_eq!(said[0].share, Some(0.882));
+    }
+
+    #[test]
+    fn functions_that_run_the_work_of_others_do_not_say_what_is_done() {
+        let text = "  99.0% [cpu=98.0%, other=1.0%] (495ms out of 500ms) cpu usage by thread 'elasticsearch[n][search][T#1]'\n\
+            \x20    10/10 snapshots sharing following 4 elements\n       app//org.elasticsearch.common.util.concurrent.AbstractRunnable.run(AbstractRunnable.java:2)\n\
+            \x20      app//org.elasticsearch.search.SearchService.run(SearchService.java:1)\n\
+            \x20      app//org.elasticsearch.search.aggregations.Sum.collect(Sum.java:31)\n\
+            \x20      app//org.elasticsearch.action.support.HandledTransportAction.execute(HandledTransportAction.java:1)\n\
+            \x20      app//org.elasticsearch.action.search.SearchTransportService.call(SearchTransportService.java:9)\n";
+        let said = &read_text("h", text.as_bytes()).observed.statements;
+        assert!(
+            said[0].text.ends_with(
+                "in org.elasticsearch.search.aggregations.Sum.collect(Sum.java:31), for a search request \
+                 (org.elasticsearch.action.search.SearchTransportService.call(SearchTransportService.java:9))"
+            ),
+            "{said:?}"
+        );
+        // Where nothing else is there, the one that runs it is told.
+        let short = text.lines().take(3).collect::<Vec<_>>().join("\n");
+        let said = &read_text("h", short.as_bytes()).observed.statements;
+        assert!(
+            said[0]
+                .text
+                .contains("in org.elasticsearch.common.util.concurrent.AbstractRunnable.run"),
+            "{said:?}"
+        );
     }
 
     #[test]

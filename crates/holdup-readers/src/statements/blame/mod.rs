@@ -3,6 +3,7 @@
 //! In: a line of which it is known that it states a failure. Out: which thing, and what it did or did not do; `None` where the
 //! line names none, or where the one who gave up is a client. One pass for the words, one for the things.
 
+pub(super) mod locks;
 mod named;
 mod peers;
 
@@ -237,6 +238,10 @@ pub(super) fn of(line: &[u8], kind: StatementKind) -> Option<(String, How)> {
     if !blames {
         return None;
     }
+    // Who has a lock says more than that somebody did not get it.
+    if let Some(lock) = locks::found(line).and_then(|_| locks::of(line)) {
+        return Some(lock);
+    }
     let how = how(line, kind)?;
     let of = match how {
         How::Unresolved => named::host(line)?,
@@ -244,6 +249,7 @@ pub(super) fn of(line: &[u8], kind: StatementKind) -> Option<(String, How)> {
         How::NoSpace | How::Denied | How::ReadOnly | How::NotFound => named::path(line)?,
         How::Killed => named::process(line).or_else(|| named::pod(line))?,
         How::TooMany => peers::of(line).or_else(|| named::path(line))?,
+        How::HasLock | How::Locked => locks::of(line)?.0,
         How::Refused | How::Broken | How::NoConnection => named::server(line)
             .or_else(|| peers::of(line))
             .or_else(|| peers::node(line))?,

@@ -1,0 +1,226 @@
+//! Signs of trouble that stand in figures or in several lines, and in the words of no single one.
+//!
+//! In: lines of a text or a log. Out: facts, and the numbers of the lines that they tell, so that no statement says the same once more.
+//! One pass over a line finds for which of the watchers below it is; nearly every line is for none.
+
+mod boot_device;
+mod coded;
+mod hits;
+mod over;
+mod spread;
+mod standstill;
+
+use super::matcher::Matcher;
+use super::tables::Fact;
+use crate::gather::text_of;
+use holdup_evidence::observed::{Statement, StatementKind};
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+/// Bytes of a line that are looked at.
+const LINE_BYTES: usize = 600;
+
+/// Lines that are remembered as told.
+const MAX_TOLD: usize = 2_000;
+
+/// Whom a word in a line is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum For {
+    Boot,
+    Coded,
+    Hits,
+    Over,
+    Spread,
+    Standstill,
+}
+
+/// Words that a watcher wants to see the line of.
+const WORDS: &[(For, &[&str])] = &[
+    (
+        For::Boot,
+        &[
+            "initqueue",
+            "gave up waiting for",
+            "waiting for root",
+            "start job is running for",
+            "dropping to a shell",
+            "cannot open root device",
+            "unable to find root device",
+            "mounted root",
+            "mounted /sysroot",
+            "/sysroot.",
+            "mounted filesystem",
+            "switching root",
+        ],
+    ),
+    (For::Coded, &["error ", "mem="]),
+    (For::Hits, &["hit", "miss"]),
+    (For::Over, &["threshold", "limit"]),
+    (For::Spread, &["mean", "avg", "average", "max"]),
+    (
+        For::Standstill,
+        &[
+            "transferred",
+            "checks:",
+            "copied",
+            "copying",
+            "received",
+            "restored",
+            "processed",
+            "downloaded",
+            "uploaded",
+            "elapsed",
+            "/s",
+        ],
+    ),
+];
+
+static MATCHER: LazyLock<Option<Matcher<For>>> = LazyLock::new(|| {
+    let each = WORDS.iter();
+    Matcher::new(each.flat_map(|(of, words)| words.iter().map(|word| (*word, *of))))
+});
+
+/// Lines that a watcher has told, by number; bounded.
+#[derive(Debug, Default)]
+struct Told {
+    lines: HashSet<u64, foldhash::fast::FixedState>,
+}
+
+impl Told {
+    fn add(&mut self, line: u64) {
+        if self.lines.len() < MAX_TOLD {
+            self.lines.insert(line);
+        }
+    }
+}
+
+/// All watchers of one artefact.
+#[derive(Debug, Default)]
+pub(super) struct Signs {
+    boot: boot_device::Boot,
+    coded: coded::Coded,
+    hits: hits::Hits,
+    over: over::Over,
+    spread: spread::Spread,
+    standstill: standstill::Standstill,
+}
+
+impl Signs {
+    /// Takes a line.
+    pub(super) fn line(&mut self, line: &[u8], number: u64) {
+        let line = line.get(..LINE_BYTES).unwrap_or(line);
+        let mut wanted = [false; 6];
+        if let Some(matcher) = MATCHER.as_ref() {
+            for (_, of) in matcher.find(line) {
+                if let Some(place) = wanted.get_mut(of as usize) {
+                    *place = true;
+                }
+            }
+        }
+        let for_hits = wanted.get(For::Hits as usize) == Some(&true);
+        // Of a cache the lines around its hits belong to it.
+        if !self.hits.is_within(number) && wanted.iter().all(|wanted| !wanted) {
+            return;
+        }
+        let is = |of: For| wanted.get(of as usize) == Some(&true);
+        let text = text_of(line);
+        let text = text.trim();
+        self.hits.line(text, number, for_hits);
+        if is(For::Boot) {
+            self.boot.line(text, number);
+        }
+        if is(For::Coded) {
+            self.coded.line(text, number);
+        }
+        if is(For::Over) {
+            self.over.line(text, number);
+        }
+        if is(For::Spread) {
+            self.spread.line(text, number);
+        }
+        if is(For::Standstill) {
+            self.standstill.line(text, number);
+        }
+    }
+
+    /// Takes a line that its reader keeps: a root file system that was mounted ends the wait for it.
+    pub(super) fn evidence(&mut self, line: &[u8]) {
+        if self.boot.waits() {
+            let line = line.get(..LINE_BYTES).unwrap_or(line);
+            self.boot.came(&text_of(line));
+        }
+    }
+
+    /// What they found. Leaves out the statements of lines that are told by it.
+    pub(super) fn end(&mut self, statements: &mut Vec<Statement>) -> Vec<Fact> {
+        let mut told = Told::default();
+        let mut facts = Vec::new();
+        facts.extend(self.boot.end(&mut told));
+        facts.extend(self.coded.end(&mut told));
+        facts.extend(self.over.end(&mut told));
+        facts.extend(self.hits.end(&mut told));
+        facts.extend(self.spread.end(&mut told));
+        facts.extend(self.standstill.end(&mut told));
+        // A crash or a deadlock among them is told by its own words.
+        let grave = |one: &Statement| one.kind < StatementKind::Exhausted;
+        statements.retain(|one| grave(one) || !told.lines.contains(&one.quote.line));
+        facts
+    }
+}
+
+/// Units of lengths of time with their nanoseconds.
+const UNITS: [(&str, f64); 14] = [
+    ("ns", 1.0),
+    ("nsec", 1.0),
+    ("us", 1e3),
+    ("usec", 1e3),
+    ("µs", 1e3),
+    ("ms", 1e6),
+    ("msec", 1e6),
+    ("s", 1e9),
+    ("sec", 1e9),
+    ("secs", 1e9),
+    ("m", 6e10),
+    ("min", 6e10),
+    ("h", 3.6e12),
+    ("d", 8.64e13),
+];
+
+/// The longest that is a length of time and no mistake: a hundred years, nanoseconds.
+const MAX_LENGTH_NS: f64 = 3.2e18;
+
+/// Nanoseconds of a unit.
+fn unit_ns(unit: &str) -> Option<f64> {
+    UNITS.iter().find(|(name, _)| *name == unit).map(|(_, ns)| *ns)
+}
+
+/// Nanoseconds of a length that all of the text is: `6h32m22.5s`, `1200ms`.
+fn length_ns(text: &str) -> Option<f64> {
+    let mut sum = 0.0;
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|char: char| !char.is_ascii_digit() && char != '.')?;
+        let (number, behind) = rest.split_at_checked(digits)?;
+        let behind = behind.trim_start();
+        let end = behind
+            .find(|char: char| !char.is_alphabetic())
+            .unwrap_or(behind.len());
+        let (unit, more) = behind.split_at_checked(end)?;
+        sum += number.parse::<f64>().ok()? * unit_ns(unit)?;
+        rest = more.trim_start();
+    }
+    (0.0..MAX_LENGTH_NS).contains(&sum).then_some(sum)
+}
+
+/// Seconds since the boot at the beginning of a line of the kernel's: `[  192.336428]`.
+fn seconds_since_boot(text: &str) -> Option<f64> {
+    let (inside, _) = text.strip_prefix('[')?.split_once(']')?;
+    let inside = inside.trim();
+    (inside.contains('.') && inside.len() < 20).then(|| inside.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests;
