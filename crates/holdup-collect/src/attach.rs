@@ -7,6 +7,7 @@ use super::attributing::{Attributing, EventsFile};
 use super::descriptors_left;
 use super::following::{Following, LOOK_AGAIN, LOOK_SPARSELY, NEXT_LOOK};
 use super::full_file_systems;
+use super::full_outputs;
 use super::left_unread::Left;
 use super::lock_files;
 use super::memory_limits::MemoryLimits;
@@ -19,7 +20,6 @@ use super::sessions_answer;
 use super::set_aside::Loops;
 use super::task_limits::TaskLimits;
 use super::unread_answers::Unsent;
-use super::full_outputs;
 use super::workers::{self, Standing};
 use super::{
     Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, awaited_peers, clients,

@@ -14,7 +14,8 @@ use std::process::Command;
 const NAME: &str = "holdup-fleet-sql";
 
 /// How it is built.
-const BUILD: &str = "cargo build --release --locked --manifest-path fleet-sql/Cargo.toml --target-dir target/fleet-sql";
+const BUILD: &str =
+    "cargo build --release --locked --manifest-path fleet-sql/Cargo.toml --target-dir target/fleet-sql";
 
 /// Becomes that program.
 ///

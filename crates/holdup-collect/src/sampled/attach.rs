@@ -4,6 +4,7 @@
 //! a second. Then looks go on as for a command. In: a selection. Out: as from tracing, without the time before the first look.
 
 use super::super::attach::{EndedBefore, Notice};
+use super::super::full_outputs;
 use super::super::moment::Moment;
 use super::super::owed;
 use super::super::own_logs::OwnLogs;
@@ -11,7 +12,6 @@ use super::super::programs;
 use super::super::queues::Queues;
 use super::super::sessions::Sessions;
 use super::super::set_aside::Loops;
-use super::super::full_outputs;
 use super::super::unread_answers::Unsent;
 use super::super::workers::{self, Standing};
 use super::super::{Collected, Figures, clients, elsewhere, full_file_systems, resolvers, serving};

@@ -137,12 +137,7 @@ mod tests {
 
     #[test]
     fn what_no_table_has_keeps_its_place_before_a_known_cause() {
-        let mut repeated = statement(
-            StatementKind::Failed,
-            2,
-            "4 errors on channel 2",
-            None,
-        );
+        let mut repeated = statement(StatementKind::Failed, 2, "4 errors on channel 2", None);
         repeated.times = 7;
         let known = statement(
             StatementKind::Failed,
@@ -150,10 +145,7 @@ mod tests {
             "checks logged",
             Some((MessageRole::Cause, "something reported a fault")),
         );
-        assert_eq!(
-            texts(vec![known, repeated])[0],
-            "4 errors on channel 2 (7 times)"
-        );
+        assert_eq!(texts(vec![known, repeated])[0], "4 errors on channel 2 (7 times)");
     }
 
     #[test]

@@ -87,7 +87,9 @@ fn add_delayed(observed: &Observed, all: &mut Vec<Ranked>) {
             percent(most.value())
         );
         let name = program(most.of());
-        let alike = beside.iter().filter(|(other, value)| *other == name && *value > 0.0);
+        let alike = beside
+            .iter()
+            .filter(|(other, value)| *other == name && *value > 0.0);
         let alike: Vec<f64> = alike.map(|(_, value)| *value).collect();
         if alike.len() > 1 {
             let together: f64 = alike.iter().sum();

@@ -151,7 +151,10 @@ impl Reader {
         let kind = match share >= MUCH_COLLECTING_SHARE {
             true => StatementKind::Took,
             false => {
-                text.push_str(&format!("; from {:.0} % on that is much", 100.0 * MUCH_COLLECTING_SHARE));
+                text.push_str(&format!(
+                    "; from {:.0} % on that is much",
+                    100.0 * MUCH_COLLECTING_SHARE
+                ));
                 StatementKind::WithinNorm
             }
         };

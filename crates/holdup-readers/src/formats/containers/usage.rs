@@ -391,7 +391,10 @@ mod tests {
         let reading = read_text("d", text.as_bytes());
         assert_eq!(reading.accounts[0].not_understood, 0);
         let said = reading.texts().join(" ");
-        assert!(said.contains("nearest to its memory limit: 5c1f0a3b9d77, 85 % of it"), "{said}");
+        assert!(
+            said.contains("nearest to its memory limit: 5c1f0a3b9d77, 85 % of it"),
+            "{said}"
+        );
     }
 
     #[test]
