@@ -261,7 +261,8 @@ pub fn attach(
     let elsewhere = pids.iter().any(|pid| moment.namespace(*pid) != elsewhere);
     let set_aside = Loops::look(&attached.following.subjects, &mut moment).since(&loops, &mut moment);
     let unread_answers = Unsent::look(&asked, &mut moment).since(&unsent, &mut moment);
-    let full_outputs = full_outputs::Unsent::look(&asked, &mut moment).since(&outputs, &mut moment);
+    let full_outputs = full_outputs::Unsent::look(&asked, &mut moment).zip(outputs.as_ref());
+    let full_outputs = full_outputs.map(|(now, before)| now.since(before, &mut moment));
     let left_unread = Left::look(&asked, &mut moment).since(&left, &mut moment);
     // Whoever is behind such a loop was not followed: the loop waits for its clients as well.
     if !set_aside.is_empty() {
@@ -281,7 +282,10 @@ pub fn attach(
     clients.extend(answered.filter_map(|one| one.pid));
     let readers = unread_answers.iter().flat_map(|one| &one.readers);
     clients.extend(readers.filter_map(|one| one.pid));
-    let receivers = full_outputs.iter().filter_map(|one| one.reader.as_ref());
+    let receivers = full_outputs
+        .iter()
+        .flatten()
+        .filter_map(|one| one.reader.as_ref());
     clients.extend(receivers.filter_map(|one| one.pid));
     clients.extend(left_unread.iter().filter_map(|one| one.server_pid));
     let Locked {
@@ -323,7 +327,7 @@ pub fn attach(
     collected.facts.unaccepted = Some(unaccepted);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.unread_answers = Some(unread_answers);
-    collected.facts.full_outputs = Some(full_outputs);
+    collected.facts.full_outputs = full_outputs;
     collected.facts.owed_answers = Some(owed_answers);
     collected.facts.left_unread = Some(left_unread);
     collected.facts.other_clients = other_clients;

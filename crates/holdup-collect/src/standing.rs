@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
 
 /// Processes that are looked at: of more, a recorder's, each look would take long.
-const PROCESSES_MAX: usize = 64;
+pub(super) const PROCESSES_MAX: usize = 64;
 
 /// Whose connections: each process's own listeners tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub(super) struct Standing {
     pub(super) ends: (SocketAddr, SocketAddr),
     /// What the other end has and did not read, where that is on this machine, and its inode.
     pub(super) other: Option<(u32, u64)>,
+    /// Whether the other end has said that it takes nothing more.
+    pub(super) probes: bool,
 }
 
 /// The connections of these processes on which `bytes` says that something stands.
@@ -60,18 +62,23 @@ pub(super) fn connections(
                 bytes: bytes(one),
                 ends: (one.local, one.peer),
                 other: other.map(|other| (other.unread, other.inode)),
+                probes: one.probes,
             });
         }
     }
     found
 }
 
-/// Those on which as much stood before, and which their other ends have not read.
+/// Those on which as much stood before, and of which their other ends read nothing: what is unread there is the same, too, or they have said that
+/// they take nothing more. Behind a network that drops packets neither is so.
 pub(super) fn unmoved(now: BTreeMap<u64, Standing>, before: &BTreeMap<u64, Standing>) -> Vec<Standing> {
     let stands = |(inode, now): (u64, Standing)| {
         let was = before.get(&inode).filter(|was| was.ends == now.ends)?;
-        // Who has read it all is waited for by nobody: it is on its way.
-        let unread = now.other.is_none_or(|(unread, _)| unread > 0);
+        let unread = match (was.other, now.other) {
+            // Who has read it all is waited for by nobody: it is on its way.
+            (Some((before, _)), Some((unread, _))) => unread > 0 && unread == before,
+            _ => now.probes,
+        };
         (was.bytes == now.bytes && unread).then_some(now)
     };
     now.into_iter().filter_map(stands).collect()

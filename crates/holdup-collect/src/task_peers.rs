@@ -247,6 +247,7 @@ mod tests {
             waiting: 0,
             unread: 0,
             unsent: 0,
+            probes: false,
             inode,
         }
     }

@@ -33,6 +33,13 @@ const ASK_AGAIN_NS: Ns = 100_000_000;
 /// How long debug information is waited for at the end, in all.
 const PATIENCE: Duration = Duration::from_secs(4);
 
+/// Where a task stood, and how often the thread that blocks on it had blocked by then: each future of a loop is in the same place of its stack.
+#[derive(Debug)]
+struct Stand {
+    frames: Vec<Arc<Frame>>,
+    turns: Option<u64>,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 struct Question {
     pid: u32,
@@ -52,7 +59,7 @@ pub(super) struct FirstLook {
     /// Processes of which nothing is to be read.
     without: BTreeSet<ProcessKey>,
     /// By process and number.
-    stands: BTreeMap<(u32, u64), Vec<Arc<Frame>>>,
+    stands: BTreeMap<(u32, u64), Stand>,
 }
 
 impl FirstLook {
@@ -85,8 +92,13 @@ impl FirstLook {
                     let read = ask(readers, pid, &found).unwrap_or_default();
                     let room = LISTED_MAX.saturating_sub(self.stands.len());
                     let waiting = read.all.into_iter().filter(|task| task.does == Does::Waits);
-                    self.stands
-                        .extend(waiting.take(room).map(|task| ((pid, task.id), task.frames)));
+                    self.stands.extend(waiting.take(room).map(|task| {
+                        let stand = Stand {
+                            frames: task.frames,
+                            turns: task.turns,
+                        };
+                        ((pid, task.id), stand)
+                    }));
                     // When it is over: each stood there by then.
                     self.looked.insert(pid, clocks::monotonic());
                 }
@@ -97,7 +109,10 @@ impl FirstLook {
     /// Since when this one is known to stand as it does now.
     fn stood_since(&self, pid: u32, now: &Task) -> Option<Ns> {
         let stand = self.stands.get(&(pid, now.id))?;
-        let same = now.does == Does::Waits && *stand == now.frames && !now.frames.is_empty();
+        let same = now.does == Does::Waits
+            && stand.turns == now.turns
+            && stand.frames == now.frames
+            && !now.frames.is_empty();
         self.looked.get(&pid).copied().filter(|_| same)
     }
 }
@@ -248,8 +263,9 @@ fn answerer() -> Answerer<Question, Answer> {
         let sleepers: Vec<Sleeper> = asleep.iter().map(|(sleeper, _)| sleeper.clone()).collect();
         let mut tasks = program.tasks(&allocated, &sleepers)?;
         // What was read of the stack of one that has run meanwhile may be parts of two states.
-        tasks.all.retain(|task| {
+        tasks.all.retain_mut(|task| {
             let thread = asleep.iter().find(|(one, _)| Some(one.tid) == task.thread);
+            task.turns = thread.map(|(_, turns)| *turns);
             thread.is_none_or(|(one, turns)| turns_asleep(&root, one.tid, one.stack.start) == Some(*turns))
         });
         Some(tasks)

@@ -107,16 +107,22 @@ const RUNS_FUTURE: [&str; 4] = [
 ];
 
 /// Where in a stack the function is that runs one future until it is ready, if the thread waits there for that: it stands neither in the future
-/// nor in a task.
+/// nor in a task. `None` where that is within another such future: which of the two is known of is not to be told.
 #[must_use]
 pub fn blocks_on(stack: &[Frame]) -> Option<usize> {
     let at = stack.iter().position(blocks)?;
+    let own = |frame: &Frame| in_rust(frame) && !of_library(frame);
+    let (inner, outer) = stack.split_at(at);
+    // What runs it may be several functions, one within the other; a function of the program's that has such a name is one of them.
+    let mut callers = outer.iter().skip_while(|frame| blocks(frame) || !own(frame));
+    if callers.any(blocks) {
+        return None;
+    }
     let runs = |frame: &Frame| {
         let symbol = frame.symbol.as_deref().unwrap_or_default();
-        let own = in_rust(frame) && !of_library(frame);
-        own || RUNS_FUTURE.iter().any(|part| symbol.contains(part))
+        own(frame) || RUNS_FUTURE.iter().any(|part| symbol.contains(part))
     };
-    (!stack[..at].iter().any(runs)).then_some(at)
+    (!inner.iter().any(runs)).then_some(at)
 }
 
 /// Where a worker parks, where a thread for what may block does, and what all of them are made of, by parts of functions' names.

@@ -47,6 +47,8 @@ pub struct Tcp {
     pub unread: u32,
     /// Of a connection: bytes that the other end has not acknowledged.
     pub unsent: u32,
+    /// Whether it asks the other end now and then if there is room again: that has said that it takes nothing more.
+    pub probes: bool,
     /// Inode; 0 of one that no process has.
     pub inode: u64,
 }
@@ -205,6 +207,9 @@ pub fn overflows(root: &Root, pid: u32) -> Option<u64> {
     pairs.find(|(name, _)| *name == "ListenOverflows")?.1.parse().ok()
 }
 
+/// How the column about a connection's timer begins if that is the one for asking whether there is room again (`proc_net_tcp.rst` of the kernel).
+const PROBES_ROOM: &str = "04:";
+
 /// `  0: 0100007F:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 …`.
 fn tcp(line: &str) -> Option<Tcp> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -220,6 +225,7 @@ fn tcp(line: &str) -> Option<Tcp> {
         waiting: if listens { received } else { 0 },
         unread: if listens { 0 } else { received },
         unsent: if listens { 0 } else { sent },
+        probes: words.get(5).is_some_and(|timer| timer.starts_with(PROBES_ROOM)),
         inode: words.get(9)?.parse().ok()?,
     })
 }

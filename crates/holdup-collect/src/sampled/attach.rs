@@ -185,7 +185,8 @@ pub fn attach(
     let unaccepted = Queues::look(&subjects, &mut moment).since(&queues, &moment.root);
     let set_aside = Loops::look(&subjects, &mut moment).since(&loops, &mut moment);
     let unread_answers = Unsent::look(&subjects, &mut moment).since(&unsent, &mut moment);
-    let full_outputs = full_outputs::Unsent::look(&subjects, &mut moment).since(&outputs, &mut moment);
+    let full_outputs = full_outputs::Unsent::look(&subjects, &mut moment).zip(outputs.as_ref());
+    let full_outputs = full_outputs.map(|(now, before)| now.since(before, &mut moment));
     let owed_answers = owed::look(&subjects, &mut moment);
     let other_clients = clients::look(&subjects, &mut moment);
     let mut sessions = Sessions::default();
@@ -208,7 +209,7 @@ pub fn attach(
     resolver.tell(&mut collected.facts.resolver);
     collected.facts.set_aside = Some(set_aside);
     collected.facts.unread_answers = Some(unread_answers);
-    collected.facts.full_outputs = Some(full_outputs);
+    collected.facts.full_outputs = full_outputs;
     collected.facts.owed_answers = Some(owed_answers);
     collected.facts.database_sessions = sessions.finish();
     collected.facts.programs = programs::look(subjects.iter());

@@ -72,7 +72,10 @@ impl<S: Source> Program<S> {
                 ..Task::new(future.at, Does::Waits)
             };
             let awaited = self.stand(future, &mut task);
-            if !task.frames.is_empty() {
+            // Of a function that awaits no other one the state alone is a byte, and many bytes of a stack have such a value: what it awaits must be
+            // something known.
+            let is_known = task.frames.len() > 1 || task.reason.is_some() || awaited.is_some();
+            if is_known && !task.frames.is_empty() {
                 found.push((task, awaited));
             }
         }
@@ -104,11 +107,12 @@ impl<S: Source> Program<S> {
                 }
             }
         }
-        // The outermost first: the others may be parts of it.
+        // The outermost first: the others may be parts of it. None has a part of its own type.
         hits.sort_by_key(|hit| (hit.at, std::cmp::Reverse(self.size(hit.of))));
         let whole = *hits.first()?;
         let end = whole.at.checked_add(self.size(whole.of).max(1))?;
-        hits.iter().all(|hit| hit.at < end).then_some(whole)
+        let is_part = |hit: &Value| hit.of != whole.of && hit.at < end;
+        hits.iter().skip(1).all(is_part).then_some(whole)
     }
 
     /// What types the futures have that a stack's functions run, and where in the stack these may be.

@@ -98,6 +98,8 @@ pub struct Task {
     pub sends_to: Vec<u64>,
     /// The thread that blocks on it and runs it; `None` of one that a scheduler has.
     pub thread: Option<u32>,
+    /// How often that thread had blocked when this was read, where whoever reads counts it.
+    pub turns: Option<u64>,
 }
 
 impl Task {
@@ -115,6 +117,7 @@ impl Task {
             has: Vec::new(),
             sends_to: Vec::new(),
             thread: None,
+            turns: None,
         }
     }
 }

@@ -29,6 +29,9 @@ fn check(run: &Run<'_>) -> Verdict {
     let full = all.iter().filter(|one| stands(one));
     let findings: Vec<Finding> = full.filter_map(|one| finding(run, one)).collect();
     if findings.is_empty() {
+        if all.iter().any(stands) {
+            return Verdict::Clear("0 of its outputs are full but those of threads that wait to send, which tell it themselves".to_owned());
+        }
         let most = all.iter().map(|one| one.most).max().unwrap_or(0);
         return Verdict::Clear(format!(
             "{} stood unread for a receiver from the start of the observation to its end, at most",
@@ -42,10 +45,11 @@ fn stands(full: &FullOutput) -> bool {
     full.most >= MIN_BYTES
 }
 
-/// Whether an output of a process is full, so that what it keeps waiting waits for that.
+/// Whether it is told of a process that its output is full, so that what it keeps waiting waits for that.
 pub(super) fn is_full(run: &Run<'_>, pid: u32) -> bool {
     let all = run.facts.full_outputs.iter().flatten();
-    all.filter(|one| stands(one)).any(|one| one.pid == pid)
+    let mut of_process = all.filter(|one| one.pid == pid && stands(one));
+    of_process.any(|one| finding(run, one).is_some())
 }
 
 fn finding(run: &Run<'_>, full: &FullOutput) -> Option<Finding> {

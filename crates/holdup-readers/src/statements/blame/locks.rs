@@ -66,6 +66,11 @@ pub(in crate::statements) fn found(line: &[u8]) -> Option<Found> {
     let matcher = MATCHER.as_ref().filter(|_| has)?;
     let kind = StatementKind::Stalled;
     let (at, ()) = matcher.find(line).find(|(at, ())| {
+        // `existing lockfile` is another thing.
+        let goes_on = line.get(at.end).is_some_and(u8::is_ascii_alphabetic);
+        if goes_on {
+            return false;
+        }
         let before = at.start.checked_sub(1).and_then(|at| line.get(at));
         // The end of a path: `/srv/shop/.git/index.lock': File exists`.
         let of_path = line.get(at.start) == Some(&b'.');
@@ -73,7 +78,9 @@ pub(in crate::statements) fn found(line: &[u8]) -> Option<Found> {
         of_path || begins && states(line, at, kind)
     })?;
     // What somebody did not lock because he may not, or because it is not there, nobody has.
-    let other: [&[u8]; 5] = [
+    // Whoever stands by until another's lease ends has nothing to do meanwhile.
+    let other: [&[u8]; 6] = [
+        b"has not yet expired",
         b"ermission denied",
         b"o such file",
         b"ead-only file system",
@@ -109,7 +116,15 @@ const MAX_NAME_BYTES: usize = 60;
 /// Who has the lock, or else what is locked.
 pub(super) fn of(line: &[u8]) -> Option<(String, How)> {
     let text = text_of(line.get(..MAX_LINE_BYTES).unwrap_or(line));
-    if let Some(holder) = process(&text).or_else(|| holder(&text)) {
+    // A process that is named before is the one that writes the line.
+    let at = found(line).map_or(0, |found| found.at);
+    let behind = text_of(
+        line.get(at..)
+            .unwrap_or_default()
+            .get(..MAX_LINE_BYTES)
+            .unwrap_or(line.get(at..).unwrap_or_default()),
+    );
+    if let Some(holder) = process(&behind).or_else(|| holder(&text)) {
         return Some((holder, How::HasLock));
     }
     if let Some(path) = named::path(line) {
@@ -227,8 +242,26 @@ mod tests {
             "the door is locked",
             "clock is held by a screw",
             "acquired lock on /run/x",
+            "warning: Ignoring existing lockfile due to mismatched requirements",
+            "I1129 10:00:00 1 leaderelection.go:352] lock is held by cm-1_5f0c and has not yet expired",
         ] {
             assert_eq!(found(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn who_writes_the_line_has_no_lock() {
+        for (line, of_lock) in [
+            (
+                "worker[pid 4711]: could not acquire lock /srv/jobs/7.lock, retrying",
+                Some(("/srv/jobs/7.lock".to_owned(), How::Locked)),
+            ),
+            (
+                "level=warn pid=4711 msg=\"could not obtain lock on relation accounts\"",
+                None,
+            ),
+        ] {
+            assert_eq!(of(line.as_bytes()), of_lock, "{line}");
         }
     }
 

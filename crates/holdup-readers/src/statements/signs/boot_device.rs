@@ -8,6 +8,9 @@ use crate::statements::tables::Fact;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
 
+/// Who starts all that the boot needs.
+const SYSTEMD: &str = "systemd";
+
 /// Characters of a device's name.
 const MAX_DEVICE_CHARS: usize = 120;
 
@@ -21,13 +24,16 @@ const CAME: [&str; 6] = [
     "Switching root",
 ];
 
+/// What ends a wait of systemd's: it has jobs for devices of swap and of data, too.
+const FOUND: [&str; 4] = ["Found device", "Reached target", "Startup finished", "login:"];
+
 /// Who waits, by what the line has of them.
 const WAITERS: [(&str, &str); 8] = [
     ("initqueue", "dracut-initqueue"),
     ("ave up waiting for", "the initramfs"),
     ("ropping to a shell", "the initramfs"),
     ("nable to find root device", "the initramfs"),
-    ("start job is running for", "systemd"),
+    ("start job is running for", SYSTEMD),
     ("aiting for root file system", "the initramfs"),
     ("aiting for root", "the kernel"),
     ("annot open root device", "the kernel"),
@@ -107,15 +113,22 @@ impl Boot {
 
     /// Takes a line.
     pub(super) fn line(&mut self, text: &str, number: u64) {
-        if self.came(text) {
+        let found = self.waiter == Some(SYSTEMD) && FOUND.iter().any(|said| text.contains(said));
+        if found {
+            *self = Boot::default();
+        }
+        if found || self.came(text) {
             return;
         }
         let Some((_, waiter)) = WAITERS.iter().find(|(said, _)| text.contains(said)) else {
             return;
         };
-        let named = device(text);
-        // systemd has start jobs of everything, and a device of swap or of data is no root.
-        if *waiter == "systemd" && named.is_none() {
+        // systemd has start jobs of everything: a check of a file system on a device has that device.
+        let named = match *waiter == SYSTEMD {
+            true => text.split_once("running for ").and_then(|(_, job)| name(job)),
+            false => device(text),
+        };
+        if *waiter == SYSTEMD && named.is_none() {
             return;
         }
         if self.lines.len() < MAX_LINES {

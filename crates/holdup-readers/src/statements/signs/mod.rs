@@ -5,6 +5,8 @@
 
 mod boot_device;
 mod coded;
+#[cfg(test)]
+mod harmless_tests;
 mod hits;
 mod over;
 mod spread;

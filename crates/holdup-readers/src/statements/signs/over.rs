@@ -8,14 +8,22 @@ use crate::statements::tables::Fact;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
 
-/// Parts of names of a limit, and of names of what is measured against it.
+/// Parts of names of a limit.
 const LIMITS: [&str; 2] = ["threshold", "limit"];
-const MEASURED: [&str; 8] = [
-    "elapsed", "duration", "took", "time", "latency", "lag", "delay", "waited",
-];
 
-/// Parts of names that have those parts and are none.
-const NOT_MEASURED: [&str; 4] = ["timeout", "timestamp", "times", "uptime"];
+/// Words of names of what is measured against it, and those with which a time is a length and no time of day.
+const MEASURED: [&str; 7] = ["elapsed", "duration", "took", "latency", "lag", "delay", "waited"];
+const LENGTHS: [&str; 9] = [
+    "response",
+    "query",
+    "wait",
+    "flush",
+    "request",
+    "processing",
+    "total",
+    "execution",
+    "run",
+];
 
 /// Names with values of one line, things with a limit, and bytes of a name.
 const MAX_PAIRS: usize = 40;
@@ -110,6 +118,17 @@ fn pairs(text: &str) -> Vec<(&str, &str)> {
     pairs
 }
 
+/// Whether a name is of a length of time, by its words.
+fn is_measured(name: &str) -> bool {
+    let words: Vec<String> = name
+        .split(|char: char| !char.is_alphanumeric())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let has = |word: &str| words.iter().any(|one| one == word);
+    name.len() <= MAX_NAME_BYTES
+        && (MEASURED.iter().any(|word| has(word)) || has("time") && LENGTHS.iter().any(|word| has(word)))
+}
+
 /// Whether a limit without a unit is one of time by its name: rows and bytes have limits, too.
 fn is_of_time(name: &str) -> bool {
     has(
@@ -135,21 +154,27 @@ fn passed<'a>(pairs: &[(&'a str, &'a str)]) -> Option<Passed<'a>> {
         .iter()
         .find(|(name, shown)| has(name, &LIMITS) && value(shown).is_some())?;
     let (allowed, unit) = value(limit.1).filter(|(allowed, _)| *allowed > 0.0)?;
+    let unit = unit.or_else(|| by_name(limit.0, allowed));
     if !is_field(limit.0) || unit.is_none() && !is_of_time(limit.0) {
         return None;
     }
     pairs.iter().find_map(|(name, shown)| {
-        if !has(name, &MEASURED) || has(name, &LIMITS) || has(name, &NOT_MEASURED) {
+        if !is_measured(name) || has(name, &LIMITS) {
             return None;
         }
         let (measured, ns) = value(shown)?;
-        let same = ns.is_some() == unit.is_some();
-        let over = measured > allowed && measured / allowed < MAX_TIMES;
-        (same && over).then_some(Passed {
+        let ns = ns.or_else(|| by_name(name, measured));
+        let (of, most) = match (ns, unit) {
+            (Some(ns), Some(unit)) => (ns as f64, unit as f64),
+            (None, None) => (measured, allowed),
+            // Of different units nothing is known.
+            _ => return None,
+        };
+        (of > most && of / most < MAX_TIMES).then_some(Passed {
             measured: (*name, *shown),
             limit: *limit,
             value: measured,
-            ns: ns.or_else(|| by_name(name, measured)),
+            ns,
         })
     })
 }

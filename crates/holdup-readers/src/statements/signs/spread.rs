@@ -65,6 +65,19 @@ fn between_strokes(text: &str) -> Option<(f64, f64)> {
     Some((value(Of::Mean)?, value(Of::Max)?))
 }
 
+/// Words between the name of a figure and the figure.
+const BESIDE: [&str; 9] = [
+    "latency",
+    "latencies",
+    "delay",
+    "time",
+    "jitter",
+    "response",
+    "rtt",
+    "is",
+    "of",
+];
+
 /// Figures with their names: `mean: 3826.39 ns`, `max=12ms`, `Max latency 12 us`.
 fn named(text: &str) -> Vec<(Of, f64)> {
     let mut found = Vec::new();
@@ -81,6 +94,10 @@ fn named(text: &str) -> Vec<(Of, f64)> {
             continue;
         }
         if !word.starts_with(|char: char| char.is_ascii_digit()) {
+            // `max allowed 5s` is no maximum of what was.
+            if !BESIDE.contains(&word.to_ascii_lowercase().as_str()) {
+                pending = Of::Other;
+            }
             continue;
         }
         let next = words.get(at + 1).copied().unwrap_or_default();
@@ -111,20 +128,25 @@ impl Spread {
             self.judge(mean, max, &writer(text), number, number);
             return;
         }
-        for (of, ns) in named(text) {
-            match of {
-                Of::Mean => self.mean = Some((ns, number, writer(text))),
-                Of::Max => {
-                    let near = self
-                        .mean
-                        .take()
-                        .filter(|(_, line, _)| number - line.min(&number) <= MAX_LINES_BETWEEN);
-                    if let Some((mean, line, writer)) = near {
-                        self.judge(mean, ns, &writer, line, number);
-                    }
-                }
-                Of::Other => {}
+        let figures = named(text);
+        let first = |wanted: Of| figures.iter().find(|(of, _)| *of == wanted).map(|(_, ns)| *ns);
+        match (first(Of::Mean), first(Of::Max)) {
+            (Some(mean), Some(max)) => {
+                self.mean = None;
+                self.judge(mean, max, &writer(text), number, number);
             }
+            (Some(mean), None) => self.mean = Some((mean, number, writer(text))),
+            (None, Some(max)) => {
+                let writer = writer(text);
+                let near = self
+                    .mean
+                    .take()
+                    .filter(|(_, line, of)| number - line.min(&number) <= MAX_LINES_BETWEEN && *of == writer);
+                if let Some((mean, line, _)) = near {
+                    self.judge(mean, max, &writer, line, number);
+                }
+            }
+            (None, None) => {}
         }
     }
 

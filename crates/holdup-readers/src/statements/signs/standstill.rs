@@ -186,10 +186,15 @@ impl Standstill {
         let amount = amount(text);
         let is_status = amount.is_some() || text.to_ascii_lowercase().starts_with("elapsed");
         if let Some(elapsed) = running(text).filter(|_| is_status) {
-            self.goes_on |= self
-                .elapsed
-                .as_ref()
-                .is_some_and(|(before, _)| elapsed.0 > *before);
+            let grows = |before: &(f64, String)| elapsed.0 > before.0;
+            match self.elapsed.as_ref().is_none_or(grows) {
+                true => self.goes_on |= self.elapsed.is_some(),
+                // Another run has begun, which may do as much as the one before.
+                false => {
+                    self.goes_on = false;
+                    self.amounts.clear();
+                }
+            }
             for one in self.amounts.iter_mut().filter(|one| one.since.is_none()) {
                 one.since = Some(elapsed.clone());
             }

@@ -1,0 +1,53 @@
+//! Texts of healthy programs that look like signs of trouble, and are none.
+
+use crate::read_text;
+use holdup_evidence::observed::StatementKind as Kind;
+
+const TEXTS: [(&str, &str); 8] = [
+    (
+        "a time of day and a limit of bytes",
+        "time=1796004732 level=info msg=\"gc done\" mem_threshold=1073741824\n",
+    ),
+    (
+        "another unit in the name",
+        "call done duration_ms=850 write_threshold_s=1\n",
+    ),
+    (
+        "a length that ought to be long",
+        "lease ok lifetime=86400 renew_threshold=3600\n",
+    ),
+    ("a part of a word", "socket ok flags=24 retry_threshold=3\n"),
+    (
+        "runs that copy as much as the one before",
+        "1073741824 bytes (1.1 GB, 1.0 GiB) copied, 2.51 s, 428 MB/s\n\
+         1073741824 bytes (1.1 GB, 1.0 GiB) copied, 2.48 s, 433 MB/s\n\
+         1073741824 bytes (1.1 GB, 1.0 GiB) copied, 2.60 s, 413 MB/s\n\
+         1073741824 bytes (1.1 GB, 1.0 GiB) copied, 2.55 s, 421 MB/s\n\
+         1073741824 bytes (1.1 GB, 1.0 GiB) copied, 2.58 s, 416 MB/s\n\
+         1073741824 bytes (1.1 GB, 1.0 GiB) copied, 2.47 s, 434 MB/s\n",
+    ),
+    (
+        "a check of a file system, whose device is there",
+        "[  ***  ] A start job is running for File System Check on /dev/mapper/vg-data (1min 3s / no limit)\n",
+    ),
+    (
+        "a device that came",
+        "[    **] A start job is running for dev-disk-by\\x2duuid-77.device (6s / 1min 30s)\n\
+         [  OK  ] Found device Disk 77.\n",
+    ),
+    (
+        "a mean and a maximum of two things",
+        "lock wait: max 5 us avg 2 us\ndisk read: max 9 ms avg 4 ms\nprobe ok: avg=3ms, max allowed 5s\n",
+    ),
+];
+
+#[test]
+fn what_healthy_programs_write_is_no_sign() {
+    for (what, text) in TEXTS {
+        let all = read_text("t", text.as_bytes()).observed.statements;
+        let wrong = all
+            .iter()
+            .find(|one| matches!(one.kind, Kind::Stalled | Kind::TimedOut | Kind::Exhausted));
+        assert_eq!(wrong.map(|one| &one.text), None, "{what}");
+    }
+}
