@@ -102,9 +102,10 @@ impl Boot {
         self.waiter.is_some()
     }
 
-    /// Whether a line says that the root file system is there: then nobody waits any more.
+    /// Whether a line says that the root file system, or what systemd waited for, is there: then nobody waits any more.
     pub(super) fn came(&mut self, text: &str) -> bool {
-        let came = CAME.iter().any(|said| text.contains(said));
+        let found = self.waiter == Some(SYSTEMD) && FOUND.iter().any(|said| text.contains(said));
+        let came = found || CAME.iter().any(|said| text.contains(said));
         if came {
             *self = Boot::default();
         }
@@ -113,11 +114,7 @@ impl Boot {
 
     /// Takes a line.
     pub(super) fn line(&mut self, text: &str, number: u64) {
-        let found = self.waiter == Some(SYSTEMD) && FOUND.iter().any(|said| text.contains(said));
-        if found {
-            *self = Boot::default();
-        }
-        if found || self.came(text) {
+        if self.came(text) {
             return;
         }
         let Some((_, waiter)) = WAITERS.iter().find(|(said, _)| text.contains(said)) else {

@@ -111,6 +111,7 @@ impl Signs {
     /// Takes a line.
     pub(super) fn line(&mut self, line: &[u8], number: u64) {
         let line = line.get(..LINE_BYTES).unwrap_or(line);
+        self.evidence(line);
         let mut wanted = [false; 6];
         if let Some(matcher) = MATCHER.as_ref() {
             for (_, of) in matcher.find(line) {
