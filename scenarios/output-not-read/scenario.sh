@@ -37,3 +37,8 @@ healthy() {
     attach --pid "$forwarder" --duration 2
     truth '"waited_ns": 0, "elapsed_ns": 1'
 }
+# Who is stopped does not end, and syslog-ng ends once it has sent what it has.
+teardown() {
+    kill -CONT "$receiver"
+    kill -KILL "$forwarder"
+}
