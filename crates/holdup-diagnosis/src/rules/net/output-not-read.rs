@@ -30,7 +30,10 @@ fn check(run: &Run<'_>) -> Verdict {
     let findings: Vec<Finding> = full.filter_map(|one| finding(run, one)).collect();
     if findings.is_empty() {
         if all.iter().any(stands) {
-            return Verdict::Clear("0 of its outputs are full but those of threads that wait to send, which tell it themselves".to_owned());
+            return Verdict::Clear(
+                "0 of its outputs are full but those of threads that wait to send, which tell it themselves"
+                    .to_owned(),
+            );
         }
         let most = all.iter().map(|one| one.most).max().unwrap_or(0);
         return Verdict::Clear(format!(
