@@ -4,12 +4,11 @@
 //! difference of two readings, never what was counted since the cgroup exists. Not for the main thread: the kernel's files of
 //! a cgroup take locks that whoever makes cgroups holds.
 
+use crate::cgroup_users::{CpuTimes, members, processes, users};
+use crate::clocks;
 use crate::root::{Root, text_if_there};
-use crate::{clocks, names, tasks, titles};
 use holdup_evidence::Ns;
-use holdup_evidence::observed::{CgroupUser, Limited, Quote, SeenCgroup, SeenProcess};
-use holdup_knowledge::programs;
-use std::collections::BTreeMap;
+use holdup_evidence::observed::{Limited, Quote, SeenCgroup};
 use std::path::{Path, PathBuf};
 
 /// Cgroups of a tree that are looked at: a machine with some hundred containers has as many, and each takes some 30 µs.
@@ -38,6 +37,9 @@ struct One {
     is_v1: bool,
     /// What the kernel had counted when the look began.
     before: Counted,
+    /// Of CPU time, what each of its processes had used then.
+    #[serde(default)]
+    times: CpuTimes,
 }
 
 /// What the kernel counts.
@@ -111,6 +113,10 @@ impl Limits {
                     self.all.push(One {
                         cgroup: format!("/{}", path.display()),
                         before: counted(&directory, what, is_v1),
+                        times: match what {
+                            Limited::CpuTime => CpuTimes::of(&self.root, &members(&directory)),
+                            Limited::Tasks | Limited::Memory => CpuTimes::default(),
+                        },
                         directory: directory.clone(),
                         what,
                         is_v1,
@@ -159,9 +165,9 @@ impl One {
         let near = is_hit || paused || used >= NEAR * limit;
         Some(SeenCgroup {
             users: match self.what {
-                Limited::CpuTime => Vec::new(),
-                Limited::Tasks | Limited::Memory if !near => Vec::new(),
-                Limited::Tasks | Limited::Memory => users(proc, &self.directory, self.what),
+                Limited::CpuTime if is_hit => self.times.users(proc, &members(&self.directory)),
+                Limited::Tasks | Limited::Memory if near => users(proc, &self.directory, self.what),
+                Limited::CpuTime | Limited::Tasks | Limited::Memory => Vec::new(),
             },
             paused,
             cgroup: self.cgroup.clone(),
@@ -259,62 +265,8 @@ fn whole(directory: &Path, is_v1: bool) -> Option<f64> {
     number(&directory.join(file)).map(|bytes| bytes as f64)
 }
 
-/// Processes of a cgroup that are named.
-const NAMED: usize = 3;
-
-/// The first few processes of a cgroup. Reads their arguments, which may block.
-fn processes(proc: &Path, directory: &Path) -> Vec<SeenProcess> {
-    let list = text_if_there(&directory.join("cgroup.procs")).unwrap_or_default();
-    let pids = list
-        .lines()
-        .filter_map(|line| line.parse::<u32>().ok())
-        .take(NAMED);
-    let root = Root {
-        proc: proc.to_owned(),
-        ..Root::system()
-    };
-    let named = pids.filter_map(|pid| {
-        let comm = names::comm(&root, pid)?;
-        let look_up = || programs::named(&comm, titles::arguments(&root, pid)?.iter().map(String::as_str));
-        let name = programs::is_interpreter(&comm).then(look_up).flatten();
-        Some(SeenProcess {
-            pid,
-            name: name.unwrap_or(comm),
-            ..SeenProcess::default()
-        })
-    });
-    named.collect()
-}
-
-/// Processes of a cgroup that are listed by their ids alone, and cgroups below it that are looked through.
-const LISTED: usize = 512;
-const BELOW: usize = 64;
-
-/// The processes of a cgroup and of those below, which share its limit.
-fn members(directory: &Path) -> Vec<u32> {
-    let mut left: Vec<PathBuf> = vec![directory.to_owned()];
-    let mut members: Vec<u32> = Vec::new();
-    for _ in 0..BELOW {
-        let Some(directory) = left.pop() else { break };
-        let list = text_if_there(&directory.join("cgroup.procs")).unwrap_or_default();
-        let room = LISTED.saturating_sub(members.len());
-        members.extend(
-            list.lines()
-                .filter_map(|line| line.parse::<u32>().ok())
-                .take(room),
-        );
-        let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
-        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        left.extend(folders.map(|entry| entry.path()).take(BELOW));
-    }
-    members
-}
-
 /// Part of a limit from which it is told who has used it.
 const NEAR: f64 = 0.9;
-
-/// Programs that are told.
-const USERS: usize = 4;
 
 /// Whether somebody has no memory, and nobody may be killed for it: only version 1 can be told so.
 fn is_paused(directory: &Path, is_v1: bool) -> bool {
@@ -322,53 +274,6 @@ fn is_paused(directory: &Path, is_v1: bool) -> bool {
     let is_set = |text: &str, name| field(text, name) == Some(1);
     is_v1 && control().is_some_and(|text| is_set(&text, "oom_kill_disable") && is_set(&text, "under_oom"))
 }
-
-/// The programs that have most of what a cgroup limits. Reads arguments, which may block.
-fn users(proc: &Path, directory: &Path, what: Limited) -> Vec<CgroupUser> {
-    let root = Root {
-        proc: proc.to_owned(),
-        ..Root::system()
-    };
-    let mut most: BTreeMap<u32, f64> = BTreeMap::new();
-    for pid in members(directory) {
-        let amount = match what {
-            Limited::Memory => resident(&root, pid),
-            Limited::Tasks | Limited::CpuTime => Some(tasks::threads(&root, pid).len() as f64),
-        };
-        most.extend(amount.map(|amount| (pid, amount)));
-    }
-    let mut users: BTreeMap<String, (CgroupUser, f64)> = BTreeMap::new();
-    for (pid, amount) in most {
-        let Some(comm) = names::comm(&root, pid) else {
-            continue;
-        };
-        let look_up = || programs::named(&comm, titles::arguments(&root, pid)?.iter().map(String::as_str));
-        let script = programs::is_interpreter(&comm).then(look_up).flatten();
-        let name = script.unwrap_or(comm);
-        let (user, largest) = users.entry(name.clone()).or_default();
-        user.name = name;
-        user.processes += 1;
-        user.amount += amount;
-        if user.pid == 0 || amount > *largest {
-            (user.pid, *largest) = (pid, amount);
-        }
-    }
-    let mut users: Vec<CgroupUser> = users.into_values().map(|(user, _)| user).collect();
-    users.sort_by(|a, b| b.amount.total_cmp(&a.amount));
-    users.truncate(USERS);
-    users
-}
-
-/// Bytes of a process that are in memory, those that it shares with others left out.
-fn resident(root: &Root, pid: u32) -> Option<f64> {
-    let text = text_if_there(&root.proc.join(pid.to_string()).join("statm"))?;
-    let mut pages = text.split_ascii_whitespace().skip(1).map(str::parse::<u64>);
-    let (all, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
-    Some((all.saturating_sub(shared)) as f64 * PAGE_BYTES)
-}
-
-/// `/proc/PID/statm` counts in pages; only amounts of one machine are compared.
-const PAGE_BYTES: f64 = 4096.0;
 
 /// Bytes that can't be given back: what is there without cached files, which the kernel drops before it refuses anything.
 fn memory(directory: &Path, is_v1: bool) -> Option<f64> {

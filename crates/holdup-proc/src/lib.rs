@@ -18,6 +18,7 @@ pub mod blocking;
 pub mod capability;
 pub mod cgroup;
 pub mod cgroup_limits;
+mod cgroup_users;
 pub mod clocks;
 pub mod conversations;
 pub mod cpu_times;

@@ -91,6 +91,23 @@ struct Line {
     pages: u64,
 }
 
+impl Line {
+    /// The process that it is of.
+    fn process(&self, pid: u32) -> Process {
+        Process {
+            pid,
+            name: self.name.clone(),
+            began: self.began,
+            ticks: self.ticks,
+            children_ticks: self.children_ticks,
+            parent: self.parent,
+            nice: self.nice,
+            pages: self.pages,
+            kernel: self.flags & KERNEL_THREAD != 0,
+        }
+    }
+}
+
 /// Processes that are programs: neither the kernel's own threads nor what is left of ended ones. Lowest id first.
 #[must_use]
 pub fn programs(root: &Root) -> Vec<u32> {
@@ -102,6 +119,13 @@ pub fn programs(root: &Root) -> Vec<u32> {
             .is_some_and(|line| line.flags & KERNEL_THREAD == 0 && !matches!(line.state, 'Z' | 'X'))
     })
     .collect()
+}
+
+/// One process, by its folder in `/proc`.
+pub(crate) fn process(folder: &Path) -> Option<Process> {
+    let mut buffer = [0; MAX_STAT_BYTES];
+    let whole = line(&folder.join("stat"), &mut buffer)?;
+    Some(whole.process(whole.id))
 }
 
 /// Lists all threads, again and again. Files of threads stay open between two lists, which saves more than half of what the next
@@ -135,17 +159,7 @@ impl Lister {
             let Some(whole) = line(&folder.join("stat"), &mut buffer) else {
                 continue;
             };
-            list.processes.push(Process {
-                pid,
-                name: whole.name.clone(),
-                began: whole.began,
-                ticks: whole.ticks,
-                children_ticks: whole.children_ticks,
-                parent: whole.parent,
-                nice: whole.nice,
-                pages: whole.pages,
-                kernel: whole.flags & KERNEL_THREAD != 0,
-            });
+            list.processes.push(whole.process(pid));
             list.threads += whole.threads.max(1);
             if whole.threads <= 1 {
                 list.busy.extend(busy(pid, whole));

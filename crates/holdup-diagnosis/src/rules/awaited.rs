@@ -6,7 +6,7 @@
 use super::awaited_said::{cause, client, programs, sentence, title, what, who};
 use super::awaited_short as short;
 use super::list::cpu_quota_spent::{MIN_PERIODS, SPENT};
-use super::{Extend, RuleId, awaited_disks, duration, fires_all, percent, say};
+use super::{Extend, RuleId, awaited_disks, duration, fires_all, percent, quota_users, say};
 use crate::machine::seen::{self, Behind, Key, Root};
 use holdup_evidence::observed::{Awaited, Doing, Limited, SeenCgroup, SeenProcess, SeenWait};
 use holdup_evidence::{Cause, Observed};
@@ -388,9 +388,10 @@ fn throttled(place: &str, waits: &[SeenWait], one: &SeenCgroup) -> Option<Findin
     let who: Vec<String> = one.processes.iter().take(MAX_LISTED).map(who).collect();
     let verb = if who.len() == 1 { "is" } else { "are" };
     let title = format!(
-        "cgroup {} uses up its CPU limit{cpus} in {} of its periods: {} {verb} throttled, and {} for answers",
+        "cgroup {} uses up its CPU limit{cpus} in {} of its periods{}: {} {verb} throttled, and {} for answers",
         one.cgroup,
         percent(part),
+        quota_users::clause(one),
         who.join(", "),
         sentence(&behind)
     );
@@ -407,8 +408,7 @@ fn throttled(place: &str, waits: &[SeenWait], one: &SeenCgroup) -> Option<Findin
         Evidence::new(text, place),
     );
     Some(
-        finding
-            .and(longest)
+        quota_users::told(finding.and(longest), one)
             .about(
                 Resource::named(ResourceKind::Cgroup, &one.cgroup),
                 Asker::default(),

@@ -64,6 +64,7 @@ mod paging;
 mod pools;
 pub(crate) mod pressures;
 mod queueing;
+pub(crate) mod quota_users;
 mod root;
 mod roots_said;
 mod run;

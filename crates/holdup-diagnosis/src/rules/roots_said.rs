@@ -3,7 +3,7 @@
 //! In: a root, names of programs, and facts of the machine. Out: the title of its finding.
 
 use super::name_chain::Chain;
-use super::{duration, percent, say};
+use super::{duration, percent, quota_users, say};
 use crate::machine::ends::{Key, Lock};
 use crate::machine::names::Names;
 use crate::machine::roots::{self, Root, Waiter};
@@ -366,7 +366,7 @@ impl<'a> Words<'a> {
                 true => format!(" in {} of its periods", percent(one.used / one.limit)),
                 false => String::new(),
             };
-            format!("{cpus}{part}")
+            format!("{cpus}{part}{}", quota_users::clause(one))
         });
         format!(
             "{} used up its CPU limit{limit}: {throttled} {verb} throttled, {} in all{waited}",

@@ -40,7 +40,7 @@ pub struct SeenCgroup {
     /// Of CPU time and tasks, the ids of all processes in it and in the cgroups below, where it was used up; at most some hundreds.
     #[serde(default)]
     pub members: Vec<u32>,
-    /// Of tasks and memory, the programs that have most of it, where it is nearly used up or was.
+    /// The programs that have most of it, where it is nearly used up or was; of CPU time, that used most of it while it was watched.
     #[serde(default)]
     pub users: Vec<CgroupUser>,
     /// Of memory, whether whoever needs more waits until another one gives some back: nobody may be killed for it.
@@ -61,7 +61,7 @@ pub struct CgroupUser {
     pub pid: u32,
     /// Its processes.
     pub processes: u64,
-    /// What they have: tasks, or bytes in memory.
+    /// What they have: tasks, bytes in memory, or nanoseconds of CPU time that they used.
     pub amount: f64,
 }
 

@@ -2,7 +2,7 @@
 
 use holdup_evidence::SystemFacts;
 use holdup_evidence::facts::{CpuTime, MemoryCgroup, TaskLimit};
-use holdup_evidence::observed::{Limited, SeenCgroup};
+use holdup_evidence::observed::{CgroupUser, Limited, SeenCgroup};
 
 /// Cgroups at their memory limit that are kept of all segments.
 const LIMITS_MAX: usize = 256;
@@ -112,6 +112,7 @@ fn add_limit(whole: &mut Vec<SeenCgroup>, earlier: SeenCgroup) {
         if known.what == Limited::CpuTime {
             known.used += earlier.used;
             known.limit += earlier.limit;
+            add_users(&mut known.users, earlier.users);
             let new: Vec<u32> = (earlier.members.into_iter())
                 .filter(|pid| !known.members.contains(pid))
                 .take(PROGRAMS_MAX.saturating_sub(known.members.len()))
@@ -121,6 +122,19 @@ fn add_limit(whole: &mut Vec<SeenCgroup>, earlier: SeenCgroup) {
     } else if whole.len() < LIMITS_MAX {
         whole.push(earlier);
     }
+}
+
+/// Programs that used CPU time, by name. The process that is named is the later one.
+fn add_users(whole: &mut Vec<CgroupUser>, earlier: Vec<CgroupUser>) {
+    for one in earlier {
+        if let Some(known) = whole.iter_mut().find(|known| known.name == one.name) {
+            known.amount += one.amount;
+            known.processes = known.processes.max(one.processes);
+        } else if whole.len() < PROGRAMS_MAX {
+            whole.push(one);
+        }
+    }
+    whole.sort_by(|a, b| b.amount.total_cmp(&a.amount));
 }
 
 /// Limits on processes that were used up before, with what was refused meanwhile.

@@ -1,6 +1,6 @@
 //! The CPU quota of its cgroup is spent before the period is over.
 
-use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, quota_users, say};
 use holdup_evidence::observed::{Limited, SeenCgroup};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
@@ -139,9 +139,10 @@ fn of_cgroup(observed: &Observed, one: &SeenCgroup) -> Finding {
         .map(|cpus| format!(", {cpus:.2} CPUs,"))
         .unwrap_or_default();
     let title = format!(
-        "The CPU limit of cgroup {}{cpus} is used up in {} of its periods: all its tasks are then throttled",
+        "The CPU limit of cgroup {}{cpus} is used up in {} of its periods{}: all its tasks are then throttled",
         one.cgroup,
-        percent(one.used / one.limit)
+        percent(one.used / one.limit),
+        quota_users::clause(one)
     );
     let first = Evidence::new(
         format!(
@@ -171,13 +172,14 @@ fn of_cgroup(observed: &Observed, one: &SeenCgroup) -> Finding {
         .collect();
     let throttled =
         (!names.is_empty()).then(|| Evidence::new(format!("in it: {}", names.join(", ")), "cgroup.procs"));
-    Finding::without_duration(
+    let finding = Finding::without_duration(
         RULE.id.id(),
         Severity::Warning,
         title,
         Cause::SchedThrottled,
         first,
-    )
+    );
+    quota_users::told(finding, one)
     .and_if(throttled)
     .about(resource, Asker::default())
     .confidence(Confidence::Proved)

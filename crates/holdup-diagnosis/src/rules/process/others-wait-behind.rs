@@ -7,7 +7,7 @@ use crate::machine::sessions::Titled;
 use crate::rules::name_chain::Chain;
 use crate::rules::roots_said::{MAX_NAMES, Words};
 use crate::rules::{
-    Extend, Generality, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent, say,
+    Extend, Generality, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent, quota_users, say,
 };
 use holdup_evidence::units::bytes as size;
 use holdup_evidence::{Cause, Ns};
@@ -267,6 +267,14 @@ fn finding<'a>(root: &'a Root<'a>, words: &Words<'a>) -> Finding {
             true => Confidence::Proved,
             false => Confidence::Strong,
         });
+    let quota = match &root.key {
+        Key::Quota(cgroup) => words.quota(cgroup),
+        _ => None,
+    };
+    let finding = match quota {
+        Some(quota) => quota_users::told(finding, quota),
+        None => finding,
+    };
     let at_end = names.as_ref().and_then(Chain::remedy);
     finding.remedy(at_end.unwrap_or_else(|| remedy(root, words)))
 }
