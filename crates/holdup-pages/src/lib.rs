@@ -1,14 +1,15 @@
 //! The pages of rules and causes, as `holdup explain` prints them.
 //!
 //! In: nothing. Out: Markdown, by the id of a rule or cause. The texts lie beside the rules; here they become part of the program, apart from
-//! everything else, so that an edit of a page builds this crate again and nothing that takes long.
+//! everything else, so that an edit of a page builds this crate again and nothing that takes long. The build script leaves out what `explain` does
+//! not print: the evidence of examples.
 
 /// The pages of rules, of lines of an area and an id.
 macro_rules! rule_pages {
     ($($area:literal $id:literal)*) => {
         pub(crate) const RULES: &[(&str, &str)] = &[$((
             $id,
-            include_str!(concat!("../../holdup-diagnosis/src/rules/", $area, "/", $id, ".md")),
+            include_str!(concat!(env!("OUT_DIR"), "/rules/", $area, "/", $id, ".md")),
         )),*];
     };
 }
@@ -18,7 +19,7 @@ macro_rules! cause_pages {
     ($($id:literal)*) => {
         pub(crate) const CAUSES: &[(&str, &str)] = &[$((
             $id,
-            include_str!(concat!("../../holdup-diagnosis/causes/", $id, ".md")),
+            include_str!(concat!(env!("OUT_DIR"), "/causes/", $id, ".md")),
         )),*];
     };
 }
@@ -60,6 +61,8 @@ mod tests {
                     text.starts_with(&format!("# {id}")),
                     "{id}: the page begins with another name"
                 );
+                assert!(!text.contains("[["), "{id}: evidence is left in it");
+                assert_eq!(text.matches("```").count() % 2, 0, "{id}");
             }
             assert_eq!(page("no-such-id"), None);
         }
