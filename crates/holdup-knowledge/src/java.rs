@@ -4,6 +4,8 @@
 //! In: frames as dumps and a JVM's structures write them, `com.shop.Cart.checkout` with or without a place in the source behind it,
 //! innermost first. Out: answers about them.
 
+mod libraries;
+
 /// Beginnings of the runtime's own classes.
 pub const RUNTIME: &[&str] = &[
     "java.",
@@ -15,44 +17,6 @@ pub const RUNTIME: &[&str] = &[
     "com.ibm.",
     "openj9.",
     "org.openjdk.",
-];
-
-/// Beginnings of the classes of libraries through which programs ask: loggers, pools, drivers, clients, frames around handlers.
-const LIBRARIES: &[&str] = &[
-    "org.slf4j.",
-    "ch.qos.logback.",
-    "org.apache.log4j.",
-    "org.apache.logging.",
-    "org.apache.commons.",
-    "org.apache.http.",
-    "org.apache.hc.",
-    "org.apache.tomcat.",
-    "org.apache.catalina.",
-    "org.apache.coyote.",
-    "org.eclipse.jetty.",
-    "org.jboss.",
-    "org.hibernate.",
-    "org.springframework.",
-    "org.postgresql.",
-    "org.mariadb.",
-    "com.mysql.",
-    "com.microsoft.sqlserver.",
-    "oracle.",
-    "com.zaxxer.hikari.",
-    "com.mchange.",
-    "com.alibaba.druid.",
-    "io.agroal.",
-    "io.netty.",
-    "io.undertow.",
-    "okhttp3.",
-    "okio.",
-    "reactor.",
-    "io.reactivex.",
-    "kotlin.",
-    "kotlinx.",
-    "scala.",
-    "groovy.",
-    "clojure.",
 ];
 
 /// Methods in which a worker without work stands.
@@ -172,7 +136,13 @@ pub fn of_runtime(frame: &str) -> bool {
 
 /// Whether a frame is of a library that many programs have: what it is called for, its caller says.
 pub fn of_library(frame: &str) -> bool {
-    of_runtime(frame) || LIBRARIES.iter().any(|start| frame.starts_with(start))
+    of_runtime(frame) || libraries::of(frame)
+}
+
+/// What the names of a library's classes begin with, by one of its frames, if threads of that library may wait for what the program asked of it:
+/// libraries that are a language's own, or that only write logs, have no such threads.
+pub fn library(frame: &str) -> Option<&'static str> {
+    libraries::with_threads(frame)
 }
 
 /// Who asked: the innermost frame that is neither the runtime's nor a well-known library's; where all are, the innermost that is

@@ -28,6 +28,17 @@ const TOOLCHAIN: [&str; 2] = ["/rustc/", "/rustlib/src/rust/"];
 /// Folders of fetched crates: by the package manager from a registry or a repository, and kept beside the program.
 const FETCHED: [&str; 3] = ["/registry/src/", "/git/checkouts/", "/vendor/"];
 
+/// The folder of a registry's fetched crates, in which each registry has one, and each crate with its version.
+const REGISTRY: &str = "/registry/src/";
+
+/// The crate that a package manager fetched from a registry, by the file of a function: `dashmap` of `…/registry/src/x/dashmap-6.2.1/src/lib.rs`.
+#[must_use]
+pub fn fetched_crate(frame: &Frame) -> Option<&str> {
+    let (_, path) = frame.file.as_deref()?.rsplit_once(REGISTRY)?;
+    let (name, version) = path.split('/').nth(1)?.rsplit_once('-')?;
+    version.starts_with(|c: char| c.is_ascii_digit()).then_some(name)
+}
+
 /// Whether a stack is of a Rust program, whose frames have names.
 #[must_use]
 pub fn is_rust(stack: &[Frame]) -> bool {
@@ -246,6 +257,28 @@ fn in_rust(frame: &Frame) -> bool {
 mod tests {
     use super::{TokioPark, blocks_on, drives_tokio, is_rust, keeps_event_loop, of_library, parked_in_tokio};
     use holdup_evidence::Frame;
+
+    #[test]
+    fn a_fetched_crate_is_told_by_its_folder() {
+        let of = |file: &str| {
+            let frame = Frame {
+                file: Some(file.to_owned()),
+                ..Default::default()
+            };
+            super::fetched_crate(&frame).map(str::to_owned)
+        };
+        let home = "/home/dev/.cargo/registry/src/index.crates.io-1949";
+        assert_eq!(
+            of(&format!("{home}/dashmap-6.2.1/src/lib.rs")).as_deref(),
+            Some("dashmap")
+        );
+        assert_eq!(
+            of(&format!("{home}/lock_api-0.4.14/src/rwlock.rs")).as_deref(),
+            Some("lock_api")
+        );
+        assert_eq!(of("/rustc/59/library/std/src/sync/mutex.rs"), None);
+        assert_eq!(of("/srv/shop/src/main.rs"), None);
+    }
 
     fn frame(symbol: &str, file: Option<&str>) -> Frame {
         Frame {

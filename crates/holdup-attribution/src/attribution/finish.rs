@@ -177,6 +177,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     super::blocked_on::put_in_place(&mut whole.waits, &mut whole.tasks, &finish.tasks);
     super::loop_askers::put_in_place(&mut whole.waits, &whole.tasks);
     super::poller_askers::put_in_place(&mut whole.waits, &whole.tasks, finish);
+    super::library_askers::put_in_place(&mut whole.waits);
     super::calls_of_tasks::tell(&mut whole.tasks, &whole.waits, facts);
     whole.pools.clone_from(&finish.pools);
     whole.coverage = coverage(&whole, finish, &run.faults);

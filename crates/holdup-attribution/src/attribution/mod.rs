@@ -44,6 +44,7 @@ mod jvms;
 mod keys;
 mod ledger;
 mod left_behind;
+mod library_askers;
 mod life;
 mod listeners;
 mod loop_askers;

@@ -6,6 +6,7 @@
 
 use super::objects::named;
 use holdup_evidence::{Cause, Frame, Language};
+use holdup_knowledge::handlers::has_request;
 use holdup_knowledge::java::{
     IDLE, LOOPS, NEAR, POOLS, TASKS, asker, bare, class, is, method, of_library, of_pool, of_runtime,
     waits_for_child,
@@ -156,10 +157,10 @@ pub(super) fn of_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Opt
         }
         // What a server's thread without a request waits for is work, unless it has some in hand: what it wants to put into a queue, or what
         // it needs another's result for.
-        (Shown::Awaits(kind, _), Cause::Idle) if !has_work(kind, &frames) => return None,
+        (Shown::Awaits(kind, _), Cause::Idle) if !has_work(kind, &frames, stack) => return None,
+        (Shown::Sleeps, Cause::Idle) if !has_request(stack) => return None,
         // A time limit that passed was a pause.
-        (Shown::Sleeps, Cause::Idle)
-        | (Shown::Awaits(Awaits::Queue | Awaits::Room | Awaits::Signal, _), Cause::TimerSleep) => {
+        (Shown::Awaits(Awaits::Queue | Awaits::Room | Awaits::Signal, _), Cause::TimerSleep) => {
             return None;
         }
         (Shown::Awaits(kind, name), _) => {
@@ -215,12 +216,14 @@ pub fn waits_for_room(stack: &[Frame]) -> bool {
 const STARTED: &str = "java.lang.Thread.run";
 
 /// Whether a thread that waits for what others do has work in hand meanwhile.
-fn has_work(awaits: Awaits, frames: &[&str]) -> bool {
+fn has_work(awaits: Awaits, frames: &[&str], stack: &[Frame]) -> bool {
     match awaits {
         Awaits::Room => true,
+        // Who hands a client what comes, as it comes, takes that from a queue.
+        Awaits::Signal => has_request(stack),
         // The first thread of a program waits so for the program's end.
         Awaits::Task => of_pool(frames) || frames.last().is_some_and(|frame| is(frame, STARTED)),
-        Awaits::Queue | Awaits::Signal => false,
+        Awaits::Queue => false,
     }
 }
 

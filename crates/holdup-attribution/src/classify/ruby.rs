@@ -6,6 +6,7 @@
 
 use super::objects::named;
 use holdup_evidence::{Cause, Frame};
+use holdup_knowledge::handlers::has_request;
 use holdup_knowledge::ruby::{Awaited, awaited};
 use holdup_model::attributed::{Common, Resource, ResourceKind, SleepsBy};
 
@@ -18,8 +19,9 @@ pub(super) fn of_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Opt
         return None;
     }
     let awaited = awaited(stack)?;
-    // A thread of a server that is parked so has no work; who makes something for others, or takes a lock, has some.
-    if cause == Cause::Idle && !awaited.is_lock() && awaited != Awaited::Room {
+    // A thread of a server that is parked so has no work; who makes something for others, takes a lock, or is in a handler, has some.
+    let has_work = || awaited.is_lock() || awaited == Awaited::Room || has_request(stack);
+    if cause == Cause::Idle && !has_work() {
         return None;
     }
     let call = call.unwrap_or("futex");
@@ -108,6 +110,22 @@ mod tests {
         for method in ["pop", "sleep", "join", "system"] {
             assert_eq!(of(method), None, "{method}: of a pool's worker, of a main thread");
         }
+    }
+
+    #[test]
+    fn who_is_in_a_handler_is_not_idle_whatever_it_waits_for() {
+        let server = "/var/lib/gems/3.1.0/gems/puma-6.4.0/lib/puma/request.rb";
+        let of = |method| {
+            let methods = [(method, None), OWN, ("handle_request", Some(server))];
+            shown(Cause::Idle, &stack(&NATIVES, &methods)).map(|(cause, _)| cause)
+        };
+        assert_eq!(of("pop"), Some(Cause::LockFutex));
+        assert_eq!(of("join"), Some(Cause::LockFutex));
+        assert_eq!(of("sleep"), Some(Cause::TimerSleep));
+        assert_eq!(of("system"), Some(Cause::ProcessChild));
+        // Between two requests.
+        let worker = [("pop", None), ("block in spawn_thread", Some(server))];
+        assert_eq!(shown(Cause::Idle, &stack(&NATIVES, &worker)), None);
     }
 
     #[test]

@@ -6,8 +6,10 @@
 
 use super::objects::named;
 use holdup_evidence::{Cause, Frame};
+use holdup_knowledge::handlers::has_request;
 use holdup_knowledge::rust::{self, TokioPark};
 use holdup_knowledge::system_calls::Kind as Does;
+use holdup_knowledge::user_code::Primitive;
 use holdup_knowledge::{pools, python, system_calls, user_code};
 use holdup_model::attributed::{Common, DatabaseServer, Resource, ResourceKind};
 
@@ -81,7 +83,9 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     // A thread of a server that is parked so has no work; one that has some may be stuck in the same call. Nobody takes a lock without work.
     if futex
         && cause == Cause::Idle
-        && let Some(what) = user_code::never_idle_in_python(stack).or_else(|| user_code::lock(stack))
+        && let Some(what) = user_code::never_idle_in_python(stack)
+            .or_else(|| user_code::lock(stack))
+            .or_else(|| awaited_in_handler(stack))
     {
         let resource = named(ResourceKind::Lock, what);
         return Some((Cause::LockFutex, resource.in_call(call.unwrap_or("futex"))));
@@ -98,7 +102,7 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     if !futex || !matches!(cause, Cause::LockFutex | Cause::TimerSleep) {
         return None;
     }
-    if user_code::takes_next_in_python(stack) {
+    if user_code::takes_next_in_python(stack) && !has_request(stack) {
         let work = named(ResourceKind::Name, "work from a queue");
         return Some((Cause::Idle, work.in_call(call.unwrap_or("futex"))));
     }
@@ -115,6 +119,18 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     let lock = user_code::interpreter_lock(stack)?;
     let resource = named(ResourceKind::Lock, lock).in_call(call.unwrap_or("futex"));
     Some((Cause::RuntimeInterpreter, resource))
+}
+
+/// What a thread of Python waits for within a handler, in words: whatever it is parked on, its client waits.
+fn awaited_in_handler(stack: &[Frame]) -> Option<&'static str> {
+    match user_code::in_python(stack).filter(|_| has_request(stack))? {
+        Primitive::Condition => Some("a condition or an event of Python"),
+        Primitive::Queue => Some("something in a queue.Queue"),
+        Primitive::Future => Some("a result of another thread"),
+        Primitive::ThreadEnd => Some("the end of a thread of Python"),
+        Primitive::Barrier => Some("others at a threading.Barrier"),
+        _ => None,
+    }
 }
 
 fn of_database(server: DatabaseServer, what: &str) -> Resource {
@@ -245,6 +261,44 @@ mod tests {
         let waits = ["std::sync::poison::condvar::Condvar::wait"];
         assert_eq!(idle(&rust(&waits)), None);
         assert_eq!(idle(&stack(&["pthread_cond_wait", "serve"])), None);
+    }
+
+    #[test]
+    fn who_is_in_a_handler_of_python_is_not_idle() {
+        let frame = |(symbol, file): (&str, &str)| Frame {
+            file: Some(file.to_owned()),
+            symbol: Some(symbol.to_owned()),
+            language: holdup_evidence::Language::Python,
+            ..Frame::default()
+        };
+        let library = |file: &str| format!("/usr/lib/python3.11/{file}");
+        let (threading, queue, server) = (
+            library("threading.py"),
+            library("queue.py"),
+            library("http/server.py"),
+        );
+        let wait = ("Condition.wait", threading.as_str());
+        let begins = ("Thread._bootstrap", threading.as_str());
+        let handler = [
+            ("price", "/srv/app.py"),
+            ("H.handle_one_request", server.as_str()),
+            begins,
+        ];
+        let worker = [("work", "/srv/app.py"), begins];
+        let get = ("Queue.get", queue.as_str());
+        let judged = |cause, inner: &[(&str, &str)], outer: &[(&str, &str)]| {
+            let stack: Vec<Frame> = [inner, outer].concat().into_iter().map(frame).collect();
+            by_user_stack(cause, Some("futex"), &stack).map(|(cause, resource)| (cause, resource.name))
+        };
+        let queue = Some((Cause::LockFutex, "something in a queue.Queue".to_owned()));
+        assert_eq!(judged(Cause::Idle, &[wait, get], &handler), queue);
+        assert_eq!(judged(Cause::Idle, &[wait, get], &worker), None);
+        let event = Some((Cause::LockFutex, "a condition or an event of Python".to_owned()));
+        assert_eq!(judged(Cause::Idle, &[wait], &handler), event);
+        let (of_queue, _) = judged(Cause::LockFutex, &[wait, get], &worker).unwrap();
+        assert_eq!(of_queue, Cause::Idle);
+        let of_request = judged(Cause::LockFutex, &[wait, get], &handler);
+        assert!(of_request.is_none_or(|(cause, _)| cause != Cause::Idle));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use super::{Run, Waits, java_waits, root, say};
 use holdup_attribution::attribution::{chosen_frame, is_applications};
-use holdup_evidence::{Cause, Language};
+use holdup_evidence::{Cause, Frame, Language, Ns};
 use holdup_knowledge::rust;
 use holdup_knowledge::user_code::{Primitive, primitive};
 use holdup_model::attributed::{AttributedWait, ThreadName};
@@ -73,6 +73,68 @@ fn has_frames(wait: &AttributedWait) -> bool {
     chosen_frame(&wait.asker.stack).is_some()
 }
 
+/// Whether a thread is in the function in which others wait.
+pub(super) fn is_within(wait: &AttributedWait, place: &Frame) -> bool {
+    let same = |frame: &Frame| {
+        frame.symbol.is_some()
+            && (&frame.symbol, &frame.module, &frame.file) == (&place.symbol, &place.module, &place.file)
+    };
+    // The frames of who asked a library's thread are others'.
+    wait.resource.detail.asks_for_threads.is_none() && wait.asker.stack.iter().any(same)
+}
+
+/// The thread of a library that waits for what these threads stand for in that library: for something outside of the process.
+pub(super) fn asks_for<'a>(run: &Run<'a>, group: &Waits<'_>) -> Option<&'a AttributedWait> {
+    let main = group.main();
+    let place = chosen_frame(&main.asker.stack)?;
+    let is_for = |wait: &&AttributedWait| {
+        let asked = chosen_frame(&wait.asker.stack);
+        wait.resource.detail.asks_for_threads.is_some()
+            && wait.asker.name.pid == main.asker.name.pid
+            && asked.is_some_and(|asked| {
+                (&asked.symbol, &asked.file, asked.line) == (&place.symbol, &place.file, place.line)
+            })
+    };
+    run.attributed
+        .waits
+        .iter()
+        .filter(is_for)
+        .max_by_key(|wait| wait.ns)
+}
+
+/// The same for the end of a title: `; java/network waits for that, waiting for a network peer to send: 127.0.0.1:9092 (tcp)`.
+pub(super) fn asks_for_words(run: &Run<'_>, group: &Waits<'_>) -> Option<String> {
+    let wait = asks_for(run, group)?;
+    let behind = run.waits(|one| std::ptr::eq(one, wait));
+    let root = behind
+        .as_ref()
+        .and_then(root::of)
+        .map_or_else(String::new, |root| root.stands());
+    Some(format!(
+        "; {} asks for that, {}{root}",
+        other(&wait.asker.name),
+        doing_with_peer(run, wait)
+    ))
+}
+
+/// Part of the observed time on a CPU from which a thread does something all the time.
+const BUSY_SHARE: f64 = 0.1;
+
+/// Whether another thread of the process was on a CPU for a good part of the time: it may be the one that others wait for.
+pub(super) fn is_busy(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let pid = group.main().asker.name.pid;
+    let own: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
+    let mut on_cpu: BTreeMap<u32, Ns> = BTreeMap::new();
+    for wait in &run.attributed.waits {
+        let name = &wait.asker.name;
+        if name.pid == pid && !own.contains(&name.tid) && wait.cause.on_cpu() {
+            *on_cpu.entry(name.tid).or_default() += wait.ns;
+        }
+    }
+    let enough = BUSY_SHARE * run.attributed.wall as f64;
+    on_cpu.into_values().any(|ns| ns as f64 >= enough)
+}
+
 /// A thread beside others of its process, which mostly have the same name in C.
 pub(super) fn other(name: &ThreadName) -> String {
     match name.thread == name.process || name.thread.is_empty() {
@@ -100,6 +162,7 @@ pub(super) fn receives_with_lock(run: &Run<'_>, wait: &AttributedWait) -> bool {
 pub(super) fn doing(wait: &AttributedWait) -> String {
     // Where in a library an interpreted program waits says nothing to who reads it.
     let place = chosen_frame(&wait.asker.stack)
+        .filter(|_| wait.resource.detail.asks_for_threads.is_none())
         .filter(|frame| matches!(frame.language, Language::Native | Language::Java) || is_applications(frame))
         .map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
     let on = match wait.resource.name.as_str() {

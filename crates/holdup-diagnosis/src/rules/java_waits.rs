@@ -135,7 +135,10 @@ pub(super) fn doing(wait: &AttributedWait) -> String {
 
 /// The same without the thread, to follow what it has.
 pub(super) fn stands_in(wait: &AttributedWait) -> String {
-    let place = asker(wait).map_or_else(String::new, |place| format!(" in {place}"));
+    let own = wait.resource.detail.asks_for_threads.is_none();
+    let place = asker(wait)
+        .filter(|_| own)
+        .map_or_else(String::new, |place| format!(" in {place}"));
     let on = match wait.resource.name.as_str() {
         "" => String::new(),
         name => format!(": {name}"),

@@ -80,6 +80,8 @@ facts! {
     "address_space_of" address_space_of: u32,
     /// The time limit of a poll without descriptors.
     "asked_ms" asked_ms: u32,
+    /// How many threads of the process stand in a library for what the wait of that library's thread is for: the frames of who asked are theirs.
+    "asks_for_threads" asks_for_threads: u32,
     /// What another thread of the same JVM does, and this one waits for.
     "awaits" awaits: Awaits,
     /// The file behind a loop device.

@@ -512,3 +512,25 @@ fn the_thread_that_ends_the_machine_rests_until_the_others_have_ended() {
     other[3].module = Some("libshop.so".to_owned());
     assert_eq!(cause(&other), None);
 }
+
+#[test]
+fn who_is_in_a_handler_is_not_idle_whatever_it_waits_for() {
+    const WAIT: &str = "java.lang.Object.wait";
+    const CLIENT: &str = "org.apache.kafka.clients.producer.KafkaProducer.send";
+    const SERVER: &str = "org.eclipse.jetty.server.Server.handle";
+    let idle = |java: &[&str]| from(Cause::Idle, java).map(|(cause, ..)| cause);
+    assert_eq!(idle(&[WAIT, CLIENT, CART, SERVER, RUN]), Some(Cause::LockFutex));
+    assert_eq!(
+        idle(&[PARK, LOCK_SUPPORT, AWAIT, CART, SERVER, RUN]),
+        Some(Cause::LockFutex)
+    );
+    assert_eq!(
+        idle(&["java.lang.Thread.sleep", CART, SERVER, RUN]),
+        Some(Cause::TimerSleep)
+    );
+    // A thread that the program began, and one that hands a client what comes.
+    assert_eq!(idle(&[WAIT, CLIENT, CART, RUN]), None);
+    assert_eq!(idle(&["java.lang.Thread.sleep", CART, RUN]), None);
+    let takes = "java.util.concurrent.LinkedBlockingQueue.take";
+    assert_eq!(idle(&[PARK, LOCK_SUPPORT, AWAIT, takes, CART, SERVER, RUN]), None);
+}

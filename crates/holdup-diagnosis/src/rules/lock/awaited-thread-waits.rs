@@ -5,14 +5,17 @@
 //! the only other thread of the process that waits for something is named as such.
 
 use crate::rules::awaited_threads;
-use crate::rules::beside::{doing, doing_with_peer, goes_round, other, others, receives_with_lock};
+use crate::rules::beside::{
+    asks_for_words, doing, doing_with_peer, goes_round, is_busy, is_within, other, others, receives_with_lock,
+};
 use crate::rules::{Rule, RuleId, Run, Waits, asked, java_waits, root, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame, Language};
-use holdup_knowledge::rust;
+use holdup_knowledge::{cpp, executors, rust};
 use holdup_knowledge::user_code::{Primitive, in_python, primitive};
 use holdup_model::attributed::{AttributedWait, Judge};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::BTreeSet;
 
 /// Other threads that are listed.
 const MAX_CANDIDATES: usize = 3;
@@ -119,15 +122,6 @@ fn taken_in_place(primitive: Primitive) -> bool {
     !matches!(primitive, Primitive::Future | Primitive::Room) && !is_signal(primitive)
 }
 
-/// Whether a thread is in the function in which others wait.
-fn is_within(wait: &AttributedWait, place: &Frame) -> bool {
-    let same = |frame: &Frame| {
-        frame.symbol.is_some()
-            && (&frame.symbol, &frame.module, &frame.file) == (&place.symbol, &place.module, &place.file)
-    };
-    wait.asker.stack.iter().any(same)
-}
-
 fn named(wait: &&AttributedWait) -> String {
     format!("{}, {}", other(&wait.asker.name), doing(wait))
 }
@@ -138,52 +132,31 @@ fn in_one_place(waits: &[&AttributedWait]) -> bool {
     waits.iter().all(|wait| place(wait) == place(waits[0]))
 }
 
-fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
-    let main = group.main();
-    let awaited = awaited(main)?;
-    let place = chosen_frame(&main.asker.stack);
-    // Who sleeps again and again goes on.
-    let still = |wait: &&AttributedWait| {
-        wait.cause != Cause::TimerSleep || java_waits::stands(run, wait) && !goes_round(wait)
-    };
-    let others: Vec<&AttributedWait> = others(run, group).into_iter().filter(still).collect();
-    let within: Vec<&AttributedWait> = match place.filter(|_| taken_in_place(awaited)) {
-        Some(place) => others
-            .iter()
-            .copied()
-            .filter(|wait| is_within(wait, place))
-            .collect(),
-        None => Vec::new(),
-    };
-    // A semaphore may be a signal, too: only the place says that somebody has it.
-    if within.is_empty() && awaited == Primitive::Semaphore {
-        return None;
-    }
-    // Those that wait for something outside of the process are further along.
-    let outside = |wait: &&AttributedWait| wait.cause != Cause::LockFutex;
-    let (candidates, sure) = match within.is_empty() {
-        true if others.iter().any(outside) => (others.into_iter().filter(outside).collect(), false),
-        true => (others, false),
-        false => (within, true),
-    };
+/// Who waits for what, and where.
+fn head(group: &Waits<'_>, awaited: Primitive, place: Option<&Frame>) -> String {
     let threads = java_waits::threads(group);
     let place = place.map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
-    let head = format!(
+    format!(
         "{} of {} {} for {}{place}",
         say::several(threads as u64, "thread"),
-        say::name_or(&main.asker.name.process, "the program"),
+        say::name_or(&group.main().asker.name.process, "the program"),
         if threads == 1 { "waits" } else { "wait" },
         what(awaited)
-    );
+    )
+}
+
+/// The same with those that stand before it. `sure`: they are further in, in the same function.
+fn title(
+    run: &Run<'_>,
+    head: &str,
+    awaited: Primitive,
+    (candidates, sure): (&[&AttributedWait], bool),
+) -> String {
     let Some(first) = candidates.first() else {
-        return nobody(awaited, &head, group);
+        return head.to_owned();
     };
-    let together = in_one_place(&candidates);
-    if is_signal(awaited) && !(together && outside(first)) {
-        return None;
-    }
     let who = other(&first.asker.name);
-    let title = match (candidates.len(), sure, awaited) {
+    match (candidates.len(), sure, awaited) {
         (1, true, Primitive::Initialisation) => {
             format!("{head}, which {who} initialises, {}", doing_with_peer(run, first))
         }
@@ -209,14 +182,62 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
             "{head}, which {count} threads seem to have, {}",
             doing_with_peer(run, first)
         ),
-        (count, false, _) if together => {
+        (count, false, _) if in_one_place(candidates) => {
             format!(
                 "{head}; {count} other threads wait for something else, {}",
                 doing_with_peer(run, first)
             )
         }
         (count, false, _) => format!("{head}, and {count} others for something else"),
+    }
+}
+
+fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
+    let main = group.main();
+    let awaited = awaited(main)?;
+    let place = chosen_frame(&main.asker.stack);
+    // Who sleeps again and again goes on.
+    let still = |wait: &&AttributedWait| {
+        wait.cause != Cause::TimerSleep || java_waits::stands(run, wait) && !goes_round(wait)
     };
+    // Who waits for a result of a task does not set one, where the tasks' own threads are all taken.
+    let taken = taken_whole(run, group).filter(|_| awaited == Primitive::Future);
+    let result = |wait: &&AttributedWait| {
+        taken.is_some() && wait.cause == Cause::LockFutex && primitive(&wait.asker.stack) == Some(Primitive::Future)
+    };
+    let others = others(run, group).into_iter().filter(still);
+    let others: Vec<&AttributedWait> = others.filter(|wait| !result(wait)).collect();
+    let within: Vec<&AttributedWait> = match place.filter(|_| taken_in_place(awaited)) {
+        Some(place) => others
+            .iter()
+            .copied()
+            .filter(|wait| is_within(wait, place))
+            .collect(),
+        None => Vec::new(),
+    };
+    // A semaphore may be a signal, too: only the place says that somebody has it.
+    if within.is_empty() && awaited == Primitive::Semaphore {
+        return None;
+    }
+    // Those that wait for something outside of the process are further along.
+    let outside = |wait: &&AttributedWait| wait.cause != Cause::LockFutex;
+    let (candidates, sure) = match within.is_empty() {
+        true if others.iter().any(outside) => (others.into_iter().filter(outside).collect(), false),
+        true => (others, false),
+        false => (within, true),
+    };
+    let head = head(group, awaited, place);
+    if let Some(words) = asks_for_words(run, group) {
+        return Some(by_library(format!("{head}{words}"), group, awaited));
+    }
+    let Some(first) = candidates.first() else {
+        return nobody(run, awaited, &head, (group, taken));
+    };
+    let together = in_one_place(&candidates);
+    if is_signal(awaited) && !(together && outside(first)) {
+        return None;
+    }
+    let title = title(run, &head, awaited, (&candidates, sure));
     let listed: Vec<String> = candidates.iter().take(MAX_CANDIDATES).map(named).collect();
     let basis = match sure {
         true => "further in, in the same function",
@@ -243,14 +264,61 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
     Some(finding.remedy(remedy(awaited)))
 }
 
-/// Where nobody of the process stands for anything else: whoever was to come or to give a result has ended, or goes on without it.
-fn nobody(awaited: Primitive, head: &str, group: &Waits<'_>) -> Option<Finding> {
+/// Threads that wait within a library for what a thread of that library asks for.
+fn by_library(title: String, group: &Waits<'_>, awaited: Primitive) -> Finding {
+    RULE.finding(Severity::Warning, title, group)
+        .and(Evidence::new(
+            "they wait in functions of the library of which that thread is",
+            "the stacks of the process's threads",
+        ))
+        .confidence(Confidence::Strong)
+        .remedy(remedy(awaited))
+}
+
+/// The function in which these threads run what is queued for them, if no other thread of the process runs it: whatever stands in that queue has
+/// nobody left.
+fn taken_whole<'a>(run: &Run<'_>, group: &Waits<'a>) -> Option<&'a Frame> {
+    let runs = executors::runs_tasks(&group.main().asker.stack)?;
+    let name = &group.main().asker.name;
+    let own: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
+    let threads = run.attributed.threads.iter().filter(|thread| thread.name.pid == name.pid);
+    let rows = |tid: u32| {
+        let waits = run.attributed.waits.iter();
+        waits.filter(move |wait| (wait.asker.name.pid, wait.asker.name.tid) == (name.pid, tid))
+    };
+    // Of a thread without a stack it is not known where it is.
+    let elsewhere = |tid: u32| {
+        rows(tid).any(|wait| !wait.asker.stack.is_empty()) && !rows(tid).any(|wait| is_within(wait, runs))
+    };
+    let all_within = group.iter().all(|wait| is_within(wait, runs));
+    let mut others = threads.map(|thread| thread.name.tid).filter(|tid| !own.contains(tid));
+    (all_within && others.all(elsewhere)).then_some(runs)
+}
+
+/// Where nobody of the process stands for anything else: whoever was to come, to give a result or to take from a queue has ended, or goes on without it.
+/// Who computes meanwhile may be the one.
+fn nobody(
+    run: &Run<'_>,
+    awaited: Primitive,
+    head: &str,
+    (group, taken): (&Waits<'_>, Option<&Frame>),
+) -> Option<Finding> {
+    if is_busy(run, group) {
+        return None;
+    }
     let missing = match awaited {
         Primitive::Barrier => "whoever has not come has ended, or goes on without it",
         Primitive::Future => "whoever was to set it has ended, or goes on without it",
+        Primitive::Room => "whoever was to take from it has ended, or goes on without it",
         _ => return None,
     };
-    let title = format!("{head}, and no other thread stands before that: {missing}");
+    let title = match taken {
+        Some(runs) => format!(
+            "{head}, and no other thread of the process runs {}: what is queued there to set it finds no thread left, a deadlock",
+            cpp::qualified(runs.symbol.as_deref().unwrap_or_default())
+        ),
+        None => format!("{head}, and no other thread stands before that: {missing}"),
+    };
     let finding = RULE
         .finding(Severity::Warning, title, group)
         .and(Evidence::new(
@@ -258,6 +326,17 @@ fn nobody(awaited: Primitive, head: &str, group: &Waits<'_>) -> Option<Finding> 
             "the stacks of the process's threads",
         ))
         .confidence(Confidence::Suspect);
+    if taken.is_some() {
+        return Some(finding.remedy(Remedy::safe(
+            "do not wait in a task for another task of the same threads: go on in a callback, or run one of the two elsewhere",
+        )));
+    }
+    let finding = match awaited {
+        Primitive::Room => finding.remedy(Remedy::safe(
+            "look in the log for an error that ended the thread that takes from the queue, and let it end nothing else",
+        )),
+        _ => finding,
+    };
     Some(finding.remedy(remedy(awaited)))
 }
 

@@ -431,6 +431,15 @@ fn want_permits(waiting: &[&Task]) -> bool {
     waiting.iter().all(wants)
 }
 
+/// For the end of a title: that of tokio's tasks that were read, none has a place of the semaphore for which all of these wait. One may be kept outside
+/// of all tasks, or was forgotten. Who runs cannot be read.
+fn none_has_place(run: &Run<'_>, waiting: &[&Task]) -> Option<String> {
+    let wants = |task: &&Task| task.runtime == TaskRuntime::Tokio && task.pool;
+    let rests = tasks::runs(run, waiting.first()?.pid) <= tasks::RUNS_SHARE;
+    (waiting.iter().all(wants) && rests)
+        .then(|| "; no task has a place of it: those that were taken were not given back".to_owned())
+}
+
 /// For the end of a title: that of tasks of asyncio none is past the place where all of these wait. It says of nobody that he has it.
 fn none_past(waiting: &[&Task]) -> Option<String> {
     let of_asyncio = waiting.iter().all(|task| task.runtime == TaskRuntime::Asyncio);
@@ -484,7 +493,9 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
         (Some(holder), _) => format!("; {} has it", holder.who()),
         (None, _) if go::waits_for_http(&waiting[0].stack) => of_http(run, waiting).unwrap_or_default(),
         (None, Some(candidates)) => candidates.outcome(waiting),
-        (None, None) => none_past(waiting).unwrap_or_default(),
+        (None, None) => none_past(waiting)
+            .or_else(|| none_has_place(run, waiting))
+            .unwrap_or_default(),
     };
     // All of one kind: it has a name.
     let pool = waiting[0]
@@ -505,6 +516,10 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
             "the library does not note who took it; no other task stands in that function past the place where these wait: whoever took it \
              is elsewhere with it, or has ended without giving it back",
             "the functions in which tasks stand",
+        ),
+        (None, None) if none_has_place(run, waiting).is_some() => Evidence::new(
+            "no task keeps a permit over its await: whoever took one has forgotten it (`forget`), or keeps it outside of all tasks",
+            "the program's own structures, read from its memory",
         ),
         (None, None) if permits => Evidence::new(
             "a semaphore notes no owner: the two looks cannot tell whether its permits are given back late or not at all",
@@ -527,6 +542,13 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     let finding = tasks::finding(run, RULE.id, severity, waiting, [what, &outcome])
         .confidence(confidence)
         .and(who);
+    if holder.is_none() && candidates.is_none() && none_has_place(run, waiting).is_some() {
+        return finding
+            .remedy(Remedy::safe(
+                "give each permit back on every path, also behind `?` and an early `return`: keep it as a guard instead of `forget` and `add_permits`",
+            ))
+            .remedy(Remedy::pointless("more permits: the same path loses them, too"));
+    }
     if pool.is_some() {
         return finding
             .remedy(Remedy::safe(

@@ -1,10 +1,13 @@
 //! A function that an event loop calls blocks its thread: no other task of the loop runs meanwhile.
 
-use crate::rules::beside::{doing, other, others};
-use crate::rules::{Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, root, say};
-use holdup_evidence::{Cause, Frame, Language};
+use crate::rules::beside::{doing, doing_with_peer, is_busy, is_within, other, others};
+use crate::rules::{
+    Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, java_waits, root, say,
+};
+use holdup_evidence::{Cause, Frame, Language, TaskRuntime};
+use holdup_knowledge::user_code::{Primitive, primitive};
 use holdup_knowledge::{javascript, python, rust};
-use holdup_model::attributed::AttributedWait;
+use holdup_model::attributed::{AttributedWait, Task, TaskState};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
 
@@ -107,37 +110,96 @@ fn called(wait: &AttributedWait) -> Option<&Frame> {
     frames.get(at.checked_sub(1)?).copied()
 }
 
-/// Of a wait for another thread of the process that nobody is known to end: the only one that waits for something itself.
-fn beside(run: &Run<'_>, waits: &Waits<'_>) -> String {
+/// Of a wait for another thread of the process that nobody is known to end: who is past the place where it waits, else the only one that waits for
+/// something itself, else that nobody is there.
+fn beside(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> String {
     let owned = waits.holders().iter().any(|holder| holder.how_known.holds());
     if waits.cause() != Cause::LockFutex || owned {
         return String::new();
     }
-    match others(run, waits).as_slice() {
-        [one] => format!(
+    let others = others(run, waits);
+    let locked = lock(waits.longest()).is_some();
+    let place = asker(waits.longest()).filter(|_| locked);
+    let mut within = others.iter().filter(|other| place.is_some_and(|place| is_within(other, place)));
+    match (others.as_slice(), within.next(), within.next()) {
+        (_, Some(one), None) => {
+            format!("; {} seems to have it, {}", other(&one.asker.name), doing_with_peer(run, one))
+        }
+        ([one], ..) => format!(
             "; its only other thread that waits for something is {}",
-            doing(one)
+            doing_with_peer(run, one)
         ),
+        ([], ..) if of == Loop::Tokio && locked && is_of_no_thread(run, waits) => {
+            let task = may_have(run, waits).map_or_else(String::new, |frame| {
+                format!(", perhaps the one in {}", say::place(frame))
+            });
+            format!(
+                "; no thread is past that: a task that waits at an await has kept the lock{task}, or whoever had it has ended"
+            )
+        }
         _ => String::new(),
     }
 }
 
+/// The type or module in which a function is, by its name.
+fn owner(frame: &Frame) -> Option<&str> {
+    let symbol = frame.symbol.as_deref()?.trim_end_matches("::{{closure}}");
+    symbol.rsplit_once("::").map(|(owner, _)| owner)
+}
+
+/// Where a task of tokio stands at an await in a function of the same type as the one that wants the lock, if all of them do so in one place.
+fn may_have<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a Frame> {
+    let wanted = owner(asker(waits.longest())?)?;
+    let pid = waits.main().asker.name.pid;
+    let tasks = run.attributed.tasks.iter().filter(|task| {
+        task.pid == pid && task.runtime == TaskRuntime::Tokio && task.state == TaskState::Waiting
+    });
+    let of_type = |task: &'a Task| task.stack.iter().find(|frame| owner(frame) == Some(wanted));
+    let mut places = tasks.filter_map(of_type);
+    let first = places.next()?;
+    let same = |frame: &Frame| (&frame.symbol, frame.line) == (&first.symbol, first.line);
+    places.all(same).then_some(first)
+}
+
+/// Whether a lock that stands taken is of no thread of the process: each is known, and none computes meanwhile.
+fn is_of_no_thread(run: &Run<'_>, waits: &Waits<'_>) -> bool {
+    java_waits::stands(run, waits.longest()) && !is_busy(run, waits) && all_known(run, waits.main().asker.name.pid)
+}
+
+/// The lock that a call waits for.
+fn lock(wait: &AttributedWait) -> Option<Primitive> {
+    let is_lock = |one: &Primitive| matches!(one, Primitive::Mutex | Primitive::ReadWriteLock);
+    primitive(&wait.asker.stack).filter(|_| wait.cause == Cause::LockFutex).filter(is_lock)
+}
+
+/// For what a call of Rust waits for a lock, with the crate that the program called for it: `a reader-writer lock of dashmap`.
+fn lock_words(wait: &AttributedWait) -> Option<String> {
+    let what = match lock(wait)? {
+        Primitive::Mutex => "a mutex",
+        _ => "a reader-writer lock",
+    };
+    let place = asker(wait)?;
+    let at = wait.asker.stack.iter().position(|frame| std::ptr::eq(frame, place))?;
+    let called = wait.asker.stack.get(at.checked_sub(1)?)?;
+    let of = rust::fetched_crate(called).map_or_else(String::new, |name| format!(" of {name}"));
+    Some(format!("waiting for {what}{of}"))
+}
+
+/// Whether of each thread of a process is known where it is.
+fn all_known(run: &Run<'_>, pid: u32) -> bool {
+    let rows = run.attributed.waits.iter().filter(|wait| wait.asker.name.pid == pid);
+    let known: BTreeSet<u32> = rows
+        .filter(|wait| !wait.asker.stack.is_empty())
+        .map(|wait| wait.asker.name.tid)
+        .collect();
+    let mut threads = run.attributed.threads.iter().filter(|thread| thread.name.pid == pid);
+    threads.all(|thread| known.contains(&thread.name.tid))
+}
+
 /// Whether no thread of a process but its first can run JavaScript: all others are known, and none is a worker.
 fn is_without_workers(run: &Run<'_>, pid: u32) -> bool {
-    let rows = || {
-        run.attributed
-            .waits
-            .iter()
-            .filter(|wait| wait.asker.name.pid == pid)
-    };
-    let known = |tid: u32| rows().any(|wait| wait.asker.name.tid == tid && !wait.asker.stack.is_empty());
-    let mut threads = run
-        .attributed
-        .threads
-        .iter()
-        .filter(|thread| thread.name.pid == pid);
-    threads.all(|thread| known(thread.name.tid))
-        && !rows().any(|wait| javascript::is_worker(&wait.asker.stack))
+    let mut rows = run.attributed.waits.iter().filter(|wait| wait.asker.name.pid == pid);
+    all_known(run, pid) && !rows.any(|wait| javascript::is_worker(&wait.asker.stack))
 }
 
 /// What a wait in `Atomics.wait` is for, and who could end it.
@@ -206,9 +268,13 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
     let (took, why) = match in_atomics {
         true => (duration(longest.max), notified(run, longest)),
         false if for_child(longest) => (duration(longest.max), Cause::ProcessChild.phrase().to_owned()),
-        false => (duration(longest.max), longest.cause.phrase().to_owned()),
+        false => {
+            let lock = lock_words(longest).filter(|_| of == Loop::Tokio);
+            let why = lock.unwrap_or_else(|| longest.cause.phrase().to_owned());
+            (duration(longest.max), why)
+        }
     };
-    let (beside, peer) = (beside(run, waits), peer(run, longest) + &beyond(run, waits));
+    let (beside, peer) = (beside(run, waits, of), peer(run, longest) + &beyond(run, waits));
     let title = match of {
         Loop::Asyncio | Loop::Node => {
             let who = say::who(name);
@@ -271,6 +337,14 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
             .remedy(Remedy::safe("move the call to a worker_threads.Worker"))
             .remedy(Remedy::pointless(
                 "a larger UV_THREADPOOL_SIZE: the call is made by the thread of the event loop",
+            )),
+        Loop::Tokio if lock(longest).is_some() => finding
+            .remedy(Remedy::safe(
+                "keep no guard of a lock over an await: end its scope before, or use tokio::sync::Mutex or RwLock",
+            ))
+            .remedy(Remedy::safe("do not block while holding it: tokio::task::spawn_blocking"))
+            .remedy(Remedy::pointless(
+                "more worker threads: each blocks as soon as it runs such a task",
             )),
         Loop::Tokio => finding
             .remedy(Remedy::safe(

@@ -44,7 +44,7 @@ fn check(run: &Run<'_>) -> Verdict {
     let enough = |group: &&Waits<'_>| match java::awaits(group.main()) {
         Some(Awaits::Room) => true,
         Some(Awaits::Task) if java::threads(group) >= MIN_THREADS => true,
-        _ => !of_main(group) && !only_others(run, group).is_empty(),
+        _ => !of_main(group) && !only_others(run, group).is_empty() || beside::asks_for(run, group).is_some(),
     };
     let findings: Vec<Finding> = groups
         .iter()
@@ -86,7 +86,9 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     let place = java::askers(group, 1)
         .pop()
         .map_or_else(String::new, |place| format!(" in {place}"));
+    let by_library = beside::asks_for_words(run, group);
     let outcome = match (only_others(run, group).as_slice(), java::awaits(main)) {
+        _ if by_library.is_some() => by_library.unwrap_or_default(),
         ([other], _) => format!(
             "; the only other thread that waits for something else is {}",
             java::doing(other)

@@ -71,7 +71,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     let stuck = pools
         .iter()
         .filter(|pool| worth(pool) && java::threads(pool) >= MIN_WORKERS);
-    findings.extend(stuck.filter(|pool| nobody_left(run, pool)).map(tasks_wanted));
+    let left = stuck.filter(|pool| nobody_left(run, pool));
+    findings.extend(left.map(|pool| tasks_wanted(run, pool)));
     let taken = libuv_pool::full(run);
     let taken = taken
         .iter()
@@ -296,12 +297,14 @@ fn blocking_taken(taken: &Taken<'_>) -> Finding {
     Taken::remedies().into_iter().fold(finding, Finding::remedy)
 }
 
-fn tasks_wanted(pool: &Waits<'_>) -> Finding {
+fn tasks_wanted(run: &Run<'_>, pool: &Waits<'_>) -> Finding {
     let main = pool.main();
     let name = java::pool_of(&main.asker.name.thread);
+    let by_library = beside::asks_for_words(run, pool);
     let title = format!(
-        "All {} workers of {name} wait for the result of other tasks",
-        java::threads(pool)
+        "All {} workers of {name} wait for the result of other tasks{}",
+        java::threads(pool),
+        by_library.as_deref().unwrap_or_default()
     );
     let text = format!(
         "they wait for {}, asked for by {}",
@@ -312,6 +315,9 @@ fn tasks_wanted(pool: &Waits<'_>) -> Finding {
         .finding(Severity::Warning, title, pool)
         .and(Evidence::new(text, "Java frames of the waits"))
         .confidence(Confidence::Strong);
+    if by_library.is_some() {
+        return finding.remedy(Remedy::safe("set a timeout for what the library is asked for"));
+    }
     tasks_of_tasks(finding)
 }
 
