@@ -16,10 +16,10 @@ use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What makes packages: `dpkg-deb` is everywhere where Debian's are installed.
+/// What makes packages: `dpkg-deb` is everywhere where Debian's are installed. `lld` links what is in them.
 const PACKAGES: Packages = Packages {
     purpose: "make packages",
-    names: &["binutils", "dpkg", "gzip", "rpm", "tar"],
+    names: &["binutils", "dpkg", "gzip", "lld", "rpm", "tar"],
 };
 
 /// What there is to be tried in.

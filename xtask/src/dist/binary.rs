@@ -52,9 +52,11 @@ fn build(package: &str, to: &Path) -> anyhow::Result<PathBuf> {
     let folder = to.join("build");
     let root = workspace::root();
     let home = std::env::var("CARGO_HOME").unwrap_or_else(|_| "/usr/local/cargo".to_owned());
-    // Where it was built is nobody's business, and would make two builds differ.
+    // Where it was built is nobody's business, and would make two builds differ. Relative relocations are packed (by LLVM's linker, as Debian's
+    // older GNU one can't for static programs): three quarters of a megabyte less.
     let flags = format!(
-        "-C target-feature=+crt-static --remap-path-prefix={}=/holdup --remap-path-prefix={home}=/cargo",
+        "-C target-feature=+crt-static -C link-arg=-fuse-ld=lld -C link-arg=-Wl,--pack-dyn-relocs=relr \
+         --remap-path-prefix={}=/holdup --remap-path-prefix={home}=/cargo",
         root.display()
     );
     let mut cargo = workspace::cargo();
