@@ -101,6 +101,7 @@ fn name_before(line: &[u8], number: usize) -> Option<Name<'_>> {
     let number = match line.get(last)? {
         b' ' | b':' | b'=' | b'"' | b'\'' | b'\t' | b'|' | b'>' => number,
         b'-' => last,
+        b'.' if line.get(..number)?.ends_with(b"...") => number,
         byte if *byte >= 128 => number,
         _ => return None,
     };
@@ -219,7 +220,7 @@ struct Sample<'a> {
 
 impl<'a> Sample<'a> {
     fn of(line: &'a [u8]) -> Option<Sample<'a>> {
-        let of_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':');
+        let of_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'.');
         let end = line.iter().take(MAX_NAME_BYTES).take_while(of_name).count();
         if end == 0 || line.get(end) != Some(&b'{') {
             return None;
@@ -236,12 +237,18 @@ impl<'a> Sample<'a> {
         })
     }
 
+    /// Whether there is a label of this name: `role="x"` is no `le="x"`.
+    fn has_label(&self, name: &[u8]) -> bool {
+        let at = find_bytes(self.labels, name);
+        at.is_some_and(|at| match at.checked_sub(1) {
+            Some(before) => matches!(self.labels.get(before), Some(b',' | b' ')),
+            None => true,
+        })
+    }
+
     fn figure(&self, found: &mut impl FnMut(Figure<'a>)) -> bool {
-        let bounds = [&b"le=\""[..], b"quantile=\""];
-        let part = self.name.ends_with(b"_bucket")
-            || bounds
-                .iter()
-                .any(|label| find_bytes(self.labels, label).is_some());
+        let of_bounds = self.has_label(b"le=\"") || self.has_label(b"quantile=\"");
+        let part = of_bounds || self.name.ends_with(b"_bucket");
         if part || !may_end_name(self.name) {
             return false;
         }

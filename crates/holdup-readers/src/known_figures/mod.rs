@@ -68,6 +68,8 @@ pub(crate) struct Seen {
     pub(crate) counts: bool,
     /// Whether a figure is bad.
     pub(crate) bad: bool,
+    /// Whether it is a known figure alone, which is well: then its name states no trouble, whatever its words are.
+    pub(crate) well: bool,
 }
 
 /// A line as it stands there and what is known of it.
@@ -107,7 +109,9 @@ impl KnownFigures {
             }
         }
         let mut bad = Vec::new();
+        let mut well = false;
         let mut counts = line::figures(text, |figure| {
+            well = !figure.judged.bad && is_alone(text, &figure);
             if figure.judged.bad && bad.len() < MAX_STATEMENTS {
                 bad.push(figure);
             }
@@ -115,10 +119,17 @@ impl KnownFigures {
         if !counts {
             self.table = Table::begin(text);
             counts = self.subjects.line(line);
-            return Seen { counts, bad: false };
+            return Seen {
+                counts,
+                ..Seen::default()
+            };
         }
         if bad.is_empty() || says_nothing(text) {
-            return Seen { counts, bad: false };
+            return Seen {
+                counts,
+                bad: false,
+                well: well && bad.is_empty(),
+            };
         }
         let (at, from) = placed(text);
         for figure in bad {
@@ -128,7 +139,11 @@ impl KnownFigures {
             let of = cut(of.as_bytes(), MAX_SUBJECT_BYTES);
             self.tell(figure.row, figure.judged, here(), at, (&name, &value, of));
         }
-        Seen { counts, bad: true }
+        Seen {
+            counts,
+            bad: true,
+            well: false,
+        }
     }
 
     /// What a figure is of: its labels, what its line names beside it, or the headings above.
@@ -141,10 +156,6 @@ impl KnownFigures {
             let beside = subject::beside(text, figure.from, figure.end);
             return beside.map_or_else(|| self.subjects.of(line), text_of);
         }
-        let letters = |part: Option<&[u8]>| {
-            let letters = part.unwrap_or_default().iter();
-            letters.filter(|byte| byte.is_ascii_alphabetic()).count()
-        };
         let message = text.get(from..).unwrap_or_default();
         let beside = letters(text.get(from.min(figure.from)..figure.from)) + letters(text.get(figure.end..));
         match beside >= MIN_LETTERS {
@@ -171,6 +182,7 @@ impl KnownFigures {
         (taken != Taken::No).then_some(Seen {
             counts: taken == Taken::Row,
             bad,
+            well: false,
         })
     }
 
@@ -264,6 +276,17 @@ impl Told {
             ..statements::one(self.row.kind, ns, self.quote, self.text)
         }
     }
+}
+
+/// How many letters a part of a line has.
+fn letters(part: Option<&[u8]>) -> usize {
+    let letters = part.unwrap_or_default().iter();
+    letters.filter(|byte| byte.is_ascii_alphabetic()).count()
+}
+
+/// Whether a line has hardly anything beside a figure and its labels.
+fn is_alone(text: &[u8], figure: &line::Figure<'_>) -> bool {
+    letters(text.get(..figure.from)) + letters(text.get(figure.end..)) < MIN_LETTERS
 }
 
 /// Whether a line is no report: a command, a query, a frame of a stack.

@@ -69,6 +69,10 @@ fn limits_conditions_parts_of_other_names_and_other_figures_are_none() {
         "UnderReplicatedPartitions: | | 5",
         "SELECT under_replicated_partitions 5 FROM t",
         "Seconds_Behind_Master: NULL",
+        "Seconds_Behind_Master (max): 9000",
+        "smartmon_current_pending_sector_value{disk=\"/dev/sda\"} 100",
+        "seconds_behind_master_seconds_total: 9000",
+        "seconds_behind_master_seconds_count 9000",
     ] {
         assert_eq!(texts(line), [""; 0], "{line}");
     }
@@ -107,24 +111,24 @@ fn a_figure_says_what_it_is_of() {
 #[test]
 fn units_are_those_of_the_value_else_of_the_name_else_of_the_row() {
     for (line, bad) in [
-        ("Seconds_Behind_Master: 301", true),
-        ("Seconds_Behind_Master: 299", false),
-        ("seconds_behind_master_ms: 301", false),
-        ("seconds_behind_master_ms: 301000", true),
-        ("Seconds Behind Master (ms): 301", false),
-        ("Seconds Behind Master: 6 m", false),
-        ("Seconds Behind Master: 6m", true),
-        ("Seconds Behind Master: 00:05:01", true),
-        ("heap_used_percent: 91%", true),
-        ("heap_used_percent: 91", true),
-        ("heap_used_percent_ratio: 0.91", true),
-        ("heap_used_percent: 91 ms", false),
+        ("Seconds_Behind_Master: 601", true),
+        ("Seconds_Behind_Master: 599", false),
+        ("seconds_behind_master_ms: 601", false),
+        ("seconds_behind_master_ms: 601000", true),
+        ("Seconds Behind Master (ms): 601", false),
+        ("Seconds Behind Master: 11 m", false),
+        ("Seconds Behind Master: 11m", true),
+        ("Seconds Behind Master: 00:10:01", true),
+        ("heap_used_percent: 98%", true),
+        ("heap_used_percent: 98", true),
+        ("heap_used_percent_ratio: 0.98", true),
+        ("heap_used_percent: 98 ms", false),
     ] {
         assert_eq!(!texts(line).is_empty(), bad, "{line}");
     }
-    let one = &known("Seconds_Behind_Master: 6 min")[0];
-    assert_eq!(one.ns, Some(360_000_000_000));
-    assert_eq!(known("heap_used_percent: 91")[0].share, Some(0.91));
+    let one = &known("Seconds_Behind_Master: 11 min")[0];
+    assert_eq!(one.ns, Some(660_000_000_000));
+    assert_eq!(known("heap_used_percent: 98%")[0].share, Some(0.98));
 }
 
 #[test]
@@ -159,7 +163,7 @@ fn no_figures_are_rows_of_other_lengths_prose_and_what_comes_behind_a_table() {
 #[test]
 fn the_worst_of_each_thing_is_told_with_how_often_and_only_so_many() {
     let mut log = String::new();
-    for (second, lag) in [(1, 400), (2, 9_000), (3, 500)] {
+    for (second, lag) in [(1, 700), (2, 9_000), (3, 800)] {
         log.push_str(&format!(
             "2026-03-03 10:00:0{second} replica shop is late: seconds_behind_master={lag}, more to come\n"
         ));

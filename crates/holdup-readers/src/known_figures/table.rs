@@ -26,9 +26,11 @@ pub(super) const MAX_WORDS: usize = 8;
 const MAX_DROPPED: usize = 2;
 
 /// Such words, beside those of units.
-const DROPPED: [&str; 8] = [
-    "total", "count", "current", "now", "value", "avg", "average", "number",
-];
+const DROPPED: [&str; 7] = ["total", "count", "current", "now", "avg", "average", "number"];
+
+/// The same of exporters of Java. Of an attribute of a disk it is another figure.
+const VALUE: &[u8] = b"value";
+const DISKS: &str = "smart";
 
 /// Words before a name that make it another: a limit, a setting, a condition.
 const OTHERS: [&str; 54] = [
@@ -173,9 +175,6 @@ static FIGURES: LazyLock<Figures> = LazyLock::new(|| {
         keep(&self::key(row.name.as_bytes().get(last).unwrap_or_default()));
         by_name.entry(key.into_boxed_slice()).or_insert(at);
     }
-    for word in DROPPED {
-        keep(word.as_bytes());
-    }
     Figures {
         all,
         by_name,
@@ -235,28 +234,49 @@ pub(super) fn words(text: &[u8]) -> Vec<Range<usize>> {
 /// Bytes of a last word.
 const MAX_WORD_BYTES: usize = 48;
 
-/// Whether the last word of a text is that of a known name.
+/// Whether a text may end with a known name, by its last word that is not one which a name may have or not.
 pub(super) fn may_end_name(text: &[u8]) -> bool {
-    let mut small = [0_u8; MAX_WORD_BYTES];
-    let mut from = MAX_WORD_BYTES;
-    let mut later = 0_u8;
-    // From the end backwards, up to the border of the word.
-    for byte in text.iter().rev().copied() {
-        if !is_of_word(byte) || from == 0 {
-            break;
+    let mut text = text;
+    for _ in 0..=MAX_DROPPED {
+        let mut small = [0_u8; MAX_WORD_BYTES];
+        let mut from = MAX_WORD_BYTES;
+        let mut later = 0_u8;
+        // From the end backwards, up to the border of the word.
+        for byte in text.iter().rev().copied() {
+            if !is_of_word(byte) || from == 0 {
+                break;
+            }
+            let begins = later.is_ascii_uppercase() && !byte.is_ascii_uppercase();
+            let word = small.get(from..).unwrap_or_default();
+            if begins && (is_last(word) || drops(word)) {
+                break;
+            }
+            from -= 1;
+            if let Some(place) = small.get_mut(from) {
+                *place = byte.to_ascii_lowercase();
+            }
+            later = byte;
         }
-        let begins = later.is_ascii_uppercase() && (byte.is_ascii_lowercase() || byte.is_ascii_digit());
-        if begins && is_last(small.get(from..).unwrap_or_default()) {
-            return true;
+        let word = small.get(from..).unwrap_or_default();
+        if word.is_empty() || is_last(word) {
+            return !word.is_empty();
         }
-        from -= 1;
-        if let Some(place) = small.get_mut(from) {
-            *place = byte.to_ascii_lowercase();
+        if !drops(word) {
+            return false;
         }
-        later = byte;
+        let rest = text.get(..text.len() - word.len()).unwrap_or_default();
+        let behind = rest
+            .iter()
+            .rev()
+            .take(MAX_BETWEEN)
+            .take_while(|byte| !is_of_word(**byte));
+        text = rest.get(..rest.len() - behind.count()).unwrap_or_default();
     }
-    is_last(small.get(from..).unwrap_or_default())
+    false
 }
+
+/// Signs between two words of a name.
+const MAX_BETWEEN: usize = 3;
 
 fn is_last(word: &[u8]) -> bool {
     if word.is_empty() {
@@ -264,7 +284,12 @@ fn is_last(word: &[u8]) -> bool {
     }
     let place = hash(word) as usize % PLACES;
     let known = FIGURES.last_words.get(place / 64);
-    known.is_some_and(|bits| bits & 1 << (place % 64) != 0) || is_unit(word)
+    known.is_some_and(|bits| bits & 1 << (place % 64) != 0)
+}
+
+/// Whether a name may have a word behind it or not.
+fn drops(word: &[u8]) -> bool {
+    word == VALUE || DROPPED.iter().any(|drop| drop.as_bytes() == word) || is_unit(word)
 }
 
 fn is_unit(word: &[u8]) -> bool {
@@ -285,68 +310,96 @@ pub(super) fn find(text: &[u8]) -> Option<Named> {
     let places = words(text);
     let first = places.len().saturating_sub(MAX_WORDS + MAX_DROPPED);
     let places = places.get(first..)?;
-    let small = |word: &Range<usize>| key(text.get(word.clone()).unwrap_or_default());
-    let words: Vec<Vec<u8>> = places.iter().map(small).collect();
+    // The letters of all words, and where each begins among them.
+    let begin = places.first()?.start;
+    let letters = key(text.get(begin..)?);
+    let mut starts = vec![0];
+    starts.extend(places.iter().scan(0, |sum, word| {
+        *sum += word.len();
+        Some(*sum)
+    }));
+    let names = Names {
+        text,
+        places,
+        letters: &letters,
+        starts: &starts,
+    };
     let mut unit = None;
+    let mut value = false;
     for dropped in 0..=MAX_DROPPED {
-        let end = words.len().checked_sub(dropped).filter(|end| *end > 0)?;
-        let own_unit = words
-            .get(end - 1)
-            .and_then(|word| named_unit(std::str::from_utf8(word).ok()?));
+        let end = places.len().checked_sub(dropped).filter(|end| *end > 0)?;
+        let last = names.letters(end - 1, end);
+        let own_unit = named_unit(std::str::from_utf8(last).ok()?);
         for from in end.saturating_sub(MAX_WORDS)..end {
-            let key = words.get(from..end)?.concat();
-            let Some(row) = FIGURES
-                .by_name
-                .get(key.as_slice())
-                .and_then(|at| FIGURES.all.get(*at))
-            else {
+            let known = FIGURES.by_name.get(names.letters(from, end));
+            let Some(row) = known.and_then(|at| FIGURES.all.get(*at)) else {
                 continue;
             };
-            let begin = begins(text, places, &words, from, row)?;
+            if value && row.program.starts_with(DISKS) {
+                return None;
+            }
             return Some(Named {
                 row,
-                from: begin,
+                from: names.begins(from, row)?,
                 of_name: OfName {
                     unit: unit.or(own_unit),
                     of_row: unit.is_none(),
                 },
             });
         }
-        let last = words.get(end - 1)?;
-        let drops = DROPPED.iter().any(|word| word.as_bytes() == last.as_slice());
         // How many times something took how long is neither.
-        if !(drops || own_unit.is_some() && dropped == 0) {
+        if !drops(last) || own_unit.is_some() && dropped > 0 {
             return None;
         }
+        value |= last == VALUE;
         unit = unit.or(own_unit);
     }
     None
 }
 
-/// Where the whole name begins of which a row's name is the end; `None` where what stands before it makes it another.
-fn begins(text: &[u8], places: &[Range<usize>], words: &[Vec<u8>], from: usize, row: &Row) -> Option<usize> {
-    let other = |at: usize| {
-        words
-            .get(at)
-            .is_some_and(|word| OTHERS.iter().any(|other| other.as_bytes() == word.as_slice()))
-    };
-    let within = |at: usize| {
-        let begin = places.get(at).map_or(0, |word| word.start);
-        let before = begin.checked_sub(1).and_then(|before| text.get(before));
-        before.is_some_and(|byte| is_of_word(*byte) || matches!(byte, b'_' | b'-'))
-    };
-    if within(from) && row.words < 2 {
-        return None;
+/// The words of a text.
+struct Names<'a> {
+    text: &'a [u8],
+    places: &'a [Range<usize>],
+    letters: &'a [u8],
+    starts: &'a [usize],
+}
+
+impl Names<'_> {
+    /// The letters of the words from one to before another.
+    fn letters(&self, from: usize, to: usize) -> &[u8] {
+        let at = |word: usize| self.starts.get(word).copied().unwrap_or_default();
+        self.letters.get(at(from)..at(to)).unwrap_or_default()
     }
-    let mut begin = from;
-    while begin > 0 && within(begin) {
-        begin -= 1;
-        if other(begin) {
+
+    /// Whether a word makes a name behind it another.
+    fn is_other(&self, at: usize) -> bool {
+        let word = self.letters(at, at + 1);
+        OTHERS.iter().any(|other| other.as_bytes() == word)
+    }
+
+    /// Whether a word goes on with the one before it.
+    fn goes_on(&self, at: usize) -> bool {
+        let begin = self.places.get(at).map_or(0, |word| word.start);
+        let before = begin.checked_sub(1).and_then(|before| self.text.get(before));
+        before.is_some_and(|byte| is_of_word(*byte) || matches!(byte, b'_' | b'-'))
+    }
+
+    /// Where the whole name begins of which a row's name is the end; `None` where what stands before it makes it another.
+    fn begins(&self, from: usize, row: &Row) -> Option<usize> {
+        if self.goes_on(from) && row.words < 2 {
             return None;
         }
+        let mut begin = from;
+        while begin > 0 && self.goes_on(begin) {
+            begin -= 1;
+            if self.is_other(begin) {
+                return None;
+            }
+        }
+        if begin.checked_sub(1).is_some_and(|before| self.is_other(before)) {
+            return None;
+        }
+        self.places.get(begin).map(|word| word.start)
     }
-    if begin.checked_sub(1).is_some_and(other) {
-        return None;
-    }
-    places.get(begin).map(|word| word.start)
 }

@@ -1,7 +1,5 @@
 //! A number with its unit, and the bound from which on it is bad.
 
-use crate::find::find;
-
 /// What a number measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
@@ -54,6 +52,7 @@ const UNITS: &[(&str, Measure, f64)] = &[
     ("d", Measure::Time, DAY),
     ("day", Measure::Time, DAY),
     ("%", Measure::Share, 1.0),
+    ("Percent", Measure::Share, 1.0),
     ("B", Measure::Bytes, 1.0),
     ("kB", Measure::Bytes, KIB),
     ("KB", Measure::Bytes, KIB),
@@ -342,7 +341,13 @@ impl Bad {
         if NO_COUNTS.contains(&whole) || whole >= 9e18 {
             return None;
         }
-        let named = of_name.unit.filter(|unit| unit.measure == self.measure);
+        // A bound without a unit is one of per cent where it is more than 1: else it is one of a part of 1.
+        let of_percent = self.measure == Measure::Count && self.limit > 1.0;
+        let fits = |unit: &Unit| {
+            unit.measure == self.measure
+                || unit.measure == Measure::Share && of_percent && !of_name.of_row
+        };
+        let named = of_name.unit.filter(fits);
         let plain = self.measure == Measure::Count && (of_name.unit.is_none() || of_name.of_row);
         let unit = match value.unit {
             Some(unit) => unit,
@@ -352,6 +357,7 @@ impl Bad {
         };
         let same = unit.measure == self.measure
             || self.limit == 0.0 && value.unit.is_some()
+            || unit.measure == Measure::Share && of_percent
             // `512M` of what is counted in bytes.
             || unit.measure == Measure::Count && self.measure == Measure::Bytes;
         let amount = value.number * unit.factor;
@@ -382,6 +388,10 @@ pub(super) fn is_number(text: &[u8]) -> bool {
     value(text, 0).is_some_and(|(_, end)| end == text.len())
 }
 
+/// Bytes in brackets behind a name, and words there that make it a bound.
+const MAX_ASIDE_BYTES: usize = 32;
+const BOUNDS: [&str; 6] = ["max", "min", "limit", "threshold", "allowed", "total"];
+
 /// The unit that stands in brackets behind a name, or is its last sign, and the name without it: `Lag (ms)`, `used %`.
 pub(super) fn unit_of_name(name: &[u8]) -> (Option<Unit>, &[u8]) {
     if let Some(inner) = name.strip_suffix(b"%") {
@@ -390,14 +400,18 @@ pub(super) fn unit_of_name(name: &[u8]) -> (Option<Unit>, &[u8]) {
     let Some(inner) = name.strip_suffix(b")") else {
         return (None, name);
     };
-    let open = find(inner, b"(").filter(|open| inner.len() - open <= MAX_UNIT_BYTES);
+    let open = memchr::memrchr(b'(', inner).filter(|open| inner.len() - open <= MAX_ASIDE_BYTES);
     let parts = open.and_then(|open| inner.split_at_checked(open));
     let Some((before, within)) = parts else {
         return (None, name);
     };
     let word = std::str::from_utf8(within.get(1..).unwrap_or_default()).unwrap_or_default();
+    let mut parts = word.split(' ');
+    let is_bound = parts.any(|part| BOUNDS.contains(&part));
     match unit(word) {
         Some(unit) => (Some(unit), before.trim_ascii_end()),
+        // `(last five minutes)`.
+        None if !is_bound => (None, before.trim_ascii_end()),
         None => (None, name),
     }
 }
@@ -431,6 +445,7 @@ mod tests {
             (">1GiB", "2 GiB", "900MB"),
             (">0 (bytes)", "1", "0"),
             (">1e6", "1.5e+06", "9e5"),
+            (">=97", "98%", "96 %"),
         ] {
             assert_eq!(judged(bad, worse), Some(true), "{bad} {worse}");
             assert_eq!(judged(bad, well), Some(false), "{bad} {well}");
@@ -441,6 +456,7 @@ mod tests {
     fn what_has_no_known_unit_or_is_a_part_of_something_else_is_not_judged() {
         for (bad, text) in [
             (">5s", "9"),
+            (">0.9", "5%"),
             (">=90%", "99"),
             (">1000", "5000 ms"),
             (">5s", "7%"),

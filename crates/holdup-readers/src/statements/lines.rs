@@ -19,8 +19,9 @@ impl Statements {
             self.together.pass(line, out.here().line);
             return self.inert.counts(shape) && self.figures(line, out).bad;
         }
-        let states = self.look(line, out);
         let seen = self.figures(line, out);
+        self.well = seen.well;
+        let states = self.look(line, out);
         if let Some(shape) = shape
             && !states
             && self.is_idle()

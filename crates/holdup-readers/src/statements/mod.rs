@@ -74,6 +74,8 @@ pub(crate) struct Statements {
     top_events: TopEvents,
     counters: Counters,
     known: KnownFigures,
+    /// Whether the line is a known figure that is well.
+    well: bool,
     together: Together,
     /// The heading of the tree whose lines are read, and whether the last line was one of them.
     tree: (String, bool),
@@ -262,10 +264,13 @@ impl Statements {
         if let Some(table) = shape::selected(line).filter(|_| self.command.is_empty()) {
             self.command = shape::sentence(table, 0);
         }
-        let stated::Stated { found, known, usual } = stated::of(line);
+        let stated::Stated { found, known, usual } = match self.well {
+            true => stated::Stated::default(),
+            false => stated::of(line),
+        };
         // A lock that another one has stops the work, whatever words tell of it.
         let of_lock = blame::locks::found(line)
-            .filter(|lock| !usual && found.is_none_or(|found| lock.kind < found.kind));
+            .filter(|lock| !usual && !self.well && found.is_none_or(|found| lock.kind < found.kind));
         let found = of_lock.or(found);
         let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
         let length = durations::longest(line, timed_out).filter(|_| !usual);
