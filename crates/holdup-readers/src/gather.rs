@@ -6,7 +6,7 @@ use crate::figures::{Figures, thin};
 use crate::format::Understood;
 use holdup_evidence::observed::{
     Calls, Happening, Metric, Point, Quote, Samples, SeenDevice, SeenFileSystem, SeenThread, Snapshot,
-    SocketTable, Source, Span, StackId, Statement, SwapList, What, When,
+    SocketTable, Source, Span, StackId, Statement, StatementKind, SwapList, What, When,
 };
 use holdup_evidence::{Ns, Observed, SystemFacts};
 
@@ -468,6 +468,16 @@ impl Out<'_> {
             return;
         }
         self.gather.observed.statements.push(statement);
+    }
+
+    /// Whether it is stated of this artefact that something is wrong at a line. A mere size that is stated there is taken back.
+    pub(crate) fn states_at(&mut self, line: u64) -> bool {
+        let source = self.source;
+        let statements = &mut self.gather.observed.statements;
+        let here = |one: &Statement| one.quote.source == source && one.quote.line == line;
+        statements.retain(|one| one.kind != StatementKind::Took || !here(one));
+        let beyond_norm = |one: &Statement| one.kind != StatementKind::WithinNorm;
+        statements.iter().any(|one| here(one) && beyond_norm(one))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In: a line. Out: its shape, and whether a line of this shape was looked at before and said nothing. A number is a part of the shape by
 //! its length, and one of up to three digits by its digits: those are codes (`status 503`, `exit code 137`), and nothing (`errors: 0`).
-//! Digits of the time at the beginning of a line count by their places. Memory: one table of a fixed size.
+//! Whether a line has a figure whose size matters is kept with its shape: then each of the same shape is judged by its figures. Digits of the time at the beginning of a line count by their places. Memory: one table of a fixed size.
 
 use std::hash::BuildHasher;
 
@@ -20,6 +20,9 @@ const SYSLOG_BYTES: usize = 15;
 /// Digits of a number that are its own and no measure.
 const CODE_DIGITS: usize = 3;
 
+/// The bit of a shape that says that its numbers matter.
+const COUNTS: u64 = 2;
+
 /// The shapes that said nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Inert {
@@ -35,9 +38,9 @@ pub(crate) struct Inert {
 pub(crate) struct Shape(u64);
 
 impl Inert {
-    /// The shape of a line; `None` of one without a number, with a colon at its end, or that is too long.
+    /// The shape of a line; `None` of one without a number, that heads others by its end, or that is too long.
     pub(crate) fn shape(&mut self, line: &[u8]) -> Option<Shape> {
-        if line.len() > MAX_LINE_BYTES || line.last() == Some(&b':') {
+        if line.len() > MAX_LINE_BYTES || matches!(line.last(), Some(b':' | b'{' | b'[')) {
             return None;
         }
         let shape = &mut self.room;
@@ -64,21 +67,27 @@ impl Inert {
             some = true;
             rest = behind;
         }
-        some.then(|| Shape(self.hash.hash_one(self.room.as_slice()) | 1))
+        some.then(|| Shape(self.hash.hash_one(self.room.as_slice()) & !COUNTS | 1))
     }
 
-    /// Whether such a line said nothing.
+    /// Whether the words of such a line said nothing.
     pub(crate) fn has(&self, shape: Shape) -> bool {
-        self.places.get(place(shape)) == Some(&shape.0)
+        let known = self.places.get(place(shape));
+        known.is_some_and(|known| known & !COUNTS == shape.0)
     }
 
-    /// Such a line said nothing.
-    pub(crate) fn add(&mut self, shape: Shape) {
+    /// Whether such a line has a known figure, or says what others are of.
+    pub(crate) fn counts(&self, shape: Shape) -> bool {
+        self.places.get(place(shape)) == Some(&(shape.0 | COUNTS))
+    }
+
+    /// The words of such a line said nothing; `counts` says whether its numbers may.
+    pub(crate) fn add(&mut self, shape: Shape, counts: bool) {
         if self.places.is_empty() {
             self.places.resize(PLACES, 0);
         }
         if let Some(known) = self.places.get_mut(place(shape)) {
-            *known = shape.0;
+            *known = shape.0 | if counts { COUNTS } else { 0 };
         }
     }
 }
@@ -132,7 +141,13 @@ mod tests {
         ] {
             assert_ne!(shape(one), shape(other), "{one}");
         }
-        for line in ["", "no number", "12345 begins a list:", &"1".repeat(600)] {
+        for line in [
+            "",
+            "no number",
+            "12345 begins a list:",
+            "\"12345\": {",
+            &"1".repeat(600),
+        ] {
             assert_eq!(shape(line), None, "{line}");
         }
     }
@@ -142,7 +157,11 @@ mod tests {
         let mut inert = Inert::default();
         let shape = inert.shape(b"[ 1.000000] nothing 44444").unwrap();
         assert!(!inert.has(shape));
-        inert.add(shape);
-        assert!(inert.has(shape));
+        inert.add(shape, false);
+        assert!(inert.has(shape) && !inert.counts(shape));
+        inert.add(shape, true);
+        assert!(inert.has(shape) && inert.counts(shape));
+        let other = inert.shape(b"[ 1.000000] other 44444").unwrap();
+        assert!(!inert.has(other) && !inert.counts(other));
     }
 }

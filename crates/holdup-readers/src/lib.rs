@@ -17,6 +17,7 @@ mod gather;
 mod inert;
 mod input;
 mod kernel;
+mod known_figures;
 mod lines;
 mod load;
 mod manager;

@@ -3,9 +3,10 @@
 use crate::collected;
 use crate::copied::{self, AHEAD, Ahead, Copied};
 use crate::emphasis;
-use crate::format::{Format, LineReader, Shape, Sureness, Understood};
+use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::formats::{ALL, LOG, text};
 use crate::gather::{Gather, Out, quoted};
+use crate::known_figures;
 use crate::lines::{Lines, MAX_LINE_BYTES};
 use crate::prompt::{self, Prompt};
 use crate::quoted::{Unquoted, is_quoted};
@@ -304,10 +305,26 @@ impl Reader {
         let understood = self.own.line(line, out);
         if self.format.id != text::ID && statements::reads(self.format, understood) {
             self.statements.line(line, out);
-        } else if understood == Understood::Evidence {
+            return understood;
+        }
+        if understood == Understood::Evidence {
             self.statements.evidence(line);
         }
+        if self.has_figures(understood) {
+            self.statements.figures(line, out);
+        }
         understood
+    }
+
+    /// Whether lines that the reader understood so may have known figures that it does not know.
+    fn has_figures(&self, understood: Understood) -> bool {
+        match understood {
+            Understood::Evidence => known_figures::reads(self.format.id),
+            Understood::Ignorable => {
+                self.format.id != text::ID && matches!(self.format.family, Family::Host | Family::Times)
+            }
+            Understood::No => false,
+        }
     }
 
     fn end(&mut self, out: &mut Out<'_>) {

@@ -84,7 +84,7 @@ impl Kernel {
             && understood == Understood::Ignorable
             && self.is_idle()
         {
-            self.inert.add(shape);
+            self.inert.add(shape, false);
         }
         understood
     }

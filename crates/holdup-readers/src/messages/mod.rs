@@ -130,7 +130,7 @@ fn row(line: &'static str) -> Option<Message> {
 }
 
 /// The kind of statement that a row names.
-fn kind_of(name: &str) -> Option<StatementKind> {
+pub(crate) fn kind_of(name: &str) -> Option<StatementKind> {
     Some(match name {
         "deadlock" => StatementKind::Deadlock,
         "ended" => StatementKind::Ended,

@@ -15,6 +15,7 @@ mod flows;
 mod incomplete;
 pub(crate) mod kinds;
 mod limits;
+mod lines;
 mod lock_holder;
 pub(crate) mod matcher;
 mod packets;
@@ -36,6 +37,7 @@ use crate::format::{Family, Format, Understood};
 use crate::formats::{LOG, Stamps};
 use crate::gather::Out;
 use crate::inert::Inert;
+use crate::known_figures::KnownFigures;
 use crate::prompt;
 use columns::Columns;
 use counters::Counters;
@@ -71,6 +73,9 @@ pub(crate) struct Statements {
     records: Records,
     top_events: TopEvents,
     counters: Counters,
+    known: KnownFigures,
+    /// Whether the line is a known figure that is well.
+    well: bool,
     together: Together,
     /// The heading of the tree whose lines are read, and whether the last line was one of them.
     tree: (String, bool),
@@ -140,49 +145,6 @@ pub(crate) fn ended(line: &[u8], quote: Quote) -> Statement {
 }
 
 impl Statements {
-    /// Takes a line; whether it states anything.
-    pub(crate) fn line(&mut self, line: &[u8], out: &Out<'_>) -> bool {
-        let shape = match self.is_idle() {
-            true => self.inert.shape(line),
-            false => None,
-        };
-        if shape.is_some_and(|shape| self.inert.has(shape)) {
-            let mut plain = std::mem::take(&mut self.plain);
-            self.columns.pass(plain.of(line.get(..SCANNED).unwrap_or(line)));
-            self.plain = plain;
-            self.tables.pass();
-            self.together.pass(line, out.here().line);
-            return false;
-        }
-        let states = self.look(line, out);
-        if let Some(shape) = shape
-            && !states
-            && self.is_idle()
-            && !shape::is_command(line.trim_ascii())
-        {
-            self.inert.add(shape);
-        }
-        states
-    }
-
-    /// Takes a line whose reader keeps what it says: it may end what others state.
-    pub(crate) fn evidence(&mut self, line: &[u8]) {
-        self.together.evidence(line);
-    }
-
-    /// Whether no line before says how this one is to be read.
-    fn is_idle(&self) -> bool {
-        self.incomplete.is_none()
-            && self.of_heading.is_none()
-            && self.locked.is_none()
-            && self.heading.is_empty()
-            && self.item.is_empty()
-            && self.columns.is_idle()
-            && self.tables.is_idle()
-            && self.records.is_idle()
-            && self.top_events.is_idle()
-    }
-
     fn look(&mut self, line: &[u8], out: &Out<'_>) -> bool {
         let mut plain = std::mem::take(&mut self.plain);
         let of_record = self.records.line(plain.of(line), out.here().line);
@@ -302,10 +264,13 @@ impl Statements {
         if let Some(table) = shape::selected(line).filter(|_| self.command.is_empty()) {
             self.command = shape::sentence(table, 0);
         }
-        let stated::Stated { found, known, usual } = stated::of(line);
+        let stated::Stated { found, known, usual } = match self.well {
+            true => stated::Stated::default(),
+            false => stated::of(line),
+        };
         // A lock that another one has stops the work, whatever words tell of it.
         let of_lock = blame::locks::found(line)
-            .filter(|lock| !usual && found.is_none_or(|found| lock.kind < found.kind));
+            .filter(|lock| !usual && !self.well && found.is_none_or(|found| lock.kind < found.kind));
         let found = of_lock.or(found);
         let timed_out = found.is_some_and(|found| found.kind == StatementKind::TimedOut);
         let length = durations::longest(line, timed_out).filter(|_| !usual);
@@ -558,7 +523,11 @@ impl Statements {
         let mut facts: Vec<tables::Fact> = self.tables.end().into_iter().chain(rows).collect();
         self.all.retain(|one| !tables::tells(&facts, one));
         let others = self.together.end(&mut facts, &mut self.all);
-        for fact in facts.into_iter().chain(self.counters.end()).chain(others) {
+        let mut figures = self.known.end();
+        figures.retain(|one| !out.states_at(one.quote.line));
+        let of_figure = |line: u64| figures.iter().any(|one| one.quote.line == line);
+        let counted = self.counters.end().filter(|fact| !of_figure(fact.line));
+        for fact in facts.into_iter().chain(counted).chain(others) {
             let mut quote = out.here();
             quote.line = fact.line;
             let text = match self.command.as_str() {
@@ -572,9 +541,14 @@ impl Statements {
             });
         }
         for mut statement in self.all.drain(..) {
-            limits::tell(&mut statement);
-            out.statement(statement);
+            // Of a known figure more is known than its size.
+            let told = statement.kind == StatementKind::Took && of_figure(statement.quote.line);
+            if !told || statement.known.is_some() {
+                limits::tell(&mut statement);
+                out.statement(statement);
+            }
         }
+        figures.into_iter().for_each(|one| out.statement(one));
     }
 }
 
