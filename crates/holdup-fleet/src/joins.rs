@@ -9,7 +9,7 @@ mod paths;
 mod reasons;
 mod sockets;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod words;
 
 use crate::layout;

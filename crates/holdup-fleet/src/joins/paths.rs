@@ -15,6 +15,9 @@ use std::net::SocketAddr;
 /// Steps from one host to another.
 const MAX_HOPS: usize = 8;
 
+/// A path begins with no less than this, nanoseconds: what is shorter troubles nobody.
+const LEAST_START_NS: Ns = 100_000_000;
+
 /// Paths that are reported; what ends elsewhere stays with the findings of its hosts.
 const MAX_PATHS: usize = 50;
 
@@ -99,7 +102,7 @@ pub(super) fn follow<'a>(reasons: &Reasons<'a>, start: Group) -> Followed<'a> {
     while let Some((group, by, at)) = next.take() {
         let first = group.waits[0];
         steps.push(step(reasons.wait(first), &group, by, at));
-        let Some(server) = reasons.server(first) else {
+        let Some(server) = reasons.server_of(&group) else {
             next = locally(reasons, &group, &mut steps).map(|group| (group, ReachedBy::Host, None));
             continue;
         };
@@ -109,9 +112,9 @@ pub(super) fn follow<'a>(reasons: &Reasons<'a>, start: Group) -> Followed<'a> {
             return Followed { steps, circle: back };
         }
         hops += 1;
-        match reasons.reason(server, &group) {
+        match reasons.reason(&server, &group) {
             Some(group) => next = Some((group, server.by, Some(server.at))),
-            None => steps.extend(without_reason(server)),
+            None => steps.extend(without_reason(&server)),
         }
     }
     Followed { steps, circle: false }
@@ -228,7 +231,8 @@ fn starts(reasons: &Reasons<'_>, findings: &[Finding]) -> Vec<Group> {
             let most = reasons.most(host, pid)?;
             reasons.server(most.waits[0]).map(|_| most)
         };
-        groups.extend(named.or_else(mostly));
+        let start = named.or_else(mostly);
+        groups.extend(start.filter(|group| group.ns >= LEAST_START_NS));
     }
     groups
 }

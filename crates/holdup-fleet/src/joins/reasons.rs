@@ -71,6 +71,18 @@ impl<'a> Reasons<'a> {
         self.servers.get(&at)
     }
 
+    /// Whom waits of one process for one address are for: each connection may be served by a process of its own.
+    pub(super) fn server_of(&self, group: &Group) -> Option<Server<'a>> {
+        let mut all = group.waits.iter().filter_map(|at| self.server(*at));
+        let mut server = all.next()?.clone();
+        for other in all.filter(|other| other.host == server.host && other.process == server.process) {
+            server.pids.extend(&other.pids);
+            server.serving.extend(&other.serving);
+            server.by = server.by.max(other.by);
+        }
+        Some(server)
+    }
+
     /// Waits for a process of another host.
     pub(super) fn joined(&self) -> impl Iterator<Item = usize> {
         self.servers.keys().copied()

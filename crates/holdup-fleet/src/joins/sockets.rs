@@ -52,41 +52,50 @@ pub(super) struct Server<'a> {
     pub(super) by: ReachedBy,
 }
 
-/// Who has an end of a socket.
+/// Who has an end of a socket: by process its name, and its threads that serve there.
 #[derive(Debug, Default)]
-struct Ends<'a> {
-    names: BTreeSet<&'a str>,
-    pids: BTreeSet<u32>,
-    serving: BTreeSet<(u32, u32)>,
-}
+struct Ends<'a>(BTreeMap<u32, (&'a str, BTreeSet<u32>)>);
 
 impl<'a> Ends<'a> {
     fn add(&mut self, wait: &'a Wait, serves: bool) {
         let asker = &wait.asker;
-        self.names.insert(&asker.process);
-        self.pids.insert(asker.pid);
+        let process = self.0.entry(asker.pid);
+        let (_, serving) = process.or_insert((&asker.process, BTreeSet::new()));
         if serves {
-            self.serving.insert((asker.pid, asker.tid));
+            serving.insert(asker.tid);
         }
     }
 
     fn join(&mut self, other: &Ends<'a>) {
-        self.names.extend(&other.names);
-        self.pids.extend(&other.pids);
-        self.serving.extend(&other.serving);
+        for (pid, (name, tids)) in &other.0 {
+            let (_, serving) = self.0.entry(*pid).or_insert((name, BTreeSet::new()));
+            serving.extend(tids);
+        }
     }
 
-    /// As the one that is waited for; `None` of programs of several names.
-    fn server(&self, host: &'a str, at: SocketAddr, by: ReachedBy) -> Option<Server<'a>> {
-        let mut names = self.names.iter();
+    /// As the one that is waited for, of the processes that can be meant; `None` of none, and of programs of several names.
+    fn server(
+        &self,
+        host: &'a str,
+        at: SocketAddr,
+        by: ReachedBy,
+        meant: impl Fn(u32) -> bool,
+    ) -> Option<Server<'a>> {
+        let meant = self.0.iter().filter(|(pid, _)| meant(**pid));
+        let names: BTreeSet<&str> = meant.clone().map(|(_, (name, _))| *name).collect();
+        let mut names = names.into_iter();
         let (Some(process), None) = (names.next(), names.next()) else {
             return None;
+        };
+        let threads = |(pid, (_, tids)): (&u32, &(&str, BTreeSet<u32>))| {
+            let pid = *pid;
+            tids.iter().map(move |tid| (pid, *tid)).collect::<Vec<_>>()
         };
         Some(Server {
             host,
             process,
-            pids: self.pids.clone(),
-            serving: self.serving.clone(),
+            pids: meant.clone().map(|(pid, _)| *pid).collect(),
+            serving: meant.flat_map(threads).collect(),
             at,
             by,
         })
@@ -98,6 +107,8 @@ impl<'a> Ends<'a> {
 pub(super) struct Sockets<'a> {
     /// Whose an address is; `None`: of several hosts, and so of nobody.
     owners: BTreeMap<IpAddr, Option<&'a str>>,
+    /// Addresses that sockets of a process have, and so its network namespace: host and process.
+    addresses: BTreeMap<(&'a str, u32), BTreeSet<IpAddr>>,
     /// Connections: the host, its own end, the other one.
     connections: BTreeMap<(&'a str, Transport, SocketAddr, SocketAddr), Ends<'a>>,
     /// Where clients are served: the host and the port, and at which of its addresses.
@@ -130,24 +141,25 @@ impl<'a> Sockets<'a> {
         let local = canonical(local);
         match peer(wait) {
             Some(peer) => {
-                self.owned(host, local.ip());
+                self.owned(host, wait.asker.pid, local.ip());
                 let ends = self.connections.entry((host, transport, local, peer));
                 ends.or_default().add(wait, true);
             }
             // Of one whose other end has a name, nothing is known but that.
-            None if wait.resource.detail.peer.is_some() => self.owned(host, local.ip()),
+            None if wait.resource.detail.peer.is_some() => self.owned(host, wait.asker.pid, local.ip()),
             None => self.serves(host, transport, local, wait, false),
         }
     }
 
     fn serves(&mut self, host: &'a str, transport: Transport, at: SocketAddr, wait: &'a Wait, serves: bool) {
-        self.owned(host, at.ip());
+        self.owned(host, wait.asker.pid, at.ip());
         let port = self.served.entry((host, transport, at.port())).or_default();
         port.entry(at.ip()).or_default().add(wait, serves);
     }
 
-    fn owned(&mut self, host: &'a str, address: IpAddr) {
+    fn owned(&mut self, host: &'a str, pid: u32, address: IpAddr) {
         if is_of_one_host(address) {
+            self.addresses.entry((host, pid)).or_default().insert(address);
             let owner = self.owners.entry(address).or_insert(Some(host));
             *owner = owner.filter(|owner| *owner == host);
         }
@@ -166,31 +178,33 @@ impl<'a> Sockets<'a> {
         let local = wait.resource.detail.local.map(canonical);
         let both = local.and_then(|local| self.connections.get(&(host, transport, at, local)));
         if let Some(ends) = both {
-            return ends.server(host, at, ReachedBy::FourTuple);
+            return ends.server(host, at, ReachedBy::FourTuple, |_| true);
         }
         // Where each host has such a network of its own, an address in it is of the host that asks.
-        let near = |address: IpAddr| is_of_each_host(address);
-        if near(at.ip()) && local.is_none_or(|local| near(local.ip())) {
+        if is_of_each_host(at.ip()) && local.is_none_or(|local| is_of_each_host(local.ip())) {
             return None;
         }
-        self.at_port(host, transport, at)?
-            .server(host, at, ReachedBy::AddressAndPort)
+        self.at_port(host, transport, at)
     }
 
-    /// Who serves an address and port. Where only a listener on all addresses is known, no other program may serve the port: which of the
-    /// host's network namespaces it is in is not known.
-    fn at_port(&self, host: &'a str, transport: Transport, at: SocketAddr) -> Option<Ends<'a>> {
+    /// Who serves an address and port. A listener on all addresses serves those of its own network namespace, and a host may have many: it
+    /// counts if another socket of the same process has the address.
+    fn at_port(&self, host: &'a str, transport: Transport, at: SocketAddr) -> Option<Server<'a>> {
         let port = self.served.get(&(host, transport, at.port()))?;
-        let mut ends = Ends::default();
-        match port.get(&at.ip()) {
-            Some(exact) => ends.join(exact),
-            None => {
-                let fits = |address: &IpAddr| address.is_unspecified() && (address.is_ipv6() || at.is_ipv4());
-                port.keys().find(|address| fits(address))?;
-                port.values().for_each(|one| ends.join(one));
-            }
+        let by = ReachedBy::AddressAndPort;
+        if let Some(exact) = port.get(&at.ip()) {
+            return exact.server(host, at, by, |_| true);
         }
-        Some(ends)
+        let has_it = |pid: u32| {
+            let own = self.addresses.get(&(host, pid));
+            own.is_some_and(|own| own.contains(&at.ip()))
+        };
+        // One on all addresses of IPv4, and one of IPv6, are of one program mostly.
+        let fits = |address: &IpAddr| address.is_unspecified() && (address.is_ipv6() || at.is_ipv4());
+        let mut all = Ends::default();
+        let listeners = port.iter().filter(|(address, _)| fits(address));
+        listeners.for_each(|(_, ends)| all.join(ends));
+        all.server(host, at, by, has_it)
     }
 }
 

@@ -235,6 +235,31 @@ fn the_same_connection_seen_from_both_ends_needs_no_listener() {
 }
 
 #[test]
+fn connections_that_a_process_each_serves_are_one_program() {
+    let ask = |port: u16, seconds: u64| asks(SHOP, seconds, &format!("10.0.2.8:{port}"), "10.0.4.17:5432");
+    let answer = |pid: u32, port: u16| {
+        let peer = format!("10.0.2.8:{port}");
+        let wait = asks(("postgres", pid, pid), 1, "10.0.4.17:5432", &peer);
+        Wait {
+            cause: Cause::CpuKernel,
+            ..wait
+        }
+    };
+    let report = Fleet::default()
+        .wait("app-1.bb", ask(40_001, 12))
+        .wait("app-1.bb", ask(40_002, 11))
+        .wait("db-3.cc", answer(30, 40_001))
+        .wait("db-3.cc", answer(31, 40_002))
+        .wait("db-3.cc", locked(("postgres", 30, 30), 9))
+        .wait("db-3.cc", locked(("postgres", 31, 31), 8))
+        .finding("db-3.cc", lock_is_found())
+        .joined();
+    let step = &report.paths[0].steps[1];
+    assert_eq!((step.reached.by, step.ns), (ReachedBy::FourTuple, 17 * SECOND));
+    assert!(report.findings[0].evidence[0].text.contains("2 connections"));
+}
+
+#[test]
 fn others_that_wait_for_the_same_are_said() {
     let fleet = three("10.0.4.17").wait(
         "app-2.dd",
@@ -368,20 +393,31 @@ fn a_port_that_programs_of_two_names_serve_is_nobodys() {
         [],
         "no wait for the database is followed"
     );
-    // A listener on all addresses may be in another network namespace than the one that was asked.
-    let listeners = |second: &'static str| {
+}
+
+#[test]
+fn a_listener_on_all_addresses_serves_those_of_its_own_network_namespace() {
+    let listener = |who: Who| {
         Fleet::default()
             .wait("app-1.bb", asks(SHOP, 21, "10.0.2.8:40001", "10.0.4.17:5432"))
-            .wait("db-3.cc", asks(DB, 1, "10.0.4.17:33000", "10.0.9.1:53"))
+            .wait("db-3.cc", asks(who, 1, "10.0.4.17:33000", "10.0.9.1:53"))
             .wait("db-3.cc", listens(DB, "0.0.0.0:5432"))
-            .wait("db-3.cc", listens((second, 44, 44), "10.99.0.1:5432"))
             .wait("db-3.cc", locked(DB, 20))
             .finding("db-3.cc", lock_is_found())
     };
-    assert!(is_alone(&listeners("haproxy").joined()));
+    assert!(!is_alone(&listener(DB).joined()));
+    let other = ("resolver", 9, 9);
+    assert!(is_alone(&listener(other).joined()), "it may be in a container");
+    let second = ("haproxy", 44, 44);
+    let two = listener(DB)
+        .wait("db-3.cc", listens(second, "[::]:5432"))
+        .wait("db-3.cc", asks(second, 1, "10.0.4.17:33001", "10.0.9.1:53"));
+    assert!(is_alone(&two.joined()), "two programs listen");
+    let same = ("postgres", 44, 44);
+    let one = listener(DB).wait("db-3.cc", listens(same, "0.0.0.0:5432"));
     assert!(
-        !is_alone(&listeners("postgres").joined()),
-        "several processes of one name are one program"
+        !is_alone(&one.joined()),
+        "another container's listener does not count"
     );
 }
 

@@ -8,7 +8,7 @@ use crate::sheet::{Paint, Sheet};
 use crate::text::{shorten, width};
 use crate::units::{bytes, counted, duration};
 use holdup_model::finding::Severity;
-use holdup_model::report::{Finding, FleetHost, FleetPath, FleetStore, PathStep, Report};
+use holdup_model::report::{Finding, FleetHost, FleetPath, FleetStore, PathStep, ReachedBy, Report};
 
 /// Hosts without a finding that are listed; `-v` lists all.
 const QUIET_HOSTS: usize = 5;
@@ -182,7 +182,7 @@ fn branch(sheet: &mut Sheet, depth: usize, words: &str) {
             let corner = if sheet.style().unicode { "└" } else { "`-" };
             let before = format!("{}{corner}", " ".repeat(2 * depth));
             let lead = vec![sheet.name(&before).paint(Paint::Dim)];
-            sheet.led(lead, 2 * depth + 3, body);
+            sheet.led(lead, width(&before) + 1, body);
         }
     }
 }
@@ -201,7 +201,11 @@ fn words_of(report: &Report, step: &PathStep, next: Option<&PathStep>) -> String
         (None, Some(name)) if !cause.on_cpu() => format!(": {name}"),
         (None, _) => String::new(),
     };
-    format!("{who}: {} {}{about}", duration(step.ns), cause.phrase())
+    match step.reached.by {
+        // A link of its host's own chain tells of one wait, and not of all.
+        ReachedBy::Host if step.resource.is_none() => format!("{who}: {}", cause.phrase()),
+        _ => format!("{who}: {} {}{about}", duration(step.ns), cause.phrase()),
+    }
 }
 
 /// `38 hosts   2026-11-29T13:00:00Z to 2026-11-29T13:10:00Z`.
