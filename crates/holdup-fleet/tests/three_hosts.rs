@@ -28,7 +28,7 @@ fn is_possible() -> bool {
     let is_there = |name: &&str| PLACES.iter().any(|place| Path::new(place).join(name).is_file());
     nix::unistd::geteuid().is_root()
         && Path::new("/sys/kernel/btf/vmlinux").is_file()
-        && PROGRAMS.iter().all(|name| is_there(&name))
+        && PROGRAMS.iter().all(is_there)
 }
 
 fn show(url: &str, holdup: &Path) -> Output {
