@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Compact(CompactArgs),
     /// Upload the segments of a directory; `holdup record --to URL` starts this
     Upload(UploadArgs),
-    /// Compare two times of the same hosts: what got slower, on which of them, and whether that is more than chance
+    /// Compare two times of the same hosts, or two groups of hosts: what got slower, where, and whether that is more than chance
     Diff(DiffArgs),
     /// Run an SQL query on the recordings, by the program holdup-fleet-sql
     #[command(disable_help_flag = true)]
@@ -62,9 +62,18 @@ pub(crate) struct DiffArgs {
     /// One time: 13:05, '2026-11-22 13:05', or RFC 3339 with a time zone; without a date, the latest such time
     #[arg(long, value_name = "TIME")]
     pub(crate) before: Option<String>,
-    /// The time that is compared with it
+    /// The time that is compared with it; the two must not overlap
     #[arg(long, value_name = "TIME")]
     pub(crate) after: Option<String>,
+    /// Compare groups of hosts at one time: the first group, by names with * and ?, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "with", conflicts_with_all = ["before", "after"])]
+    pub(crate) hosts: Vec<String>,
+    /// The group that is compared with it
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "hosts")]
+    pub(crate) with: Vec<String>,
+    /// When the groups are compared; without it, the newest recordings
+    #[arg(long, value_name = "TIME", requires = "hosts")]
+    pub(crate) at: Option<String>,
     /// The part before each TIME: 10m, 90s, 2h or 1d; without it, 10m
     #[arg(long, value_name = "LENGTH", value_parser = lengths::length)]
     pub(crate) last: Option<Duration>,

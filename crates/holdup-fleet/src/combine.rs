@@ -1,17 +1,17 @@
 //! The reports of hosts as one.
 //!
-//! In: hosts, each judged. Out: one report: sums are sums, and whatever is of one host says of which. Nothing is judged here. What
-//! cannot be added up (percentiles, windows, tasks, a time line) stays with `holdup show` of that host.
+//! In: hosts, each judged. Out: one report: sums are sums, and whatever is of one host says of which. Nothing is judged here, and what waits for
+//! another host is joined with it elsewhere ([`joins`]). What cannot be added up (percentiles, windows, tasks, a time line) stays with `holdup show` of that host.
 
 use crate::hosts::Judged;
-use crate::layout;
 use crate::listing::Listing;
+use crate::{joins, layout};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::Severity;
 use holdup_model::host_figures::HostFigures;
 use holdup_model::report::{
-    Backend, CannotTell, CauseShare, Coverage, FleetStore, Lost, NotMeasured, Report, RuledOut, SCHEMA,
-    Subject, SubjectKind, Tool,
+    Backend, CannotTell, CauseShare, Coverage, FleetPath, FleetStore, Lost, NotMeasured, Report, RuledOut,
+    SCHEMA, Subject, SubjectKind, Tool,
 };
 use holdup_times::Window;
 use std::collections::BTreeMap;
@@ -61,6 +61,7 @@ pub(crate) fn combine(hosts: Vec<Judged>, store: FleetStore, window: Window) -> 
         host_figures: HostFigures::default(),
         hosts: vec![],
         store: Some(store),
+        paths: vec![],
     };
     for one in hosts {
         if let Some(report) = one.report {
@@ -68,6 +69,7 @@ pub(crate) fn combine(hosts: Vec<Judged>, store: FleetStore, window: Window) -> 
         }
         whole.hosts.push(one.host);
     }
+    joins::join(&mut whole);
     order(&mut whole);
     whole
 }
@@ -94,16 +96,17 @@ fn take(whole: &mut Report, report: Report, id: &str) {
         }));
 }
 
-/// Worst first, as in the report of one host.
+/// Worst first, as in the report of one host; of those as bad, what is of several hosts before what is of one of them.
 fn order(whole: &mut Report) {
     let rank = |severity: Severity| match severity {
         Severity::Critical => 0,
         Severity::Warning => 1,
         Severity::Note => 2,
     };
-    whole
-        .findings
-        .sort_by_key(|finding| (rank(finding.severity), std::cmp::Reverse(finding.ns)));
+    whole.findings.sort_by_key(|finding| {
+        let alone = finding.rule != FleetPath::RULE;
+        (rank(finding.severity), alone, std::cmp::Reverse(finding.ns))
+    });
     whole.waits.sort_by_key(|wait| std::cmp::Reverse(wait.ns));
     whole
         .threads

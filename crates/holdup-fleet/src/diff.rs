@@ -1,7 +1,9 @@
-//! `holdup fleet diff`: the same hosts at two times.
+//! `holdup fleet diff`: the same hosts at two times, or two groups of hosts at one ([`groups`]).
 //!
 //! In: a store and two windows. Out: what programs waited for became more or less on which hosts, and whether that is more than the hosts' own
 //! spread. Sums are those of the segments, a second of observation each, so that a host of which one time has fewer segments compares all the same.
+
+mod groups;
 
 use crate::cli::DiffArgs;
 use crate::hosts::Judged;
@@ -34,9 +36,16 @@ const SECOND_NS: f64 = 1e9;
 /// # Errors
 /// When the store can't be read, the times make no sense, or no host was observed at both.
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<u8> {
+    if !args.hosts.is_empty() {
+        let store = Store::open(&args.url, Missing::Refuse)?;
+        let report = runtime()?.block_on(groups::report(&store, args))?;
+        show::write(&report, &args.output)?;
+        return Ok(0);
+    }
     let (Some(before), Some(after)) = (&args.before, &args.after) else {
         bail!(Usage(
-            "say which two times: holdup fleet diff URL --before TIME --after TIME [--last LENGTH]"
+            "say which two times, or which hosts: holdup fleet diff URL --before TIME --after TIME [--last LENGTH], or \
+             holdup fleet diff URL --hosts NAMES --with NAMES [--at TIME]"
                 .to_owned()
         ));
     };
@@ -61,17 +70,18 @@ async fn report(
         Window::asked(Some(time.as_str()), Some(last), newest, &TimeZone::system()).map_err(Usage)
     };
     let windows = [window(times[0])?, window(times[1])?];
+    let names = windows.map(named);
+    if windows[0].from < windows[1].to && windows[1].from < windows[0].to {
+        bail!(Usage(format!(
+            "the two times overlap, {} and {}: choose others, or a shorter --last",
+            names[0], names[1]
+        )));
+    }
+    let all = |_: &str| true;
     let [before, after] = [
-        observed(store, windows[0]).await?,
-        observed(store, windows[1]).await?,
+        observed(store, windows[0], &all).await?,
+        observed(store, windows[1], &all).await?,
     ];
-    let names = windows.map(|window| {
-        format!(
-            "{} to {}",
-            layout::rfc3339(window.from),
-            layout::rfc3339(window.to)
-        )
-    });
     let notes = missing([&before, &after]);
     let pairs = pairs(&before, &after);
     let comparison = paired::compare(names, &pairs, notes).map_err(|why| Usage(why.0))?;
@@ -88,6 +98,14 @@ async fn report(
     let mut report = combine::combine(hosts([&before, &after]), about, whole);
     report.comparison = Some(comparison);
     Ok(report)
+}
+
+fn named(window: Window) -> String {
+    format!(
+        "{} to {}",
+        layout::rfc3339(window.from),
+        layout::rfc3339(window.to)
+    )
 }
 
 /// All that was observed in a window.
@@ -107,11 +125,12 @@ struct Host {
     to: Option<i64>,
 }
 
-/// Adds up a window. Another process may put objects together meanwhile: then the store is listed again.
-async fn observed(store: &Store, window: Window) -> anyhow::Result<Time> {
+/// Adds up the hosts that are wanted in a window. Another process may put objects together meanwhile: then the store is listed again.
+async fn observed(store: &Store, window: Window, wanted: &dyn Fn(&str) -> bool) -> anyhow::Result<Time> {
     for _ in 0..show::TRIES {
         let tried = async {
-            let listing = listing::of(store, window).await?;
+            let mut listing = listing::of(store, window).await?;
+            listing.hosts.retain(|id, _| wanted(id));
             added_up(store, listing).await
         };
         match tried.await {
@@ -253,6 +272,7 @@ mod tests {
     use crate::store::{Store, runtime};
     use crate::testing::{EIGHT, memory, segment};
     use crate::{Usage, layout};
+    use clap::{Args, FromArgMatches};
     use holdup_evidence::Cause;
     use holdup_model::report::SubjectKind;
     use layout::Name;
@@ -272,6 +292,12 @@ mod tests {
             let at = layout::place(&layout::host_id(Some(host), host), &Name::of(&segment.head));
             runtime().unwrap().block_on(store.put(&at, bytes.into())).unwrap();
         }
+    }
+
+    fn parsed(arguments: &[&str]) -> crate::cli::DiffArgs {
+        let command = crate::cli::DiffArgs::augment_args(clap::Command::new("diff"));
+        let matches = command.get_matches_from(arguments);
+        crate::cli::DiffArgs::from_arg_matches(&matches).unwrap()
     }
 
     fn at(minute: i64) -> String {
@@ -311,6 +337,71 @@ mod tests {
             "{:?}",
             comparison.notes
         );
+    }
+
+    #[test]
+    fn times_that_overlap_are_refused_in_a_sentence() {
+        let (store, _) = memory();
+        put(&store, "a", 0..20, 0);
+        let (before, after) = (at(4), at(7));
+        let last = Some(Duration::from_secs(240));
+        let runtime = runtime().unwrap();
+        let overlap = runtime.block_on(report(&store, "memory:", [&before, &after], last));
+        let error = overlap.unwrap_err();
+        assert!(
+            error.is::<Usage>() && error.to_string().starts_with("the two times overlap"),
+            "{error}"
+        );
+        let same = runtime.block_on(report(&store, "memory:", [&before, &before], last));
+        assert!(same.unwrap_err().is::<Usage>());
+        // Times that touch do not.
+        let (before, after) = (at(4), at(8));
+        assert!(
+            runtime
+                .block_on(report(&store, "memory:", [&before, &after], last))
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn two_groups_of_hosts_are_compared_and_a_name_that_fits_none_is_said() {
+        let (store, _) = memory();
+        for (number, host) in ["web-1", "web-02", "web-003", "web-0004"].into_iter().enumerate() {
+            put(&store, host, 0..4, 10 * number as u64);
+        }
+        for (number, host) in ["db-1", "db-02", "db-003", "db-0004"].into_iter().enumerate() {
+            put(&store, host, 0..4, 600 + 10 * number as u64);
+        }
+        let ask = |hosts: &str, with: &str| {
+            let args = parsed(&[
+                "diff",
+                "memory:",
+                "--at",
+                &at(4),
+                "--hosts",
+                hosts,
+                "--with",
+                with,
+            ]);
+            runtime()?.block_on(super::groups::report(&store, &args))
+        };
+        let comparison = ask("web-*", "db-*").unwrap().comparison.unwrap();
+        assert_eq!((comparison.before_n, comparison.after_n), (4, 4));
+        assert_eq!(
+            (comparison.significant, comparison.before.as_str()),
+            (Some(true), "web-*")
+        );
+        assert_eq!(ask("web-1,web-02", "db-1").unwrap().hosts.len(), 3);
+        for (hosts, with, said) in [
+            ("web-*", "cache-*", "no host called cache-*"),
+            ("web-*", "web-1", "web-1."),
+        ] {
+            let error = ask(hosts, with).unwrap_err();
+            assert!(
+                error.is::<Usage>() && error.to_string().starts_with(said),
+                "{error}"
+            );
+        }
     }
 
     #[test]

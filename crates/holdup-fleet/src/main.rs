@@ -11,6 +11,7 @@ mod compact;
 mod diff;
 mod fetch;
 mod hosts;
+mod joins;
 mod judge;
 mod machine;
 mod show;

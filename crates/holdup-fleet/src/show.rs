@@ -120,3 +120,6 @@ pub(crate) fn write(report: &Report, args: &OutputArgs) -> anyhow::Result<()> {
     holdup_views::terminal::write(report, &style, &mut text).context(failed)?;
     std::io::stdout().write_all(&text).context(failed)
 }
+
+#[cfg(test)]
+mod tests;

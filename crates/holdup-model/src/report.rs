@@ -30,7 +30,7 @@ pub use comparison::{
     ProgramChange, StackTree, TreeFrame, TreeFrameKind, TreeNode,
 };
 pub use experiment::{Experiment, ExperimentCause, Outcome, PredictedBy};
-pub use fleet::{FleetHost, FleetStore};
+pub use fleet::{FleetHost, FleetPath, FleetStore, PathStep, Reached, ReachedBy};
 pub use gate::{Check, Gate, GateOutcome, GateUnit, Measured};
 pub use host::{BlockedTasks, Host, HostFact, HostResource, HostResourceName, Load, Runner};
 pub use jvm::{Jvm, JvmDump};
@@ -139,6 +139,9 @@ pub struct Report {
     /// What was read of the store; only of `holdup fleet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<FleetStore>,
+    /// Paths of waits that lead from one host to another; only of `holdup fleet`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<FleetPath>,
 }
 
 impl Report {

@@ -116,6 +116,7 @@ pub fn build(
         host_figures: attributed.host_figures.clone(),
         hosts: vec![],
         store: None,
+        paths: vec![],
     }
 }
 

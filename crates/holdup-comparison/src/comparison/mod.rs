@@ -7,6 +7,7 @@ pub mod artefacts;
 mod build;
 pub(crate) mod chance;
 pub mod frames;
+pub mod groups;
 pub mod made;
 mod names;
 pub mod paired;

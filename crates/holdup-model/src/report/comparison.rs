@@ -112,7 +112,7 @@ pub struct ProgramChange {
     pub after_ns: Ns,
     /// The change.
     pub change_ns: i64,
-    /// On how many hosts it became more.
+    /// On how many hosts it became more; of two groups, on how many of AFTER's it is more than BEFORE's mean.
     pub more_on: u32,
     /// Whether it is more than the hosts' own spread; null where that can't be known.
     pub significant: Option<bool>,

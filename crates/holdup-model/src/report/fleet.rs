@@ -1,6 +1,6 @@
 //! What a report of many hosts has beside the rest.
 
-use holdup_evidence::Ns;
+use holdup_evidence::{Cause, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,4 +46,61 @@ pub struct FleetStore {
     pub bytes_read: u64,
     /// Objects that could not be read, each with why.
     pub problems: Vec<String>,
+}
+
+/// A path of waits from one host to another, to where it began: each process waits for the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetPath {
+    /// From a process that waits to the one at which the path ends. Nothing is said of their order in time: clocks of hosts differ.
+    pub steps: Vec<PathStep>,
+    /// Processes of other hosts whose waits end at the same place, the one that waited longest first.
+    pub dependants: Vec<PathStep>,
+}
+
+/// A process on such a path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathStep {
+    /// Its host's id, as in `hosts`.
+    pub host: String,
+    /// Process id.
+    pub pid: u32,
+    /// Its name.
+    pub process: String,
+    /// What it waited for or did; null where nothing that it did explains it.
+    #[schemars(with = "Option<String>")]
+    pub cause: Option<Cause>,
+    /// For how long, its threads added up, nanoseconds.
+    pub ns: Ns,
+    /// What that was about, as in `waits`.
+    pub resource: Option<String>,
+    /// How the process before it is known to have waited for this one.
+    pub reached: Reached,
+}
+
+/// How a process is known to be the one that another waits for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reached {
+    /// By what.
+    pub by: ReachedBy,
+    /// The address and port at which it was reached; null where it is on the same host.
+    pub address: Option<String>,
+}
+
+/// By what it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReachedBy {
+    /// The path begins here.
+    Start,
+    /// Both hosts have the same connection, each from its own end.
+    FourTuple,
+    /// It serves the address and port that was asked, and no other program of that host does.
+    AddressAndPort,
+    /// The host's own report says that it was in the way.
+    Host,
+}
+
+impl FleetPath {
+    /// The rule of findings that are of more than one host.
+    pub const RULE: &'static str = "waits-across-hosts";
 }

@@ -1,14 +1,14 @@
 //! The report of many hosts: how many and when, the worst of it in one sentence, and a line for each host.
 //!
-//! In: a report with hosts. Out: hosts with a problem first, by their first finding; then those that have stopped; then the others, which `-v`
+//! In: a report with hosts. Out: what leads from one host to another; then hosts with a problem first, by their first finding; then those that have stopped; then the others, which `-v`
 //! lists. What could not be read, and how much was read, stands at the end.
 
 use crate::headline::Headline;
 use crate::sheet::{Paint, Sheet};
 use crate::text::{shorten, width};
-use crate::units::{bytes, counted};
+use crate::units::{bytes, counted, duration};
 use holdup_model::finding::Severity;
-use holdup_model::report::{Finding, FleetHost, FleetStore, Report};
+use holdup_model::report::{Finding, FleetHost, FleetPath, FleetStore, PathStep, ReachedBy, Report};
 
 /// Hosts without a finding that are listed; `-v` lists all.
 const QUIET_HOSTS: usize = 5;
@@ -19,6 +19,10 @@ const FINDINGS: usize = 5;
 /// Problems that are listed; `-v` lists all.
 const PROBLEMS: usize = 3;
 
+/// Paths from host to host that are shown, and others that end where one of them does; `-v` shows all.
+const PATHS: usize = 3;
+const DEPENDANTS: usize = 3;
+
 /// Columns of a host's name at most.
 const NAME: usize = 32;
 
@@ -28,6 +32,9 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, store: &FleetStore) {
     super::margins::headline(sheet, &first_sentence(report));
     header(sheet, report, store);
     sheet.blank();
+    if !style.quiet {
+        paths(sheet, report);
+    }
     let names = report.hosts.iter().map(|host| width(&host.name).min(NAME));
     let column = names.max().unwrap_or_default() + 2;
     let (mut worse, rest): (Vec<_>, Vec<_>) = report
@@ -75,8 +82,13 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, store: &FleetStore) {
     of_store(sheet, store);
 }
 
+/// Whether a finding is of a host; one of several hosts has a place of its own.
 fn is_of(finding: &Finding, host: &FleetHost) -> bool {
-    finding.host.as_ref() == Some(&host.id)
+    finding.host.as_ref() == Some(&host.id) && !is_across(finding)
+}
+
+fn is_across(finding: &Finding) -> bool {
+    finding.rule == FleetPath::RULE
 }
 
 fn first<'a>(report: &'a Report, host: &FleetHost) -> Option<&'a Finding> {
@@ -96,6 +108,9 @@ fn first_sentence(report: &Report) -> Headline {
         .first()
         .filter(|one| one.severity != Severity::Note);
     if let Some(worst) = worst {
+        if is_across(worst) {
+            return of(worst.title.clone(), Some(worst.severity));
+        }
         let like = |host: &&FleetHost| {
             let found = report.findings.iter().filter(|one| is_of(one, host));
             found
@@ -134,6 +149,62 @@ fn first_sentence(report: &Report) -> Headline {
             format!("{} stopped reporting.", counted(silent, "host", "hosts")),
             Some(Severity::Warning),
         ),
+    }
+}
+
+/// From host to host, each step under the one that waits for it, and below them who else waits for the same.
+fn paths(sheet: &mut Sheet, report: &Report) {
+    let (all, others) = match sheet.style().verbose {
+        true => (usize::MAX, usize::MAX),
+        false => (PATHS, DEPENDANTS),
+    };
+    for path in report.paths.iter().take(all) {
+        for (depth, step) in path.steps.iter().enumerate() {
+            let next = path.steps.get(depth + 1);
+            branch(sheet, depth, &words_of(report, step, next));
+        }
+        for step in path.dependants.iter().take(others) {
+            branch(sheet, 0, &format!("also {}", words_of(report, step, None)));
+        }
+        if let Some(more @ 1..) = path.dependants.len().checked_sub(others) {
+            let words = format!("and {}", counted(more as u64, "more process", "more processes"));
+            branch(sheet, 0, &words);
+        }
+        sheet.blank();
+    }
+}
+
+fn branch(sheet: &mut Sheet, depth: usize, words: &str) {
+    let body = vec![sheet.words(words)];
+    match depth {
+        0 => sheet.line(1, body),
+        _ => {
+            let corner = if sheet.style().unicode { "└" } else { "`-" };
+            let before = format!("{}{corner}", " ".repeat(2 * depth));
+            let lead = vec![sheet.name(&before).paint(Paint::Dim)];
+            sheet.led(lead, width(&before) + 1, body);
+        }
+    }
+}
+
+/// `app-1, checkout: 2.90 s waiting for a network peer to send, at 10.0.4.17:5432`.
+fn words_of(report: &Report, step: &PathStep, next: Option<&PathStep>) -> String {
+    let host = report.hosts.iter().find(|host| host.id == step.host);
+    let host = host.map_or(step.host.as_str(), |host| host.name.as_str());
+    let who = format!("{host}, {} (pid {})", step.process, step.pid);
+    let Some(cause) = step.cause else {
+        return format!("{who}: nothing that it did there explains it");
+    };
+    let address = next.and_then(|next| next.reached.address.as_ref());
+    let about = match (address, &step.resource) {
+        (Some(address), _) => format!(": {address}"),
+        (None, Some(name)) if !cause.on_cpu() => format!(": {name}"),
+        (None, _) => String::new(),
+    };
+    match step.reached.by {
+        // A link of its host's own chain tells of one wait, and not of all.
+        ReachedBy::Host if step.resource.is_none() => format!("{who}: {}", cause.phrase()),
+        _ => format!("{who}: {} {}{about}", duration(step.ns), cause.phrase()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The same hosts at two times: what their programs waited for, and each host.
+//! The same hosts at two times, or two groups of hosts: what their programs waited for, and each host that is compared with itself.
 //!
 //! In: a comparison of a fleet; of anything else there is nothing to write. Out: a line for each program and cause, and one for each host.
 
@@ -9,7 +9,7 @@ use holdup_model::report::{Comparison, HostChange, ProgramChange};
 
 /// Writes both tables.
 pub(super) fn write(sheet: &mut Sheet, comparison: &Comparison) {
-    if comparison.hosts.is_empty() {
+    if comparison.hosts.is_empty() && comparison.programs.is_empty() {
         return;
     }
     let most = limit(sheet.style().verbose);
@@ -24,6 +24,9 @@ pub(super) fn write(sheet: &mut Sheet, comparison: &Comparison) {
     let more = changed().count().saturating_sub(most);
     rest(sheet, more, "program changed less", "programs changed less");
     sheet.blank();
+    if comparison.hosts.is_empty() {
+        return;
+    }
     heading(sheet, "Time by host, for a second, largest change first:");
     comparison
         .hosts
