@@ -108,10 +108,7 @@ mod tests {
         ("std::future<int>::get()", "/usr/include/c++/12/future"),
         ("shop::price(int)", "/srv/shop.cpp"),
     ];
-    const THREAD: [(&str, &str); 2] = [
-        ("_M_run", "/usr/include/c++/12/bits/std_thread.h"),
-        ("begin", ""),
-    ];
+    const THREAD: [(&str, &str); 2] = [("_M_run", "/usr/include/c++/12/bits/std_thread.h"), ("begin", "")];
 
     #[test]
     fn an_event_loop_of_a_library_is_known_by_name() {

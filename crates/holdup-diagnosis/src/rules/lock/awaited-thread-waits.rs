@@ -11,8 +11,8 @@ use crate::rules::beside::{
 use crate::rules::{Rule, RuleId, Run, Waits, asked, java_waits, root, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame, Language};
-use holdup_knowledge::{cpp, executors, rust};
 use holdup_knowledge::user_code::{Primitive, in_python, primitive};
+use holdup_knowledge::{cpp, executors, rust};
 use holdup_model::attributed::{AttributedWait, Judge};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::BTreeSet;
@@ -203,7 +203,9 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
     // Who waits for a result of a task does not set one, where the tasks' own threads are all taken.
     let taken = taken_whole(run, group).filter(|_| awaited == Primitive::Future);
     let result = |wait: &&AttributedWait| {
-        taken.is_some() && wait.cause == Cause::LockFutex && primitive(&wait.asker.stack) == Some(Primitive::Future)
+        taken.is_some()
+            && wait.cause == Cause::LockFutex
+            && primitive(&wait.asker.stack) == Some(Primitive::Future)
     };
     let others = others(run, group).into_iter().filter(still);
     let others: Vec<&AttributedWait> = others.filter(|wait| !result(wait)).collect();
@@ -281,7 +283,11 @@ fn taken_whole<'a>(run: &Run<'_>, group: &Waits<'a>) -> Option<&'a Frame> {
     let runs = executors::runs_tasks(&group.main().asker.stack)?;
     let name = &group.main().asker.name;
     let own: BTreeSet<u32> = group.iter().map(|wait| wait.asker.name.tid).collect();
-    let threads = run.attributed.threads.iter().filter(|thread| thread.name.pid == name.pid);
+    let threads = run
+        .attributed
+        .threads
+        .iter()
+        .filter(|thread| thread.name.pid == name.pid);
     let rows = |tid: u32| {
         let waits = run.attributed.waits.iter();
         waits.filter(move |wait| (wait.asker.name.pid, wait.asker.name.tid) == (name.pid, tid))
@@ -291,7 +297,9 @@ fn taken_whole<'a>(run: &Run<'_>, group: &Waits<'a>) -> Option<&'a Frame> {
         rows(tid).any(|wait| !wait.asker.stack.is_empty()) && !rows(tid).any(|wait| is_within(wait, runs))
     };
     let all_within = group.iter().all(|wait| is_within(wait, runs));
-    let mut others = threads.map(|thread| thread.name.tid).filter(|tid| !own.contains(tid));
+    let mut others = threads
+        .map(|thread| thread.name.tid)
+        .filter(|tid| !own.contains(tid));
     (all_within && others.all(elsewhere)).then_some(runs)
 }
 

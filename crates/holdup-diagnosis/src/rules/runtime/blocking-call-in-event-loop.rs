@@ -120,10 +120,16 @@ fn beside(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> String {
     let others = others(run, waits);
     let locked = lock(waits.longest()).is_some();
     let place = asker(waits.longest()).filter(|_| locked);
-    let mut within = others.iter().filter(|other| place.is_some_and(|place| is_within(other, place)));
+    let mut within = others
+        .iter()
+        .filter(|other| place.is_some_and(|place| is_within(other, place)));
     match (others.as_slice(), within.next(), within.next()) {
         (_, Some(one), None) => {
-            format!("; {} seems to have it, {}", other(&one.asker.name), doing_with_peer(run, one))
+            format!(
+                "; {} seems to have it, {}",
+                other(&one.asker.name),
+                doing_with_peer(run, one)
+            )
         }
         ([one], ..) => format!(
             "; its only other thread that waits for something is {}",
@@ -163,13 +169,17 @@ fn may_have<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a Frame> {
 
 /// Whether a lock that stands taken is of no thread of the process: each is known, and none computes meanwhile.
 fn is_of_no_thread(run: &Run<'_>, waits: &Waits<'_>) -> bool {
-    java_waits::stands(run, waits.longest()) && !is_busy(run, waits) && all_known(run, waits.main().asker.name.pid)
+    java_waits::stands(run, waits.longest())
+        && !is_busy(run, waits)
+        && all_known(run, waits.main().asker.name.pid)
 }
 
 /// The lock that a call waits for.
 fn lock(wait: &AttributedWait) -> Option<Primitive> {
     let is_lock = |one: &Primitive| matches!(one, Primitive::Mutex | Primitive::ReadWriteLock);
-    primitive(&wait.asker.stack).filter(|_| wait.cause == Cause::LockFutex).filter(is_lock)
+    primitive(&wait.asker.stack)
+        .filter(|_| wait.cause == Cause::LockFutex)
+        .filter(is_lock)
 }
 
 /// For what a call of Rust waits for a lock, with the crate that the program called for it: `a reader-writer lock of dashmap`.
@@ -179,7 +189,11 @@ fn lock_words(wait: &AttributedWait) -> Option<String> {
         _ => "a reader-writer lock",
     };
     let place = asker(wait)?;
-    let at = wait.asker.stack.iter().position(|frame| std::ptr::eq(frame, place))?;
+    let at = wait
+        .asker
+        .stack
+        .iter()
+        .position(|frame| std::ptr::eq(frame, place))?;
     let called = wait.asker.stack.get(at.checked_sub(1)?)?;
     let of = rust::fetched_crate(called).map_or_else(String::new, |name| format!(" of {name}"));
     Some(format!("waiting for {what}{of}"))
@@ -187,18 +201,30 @@ fn lock_words(wait: &AttributedWait) -> Option<String> {
 
 /// Whether of each thread of a process is known where it is.
 fn all_known(run: &Run<'_>, pid: u32) -> bool {
-    let rows = run.attributed.waits.iter().filter(|wait| wait.asker.name.pid == pid);
+    let rows = run
+        .attributed
+        .waits
+        .iter()
+        .filter(|wait| wait.asker.name.pid == pid);
     let known: BTreeSet<u32> = rows
         .filter(|wait| !wait.asker.stack.is_empty())
         .map(|wait| wait.asker.name.tid)
         .collect();
-    let mut threads = run.attributed.threads.iter().filter(|thread| thread.name.pid == pid);
+    let mut threads = run
+        .attributed
+        .threads
+        .iter()
+        .filter(|thread| thread.name.pid == pid);
     threads.all(|thread| known.contains(&thread.name.tid))
 }
 
 /// Whether no thread of a process but its first can run JavaScript: all others are known, and none is a worker.
 fn is_without_workers(run: &Run<'_>, pid: u32) -> bool {
-    let mut rows = run.attributed.waits.iter().filter(|wait| wait.asker.name.pid == pid);
+    let mut rows = run
+        .attributed
+        .waits
+        .iter()
+        .filter(|wait| wait.asker.name.pid == pid);
     all_known(run, pid) && !rows.any(|wait| javascript::is_worker(&wait.asker.stack))
 }
 
