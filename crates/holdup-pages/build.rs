@@ -25,7 +25,8 @@ fn main() -> io::Result<()> {
         fs::create_dir_all(&to)?;
         for file in fs::read_dir(&folder)? {
             let file = file?.path();
-            if let (Some("md"), Some(name)) = (file.extension().and_then(|it| it.to_str()), file.file_name()) {
+            if let (Some("md"), Some(name)) = (file.extension().and_then(|it| it.to_str()), file.file_name())
+            {
                 fs::write(to.join(name), printed(&fs::read_to_string(&file)?))?;
             }
         }

@@ -8,6 +8,10 @@ use std::ops::Range;
 const MAX_COLUMNS: usize = 64;
 const MAX_LINE_BYTES: usize = 4 << 10;
 
+/// Cells that say what a row is of, and other figures of it that are told.
+const MAX_SUBJECT_CELLS: usize = 2;
+const MAX_BESIDE: usize = 4;
+
 /// How the cells of a table are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Between {
@@ -40,8 +44,10 @@ pub(super) struct Cell<'a> {
     pub(super) judged: Judged,
     pub(super) name: &'a [u8],
     pub(super) value: &'a [u8],
-    /// The first cell of the row that is no number.
+    /// The first cells of the row that are no numbers.
     pub(super) subject: &'a [u8],
+    /// Other figures of the row, with the names of their columns: they say how much it is.
+    pub(super) beside: &'a str,
 }
 
 /// What a line is to a table.
@@ -191,11 +197,10 @@ impl Table {
             return Taken::No;
         }
         self.rows += 1;
-        let subject = cells
-            .iter()
-            .map(text)
-            .find(|cell| !is_number(cell) && cell.iter().any(u8::is_ascii_alphanumeric));
-        for (column, cell) in columns.iter().zip(&cells) {
+        let subject = subject(cells.iter().map(text));
+        // Numbers before the first name count rows.
+        let named = cells.iter().position(|cell| !is_number(text(cell))).unwrap_or(0);
+        for (at, (column, cell)) in columns.iter().zip(&cells).enumerate() {
             let cell = text(cell);
             let Some(named) = column.named else { continue };
             let Some((read, end)) = value(cell, 0) else {
@@ -205,17 +210,43 @@ impl Table {
                 continue;
             };
             if end == cell.len() {
+                let others = columns.iter().zip(cells.iter().map(text)).enumerate();
+                let others = others.filter(|(place, _)| judged.bad && *place != at && *place > named);
                 found(Cell {
                     named,
                     judged,
                     name: &column.name,
                     value: cell,
-                    subject: subject.unwrap_or_default(),
+                    subject: &subject,
+                    beside: &beside(others.map(|(_, other)| other)),
                 });
             }
         }
         Taken::Row
     }
+}
+
+/// What a row is of: its first cells that are no numbers.
+fn subject<'a>(cells: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let words = cells
+        .skip_while(|cell| is_number(cell))
+        .take_while(|cell| !is_number(cell));
+    let told = words.filter(|cell| cell.iter().any(u8::is_ascii_alphanumeric));
+    told.take(MAX_SUBJECT_CELLS).collect::<Vec<_>>().join(&b' ')
+}
+
+/// The first numbers of a row that are not zero.
+fn beside<'a>(others: impl Iterator<Item = (&'a Column, &'a [u8])>) -> String {
+    let numbers =
+        others.filter(|(_, cell)| is_number(cell) && cell.iter().any(|byte| (b'1'..=b'9').contains(byte)));
+    let told = numbers.take(MAX_BESIDE).map(|(column, cell)| {
+        format!(
+            "{} {}",
+            String::from_utf8_lossy(&column.name),
+            String::from_utf8_lossy(cell)
+        )
+    });
+    told.collect::<Vec<_>>().join(", ")
 }
 
 impl Column {

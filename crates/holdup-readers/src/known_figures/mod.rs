@@ -137,7 +137,7 @@ impl KnownFigures {
             let value = cut(figure.value, MAX_VALUE_BYTES);
             let of = self.of(line, from, &figure);
             let of = cut(of.as_bytes(), MAX_SUBJECT_BYTES);
-            self.tell(figure.row, figure.judged, here(), at, (&name, &value, of));
+            self.tell(figure.row, figure.judged, here(), at, [&name, &value, &of, ""]);
         }
         Seen {
             counts,
@@ -176,7 +176,14 @@ impl KnownFigures {
                 let name = cut(cell.name, MAX_NAME_BYTES);
                 let value = cut(cell.value, MAX_VALUE_BYTES);
                 let of = cut(cell.subject, MAX_SUBJECT_BYTES);
-                self.tell(cell.named.row, cell.judged, here(), None, (&name, &value, of));
+                let beside = cut(cell.beside.as_bytes(), MAX_SUBJECT_BYTES);
+                self.tell(
+                    cell.named.row,
+                    cell.judged,
+                    here(),
+                    None,
+                    [&name, &value, &of, &beside],
+                );
             }
         });
         (taken != Taken::No).then_some(Seen {
@@ -186,30 +193,31 @@ impl KnownFigures {
         })
     }
 
-    /// Keeps a figure that is bad, where it is the first or the worst of its thing.
+    /// Keeps a figure that is bad, where it is the first or the worst of its thing: its name, its value, what it is of, and what stands beside it.
     fn tell(
         &mut self,
         row: &'static Row,
         judged: Judged,
         quote: Quote,
         at: Option<When>,
-        (name, value, of): (&str, &str, String),
+        [name, value, of, beside]: [&str; 4],
     ) {
         if self.bad >= MAX_BAD {
             return;
         }
         self.bad += 1;
         let same_row = |told: &Told| std::ptr::eq(told.row, row);
-        let text = match of.as_str() {
-            "" => format!("{name} = {value}"),
-            of => format!("{name} = {value} ({of})"),
+        let text = match (of, beside) {
+            ("", "") => format!("{name} = {value}"),
+            ("", told) | (told, "") => format!("{name} = {value} ({told})"),
+            (of, beside) => format!("{name} = {value} ({of}; {beside})"),
         };
         // Of a sentence that comes again with other numbers the worst one is told; names with other numbers are others.
         let is_sentence = of.split(' ').count() > MAX_NAME_WORDS;
         let new = Told {
             row,
             shape: is_sentence.then(|| statements::shape::shape(of.as_bytes(), 0)),
-            of,
+            of: of.to_owned(),
             judged,
             quote,
             text,

@@ -149,6 +149,16 @@ fn columns_of_tables_have_figures_and_the_first_word_of_a_row_is_what_they_are_o
 }
 
 #[test]
+fn a_row_tells_its_first_names_and_its_other_figures() {
+    let table = " database | user | cl_active | cl_waiting | sv_active | sv_idle | pool_mode \n----------+------+-----------+------------+-----------+---------+----\n \
+                 shop | app | 357 | 419 | 80 | 0 | transaction\n shop | dba | 0 | 0 | 0 | 0 | session\n";
+    assert_eq!(
+        texts(table),
+        ["cl_waiting = 419 (shop app; cl_active 357, sv_active 80)"]
+    );
+}
+
+#[test]
 fn no_figures_are_rows_of_other_lengths_prose_and_what_comes_behind_a_table() {
     for text in [
         "broker under_replicated_partitions state\nb1 5\n",

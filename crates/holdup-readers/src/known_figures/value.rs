@@ -344,8 +344,7 @@ impl Bad {
         // A bound without a unit is one of per cent where it is more than 1: else it is one of a part of 1.
         let of_percent = self.measure == Measure::Count && self.limit > 1.0;
         let fits = |unit: &Unit| {
-            unit.measure == self.measure
-                || unit.measure == Measure::Share && of_percent && !of_name.of_row
+            unit.measure == self.measure || unit.measure == Measure::Share && of_percent && !of_name.of_row
         };
         let named = of_name.unit.filter(fits);
         let plain = self.measure == Measure::Count && (of_name.unit.is_none() || of_name.of_row);
