@@ -122,18 +122,13 @@ fn may_head(line: &[u8]) -> bool {
     let separates = |byte: u8| matches!(byte, b' ' | b'\t' | b'|' | b',');
     let mut before = b' ';
     let mut known = false;
-    let mut begin = 0;
     for (at, byte) in line.iter().copied().chain([b' ']).enumerate() {
         if byte.is_ascii_digit() && separates(before) {
             return false;
         }
         if separates(byte) && !separates(before) {
-            let word = line.get(begin..at).unwrap_or_default();
-            let (_, word) = unit_of_name(word);
-            known = known || may_end_name(word);
-        }
-        if separates(byte) {
-            begin = at + 1;
+            let (_, name) = unit_of_name(line.get(..at).unwrap_or_default());
+            known = known || may_end_name(name);
         }
         before = byte;
     }
@@ -199,7 +194,7 @@ impl Table {
         self.rows += 1;
         let subject = subject(cells.iter().map(text));
         // Numbers before the first name count rows.
-        let named = cells.iter().position(|cell| !is_number(text(cell))).unwrap_or(0);
+        let first_name = cells.iter().position(|cell| !is_number(text(cell))).unwrap_or(0);
         for (at, (column, cell)) in columns.iter().zip(&cells).enumerate() {
             let cell = text(cell);
             let Some(named) = column.named else { continue };
@@ -211,7 +206,7 @@ impl Table {
             };
             if end == cell.len() {
                 let others = columns.iter().zip(cells.iter().map(text)).enumerate();
-                let others = others.filter(|(place, _)| judged.bad && *place != at && *place > named);
+                let others = others.filter(|(place, _)| judged.bad && *place != at && *place > first_name);
                 found(Cell {
                     named,
                     judged,

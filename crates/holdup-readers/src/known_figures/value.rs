@@ -124,6 +124,12 @@ pub(super) fn named_unit(word: &str) -> Option<Unit> {
     look_up(NAMED, word).or_else(|| look_up(NAMED, one()?))
 }
 
+/// All words that are units of names.
+pub(super) fn unit_words() -> impl Iterator<Item = String> {
+    let one = NAMED.iter().map(|(name, _, _)| (*name).to_owned());
+    one.chain(NAMED.iter().map(|(name, _, _)| format!("{name}s")))
+}
+
 /// What was read of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Value {

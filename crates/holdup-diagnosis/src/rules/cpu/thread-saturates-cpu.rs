@@ -179,7 +179,11 @@ fn waiting(run: &Run<'_>, busy: &Busy<'_>, main: &AttributedWait) -> Option<Stri
         count => Some(format!("{} until it reads what they sent", clients(count))),
     };
     match unaccepted(run, busy.thread.name.pid) {
-        Some((count, queue)) => Some(format!("{} at {} until it accepts them", clients(count.into()), queue.address)),
+        Some((count, queue)) => Some(format!(
+            "{} at {} until it accepts them",
+            clients(count.into()),
+            queue.address
+        )),
         None => unread(),
     }
 }

@@ -7,7 +7,8 @@ use crate::machine::sessions::Titled;
 use crate::rules::name_chain::Chain;
 use crate::rules::roots_said::{MAX_NAMES, Words};
 use crate::rules::{
-    Extend, Generality, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent, quota_users, say,
+    Extend, Generality, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent, quota_users,
+    say,
 };
 use holdup_evidence::units::bytes as size;
 use holdup_evidence::{Cause, Ns};
