@@ -21,6 +21,9 @@ const LEAST_START_NS: Ns = 100_000_000;
 /// Paths that are reported; what ends elsewhere stays with the findings of its hosts.
 const MAX_PATHS: usize = 50;
 
+/// Where a path ends: host, process, and what that did.
+type End<'a> = (&'a str, u32, Option<Cause>);
+
 /// A process on a path.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Step<'a> {
@@ -196,7 +199,7 @@ pub(super) fn found<'a>(reasons: &Reasons<'a>, findings: &'a [Finding]) -> Vec<F
     let all: Vec<Vec<Step<'a>>> = followed.map(|followed| followed.steps).collect();
     let later = all.iter().flat_map(|steps| &steps[1..]);
     let passed: BTreeSet<(&str, u32)> = later.map(|step| (step.host, step.pid)).collect();
-    let mut by_end: BTreeMap<(&str, u32, Option<Cause>), Vec<Vec<Step<'a>>>> = BTreeMap::new();
+    let mut by_end: BTreeMap<End<'_>, Vec<Vec<Step<'a>>>> = BTreeMap::new();
     for steps in all {
         let (first, last) = (&steps[0], &steps[steps.len() - 1]);
         if !passed.contains(&(first.host, first.pid)) {
