@@ -4,6 +4,7 @@
 //! workspace is built.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 use holdup_model::report::{FleetPath, ReachedBy, Report};
 use std::path::Path;
@@ -43,6 +44,10 @@ fn show(url: &str, holdup: &Path) -> Output {
 #[test]
 fn the_report_names_the_host_where_the_wait_began() {
     if !is_possible() {
+        eprintln!(
+            "SKIPPED: it needs root, a kernel that can be traced, and {}",
+            PROGRAMS.join(", ")
+        );
         return;
     }
     let holdup = Path::new(FLEET).with_file_name("holdup");
