@@ -23,13 +23,16 @@ enum Library {
     Folder(String),
 }
 
+/// A function and a line of it, each where it is known.
+type Place = (Option<String>, Option<u32>);
+
 /// Somebody who waits within a library.
 struct Asking {
     pid: u32,
     libraries: Vec<Library>,
     /// From the function of the application outwards.
     frames: Vec<Frame>,
-    place: (Option<String>, Option<u32>),
+    place: Place,
 }
 
 /// Puts the frames of who asked into the stacks of the waits of libraries' threads.
@@ -118,7 +121,7 @@ fn bare(symbol: &str) -> &str {
 /// The frames of who asked one of these libraries of a process for something, how many threads stand there, and how many of the library's own
 /// frames are before theirs; of several places that with most of them.
 fn asked(asking: &[Asking], pid: u32, libraries: &[(Library, usize)]) -> Option<(usize, u32, Vec<Frame>)> {
-    let mut places: BTreeMap<&(Option<String>, Option<u32>), (u32, usize, &Asking)> = BTreeMap::new();
+    let mut places: BTreeMap<&Place, (u32, usize, &Asking)> = BTreeMap::new();
     for one in asking.iter().filter(|one| one.pid == pid) {
         let mut shared = libraries
             .iter()
