@@ -116,18 +116,13 @@ fn may_head(line: &[u8]) -> bool {
     let separates = |byte: u8| matches!(byte, b' ' | b'\t' | b'|' | b',');
     let mut before = b' ';
     let mut known = false;
-    let mut begin = 0;
     for (at, byte) in line.iter().copied().chain([b' ']).enumerate() {
         if byte.is_ascii_digit() && separates(before) {
             return false;
         }
         if separates(byte) && !separates(before) {
-            let word = line.get(begin..at).unwrap_or_default();
-            let (_, word) = unit_of_name(word);
-            known = known || may_end_name(word);
-        }
-        if separates(byte) {
-            begin = at + 1;
+            let (_, name) = unit_of_name(line.get(..at).unwrap_or_default());
+            known = known || may_end_name(name);
         }
         before = byte;
     }

@@ -3,11 +3,10 @@
 //! A name is the same however it is written: `UnderReplicatedPartitions`, `under_replicated_partitions`, `Under replicated partitions`, and
 //! in small letters without a border, as exporters have names of Java. What stands before it may be a prefix.
 
-use super::value::{Bad, OfName, named_unit};
+use super::value::{Bad, OfName, named_unit, unit_words};
 use crate::messages::kind_of;
 use holdup_evidence::observed::{Known, MessageRole, StatementKind};
 use std::collections::HashMap;
-use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -151,34 +150,89 @@ pub(super) fn row(line: &'static str) -> Option<Row> {
 /// Places of the table of last words, bits.
 const PLACES: usize = 1 << 16;
 
+/// A bit for each of some words, at the place of its sum.
+struct Words {
+    bits: Vec<u64>,
+}
+
+impl Words {
+    fn of<'a>(words: impl Iterator<Item = &'a [u8]>) -> Words {
+        let mut bits = vec![0; PLACES / 64];
+        for word in words {
+            let place = word
+                .iter()
+                .rev()
+                .fold(Sum::default(), |sum, byte| sum.with(*byte))
+                .place();
+            if let Some(bits) = bits.get_mut(place / 64) {
+                *bits |= 1_u64 << (place % 64);
+            }
+        }
+        Words { bits }
+    }
+
+    fn has(&self, sum: Sum) -> bool {
+        let place = sum.place();
+        let bits = self.bits.get(place / 64);
+        bits.is_some_and(|bits| bits & 1 << (place % 64) != 0)
+    }
+}
+
+/// A sum of the letters of a word, from its end backwards.
+#[derive(Debug, Clone, Copy)]
+struct Sum(u64);
+
+impl Default for Sum {
+    fn default() -> Sum {
+        Sum(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Sum {
+    fn with(self, byte: u8) -> Sum {
+        Sum((self.0 ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0000_0100_0000_01b3))
+    }
+
+    fn place(self) -> usize {
+        ((self.0 >> 32) ^ self.0) as usize % PLACES
+    }
+}
+
 struct Figures {
     all: Vec<Row>,
     by_name: HashMap<Box<[u8]>, usize, foldhash::fast::FixedState>,
-    /// A bit for each last word of a name, at the place of its hash: nearly every number ends the look here.
-    last_words: Vec<u64>,
+    /// Names, their last words and their last two, and words that may stand behind a name: nearly every number ends the look here.
+    wholes: Words,
+    lasts: Words,
+    pairs: Words,
+    behind: Words,
 }
 
 static FIGURES: LazyLock<Figures> = LazyLock::new(|| {
     let all: Vec<Row> = TABLES.iter().flat_map(|table| rows(table)).collect();
     let mut by_name = HashMap::default();
-    let mut last_words = vec![0; PLACES / 64];
-    let mut keep = |word: &[u8]| {
-        let place = hash(word) as usize % PLACES;
-        if let Some(bits) = last_words.get_mut(place / 64) {
-            *bits |= 1 << (place % 64);
-        }
-    };
+    let (mut wholes, mut lasts, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
     for (at, row) in all.iter().enumerate() {
-        let key = key(row.name.as_bytes());
-        let last = words(row.name.as_bytes()).pop().unwrap_or_default();
-        keep(&key);
-        keep(&self::key(row.name.as_bytes().get(last).unwrap_or_default()));
-        by_name.entry(key.into_boxed_slice()).or_insert(at);
+        let name = row.name.as_bytes();
+        let words = words(name);
+        let end = |count: usize| {
+            let first = words.len().checked_sub(count).and_then(|at| words.get(at));
+            first.and_then(|first| name.get(first.start..)).map(key)
+        };
+        lasts.extend(end(1));
+        pairs.extend(end(2));
+        wholes.push(key(name));
+        by_name.entry(key(name).into_boxed_slice()).or_insert(at);
     }
+    let behind = DROPPED.iter().map(|word| (*word).to_owned());
+    let behind: Vec<String> = behind.chain(unit_words()).collect();
     Figures {
         all,
         by_name,
-        last_words,
+        wholes: Words::of(wholes.iter().map(Vec::as_slice)),
+        lasts: Words::of(lasts.iter().map(Vec::as_slice)),
+        pairs: Words::of(pairs.iter().map(Vec::as_slice)),
+        behind: Words::of(behind.iter().map(String::as_bytes).chain([VALUE])),
     }
 });
 
@@ -186,10 +240,6 @@ static FIGURES: LazyLock<Figures> = LazyLock::new(|| {
 #[cfg(test)]
 pub(super) fn all() -> &'static [Row] {
     &FIGURES.all
-}
-
-fn hash(word: &[u8]) -> u64 {
-    foldhash::fast::FixedState::default().hash_one(word)
 }
 
 /// Letters and digits of a text, small: what is the same in all ways to write a name.
@@ -231,61 +281,81 @@ pub(super) fn words(text: &[u8]) -> Vec<Range<usize>> {
     words
 }
 
-/// Bytes of a last word.
-const MAX_WORD_BYTES: usize = 48;
-
-/// Whether a text may end with a known name, by its last word that is not one which a name may have or not.
+/// Whether a text may end with a known name, by its last two words that are not ones which a name may have or not.
 pub(super) fn may_end_name(text: &[u8]) -> bool {
-    let mut text = text;
+    let figures = &*FIGURES;
+    let mut rest = text;
     for _ in 0..=MAX_DROPPED {
-        let mut small = [0_u8; MAX_WORD_BYTES];
-        let mut from = MAX_WORD_BYTES;
-        let mut later = 0_u8;
-        // From the end backwards, up to the border of the word.
-        for byte in text.iter().rev().copied() {
-            if !is_of_word(byte) || from == 0 {
-                break;
+        let mut words = Backwards::from(rest, Sum::default());
+        let mut drops = false;
+        while !drops && words.next_border() {
+            let sum = words.sum;
+            let mut before = Backwards::from(without_signs(words.rest), sum);
+            let mut of_pair = || {
+                while before.next_border() {
+                    if figures.pairs.has(before.sum) {
+                        return true;
+                    }
+                }
+                false
+            };
+            if figures.wholes.has(sum) || figures.lasts.has(sum) && of_pair() {
+                return true;
             }
-            let begins = later.is_ascii_uppercase() && !byte.is_ascii_uppercase();
-            let word = small.get(from..).unwrap_or_default();
-            if begins && (is_last(word) || drops(word)) {
-                break;
-            }
-            from -= 1;
-            if let Some(place) = small.get_mut(from) {
-                *place = byte.to_ascii_lowercase();
-            }
-            later = byte;
+            drops = figures.behind.has(sum);
         }
-        let word = small.get(from..).unwrap_or_default();
-        if word.is_empty() || is_last(word) {
-            return !word.is_empty();
-        }
-        if !drops(word) {
+        if !drops {
             return false;
         }
-        let rest = text.get(..text.len() - word.len()).unwrap_or_default();
-        let behind = rest
-            .iter()
-            .rev()
-            .take(MAX_BETWEEN)
-            .take_while(|byte| !is_of_word(**byte));
-        text = rest.get(..rest.len() - behind.count()).unwrap_or_default();
+        rest = without_signs(words.rest);
     }
     false
 }
 
+/// A word of a text, from its end backwards.
+struct Backwards<'a> {
+    rest: &'a [u8],
+    sum: Sum,
+    /// The two bytes behind the rest that are of the word.
+    later: [u8; 2],
+}
+
+impl<'a> Backwards<'a> {
+    fn from(rest: &'a [u8], sum: Sum) -> Backwards<'a> {
+        Backwards {
+            rest,
+            sum,
+            later: [0; 2],
+        }
+    }
+
+    /// Goes on to the next border of camel case, or to where the word begins; whether there was more of it.
+    fn next_border(&mut self) -> bool {
+        let before = self.rest.len();
+        while let Some((byte, rest)) = self.rest.split_last() {
+            let [later, last] = self.later;
+            let rises =
+                later.is_ascii_uppercase() && (!byte.is_ascii_uppercase() || last.is_ascii_lowercase());
+            if !is_of_word(*byte) || rises && self.rest.len() < before {
+                break;
+            }
+            self.sum = self.sum.with(*byte);
+            self.later = [*byte, later];
+            self.rest = rest;
+        }
+        self.rest.len() < before
+    }
+}
+
+/// A text without the few signs at its end that may stand between two words of a name.
+fn without_signs(text: &[u8]) -> &[u8] {
+    let signs = text.iter().rev().take(MAX_BETWEEN);
+    let signs = signs.take_while(|byte| !is_of_word(**byte)).count();
+    text.get(..text.len() - signs).unwrap_or_default()
+}
+
 /// Signs between two words of a name.
 const MAX_BETWEEN: usize = 3;
-
-fn is_last(word: &[u8]) -> bool {
-    if word.is_empty() {
-        return false;
-    }
-    let place = hash(word) as usize % PLACES;
-    let known = FIGURES.last_words.get(place / 64);
-    known.is_some_and(|bits| bits & 1 << (place % 64) != 0)
-}
 
 /// Whether a name may have a word behind it or not.
 fn drops(word: &[u8]) -> bool {

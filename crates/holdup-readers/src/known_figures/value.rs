@@ -124,6 +124,12 @@ pub(super) fn named_unit(word: &str) -> Option<Unit> {
     look_up(NAMED, word).or_else(|| look_up(NAMED, one()?))
 }
 
+/// All words that are units of names.
+pub(super) fn unit_words() -> impl Iterator<Item = String> {
+    let one = NAMED.iter().map(|(name, _, _)| (*name).to_owned());
+    one.chain(NAMED.iter().map(|(name, _, _)| format!("{name}s")))
+}
+
 /// What was read of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Value {
@@ -344,8 +350,7 @@ impl Bad {
         // A bound without a unit is one of per cent where it is more than 1: else it is one of a part of 1.
         let of_percent = self.measure == Measure::Count && self.limit > 1.0;
         let fits = |unit: &Unit| {
-            unit.measure == self.measure
-                || unit.measure == Measure::Share && of_percent && !of_name.of_row
+            unit.measure == self.measure || unit.measure == Measure::Share && of_percent && !of_name.of_row
         };
         let named = of_name.unit.filter(fits);
         let plain = self.measure == Measure::Count && (of_name.unit.is_none() || of_name.of_row);
