@@ -42,7 +42,7 @@ const NAMES: [&str; 32] = [
 
 /// Headings that are kept, and those that are told.
 const MAX_HEADINGS: usize = 12;
-const TOLD: usize = 3;
+const MAX_TOLD_HEADINGS: usize = 3;
 
 /// Bytes of a heading.
 const MAX_HEADING_BYTES: usize = 80;
@@ -99,7 +99,7 @@ impl Subjects {
         };
         let above = self.headings.iter().filter(is_above);
         let all: Vec<&str> = above.map(|heading| heading.text.as_str()).collect();
-        let last = all.len().saturating_sub(TOLD);
+        let last = all.len().saturating_sub(MAX_TOLD_HEADINGS);
         all.get(last..).unwrap_or_default().join(", ")
     }
 }
