@@ -50,7 +50,14 @@ pub(crate) fn of(line: &[u8]) -> Option<Found> {
 
 /// Whether a line says by its form that what it names is no trouble: it went well, is an ordinary event, or lists abilities.
 pub(super) fn is_of_no_trouble(line: &[u8]) -> bool {
-    is_done(line) || is_normal(line) || lists_abilities(line)
+    is_done(line) || is_normal(line) || lists_abilities(line) || is_over(line)
+}
+
+/// Words of lines that report the end of a trouble with the words of the trouble: Ceph's health checks, smartd's warnings.
+const OVER: [&[u8]; 2] = [b"Health check cleared: ", b"warning condition reset after "];
+
+fn is_over(line: &[u8]) -> bool {
+    OVER.iter().any(|words| find(line, words).is_some())
 }
 
 /// Ends of names of registers, as lspci prints them, that say what a device could do or may do, and not what it does.

@@ -44,6 +44,17 @@ fn what_healthy_programs_write_is_no_sign() {
 }
 
 #[test]
+fn the_end_of_a_trouble_is_no_trouble() {
+    for text in [
+        "2024-03-01T10:00:00 mon.a [INF] Health check cleared: OSD_FULL (was: 1 full osd(s))\n",
+        "2024-03-01T10:00:00 mon.a [INF] Health check cleared: PG_AVAILABILITY (was: Reduced data availability: 3 pgs inactive)\n",
+        "smartd[812]: Device: /dev/sda [SAT], No more Currently unreadable (pending) sectors, warning condition reset after 1 email\n",
+    ] {
+        assert_eq!(read_text("t", text.as_bytes()).observed.statements, [], "{text}");
+    }
+}
+
+#[test]
 fn a_device_that_is_there_or_came_is_not_missed() {
     let checked = "[  ***  ] A start job is running for File System Check on /dev/mapper/vg-data (1min 3s / no limit)\n";
     let came = "[    **] A start job is running for dev-disk-by\\x2duuid-77.device (6s / 1min 30s)\n\
