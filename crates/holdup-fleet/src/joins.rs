@@ -22,7 +22,7 @@ use sockets::Sockets;
 use std::collections::BTreeMap;
 
 /// Waits of which the chain is continued; those of one host are mostly some tens.
-const MAX_CONTINUED: usize = 20_000;
+const MAX_CONTINUED: usize = 2_000;
 
 /// Joins what is of several hosts.
 pub(crate) fn join(whole: &mut Report) {

@@ -7,7 +7,7 @@
 use super::sockets::{Server, peer};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::ResourceKind;
-use holdup_model::report::Wait;
+use holdup_model::report::{ReachedBy, Wait};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -127,7 +127,12 @@ impl<'a> Reasons<'a> {
 
     /// Why somebody had to wait for a process for so long.
     pub(super) fn reason(&self, server: &Server<'a>, waited: &Group) -> Option<Group> {
-        let enough = |group: &Group| group.ns >= waited.of_thread / LEAST_PART;
+        // Threads that serve the address, and not this connection, may all have served others.
+        let of_asker = |group: &Group| match server.by {
+            ReachedBy::FourTuple => group.ns,
+            _ => group.of_thread,
+        };
+        let enough = |group: &Group| of_asker(group) >= waited.of_thread / LEAST_PART;
         let serves = |wait: &Wait| {
             let thread = (wait.asker.pid, wait.asker.tid);
             // A thread that sleeps between a question and its answer does not rest.

@@ -11,8 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Networks that programs for containers and virtual machines make on each host anew, with the same addresses, by default: Docker's pools, podman,
-/// LXC, libvirt. First address and bits.
-const OF_EACH_HOST: [(Ipv4Addr, u32); 8] = [
+/// LXC, libvirt, and Kubernetes' small distributions. First address and bits.
+const OF_EACH_HOST: [(Ipv4Addr, u32); 11] = [
+    (Ipv4Addr::new(10, 42, 0, 0), 15),
+    (Ipv4Addr::new(10, 96, 0, 0), 12),
+    (Ipv4Addr::new(10, 244, 0, 0), 16),
     (Ipv4Addr::new(172, 17, 0, 0), 16),
     (Ipv4Addr::new(172, 18, 0, 0), 15),
     (Ipv4Addr::new(172, 20, 0, 0), 14),

@@ -80,10 +80,11 @@ fn nobody() -> Asker {
     }
 }
 
-/// Each step is known; that a process did this for the one who waited is known where the thread that serves it did it.
+/// Each step is known; that a process did this for the one who waited is known where the thread that serves this connection did it: one that serves
+/// the address may have done it for others.
 fn confidence(steps: &[Step<'_>]) -> Confidence {
     let mut reached = steps.iter().filter(|step| step.by != ReachedBy::Start);
-    match reached.all(|step| step.serves) {
+    match reached.all(|step| step.serves && step.by != ReachedBy::AddressAndPort) {
         true => Confidence::Strong,
         false => Confidence::Suspect,
     }
