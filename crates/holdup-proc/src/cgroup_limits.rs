@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 /// Cgroups of a tree that are looked at: a machine with some hundred containers has as many, and each takes some 30 µs.
 const MAX_CGROUPS: usize = 2_000;
 
+/// Processes of which it is read what they have used of the CPUs: each takes some 15 µs, and all cgroups together have little time.
+const MAX_LISTED: usize = 8_192;
+
 /// In version 1 `memory.limit_in_bytes` is the largest multiple of a page where there is no limit.
 const NO_MEMORY_LIMIT: u64 = i64::MAX as u64 & !0xffff;
 
@@ -26,6 +29,9 @@ pub struct Limits {
     root: PathBuf,
     /// Whether there were more cgroups than are looked at.
     pub cut: bool,
+    /// Processes of which it was read what they have used.
+    #[serde(default)]
+    listed: usize,
 }
 
 /// A limit.
@@ -114,8 +120,12 @@ impl Limits {
                         cgroup: format!("/{}", path.display()),
                         before: counted(&directory, what, is_v1),
                         times: match what {
-                            Limited::CpuTime => CpuTimes::of(&self.root, &members(&directory)),
-                            Limited::Tasks | Limited::Memory => CpuTimes::default(),
+                            Limited::CpuTime if self.listed < MAX_LISTED => {
+                                let members = members(&directory);
+                                self.listed += members.len();
+                                CpuTimes::of(&self.root, &members)
+                            }
+                            Limited::CpuTime | Limited::Tasks | Limited::Memory => CpuTimes::default(),
                         },
                         directory: directory.clone(),
                         what,
@@ -146,6 +156,7 @@ impl Limits {
 impl One {
     fn used(&self, proc: &Path, watched: Ns, quote: &Quote) -> Option<SeenCgroup> {
         let limit = limit(&self.directory, self.what, self.is_v1)?;
+        let limit_of_cpus = limit;
         let now = counted(&self.directory, self.what, self.is_v1);
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         let refused = since(now.refused, self.before.refused);
@@ -165,7 +176,10 @@ impl One {
         let near = is_hit || paused || used >= NEAR * limit;
         Some(SeenCgroup {
             users: match self.what {
-                Limited::CpuTime if is_hit => self.times.users(proc, &members(&self.directory)),
+                Limited::CpuTime if is_hit => {
+                    let most = watched as f64 * limit_of_cpus;
+                    self.times.users(proc, &members(&self.directory), most)
+                }
                 Limited::Tasks | Limited::Memory if near => users(proc, &self.directory, self.what),
                 Limited::CpuTime | Limited::Tasks | Limited::Memory => Vec::new(),
             },

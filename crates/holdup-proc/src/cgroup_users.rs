@@ -119,6 +119,9 @@ const PAGE_BYTES: f64 = 4096.0;
 /// Nanoseconds of a tick of `/proc/PID/stat`: on every Linux of today 100 a second (`USER_HZ`).
 const TICK_NS: f64 = 1e7;
 
+/// By how much more than a quota its tasks can use: what a period began with, and the grain of ticks.
+const MAX_OVER: f64 = 1.25;
+
 /// What processes of a cgroup had used of the CPUs at an instant.
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct CpuTimes(BTreeMap<u32, Used>);
@@ -150,13 +153,19 @@ impl CpuTimes {
     }
 
     /// The programs that used most since then, in nanoseconds. What children used that have ended since then counts for who started them: a
-    /// compiler lives for a moment, and its `make` for the hour.
-    pub(crate) fn users(&self, proc: &Path, members: &[u32]) -> Vec<CgroupUser> {
+    /// compiler lives for a moment, and its `make` for the hour. `most`: what all can have used together, nanoseconds. Whose children used more
+    /// had them in other cgroups, or from long before.
+    pub(crate) fn users(&self, proc: &Path, members: &[u32], most: f64) -> Vec<CgroupUser> {
+        // Nobody was looked at when it began.
+        if self.0.is_empty() {
+            return Vec::new();
+        }
         let now = CpuTimes::of(proc, members);
+        let most = (most * MAX_OVER / TICK_NS) as u64;
         let since = now
             .0
             .iter()
-            .map(|(pid, used)| (*pid, self.since(*pid, *used, &now)));
+            .map(|(pid, used)| (*pid, self.since(*pid, *used, (&now, most))));
         let since = since.filter(|(_, ticks)| *ticks > 0);
         let root = Root {
             proc: proc.to_owned(),
@@ -169,7 +178,7 @@ impl CpuTimes {
     }
 
     /// What a process used since then, in ticks.
-    fn since(&self, pid: u32, used: Used, now: &CpuTimes) -> u64 {
+    fn since(&self, pid: u32, used: Used, (now, most): (&CpuTimes, u64)) -> u64 {
         // An id may be another process by now.
         let before = self.0.get(&pid).filter(|before| before.began == used.began);
         let own = used.own.saturating_sub(before.map_or(0, |before| before.own));
@@ -182,7 +191,9 @@ impl CpuTimes {
         let children = used
             .children
             .saturating_sub(before.map_or(0, |before| before.children));
-        own.saturating_add(children.saturating_sub(counted))
+        Some(own.saturating_add(children.saturating_sub(counted)))
+            .filter(|all| *all <= most)
+            .unwrap_or(own)
     }
 }
 
@@ -216,12 +227,15 @@ mod tests {
             std::fs::write(tree.path(file), text).unwrap();
         }
         let said = |before: &CpuTimes| {
-            let users = before.users(&proc, &[7, 8]);
+            let users = before.users(&proc, &[7, 8], 1e9);
             let told = users.into_iter().map(|one| (one.name, one.pid, one.amount / 1e7));
             told.collect::<Vec<_>>()
         };
         let of = |name: &str, pid, ticks| (name.to_owned(), pid, ticks);
         assert_eq!(said(&before), [of("make", 7, 61.0), of("server", 8, 2.0)]);
+        // More than all can have used together: children of elsewhere.
+        let few = before.users(&proc, &[7, 8], 1e7);
+        assert!(few.iter().all(|one| one.amount <= 2e7), "{few:?}");
         // The id is another process's by now, whose whole life is in the watched time.
         std::fs::write(tree.path("proc/8/stat"), stat(8, "server", 1, [3, 0, 90])).unwrap();
         assert_eq!(said(&before), [of("make", 7, 61.0), of("server", 8, 3.0)]);
