@@ -53,8 +53,8 @@ const IN_PYTHON: &[(&str, &str)] = &[
     ("/cherrypy/_cprequest.py", "respond"),
     ("/pyramid/router.py", "invoke_request"),
     ("/grpc/_server.py", "_call_behavior"),
-    // Where handlers that are no coroutines run, of servers with an event loop.
-    ("/anyio/_backends/_asyncio.py", "run"),
+    // Where handlers that are no coroutines run, of servers with an event loop. Any program of anyio is begun by another `run` of this file.
+    ("/anyio/_backends/_asyncio.py", "WorkerThread.run"),
     ("/asgiref/sync.py", "thread_handler"),
 ];
 
@@ -108,7 +108,7 @@ fn within(
         let name = bare(symbol.unwrap_or_default());
         handlers
             .iter()
-            .any(|(path, function)| file.ends_with(path) && name == *function)
+            .any(|(path, function)| file.ends_with(path) && (name == *function || symbol == Some(*function)))
     };
     let mut own = false;
     frames.any(|frame| {

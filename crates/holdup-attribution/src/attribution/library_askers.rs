@@ -8,7 +8,7 @@
 //! In: waits. Out: waits of such threads with the frames of who asked in the place of those outside of the library.
 
 use super::asker;
-use holdup_evidence::{Cause, Frame, Language};
+use holdup_evidence::{Cause, Frame, Language, Ns};
 use holdup_knowledge::{java, python, rust};
 use holdup_model::attributed::AttributedWait;
 use std::collections::BTreeMap;
@@ -33,6 +33,18 @@ struct Asking {
     /// From the function of the application outwards.
     frames: Vec<Frame>,
     place: Place,
+    /// How long it has waited so, all its waits of this kind together.
+    ns: Ns,
+}
+
+/// Who asked a library's thread.
+struct Asked {
+    /// Frames of the library's own that are before theirs.
+    behind: usize,
+    threads: u32,
+    frames: Vec<Frame>,
+    /// How long they have waited, all together.
+    ns: Ns,
 }
 
 /// Puts the frames of who asked into the stacks of the waits of libraries' threads.
@@ -47,7 +59,15 @@ pub(super) fn put_in_place(waits: &mut [AttributedWait]) {
     for wait in waits.iter_mut().filter(|wait| is_outside(wait)) {
         let libraries = of_libraries(&wait.asker.stack);
         let asked = asked(&asking, wait.asker.name.pid, &libraries);
-        let Some((behind, threads, frames)) = asked else {
+        // Most of the time a library's thread may have rested, or have asked for others who have what they wanted.
+        let covers = |asked: &Asked| wait.count <= 1 || asked.ns >= wait.ns / 2;
+        let Some(Asked {
+            behind,
+            threads,
+            frames,
+            ..
+        }) = asked.filter(covers)
+        else {
             continue;
         };
         wait.asker.stack.truncate(behind);
@@ -110,6 +130,7 @@ fn asking(wait: &AttributedWait) -> Option<Asking> {
         libraries,
         frames: stack[at..].to_vec(),
         place: (place.symbol, place.line),
+        ns: wait.ns,
     })
 }
 
@@ -118,20 +139,26 @@ fn bare(symbol: &str) -> &str {
     java::bare(symbol)
 }
 
-/// The frames of who asked one of these libraries of a process for something, how many threads stand there, and how many of the library's own
-/// frames are before theirs; of several places that with most of them.
-fn asked(asking: &[Asking], pid: u32, libraries: &[(Library, usize)]) -> Option<(usize, u32, Vec<Frame>)> {
-    let mut places: BTreeMap<&Place, (u32, usize, &Asking)> = BTreeMap::new();
+/// Who asked one of these libraries of a process for something; of several places that at which most of them stand.
+fn asked(asking: &[Asking], pid: u32, libraries: &[(Library, usize)]) -> Option<Asked> {
+    let mut places: BTreeMap<&Place, (u32, usize, &Asking, Ns)> = BTreeMap::new();
     for one in asking.iter().filter(|one| one.pid == pid) {
         let mut shared = libraries
             .iter()
             .filter(|(library, _)| one.libraries.contains(library));
         if let Some((_, behind)) = shared.next() {
-            places.entry(&one.place).or_insert((0, *behind, one)).0 += 1;
+            let known = places.entry(&one.place).or_insert((0, *behind, one, 0));
+            known.0 += 1;
+            known.3 = known.3.saturating_add(one.ns);
         }
     }
     let most = places.into_values().max_by_key(|(count, ..)| *count);
-    most.map(|(count, behind, one)| (behind, count, one.frames.clone()))
+    most.map(|(threads, behind, one, ns)| Asked {
+        behind,
+        threads,
+        frames: one.frames.clone(),
+        ns,
+    })
 }
 
 /// Crates of Rust that run others' code, or of which all of them are made.

@@ -20,7 +20,9 @@ pub(super) fn of_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Opt
     }
     let awaited = awaited(stack)?;
     // A thread of a server that is parked so has no work; who makes something for others, takes a lock, or is in a handler, has some.
-    let has_work = || awaited.is_lock() || awaited == Awaited::Room || has_request(stack);
+    // Who hands a client what comes, as it comes, takes that from a queue.
+    let in_handler = || awaited != Awaited::Item && has_request(stack);
+    let has_work = || awaited.is_lock() || awaited == Awaited::Room || in_handler();
     if cause == Cause::Idle && !has_work() {
         return None;
     }
@@ -113,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn who_is_in_a_handler_is_not_idle_whatever_it_waits_for() {
+    fn who_is_in_a_handler_is_not_idle_but_for_the_next_item_of_a_queue() {
         let server = "/var/lib/gems/3.1.0/gems/puma-6.4.0/lib/puma/request.rb";
         let of = |method| {
             let methods = [(method, None), OWN, ("handle_request", Some(server))];
             shown(Cause::Idle, &stack(&NATIVES, &methods)).map(|(cause, _)| cause)
         };
-        assert_eq!(of("pop"), Some(Cause::LockFutex));
+        assert_eq!(of("pop"), None);
         assert_eq!(of("join"), Some(Cause::LockFutex));
         assert_eq!(of("sleep"), Some(Cause::TimerSleep));
         assert_eq!(of("system"), Some(Cause::ProcessChild));

@@ -121,11 +121,11 @@ pub fn by_user_stack(cause: Cause, call: Option<&str>, stack: &[Frame]) -> Optio
     Some((Cause::RuntimeInterpreter, resource))
 }
 
-/// What a thread of Python waits for within a handler, in words: whatever it is parked on, its client waits.
+/// What a thread of Python waits for within a handler, in words: its client waits. Not for a queue: who hands a client what comes, as it comes,
+/// takes that from one.
 fn awaited_in_handler(stack: &[Frame]) -> Option<&'static str> {
     match user_code::in_python(stack).filter(|_| has_request(stack))? {
         Primitive::Condition => Some("a condition or an event of Python"),
-        Primitive::Queue => Some("something in a queue.Queue"),
         Primitive::Future => Some("a result of another thread"),
         Primitive::ThreadEnd => Some("the end of a thread of Python"),
         Primitive::Barrier => Some("others at a threading.Barrier"),
@@ -290,8 +290,8 @@ mod tests {
             let stack: Vec<Frame> = [inner, outer].concat().into_iter().map(frame).collect();
             by_user_stack(cause, Some("futex"), &stack).map(|(cause, resource)| (cause, resource.name))
         };
-        let queue = Some((Cause::LockFutex, "something in a queue.Queue".to_owned()));
-        assert_eq!(judged(Cause::Idle, &[wait, get], &handler), queue);
+        // Nobody is known to wait for it: it may hand on what comes.
+        assert_eq!(judged(Cause::Idle, &[wait, get], &handler), None);
         assert_eq!(judged(Cause::Idle, &[wait, get], &worker), None);
         let event = Some((Cause::LockFutex, "a condition or an event of Python".to_owned()));
         assert_eq!(judged(Cause::Idle, &[wait], &handler), event);
