@@ -90,6 +90,7 @@ pub(super) fn asks_for<'a>(run: &Run<'a>, group: &Waits<'_>) -> Option<&'a Attri
     let is_for = |wait: &&AttributedWait| {
         let asked = chosen_frame(&wait.asker.stack);
         wait.resource.detail.asks_for_threads.is_some()
+            && wait.open
             && wait.asker.name.pid == main.asker.name.pid
             && asked.is_some_and(|asked| {
                 (&asked.symbol, &asked.file, asked.line) == (&place.symbol, &place.file, place.line)

@@ -111,7 +111,8 @@ pub(super) fn candidates<'a>(run: &Run<'a>, queue: &Waits<'a>) -> Vec<&'a Attrib
     };
     let theirs = |wait: &AttributedWait, which: &dyn Fn(&str) -> bool| {
         let other = wait.asker.name.pid == main.asker.name.pid && !tids.contains(&wait.asker.name.tid);
-        let waits = wait.cause != Cause::Idle && waits_for_something(wait.cause);
+        let own = wait.resource.detail.asks_for_threads.is_none();
+        let waits = own && wait.cause != Cause::Idle && waits_for_something(wait.cause);
         // Who waits for the end of a thread has most likely started those that queue.
         other && waits && !joins(wait) && frames(wait).into_iter().map(java::bare).any(which)
     };

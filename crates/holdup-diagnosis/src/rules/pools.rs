@@ -106,6 +106,12 @@ impl Thread<'_> {
         matches!(self.did, Did::Waited(_) | Did::Heard)
     }
 
+    /// The function that it was started with. The frames of who asked a library's thread are others'.
+    fn entry(&self) -> Option<(&str, Option<&str>, u64)> {
+        let own = self.row.resource.detail.asks_for_threads.is_none();
+        entry(&self.row.asker.stack).filter(|_| own)
+    }
+
     /// Whether both do the same work, as far as is known: they wait for the same, or have the same name but for its number, and began in the
     /// same function.
     fn is_of_pool(&self, other: &Thread<'_>) -> bool {
@@ -118,7 +124,7 @@ impl Thread<'_> {
             return self.is_first() && other.is_first();
         }
         let name = |thread: &Thread<'_>| java_waits::pool_of(&thread.row.asker.name.thread).to_owned();
-        let began = match (entry(&self.row.asker.stack), entry(&other.row.asker.stack)) {
+        let began = match (self.entry(), other.entry()) {
             (Some(one), Some(other)) => one == other,
             _ => true,
         };

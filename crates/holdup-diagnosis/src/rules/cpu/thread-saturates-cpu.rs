@@ -4,7 +4,7 @@ use super::busy_waits;
 use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::facts::Unaccepted;
-use holdup_evidence::{Cause, Language, Ns, TaskRuntime};
+use holdup_evidence::{Cause, Frame, Language, Ns, TaskRuntime};
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind, TaskState, ThreadLedger, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -139,53 +139,24 @@ fn ready(run: &Run<'_>, busy: &Busy<'_>) -> usize {
         .unwrap_or(0)
 }
 
-/// Clients that were not accepted at the listener of a process when observation began and when it ended, with where that was: while one thread
-/// of it computed all the time, the others either accept nobody or are as busy.
-fn unaccepted<'a>(run: &Run<'a>, pid: u32) -> Option<(u32, &'a Unaccepted)> {
-    let queues = run.facts.unaccepted.iter().flatten();
-    let of_process = queues.filter(|queue| queue.processes == [pid] && queue.children.is_empty());
-    let standing = of_process.map(|queue| (queue.before.min(queue.after), queue));
-    standing
-        .filter(|(clients, _)| *clients > 0)
-        .max_by_key(|(clients, _)| *clients)
-}
-
-/// Clients that sent something which nobody read, where the busy thread is the event loop that would: it did not come back to it once.
-fn unread(run: &Run<'_>, busy: &Busy<'_>, main: &AttributedWait) -> u64 {
-    let name = &busy.thread.name;
-    // In these runtimes one thread reads from all clients, and runs the program.
-    let one_loop = main
-        .asker
-        .stack
-        .iter()
-        .any(|frame| frame.language == Language::JavaScript);
-    let runs_only = |cause: &Cause| cause.on_cpu() || *cause == Cause::SchedRunqueue;
-    let came_back = busy.thread.causes.keys().any(|cause| !runs_only(cause));
-    let requests = run.attributed.requests.as_ref();
-    match name.pid == name.tid && one_loop && !came_back {
-        true => requests.map_or(0, |requests| requests.resting),
-        false => 0,
-    }
-}
-
-/// Who waits for the thread: clients that were not accepted, or that nobody read from.
+/// Who waits for the thread: clients that were not accepted at its process's listener when observation began and when it ended. A few that stand
+/// there at two instants may be others each time: somebody found the queue full as well, or the thread is the only one that accepts, as the
+/// one of a Node program is.
 fn waiting(run: &Run<'_>, busy: &Busy<'_>, main: &AttributedWait) -> Option<String> {
-    let clients = |count: u64| match count {
+    let name = &busy.thread.name;
+    let is_script = |frame: &Frame| frame.language == Language::JavaScript;
+    let alone = name.pid == name.tid && main.asker.stack.iter().any(is_script);
+    let standing = |queue: &&Unaccepted| {
+        let own = queue.processes == [name.pid] && queue.children.is_empty();
+        own && queue.before.min(queue.after) > 0 && (alone || queue.knocking > 0 || queue.overflows > 0)
+    };
+    let queues = run.facts.unaccepted.iter().flatten().filter(standing);
+    let queue = queues.max_by_key(|queue| queue.before.min(queue.after))?;
+    let clients = match queue.before.min(queue.after) {
         1 => "1 client waits".to_owned(),
         many => format!("{many} clients wait"),
     };
-    let unread = || match unread(run, busy, main) {
-        0 => None,
-        count => Some(format!("{} until it reads what they sent", clients(count))),
-    };
-    match unaccepted(run, busy.thread.name.pid) {
-        Some((count, queue)) => Some(format!(
-            "{} at {} until it accepts them",
-            clients(count.into()),
-            queue.address
-        )),
-        None => unread(),
-    }
+    Some(format!("{clients} at {} until it accepts them", queue.address))
 }
 
 fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Finding {

@@ -8,9 +8,10 @@ use crate::rules::awaited_threads;
 use crate::rules::beside::{
     asks_for_words, doing, doing_with_peer, goes_round, is_busy, is_within, other, others, receives_with_lock,
 };
-use crate::rules::{Rule, RuleId, Run, Waits, asked, java_waits, root, say};
+use crate::rules::{Rule, RuleId, Run, Waits, asked, beside, java_waits, root, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame, Language};
+use holdup_knowledge::handlers::has_request;
 use holdup_knowledge::user_code::{Primitive, in_python, primitive};
 use holdup_knowledge::{cpp, executors, rust};
 use holdup_model::attributed::{AttributedWait, Judge};
@@ -229,10 +230,17 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
         false => (within, true),
     };
     let head = head(group, awaited, place);
-    if let Some(words) = asks_for_words(run, group) {
+    // What may be due at any time is asked for only by one for whom somebody waits in turn: else it stands there for whatever comes next.
+    let asked = !is_signal(awaited) || has_request(&main.asker.stack);
+    if let Some(words) = asks_for_words(run, group).filter(|_| asked) {
         return Some(by_library(format!("{head}{words}"), group, awaited));
     }
     let Some(first) = candidates.first() else {
+        // One who got room in between, or who sleeps between two that it takes, goes on.
+        let goes_on = main.count > 1 || beside::others(run, group).iter().any(goes_round_one);
+        if awaited == Primitive::Room && goes_on {
+            return None;
+        }
         return nobody(run, awaited, &head, (group, taken));
     };
     let together = in_one_place(&candidates);
@@ -273,8 +281,16 @@ fn by_library(title: String, group: &Waits<'_>, awaited: Primitive) -> Finding {
             "they wait in functions of the library of which that thread is",
             "the stacks of the process's threads",
         ))
-        .confidence(Confidence::Strong)
+        .confidence(match is_signal(awaited) {
+            true => Confidence::Suspect,
+            false => Confidence::Strong,
+        })
         .remedy(remedy(awaited))
+}
+
+/// The same of one in a list.
+fn goes_round_one(wait: &&AttributedWait) -> bool {
+    goes_round(wait)
 }
 
 /// The function in which these threads run what is queued for them, if no other thread of the process runs it: whatever stands in that queue has
@@ -322,7 +338,7 @@ fn nobody(
     };
     let title = match taken {
         Some(runs) => format!(
-            "{head}, and no other thread of the process runs {}: what is queued there to set it finds no thread left, a deadlock",
+            "{head}, and no other thread of the process runs {}: what is queued there to set it finds no thread left: most likely a deadlock",
             cpp::qualified(runs.symbol.as_deref().unwrap_or_default())
         ),
         None => format!("{head}, and no other thread stands before that: {missing}"),

@@ -434,10 +434,13 @@ fn want_permits(waiting: &[&Task]) -> bool {
 /// For the end of a title: that of tokio's tasks that were read, none has a place of the semaphore for which all of these wait. One may be kept outside
 /// of all tasks, or was forgotten. Who runs cannot be read.
 fn none_has_place(run: &Run<'_>, waiting: &[&Task]) -> Option<String> {
-    let wants = |task: &&Task| task.runtime == TaskRuntime::Tokio && task.pool;
+    // Those that only wait to be woken by it are idle.
+    let wants = |task: &&Task| {
+        task.runtime == TaskRuntime::Tokio && task.pool && task.state == TaskState::Waiting
+    };
     let rests = tasks::runs(run, waiting.first()?.pid) <= tasks::RUNS_SHARE;
     (waiting.iter().all(wants) && rests)
-        .then(|| "; no task has a place of it: those that were taken were not given back".to_owned())
+        .then(|| "; no task that was read has a place of it".to_owned())
 }
 
 /// For the end of a title: that of tasks of asyncio none is past the place where all of these wait. It says of nobody that he has it.
@@ -518,7 +521,7 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
             "the functions in which tasks stand",
         ),
         (None, None) if none_has_place(run, waiting).is_some() => Evidence::new(
-            "no task keeps a permit over its await: whoever took one has forgotten it (`forget`), or keeps it outside of all tasks",
+            "no task that was read keeps a permit over its await: whoever took one has forgotten it (`forget`), runs, or keeps it outside of all tasks",
             "the program's own structures, read from its memory",
         ),
         (None, None) if permits => Evidence::new(

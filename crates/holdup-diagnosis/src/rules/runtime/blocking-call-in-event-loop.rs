@@ -4,6 +4,7 @@ use crate::rules::beside::{doing, doing_with_peer, is_busy, is_within, other, ot
 use crate::rules::{
     Extend, HARM_FLOOR, MATTERS, Need, Rule, RuleId, Run, Waits, duration, java_waits, root, say,
 };
+use holdup_attribution::attribution::{chosen_frame, is_applications};
 use holdup_evidence::{Cause, Frame, Language, TaskRuntime};
 use holdup_knowledge::user_code::{Primitive, primitive};
 use holdup_knowledge::{javascript, python, rust};
@@ -45,6 +46,10 @@ enum Loop {
 /// The loop that a wait kept from its other tasks.
 fn kept(wait: &AttributedWait) -> Option<Loop> {
     let stack = &wait.asker.stack;
+    // The frames of who asked a library's thread are others'.
+    if wait.resource.detail.asks_for_threads.is_some() {
+        return None;
+    }
     if python::keeps_event_loop(stack) {
         return Some(Loop::Asyncio);
     }
@@ -167,9 +172,18 @@ fn may_have<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a Frame> {
     places.all(same).then_some(first)
 }
 
-/// Whether a lock that stands taken is of no thread of the process: each is known, and none computes meanwhile.
+/// Whether a lock that stands taken is of no thread of the process: each is known, none computes meanwhile, and none stands in a function of the
+/// program for a thread: it may have the lock, whatever it waits for.
 fn is_of_no_thread(run: &Run<'_>, waits: &Waits<'_>) -> bool {
+    let name = &waits.main().asker.name;
+    let own: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
+    let may_have = |wait: &AttributedWait| {
+        let other = wait.asker.name.pid == name.pid && !own.contains(&wait.asker.name.tid);
+        let place = chosen_frame(&wait.asker.stack);
+        other && wait.open && wait.cause == Cause::LockFutex && place.is_some_and(is_applications)
+    };
     java_waits::stands(run, waits.longest())
+        && !run.attributed.waits.iter().any(may_have)
         && !is_busy(run, waits)
         && all_known(run, waits.main().asker.name.pid)
 }

@@ -2,6 +2,7 @@
 
 use crate::rules::{Rule, RuleId, Run, Waits, beside, duration, java_waits as java, say};
 use holdup_evidence::Cause;
+use holdup_knowledge::handlers::has_request;
 use holdup_model::attributed::{AttributedWait, Awaits};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +45,12 @@ fn check(run: &Run<'_>) -> Verdict {
     let enough = |group: &&Waits<'_>| match java::awaits(group.main()) {
         Some(Awaits::Room) => true,
         Some(Awaits::Task) if java::threads(group) >= MIN_THREADS => true,
-        _ => !of_main(group) && !only_others(run, group).is_empty() || beside::asks_for(run, group).is_some(),
+        awaits => {
+            // What stands in a client library for whatever comes next rests, unless somebody waits for this thread in turn.
+            let asked = || awaits == Some(Awaits::Task) || has_request(&group.main().asker.stack);
+            let asks = || asked() && beside::asks_for(run, group).is_some();
+            !of_main(group) && (!only_others(run, group).is_empty() || asks())
+        }
     };
     let findings: Vec<Finding> = groups
         .iter()

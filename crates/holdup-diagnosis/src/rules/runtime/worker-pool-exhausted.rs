@@ -135,7 +135,8 @@ impl<'a> Keepers<'a> {
         let waiter = group.main();
         let keeps = |wait: &AttributedWait| {
             let same = wait.asker.name.pid == waiter.asker.name.pid;
-            same && !wait.cause.on_cpu() && pools::has_one(&wait.asker.stack, &waiter.asker.stack)
+            let own = wait.resource.detail.asks_for_threads.is_none();
+            same && own && !wait.cause.on_cpu() && pools::has_one(&wait.asker.stack, &waiter.asker.stack)
         };
         let all = run.waits(keeps)?;
         let threads = java::threads(&all);
