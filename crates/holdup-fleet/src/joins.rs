@@ -21,7 +21,7 @@ use reasons::Reasons;
 use sockets::Sockets;
 use std::collections::BTreeMap;
 
-/// Waits of which the chain is continued; those of one host are mostly some tens.
+/// Waits of which the chain is continued, the longest; those of one host are mostly some tens.
 const MAX_CONTINUED: usize = 2_000;
 
 /// Joins what is of several hosts.
@@ -70,7 +70,9 @@ fn overlap([one, other]: [Option<&(Timestamp, Timestamp)>; 2]) -> bool {
 /// The chains of waits that go on on another host. One that attribution has followed on its own host is left as it is.
 fn chains(reasons: &Reasons<'_>) -> Vec<(usize, Vec<Link>)> {
     let alone = reasons.joined().filter(|at| reasons.wait(*at).chain.len() <= 1);
-    let followed = alone.take(MAX_CONTINUED).map(|at| {
+    let mut alone: Vec<usize> = alone.collect();
+    alone.sort_by_key(|at| std::cmp::Reverse(reasons.wait(*at).ns));
+    let followed = alone.into_iter().take(MAX_CONTINUED).map(|at| {
         let Followed { steps, .. } = paths::follow(reasons, reasons.group(vec![at]));
         (at, steps.iter().map(link).collect())
     });

@@ -43,9 +43,9 @@ struct One {
     is_v1: bool,
     /// What the kernel had counted when the look began.
     before: Counted,
-    /// Of CPU time, what each of its processes had used then.
+    /// Of CPU time, what each of its processes had used then; `None` where nobody looked.
     #[serde(default)]
-    times: CpuTimes,
+    times: Option<CpuTimes>,
 }
 
 /// What the kernel counts.
@@ -123,9 +123,9 @@ impl Limits {
                             Limited::CpuTime if self.listed < MAX_LISTED => {
                                 let members = members(&directory);
                                 self.listed += members.len();
-                                CpuTimes::of(&self.root, &members)
+                                Some(CpuTimes::of(&self.root, &members))
                             }
-                            Limited::CpuTime | Limited::Tasks | Limited::Memory => CpuTimes::default(),
+                            Limited::CpuTime | Limited::Tasks | Limited::Memory => None,
                         },
                         directory: directory.clone(),
                         what,
@@ -156,7 +156,6 @@ impl Limits {
 impl One {
     fn used(&self, proc: &Path, watched: Ns, quote: &Quote) -> Option<SeenCgroup> {
         let limit = limit(&self.directory, self.what, self.is_v1)?;
-        let limit_of_cpus = limit;
         let now = counted(&self.directory, self.what, self.is_v1);
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         let refused = since(now.refused, self.before.refused);
@@ -177,8 +176,11 @@ impl One {
         Some(SeenCgroup {
             users: match self.what {
                 Limited::CpuTime if is_hit => {
-                    let most = watched as f64 * limit_of_cpus;
-                    self.times.users(proc, &members(&self.directory), most)
+                    let most = watched as f64 * cpus.unwrap_or_default();
+                    let times = self.times.as_ref();
+                    times.map_or_else(Vec::new, |times| {
+                        times.users(proc, &members(&self.directory), most)
+                    })
                 }
                 Limited::Tasks | Limited::Memory if near => users(proc, &self.directory, self.what),
                 Limited::CpuTime | Limited::Tasks | Limited::Memory => Vec::new(),

@@ -156,10 +156,6 @@ impl CpuTimes {
     /// compiler lives for a moment, and its `make` for the hour. `most`: what all can have used together, nanoseconds. Whose children used more
     /// had them in other cgroups, or from long before.
     pub(crate) fn users(&self, proc: &Path, members: &[u32], most: f64) -> Vec<CgroupUser> {
-        // Nobody was looked at when it began.
-        if self.0.is_empty() {
-            return Vec::new();
-        }
         let now = CpuTimes::of(proc, members);
         let most = (most * MAX_OVER / TICK_NS) as u64;
         let since = now

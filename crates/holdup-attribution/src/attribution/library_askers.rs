@@ -16,6 +16,10 @@ use std::collections::BTreeMap;
 /// Frames that are looked through for a library.
 const FRAMES_MAX: usize = 200;
 
+/// The part of a library's thread's wait, one in so many, that those who asked must have waited to be whom it was for: less, and it mostly rested,
+/// or asked for others who have what they wanted.
+const ASKED_PART: Ns = 2;
+
 /// A library, by what its functions have in common: how the names of its classes begin, the folder of its package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Library {
@@ -59,8 +63,7 @@ pub(super) fn put_in_place(waits: &mut [AttributedWait]) {
     for wait in waits.iter_mut().filter(|wait| is_outside(wait)) {
         let libraries = of_libraries(&wait.asker.stack);
         let asked = asked(&asking, wait.asker.name.pid, &libraries);
-        // Most of the time a library's thread may have rested, or have asked for others who have what they wanted.
-        let covers = |asked: &Asked| wait.count <= 1 || asked.ns >= wait.ns / 2;
+        let covers = |asked: &Asked| wait.count <= 1 || asked.ns >= wait.ns / ASKED_PART;
         let Some(Asked {
             behind,
             threads,

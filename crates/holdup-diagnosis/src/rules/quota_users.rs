@@ -27,13 +27,13 @@ fn share(one: &SeenCgroup, user: &CgroupUser) -> Option<f64> {
     (all > 0.0).then(|| (user.amount / all).min(1.0))
 }
 
-/// `, 87 % of it by xz`: behind what says that it is used up.
+/// `; xz used 87 % of the limit`: behind what says that it is used up.
 pub(crate) fn clause(one: &SeenCgroup) -> String {
     most(one).map_or_else(String::new, |(user, share)| {
         format!(
-            ", {} of it by {}",
-            percent(share),
-            say::name_or(&user.name, "a program")
+            "; {} used {} of the limit",
+            say::name_or(&user.name, "a program"),
+            percent(share)
         )
     })
 }
@@ -49,7 +49,10 @@ fn evidence(one: &SeenCgroup) -> Option<Evidence> {
         Some(format!("{name} ({processes}) {}", percent(share(one, user)?)))
     });
     let told: Vec<String> = told.collect();
-    let text = format!("of the CPU time that it may use: {}", told.join(", "));
+    let text = format!(
+        "used of the limit, children that have ended included: {}",
+        told.join(", ")
+    );
     (told.len() > 1).then(|| Evidence::new(text, "/proc/PID/stat of its processes"))
 }
 
@@ -105,10 +108,10 @@ mod tests {
     #[test]
     fn who_used_most_is_named_where_it_is_in_the_way_of_others() {
         let shared = cgroup(&[("xz", 4e9), ("api", 5e8)]);
-        assert_eq!(clause(&shared), ", 80.0 % of it by xz");
+        assert_eq!(clause(&shared), "; xz used 80.0 % of the limit");
         assert_eq!(
             evidence(&shared).unwrap().text,
-            "of the CPU time that it may use: xz (pid 7) 80.0 %, api (pid 7) 10.0 %"
+            "used of the limit, children that have ended included: xz (pid 7) 80.0 %, api (pid 7) 10.0 %"
         );
         assert!(remedy(&shared).is_some());
         for other in [

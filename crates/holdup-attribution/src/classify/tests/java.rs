@@ -514,7 +514,7 @@ fn the_thread_that_ends_the_machine_rests_until_the_others_have_ended() {
 }
 
 #[test]
-fn who_is_in_a_handler_is_not_idle_whatever_it_waits_for() {
+fn who_is_in_a_handler_is_not_idle_but_for_the_next_item_of_a_queue() {
     const WAIT: &str = "java.lang.Object.wait";
     const CLIENT: &str = "org.apache.kafka.clients.producer.KafkaProducer.send";
     const SERVER: &str = "org.eclipse.jetty.server.Server.handle";

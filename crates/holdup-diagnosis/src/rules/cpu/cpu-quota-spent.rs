@@ -139,7 +139,7 @@ fn of_cgroup(observed: &Observed, one: &SeenCgroup) -> Finding {
         .map(|cpus| format!(", {cpus:.2} CPUs,"))
         .unwrap_or_default();
     let title = format!(
-        "The CPU limit of cgroup {}{cpus} is used up in {} of its periods{}: all its tasks are then throttled",
+        "The CPU limit of cgroup {}{cpus} is used up in {} of its periods: all its tasks are then throttled{}",
         one.cgroup,
         percent(one.used / one.limit),
         quota_users::clause(one)

@@ -139,24 +139,25 @@ fn ready(run: &Run<'_>, busy: &Busy<'_>) -> usize {
         .unwrap_or(0)
 }
 
-/// Who waits for the thread: clients that were not accepted at its process's listener when observation began and when it ended. A few that stand
-/// there at two instants may be others each time: somebody found the queue full as well, or the thread is the only one that accepts, as the
-/// one of a Node program is.
+/// Clients that wait for the thread, where it is the one of a Node program, which alone accepts: they stood at its listener when observation began
+/// and when it ended. Of a program with several threads it is not known which of them would accept.
 fn waiting(run: &Run<'_>, busy: &Busy<'_>, main: &AttributedWait) -> Option<String> {
     let name = &busy.thread.name;
     let is_script = |frame: &Frame| frame.language == Language::JavaScript;
-    let alone = name.pid == name.tid && main.asker.stack.iter().any(is_script);
-    let standing = |queue: &&Unaccepted| {
-        let own = queue.processes == [name.pid] && queue.children.is_empty();
-        own && queue.before.min(queue.after) > 0 && (alone || queue.knocking > 0 || queue.overflows > 0)
-    };
-    let queues = run.facts.unaccepted.iter().flatten().filter(standing);
-    let queue = queues.max_by_key(|queue| queue.before.min(queue.after))?;
-    let clients = match queue.before.min(queue.after) {
+    if name.pid != name.tid || !main.asker.stack.iter().any(is_script) {
+        return None;
+    }
+    let own = |queue: &&Unaccepted| queue.processes == [name.pid] && queue.children.is_empty();
+    let queues = run.facts.unaccepted.iter().flatten().filter(own);
+    let (clients, queue) = queues
+        .map(|queue| (queue.before.min(queue.after), queue))
+        .max_by_key(|(clients, _)| *clients)?;
+    let wait = match clients {
+        0 => return None,
         1 => "1 client waits".to_owned(),
         many => format!("{many} clients wait"),
     };
-    Some(format!("{clients} at {} until it accepts them", queue.address))
+    Some(format!("{wait} at {} to be accepted", queue.address))
 }
 
 fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Finding {

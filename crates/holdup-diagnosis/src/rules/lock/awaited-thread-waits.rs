@@ -8,7 +8,7 @@ use crate::rules::awaited_threads;
 use crate::rules::beside::{
     asks_for_words, doing, doing_with_peer, goes_round, is_busy, is_within, other, others, receives_with_lock,
 };
-use crate::rules::{Rule, RuleId, Run, Waits, asked, beside, java_waits, root, say};
+use crate::rules::{Rule, RuleId, Run, Waits, asked, java_waits, root, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::handlers::has_request;
@@ -208,7 +208,8 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
             && wait.cause == Cause::LockFutex
             && primitive(&wait.asker.stack) == Some(Primitive::Future)
     };
-    let others = others(run, group).into_iter().filter(still);
+    let all = others(run, group);
+    let others = all.iter().copied().filter(still);
     let others: Vec<&AttributedWait> = others.filter(|wait| !result(wait)).collect();
     let within: Vec<&AttributedWait> = match place.filter(|_| taken_in_place(awaited)) {
         Some(place) => others
@@ -237,7 +238,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
     }
     let Some(first) = candidates.first() else {
         // One who got room in between, or who sleeps between two that it takes, goes on.
-        let goes_on = main.count > 1 || beside::others(run, group).iter().any(goes_round_one);
+        let goes_on = main.count > 1 || all.iter().any(|wait| goes_round(wait));
         if awaited == Primitive::Room && goes_on {
             return None;
         }
@@ -286,11 +287,6 @@ fn by_library(title: String, group: &Waits<'_>, awaited: Primitive) -> Finding {
             false => Confidence::Strong,
         })
         .remedy(remedy(awaited))
-}
-
-/// The same of one in a list.
-fn goes_round_one(wait: &&AttributedWait) -> bool {
-    goes_round(wait)
 }
 
 /// The function in which these threads run what is queued for them, if no other thread of the process runs it: whatever stands in that queue has

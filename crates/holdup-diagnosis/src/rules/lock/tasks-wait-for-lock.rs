@@ -431,16 +431,15 @@ fn want_permits(waiting: &[&Task]) -> bool {
     waiting.iter().all(wants)
 }
 
-/// For the end of a title: that of tokio's tasks that were read, none has a place of the semaphore for which all of these wait. One may be kept outside
-/// of all tasks, or was forgotten. Who runs cannot be read.
-fn none_has_place(run: &Run<'_>, waiting: &[&Task]) -> Option<String> {
+/// Whether of tokio's tasks that were read none has a place of the semaphore for which all of these wait. One may be kept outside of all tasks, or was
+/// forgotten. Who runs cannot be read.
+fn none_has_place(run: &Run<'_>, waiting: &[&Task]) -> bool {
     // Those that only wait to be woken by it are idle.
     let wants = |task: &&Task| {
         task.runtime == TaskRuntime::Tokio && task.pool && task.state == TaskState::Waiting
     };
-    let rests = tasks::runs(run, waiting.first()?.pid) <= tasks::RUNS_SHARE;
-    (waiting.iter().all(wants) && rests)
-        .then(|| "; no task that was read has a place of it".to_owned())
+    let rests = |task: &&Task| tasks::runs(run, task.pid) <= tasks::RUNS_SHARE;
+    waiting.first().is_some_and(rests) && waiting.iter().all(wants)
 }
 
 /// For the end of a title: that of tasks of asyncio none is past the place where all of these wait. It says of nobody that he has it.
@@ -492,13 +491,13 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
         None => candidates(run, waiting).filter(|found| !found.is_no_help(waiting)),
     };
     let permits = want_permits(waiting);
+    let nowhere = none_has_place(run, waiting);
     let outcome = match (&holder, &candidates) {
         (Some(holder), _) => format!("; {} has it", holder.who()),
         (None, _) if go::waits_for_http(&waiting[0].stack) => of_http(run, waiting).unwrap_or_default(),
         (None, Some(candidates)) => candidates.outcome(waiting),
-        (None, None) => none_past(waiting)
-            .or_else(|| none_has_place(run, waiting))
-            .unwrap_or_default(),
+        (None, None) if nowhere => "; no task that was read has a place of it".to_owned(),
+        (None, None) => none_past(waiting).unwrap_or_default(),
     };
     // All of one kind: it has a name.
     let pool = waiting[0]
@@ -520,7 +519,7 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
              is elsewhere with it, or has ended without giving it back",
             "the functions in which tasks stand",
         ),
-        (None, None) if none_has_place(run, waiting).is_some() => Evidence::new(
+        (None, None) if nowhere => Evidence::new(
             "no task that was read keeps a permit over its await: whoever took one has forgotten it (`forget`), runs, or keeps it outside of all tasks",
             "the program's own structures, read from its memory",
         ),
@@ -545,7 +544,7 @@ fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     let finding = tasks::finding(run, RULE.id, severity, waiting, [what, &outcome])
         .confidence(confidence)
         .and(who);
-    if holder.is_none() && candidates.is_none() && none_has_place(run, waiting).is_some() {
+    if holder.is_none() && candidates.is_none() && nowhere {
         return finding
             .remedy(Remedy::safe(
                 "give each permit back on every path, also behind `?` and an early `return`: keep it as a guard instead of `forget` and `add_permits`",
