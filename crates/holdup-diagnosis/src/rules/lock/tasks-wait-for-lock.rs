@@ -435,9 +435,8 @@ fn want_permits(waiting: &[&Task]) -> bool {
 /// forgotten. Who runs cannot be read.
 fn none_has_place(run: &Run<'_>, waiting: &[&Task]) -> bool {
     // Those that only wait to be woken by it are idle.
-    let wants = |task: &&Task| {
-        task.runtime == TaskRuntime::Tokio && task.pool && task.state == TaskState::Waiting
-    };
+    let wants =
+        |task: &&Task| task.runtime == TaskRuntime::Tokio && task.pool && task.state == TaskState::Waiting;
     let rests = |task: &&Task| tasks::runs(run, task.pid) <= tasks::RUNS_SHARE;
     waiting.first().is_some_and(rests) && waiting.iter().all(wants)
 }
