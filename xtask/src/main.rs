@@ -16,6 +16,7 @@ mod check;
 mod demo;
 mod dist;
 mod field_report;
+mod fleet_engines;
 mod fuzz;
 mod generate;
 mod guest;
@@ -82,6 +83,8 @@ enum Verb {
     Replay(replay::Args),
     /// Run the queries of the page about recordings in the engines that they are for
     Queries(queries::Args),
+    /// Ask Spark, ClickHouse and DuckDB for what `holdup fleet sql` says of a store, and compare to the nanosecond
+    FleetEngines(fleet_engines::Args),
     /// Hold what `run --predict` says against the same programs really without the wait
     Predictions(predictions::Args),
     /// Break the readers with hostile input, led by coverage
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         Verb::Pages(args) => pages::run(&args),
         Verb::Replay(args) => replay::run(&args),
         Verb::Queries(args) => queries::run(&args),
+        Verb::FleetEngines(args) => fleet_engines::run(&args),
         Verb::Predictions(args) => predictions::run(&args),
         Verb::Fuzz(args) => fuzz::run(&args),
         Verb::Bench(args) => bench::run(args),

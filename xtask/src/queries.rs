@@ -6,7 +6,7 @@
 
 use crate::{process, setup, workspace};
 use anyhow::{Context, bail};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// The engines.
@@ -16,12 +16,6 @@ const ENGINES: &[&str] = &[
     "pyarrow==26.0.1",
     "pytz==2026.6",
 ];
-
-/// What makes a folder for them.
-const PYTHON: setup::Packages = setup::Packages {
-    purpose: "query recordings",
-    names: &["python3", "python3-venv"],
-};
 
 /// Which holdup.
 #[derive(Debug, clap::Args)]
@@ -36,7 +30,7 @@ const SCRIPT: &str = "sleep 0.1; dd if=/dev/zero of=\"$0\" bs=4k count=4 oflag=d
 
 /// Runs them.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let python = engines()?;
+    let python = setup::python("engines", ENGINES)?;
     let holdup = workspace::holdup(args.holdup.as_deref())?;
     let folder = workspace::scratch("queries")?;
     let recordings = folder.join("recordings");
@@ -69,21 +63,4 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         true => Ok(()),
         false => bail!("a query does not agree with `holdup show`"),
     }
-}
-
-/// Python with the engines, installed once.
-fn engines() -> anyhow::Result<PathBuf> {
-    setup::install(&[PYTHON])?;
-    let folder = workspace::scratch("engines")?;
-    let (python, made) = (folder.join("bin/python3"), folder.join(ENGINES.join("+")));
-    if !Path::new(&made).exists() {
-        process::run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-        process::run(
-            Command::new(&python)
-                .args(["-m", "pip", "install", "--quiet", "--only-binary", ":all:"])
-                .args(ENGINES),
-        )?;
-        std::fs::write(&made, "").with_context(|| format!("write {}", made.display()))?;
-    }
-    Ok(python)
 }

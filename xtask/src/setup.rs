@@ -4,11 +4,12 @@
 //! No chore ever starts a service: what is needed of packages with daemons is unpacked ([`crate::guest`]), or they are installed while
 //! the packages' scripts may not start them ([`install_without_starting`]).
 
-use crate::process;
+use crate::{process, workspace};
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -176,6 +177,27 @@ fn installed_names(listing: &str) -> BTreeSet<String> {
 
 fn join(names: &BTreeSet<&str>) -> String {
     names.iter().copied().collect::<Vec<_>>().join(" ")
+}
+
+/// What makes a folder of Python packages.
+const PYTHON: Packages = Packages {
+    purpose: "install Python packages",
+    names: &["python3", "python3-venv"],
+};
+
+/// Python with these packages from PyPI, installed once into a folder of that name under the target directory.
+pub(crate) fn python(folder: &str, packages: &[&str]) -> anyhow::Result<PathBuf> {
+    install(&[PYTHON])?;
+    let folder = workspace::scratch(folder)?;
+    let (python, made) = (folder.join("bin/python3"), folder.join(packages.join("+")));
+    if !made.exists() {
+        process::run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        // Only what is built already: a package's build script is a program of somebody else's.
+        let pip = ["-m", "pip", "install", "--quiet", "--prefer-binary"];
+        process::run(Command::new(&python).args(pip).args(packages))?;
+        std::fs::write(&made, "").with_context(|| format!("write {}", made.display()))?;
+    }
+    Ok(python)
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@
     }
     one("#skip").click();
     expect("the skip link leads to the verdict", document.activeElement.id === "verdict");
+    expect("and into a landmark without a script", one(one("#skip").getAttribute("href")).matches("main"));
 
     // Copying: into the clipboard, or selected for it.
     for (const button of all(".acts button")) {
@@ -68,11 +69,24 @@
     }
     expect("the Markdown has a first line", words.markdown.split("\n")[0].length > 0);
 
-    // Colours and clocks.
+    // Colours and clocks. Text on colours has the contrast that WCAG asks of small text, 4.5.
+    const luminance = (colour) => {
+        const [r, g, b] = colour.match(/[\d.]+/g).map((part) => part / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const readable = () => {
+        for (const piece of all(".piece").filter((piece) => piece.textContent)) {
+            const style = getComputedStyle(piece);
+            const [dark, light] = [luminance(style.color), luminance(style.backgroundColor)].sort((a, b) => a - b);
+            expect(`text on ${piece.className} can be read`, (light + 0.05) / (dark + 0.05) >= 4.5);
+        }
+    };
     const theme = one("#theme");
     const before = document.documentElement.dataset.theme;
+    readable();
     theme.click();
     expect("the theme changes", document.documentElement.dataset.theme !== before);
+    readable();
     theme.click();
     expect("and changes back", document.documentElement.dataset.theme === before);
     for (const button of all("[data-clock]").reverse()) {

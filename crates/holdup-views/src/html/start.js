@@ -5,12 +5,12 @@ const themes = [];
 const onResize = (draw) => sizes.push(draw);
 const onTheme = (draw) => themes.push(draw);
 
-// Text on a colour: black or white, whichever is read more easily.
+// Text on a colour: black or white, whichever has more contrast with it by WCAG's relative luminance (equal at 0.179).
 const inkOn = (colour) => {
   const parts_ = colour.match(/[0-9a-f]{2}/gi);
   if (!parts_) return computed("--ink");
-  const [r, g, b] = parts_.map((part) => (parseInt(part, 16) / 255) ** 2.2);
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.3 ? "#14161a" : "#ffffff";
+  const [r, g, b] = parts_.map((part) => parseInt(part, 16) / 255).map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#0a0b0d" : "#ffffff";
 };
 
 const tip = (event, children) => {
