@@ -2,13 +2,14 @@
 //!
 //! The problem: the kernel prints its table anew for whoever reads it, which takes 50 ms, and a recorder begins an observation each
 //! minute. The choice: it reads the table once, its children have that of their parent, and it is read again when modules came or went, and
-//! each hour, for BPF programs of others come and go as well. In: `/proc/kallsyms`. Out: names by address.
+//! each hour, for BPF programs of others come and go as well. Whoever has none reads it while the programs are loaded, which takes longer. In: `/proc/kallsyms`. Out: names by address.
 
 use holdup_evidence::NotMeasured;
 use holdup_proc::Root;
 use holdup_proc::root::text_if_there;
 use holdup_symbols::KernelSymbols;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long a table is good.
@@ -45,17 +46,29 @@ impl KernelNames {
     }
 }
 
-/// Without them no wait can be known by the function it sleeps in.
-pub(super) fn read_now(root: &Root, not_measured: &mut Vec<NotMeasured>) -> Option<Arc<KernelSymbols>> {
-    let read = read(root);
-    if let Err(why) = &read {
-        not_measured.push(NotMeasured {
-            what: "which kernel function a thread slept in".into(),
-            why: why.clone(),
-            fix: "sysctl kernel.kptr_restrict=1, and run as root".into(),
-        });
+/// The table is being read, by a thread of its own.
+pub(super) struct Reading(JoinHandle<Result<Arc<KernelSymbols>, String>>);
+
+impl Reading {
+    pub(super) fn begin() -> Reading {
+        Reading(std::thread::spawn(|| read(&Root::system())))
     }
-    read.ok()
+
+    /// What it says. Without it no wait can be known by the function it sleeps in.
+    pub(super) fn end(self, not_measured: &mut Vec<NotMeasured>) -> Option<Arc<KernelSymbols>> {
+        let read = self
+            .0
+            .join()
+            .unwrap_or_else(|_| Err("reading them failed".to_owned()));
+        if let Err(why) = &read {
+            not_measured.push(NotMeasured {
+                what: "which kernel function a thread slept in".into(),
+                why: why.clone(),
+                fix: "sysctl kernel.kptr_restrict=1, and run as root".into(),
+            });
+        }
+        read.ok()
+    }
 }
 
 /// Why not, in words.
