@@ -28,13 +28,14 @@ static __always_inline int note_traffic(struct sock *sk, int bytes, bool receive
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
-	note_conversation(t, sk, &kept->conversation, bytes, received, now);
+	if (kept->conversation.began)
+		note_conversation(t, number_of(kept, sk), &kept->conversation, received ? -(s64)bytes : bytes, now);
 	if (received)
 		request_received(t, sk, kept, now);
 	else
 		request_sent(t, sk, kept, now);
 	if (!received && sk->sk_protocol == IPPROTO_UDP)
-		note_datagram(sk, bytes, now);
+		note_datagram(number_of(kept, sk), bytes, now);
 	count_cost(now);
 	return 0;
 }
