@@ -24,6 +24,8 @@ struct depth {
 	u32 foreign;                           /* the soft interrupt that is served was not raised by the thread itself */
 	u32 raised;                            /* soft interrupts, a bit each, that hard ones have raised */
 	u32 kind;                              /* enum holdup_interrupt of the outermost */
+	u32 adoptions;                         /* `adoptions` when the task here was last found to be nobody's of the run */
+	u32 zero;
 	u64 entered;                           /* when it began, ns; 0: nobody's time */
 	u64 sum;                               /* of `taken` */
 	u64 taken[HOLDUP_INTERRUPTS];          /* ns since the running thread got the CPU or was last charged */
@@ -98,6 +100,29 @@ __noinline u32 served_here(void)
 static __always_inline bool serves_soft_alone(u32 here)
 {
 	return (here & (SERVES_HARD | SERVES_SOFT)) == SERVES_SOFT;
+}
+
+/* Goes up before and after threads are adopted: one that runs then has its CPU, and no switch was seen to give it. */
+u32 adoptions = 0;
+
+/* False: the task that runs here is no thread of the run. The first that is asked where most tasks are bystanders: to look for what is kept of a task takes ten
+ * times as long. */
+static __always_inline bool may_be_ours(void)
+{
+	u32 zero = 0;
+	struct depth *d = bpf_map_lookup_elem(&interrupts, &zero);
+
+	return !d || d->ours || d->adoptions != *(volatile u32 *)&adoptions;
+}
+
+/* It is none, as of `adopted`. */
+static __always_inline void is_not_ours(u32 adopted)
+{
+	u32 zero = 0;
+	struct depth *d = bpf_map_lookup_elem(&interrupts, &zero);
+
+	if (d)
+		d->adoptions = adopted;
 }
 
 static __always_inline void begin_interrupt(struct depth *d, u32 kind)

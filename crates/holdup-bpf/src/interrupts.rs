@@ -5,6 +5,7 @@
 //! wakes is known without them where the preemption count is (`bpf/interrupts.h`). The choice: beside a service they are taken off once the observed
 //! hardly run, and attached again as they do; the preemption count was seen to hold before. In: samples of running threads. Out: attached programs; what was not seen meanwhile.
 
+use crate::adopt::tell_of_adoption;
 use crate::loaded::{TraceError, refusal, zero};
 use crate::skeleton::TraceSkel;
 use crate::tracer::Pace;
@@ -112,6 +113,7 @@ impl Interrupts {
             Verdict::Attach => {
                 // What was under way as they were taken off is over.
                 zero(&skeleton.maps.interrupts).ok();
+                tell_of_adoption(skeleton);
                 self.links = links(skeleton).unwrap_or_default();
                 // Where they are refused now, times stay as they are.
                 self.rests = self.links.is_empty();
