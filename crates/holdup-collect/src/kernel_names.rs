@@ -39,27 +39,32 @@ impl KernelNames {
             read: Instant::now(),
         })
     }
-
-    /// The table itself.
-    pub(super) fn symbols(&self) -> Arc<KernelSymbols> {
-        Arc::clone(&self.symbols)
-    }
 }
 
-/// The table is being read, by a thread of its own.
-pub(super) struct Reading(JoinHandle<Result<Arc<KernelSymbols>, String>>);
+/// A table that will be there.
+pub(super) enum Reading {
+    Kept(Arc<KernelSymbols>),
+    /// By a thread of its own.
+    Under(JoinHandle<Result<Arc<KernelSymbols>, String>>),
+}
 
 impl Reading {
-    pub(super) fn begin() -> Reading {
-        Reading(std::thread::spawn(|| read(&Root::system())))
+    /// Reads it, unless one was kept.
+    pub(super) fn begin(kept: Option<KernelNames>) -> Reading {
+        match kept {
+            Some(kept) => Reading::Kept(kept.symbols),
+            None => Reading::Under(std::thread::spawn(|| read(&Root::system()))),
+        }
     }
 
     /// What it says. Without it no wait can be known by the function it sleeps in.
     pub(super) fn end(self, not_measured: &mut Vec<NotMeasured>) -> Option<Arc<KernelSymbols>> {
-        let read = self
-            .0
-            .join()
-            .unwrap_or_else(|_| Err("reading them failed".to_owned()));
+        let read = match self {
+            Reading::Kept(symbols) => Ok(symbols),
+            Reading::Under(thread) => thread
+                .join()
+                .unwrap_or_else(|_| Err("reading them failed".to_owned())),
+        };
         if let Err(why) = &read {
             not_measured.push(NotMeasured {
                 what: "which kernel function a thread slept in".into(),

@@ -236,13 +236,12 @@ impl Observation {
         let cgroup = cgroup::Watch::new(&root, &mounts);
         let cpu_times = cpu_times::read(&root, &mut problems);
         // The kernel prints its names while it verifies the programs, where there is a second CPU.
-        let beside = kernel.is_none().then(kernel_names::Reading::begin);
+        let names = kernel_names::Reading::begin(kernel);
         let tracer = match loaded {
             Some(loaded) => Tracer::with(loaded)?,
             None => Tracer::load(how.tracing)?,
         };
-        let read = beside.and_then(|reading| reading.end(&mut not_measured));
-        let kernel = kernel.map(|kept| kept.symbols()).or(read);
+        let kernel = names.end(&mut not_measured);
         let bounds = match how.tracing.pace {
             Pace::Record => Bounds::SMALL,
             Pace::Command | Pace::Service => Bounds::LARGE,
