@@ -244,14 +244,16 @@ static __always_inline bool is_question(struct conversation *c, struct task_stru
 	return !c->perhaps_ended;
 }
 
-static __always_inline void note_conversation(const struct thread *t, struct sock *sk, struct conversation *c, int bytes,
-					      bool received, u64 now)
+/* `carried`: how many bytes, and whether they were received. Verified once, as send_request_apart. */
+__noinline int note_conversation(const struct thread *t, u64 key, struct conversation *c, s64 carried, u64 now)
 {
 	struct task_struct *task = current_task();
-	u64 key = (u64)sk;
+	struct sock *sk = (struct sock *)key;
+	bool received = carried < 0;
+	int bytes = received ? -carried : carried;
 
-	if (!c->began)
-		return;
+	if (!t || !c)
+		return 0;
 	if (!c->reported) {
 		c->thread = t->id;
 		c->reported = 1;
@@ -259,7 +261,7 @@ static __always_inline void note_conversation(const struct thread *t, struct soc
 	}
 	u32 answer = received != (c->accepted != 0);
 	if (!answer && c->answering && !c->opaque && !is_question(c, task, bytes, received))
-		return;
+		return 0;
 	if (answer) {
 		c->answered_since = 1;
 		c->answering = 1;
@@ -289,6 +291,7 @@ static __always_inline void note_conversation(const struct thread *t, struct soc
 		else if (!answer && !c->question.whole)
 			send_hello(sk, c, &c->question, t, task, bytes, 0, now);
 	}
+	return 0;
 }
 
 #endif

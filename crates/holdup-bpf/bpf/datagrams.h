@@ -102,9 +102,10 @@ static __always_inline struct datagram_peer *datagram_peer_of(const struct upstr
 	return bpf_map_lookup_elem(&datagram_peers, key);
 }
 
-/* The subject's task that runs here has just sent one. */
-static __always_inline void note_datagram(struct sock *sk, u32 bytes, u64 now)
+/* The subject's task that runs here has just sent one. Verified once. */
+__noinline int note_datagram(u64 sk_address, u32 bytes, u64 now)
 {
+	struct sock *sk = (struct sock *)sk_address;
 	struct upstream_key key = {};
 	struct holdup_call call = {};
 	struct datagram_peer *to;
@@ -112,14 +113,14 @@ static __always_inline void note_datagram(struct sock *sk, u32 bytes, u64 now)
 
 	if (!counts_datagrams) {
 		sends_datagrams = 1;
-		return;
+		return 0;
 	}
 	read_call(&call, current_task());
 	if (!sent_to(sk, &call, &key))
-		return;
+		return 0;
 	to = datagram_peer_of(&key);
 	if (!to)
-		return;
+		return 0;
 	__sync_fetch_and_add(&to->sent, 1);
 	/* Of two that send at once the later may stay. */
 	if (!to->unanswered)
@@ -139,6 +140,7 @@ static __always_inline void note_datagram(struct sock *sk, u32 bytes, u64 now)
 		if (names_failed(to->begins))
 			__sync_fetch_and_add(&to->refused, 1);
 	}
+	return 0;
 }
 
 /* From whom it is. */

@@ -28,7 +28,7 @@ int look_at_file(struct bpf_iter__task_file *ctx)
 	role = bpf_map_lookup_elem(&wanted, &pid);
 	if (!role || *role != HOLDUP_ROLE_SUBJECT)
 		return 0;
-	struct sock *sk = tcp_of_file(file);
+	struct sock *sk = (struct sock *)tcp_behind((u64)BPF_CORE_READ(ctx, file));
 	struct tcp_sock *tp = (void *)sk;
 	struct inet_connection_sock *icsk = (void *)sk;
 	if (!sk)

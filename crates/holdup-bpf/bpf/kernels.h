@@ -75,9 +75,45 @@ static __always_inline struct pt_regs *regs_of(struct task_struct *task)
  * kernel cannot do that, VIA reads through probes. */
 extern void *bpf_rdonly_cast(const void *address, u32 type) __ksym __weak;
 #define VIA(pointer, type, field)                                                                                              \
-	(bpf_ksym_exists(bpf_rdonly_cast)                                                                                      \
-		 ? ((type *)bpf_rdonly_cast(pointer, bpf_core_type_id_kernel(type)))->field                                     \
+	(bpf_ksym_exists(bpf_rdonly_cast) && TYPE_ID(type)                                                                     \
+		 ? ((type *)bpf_rdonly_cast(pointer, TYPE_ID(type)))->field                                                      \
 		 : BPF_CORE_READ((type *)(pointer), field))
+
+/* Numbers of types as the kernel has them; 0: not known. From user space and not by relocation: that is given an extract of the kernel's
+ * types, with other numbers. */
+struct holdup_type_ids { u32 task, files, table, file, inode, head; };
+const volatile struct holdup_type_ids type_ids = {};
+#define TYPE_ID(type)                                                                                                          \
+	_Generic((type *)0, struct task_struct *: type_ids.task, struct files_struct *: type_ids.files,                        \
+		 struct fdtable *: type_ids.table, struct file *: type_ids.file, struct inode *: type_ids.inode,                \
+		 struct hlist_head *: type_ids.head)
+
+/* A loop whose body the verifier looks at until nothing new comes of it, and not once a turn: of a path of forty names that is
+ * a tenth of the work, in each program that describes files. Kernels 6.4 to 6.9 know it too, and some of them do not see that
+ * nothing new comes; those and older ones count. */
+#define HAVE_OPEN_LOOPS (bpf_ksym_exists(bpf_iter_num_new) && bpf_ksym_exists(bpf_preempt_disable))
+struct bpf_iter_num { u64 __opaque[1]; } __attribute__((aligned(8)));
+extern void bpf_preempt_disable(void) __ksym __weak;
+extern void bpf_preempt_enable(void) __ksym __weak;
+
+/* `step` returns true to go on. */
+#define REPEAT(most, step)                                                                                                     \
+	({                                                                                                                     \
+		if (HAVE_OPEN_LOOPS) {                                                                                         \
+			struct bpf_iter_num turns;                                                                             \
+			bpf_iter_num_new(&turns, 0, most);                                                                     \
+			while (bpf_iter_num_next(&turns)) {                                                                    \
+				if (!(step))                                                                                   \
+					break;                                                                                 \
+			}                                                                                                      \
+			bpf_iter_num_destroy(&turns);                                                                          \
+		} else {                                                                                                       \
+			for (u32 turn_ = 0; turn_ < (most); turn_++) {                                                         \
+				if (!(step))                                                                                   \
+					break;                                                                                 \
+			}                                                                                                      \
+		}                                                                                                              \
+	})
 
 /* Of thread_info.status: the task is in a call of the 32-bit kind, whose numbers and registers are others. */
 #define TS_COMPAT 2

@@ -26,9 +26,6 @@ typedef int (*task_work_callback)(struct bpf_map *map, void *key, void *value);
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map,
 					       task_work_callback callback, void *aux) __ksym __weak;
 
-extern void bpf_preempt_disable(void) __ksym __weak;
-extern void bpf_preempt_enable(void) __ksym __weak;
-
 struct errand { u32 seq; u32 number; u64 weight; u64 args[3]; struct bpf_task_work work; };
 
 struct {
@@ -70,34 +67,41 @@ static __always_inline struct left_out events_on_stack(u64 sp, s32 number, const
 	return events;
 }
 
+/* One piece; false: no further. */
+static __always_inline bool copy_piece(struct holdup_memory *m, const struct left_out *events, u64 *at)
+{
+	/* Kept in the record, as the names of a path are. */
+	u32 len = m->stack_len;
+
+	if (len > HOLDUP_STACK_BYTES - CHUNK)
+		return false;
+	if (events->to && *at == events->from) {
+		m->left_out_at = len;
+		m->left_out = events->to - events->from;
+		*at = events->to;
+	}
+	barrier_var(len);
+	if (len > HOLDUP_STACK_BYTES - CHUNK || bpf_probe_read_user(m->stack + len, CHUNK, (void *)*at))
+		return false;
+	*at += CHUNK;
+	m->stack_len = len + CHUNK;
+	return true;
+}
+
 /* From sp upward in pieces that end at multiples of CHUNK, so that the last piece ends with the mapping. */
 static __always_inline void copy_stack(struct holdup_memory *m, s32 number, const u64 *args)
 {
 	u64 sp = m->regs.sp, at;
 	u32 first = CHUNK - (sp & (CHUNK - 1));
 	struct left_out events = events_on_stack(sp, number, args);
-	u32 len = 0;
 
 	if (first > CHUNK || first == 0)
 		return;
 	if (bpf_probe_read_user(m->stack, first, (void *)sp))
 		return;
-	len = first;
+	m->stack_len = first;
 	at = sp + first;
-	for (int i = 0; i < HOLDUP_STACK_BYTES / CHUNK - 1; i++) {
-		if (len > HOLDUP_STACK_BYTES - CHUNK)
-			break;
-		if (events.to && at == events.from) {
-			m->left_out_at = len;
-			m->left_out = events.to - events.from;
-			at = events.to;
-		}
-		if (bpf_probe_read_user(m->stack + len, CHUNK, (void *)at))
-			break;
-		at += CHUNK;
-		len += CHUNK;
-	}
-	m->stack_len = len;
+	REPEAT(HOLDUP_STACK_BYTES / CHUNK - 1, copy_piece(m, &events, &at));
 }
 
 /* An object must be described before the record that refers to it. Its description can't be made while that
@@ -115,20 +119,29 @@ __noinline int describe_polled(u64 fds, u64 count)
 	return 0;
 }
 
+/* One descriptor of a poll; false: no further. */
+static __always_inline bool copy_one_polled(struct holdup_memory *m, u64 fds, u64 count)
+{
+	struct user_pollfd one = {};
+	u32 i = m->polled;
+
+	if (i >= count || i >= HOLDUP_POLLED || bpf_probe_read_user(&one, sizeof(one), (void *)(fds + i * sizeof(one))))
+		return false;
+	u32 object = object_of_current_fd(one.fd);
+	barrier_var(i);
+	if (i >= HOLDUP_POLLED)
+		return false;
+	m->polled_fds[i].fd = one.fd;
+	m->polled_fds[i].events = one.events;
+	m->polled_fds[i].revents = one.revents;
+	m->polled_fds[i].object = object;
+	m->polled = i + 1;
+	return true;
+}
+
 static __always_inline void copy_polled(struct holdup_memory *m, u64 fds, u64 count)
 {
-	for (u32 i = 0; i < HOLDUP_POLLED; i++) {
-		struct user_pollfd one = {};
-		if (i >= count)
-			break;
-		if (bpf_probe_read_user(&one, sizeof(one), (void *)(fds + i * sizeof(one))))
-			break;
-		m->polled_fds[i].fd = one.fd;
-		m->polled_fds[i].events = one.events;
-		m->polled_fds[i].revents = one.revents;
-		m->polled_fds[i].object = object_of_current_fd(one.fd);
-		m->polled = i + 1;
-	}
+	REPEAT(HOLDUP_POLLED, copy_one_polled(m, fds, count));
 	m->polled_truncated = count > HOLDUP_POLLED;
 }
 
@@ -148,17 +161,27 @@ static __always_inline u64 describe_one_selected(u64 left)
 	return left & (left - 1);
 }
 
-static __always_inline u64 copy_one_selected(struct holdup_memory *m, u32 i, u64 left, const struct thread *t, u64 reads, u64 writes)
+struct selected_walk { u64 left, reads, writes; };
+
+/* One descriptor of a select, the `i`-th; false: no further. */
+static __always_inline bool copy_one_selected(struct holdup_memory *m, u32 i, const struct thread *t, struct selected_walk *at)
 {
+	u64 left = at->left;
+
 	if (!left)
-		return 0;
+		return false;
 	u32 fd = lowest_bit(left) & 63;
+	u32 object = object_of_current_fd(fd);
+	barrier_var(i);
+	if (i >= HOLDUP_POLLED)
+		return false;
 	m->polled_fds[i].fd = fd;
 	m->polled_fds[i].events = ((t->select_reads >> fd) & 1) | (((t->select_writes >> fd) & 1) << 2);
-	m->polled_fds[i].revents = ((reads >> fd) & 1) | (((writes >> fd) & 1) << 2);
-	m->polled_fds[i].object = object_of_current_fd(fd);
+	m->polled_fds[i].revents = ((at->reads >> fd) & 1) | (((at->writes >> fd) & 1) << 2);
+	m->polled_fds[i].object = object;
 	m->polled = i + 1;
-	return left & (left - 1);
+	at->left = left & (left - 1);
+	return true;
 }
 
 /* The first 64 bits of a set; what lies beyond `count` is not in it. */
@@ -184,15 +207,18 @@ __noinline int describe_selected(u64 left)
 
 static __always_inline void copy_selected(struct holdup_memory *m, const struct thread *t, const u64 *args)
 {
-	u64 left = t->select_reads | t->select_writes;
-	u64 reads = 0, writes = 0;
+	struct selected_walk at = { .left = t->select_reads | t->select_writes };
 
 	if (m->has_returned && m->returned > 0) {
-		reads = read_set_of(args[0], args[1]);
-		writes = read_set_of(args[0], args[2]);
+		at.reads = read_set_of(args[0], args[1]);
+		at.writes = read_set_of(args[0], args[2]);
 	}
-#define COPY(i) left = copy_one_selected(m, i, left, t, reads, writes);
-	SIXTEEN(COPY)
+	if (HAVE_OPEN_LOOPS) {
+		REPEAT(HOLDUP_POLLED, copy_one_selected(m, m->polled, t, &at));
+	} else {
+#define COPY(i) copy_one_selected(m, i, t, &at);
+		SIXTEEN(COPY)
+	}
 	m->polled_truncated = args[0] > 64;
 }
 

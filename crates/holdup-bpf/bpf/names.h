@@ -144,15 +144,13 @@ int BPF_PROG(on_packet, struct sk_buff *skb)
 {
 	struct sock *sk = skb->sk;
 	u16 ports[2] = {};
-	u32 zero = 0;
 
 	if (!sk || sk->sk_protocol != IPPROTO_UDP || frozen)
 		return 0;
 	u8 *head = skb->head, *transport = head + skb->transport_header, *network = head + skb->network_header;
 	if (bpf_probe_read_kernel(ports, sizeof(ports), transport) || ports[1] != bpf_htons(DNS_PORT))
 		return 0;
-	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
-	if (!(depth && depth->soft) && !thread_of(current_task()))
+	if (!(served_here() & SERVES_SOFT) && !thread_of(current_task()))
 		return 0;
 	u64 inode = BPF_CORE_READ(sk, sk_socket, file, f_inode, i_ino);
 	u32 linear = skb->len - skb->data_len;

@@ -31,8 +31,10 @@ struct {
 	__type(value, struct asked_connection);
 } connecting SEC(".maps");
 
-static __always_inline struct sock *tcp_of_file(struct file *file)
+/* The TCP socket behind a file; 0: it is none. */
+__noinline u64 tcp_behind(u64 file_address)
 {
+	struct file *file = (void *)file_address;
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
 	if (!inode || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFSOCK)
 		return 0;
@@ -41,7 +43,7 @@ static __always_inline struct sock *tcp_of_file(struct file *file)
 	if (!sk || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
 		return 0;
 	u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	return family == AF_INET || family == AF_INET6 ? sk : 0;
+	return family == AF_INET || family == AF_INET6 ? (u64)sk : 0;
 }
 
 /* How long the receiver's window was all that kept it from sending, as the kernel counts it, in its ticks. */

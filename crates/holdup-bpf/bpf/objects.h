@@ -81,45 +81,53 @@ static __always_inline void describe_socket(struct holdup_object *o, struct sock
 	}
 }
 
+/* Where the walk from a name to the root stands. */
+struct path_walk { struct dentry *dentry, *root; struct mount *mount; };
+
+/* One name, or one mount; false: no further. */
+static __always_inline bool describe_name(struct holdup_object *o, struct path_walk *at)
+{
+	struct dentry *dentry = at->dentry, *parent = BPF_CORE_READ(dentry, d_parent);
+	/* Kept in the record, not in a variable: what comes from memory has no range for the verifier to
+	 * follow through every combination of steps. */
+	u32 len = o->names_len;
+
+	if (dentry == at->root) {
+		struct mount *mount = at->mount, *up = BPF_CORE_READ(mount, mnt_parent);
+		if (up == mount) {
+			o->names_truncated = 0;
+			return false;
+		}
+		at->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
+		at->root = BPF_CORE_READ(up, mnt.mnt_root);
+		at->mount = up;
+		return true;
+	}
+	if (len >= HOLDUP_NAMES)
+		return false;
+	if (parent == dentry && len) {
+		/* The top of a file system: reached without its mount, or it is mounted nowhere (an anonymous
+		 * inode, a lazy umount). */
+		o->names_truncated = 0;
+		return false;
+	}
+	long n = bpf_probe_read_kernel_str(o->names + (len & (HOLDUP_NAMES - 1)), HOLDUP_NAME_MAX, BPF_CORE_READ(dentry, d_name.name));
+	if (n <= 0)
+		return false;
+	o->names_len = len + n;
+	at->dentry = parent;
+	return true;
+}
+
 /* Names from the leaf to the root of the mount namespace, crossing mounts on the way; without a mount (`mount`
  * and `root` null) to the root of the file system. */
 static __always_inline void describe_path(struct holdup_object *o, struct dentry *dentry, struct dentry *root, struct mount *mount)
 {
+	struct path_walk at = { .dentry = dentry, .root = root, .mount = mount };
+
 	o->names_truncated = 1;
 	o->names_len = 0;
-	for (int i = 0; i < PATH_DEPTH; i++) {
-		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
-		/* Kept in the record, not in a variable: what comes from memory has no range for the verifier to
-		 * follow through every combination of steps. */
-		u32 len = o->names_len;
-
-		if (dentry == root) {
-			struct mount *up = BPF_CORE_READ(mount, mnt_parent);
-			struct dentry *point = BPF_CORE_READ(mount, mnt_mountpoint);
-			if (up == mount) {
-				o->names_truncated = 0;
-				break;
-			}
-			dentry = point;
-			root = BPF_CORE_READ(up, mnt.mnt_root);
-			mount = up;
-			continue;
-		}
-		if (len >= HOLDUP_NAMES)
-			break;
-		if (parent == dentry && len) {
-			/* The top of a file system: reached without its mount, or it is mounted nowhere (an anonymous
-			 * inode, a lazy umount). */
-			o->names_truncated = 0;
-			break;
-		}
-		long n = bpf_probe_read_kernel_str(o->names + (len & (HOLDUP_NAMES - 1)), HOLDUP_NAME_MAX,
-						   BPF_CORE_READ(dentry, d_name.name));
-		if (n <= 0)
-			break;
-		o->names_len = len + n;
-		dentry = parent;
-	}
+	REPEAT(PATH_DEPTH, describe_name(o, &at));
 }
 
 /* Global functions: verified once by themselves, not again at each call. Kernel pointers come as numbers and
@@ -223,9 +231,11 @@ __noinline u32 object_of_inode(u64 inode_address)
 	return id;
 }
 
-static __always_inline struct file *file_of(struct task_struct *task, u64 fd)
+/* The file behind a descriptor; 0: none. Global as well: what it returns has one way on, and not one for each way through it. */
+__noinline u64 file_behind(u64 files_address, u64 fd)
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct files_struct *files = (void *)files_address;
+	struct fdtable *table = BPF_CORE_READ(files, fdt);
 	struct file **slots, *file = 0;
 
 	if (!table || fd >= BPF_CORE_READ(table, max_fds))
@@ -233,7 +243,12 @@ static __always_inline struct file *file_of(struct task_struct *task, u64 fd)
 	slots = BPF_CORE_READ(table, fd);
 	if (bpf_probe_read_kernel(&file, sizeof(file), slots + fd))
 		return 0;
-	return file;
+	return (u64)file;
+}
+
+static __always_inline struct file *file_of(struct task_struct *task, u64 fd)
+{
+	return (struct file *)file_behind((u64)BPF_CORE_READ(task, files), fd);
 }
 
 /* The object behind a descriptor of the task that runs here; at a switch that is the one that leaves. */

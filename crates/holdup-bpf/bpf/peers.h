@@ -118,12 +118,10 @@ int BPF_PROG(on_socket_state, const struct sock *sk, int before, int after)
 	u32 zero = 0;
 	struct closing *closing;
 
-	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
-
 	if (frozen || !(after == TCP_FIN_WAIT1 || after == TCP_LAST_ACK || after == TCP_CLOSE))
 		return 0;
 	closing = bpf_map_lookup_elem(&closings, &zero);
-	if (!closing || !depth || depth->hard || depth->soft)
+	if (!closing || served_here())
 		return 0;
 	ends_of(&closing->ends, sk);
 	closing->task = bpf_get_current_task();

@@ -19,20 +19,17 @@
 #define __NR_clock_nanosleep 230
 
 /* Who wakes, as describe_waker has it, in two numbers. */
-static __always_inline void who_wakes(struct reported_wait *w, struct task_struct *woken, bool peer)
+static __always_inline void who_wakes(struct reported_wait *w, struct task_struct *woken, u32 here, bool peer)
 {
 	struct task_struct *current = current_task();
-	struct depth *depth;
 	struct thread *waker;
-	u32 zero = 0;
 
 	w->waker = 0;
-	depth = bpf_map_lookup_elem(&interrupts, &zero);
-	if (!depth || !have_interrupts) {
+	if (here & SERVES_UNKNOWN) {
 		w->waker_kind = HOLDUP_WAKER_UNKNOWN;
-	} else if (depth->hard || (!depth->soft && OF(current, pid) == 0)) {
+	} else if ((here & SERVES_HARD) || (!here && OF(current, pid) == 0)) {
 		w->waker_kind = HOLDUP_WAKER_HARDIRQ;
-	} else if (depth->soft && !peer) {
+	} else if (here && !peer) {
 		w->waker_kind = HOLDUP_WAKER_SOFTIRQ;
 	} else {
 		waker = current == woken ? 0 : thread_of(current);
@@ -42,13 +39,14 @@ static __always_inline void who_wakes(struct reported_wait *w, struct task_struc
 }
 
 /* Whether the wait that ends needs no record; else it is what those after it are held against. */
-static __always_inline bool is_repeated(struct thread *t, struct task_struct *task, u64 length, struct file *ready, bool peer, u64 now)
+static __always_inline bool is_repeated(struct thread *t, struct task_struct *task, u64 length, struct file *ready, u32 here, bool peer,
+					u64 now)
 {
 	struct reported_wait w, *reported = &t->reported;
 	s32 number = t->call.number;
 	bool same;
 
-	who_wakes(&w, task, peer);
+	who_wakes(&w, task, here, peer);
 	same = reported->at && reported->number == number && reported->argument == t->call.args[0] && reported->object == t->object &&
 	       reported->ready == (u64)ready && reported->state == t->state && reported->waker == w.waker && reported->waker_kind == w.waker_kind;
 	bool timer = w.waker_kind == HOLDUP_WAKER_HARDIRQ && !ready &&

@@ -135,6 +135,15 @@ static __always_inline void send_request(struct thread *t, u64 sk, struct open_r
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
+/* The same as a function that is verified once. For programs that only kernels are given that tell of traffic (6.3): before 5.12 no such
+ * function may have a pointer. */
+__noinline int send_request_apart(struct thread *t, u64 sk, struct open_request *open, u32 step, u64 now)
+{
+	if (t && open)
+		send_request(t, sk, open, step, now);
+	return 0;
+}
+
 /* The server at the other end; null: too many are known. */
 static __always_inline struct upstream *upstream_of(struct sock *sk, bool make)
 {
@@ -300,13 +309,16 @@ static __always_inline void serves_no_more(struct thread *t, u64 now)
 }
 
 /* A request is over, by `t`'s doing. */
-static __always_inline void end_request(struct thread *t, u64 sk, struct open_request *found, u32 step, u64 now)
+__noinline int end_request(struct thread *t, u64 sk, struct open_request *found, u32 step, u64 now)
 {
-	struct open_request open = *found;
+	struct open_request open;
 	u32 zero = 0, *others;
 
+	if (!t || !found)
+		return 0;
+	open = *found;
 	if (!open.began)
-		return;
+		return 0;
 	/* Two threads that answer in the same instant both do (5.10 can't exchange words): user space takes the first, and
 	 * the reader's count is put right as it next reads with nothing open. */
 	found->began = 0;
@@ -329,9 +341,10 @@ static __always_inline void end_request(struct thread *t, u64 sk, struct open_re
 			__sync_fetch_and_add(others, 1);
 	}
 	if (open.weight)
-		send_request(t, sk, &open, step, now);
+		send_request_apart(t, sk, &open, step, now);
 	else if (step == HOLDUP_REQUEST_ANSWERED)
 		count_untold(&open, now);
+	return 0;
 }
 
 /* The kernel announces no end of a Unix socket. What lies where one was that is closed has another inode, or none. */
@@ -377,7 +390,7 @@ static __always_inline bool note_read(struct thread *t, u64 key, struct open_req
 		if (open->thread == t->id && open->blockings != t->blockings) {
 			open->blockings = t->blockings;
 			if (open->weight)
-				send_request(t, key, open, HOLDUP_REQUEST_READ_ON, now);
+				send_request_apart(t, key, open, HOLDUP_REQUEST_READ_ON, now);
 			else
 				open->began = now; /* user space would say whether it begins here; this is the shorter */
 		}
@@ -388,14 +401,14 @@ static __always_inline bool note_read(struct thread *t, u64 key, struct open_req
 	open->weight = weight_of_request();
 	open->blockings = t->blockings;
 	if (open->weight)
-		send_request(t, key, open, HOLDUP_REQUEST_READ, now);
+		send_request_apart(t, key, open, HOLDUP_REQUEST_READ, now);
 	has_one_more(t, now);
 	return true;
 }
 
 static __always_inline void request_received(struct thread *t, struct sock *sk, struct kept_socket *kept, u64 now)
 {
-	u64 key = (u64)sk;
+	u64 key = number_of(kept, sk);
 
 	if (is_accepted(kept, sk)) {
 		if (note_read(t, key, &kept->request, now) && sk->__sk_common.skc_family == AF_UNIX)
@@ -410,7 +423,7 @@ static __always_inline void request_received(struct thread *t, struct sock *sk, 
 static __always_inline void request_sent(struct thread *t, struct sock *sk, struct kept_socket *kept, u64 now)
 {
 	if (kept->request.began)
-		end_request(t, (u64)sk, &kept->request, HOLDUP_REQUEST_ANSWERED, now);
+		end_request(t, number_of(kept, sk), &kept->request, HOLDUP_REQUEST_ANSWERED, now);
 	else if (t->requests && !is_accepted(kept, sk))
 		note_question(t, sk, now);
 }
@@ -466,7 +479,7 @@ int BPF_PROG(on_request_dropped, struct sock *sk, int before, int after)
 	if (!kept)
 		return 0;
 	if (kept->request.began)
-		end_request(t, (u64)sk, &kept->request, HOLDUP_REQUEST_DROPPED, bpf_ktime_get_ns());
+		end_request(t, number_of(kept, sk), &kept->request, HOLDUP_REQUEST_DROPPED, bpf_ktime_get_ns());
 	else
 		drop_question(t, (u64)sk);
 	return 0;

@@ -61,6 +61,7 @@ struct conversation {
 };
 
 struct kept_socket {
+	u64 address;      /* its own, as a number (number_of) */
 	u64 inode;        /* of its file, where its memory may have been used again; else 0 */
 	u32 known;        /* `served_ports_known` when `accepted` was found out; 0: not yet */
 	u32 accepted;
@@ -136,6 +137,13 @@ static __always_inline struct kept_socket *socket_entry(struct sock *sk)
 		kept->observation = observation;
 	}
 	return kept;
+}
+
+/* A socket's address. Written and read again it is a number: the verifier lets a function of its own have no pointer to one. */
+static __always_inline u64 number_of(struct kept_socket *kept, const struct sock *sk)
+{
+	kept->address = (u64)sk;
+	return *(volatile u64 *)&kept->address;
 }
 
 /* A connection was accepted if its own end is where somebody listens: user space says which ports those are; of a Unix

@@ -154,15 +154,16 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	}
 	/* Objects are described before the record that refers to them is begun. */
 	struct file *ready_file = stands && is_epoll(t->call.number) ? ready_of_epoll(task, (u32)t->call.args[0]) : 0;
-	bool peer = seen && woken_by_peer(t, task, ready_file);
+	u32 here = seen ? served_here() : SERVES_UNKNOWN;
+	bool peer = seen && woken_by_peer(t, task, ready_file, here);
 	if (thin && seen) {
-		if (!stack && is_repeated(t, task, length, ready_file, peer, at)) {
+		if (!stack && is_repeated(t, task, length, ready_file, here, peer, at)) {
 			t->seq--;
 			return;
 		}
 	}
 	u32 ready = ready_file ? object_of_file((u64)ready_file) : 0;
-	u32 socket = seen ? ready_socket_of(t) : 0;
+	u32 socket = seen ? ready_socket_of(t, here) : 0;
 	if (length >= ASKED_LEAST && is_poll(t->call.number))
 		send_asked(t, task, t->seq);
 	else if (seen && length >= ASKED_LEAST && is_epoll(t->call.number) && !ready)
@@ -184,7 +185,7 @@ static __always_inline void end_wait(struct thread *t, struct task_struct *task,
 	w->ready = ready;
 	w->socket = socket;
 	if (seen)
-		describe_waker(w, task, peer, t->since);
+		describe_waker(w, task, here, peer, t->since);
 	t->completes = t->call.number == __NR_io_uring_enter &&
 		       (w->waker_kind == HOLDUP_WAKER_SOFTIRQ || w->waker_kind == HOLDUP_WAKER_HARDIRQ);
 	bpf_ringbuf_submit(w, BPF_RB_NO_WAKEUP);

@@ -19,22 +19,27 @@ static __always_inline int note_traffic(struct sock *sk, int bytes, bool receive
 
 	if (bytes <= 0)
 		return 0;
+	u32 adopted = *(volatile u32 *)&adoptions;
 	t = serving_thread();
-	if (!t)
+	if (!t) {
+		if (!thread_of(current_task()))
+			is_not_ours(adopted);
 		return 0;
+	}
 	kept = socket_entry(sk);
 	if (!kept) {
 		count_loss(HOLDUP_LOST_REQUESTS);
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
-	note_conversation(t, sk, &kept->conversation, bytes, received, now);
+	if (kept->conversation.began)
+		note_conversation(t, number_of(kept, sk), &kept->conversation, received ? -(s64)bytes : bytes, now);
 	if (received)
 		request_received(t, sk, kept, now);
 	else
 		request_sent(t, sk, kept, now);
 	if (!received && sk->sk_protocol == IPPROTO_UDP)
-		note_datagram(sk, bytes, now);
+		note_datagram(number_of(kept, sk), bytes, now);
 	count_cost(now);
 	return 0;
 }
@@ -42,12 +47,14 @@ static __always_inline int note_traffic(struct sock *sk, int bytes, bool receive
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_received, struct sock *sk, int ret, int flags)
 {
-	return flags & MSG_PEEK ? 0 : note_traffic(sk, ret, true);
+	return !may_be_ours() || (flags & MSG_PEEK) ? 0 : note_traffic(sk, ret, true);
 }
 
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_sent, struct sock *sk, int ret, int flags)
 {
+	if (!may_be_ours())
+		return 0;
 	if (ret > 0 && !frozen && sk->sk_protocol == IPPROTO_UDP)
 		send_question(sk, ret);
 	return note_traffic(sk, ret, false);

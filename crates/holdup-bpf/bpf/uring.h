@@ -62,29 +62,41 @@ static __always_inline struct file *file_of_ring(struct task_struct *task, const
 	return file;
 }
 
+struct bucket_walk { void *bucket; u32 left, empty; };
+
+/* False: no further. */
+static __always_inline bool look_at_bucket(struct bucket_walk *at)
+{
+	void *first = 0;
+
+	if (!at->left)
+		return false;
+	if (bpf_probe_read_kernel(&first, sizeof(first), at->bucket) || first) {
+		at->empty = 0;
+		return false;
+	}
+	at->bucket += bpf_core_type_size(struct io_hash_bucket);
+	at->left--;
+	return true;
+}
+
 /* Whether no request waits in this table for its file to become ready. The kernel verifies this function by itself, also where
  * nobody calls it because there are no such tables: it must be valid there too. */
 __noinline int is_table_empty(u64 address)
 {
 	struct io_hash_table *table = (void *)address;
-	void *bucket, *first;
-	u32 bits;
+	struct bucket_walk at = { .empty = 1 };
 
 	if (!bpf_core_field_exists(table->hbs) || !bpf_core_field_exists(table->hash_bits))
 		return 0;
-	bits = BPF_CORE_READ(table, hash_bits);
-	bucket = BPF_CORE_READ(table, hbs);
-	if (!bucket || bits > MOST_HASH_BITS)
+	u32 bits = BPF_CORE_READ(table, hash_bits);
+	at.bucket = BPF_CORE_READ(table, hbs);
+	if (!at.bucket || bits > MOST_HASH_BITS)
 		return 0;
-	bucket += bpf_core_field_offset(struct io_hash_bucket, list);
-	for (u32 i = 0; i < 1U << MOST_HASH_BITS; i++) {
-		if (i >> bits)
-			break;
-		if (bpf_probe_read_kernel(&first, sizeof(first), bucket) || first)
-			return 0;
-		bucket += bpf_core_type_size(struct io_hash_bucket);
-	}
-	return 1;
+	at.left = 1U << bits;
+	at.bucket += bpf_core_field_offset(struct io_hash_bucket, list);
+	REPEAT(1U << MOST_HASH_BITS, look_at_bucket(&at));
+	return at.empty;
 }
 
 /* Whether every request that was made on this ring has completed for good. Each is counted as the kernel takes it, and each completion;

@@ -56,9 +56,9 @@ static __always_inline u32 object_of_wait(struct thread *t, struct file *file)
 	t->last_file = (u64)file;
 	u32 id = object_of_file(*(volatile u64 *)&t->last_file);
 	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFSOCK) {
-		struct sock *sk = tcp_of_file(file);
-		if (sk)
-			note_tcp(t, sk);
+		u64 tcp = tcp_behind(*(volatile u64 *)&t->last_file);
+		if (tcp)
+			t->tcp = tcp;
 	} else {
 		t->last_inode = (u64)inode;
 		t->last_number = number;
@@ -85,40 +85,53 @@ static __always_inline struct file *file_of_leaving(struct task_struct *task, u3
 	return (struct file *)VIA(slots + fd, struct hlist_head, first);
 }
 
+struct lock_walk { struct list_head *head, *at; struct file *file; void *own; bool posix; };
+
+/* One lock of the list; false: no further. */
+static __always_inline bool look_at_lock(struct thread *t, struct lock_walk *walk)
+{
+	struct list_head *at = walk->at;
+	struct file *locked;
+	void *owner;
+	int pid;
+
+	if (!at || at == walk->head)
+		return false;
+	if (bpf_core_type_exists(struct file_lock_core)) {
+		struct file_lock_core *lock = (void *)at - bpf_core_field_offset(struct file_lock_core, flc_list);
+		locked = BPF_CORE_READ(lock, flc_file);
+		owner = BPF_CORE_READ(lock, flc_owner);
+		pid = BPF_CORE_READ(lock, flc_pid);
+	} else {
+		struct file_lock___before_core *lock = (void *)at - bpf_core_field_offset(struct file_lock___before_core, fl_list);
+		locked = BPF_CORE_READ(lock, fl_file);
+		owner = BPF_CORE_READ(lock, fl_owner);
+		pid = BPF_CORE_READ(lock, fl_pid);
+	}
+	if (walk->posix ? owner != walk->own : locked != walk->file) {
+		t->holder_kind = HOLDUP_HOLDER_FILE_LOCK;
+		t->holder[0] = pid > 0 ? pid : 0;
+		return false;
+	}
+	walk->at = BPF_CORE_READ(at, next);
+	return true;
+}
+
 /* The process that holds a lock on the file, as the kernel's list has it; the waiter's own are passed over. */
 static __always_inline void find_lock_holder(struct thread *t, struct task_struct *task, struct file *file, bool posix)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
 	struct file_lock_context *context = BPF_CORE_READ(inode, i_flctx);
+	struct lock_walk walk = { .file = file, .posix = posix };
+
 	if (!context)
 		return;
-	struct list_head *head = (void *)context + (posix ? bpf_core_field_offset(struct file_lock_context, flc_posix)
-						     : bpf_core_field_offset(struct file_lock_context, flc_flock));
-	struct list_head *at = BPF_CORE_READ(head, next);
-	for (int i = 0; i < LOCKS_WALKED; i++) {
-		struct file *locked;
-		void *owner;
-		int pid;
-		if (!at || at == head)
-			return;
-		if (bpf_core_type_exists(struct file_lock_core)) {
-			struct file_lock_core *lock = (void *)at - bpf_core_field_offset(struct file_lock_core, flc_list);
-			locked = BPF_CORE_READ(lock, flc_file);
-			owner = BPF_CORE_READ(lock, flc_owner);
-			pid = BPF_CORE_READ(lock, flc_pid);
-		} else {
-			struct file_lock___before_core *lock = (void *)at - bpf_core_field_offset(struct file_lock___before_core, fl_list);
-			locked = BPF_CORE_READ(lock, fl_file);
-			owner = BPF_CORE_READ(lock, fl_owner);
-			pid = BPF_CORE_READ(lock, fl_pid);
-		}
-		if (posix ? owner != (void *)BPF_CORE_READ(task, files) : locked != file) {
-			t->holder_kind = HOLDUP_HOLDER_FILE_LOCK;
-			t->holder[0] = pid > 0 ? pid : 0;
-			return;
-		}
-		at = BPF_CORE_READ(at, next);
-	}
+	walk.own = BPF_CORE_READ(task, files);
+	walk.head = (void *)context + (posix ? bpf_core_field_offset(struct file_lock_context, flc_posix)
+					     : bpf_core_field_offset(struct file_lock_context, flc_flock));
+	struct list_head *head = walk.head;
+	walk.at = BPF_CORE_READ(head, next);
+	REPEAT(LOCKS_WALKED, look_at_lock(t, &walk));
 }
 
 /* The owner of a priority-inheritance futex, or the memory around another. */
@@ -166,22 +179,20 @@ static __always_inline struct file *submitted_file(struct thread *t, struct task
 			return 0;
 		fd = its;
 	}
-	return file_of_leaving(task, fd);
+	return file_of(task, fd);
 }
 
 /* The TCP socket among the first two that a poll asks for: the second because some libraries add a descriptor to wake
  * themselves by. */
-static __always_inline void note_polled_tcp(struct thread *t, struct task_struct *task)
+static __always_inline void find_polled_tcp(struct thread *t, struct task_struct *task)
 {
-	struct file *file = t->call.args[1] >= 1 && t->asked[0].fd >= 0 ? file_of_leaving(task, t->asked[0].fd) : 0;
-	struct sock *sk = file ? tcp_of_file(file) : 0;
+	u64 files = (u64)BPF_CORE_READ(task, files), tcp = 0;
 
-	if (!sk && t->call.args[1] >= 2 && t->asked[1].fd >= 0) {
-		file = file_of_leaving(task, t->asked[1].fd);
-		sk = file ? tcp_of_file(file) : 0;
-	}
-	if (sk)
-		note_tcp(t, sk);
+	if (t->call.args[1] >= 1 && t->asked[0].fd >= 0)
+		tcp = tcp_behind(file_behind(files, t->asked[0].fd));
+	if (!tcp && t->call.args[1] >= 2 && t->asked[1].fd >= 0)
+		tcp = tcp_behind(file_behind(files, t->asked[1].fd));
+	t->tcp = tcp;
 }
 
 /* What the thread's memory says of its call, unless it is known already. */
@@ -192,7 +203,7 @@ static __always_inline void read_asked(struct thread *t, struct task_struct *tas
 	if (number == __NR_poll || number == __NR_ppoll) {
 		if (!adopted && bpf_probe_read_user(t->asked, sizeof(t->asked), (void *)t->call.args[0]))
 			bpf_probe_read_user(t->asked, sizeof(t->asked[0]), (void *)t->call.args[0]);
-		note_polled_tcp(t, task);
+		find_polled_tcp(t, task);
 	}
 	if (!adopted && (number == __NR_select || number == __NR_pselect6)) {
 		t->select_reads = read_set_of(t->call.args[0], t->call.args[1]);
@@ -206,15 +217,14 @@ static __always_inline struct file *file_of_mover(struct thread *t, struct task_
 {
 	struct file *source;
 
-	source = file_of_leaving(task, (u32)(t->call.number == __NR_sendfile ? t->call.args[1] : t->call.args[0]));
+	source = file_of(task, (u32)(t->call.number == __NR_sendfile ? t->call.args[1] : t->call.args[0]));
 	if (!t->reading || (source && (u64)BPF_CORE_READ(source, f_inode) == t->reading))
 		return source;
 	t->object = object_of_inode(t->reading);
 	return t->object ? 0 : source;
 }
 
-/* `adopted`: it sleeps already, and what user space looked up of its memory stands in `t`, if that `is_known`. */
-static __always_inline void describe_wait(struct thread *t, struct task_struct *task, bool adopted, bool is_known)
+static __always_inline void describe_call(struct thread *t, struct task_struct *task, bool adopted, bool is_known)
 {
 	struct file *file = 0;
 	bool moves_pages;
@@ -265,13 +275,21 @@ static __always_inline void describe_wait(struct thread *t, struct task_struct *
 		return;
 	if (number == __NR_futex && (!adopted || is_known)) {
 		find_futex_owner(t, task, adopted);
-	} else if (file && number == __NR_flock) {
-		find_lock_holder(t, task, file, false);
-	} else if (file && number == __NR_fcntl && (t->call.args[1] == F_SETLKW || t->call.args[1] == F_OFD_SETLKW)) {
-		find_lock_holder(t, task, file, true);
+	} else if (file && (number == __NR_flock || (number == __NR_fcntl && (t->call.args[1] == F_SETLKW ||
+										 t->call.args[1] == F_OFD_SETLKW)))) {
+		find_lock_holder(t, task, file, number == __NR_fcntl);
 	} else if (file && number == __NR_io_uring_enter && is_ring_at_rest(file)) {
 		t->holder_kind = HOLDUP_HOLDER_NOBODY_ASKED;
 	}
+}
+
+/* `adopted`: it sleeps already, and what user space looked up of its memory stands in `t`, if that `is_known`. */
+static __always_inline void describe_wait(struct thread *t, struct task_struct *task, bool adopted, bool is_known)
+{
+	describe_call(t, task, adopted, is_known);
+	/* In one place, whichever way it was found: each would be verified with all that comes after it. */
+	if (t->tcp)
+		note_tcp(t, (struct sock *)t->tcp);
 }
 
 static __always_inline bool is_epoll(s32 number)
@@ -286,7 +304,7 @@ static __always_inline bool is_poll(s32 number)
 
 struct asked_fd { s32 fd; u32 events; u32 object; };
 
-static __always_inline struct asked_fd asked_of(const struct thread *t, struct task_struct *task, u32 i, u64 *left)
+static __always_inline struct asked_fd asked_of(const struct thread *t, u64 files, u32 i, u64 *left)
 {
 	struct asked_fd a = { .fd = -1 };
 	if (t->call.number == __NR_poll || t->call.number == __NR_ppoll) {
@@ -299,8 +317,8 @@ static __always_inline struct asked_fd asked_of(const struct thread *t, struct t
 		a.events = ((t->select_reads >> a.fd) & 1) | (((t->select_writes >> a.fd) & 1) << 2);
 		*left &= *left - 1;
 	}
-	if (a.fd >= 0)
-		a.object = object_of_file((u64)file_of(task, a.fd));
+	/* Where there is none, it is larger than any table. */
+	a.object = object_of_file(file_behind(files, (u32)a.fd));
 	return a;
 }
 
@@ -344,8 +362,9 @@ static __always_inline void send_asked(struct thread *t, struct task_struct *tas
 {
 	bool poll = t->call.number == __NR_poll || t->call.number == __NR_ppoll;
 	u64 left = t->select_reads | t->select_writes;
-	struct asked_fd a = asked_of(t, task, 0, &left), b = asked_of(t, task, 1, &left);
-	struct asked_fd c = asked_of(t, task, 2, &left), d = asked_of(t, task, 3, &left);
+	u64 files = (u64)BPF_CORE_READ(task, files);
+	struct asked_fd a = asked_of(t, files, 0, &left), b = asked_of(t, files, 1, &left);
+	struct asked_fd c = asked_of(t, files, 2, &left), d = asked_of(t, files, 3, &left);
 	struct holdup_asked *r = new_asked(t->id, seq);
 
 	if (!r)
@@ -378,16 +397,17 @@ __noinline int send_interest(u64 epoll_file, u32 thread, u32 seq)
 }
 
 /* The socket that had just become ready on this CPU, when a soft interrupt wakes a poller. */
-static __always_inline u32 ready_socket_of(const struct thread *t)
+static __always_inline u32 ready_socket_of(const struct thread *t, u32 here)
 {
 	u32 zero = 0;
 
 	/* An epoll instance lists itself what is ready; of one inside another this says more, where it is noted. */
 	if (!is_epoll(t->call.number) && !is_poll(t->call.number))
 		return 0;
-	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
+	if (!serves_soft_alone(here))
+		return 0;
 	u64 *sk = bpf_map_lookup_elem(&ready_socket, &zero);
-	if (!depth || depth->hard || !depth->soft || !sk || !*sk)
+	if (!sk || !*sk)
 		return 0;
 	struct sock *ready = (void *)*sk;
 	*sk = 0;
@@ -395,13 +415,11 @@ static __always_inline u32 ready_socket_of(const struct thread *t)
 }
 
 /* Whether the task under this soft interrupt is at the other end of what the woken thread waits on. */
-static __always_inline bool woken_by_peer(const struct thread *t, struct task_struct *woken, struct file *ready)
+static __always_inline bool woken_by_peer(const struct thread *t, struct task_struct *woken, struct file *ready, u32 here)
 {
-	u32 zero = 0;
-	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
 	s32 number = t->call.number;
 
-	if (!depth || depth->hard || !depth->soft)
+	if (!serves_soft_alone(here))
 		return false;
 	if (is_epoll(number))
 		return current_moves((u64)ready);
@@ -412,24 +430,21 @@ static __always_inline bool woken_by_peer(const struct thread *t, struct task_st
 }
 
 /* Who wakes: in an interrupt the current task is a bystander, unless it is the `peer`. */
-static __always_inline void describe_waker(struct holdup_wait *w, struct task_struct *woken, bool peer, u64 now)
+static __always_inline void describe_waker(struct holdup_wait *w, struct task_struct *woken, u32 here, bool peer, u64 now)
 {
 	struct task_struct *current = current_task();
-	struct depth *depth;
 	struct thread *waker;
-	u32 zero = 0;
 
-	depth = bpf_map_lookup_elem(&interrupts, &zero);
-	if (!depth || !have_interrupts) {
+	if (here & SERVES_UNKNOWN) {
 		w->waker_kind = HOLDUP_WAKER_UNKNOWN;
 		return;
 	}
 	/* The idle task wakes nobody itself. */
-	if (depth->hard || (!depth->soft && OF(current, pid) == 0)) {
+	if ((here & SERVES_HARD) || (!here && OF(current, pid) == 0)) {
 		w->waker_kind = HOLDUP_WAKER_HARDIRQ;
 		return;
 	}
-	if (depth->soft && !peer) {
+	if (here && !peer) {
 		w->waker_kind = HOLDUP_WAKER_SOFTIRQ;
 		return;
 	}
@@ -444,8 +459,7 @@ static __always_inline void describe_waker(struct holdup_wait *w, struct task_st
 	if (waker && waker->phase == HOLDUP_RUNNING) {
 		w->waker_kind = HOLDUP_WAKER_THREAD;
 		w->waker_thread = waker->id;
-		if (depth->ours)
-			charge_interrupts(depth, waker);
+		charge_running(waker);
 		clock_at(&w->waker_clock, waker, now);
 	} else {
 		w->waker_kind = HOLDUP_WAKER_OUTSIDE;

@@ -1,8 +1,14 @@
 //! What this kernel and these privileges allow, found by trying, never by version.
 
+use crate::extract::extract;
 use crate::mappings::open_event;
 use libbpf_rs::btf::{Btf, ReferencesType, types};
+use libbpf_rs::{AsRawLibbpf, libbpf_sys};
 use perf_event_open_sys::bindings;
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 
 /// One thing that tracing needs or can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,28 +45,54 @@ pub const OPTIONAL_TRACEPOINTS: &[&str] = &[
 ];
 
 /// What the kernel's type information offers.
-pub(crate) struct KernelTypes(Btf<'static>);
+pub(crate) struct KernelTypes {
+    all: Btf<'static>,
+    /// What the programs are adapted by; `None`: by all.
+    extract: Option<File>,
+}
 
 impl KernelTypes {
     pub(crate) fn read() -> Result<KernelTypes, String> {
         crate::loaded::silence_libbpf();
         Btf::from_vmlinux()
-            .map(KernelTypes)
+            .map(|all| KernelTypes {
+                extract: extract(&all),
+                all,
+            })
             .map_err(|error| format!("this kernel has no type information, BTF ({error})"))
     }
 
     /// Tracepoints that programs may attach to by type have a typedef of this name.
     pub(crate) fn has_tracepoint(&self, name: &str) -> bool {
-        self.0
-            .type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{name}"))
-            .is_some()
+        self.number(&format!("btf_trace_{name}"), libbpf_sys::BTF_KIND_TYPEDEF) != 0
+    }
+
+    /// The number of a structure; 0: there is none.
+    pub(crate) fn structure(&self, name: &str) -> u32 {
+        self.number(name, libbpf_sys::BTF_KIND_STRUCT)
+    }
+
+    /// Of this name and kind. By kind first: to compare each name with that of every type there is takes twenty times as long.
+    fn number(&self, name: &str, kind: u32) -> u32 {
+        let Ok(name) = CString::new(name) else { return 0 };
+        // SAFETY: both are valid, and the name ends with 0.
+        let number = unsafe {
+            libbpf_sys::btf__find_by_name_kind(self.all.as_libbpf_object().as_ptr(), name.as_ptr(), kind)
+        };
+        u32::try_from(number).unwrap_or_default()
+    }
+
+    /// Where the extract is that the programs are adapted by.
+    pub(crate) fn extract(&self) -> Option<PathBuf> {
+        let file = self.extract.as_ref()?;
+        Some(PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())))
     }
 
     /// Whether sched_switch hands over the state that the leaving task had: its arguments are then the programs'
     /// data, preemption, the two tasks, and that.
     pub(crate) fn has_switch_state(&self) -> bool {
         const ARGUMENTS: usize = 5;
-        self.0
+        self.all
             .type_by_name::<types::Typedef<'_>>("btf_trace_sched_switch")
             .and_then(|alias| types::Ptr::try_from(alias.referenced_type()).ok())
             .and_then(|pointer| types::FuncProto::try_from(pointer.referenced_type()).ok())
@@ -70,7 +102,7 @@ impl KernelTypes {
     /// Whether tracing programs may store something with a task. As long as only security modules could, that did
     /// not hang on the task itself.
     pub(crate) fn has_task_storage(&self) -> bool {
-        self.0
+        self.all
             .type_by_name::<types::Struct<'_>>("task_struct")
             .is_some_and(|task| {
                 task.iter()
@@ -80,13 +112,33 @@ impl KernelTypes {
 
     /// Whether a program may be told where a task's registers were saved.
     pub(crate) fn has_task_registers(&self) -> bool {
-        self.0
+        self.all
             .type_by_name::<types::Func<'_>>("bpf_task_pt_regs")
             .is_some()
     }
 
+    /// How far a CPU's preemption count is from its run queue, bytes. `None`: the types do not tell, or it does not count soft interrupts, as in a
+    /// kernel that serves them in threads (`PREEMPT_RT`).
+    pub(crate) fn preemption_from_queue(&self) -> Option<i64> {
+        let task = self.all.type_by_name::<types::Struct<'_>>("task_struct")?;
+        let in_threads =
+            |member: types::StructMember<'_>| member.name.is_some_and(|name| name == "softirq_disable_cnt");
+        if task.iter().any(in_threads) {
+            return None;
+        }
+        let section = self.all.type_by_name::<types::DataSec<'_>>(".data..percpu")?;
+        let offset = |name: &str| {
+            let named = |at: &types::VarSecInfo| {
+                let variable = self.all.type_by_id::<types::Var<'_>>(at.ty);
+                variable.is_some_and(|variable| variable.name().is_some_and(|known| known == name))
+            };
+            section.iter().find(named).map(|at| i64::from(at.offset))
+        };
+        Some(offset("__preempt_count")? - offset("runqueues")?)
+    }
+
     pub(crate) fn has_task_work(&self) -> bool {
-        self.0
+        self.all
             .type_by_name::<types::Func<'_>>("bpf_task_work_schedule_resume_impl")
             .is_some()
     }

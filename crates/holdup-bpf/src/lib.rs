@@ -12,6 +12,8 @@ pub mod capability;
 mod datagrams;
 pub mod decode;
 mod entry;
+mod extract;
+mod interrupts;
 mod loaded;
 pub mod mappings;
 mod older;

@@ -15,6 +15,7 @@ use holdup_evidence::NotMeasured;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, OpenObject, PrintLevel};
 use std::mem::MaybeUninit;
+use std::path::Path;
 use std::sync::Mutex;
 
 /// Where a CPU begins and ends to serve an interrupt. Without all of them no waker can be trusted.
@@ -82,19 +83,32 @@ fn open(
     types: &KernelTypes,
     options: Options,
     refused: &[&Group],
+    extract: Option<&Path>,
 ) -> Result<OpenTraceSkel<'static>, TraceError> {
     let left_out = |group: &Group| refused.iter().any(|one| std::ptr::eq(*one, group));
 
     // Programs and maps live as long as the process: one trace a process, so nothing is gained by less.
     let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-    let mut skeleton = TraceSkelBuilder::default()
-        .open(object)
-        .map_err(|error| refusal(&error))?;
+    let mut builder = TraceSkelBuilder::default();
+    if let Some(extract) = extract {
+        let told = builder.obj_builder.btf_custom_path(extract);
+        told.map_err(|error| refusal(&error))?;
+    }
+    let mut skeleton = builder.open(object).map_err(|error| refusal(&error))?;
     if let Some(settings) = skeleton.maps.rodata_data.as_deref_mut() {
         settings.cpu_period = options.pace.cpu_sample_period();
         settings.have_task_work = u8::from(types.has_task_work());
         let told = INTERRUPTS.iter().all(|name| types.has_tracepoint(name));
         settings.have_interrupts = u8::from(told && !left_out(&optional::INTERRUPTS));
+        settings.type_ids = types::holdup_type_ids {
+            task: types.structure("task_struct"),
+            files: types.structure("files_struct"),
+            table: types.structure("fdtable"),
+            file: types.structure("file"),
+            inode: types.structure("inode"),
+            head: types.structure("hlist_head"),
+        };
+        settings.preemption_from_queue = types.preemption_from_queue().unwrap_or_default();
         settings.fd_argument = calls::descriptor_arguments();
         settings.path_argument = calls::path_arguments();
         settings.call_of_32_bit = calls::calls_of_32_bit();
@@ -172,8 +186,9 @@ fn load_what_is_taken(
     spoil: impl Fn(&mut OpenTraceSkel<'static>),
 ) -> Result<(TraceSkel<'static>, Vec<&'static Group>), TraceError> {
     let mut refused = Vec::new();
+    let mut extract = types.extract();
     loop {
-        let mut opened = open(types, options, &refused)?;
+        let mut opened = open(types, options, &refused, extract.as_deref())?;
         spoil(&mut opened);
         let error = match opened.load() {
             Ok(skeleton) => return Ok((skeleton, refused)),
@@ -183,6 +198,8 @@ fn load_what_is_taken(
         match optional::refused(&said) {
             // One that was left out and is refused again would be so for ever.
             Some(group) if !refused.iter().any(|one| std::ptr::eq(*one, group)) => refused.push(group),
+            // What lacks something that it should not has all of the kernel's types the next time.
+            _ if extract.is_some() => extract = None,
             _ => return Err(refusal(&error)),
         }
         if let Ok(mut said) = LIBBPF_SAID.lock() {
@@ -295,7 +312,7 @@ fn empty(table: &impl MapCore) -> libbpf_rs::Result<()> {
 }
 
 /// Sets what each CPU has of an array of one to zeros.
-fn zero(array: &impl MapCore) -> libbpf_rs::Result<()> {
+pub(crate) fn zero(array: &impl MapCore) -> libbpf_rs::Result<()> {
     let key = 0u32.to_ne_bytes();
     let Some(mut values) = array.lookup_percpu(&key, MapFlags::ANY)? else {
         return Ok(());

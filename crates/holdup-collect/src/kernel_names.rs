@@ -2,13 +2,14 @@
 //!
 //! The problem: the kernel prints its table anew for whoever reads it, which takes 50 ms, and a recorder begins an observation each
 //! minute. The choice: it reads the table once, its children have that of their parent, and it is read again when modules came or went, and
-//! each hour, for BPF programs of others come and go as well. In: `/proc/kallsyms`. Out: names by address.
+//! each hour, for BPF programs of others come and go as well. Whoever has none reads it while the programs are loaded, which takes longer. In: `/proc/kallsyms`. Out: names by address.
 
 use holdup_evidence::NotMeasured;
 use holdup_proc::Root;
 use holdup_proc::root::text_if_there;
 use holdup_symbols::KernelSymbols;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long a table is good.
@@ -38,24 +39,41 @@ impl KernelNames {
             read: Instant::now(),
         })
     }
-
-    /// The table itself.
-    pub(super) fn symbols(&self) -> Arc<KernelSymbols> {
-        Arc::clone(&self.symbols)
-    }
 }
 
-/// Without them no wait can be known by the function it sleeps in.
-pub(super) fn read_now(root: &Root, not_measured: &mut Vec<NotMeasured>) -> Option<Arc<KernelSymbols>> {
-    let read = read(root);
-    if let Err(why) = &read {
-        not_measured.push(NotMeasured {
-            what: "which kernel function a thread slept in".into(),
-            why: why.clone(),
-            fix: "sysctl kernel.kptr_restrict=1, and run as root".into(),
-        });
+/// A table that will be there.
+pub(super) enum Reading {
+    Kept(Arc<KernelSymbols>),
+    /// By a thread of its own.
+    Under(JoinHandle<Result<Arc<KernelSymbols>, String>>),
+}
+
+impl Reading {
+    /// Reads it, unless one was kept.
+    pub(super) fn begin(kept: Option<KernelNames>) -> Reading {
+        match kept {
+            Some(kept) => Reading::Kept(kept.symbols),
+            None => Reading::Under(std::thread::spawn(|| read(&Root::system()))),
+        }
     }
-    read.ok()
+
+    /// What it says. Without it no wait can be known by the function it sleeps in.
+    pub(super) fn end(self, not_measured: &mut Vec<NotMeasured>) -> Option<Arc<KernelSymbols>> {
+        let read = match self {
+            Reading::Kept(symbols) => Ok(symbols),
+            Reading::Under(thread) => thread
+                .join()
+                .unwrap_or_else(|_| Err("reading them failed".to_owned())),
+        };
+        if let Err(why) = &read {
+            not_measured.push(NotMeasured {
+                what: "which kernel function a thread slept in".into(),
+                why: why.clone(),
+                fix: "sysctl kernel.kptr_restrict=1, and run as root".into(),
+            });
+        }
+        read.ok()
+    }
 }
 
 /// Why not, in words.

@@ -235,20 +235,20 @@ impl Observation {
         let mounts = mountinfo::read(&root, &mut problems);
         let cgroup = cgroup::Watch::new(&root, &mounts);
         let cpu_times = cpu_times::read(&root, &mut problems);
-        let kernel = match kernel {
-            Some(kept) => Some(kept.symbols()),
-            None => kernel_names::read_now(&root, &mut not_measured),
+        // The kernel prints its names while it verifies the programs, where there is a second CPU.
+        let names = kernel_names::Reading::begin(kernel);
+        let tracer = match loaded {
+            Some(loaded) => Tracer::with(loaded)?,
+            None => Tracer::load(how.tracing)?,
         };
+        let kernel = names.end(&mut not_measured);
         let bounds = match how.tracing.pace {
             Pace::Record => Bounds::SMALL,
             Pace::Command | Pace::Service => Bounds::LARGE,
         };
         let mut naming = Naming::new(kernel, whole_mounts(&mounts), bounds);
         Ok(Observation {
-            tracer: match loaded {
-                Some(loaded) => Tracer::with(loaded)?,
-                None => Tracer::load(how.tracing)?,
-            },
+            tracer,
             jvms: Jvms::read_by(naming.runtimes().machines()),
             naming,
             dumps: Dumps::new(how.jvm_attach),
