@@ -272,3 +272,43 @@ fn file_system(text: &[u8]) -> Option<KernelEvent> {
         read_only,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::event;
+    use holdup_evidence::observed::KernelEvent;
+
+    #[test]
+    fn places_that_cannot_be_read_in_the_words_of_each_layer() {
+        for (message, device) in [
+            (
+                "blk_update_request: critical medium error, dev sda, sector 8",
+                "sda",
+            ),
+            (
+                "critical medium error, dev nvme0n1, sector 8 op 0x0:(READ)",
+                "nvme0n1",
+            ),
+            ("ata1.00: error: { UNC }", "ata1.00"),
+            (
+                "sd 2:0:0:0: [sdb] tag#3 Sense Key : Medium Error [current]",
+                "sdb",
+            ),
+            (
+                "sd 2:0:0:0: [sdb] Add. Sense: Unrecovered read error - auto reallocate failed",
+                "sdb",
+            ),
+        ] {
+            let device = device.to_owned();
+            let found = event(message.as_bytes());
+            assert_eq!(found, Some(KernelEvent::MediumError { device }), "{message}");
+        }
+        for healthy in [
+            "ata1.00: error: { ABRT }",
+            "sd 2:0:0:0: [sdb] tag#3 Sense Key : Illegal Request [current]",
+            "sr 11:0:0:0: [sr0] tag#3 Sense Key : Medium Error [current]",
+        ] {
+            assert_eq!(event(healthy.as_bytes()), None, "{healthy}");
+        }
+    }
+}

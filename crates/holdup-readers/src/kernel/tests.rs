@@ -232,28 +232,6 @@ fn disks_and_their_links() {
         assert_eq!(one(message), KernelEvent::IoError { device }, "{message}");
     }
     for (message, device) in [
-        (
-            "blk_update_request: critical medium error, dev sda, sector 8",
-            "sda",
-        ),
-        (
-            "critical medium error, dev nvme0n1, sector 8 op 0x0:(READ)",
-            "nvme0n1",
-        ),
-        ("ata1.00: error: { UNC }", "ata1.00"),
-        (
-            "sd 2:0:0:0: [sdb] tag#3 Sense Key : Medium Error [current]",
-            "sdb",
-        ),
-        (
-            "sd 2:0:0:0: [sdb] Add. Sense: Unrecovered read error - auto reallocate failed",
-            "sdb",
-        ),
-    ] {
-        let device = device.to_owned();
-        assert_eq!(one(message), KernelEvent::MediumError { device }, "{message}");
-    }
-    for (message, device) in [
         ("ata1: hard resetting link", "ata1"),
         (
             "ata1.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen",

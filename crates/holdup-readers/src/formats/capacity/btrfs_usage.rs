@@ -112,7 +112,7 @@ impl TextReader for Reader {
             None if *part >= FULL => (
                 StatementKind::Warned,
                 format!(
-                    "btrfs uses {used} of the {total} that are allocated for {what}; whether more can be allocated is not told here"
+                    "btrfs uses {used} of the {total} that are allocated for {what}; this output does not say whether more can be allocated"
                 ),
             ),
             _ => (
