@@ -15,6 +15,7 @@ pub mod handlers;
 pub mod interpreters;
 pub mod java;
 pub mod javascript;
+pub mod kernel_waits;
 pub mod lock_names;
 pub mod name_servers;
 pub mod perl;

@@ -309,6 +309,9 @@ impl Reader {
         }
         if understood == Understood::Evidence {
             self.statements.evidence(line);
+            if self.format.family == Family::Logs {
+                self.statements.kept(line, out.here().line);
+            }
         }
         if self.has_figures(understood) {
             self.statements.figures(line, out);

@@ -3,7 +3,7 @@
 use super::values::{self, Value, figure, parts};
 use super::{Rank, Ranked};
 use crate::rules::list::{tasks_pile_up, tasks_stall_for_io};
-use crate::rules::{blocked, saturated, waiters};
+use crate::rules::{blocked, kernel_places, saturated, waiters};
 use holdup_evidence::observed::{
     Happening, KernelEvent, Metric, SeenThread, Snapshot, SnapshotKind, State, What,
 };
@@ -352,7 +352,10 @@ fn add_blocked(observed: &Observed, list: &Snapshot, all: &mut Vec<Ranked>) {
     all.push(Ranked::new(
         rank,
         called(first),
-        format!("{who}{cause}{place}"),
+        format!(
+            "{who}{cause}{place}{}",
+            kernel_places::of_tasks(observed, first, tasks.len())
+        ),
         (observed, &first.quote),
     ));
 }
@@ -423,6 +426,9 @@ fn add_hung(observed: &Observed, all: &mut Vec<Ranked>) {
         true => String::new(),
         false => format!(", in {}", frames.join(" < ")),
     };
+    let told = kernel_places::told(stack.iter().map(String::as_str))
+        .map(|told| format!("; it {told}"))
+        .unwrap_or_default();
     let owner = owner
         .as_ref()
         .map(|owner| format!("; the lock is likely held by {owner}"))
@@ -432,7 +438,7 @@ fn add_hung(observed: &Observed, all: &mut Vec<Ranked>) {
         count => format!("; {} more reports of blocked tasks", count - 1),
     };
     let text = format!(
-        "{process} (pid {pid}) was blocked for more than {}{place}{owner}{others}",
+        "{process} (pid {pid}) was blocked for more than {}{place}{told}{owner}{others}",
         duration(ns)
     );
     all.push(Ranked::new(Rank::Waits, process, text, (observed, &happening.quote)).ns(ns));
@@ -521,7 +527,9 @@ mod tests {
         let first = account(&observed)[0].text.clone();
         assert!(first.starts_with("ar (pid 29594) is blocked"), "{first}");
         assert!(
-            first.ends_with(": in md_super_wait < md_bitmap_unplug < raid1_unplug"),
+            first.ends_with(
+                ": in md_super_wait < md_bitmap_unplug < raid1_unplug; it waits for the superblocks of an array (md) to be written"
+            ),
             "{first}"
         );
         observed.snapshots[0].threads[0].state = State::Interruptible;

@@ -4,7 +4,7 @@
 //! sleep in. What a function means is said by the tables that also judge observed waits; where a stack of one of the
 //! tasks is there, it says more than the function.
 
-use crate::rules::{figures, say};
+use crate::rules::{figures, kernel_places, say};
 use holdup_attribution::classify::{self, Channel};
 use holdup_evidence::observed::{Metric, Quote, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed, TaskState};
@@ -22,8 +22,8 @@ const MAX_FRAMES: usize = 6;
 /// much as calls a disk busy.
 const MIN_BUSY_PERCENT: f64 = 60.0;
 
-/// Format of what shows tasks that somebody chose, and never all.
-const CHOSEN: &str = "proc-task";
+/// Formats of what shows tasks that somebody chose, and never all.
+const CHOSEN: [&str; 2] = ["proc-task", "crash-bt"];
 
 /// Lists of one kind, in their order.
 #[derive(Debug)]
@@ -75,12 +75,12 @@ pub(super) fn series(observed: &Observed) -> Option<Series<'_>> {
             .map(|group| group.tasks.len())
             .sum();
         let blocked: usize = instants.iter().map(Instant::blocked).sum();
-        (named, blocked, *format != CHOSEN, instants.len())
+        (named, blocked, !CHOSEN.contains(format), instants.len())
     });
     best.map(|(format, instants)| Series {
         observed,
         instants,
-        whole: format != CHOSEN,
+        whole: !CHOSEN.contains(&format),
     })
 }
 
@@ -92,7 +92,7 @@ fn format_of<'a>(observed: &'a Observed, snapshot: &Snapshot) -> &'a str {
 
 /// Whether a list shows all tasks, or as many as somebody asked for, and not single ones that somebody chose.
 pub(crate) fn is_whole(observed: &Observed, snapshot: &Snapshot) -> bool {
-    format_of(observed, snapshot) != CHOSEN
+    !CHOSEN.contains(&format_of(observed, snapshot))
 }
 
 /// Whether a task is blocked: by its state; or by what its functions say, where they are waits that nobody begins for
@@ -252,9 +252,12 @@ impl<'a> Series<'a> {
     pub(super) fn stack(&self, group: &Group<'a>) -> Option<Evidence> {
         let (task, frames) = self.stack_of(group)?;
         let quoted: Vec<&str> = frames.iter().take(MAX_FRAMES).copied().collect();
+        let told = kernel_places::told(frames.iter().copied());
         let text = format!(
-            "{} waits in {} ({} frames)",
+            "{} {} in {} ({} frames)",
             name_of(task),
+            told.as_ref()
+                .map_or_else(|| "waits".to_owned(), |told| format!("{told}:")),
             quoted.join(" < "),
             frames.len()
         );

@@ -39,7 +39,7 @@ mod head;
 mod held;
 mod java_seeds;
 mod java_waits;
-mod kernel_places;
+pub(crate) mod kernel_places;
 mod leads;
 mod levels;
 mod libuv_pool;

@@ -123,6 +123,11 @@ pub enum KernelEvent {
         /// Which.
         device: String,
     },
+    /// A device cannot read a place on its medium, or write to it.
+    MediumError {
+        /// Which.
+        device: String,
+    },
     /// A device or its link was reset.
     DeviceReset {
         /// Which.

@@ -3,8 +3,10 @@
 mod arrays;
 mod atop;
 mod benchmarks;
+mod biotop;
 mod buildkit;
 mod builds;
+mod capacity;
 mod ceph;
 mod ceph_ops;
 mod compile_times;
@@ -92,6 +94,13 @@ use crate::format::Format;
 /// Every format that is read.
 pub static ALL: &[&Format] = &[
     &atop::FORMAT,
+    &arrays::lvs::FORMAT,
+    &capacity::btrfs_usage::FORMAT,
+    &capacity::quota::FORMAT,
+    &capacity::zfs::FORMAT,
+    &systemd::networkctl::FORMAT,
+    &biotop::FORMAT,
+    &stacks::crash_bt::FORMAT,
     &buildkit::FORMAT,
     &ceph::FORMAT,
     &ceph_ops::FORMAT,

@@ -65,20 +65,36 @@ fn io_error(text: &[u8]) -> Option<KernelEvent> {
     // A drive for disks that can be taken out says so when there is none in it, and machines have such drives that
     // nobody uses.
     let removable = device.starts_with(b"fd") || device.starts_with(b"sr");
-    (!device.is_empty() && !removable).then(|| KernelEvent::IoError {
-        device: owned(device),
+    (!device.is_empty() && !removable).then(|| match text.starts_with(b"critical medium error") {
+        true => medium(device),
+        false => KernelEvent::IoError {
+            device: owned(device),
+        },
     })
 }
 
-/// `ata1.00: failed command: READ FPDMA QUEUED`, `ata1: hard resetting link`.
+fn medium(device: &[u8]) -> KernelEvent {
+    KernelEvent::MediumError {
+        device: owned(device),
+    }
+}
+
+/// `ata1.00: failed command: READ FPDMA QUEUED`, `ata1: hard resetting link`, `ata1.00: error: { UNC }`: uncorrectable.
 fn ata(text: &[u8]) -> Option<KernelEvent> {
     let rest = text.strip_prefix(b"ata")?;
     number(rest)?;
     let said = after(rest, b": ")?;
-    let failed = said.starts_with(b"failed command")
-        || said.starts_with(b"hard resetting link")
-        || said.starts_with(b"exception Emask");
-    failed.then(|| reset(word(text)))?
+    if said.starts_with(b"error: {") {
+        return has(said, b" UNC ").then(|| medium(word(text)));
+    }
+    // What it will do about it: nothing but to try again, or a reset.
+    let tries_again = said.starts_with(b"exception Emask") && has(said, b" action 0x0");
+    if tries_again || said.starts_with(b"failed command") {
+        let device = owned(word(text));
+        return Some(KernelEvent::IoError { device });
+    }
+    let resets = said.starts_with(b"hard resetting link") || said.starts_with(b"exception Emask");
+    resets.then(|| reset(word(text)))?
 }
 
 /// `nvme nvme0: I/O 12 QID 3 timeout, aborting`, `nvme nvme0: controller is down; will reset`.
@@ -103,7 +119,10 @@ fn scsi(text: &[u8]) -> Option<KernelEvent> {
         b"abort: ",
         b"device reset",
     ];
-    if !FORMS.iter().any(|form| has(said, form)) {
+    // What the disk itself says of a request that it failed.
+    let unreadable =
+        has(said, b"Sense Key : Medium Error") || has(said, b"Add. Sense: Unrecovered read error");
+    if !unreadable && !FORMS.iter().any(|form| has(said, form)) {
         return None;
     }
     // Every disk says it once when it is found.
@@ -112,7 +131,11 @@ fn scsi(text: &[u8]) -> Option<KernelEvent> {
     }
     let name = after(said, b"[").and_then(|name| until(name, b"]"));
     let name = name.filter(|name| name.starts_with(b"sd") || name.starts_with(b"vd"));
-    reset(name.unwrap_or_else(|| word(said)))
+    let name = name.unwrap_or_else(|| word(said));
+    match unreadable {
+        true => Some(medium(name)),
+        false => reset(name),
+    }
 }
 
 /// `mmc0: Timeout waiting for hardware interrupt.`
@@ -248,4 +271,44 @@ fn file_system(text: &[u8]) -> Option<KernelEvent> {
         on: owned(on.strip_suffix(b".").unwrap_or(on)),
         read_only,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::event;
+    use holdup_evidence::observed::KernelEvent;
+
+    #[test]
+    fn places_that_cannot_be_read_in_the_words_of_each_layer() {
+        for (message, device) in [
+            (
+                "blk_update_request: critical medium error, dev sda, sector 8",
+                "sda",
+            ),
+            (
+                "critical medium error, dev nvme0n1, sector 8 op 0x0:(READ)",
+                "nvme0n1",
+            ),
+            ("ata1.00: error: { UNC }", "ata1.00"),
+            (
+                "sd 2:0:0:0: [sdb] tag#3 Sense Key : Medium Error [current]",
+                "sdb",
+            ),
+            (
+                "sd 2:0:0:0: [sdb] Add. Sense: Unrecovered read error - auto reallocate failed",
+                "sdb",
+            ),
+        ] {
+            let device = device.to_owned();
+            let found = event(message.as_bytes());
+            assert_eq!(found, Some(KernelEvent::MediumError { device }), "{message}");
+        }
+        for healthy in [
+            "ata1.00: error: { ABRT }",
+            "sd 2:0:0:0: [sdb] tag#3 Sense Key : Illegal Request [current]",
+            "sr 11:0:0:0: [sr0] tag#3 Sense Key : Medium Error [current]",
+        ] {
+            assert_eq!(event(healthy.as_bytes()), None, "{healthy}");
+        }
+    }
 }

@@ -216,9 +216,11 @@ fn disks_and_their_links() {
         ("blk_update_request: I/O error, dev sda, sector 8", "sda"),
         ("print_req_error: I/O error, dev sda, sector 8", "sda"),
         ("end_request: I/O error, dev sda, sector 8", "sda"),
+        ("ata1.00: failed command: READ FPDMA QUEUED", "ata1.00"),
+        // It only tries again.
         (
-            "blk_update_request: critical medium error, dev sda, sector 8",
-            "sda",
+            "ata1.00: exception Emask 0x0 SAct 0x3 SErr 0x0 action 0x0",
+            "ata1.00",
         ),
         (
             "Buffer I/O error on dev vda, logical block 0, async page read",
@@ -230,8 +232,11 @@ fn disks_and_their_links() {
         assert_eq!(one(message), KernelEvent::IoError { device }, "{message}");
     }
     for (message, device) in [
-        ("ata1.00: failed command: READ FPDMA QUEUED", "ata1.00"),
         ("ata1: hard resetting link", "ata1"),
+        (
+            "ata1.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen",
+            "ata1.00",
+        ),
         ("nvme nvme0: I/O 12 QID 3 timeout, aborting", "nvme0"),
         (
             "nvme nvme0: I/O 12 (I/O Cmd) QID 3 timeout, reset controller",

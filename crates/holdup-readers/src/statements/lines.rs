@@ -37,6 +37,11 @@ impl Statements {
         self.together.evidence(line);
     }
 
+    /// Takes a line of a log whose reader keeps what it says: others may belong to it.
+    pub(crate) fn kept(&mut self, line: &[u8], number: u64) {
+        self.together.kept(line, number);
+    }
+
     /// Looks at a line for known figures alone.
     pub(crate) fn figures(&mut self, line: &[u8], out: &Out<'_>) -> Seen {
         let mut plain = std::mem::take(&mut self.plain);

@@ -9,7 +9,7 @@ pub(super) const LINES: u32 = 12;
 const VALUE: usize = 80;
 
 /// Names under which programs say who has a lock, since when, and for what.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "who",
     "owner",
     "holder",
@@ -28,6 +28,7 @@ const NAMES: [&str; 18] = [
     "client",
     // yum.
     "the other application is",
+    "started",
     "state",
 ];
 
@@ -84,5 +85,16 @@ mod tests {
             "{said:?}"
         );
         assert_eq!(said[0].blames[0].of, "kim@build-7");
+    }
+
+    #[test]
+    fn since_when_a_holder_runs_is_told_too() {
+        let text = "Another app is currently holding the yum lock; waiting for it to exit...\n  The other application is: yum\n    \
+            Memory :  91 M RSS (1.1 GB VSZ)\n    Started: Tue Mar  3 10:00:00 2026 - 12:07 ago\n    State  : Sleeping, pid: 811\n";
+        let said = read_text("t", text.as_bytes()).observed.statements;
+        assert!(
+            said[0].text.contains("12:07 ago | State: Sleeping, pid: 811"),
+            "{said:?}"
+        );
     }
 }

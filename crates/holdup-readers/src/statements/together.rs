@@ -51,6 +51,11 @@ impl Together {
         self.signs.evidence(line);
     }
 
+    /// Takes a line of a log that its reader keeps.
+    pub(super) fn kept(&mut self, line: &[u8], number: u64) {
+        self.signs.kept(line, number);
+    }
+
     /// Passes over a line that states nothing.
     pub(super) fn pass(&mut self, line: &[u8], number: u64) {
         self.timed_lists.pass(line, number);

@@ -1,6 +1,6 @@
 //! A CPU did not switch tasks for so long that the kernel complains.
 
-use crate::rules::kernel_places::place;
+use crate::rules::kernel_places::{place, told_on_cpu};
 use crate::rules::{Rule, RuleId, Run, fires, logs};
 use holdup_evidence::observed::{KernelEvent, Stall};
 use holdup_evidence::{Cause, Ns, Observed};
@@ -19,7 +19,14 @@ enum Report<'a> {
     Rcu(Option<&'a Stall>),
 }
 
-impl Report<'_> {
+impl<'a> Report<'a> {
+    /// What the lines behind the first tell.
+    fn stall(&self) -> Option<&'a Stall> {
+        match self {
+            Report::Soft(_, _, _, stall) | Report::Hard(_, stall) | Report::Rcu(stall) => *stall,
+        }
+    }
+
     /// The one that says most: how long a CPU was occupied, then who keeps interrupts from it, then whom RCU waits for.
     fn order(&self) -> (u32, u64) {
         match self {
@@ -137,7 +144,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             hard => format!(", and {hard} hard lockups"),
         }
     );
-    let finding = Finding::without_duration(
+    let mut finding = Finding::without_duration(
         RULE.id.id(),
         Severity::Critical,
         title,
@@ -145,6 +152,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         logs::quote(observed, line),
     )
     .and(logs::about(observed, line, text));
+    if let Some(told) = report.stall().and_then(|stall| told_on_cpu(&stall.stack)) {
+        finding = finding.and(logs::about(observed, line, format!("what has the CPU {told}")));
+    }
     fires(
         finding
             .remedy(

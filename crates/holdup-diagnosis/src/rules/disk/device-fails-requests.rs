@@ -1,6 +1,6 @@
 //! A device fails requests, or is reset because it does not answer.
 
-use crate::rules::{Rule, RuleId, Run, fires, logs};
+use crate::rules::{Rule, RuleId, Run, fires, logs, say};
 use holdup_evidence::observed::{Happening, KernelEvent};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
@@ -19,6 +19,8 @@ const LINES: usize = 5;
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Error,
+    /// A place that cannot be read or written.
+    Medium,
     Reset,
     /// An interface did not send what is in this queue.
     Silent(Option<u32>),
@@ -33,6 +35,7 @@ impl Kind {
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let lines = logs::happenings(observed, |event| match event {
         KernelEvent::IoError { device } => Some((device.as_str(), Kind::Error)),
+        KernelEvent::MediumError { device } => Some((device.as_str(), Kind::Medium)),
         KernelEvent::DeviceReset { device } => Some((device.as_str(), Kind::Reset)),
         KernelEvent::TransmitTimeout { device, queue } => Some((device.as_str(), Kind::Silent(*queue))),
         _ => None,
@@ -54,7 +57,12 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         // A link, its drive and its partitions are several names of one trouble.
         count => format!("{device} and {} more", count - 1),
     };
+    let (damaged, places) = damaged(&lines);
     let title = match (errors, resets, silent) {
+        _ if places > 0 => format!(
+            "{damaged} cannot read some places on its medium: it reports uncorrectable errors{}",
+            if resets > 0 { ", and had to be reset" } else { "" }
+        ),
         (0, _, Some((device, queue))) => format!(
             "{device} did not send: its transmit queue{} timed out",
             queue.map_or_else(String::new, |queue| format!(" {queue}"))
@@ -78,6 +86,14 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             devices.join(", ")
         ),
     ));
+    if places > 0 {
+        let text = format!(
+            "{} of the medium: the disk is failing; it tries for seconds to read such a place before it gives up, and other requests wait \
+             meanwhile",
+            say::several(places as u64, "error")
+        );
+        finding = finding.and(logs::about(observed, first, text));
+    }
     for one in kinds_of_lines(&lines).into_iter().skip(1) {
         finding = finding.and(logs::quote(observed, one));
     }
@@ -102,6 +118,21 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
                 "reading all of a failing disk can break it: start with the most important data",
             )),
     )
+}
+
+/// The devices with places that cannot be read, in words, and how often they said so.
+fn damaged(rows: &[(&Happening, (&str, Kind))]) -> (String, usize) {
+    let of = rows.iter().filter(|(_, (_, kind))| *kind == Kind::Medium);
+    let mut devices: Vec<&str> = of.clone().map(|(_, (device, _))| *device).collect();
+    // A drive and the disk by the block layer's name are several names of one trouble.
+    devices.sort_unstable();
+    devices.dedup();
+    let words = match devices.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    };
+    (words, of.count())
 }
 
 /// The first line of each kind: what failed stands in one, and why in another. Lines that differ in numbers alone are of one kind.

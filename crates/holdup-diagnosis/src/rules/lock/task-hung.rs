@@ -1,6 +1,6 @@
 //! A task is blocked in the kernel for so long that the kernel complains.
 
-use crate::rules::kernel_places::{frames_that_say, place};
+use crate::rules::kernel_places::{frames_that_say, place, told};
 use crate::rules::{Rule, RuleId, Run, fires, logs};
 use holdup_attribution::classify;
 use holdup_evidence::observed::{Happening, KernelEvent};
@@ -74,6 +74,10 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     );
     if let Some(owner) = hung.owner {
         let text = format!("the kernel says that what it waits for is likely owned by {owner}");
+        finding = finding.and(logs::about(observed, one, text));
+    }
+    if let Some(told) = told(hung.stack.iter().map(String::as_str)) {
+        let text = format!("{} {told}", hung.process);
         finding = finding.and(logs::about(observed, one, text));
     }
     if let Some(text) = stack(hung.stack) {

@@ -96,8 +96,28 @@ impl Reader {
             out.statement(statements::one(kind, None, quote, format!("{of}: {said}")));
         }
         if matches!(all.status.as_str(), "SERVFAIL" | "REFUSED") {
-            let text = format!("{of} has no answer: status {} of {}", all.status, all.server);
-            out.statement(statements::one(StatementKind::Unreachable, None, all.begun, text));
+            let after = all
+                .time
+                .as_ref()
+                .map(|(time, _)| format!(" after {}", duration(ms(*time))))
+                .unwrap_or_default();
+            let why = match (all.status.as_str(), &all.time) {
+                ("REFUSED", _) => ": it does not answer such queries",
+                // A server that knows that it fails says so at once; late it says so when those that it asked did not answer.
+                (_, Some((time, _))) if *time >= LATE_MS => {
+                    ": it could not resolve the name, as the servers that it asked itself did not answer in time"
+                }
+                _ => ": it could not resolve the name",
+            };
+            let text = format!(
+                "{of} has no answer: status {} of {}{after}{why}",
+                all.status, all.server
+            );
+            out.statement(Statement {
+                ns: all.time.as_ref().map(|(time, _)| ms(*time)),
+                ..statements::one(StatementKind::Unreachable, None, all.begun, text)
+            });
+            return;
         }
         let Some((time, quote)) = all.time else { return };
         let (kind, norm) = match time >= LATE_MS {
@@ -148,10 +168,21 @@ mod tests {
         let text = "; <<>> DiG 9.18 <<>> @10.0.0.2 db.example\n;; connection timed out; no servers could be reached\n";
         let found = "the query for db.example: connection timed out; no servers could be reached";
         assert_eq!(said(text), [(StatementKind::TimedOut, found.to_owned())]);
-        let kinds: Vec<StatementKind> = said(&ANSWER.replace("NOERROR", "SERVFAIL"))
-            .into_iter()
-            .map(|one| one.0)
-            .collect();
-        assert_eq!(kinds, [StatementKind::Unreachable, StatementKind::Took]);
+        let late = "the query for db.example. has no answer: status SERVFAIL of 10.0.0.2 after 4.01 s: it could not resolve the name, as the \
+            servers that it asked itself did not answer in time";
+        let all = said(&ANSWER.replace("NOERROR", "SERVFAIL"));
+        assert_eq!(all, [(StatementKind::Unreachable, late.to_owned())]);
+        let at_once = said(&ANSWER.replace("NOERROR", "SERVFAIL").replace("4012", "3"));
+        assert!(
+            at_once[0]
+                .1
+                .ends_with("after 3.0 ms: it could not resolve the name"),
+            "{at_once:?}"
+        );
+        let refused = said(&ANSWER.replace("NOERROR", "REFUSED"));
+        assert!(
+            refused[0].1.ends_with("it does not answer such queries"),
+            "{refused:?}"
+        );
     }
 }

@@ -5,12 +5,14 @@
 //! these the line says it itself. Out: a snapshot of those tasks, each with its state, its stack in the kernel and its
 //! call; another snapshot when the same file of the same task comes again.
 
+mod alone;
 mod path;
 
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::numbers::{whole, words};
 use crate::tasks::{self, Listed, Tasks};
+use alone::Alone;
 use holdup_evidence::Call;
 use holdup_evidence::observed::{Metric, SeenThread, State};
 use path::{File, Task};
@@ -90,6 +92,8 @@ struct Reader {
     begun: bool,
     /// The file of the last line, to tell a second stack from the same one.
     last_file: Option<(usize, File)>,
+    /// What strace says beside it.
+    alone: Alone,
 }
 
 impl LineReader for Reader {
@@ -102,6 +106,9 @@ impl LineReader for Reader {
         let line = line.trim_ascii();
         if line.is_empty() {
             return Understood::Ignorable;
+        }
+        if self.alone.line(line, out) {
+            return Understood::Evidence;
         }
         match path::find(line) {
             Some((task, Some(file), behind)) if behind.starts_with(b":") => {
@@ -126,6 +133,7 @@ impl LineReader for Reader {
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
+        std::mem::take(&mut self.alone).end(&self.seen, out);
         self.flush(out);
     }
 }

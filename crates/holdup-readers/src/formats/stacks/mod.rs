@@ -2,6 +2,7 @@
 //!
 //! In: text, several dumps one after another. Out: a [`Snapshot`](holdup_evidence::observed::Snapshot) for each.
 
+pub(super) mod crash_bt;
 pub(super) mod dotnet;
 mod dump;
 pub(super) mod erlang_crash;

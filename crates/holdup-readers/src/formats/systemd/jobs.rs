@@ -9,8 +9,9 @@ use crate::manager::is_unit;
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
 
-pub(crate) static FORMAT: Format =
-    Format::lines::<Reader>("systemd-jobs", Family::Logs, recognise).about("systemctl list-jobs");
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("systemd-jobs", Family::Logs, recognise)
+    .about("systemctl list-jobs")
+    .openings(&["JOB UNIT TYPE STATE"]);
 
 /// Jobs that are kept of each kind, and those that are named.
 const KEPT: usize = 500;
@@ -58,7 +59,8 @@ impl TextReader for Reader {
             return Understood::Evidence;
         }
         let Some((unit, what, runs)) = job(text) else {
-            let heading = text.starts_with("JOB ") || text.ends_with(" listed.");
+            let heading =
+                text.starts_with("JOB ") || text.ends_with(" listed.") || text.ends_with(" jobs listed");
             return match heading {
                 true => Understood::Ignorable,
                 false => Understood::No,
@@ -95,7 +97,11 @@ impl TextReader for Reader {
             ([], []) => return,
             (running, []) => (
                 StatementKind::Took,
-                format!("systemd is still at {}: the job is running", listed(running)),
+                format!(
+                    "systemd is still at {}: the job is running{}",
+                    listed(running),
+                    absent(running)
+                ),
             ),
             ([], waiting) => (
                 StatementKind::Stalled,
@@ -108,14 +114,31 @@ impl TextReader for Reader {
             (running, waiting) => (
                 StatementKind::Stalled,
                 format!(
-                    "systemd waits for {}, whose job is running; {} wait for that: {}",
+                    "systemd waits for {}, whose job is running{}; {} wait for that: {}",
                     listed(running),
+                    absent(running),
                     jobs(waiting.len()),
                     listed(waiting)
                 ),
             ),
         };
         out.statement(statements::one(kind, None, quote, text));
+    }
+}
+
+/// What it means that such jobs run. A device's unit has nothing to start: its job runs until the device is there.
+fn absent(running: &[String]) -> &'static str {
+    let are = |kind: &str| !running.is_empty() && running.iter().all(|unit| unit.ends_with(kind));
+    match () {
+        () if are(".device") => {
+            " (the device does not appear: it is missing, or its driver does not find it)"
+        }
+        () if are(".mount") => " (the file system is not mounted yet)",
+        () if are(".swap") => " (the swap area is not switched on yet)",
+        () if running.iter().all(|unit| unit.starts_with("systemd-cryptsetup@")) => {
+            " (an encrypted disk is not open yet: it waits for its password or key)"
+        }
+        () => "",
     }
 }
 
@@ -152,6 +175,22 @@ mod tests {
              multi-user.target"
         );
         assert_eq!(reading.accounts[0].not_understood, 0);
+    }
+
+    #[test]
+    fn a_device_whose_job_runs_has_not_appeared() {
+        let text = "# systemctl list-jobs\nJOB UNIT                                  TYPE  STATE  \n 81 dev-disk-by\\x2dlabel-data.device     start \
+            running\n 80 srv.mount                             start waiting\n\n2 jobs listed\n";
+        let one = &read_text("j", text.as_bytes()).observed.statements[0];
+        assert_eq!(
+            one.text,
+            "systemd waits for dev-disk-by\\x2dlabel-data.device, whose job is running (the device does not appear: it is missing, or its \
+             driver does not find it); 1 job wait for that: srv.mount"
+        );
+        // Long names are cut in the middle.
+        let text = "JOB UNIT TYPE STATE\n7 systemd-cryptsetup@se\u{2026}home.service start running\n";
+        let one = &read_text("j", text.as_bytes()).observed.statements[0];
+        assert!(one.text.contains("waits for its password or key"), "{}", one.text);
     }
 
     #[test]

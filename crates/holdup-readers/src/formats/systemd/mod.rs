@@ -6,6 +6,7 @@ pub(super) mod blame;
 pub(super) mod chain;
 pub(super) mod dump;
 pub(super) mod jobs;
+pub(super) mod networkctl;
 pub(super) mod plot;
 pub(crate) mod time;
 

@@ -11,6 +11,7 @@ mod hits;
 mod over;
 mod spread;
 mod standstill;
+mod stories;
 
 use super::matcher::Matcher;
 use super::tables::Fact;
@@ -34,6 +35,7 @@ enum For {
     Over,
     Spread,
     Standstill,
+    Stories,
 }
 
 /// Words that a watcher wants to see the line of.
@@ -75,6 +77,7 @@ const WORDS: &[(For, &[&str])] = &[
             "/s",
         ],
     ),
+    (For::Stories, stories::WORDS),
 ];
 
 static MATCHER: LazyLock<Option<Matcher<For>>> = LazyLock::new(|| {
@@ -105,6 +108,7 @@ pub(super) struct Signs {
     over: over::Over,
     spread: spread::Spread,
     standstill: standstill::Standstill,
+    stories: stories::Stories,
 }
 
 impl Signs {
@@ -112,7 +116,7 @@ impl Signs {
     pub(super) fn line(&mut self, line: &[u8], number: u64) {
         let line = line.get(..LINE_BYTES).unwrap_or(line);
         self.evidence(line);
-        let mut wanted = [false; 6];
+        let mut wanted = [false; For::Stories as usize + 1];
         if let Some(matcher) = MATCHER.as_ref() {
             for (_, of) in matcher.find(line) {
                 if let Some(place) = wanted.get_mut(of as usize) {
@@ -144,6 +148,9 @@ impl Signs {
         if is(For::Standstill) {
             self.standstill.line(text, number);
         }
+        if is(For::Stories) {
+            self.stories.line(text, number);
+        }
     }
 
     /// Takes a line that its reader keeps: a root file system that was mounted ends the wait for it.
@@ -151,6 +158,18 @@ impl Signs {
         if self.boot.waits() {
             let line = line.get(..LINE_BYTES).unwrap_or(line);
             self.boot.came(&text_of(line));
+        }
+    }
+
+    /// Takes a line of a log that its reader keeps: it may belong to a story whose other lines say nothing to the reader.
+    pub(super) fn kept(&mut self, line: &[u8], number: u64) {
+        let line = line.get(..LINE_BYTES).unwrap_or(line);
+        let mut hits = MATCHER
+            .as_ref()
+            .into_iter()
+            .flat_map(|matcher| matcher.find(line));
+        if hits.any(|(_, of)| of == For::Stories) {
+            self.stories.line(text_of(line).trim(), number);
         }
     }
 
@@ -164,6 +183,7 @@ impl Signs {
         facts.extend(self.hits.end(&mut told));
         facts.extend(self.spread.end(&mut told));
         facts.extend(self.standstill.end(&mut told));
+        facts.extend(self.stories.end(&mut told));
         // A crash or a deadlock among them is told by its own words.
         let grave = |one: &Statement| one.kind < StatementKind::Exhausted;
         statements.retain(|one| grave(one) || !told.lines.contains(&one.quote.line));

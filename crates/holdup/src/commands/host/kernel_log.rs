@@ -74,6 +74,7 @@ fn trouble(event: &KernelEvent) -> Option<&'static str> {
         KernelEvent::RcuStall | KernelEvent::CpuStall(_) => "stalled CPU",
         KernelEvent::OomKill { .. } => "kill for memory",
         KernelEvent::IoError { .. } => "failed request to a device",
+        KernelEvent::MediumError { .. } => "place on a medium that cannot be read",
         KernelEvent::FileSystemError { .. } => "file system error",
         KernelEvent::ConntrackFull => "full connection table",
         KernelEvent::SynFlood { .. } => "flood of connection requests",

@@ -1,0 +1,165 @@
+//! `btrfs filesystem usage`, `df` and `show`: btrfs gives space to data or to metadata in large pieces, and is out of space when one of both is full
+//! and no piece is left, whatever `df` says.
+//!
+//! In: the lines of any of the three. Out: what is full and whether it can grow; else that there is room.
+
+use super::size;
+use crate::format::{Family, Format, Sureness, TextReader, Understood};
+use crate::gather::{Out, text_of};
+use crate::statements;
+use holdup_evidence::observed::{Quote, Statement, StatementKind};
+
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("btrfs-usage", Family::Host, recognise)
+    .about("btrfs filesystem usage, df and show");
+
+/// Bytes of a piece of data: with less that is unallocated nothing can grow.
+const PIECE: f64 = 1_073_741_824.0;
+
+/// The part of what is allocated from which it is full: the last some percent are reserves.
+const FULL: f64 = 0.95;
+
+fn recognise(head: &[u8]) -> Sureness {
+    let head = text_of(head);
+    let of_usage = |line: &str| line.starts_with("Device unallocated:") || kind(line).is_some();
+    Sureness::certain_if(head.lines().any(|line| of_usage(line.trim())))
+}
+
+/// What of the space is used: `Metadata,DUP: Size:3.00GiB, Used:2.94GiB (98.00%)`, `Metadata, DUP: total=10.00GiB, used=9.97GiB`.
+fn kind(line: &str) -> Option<(&str, &str, &str)> {
+    let what = ["Data", "Metadata"].into_iter().find(|what| {
+        let rest = line.strip_prefix(what);
+        rest.is_some_and(|rest| rest.starts_with(','))
+    })?;
+    let (_, rest) = line.split_once(": ")?;
+    let mut cells = rest.split(", ");
+    let (size, used) = (cells.next()?, cells.next()?);
+    let value = |cell: &'_ str| -> Option<usize> { cell.find(['=', ':']).map(|at| at + 1) };
+    let size_of = size.get(value(size)?..)?;
+    let used_of = used.get(value(used)?..)?.split(' ').next()?;
+    let named = size.starts_with("Size:") || size.starts_with("total=");
+    named.then_some((what, size_of, used_of))
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    unallocated: Option<(f64, String)>,
+    /// Full or not: data and metadata, each with size, used and place.
+    kinds: Vec<(String, String, String, f64, Quote)>,
+}
+
+impl TextReader for Reader {
+    fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
+        if let Some(rest) = text.strip_prefix("Device unallocated:") {
+            let told = rest.trim();
+            self.unallocated = size(told, 1.0).map(|bytes| (bytes, told.to_owned()));
+            return Understood::Evidence;
+        }
+        if let Some((what, total, used)) = kind(text) {
+            let part = size(used, 1.0)
+                .zip(size(total, 1.0))
+                .filter(|(_, total)| *total > 0.0);
+            if let Some((used_bytes, total_bytes)) = part
+                && self.kinds.len() < 16
+            {
+                let part = used_bytes / total_bytes;
+                self.kinds.push((
+                    what.to_owned(),
+                    total.to_owned(),
+                    used.to_owned(),
+                    part,
+                    out.here(),
+                ));
+            }
+            return Understood::Evidence;
+        }
+        // `devid    1 size 118.00GiB used 118.00GiB path /dev/sda2`.
+        if text.starts_with("devid") {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let behind = |name: &str| {
+                let at = words.iter().position(|word| *word == name)?;
+                size(words.get(at + 1)?, 1.0)
+            };
+            if let Some((total, used)) = behind("size").zip(behind("used")) {
+                let left = (total - used).max(0.0);
+                let before = self.unallocated.as_ref().map_or(0.0, |(bytes, _)| *bytes);
+                let all = before + left;
+                self.unallocated = Some((all, format!("{:.2} GiB", all / PIECE)));
+            }
+            return Understood::Evidence;
+        }
+        Understood::Ignorable
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        let all = std::mem::take(self);
+        let Some(fullest) = all.kinds.iter().max_by(|one, other| one.3.total_cmp(&other.3)) else {
+            return;
+        };
+        let (what, total, used, part, quote) = fullest;
+        let what = what.to_lowercase();
+        let cannot_grow = all
+            .unallocated
+            .as_ref()
+            .map(|(bytes, told)| (*bytes < PIECE, told));
+        let (kind, text) = match cannot_grow {
+            Some((true, told)) if *part >= FULL => (
+                StatementKind::Exhausted,
+                format!(
+                    "btrfs has no space left for {what}: {used} of {total} are used and {told} are unallocated, so it cannot grow; writes fail with \
+                     `No space left on device`, whatever df says"
+                ),
+            ),
+            None if *part >= FULL => (
+                StatementKind::Warned,
+                format!(
+                    "btrfs uses {used} of the {total} that are allocated for {what}; this output does not say whether more can be allocated"
+                ),
+            ),
+            _ => (
+                StatementKind::WithinNorm,
+                format!("btrfs has room: {used} of {total} that are allocated for {what} are used"),
+            ),
+        };
+        out.statement(Statement {
+            share: (kind == StatementKind::Exhausted).then_some(*part),
+            ..statements::one(kind, None, quote.clone(), text)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+    use holdup_evidence::observed::StatementKind;
+
+    fn said(text: &str) -> (StatementKind, String) {
+        let observed = read_text("b", text.as_bytes()).observed;
+        assert_eq!(observed.sources[0].format, "btrfs-usage");
+        let one = &observed.statements[0];
+        (one.kind, one.text.clone())
+    }
+
+    fn usage(unallocated: &str) -> String {
+        format!(
+            "Overall:\n    Device size:\t\t 118.00GiB\n    Device unallocated:\t\t   {unallocated}\n    Free (estimated):\t\t  22.31GiB\n\n\
+             Data,single: Size:112.00GiB, Used:89.70GiB (80.09%)\n   /dev/sda2\t 112.00GiB\n\nMetadata,DUP: Size:3.00GiB, Used:2.94GiB (98.00%)\n"
+        )
+    }
+
+    #[test]
+    fn full_metadata_that_cannot_grow() {
+        let (kind, text) = said(&usage("1.00MiB"));
+        assert_eq!(kind, StatementKind::Exhausted);
+        assert!(text.starts_with("btrfs has no space left for metadata: 2.94GiB of 3.00GiB are used and 1.00MiB are unallocated"), "{text}");
+        assert_eq!(said(&usage("30.00GiB")).0, StatementKind::WithinNorm);
+    }
+
+    #[test]
+    fn of_df_it_is_not_known_whether_it_can_grow_and_of_show_it_is() {
+        let df = "Data, single: total=1.50TiB, used=1.20TiB\nSystem, DUP: total=8.00MiB, used=208.00KiB\nMetadata, DUP: total=10.00GiB, used=9.97GiB\n";
+        assert_eq!(said(df).0, StatementKind::Warned);
+        let show = format!("{df}\tdevid    1 size 118.00GiB used 118.00GiB path /dev/sda2\n");
+        assert_eq!(said(&show).0, StatementKind::Exhausted);
+        assert_eq!(said(&df.replace("9.97", "4.10")).0, StatementKind::WithinNorm);
+    }
+}
