@@ -6,10 +6,11 @@
 use super::goroutines::Parked;
 use super::interpreters::Interpreters;
 use super::task_peers::Peers;
-use holdup_evidence::{NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
+use holdup_evidence::facts::FailedTask;
+use holdup_evidence::{Frame, NotMeasured, Ns, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
 use holdup_knowledge::asyncio::DRAINS;
 use holdup_proc::{Root, clocks, names};
-use holdup_runtimes::python::{AsyncTask, PythonFrame, TaskStatus};
+use holdup_runtimes::python::{self, AsyncTask, PythonFrame, TaskStatus};
 use holdup_symbols::{Interpreted, ProcessKey, UserStacks};
 use std::collections::BTreeMap;
 
@@ -18,6 +19,28 @@ const PROCESSES_MAX: usize = 64;
 
 /// Tasks of all processes that are listed; each has a stack.
 const LISTED_MAX: usize = 1_000;
+
+/// Tasks of a process that have failed and are listed, and frames of each.
+const FAILED_MAX: usize = 8;
+const FAILED_FRAMES_MAX: usize = 16;
+
+/// One that has failed, as facts have it.
+fn failed_task(pid: u32, one: python::FailedTask) -> FailedTask {
+    let frames = one.frames.iter().map(|one| Frame::clone(&one.frame));
+    let mut frames: Vec<Frame> = frames.collect();
+    // The outermost is its own function.
+    let own = frames.pop();
+    frames.truncate(FAILED_FRAMES_MAX - 1);
+    frames.extend(own);
+    FailedTask {
+        pid,
+        name: one.name,
+        exception: one.exception,
+        frames,
+        unasked: one.unasked,
+        waiting: one.waiting,
+    }
+}
 
 /// The first look at tasks that wait.
 #[derive(Debug, Default)]
@@ -96,6 +119,8 @@ pub(super) fn add(
                 fix: "none is needed for causes".into(),
             });
         }
+        let failed = read.failed.into_iter().take(FAILED_MAX);
+        parked.failed.extend(failed.map(|one| failed_task(pid, one)));
         for task in read.all.into_iter().take(room) {
             let stood_since = first.stood_since(pid, &task);
             let innermost = task.frames.first().and_then(|one| one.frame.symbol.as_deref());

@@ -12,9 +12,11 @@ use super::left_unread::Left;
 use super::lock_files;
 use super::memory_limits::MemoryLimits;
 use super::moment::Moment;
+use super::moved;
 use super::owed;
 use super::own_logs::OwnLogs;
 use super::programs;
+use super::pushed;
 use super::queues::Queues;
 use super::sessions_answer;
 use super::set_aside::Loops;
@@ -141,6 +143,11 @@ pub fn attach(
     let unsent = Unsent::look(&asked, &mut moment);
     let outputs = full_outputs::Unsent::look(&asked, &mut moment);
     let left = Left::look(&asked, &mut moment);
+    let (carried, moved) = match how.tracing.pace {
+        // Each of a recorder's minutes would begin with a list of all connections.
+        Pace::Record => Default::default(),
+        Pace::Command | Pace::Service => (pushed::Before::look(), moved::Before::look(&asked, &moment.root)),
+    };
     tell_loops(&mut observation, &loops);
     for event in sessions_answer::look(&asked, &mut moment) {
         observation.attribution.push(&event);
@@ -264,6 +271,12 @@ pub fn attach(
     let full_outputs = full_outputs::Unsent::look(&asked, &mut moment).zip(outputs.as_ref());
     let full_outputs = full_outputs.map(|(now, before)| now.since(before, &mut moment));
     let left_unread = Left::look(&asked, &mut moment).since(&left, &mut moment);
+    let moved = moved.since(&moment.root);
+    let hear = &attached.following.subjects | attached.following.neighbours();
+    let pushed = match how.tracing.pace {
+        Pace::Record => None,
+        Pace::Command | Pace::Service => Some(carried.since(&hear, &mut moment)),
+    };
     // Whoever is behind such a loop was not followed: the loop waits for its clients as well.
     if !set_aside.is_empty() {
         observation.sessions.look(tasks::processes(&moment.root).iter());
@@ -330,6 +343,8 @@ pub fn attach(
     collected.facts.full_outputs = full_outputs;
     collected.facts.owed_answers = Some(owed_answers);
     collected.facts.left_unread = Some(left_unread);
+    collected.facts.pushed = pushed;
+    collected.facts.moved = moved;
     collected.facts.other_clients = other_clients;
     collected.facts.thread_sessions = thread_sessions;
     collected.facts.awaited_peers = awaited_peers;

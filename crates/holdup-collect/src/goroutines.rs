@@ -11,6 +11,7 @@ pub(super) use looks::{GoLooks, inode};
 
 use super::behind::{Answerer, Readers};
 use super::task_peers::Peers;
+use holdup_evidence::facts::FailedTask;
 use holdup_evidence::{
     AwaitedDescriptor, NotMeasured, Ns, RuntimeTask, SharedWord, TaskChannels, TaskDoes, TaskRuntime,
     WorkerPool,
@@ -83,6 +84,8 @@ pub(super) struct Parked {
     pub(super) tokio_read: Vec<u32>,
     /// Pools of threads.
     pub(super) pools: Vec<WorkerPool>,
+    /// Tasks that have failed while others wait beside them.
+    pub(super) failed: Vec<FailedTask>,
     /// Words of shared files for which threads wait.
     pub(super) shared_words: Vec<SharedWord>,
     /// What is not known of them.

@@ -39,6 +39,7 @@ mod lock_files;
 mod look;
 mod memory_limits;
 mod moment;
+mod moved;
 mod name_servers;
 mod naming;
 mod neighbours;
@@ -53,6 +54,7 @@ mod priority;
 pub mod privileges;
 mod programs;
 mod pulse;
+mod pushed;
 mod queues;
 mod resolvers;
 mod run;
@@ -391,6 +393,7 @@ impl Observation {
         let mut facts = facts::collect(&Root::system(), &question, &mut problems);
         facts.stopped = known.stopped;
         facts.own_logs = self.own_logs;
+        facts.failed_tasks = parked.failed;
         facts.database_sessions = self.sessions.finish();
         facts.lock_sessions = self.locks.finish();
         facts.lock_files = self.lock_files;
@@ -573,13 +576,10 @@ impl Observation {
 
 /// Where each file system's own root is mounted; of several places the first.
 fn whole_mounts(mounts: &[mountinfo::Line]) -> HashMap<DeviceNumber, String> {
-    let mut targets = HashMap::new();
-    for mount in mounts.iter().filter(|mount| mount.root == "/") {
-        targets
-            .entry(mount.device)
-            .or_insert_with(|| mount.target.clone());
-    }
-    targets
+    // Of two with one key the last one stays.
+    let whole = mounts.iter().rev().filter(|mount| mount.root == "/");
+    let targets = whole.map(|mount| (mount.device, mount.target.clone()));
+    targets.collect()
 }
 
 /// CPU time of this process so far, all threads, and of the children that read for it.

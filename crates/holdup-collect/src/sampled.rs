@@ -279,6 +279,7 @@ impl Sampling {
         let mut problems = self.problems;
         let mut facts = facts::collect(&Root::system(), &question, &mut problems);
         facts.stopped = met.stopped;
+        facts.failed_tasks = parked.failed;
         let finish = Finish {
             started: self.started,
             ended: now,

@@ -7,11 +7,13 @@ mod connected;
 mod database_files;
 mod database_locks;
 mod database_sessions;
+mod failed_tasks;
 mod full;
 mod lock_files;
 mod owed;
 mod own_logs;
 mod programs;
+mod progress;
 mod set_aside;
 mod task_limits;
 mod unread;
@@ -22,11 +24,13 @@ pub use connected::{Acceptor, ConnectedClients, Listener, NameServer, QueuedByte
 pub use database_files::LockedFile;
 pub use database_locks::{LockKind, LockSession, LockWait};
 pub use database_sessions::{DatabaseSession, SessionClient, SessionState, ThreadSession};
+pub use failed_tasks::FailedTask;
 pub use full::{FileWriter, FullFileSystem};
 pub use lock_files::LockFile;
 pub use owed::{OwedAnswers, Taken};
 pub use own_logs::{LogLine, LogReason, OwnLog};
 pub use programs::{Program, StoppedChild};
+pub use progress::{Moved, Pushed};
 pub use set_aside::{AskedServer, SetAside};
 pub use task_limits::{TaskLimit, TaskUser, TasksOf};
 pub use unread::{FullOutput, LeftUnread, UnreadAnswers};
@@ -85,6 +89,12 @@ pub struct SystemFacts {
     pub lock_files: Vec<LockFile>,
     /// Answers that processes which ran already left unread from the begin of observation to its end. `None`: nobody looked.
     pub left_unread: Option<Vec<LeftUnread>>,
+    /// What servers have sent processes which ran already without being asked. `None`: nobody looked.
+    pub pushed: Option<Vec<Pushed>>,
+    /// What those have read and written meanwhile.
+    pub moved: Vec<Moved>,
+    /// Tasks of observed processes that had failed by the end, and beside which others waited.
+    pub failed_tasks: Vec<FailedTask>,
     /// Processes among the observed ones that do the same work side by side, when observation ended.
     pub workers: Vec<Workers>,
     /// Clients of this machine that are connected where observed processes are, and that nobody asked about; of servers with

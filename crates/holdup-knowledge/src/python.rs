@@ -154,6 +154,14 @@ pub fn takes_queues_lock(stack: &[Frame]) -> bool {
     takes && caller.is_some_and(|caller| OF_QUEUE.iter().any(|queue| is_of(caller, *queue)))
 }
 
+/// Where in the program's own code a process waits to enter a block of `with` for a lock of `multiprocessing`.
+#[must_use]
+pub fn enters_shared_lock(stack: &[Frame]) -> Option<&Frame> {
+    let mut frames = own(stack);
+    let takes = frames.next().is_some_and(|frame| is_of(frame, TAKES_SHARED));
+    frames.next().filter(|caller| takes && !is_of_library(caller))
+}
+
 /// The function of an event loop that runs what is ready, and its file; and the file of what it waits in.
 const LOOP: (&str, &str) = ("base_events.py", "_run_once");
 const SELECTORS: &str = "selectors.py";
@@ -199,7 +207,8 @@ fn is_version(folder: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        asker, awaits_of_pool, begins, keeps_event_loop, of_library, runs_event_loop, takes_queues_lock,
+        asker, awaits_of_pool, begins, enters_shared_lock, keeps_event_loop, of_library, runs_event_loop,
+        takes_queues_lock,
     };
     use holdup_evidence::{Frame, Language};
 
@@ -280,6 +289,10 @@ mod tests {
             ("shop.py", "work")
         ]));
         assert!(!takes(&[enters, ("shop.py", "work")]), "a lock of the program");
+        let own = |names: &[(&str, &str)]| enters_shared_lock(&stack_of(names)).is_some();
+        assert!(own(&[enters, ("shop.py", "work")]));
+        assert!(!own(&[enters, (&queues, "Queue.get"), ("shop.py", "work")]));
+        assert!(!own(&[("shop.py", "work")]), "in the block");
         assert!(
             !takes(&[(&queues, "Queue.put"), ("shop.py", "work")]),
             "room in a queue"

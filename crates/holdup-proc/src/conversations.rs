@@ -57,8 +57,14 @@ pub struct Connection {
     pub received_ms: Option<u32>,
     /// Whether it has sent and received something last within one tick of the kernel's clock, so that it may wait for an answer.
     pub may_ask: bool,
+    /// Milliseconds since something was sent on it.
+    pub sent_ms: u32,
     /// Segments with data that it has sent.
     pub sent_segments: u32,
+    /// Segments with data that it has received.
+    pub received_segments: u32,
+    /// Bytes that it has received.
+    pub received_bytes: u64,
     /// Whether it was answered about as often as it sent: neither a log nor a subscription is.
     pub speaks_in_turn: bool,
 }
@@ -77,7 +83,10 @@ impl Connection {
             owes_ms: None,
             received_ms: None,
             may_ask: false,
+            sent_ms: 0,
             sent_segments: 0,
+            received_segments: 0,
+            received_bytes: 0,
             speaks_in_turn: false,
         }
     }
@@ -132,9 +141,12 @@ fn connection(message: &[u8]) -> Option<Connection> {
         may_ask: info.is_some_and(|info| {
             received(info).is_some() && word(info, LAST_SENT) == word(info, LAST_RECEIVED)
         }),
+        sent_ms: info.and_then(|info| word(info, LAST_SENT)).unwrap_or(0),
         sent_segments: info
             .and_then(|info| word(info, DATA_SEGMENTS_OUT))
             .unwrap_or(u32::MAX),
+        received_segments: info.and_then(|info| word(info, DATA_SEGMENTS_IN)).unwrap_or(0),
+        received_bytes: info.and_then(|info| bytes(info, RECEIVED)).unwrap_or(0),
         speaks_in_turn: info.is_some_and(speaks_in_turn),
     })
 }

@@ -65,5 +65,6 @@ pub mod task_limits;
 pub mod task_list;
 pub mod tasks;
 pub mod titles;
+pub mod transfers;
 
 pub use root::{Problem, Root};

@@ -6,9 +6,11 @@
 use super::super::attach::{EndedBefore, Notice};
 use super::super::full_outputs;
 use super::super::moment::Moment;
+use super::super::moved;
 use super::super::owed;
 use super::super::own_logs::OwnLogs;
 use super::super::programs;
+use super::super::pushed;
 use super::super::queues::Queues;
 use super::super::sessions::Sessions;
 use super::super::set_aside::Loops;
@@ -94,6 +96,7 @@ pub fn attach(
     let loops = Loops::look(&asked, &mut moment);
     let unsent = Unsent::look(&asked, &mut moment);
     let outputs = full_outputs::Unsent::look(&asked, &mut moment);
+    let (carried, moved) = (pushed::Before::look(), moved::Before::look(&asked, &moment.root));
     let resolver = resolvers::look(&pids);
     let settings = Settings {
         of_threads: true,
@@ -188,6 +191,9 @@ pub fn attach(
     let full_outputs = full_outputs::Unsent::look(&subjects, &mut moment).zip(outputs.as_ref());
     let full_outputs = full_outputs.map(|(now, before)| now.since(before, &mut moment));
     let owed_answers = owed::look(&subjects, &mut moment);
+    let hear = &subjects | &sampling.neighbours;
+    let pushed = carried.since(&hear, &mut moment);
+    let moved = moved.since(&moment.root);
     let other_clients = clients::look(&subjects, &mut moment);
     let mut sessions = Sessions::default();
     match set_aside.is_empty() {
@@ -211,6 +217,8 @@ pub fn attach(
     collected.facts.unread_answers = Some(unread_answers);
     collected.facts.full_outputs = full_outputs;
     collected.facts.owed_answers = Some(owed_answers);
+    collected.facts.pushed = Some(pushed);
+    collected.facts.moved = moved;
     collected.facts.database_sessions = sessions.finish();
     collected.facts.programs = programs::look(subjects.iter());
     collected.facts.stopped_children = programs::stopped(subjects.iter());

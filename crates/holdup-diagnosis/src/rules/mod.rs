@@ -31,6 +31,7 @@ mod dumps;
 #[cfg(test)]
 mod examples;
 pub(crate) mod figures;
+mod flows;
 mod for_nobody;
 mod for_others;
 mod full_pool;
@@ -73,6 +74,7 @@ pub(crate) mod say;
 mod short_lives;
 mod sockets;
 mod sources;
+mod streams;
 mod tasks;
 #[cfg(test)]
 mod tests;

@@ -177,6 +177,22 @@ impl Root<'_> {
         self.doing.is_some_and(path::is_halted)
     }
 
+    /// Whether it computes, or would, or works with a disk: what it does goes on.
+    pub(super) fn works(&self) -> bool {
+        let disk = |cause| {
+            matches!(
+                cause,
+                Cause::DiskRead
+                    | Cause::DiskWrite
+                    | Cause::DiskSync
+                    | Cause::DiskJournal
+                    | Cause::DiskWriteback
+                    | Cause::MemPagefault
+            )
+        };
+        self.doing.is_some_and(|cause| computes(cause) || disk(cause))
+    }
+
     /// Its name and process id.
     pub(super) fn who(&self) -> String {
         program(self.run, self.name)

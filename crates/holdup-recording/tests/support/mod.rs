@@ -527,6 +527,9 @@ impl Dice {
             owed_answers: self.some(|_| vec![Default::default()]),
             lock_files: vec![Default::default()],
             left_unread: self.some(|_| vec![Default::default()]),
+            pushed: self.some(|_| vec![Default::default()]),
+            moved: vec![Default::default()],
+            failed_tasks: vec![Default::default()],
             set_aside: self.some(|dice| {
                 dice.list(1, |dice| SetAside {
                     asks_on: 3,

@@ -21,7 +21,7 @@ mod hostile_tests;
 mod tests;
 
 pub use crate::interpreted::{Interpreted as PythonFrame, Unread};
-pub use asyncio::{AsyncTask, AsyncTasks, TaskStatus};
+pub use asyncio::{AsyncTask, AsyncTasks, FailedTask, TaskStatus};
 pub use versions::{Refused, SYMBOLS, VERSION_MIN, Version, version_of_file};
 
 use crate::memory::{Memory, Source};

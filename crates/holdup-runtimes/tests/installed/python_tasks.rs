@@ -192,3 +192,116 @@ fn check(python: &Path, file: &Path) {
 fn tasks_are_told_where_they_stand_and_what_they_await() {
     each("tasks", PROGRAM, check);
 }
+
+/// Three that have failed and were kept, who waits beside each, and two that have failed beside nobody.
+const FAILED: &str = r#"
+import asyncio
+
+class Channel:
+    def __init__(self):
+        self.open = []
+
+    async def receive(self):
+        await asyncio.sleep(0)
+        self.parse(None)
+
+    def parse(self, text):
+        return int(text)
+
+    async def call(self):
+        future = asyncio.get_running_loop().create_future()
+        self.open.append(future)
+        return await future
+
+async def store(queue):
+    await queue.get()
+    raise KeyError("no room")
+
+async def crawl(queue):
+    while True:
+        await queue.put(1)
+
+class State:
+    def __init__(self):
+        self.ready = asyncio.Event()
+
+    async def load(self):
+        {}["flags"]
+        self.ready.set()
+
+async def need(state):
+    await state.ready.wait()
+
+async def sums(number):
+    return number / 0
+
+async def rests(number):
+    await asyncio.get_running_loop().create_future()
+
+async def main():
+    channel, queue, state = Channel(), asyncio.Queue(1), State()
+    def begin(coroutine):
+        return asyncio.create_task(coroutine, name=coroutine.__qualname__)
+    tasks = [
+        begin(one)
+        for one in (channel.receive(), channel.call(), store(queue), crawl(queue), state.load(), need(state), sums(3), rests(3))
+    ]
+    asked = begin(Channel().receive())
+    await asyncio.wait([asked])
+    asked.exception()
+    await asyncio.sleep(0.1)
+    print("ready", flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"#;
+
+/// By name of the failed task: the exception, the function and line that raised it, and who waits.
+const HAVE_FAILED: [(&str, &str, &str, u32, &str); 3] = [
+    (
+        "Channel.receive",
+        "TypeError",
+        "Channel.parse",
+        13,
+        "Channel.call",
+    ),
+    ("store", "KeyError", "store", 22, "crawl"),
+    ("State.load", "KeyError", "State.load", 33, "need"),
+];
+
+fn check_failed(python: &Path, file: &Path) {
+    let mut sleeper = Sleeper::start(Command::new(python).arg(file));
+    assert_eq!(sleeper.line().trim(), "ready");
+    let read = interpreter(&sleeper, python).tasks().unwrap();
+    let python = python.display();
+    assert_eq!(
+        read.failed.len(),
+        HAVE_FAILED.len(),
+        "{python}: {:#?}",
+        read.failed
+    );
+    for (name, exception, function, line, waits) in HAVE_FAILED {
+        let mut failed = read.failed.iter();
+        let failed = failed.find(|one| one.name.as_deref() == Some(name)).unwrap();
+        assert_eq!(
+            (failed.exception.as_str(), failed.unasked),
+            (exception, true),
+            "{python}"
+        );
+        let raised = &failed.frames[0].frame;
+        // To 3.10 the name of a code object lacks the class.
+        let symbol = raised.symbol.as_deref().unwrap();
+        assert!(function.ends_with(symbol), "{python}: {symbol}");
+        assert_eq!(raised.line, Some(line), "{python}");
+        let waiting = read.all.iter().filter(|task| failed.waiting.contains(&task.id));
+        let waiting = waiting.filter_map(|task| task.name.as_deref());
+        // The program's first function has the first of them as its first variable.
+        let waiting: Vec<&str> = waiting.filter(|name| *name != "Task-1").collect();
+        assert_eq!(waiting, [waits], "{python}: {name}");
+    }
+}
+
+#[test]
+fn tasks_that_have_failed_are_told_with_who_waits_beside_them() {
+    each("failed-tasks", FAILED, check_failed);
+}

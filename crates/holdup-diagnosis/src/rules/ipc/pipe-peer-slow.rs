@@ -1,6 +1,8 @@
 //! Waiting for whoever has the other end of a pipe or FIFO.
 
-use crate::rules::{Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, root, say};
+use crate::rules::{
+    Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, duration, flows, root, say, streams,
+};
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
@@ -13,6 +15,9 @@ const MAX_NAMED: usize = 3;
 
 /// Waits in one pipe from which its reader hears something again and again.
 const MIN_HEARD: u64 = 4;
+
+/// What people try first.
+const LARGER: &str = "a larger pipe: it only delays the wait as long as one end is slower";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::PipePeerSlow, check)
@@ -156,6 +161,29 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     // A program that wakes itself, or hands out turns, has both ends in several processes.
     let unmet = peer.is_none() && !source.finds_pipe_peers();
     let root = root::of(group);
+    let flow = flows::of(run, group, root, writes(main)).filter(|_| peer.is_some());
+    if let Some(flow) = flow {
+        let finding = RULE.finding(Severity::Note, flow.title(), group);
+        let finding = finding
+            .and_if(holders.first().map(say::meanwhile))
+            .and_if(say::way(group));
+        return (flow.remedies().into_iter())
+            .fold(finding.proved_if(true), Finding::remedy)
+            .remedy(Remedy::pointless(LARGER));
+    }
+    let came = streams::of_pipe(run, group).filter(|_| !writes(main));
+    if let (Some(pieces), Some(peer)) = (came, &peer) {
+        let pieces = say::several(pieces, "piece");
+        let watched = duration(run.attributed.wall);
+        let title = format!("{who} waits for what {peer} writes by itself: {pieces} came in {watched}");
+        let finding = RULE.finding(Severity::Note, title, group);
+        let finding = finding
+            .and_if(holders.first().map(say::meanwhile))
+            .and_if(say::way(group));
+        return finding.proved_if(false).remedy(Remedy::safe(
+            "nothing, if it writes now and then: between two pieces both rest",
+        ));
+    }
     let stands = root.map_or_else(String::new, |root| root.stands());
     let title = match (writes(main), &peer) {
         (true, None) if unmet => format!("{who} waits for room in a pipe; its reader was not observed"),
@@ -197,7 +225,5 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
             |root| root.remedy(),
         )),
     };
-    finding.remedy(Remedy::pointless(
-        "a larger pipe: it only delays the wait as long as one end is slower",
-    ))
+    finding.remedy(Remedy::pointless(LARGER))
 }

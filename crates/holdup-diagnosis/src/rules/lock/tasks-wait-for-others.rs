@@ -3,6 +3,7 @@
 
 use crate::rules::beside::{doing, outside};
 use crate::rules::{Rule, RuleId, Run, say, tasks};
+use holdup_evidence::facts::FailedTask;
 use holdup_evidence::{Cause, Ns, TaskRuntime};
 use holdup_knowledge::asyncio::{self, Given};
 use holdup_knowledge::python;
@@ -28,12 +29,13 @@ const NO_MATTER: Ns = 50;
 
 fn check(run: &Run<'_>) -> Verdict {
     let of_interest = |task: &Task| {
-        awaited(task).is_some_and(|given| match Giver::of(run, &[task]) {
-            Some(Giver::Nobody) => !stops(task, given),
-            // Work may be due at any time.
-            Some(_) => given != Given::Item && !stops(task, given),
-            None => false,
-        })
+        failed_beside(run, task).is_some()
+            || awaited(task).is_some_and(|given| match Giver::of(run, &[task]) {
+                Some(Giver::Nobody) => !stops(task, given),
+                // Work may be due at any time.
+                Some(_) => given != Given::Item && !stops(task, given),
+                None => false,
+            })
     };
     tasks::judge(run, WHAT, of_interest, finding)
 }
@@ -49,6 +51,57 @@ fn awaited(task: &Task) -> Option<Given> {
 fn stops(task: &Task, given: Given) -> bool {
     let outermost = task.stack.last() == task.place.as_ref();
     matches!(given, Given::Signal | Given::Result) && outermost && task.name.as_deref() == Some(FIRST_TASK)
+}
+
+/// The task that has failed beside one that waits for what only another task or thread can do.
+fn failed_beside<'a>(run: &Run<'a>, task: &Task) -> Option<&'a FailedTask> {
+    awaited(task).filter(|given| !stops(task, *given))?;
+    let mut failed = run.facts.failed_tasks.iter();
+    failed.find(|one| one.pid == task.pid && one.waiting.contains(&task.id))
+}
+
+/// A task that has failed, with where it did: `rpc-receive (Channel.receive) has ended with TypeError in Tick.parse (model.py:14)`.
+fn has_failed(failed: &FailedTask) -> String {
+    let own = failed.frames.last().and_then(|frame| frame.symbol.as_deref());
+    let name = failed.name.as_deref().unwrap_or("one");
+    let who = own.map_or_else(|| name.to_owned(), |own| format!("{name} ({own})"));
+    let raised = failed.frames.iter().find(|frame| !python::is_of_library(frame));
+    let raised = raised.map_or_else(String::new, |frame| format!(" in {}", say::place(frame)));
+    let unasked = match failed.unasked {
+        true => ", and nobody has asked for its result",
+        false => "",
+    };
+    format!(
+        "the task {who}, which uses the same object, has ended with {}{raised}{unasked}",
+        say::name_or(&failed.exception, "an exception")
+    )
+}
+
+/// The finding about tasks beside which another one has failed.
+fn beside_failed(run: &Run<'_>, waiting: &[&Task], failed: &FailedTask) -> Finding {
+    let names: BTreeSet<&str> = waiting.iter().map(|task| task.resource.name.as_str()).collect();
+    let what = match names.first() {
+        Some(name) if names.len() == 1 && !name.is_empty() => format!("for {name}"),
+        _ => WHAT.to_owned(),
+    };
+    let outcome = format!("; {}", has_failed(failed));
+    let own = failed.frames.last().and_then(|frame| frame.symbol.as_deref());
+    let own = own.unwrap_or("that task");
+    tasks::finding(run, RULE.id, Severity::Warning, waiting, [&what, &outcome])
+        .confidence(Confidence::Strong)
+        .and(Evidence::new(
+            "the exception, with the frames that it came through, is kept in the task, and an object that its code worked on is one \
+             that the code of those who wait works on; nothing notes who is to end their wait",
+            "the program's own structures, read from its memory",
+        ))
+        .remedy(Remedy::safe(format!(
+            "mend what raises {} there, and begin the task again",
+            say::name_or(&failed.exception, "the exception")
+        )))
+        .remedy(Remedy::safe(format!(
+            "let the end of {own} end their waits: in `finally`, set an exception on each future that is open, or run it in a \
+             `TaskGroup` with those who need it"
+        )))
 }
 
 /// Who else of a process may be the one that is waited for.
@@ -215,6 +268,12 @@ fn severity(giver: &Giver<'_>, waiting: &[&Task]) -> Severity {
 }
 
 fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
+    let failed = waiting.iter().find_map(|task| failed_beside(run, task));
+    if let Some(failed) = failed {
+        let beside = |task: &&&Task| failed.waiting.contains(&task.id);
+        let beside: Vec<&Task> = waiting.iter().filter(beside).copied().collect();
+        return beside_failed(run, &beside, failed);
+    }
     let giver = Giver::of(run, waiting).unwrap_or(Giver::Nobody);
     let names: BTreeSet<&str> = waiting.iter().map(|task| task.resource.name.as_str()).collect();
     let returned =

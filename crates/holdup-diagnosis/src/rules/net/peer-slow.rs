@@ -3,7 +3,7 @@
 use super::bus_call_unanswered::listens;
 use crate::rules::{
     Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, limit_settings,
-    live_sessions, mutual, root, say,
+    live_sessions, mutual, root, say, streams,
 };
 use holdup_evidence::{Cause, Ns, TaskRuntime};
 use holdup_knowledge::system_calls::{self, Kind};
@@ -298,6 +298,9 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         None if made_itself => "the other end of a Unix socket that it has made".to_owned(),
         None => owing(run, main, address).unwrap_or_else(|| address.to_owned()),
     };
+    if let Some(stream) = streams::of(run, group, address).filter(|_| session.is_none()) {
+        return stream.finding(run, &RULE, group, [who, waits, &peer]);
+    }
     let at_rest = session.is_none() && is_at_rest(run, group);
     let awaits_us = session.is_none() && !subject.plural && mutual::awaits_us(main);
     let anybody = session.is_none() && group.iter().all(from_anybody);

@@ -3,10 +3,11 @@
 //! A task that waits has no thread: it is a chain of coroutines, each of which awaits the next, and the last of them a future. In: the
 //! library's own set of tasks. Out: each task with its name, where it stands, and what it awaits: a task, a descriptor ([`selector`]), a
 //! lock and who has it ([`coroutines`]), a pool and who has something of it ([`pools`]), and
-//! whose code uses what it awaits ([`uses`]). CPython 3.8 to 3.13 is read. Tasks whose class is not the one in C (of tests, mostly) are left
+//! whose code uses what it awaits ([`uses`]); and those that have ended with an exception while others wait beside them ([`failed`]). CPython 3.8 to 3.13 is read. Tasks whose class is not the one in C (of tests, mostly) are left
 //! out and counted.
 
 mod coroutines;
+mod failed;
 mod pools;
 mod selector;
 mod uses;
@@ -14,6 +15,7 @@ mod uses;
 use super::{Interpreter, PythonFrame, Unread};
 use crate::memory::Source;
 use coroutines::Chain;
+pub use failed::FailedTask;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
@@ -95,6 +97,8 @@ pub struct AsyncTasks {
     pub left_out: u64,
     /// Those that changed during the read, or are of another class.
     pub torn: u64,
+    /// Those that have ended with an exception, and beside which others wait.
+    pub failed: Vec<FailedTask>,
 }
 
 /// What is found first of a task.
@@ -120,17 +124,20 @@ impl<S: Source> Interpreter<S> {
         let (tasks, running) = (set.tasks, set.running);
         read.left_out = u64::try_from(tasks.len().saturating_sub(TASKS_MAX)).unwrap_or(u64::MAX);
         let mut found = Vec::new();
+        let mut ended = Vec::new();
         for task in tasks.into_iter().take(TASKS_MAX) {
             match self.task(task, running.contains(&task)) {
                 Some(Some(one)) => found.push(one),
-                Some(None) => {}
+                Some(None) => ended.push(task),
                 None => read.torn += 1,
             }
         }
         self.find_holders(&mut found);
         self.find_descriptors(&mut found);
         self.find_pools(&mut found);
-        self.find_uses(&mut found);
+        let mut failed = self.failed(&ended);
+        self.find_uses(&mut found, &mut failed);
+        read.failed = self.beside(failed, &found);
         read.all = found.into_iter().map(|one| one.task).collect();
         Ok(read)
     }

@@ -7,6 +7,7 @@
 
 use super::super::Interpreter;
 use super::coroutines::Chain;
+use super::failed::Failed;
 use super::{Found, TaskStatus};
 use crate::memory::Source;
 use std::collections::{HashMap, HashSet};
@@ -43,8 +44,8 @@ struct Search {
 }
 
 impl<S: Source> Interpreter<S> {
-    /// Finds what tasks wait for, and which other tasks use it.
-    pub(super) fn find_uses(&mut self, found: &mut [Found]) {
+    /// Finds what tasks wait for, and which other tasks use it, or did until they failed.
+    pub(super) fn find_uses(&mut self, found: &mut [Found], failed: &mut [Failed]) {
         for one in found.iter_mut() {
             let waits = one.task.status == TaskStatus::Waiting && one.task.pool.is_none();
             one.task.object = waits.then(|| self.thing(&one.chain)).flatten();
@@ -66,6 +67,11 @@ impl<S: Source> Interpreter<S> {
             uses.sort_unstable();
             uses.dedup();
             one.task.uses = uses;
+        }
+        for one in failed {
+            for frame in &one.frames {
+                self.named_in(*frame, &mut search, &mut one.uses);
+            }
         }
     }
 
