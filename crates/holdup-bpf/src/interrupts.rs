@@ -22,6 +22,9 @@ const HARDLY_RUNS: Ns = 10_000_000;
 /// From so much in that time on it runs again, nanoseconds.
 const RUNS: Ns = 20_000_000;
 
+/// What ran unseen is noted from so much on, nanoseconds. Each time that the observed begin to run, some 50 ms are over before they are found to.
+const NOTED: Ns = 100_000_000;
+
 /// Whether the programs have anything to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
@@ -127,13 +130,13 @@ impl Interrupts {
         self.links.clear();
     }
 
-    /// What was not seen, where it is more than some samples.
+    /// What was not seen, where it may be more than a moment.
     pub(crate) fn not_measured(&self) -> Option<NotMeasured> {
-        (self.may_rest && self.unseen > RUNS).then(|| NotMeasured {
-            what: "CPU time that interrupts took while the observed used less than 1 % of a CPU".into(),
+        (self.unseen > NOTED).then(|| NotMeasured {
+            what: "CPU time that interrupts took while the observed used less than 1 % of a CPU, or had just begun to run".into(),
             why: "the programs that measure it cost every process of the machine, and were not attached then"
                 .into(),
-            fix: "none is needed: it is a part of that 1 %".into(),
+            fix: "none is needed: it is a part of what little they ran then".into(),
         })
     }
 }
