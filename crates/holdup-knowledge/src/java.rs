@@ -145,9 +145,28 @@ pub fn library(frame: &str) -> Option<&'static str> {
     libraries::with_threads(frame)
 }
 
-/// Who asked: the innermost frame that is neither the runtime's nor a well-known library's; where all are, the innermost that is
-/// not the runtime's. Of randomness, the innermost outside of all generators: a provider's generator is called by the runtime
-/// and calls it again.
+/// What the names of classes have that are made while the program runs: of lambdas and references to methods, and of proxies. They have the
+/// application's name, and no source.
+const GENERATED: [&str; 8] = [
+    "$$Lambda",
+    "$$EnhancerBy",
+    "$$SpringCGLIB$$",
+    "$$FastClassBy",
+    "$Proxy",
+    "_$$_javassist",
+    "$HibernateProxy$",
+    "$ByteBuddy$",
+];
+
+/// Whether a frame is of such a class.
+fn is_generated(frame: &str) -> bool {
+    let class = class(frame);
+    GENERATED.iter().any(|part| class.contains(part))
+}
+
+/// Who asked: the innermost frame that is neither the runtime's nor a well-known library's nor of a generated class; where all are,
+/// the innermost that is not the runtime's. Of randomness, the innermost outside of all generators: a provider's generator is called
+/// by the runtime and calls it again.
 pub fn asker<'a>(frames: &[&'a str]) -> Option<&'a str> {
     let near = frames.get(..NEAR.min(frames.len())).unwrap_or_default();
     let from = match near.iter().any(|frame| seeds(frame)) {
@@ -158,8 +177,11 @@ pub fn asker<'a>(frames: &[&'a str]) -> Option<&'a str> {
         false => 0,
     };
     let outside = frames.get(from..).unwrap_or_default();
-    let own = outside.iter().find(|frame| !of_library(frame));
-    own.or_else(|| outside.iter().find(|frame| !of_runtime(frame)))
+    let own = || outside.iter().filter(|frame| !of_library(frame));
+    let written = own().find(|frame| !is_generated(frame));
+    written
+        .or_else(|| own().next())
+        .or_else(|| outside.iter().find(|frame| !of_runtime(frame)))
         .copied()
 }
 
@@ -183,6 +205,47 @@ pub fn class(frame: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::{asker, class, method};
+
+    #[test]
+    fn a_class_that_was_generated_asks_for_whoever_called_it() {
+        let of = |frames: &[&'static str]| asker(frames);
+        let by_reference = [
+            "java.util.concurrent.CompletableFuture.join",
+            "shop.Async$$Lambda$31.apply",
+            "java.util.stream.ReferencePipeline$3$1.accept",
+            "shop.Async.all(Async.java:35)",
+            "shop.Orders.place(Orders.java:27)",
+        ];
+        assert_eq!(of(&by_reference), Some("shop.Async.all(Async.java:35)"));
+        let hidden = [
+            "java.lang.Object.wait",
+            "shop.Desk$$Lambda/0x00007f1c.run",
+            "shop.Desk.serve",
+        ];
+        assert_eq!(of(&hidden), Some("shop.Desk.serve"));
+        let proxies = [
+            "jdk.internal.misc.Unsafe.park",
+            "shop.Repo$$SpringCGLIB$$0.find",
+            "shop.Service.pay",
+        ];
+        assert_eq!(of(&proxies), Some("shop.Service.pay"));
+        let alone = [
+            "jdk.internal.misc.Unsafe.park",
+            "shop.Main$$Lambda$1.run",
+            "java.lang.Thread.run",
+        ];
+        assert_eq!(of(&alone), Some("shop.Main$$Lambda$1.run"), "nobody else");
+        let scala = [
+            "java.lang.Object.wait",
+            "shop.Cart$$anonfun$total$1.apply",
+            "shop.Cart.total",
+        ];
+        assert_eq!(
+            of(&scala),
+            Some("shop.Cart$$anonfun$total$1.apply"),
+            "it has a source"
+        );
+    }
 
     #[test]
     fn who_asked_is_neither_the_runtime_nor_a_library() {

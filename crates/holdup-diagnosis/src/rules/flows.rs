@@ -5,7 +5,7 @@
 //! much goes through in a second.
 
 use super::root::Root;
-use super::{Run, Waits, duration, say};
+use super::{Run, Waits, duration, say, streams};
 use holdup_evidence::Ns;
 use holdup_model::finding::Remedy;
 
@@ -43,7 +43,9 @@ pub(super) fn of<'a>(
     let name = &waits.main().asker.name;
     let moved = run.facts.moved.iter().find(|one| one.pid == name.pid)?;
     let bytes = if writes { moved.written } else { moved.read };
-    (run.attributed.of_threads && moves_on && bytes > 0).then(|| Flow {
+    // Whoever is asked for something and waits for its log's reader does not merely move on slowly.
+    let alone = !streams::clients_wait(run);
+    (run.attributed.of_threads && alone && moves_on && bytes > 0).then(|| Flow {
         root,
         who: say::who(name),
         pid: name.pid,

@@ -5,8 +5,8 @@
 //! ([`Pushed`]). Out: whether all of it is a stream, in words.
 
 use super::{Extend, Rule, Run, Waits, duration, say};
-use holdup_evidence::Cause;
 use holdup_evidence::facts::Pushed;
+use holdup_evidence::{Cause, Ns};
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::{AttributedWait, ThreadName};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity};
@@ -37,11 +37,23 @@ fn rests(run: &Run<'_>, pid: u32, cause: Cause) -> bool {
     }
 }
 
-/// Whether nobody who is in the way of this wait has anything to do.
-fn all_rest(run: &Run<'_>, wait: &AttributedWait) -> bool {
+/// Part of the time that is of no matter, one part of this many: a thread is woken, and has no CPU for a moment.
+const NO_MATTER: Ns = 10;
+
+/// Whether nobody who is in the way of these waits has anything to do.
+fn all_rest(run: &Run<'_>, waits: &Waits<'_>) -> bool {
+    let matters = |wait: &&AttributedWait| wait.ns.saturating_mul(NO_MATTER) >= waits.own();
+    waits.iter().filter(matters).all(|wait| rests_behind(run, wait))
+}
+
+fn rests_behind(run: &Run<'_>, wait: &AttributedWait) -> bool {
     let longest = wait.holders.iter().max_by_key(|holder| holder.ns);
     let holder = longest.and_then(|holder| Some((holder.name.pid, holder.doing?)));
-    let behind = wait.chain.iter().filter(|link| link.name != wait.asker.name);
+    let matters = |ns: Ns| ns.saturating_mul(NO_MATTER) >= wait.ns.min(wait.max);
+    let behind = wait
+        .chain
+        .iter()
+        .filter(|link| link.name != wait.asker.name && matters(link.ns));
     let mut all = behind.map(|link| (link.name.pid, link.cause)).chain(holder);
     all.all(|(pid, cause)| rests(run, pid, cause))
 }
@@ -59,7 +71,7 @@ fn heard(waits: &Waits<'_>) -> u64 {
 /// filter. Nothing can be asked in a pipe.
 pub(super) fn of_pipe(run: &Run<'_>, waits: &Waits<'_>) -> Option<u64> {
     let known = |wait: &AttributedWait| wait.holders.iter().any(|holder| holder.doing.is_some());
-    let rest = waits.iter().any(known) && waits.iter().all(|wait| all_rest(run, wait));
+    let rest = waits.iter().any(known) && all_rest(run, waits);
     let heard = heard(waits);
     (run.attributed.of_threads && rest && heard >= MIN_HEARD).then_some(heard)
 }
@@ -82,7 +94,7 @@ fn serves_nobody(run: &Run<'_>, wait: &AttributedWait) -> bool {
 /// The same of a relay's event loop and a Unix socket, of which the kernel does not tell what it has carried.
 fn of_unix(run: &Run<'_>, waits: &Waits<'_>) -> Option<Stream> {
     let receives = |wait: &AttributedWait| wait.cause == Cause::IpcUnix && serves_nobody(run, wait);
-    let all = waits.iter().all(|wait| receives(wait) && all_rest(run, wait));
+    let all = waits.iter().all(receives) && all_rest(run, waits);
     let pieces = heard(waits);
     (run.attributed.of_threads && all && pieces > 0).then_some(Stream {
         pieces,
@@ -91,7 +103,7 @@ fn of_unix(run: &Run<'_>, waits: &Waits<'_>) -> Option<Stream> {
 }
 
 /// Whether somebody waits for the observed processes meanwhile.
-fn clients_wait(run: &Run<'_>) -> bool {
+pub(super) fn clients_wait(run: &Run<'_>) -> bool {
     let requests = run.attributed.requests.as_ref();
     run.attributed.unanswered.clients > 0 || requests.is_some_and(|one| one.open > 0)
 }
@@ -105,11 +117,14 @@ pub(super) fn of(run: &Run<'_>, waits: &Waits<'_>, peer: &str) -> Option<Stream>
     if !run.attributed.of_threads || clients_wait(run) {
         return None;
     }
+    if !all_rest(run, waits) {
+        return None;
+    }
     let mut stream = Stream::default();
     let mut met = BTreeSet::new();
     for wait in waits.iter() {
         let receives = matches!(wait.cause, Cause::NetReceive | Cause::NetTls);
-        if !receives || !all_rest(run, wait) {
+        if !receives {
             return None;
         }
         let pid = wait.asker.name.pid;

@@ -147,6 +147,42 @@ fn held_by_several(run: &Run<'_>, group: &Waits<'_>, ends: &[&Holder]) -> Findin
         ))
 }
 
+/// The finding about a pipe in which nothing is stuck: its data moves on, or comes now and then.
+fn going_on<'a>(
+    run: &Run<'a>,
+    group: &Waits<'a>,
+    root: Option<root::Root<'a>>,
+    peer: &str,
+) -> Option<Finding> {
+    let main = group.main();
+    let flow = flows::of(run, group, root, writes(main));
+    let came = streams::of_pipe(run, group).filter(|_| !writes(main));
+    let title = match (&flow, came) {
+        (Some(flow), _) => flow.title(),
+        (None, Some(pieces)) => format!(
+            "{} waits for what {peer} writes by itself: {} came in {}",
+            say::who(&main.asker.name),
+            say::several(pieces, "piece"),
+            duration(run.attributed.wall)
+        ),
+        (None, None) => return None,
+    };
+    let holders = group.holders();
+    let finding = RULE
+        .finding(Severity::Note, title, group)
+        .and_if(holders.first().map(say::meanwhile))
+        .and_if(say::way(group))
+        .proved_if(flow.is_some());
+    Some(match flow {
+        Some(flow) => (flow.remedies().into_iter())
+            .fold(finding, Finding::remedy)
+            .remedy(Remedy::pointless(LARGER)),
+        None => finding.remedy(Remedy::safe(
+            "nothing, if it writes now and then: between two pieces both rest",
+        )),
+    })
+}
+
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     if let Some(ends) = several_ends(group) {
         return held_by_several(run, group, &ends);
@@ -161,28 +197,9 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     // A program that wakes itself, or hands out turns, has both ends in several processes.
     let unmet = peer.is_none() && !source.finds_pipe_peers();
     let root = root::of(group);
-    let flow = flows::of(run, group, root, writes(main)).filter(|_| peer.is_some());
-    if let Some(flow) = flow {
-        let finding = RULE.finding(Severity::Note, flow.title(), group);
-        let finding = finding
-            .and_if(holders.first().map(say::meanwhile))
-            .and_if(say::way(group));
-        return (flow.remedies().into_iter())
-            .fold(finding.proved_if(true), Finding::remedy)
-            .remedy(Remedy::pointless(LARGER));
-    }
-    let came = streams::of_pipe(run, group).filter(|_| !writes(main));
-    if let (Some(pieces), Some(peer)) = (came, &peer) {
-        let pieces = say::several(pieces, "piece");
-        let watched = duration(run.attributed.wall);
-        let title = format!("{who} waits for what {peer} writes by itself: {pieces} came in {watched}");
-        let finding = RULE.finding(Severity::Note, title, group);
-        let finding = finding
-            .and_if(holders.first().map(say::meanwhile))
-            .and_if(say::way(group));
-        return finding.proved_if(false).remedy(Remedy::safe(
-            "nothing, if it writes now and then: between two pieces both rest",
-        ));
+    let goes_on = peer.as_deref().and_then(|peer| going_on(run, group, root, peer));
+    if let Some(finding) = goes_on {
+        return finding;
     }
     let stands = root.map_or_else(String::new, |root| root.stands());
     let title = match (writes(main), &peer) {
