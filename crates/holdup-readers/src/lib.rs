@@ -16,6 +16,7 @@ mod formats;
 mod gather;
 mod inert;
 mod input;
+mod json;
 mod kernel;
 mod known_figures;
 mod lines;

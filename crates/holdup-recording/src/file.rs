@@ -32,6 +32,9 @@ pub(crate) const MOST_PACKED: u64 = 64 << 20;
 /// Recordings in a directory, at most: ten weeks of a segment a minute.
 const MOST_FILES: usize = 100_000;
 
+/// What the commands of all segments of a folder may take, bytes: all heads are in memory at once.
+const MOST_COMMANDS: usize = 256 << 20;
+
 /// How a segment's file is recognised in a directory.
 const EXTENSION: &str = "parquet";
 
@@ -129,6 +132,7 @@ pub fn folder(path: &Path) -> Result<Folder, Error> {
         error,
     };
     let mut folder = Folder::default();
+    let mut room = MOST_COMMANDS;
     for (number, entry) in std::fs::read_dir(path).map_err(failed)?.enumerate() {
         if number == MOST_FILES {
             folder.problems.push(Error::TooLarge {
@@ -146,7 +150,23 @@ pub fn folder(path: &Path) -> Result<Folder, Error> {
             continue;
         }
         match Opened::open(&file, Link::Refuse).map(|opened| opened.head) {
-            Ok(head) => folder.segments.push((file, head)),
+            Ok(head) => {
+                let size = head
+                    .command
+                    .iter()
+                    .map(|word| word.len() + size_of::<String>())
+                    .sum();
+                let Some(left) = room.checked_sub(size) else {
+                    folder.problems.push(Error::TooLarge {
+                        path: path.to_owned(),
+                        what: "bytes of commands",
+                        most: MOST_COMMANDS as u64,
+                    });
+                    break;
+                };
+                room = left;
+                folder.segments.push((file, head));
+            }
             Err(Error::NotARecording { .. }) => {}
             Err(problem) => folder.problems.push(problem),
         }

@@ -10,8 +10,9 @@ pub(crate) const MAGIC: &[u8; 4] = b"PAR1";
 /// Bytes after the footer: its length and [`MAGIC`].
 pub(crate) const TAIL: usize = 8;
 
-/// The largest footer, bytes: of a file of ours it is some 20 KB and what CMD's arguments take.
-pub(crate) const LARGEST: usize = 16 << 20;
+/// The largest footer, bytes: of a file of ours it is some 20 KB and what CMD's arguments take, which are 2 MiB at most on Linux, and may
+/// be twice as long where they have to be escaped.
+pub(crate) const LARGEST: usize = 5 << 20;
 
 /// Structures within structures: a footer's own are some six deep.
 const DEEPEST: u32 = 16;

@@ -21,6 +21,9 @@ pub(crate) const MOST_UNPACKED: u64 = 64 << 20;
 /// The most objects in one: at some 600 bytes for the largest kind these take 300 MB, whatever little they took in the file.
 pub(crate) const MOST_OBJECTS: usize = 500_000;
 
+/// Values of all kinds, those of lists too. One is as little as two bytes of text and takes a hundred in memory.
+const MOST_VALUES: usize = 8_000_000;
+
 /// zstd's level: 3 is its own default, and packs a segment of 300 KB in 2 ms.
 const LEVEL: i32 = 3;
 
@@ -96,7 +99,18 @@ fn value<T: DeserializeOwned>(text: &[u8]) -> Result<T, Wrong> {
     if text.iter().filter(|byte| **byte == b'{').count() > MOST_OBJECTS {
         return Err(Wrong::TooLarge("objects", MOST_OBJECTS as u64));
     }
+    if values(text) > MOST_VALUES {
+        return Err(Wrong::TooLarge("values", MOST_VALUES as u64));
+    }
     serde_json::from_slice(text).map_err(|error| Wrong::Damaged(format!("its contents: {error}")))
+}
+
+/// How many values a JSON text has at most: each but the first of a list or an object follows a comma, and that one its bracket. Those in
+/// strings count too, which are few.
+pub(crate) fn values(text: &[u8]) -> usize {
+    text.iter()
+        .filter(|byte| matches!(byte, b',' | b'[' | b'{'))
+        .count()
 }
 
 fn unpacked(packed: &[u8]) -> Result<Vec<u8>, Wrong> {

@@ -130,6 +130,11 @@ fn kind(character: char) -> Kind {
     }
 }
 
+/// Whether a terminal or an editor acts upon the character, or shows nothing for it.
+pub(crate) fn is_unprintable(character: char) -> bool {
+    !character.is_ascii_graphic() && character != ' ' && matches!(kind(character), Kind::Unprintable)
+}
+
 /// The character as an escape that shows what it was: `\n`, `\x1b`, `\u{202e}`.
 fn escape(character: char, out: &mut String) {
     match character {

@@ -11,7 +11,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Bytes of a report that is read: those of four thousand threads have some fifty million.
-const REPORT: u64 = 512 << 20;
+const REPORT: u64 = 128 << 20;
+
+/// Values in it, those of lists too: one takes up to a hundred bytes in memory, and as little as two in the file.
+const VALUES: usize = 12_000_000;
 
 /// The one version that there is.
 const VERSION: &str = "holdup.report/1";
@@ -29,6 +32,10 @@ pub(crate) fn report(whole: impl Read) -> anyhow::Result<Report> {
     whole.take(REPORT + 1).read_to_end(&mut text)?;
     if text.len() as u64 > REPORT {
         bail!("a report of more than {} MiB", REPORT >> 20);
+    }
+    let values = text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{'));
+    if values.count() > VALUES {
+        bail!("a report of more than {VALUES} values");
     }
     let damaged = "it begins like a report of holdup, but is damaged";
     let version: Version = serde_json::from_slice(&text).context(damaged)?;

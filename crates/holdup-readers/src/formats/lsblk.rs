@@ -6,6 +6,7 @@
 
 use crate::format::{Family, Format, LineReader, Shape, Sureness, Understood};
 use crate::gather::Out;
+use crate::json;
 use crate::numbers::{whole, words};
 use crate::sizes;
 use holdup_evidence::observed::{Quote, SeenDevice};
@@ -248,6 +249,9 @@ pub(crate) static JSON: Format = Format::new(
 const DEEPEST: usize = 32;
 
 fn document(bytes: &[u8], out: &mut Out<'_>) {
+    if !json::is_within(bytes) {
+        return out.problem("more devices than any machine has");
+    }
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<serde_json::Value>();
     let value = match values.next() {
         Some(Ok(value)) => value,

@@ -5,6 +5,7 @@
 
 use crate::format::{Family, Format, Shape, Sureness};
 use crate::gather::Out;
+use crate::json;
 use crate::statements;
 use holdup_evidence::observed::{Statement, StatementKind};
 use serde::Deserialize;
@@ -63,9 +64,9 @@ fn own_frame(stack: &Value) -> Option<&str> {
 
 fn read(document: &[u8], out: &mut Out<'_>) {
     out.at_line(1);
-    let report: Report = match serde_json::from_slice(document) {
-        Ok(report) => report,
-        Err(_) => {
+    let report: Report = match json::is_within(document).then(|| serde_json::from_slice(document)) {
+        Some(Ok(report)) => report,
+        _ => {
             out.problem("the JSON is cut off or damaged");
             return;
         }

@@ -21,7 +21,7 @@ use std::rc::Rc;
 const FILES: u64 = 100_000;
 
 /// Bytes that may come out of packed files in all: more than any log that people hand around unpacked.
-const UNPACKED: u64 = 32 << 30;
+const UNPACKED: u64 = 8 << 30;
 
 /// Archives and packed files within one another, and folders within folders.
 const DEPTH: u32 = 6;

@@ -4,6 +4,7 @@
 //! columns; and, from such JSON, the report. A page is anybody's when it comes back: sizes, numbers and depth are bounded.
 
 use super::PageError;
+use crate::text::is_unprintable;
 use holdup_model::report::Report;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -17,6 +18,9 @@ pub const MOST_READ: usize = 2 * MOST_BYTES;
 /// Stacks, frames of all stacks, and records that a page read back may unfold to: some ten times what one of ours has. A few
 /// bytes of a hostile page could else stand for gigabytes.
 const MOST_FRAMES: usize = 2_000_000;
+
+/// Bytes of text that they come to: a frame has some hundred, and a value takes several times its text in memory.
+const MOST_UNFOLDED: usize = 256 << 20;
 
 /// Keys whose lists are kept once.
 const SHARED: [&str; 2] = ["stack", "kernel_stack"];
@@ -160,13 +164,17 @@ fn shorten(whole: &mut Value, place: &str) -> u64 {
     (before - keep) as u64
 }
 
-/// `<` and its like would end the element or begin another, and two line ends are none in older scripts.
+/// `<` and its like would end the element or begin another, two line ends are none in older scripts, and what does not print would be acted upon
+/// by who opens the page in an editor.
 fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for character in json.chars() {
         match character {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(character)));
+            '<' | '>' | '&' => out.push_str(&format!("\\u{:04x}", u32::from(character))),
+            _ if !character.is_ascii() && is_unprintable(character) => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
             }
             _ => out.push(character),
         }
@@ -285,8 +293,12 @@ pub(super) fn unpack(json: &str) -> Result<String, PageError> {
         }
     }
     within(&mut report, Value::is_object, records);
-    let mut room = MOST_FRAMES;
-    unshare(&mut report, items, &lists, &mut room).ok_or_else(strange)?;
+    let sizes: Vec<usize> = items.iter().map(|item| item.to_string().len()).collect();
+    let mut room = Room {
+        frames: MOST_FRAMES,
+        bytes: MOST_UNFOLDED,
+    };
+    unshare(&mut report, items, &sizes, &lists, &mut room).ok_or_else(strange)?;
     Ok(report.to_string())
 }
 
@@ -310,17 +322,32 @@ fn records(columns: &Value) -> Option<Value> {
     Some((0..length).map(record).collect::<Vec<Value>>().into())
 }
 
-fn unshare(value: &mut Value, items: &[Value], lists: &[Vec<usize>], room: &mut usize) -> Option<()> {
+/// What may still be unfolded: a page may be anybody's, and a list of it that is named often is there as often.
+struct Room {
+    frames: usize,
+    /// Of their text.
+    bytes: usize,
+}
+
+fn unshare(
+    value: &mut Value,
+    items: &[Value],
+    sizes: &[usize],
+    lists: &[Vec<usize>],
+    room: &mut Room,
+) -> Option<()> {
     match value {
         Value::Array(all) => all
             .iter_mut()
-            .try_for_each(|one| unshare(one, items, lists, room)),
+            .try_for_each(|one| unshare(one, items, sizes, lists, room)),
         Value::Object(fields) => fields.iter_mut().try_for_each(|(key, field)| {
             if !SHARED.contains(&key.as_str()) || !field.is_u64() {
-                return unshare(field, items, lists, room);
+                return unshare(field, items, sizes, lists, room);
             }
             let list = lists.get(usize::try_from(field.as_u64()?).ok()?)?;
-            *room = room.checked_sub(list.len())?;
+            room.frames = room.frames.checked_sub(list.len())?;
+            let size: usize = list.iter().filter_map(|at| sizes.get(*at)).sum();
+            room.bytes = room.bytes.checked_sub(size)?;
             let list: Option<Vec<Value>> = list.iter().map(|at| items.get(*at).cloned()).collect();
             *field = list?.into();
             Some(())

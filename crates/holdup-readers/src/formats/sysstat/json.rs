@@ -36,6 +36,12 @@ pub(super) fn read(document: &[u8], out: &mut Out<'_>) {
     }
 }
 
+/// The longest name of a host or a release that is read, bytes with its quotes.
+const LONGEST_WORD: usize = 1_024;
+
+/// The longest report of one moment, bytes: one of a machine with 500 CPUs has 200,000. Its values take many times that in memory.
+const LONGEST_REPORT: usize = 8 << 20;
+
 fn find(document: &[u8], from: usize, what: &[u8]) -> Option<usize> {
     memmem::find(document.get(from..)?, what).map(|at| from + at)
 }
@@ -45,6 +51,7 @@ fn host(head: &[u8], out: &mut Out<'_>) {
     let text = |key: &str| {
         let at = memmem::find(head, key.as_bytes())? + key.len();
         let value = head.get(at..)?.trim_ascii_start().strip_prefix(b":")?;
+        let value = value.get(..LONGEST_WORD).unwrap_or(value);
         let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Value>();
         values.next()?.ok()
     };
@@ -94,6 +101,7 @@ fn reports(document: &[u8], mut from: usize, lines: &mut Lines, out: &mut Out<'_
         };
         from += skipped;
         let rest = document.get(from..).unwrap_or_default();
+        let rest = rest.get(..LONGEST_REPORT).unwrap_or(rest);
         if rest.first() == Some(&b']') {
             return from + 1;
         }

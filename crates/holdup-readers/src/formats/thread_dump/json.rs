@@ -6,6 +6,7 @@ use super::frames::plain;
 use super::{moment, name_owners, settle, state_of};
 use crate::format::{Family, Format, Shape, Sureness};
 use crate::gather::Out;
+use crate::json;
 use holdup_evidence::observed::{LockRef, LockWait, SeenThread, Snapshot, SnapshotKind};
 use memchr::memmem::find;
 use serde_json::Value;
@@ -28,7 +29,7 @@ fn recognise(head: &[u8]) -> Sureness {
 }
 
 fn read(document: &[u8], out: &mut Out<'_>) {
-    let whole: Value = match serde_json::from_slice(document) {
+    let whole: Value = match json::value(document) {
         Ok(whole) => whole,
         Err(error) => {
             out.problem(format!("it is cut off or damaged: {error}"));
