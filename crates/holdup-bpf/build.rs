@@ -9,7 +9,8 @@ fn main() {
     let out = folder.join("trace.skel.rs");
     let arch = match std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
         Ok("x86_64") => "-D__TARGET_ARCH_x86",
-        other => panic!("holdup-bpf reads registers of x86_64 only, not of {other:?}"),
+        Ok("aarch64") => "-D__TARGET_ARCH_arm64",
+        other => panic!("holdup-bpf reads registers of x86_64 and aarch64, not of {other:?}"),
     };
     println!("cargo:rerun-if-changed=bpf");
     if let Err(error) = SkeletonBuilder::new()

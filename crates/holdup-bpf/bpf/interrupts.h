@@ -272,7 +272,7 @@ static __always_inline void charge_running(struct thread *t)
 		charge_interrupts(d, t);
 }
 
-SEC("tp_btf/irq_handler_entry") int BPF_PROG(on_irq_entry) { try_preemption(); enter_hard(HOLDUP_BY_DEVICE); return 0; }
+SEC("tp_btf/irq_handler_entry") int BPF_PROG(on_irq_entry, int irq, struct irqaction *action) { try_preemption(); enter_hard(kind_of_irq(action)); return 0; }
 SEC("tp_btf/irq_handler_exit") int BPF_PROG(on_irq_exit) { leave_hard(); return 0; }
 SEC("tp_btf/hrtimer_expire_entry") int BPF_PROG(on_hrtimer_entry) { enter_hard(HOLDUP_BY_TIMER); return 0; }
 SEC("tp_btf/hrtimer_expire_exit") int BPF_PROG(on_hrtimer_exit) { leave_hard(); return 0; }

@@ -48,6 +48,12 @@ enum { MSG_PEEK = 2 };
 /* A whole struct, if an empty one: a forward declaration would not match the kernel function that takes it. */
 struct bpf_map { int id; };
 
+#if defined(__TARGET_ARCH_x86)
+#include "arch/x86_64_types.h"
+#elif defined(__TARGET_ARCH_arm64)
+#include "arch/aarch64_types.h"
+#endif
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct list_head { struct list_head *next; };
@@ -133,10 +139,6 @@ struct epoll_filefd { struct file *file; int fd; } __attribute__((packed));
 struct epitem { struct rb_node rbn; struct list_head rdllink; struct epoll_filefd ffd; struct epoll_event event; };
 struct eventpoll { struct list_head rdllist; struct epitem *ovflist; struct rb_root_cached rbr; };
 
-struct pt_regs {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
-};
-
 /* Before throttling was by task: how many groups above, itself included, are throttled. */
 struct rq { u64 clock, clock_task; };
 struct cfs_rq { int throttle_count; u64 throttled_clock_self_time; struct rq *rq; };
@@ -145,9 +147,6 @@ struct cpumask { unsigned long bits[1]; };
 struct sched_info { unsigned long long run_delay, last_arrival, last_queued; };
 struct task_struct;
 struct mm_struct { struct rw_semaphore mmap_lock; struct task_struct *owner; };
-struct thread_info {
-	u32 status;
-};
 
 struct io_uring_task { struct file *registered_rings[16]; };
 struct task_struct {
@@ -198,6 +197,7 @@ struct task_struct___state_renamed { unsigned int __state; };
 struct task_struct___storage { void *bpf_storage; };
 /* Helpers that not every kernel has; looked for in its type information, never called by these numbers. */
 enum bpf_func_id { BPF_FUNC_get_current_task_btf = 158, BPF_FUNC_task_pt_regs = 175 };
+struct irqaction { const char *name; };
 struct linux_binprm { const char *filename; };
 struct seq_file;
 struct bpf_iter_meta { struct seq_file *seq; };
@@ -206,10 +206,6 @@ struct bpf_iter__task_file { struct bpf_iter_meta *meta; struct task_struct *tas
 
 #pragma clang attribute pop
 
-/* The context of a sample: not the kernel's own structure but a stable layout for programs, never relocated. */
-struct sample_regs {
-	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
-};
 struct bpf_perf_event_data { struct sample_regs regs; };
 
 /* Special type of map values: its name is what the kernel recognises. */

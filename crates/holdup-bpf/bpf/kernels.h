@@ -37,19 +37,10 @@ static __always_inline struct task_struct *current_task(void)
 /* A field of a task that may have come from current_task(). */
 #define OF(task, field) (HAVE_CURRENT_BTF ? (task)->field : BPF_CORE_READ(task, field))
 
-/* Bytes of a kernel stack on x86_64, as it is built, and as it is built with the address sanitizer. */
-#define STACK_BYTES 16384
-#define STACK_BYTES_SANITIZED 32768
-/* The segments of user code (64 and 32 bits) and of user data. */
-#define USER_CS 0x33
-#define USER_CS_32 0x23
-#define USER_SS 0x2b
+/* For each number of this machine's calls: 1 + that of x86-64, which stands for the call everywhere behind this; 0 none. */
+const volatile u16 call_of_machine[512] = {};
 
-static __always_inline bool entered_from_user(const struct pt_regs *regs)
-{
-	u64 cs = BPF_CORE_READ(regs, cs);
-	return (cs == USER_CS || cs == USER_CS_32) && BPF_CORE_READ(regs, ss) == USER_SS;
-}
+#include "arch.h"
 
 /* What the entry from user mode saved lies at the top of the kernel stack; null when nothing plausible lies
  * there, as with a kernel thread. For kernels without bpf_task_pt_regs. */
@@ -59,7 +50,7 @@ static __always_inline struct pt_regs *regs_on_stack(struct task_struct *task)
 	struct pt_regs *regs = stack + STACK_BYTES - bpf_core_type_size(struct pt_regs);
 
 	if (!entered_from_user(regs))
-		regs = stack + STACK_BYTES_SANITIZED - bpf_core_type_size(struct pt_regs);
+		regs = stack + STACK_BYTES_LARGER - bpf_core_type_size(struct pt_regs);
 	return entered_from_user(regs) ? regs : 0;
 }
 
@@ -115,10 +106,7 @@ extern void bpf_preempt_enable(void) __ksym __weak;
 		}                                                                                                              \
 	})
 
-/* Of thread_info.status: the task is in a call of the 32-bit kind, whose numbers and registers are others. */
-#define TS_COMPAT 2
-
-/* For each number of such a call: 1 + that of the 64-bit one with the same arguments; 0 none. */
+/* For each number of a call of a 32-bit program: 1 + that of the 64-bit one with the same arguments; 0 none. */
 const volatile u16 call_of_32_bit[512] = {};
 
 static __always_inline void read_call_of_32_bit(struct holdup_call *call, struct task_struct *task)
@@ -130,34 +118,27 @@ static __always_inline void read_call_of_32_bit(struct holdup_call *call, struct
 	call->number = -1;
 	if (!regs)
 		return;
-	number = BPF_CORE_READ(regs, orig_ax);
+	number = NUMBER_OF_32_BIT(regs);
 	if (number >= 512)
 		return;
 	barrier_var(number);
 	call->number = (s32)call_of_32_bit[number & 511] - 1;
 	if (call->number < 0)
 		return;
-	call->args[0] = (u32)BPF_CORE_READ(regs, bx);
-	call->args[1] = (u32)BPF_CORE_READ(regs, cx);
-	call->args[2] = (u32)BPF_CORE_READ(regs, dx);
-	call->args[3] = (u32)BPF_CORE_READ(regs, si);
+	ARGUMENTS_OF_32_BIT(call, regs);
 }
 
 /* The system call that a task is in, by what its entry into the kernel saved. */
 static __always_inline void read_call(struct holdup_call *call, struct task_struct *task)
 {
 	call->zero = 0;
-	if (bpf_core_field_exists(task->thread_info.status) && (BPF_CORE_READ(task, thread_info.status) & TS_COMPAT)) {
+	if (in_call_of_32_bit(task)) {
 		read_call_of_32_bit(call, task);
 		return;
 	}
 	if (HAVE_TASK_PT_REGS) {
 		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-		call->number = regs->orig_ax;
-		call->args[0] = regs->di;
-		call->args[1] = regs->si;
-		call->args[2] = regs->dx;
-		call->args[3] = regs->r10;
+		CALL_BY_REGISTERS(call, regs, DIRECTLY);
 		return;
 	}
 	struct pt_regs *regs = regs_on_stack(task);
@@ -167,11 +148,7 @@ static __always_inline void read_call(struct holdup_call *call, struct task_stru
 		__sync_fetch_and_add(&unreadable_calls, 1);
 		return;
 	}
-	call->number = BPF_CORE_READ(regs, orig_ax);
-	call->args[0] = BPF_CORE_READ(regs, di);
-	call->args[1] = BPF_CORE_READ(regs, si);
-	call->args[2] = BPF_CORE_READ(regs, dx);
-	call->args[3] = BPF_CORE_READ(regs, r10);
+	CALL_BY_REGISTERS(call, regs, BY_PROBES);
 }
 
 /* Of the states of a task. */

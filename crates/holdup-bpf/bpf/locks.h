@@ -67,7 +67,7 @@ static __always_inline u64 entry_of(struct task_struct *task)
 	if (!HAVE_TASK_PT_REGS)
 		return 0;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	return regs->ip ^ (regs->sp << 16) ^ ((u64)regs->orig_ax << 48);
+	return entry_by(regs);
 }
 
 /* Who owns the lock that the thread is about to sleep for. */

@@ -19,7 +19,6 @@
 #define __NR_epoll_wait 232
 #define __NR_epoll_pwait 281
 #define __NR_epoll_pwait2 441
-#define EVENT_BYTES 12   /* struct epoll_event of x86-64 */
 #define EVENTS_MOST 4096
 
 typedef int (*task_work_callback)(struct bpf_map *map, void *key, void *value);
@@ -37,18 +36,6 @@ struct {
 
 struct user_pollfd { s32 fd; s16 events; s16 revents; };
 
-static __always_inline void copy_regs(struct holdup_regs *out, const struct pt_regs *regs)
-{
-	out->ip = BPF_CORE_READ(regs, ip);
-	out->sp = BPF_CORE_READ(regs, sp);
-	out->bp = BPF_CORE_READ(regs, bp);
-	out->bx = BPF_CORE_READ(regs, bx);
-	out->r12 = BPF_CORE_READ(regs, r12);
-	out->r13 = BPF_CORE_READ(regs, r13);
-	out->r14 = BPF_CORE_READ(regs, r14);
-	out->r15 = BPF_CORE_READ(regs, r15);
-}
-
 /* Where on the stack an epoll has events written to: libuv has room for a thousand there, 12 KB that say nothing of who called. Whole
  * pieces of it are left out; `to` is 0 where there are none. */
 struct left_out { u64 from, to; };
@@ -61,7 +48,7 @@ static __always_inline struct left_out events_on_stack(u64 sp, s32 number, const
 	if (!epoll || args[1] < sp || args[1] - sp > HOLDUP_STACK_BYTES || args[2] > EVENTS_MOST)
 		return events;
 	events.from = (args[1] + CHUNK - 1) & ~(u64)(CHUNK - 1);
-	events.to = (args[1] + args[2] * EVENT_BYTES) & ~(u64)(CHUNK - 1);
+	events.to = (args[1] + args[2] * EPOLL_EVENT_BYTES) & ~(u64)(CHUNK - 1);
 	if (events.to <= events.from || events.from <= sp)
 		events.to = 0;
 	return events;
@@ -289,7 +276,7 @@ static int run_errand(struct bpf_map *map, void *key, void *value)
 	struct thread *t = thread_of(task);
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	u64 args[3] = { e->args[0], e->args[1], e->args[2] };
-	s64 returned = BPF_CORE_READ(regs, ax);
+	s64 returned = returned_by(regs);
 	struct holdup_regs copy;
 
 	copy_regs(&copy, regs);

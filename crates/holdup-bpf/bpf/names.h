@@ -91,7 +91,7 @@ static __always_inline bool named_destination(const struct holdup_call *call, st
 
 	/* The fifth argument of a 64-bit process. */
 	if (call->number == __NR_sendto)
-		named = BPF_CORE_READ(regs_of(current_task()), r8);
+		named = fifth_argument(regs_of(current_task()));
 	else if (call->number != __NR_sendmsg && call->number != __NR_sendmmsg)
 		return false;
 	else if (bpf_probe_read_user(&named, sizeof(named), (void *)(call->args[1] + MSGHDR_NAME)))

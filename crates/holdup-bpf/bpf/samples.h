@@ -31,7 +31,7 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	if (depth && depth->foreign)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
-	user = (ctx->regs.cs & 3) != 0;
+	user = sampled_in_user(ctx);
 	t->cpu_seq++;
 	struct holdup_call call = {};
 	u32 object = 0;
@@ -67,14 +67,7 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 		struct holdup_regs regs;
 		u64 args[3] = {};
 		if (user) {
-			regs.ip = ctx->regs.ip;
-			regs.sp = ctx->regs.sp;
-			regs.bp = ctx->regs.bp;
-			regs.bx = ctx->regs.bx;
-			regs.r12 = ctx->regs.r12;
-			regs.r13 = ctx->regs.r13;
-			regs.r14 = ctx->regs.r14;
-			regs.r15 = ctx->regs.r15;
+			copy_sampled_regs(&regs, ctx);
 		} else {
 			copy_regs(&regs, regs_of(task));
 		}

@@ -137,7 +137,7 @@ struct holdup_clock {
 };
 struct holdup_task { u32 pid; u32 tid; u32 kernel; u32 zero; char comm[HOLDUP_COMM]; };
 struct holdup_call { u64 args[4]; s32 number; u32 zero; };
-struct holdup_regs { u64 ip, sp, bp, bx, r12, r13, r14, r15; };
+struct holdup_regs { u64 ip, sp, saved[HOLDUP_SAVED]; };
 
 struct holdup_start {
 	struct holdup_head head;

@@ -2,6 +2,7 @@
 //!
 //! In: the table of system calls. Out: arrays of the size that the programs have.
 
+use holdup_evidence::arch;
 use holdup_knowledge::system_calls::{SYSTEM_CALLS, SystemCall};
 
 /// Number of system calls that the programs' tables have room for.
@@ -16,14 +17,22 @@ pub(crate) fn calls_of_32_bit() -> [u16; TABLE] {
     let mut table = [0; TABLE];
     for call in SYSTEM_CALLS {
         for number in call.of_32_bit {
-            if let (Some(slot), Ok(same)) =
-                (table.get_mut(usize::from(*number)), u16::try_from(call.number()))
-            {
+            let slot = arch::here::call_of_32_bit(*number).and_then(|here| table.get_mut(usize::from(here)));
+            if let (Some(slot), Ok(same)) = (slot, u16::try_from(call.number())) {
                 *slot = same + 1;
             }
         }
     }
     table
+}
+
+/// For each number of this machine's calls: 1 + that of x86-64; 0 where there is none.
+pub(crate) fn calls_of_machine() -> [u16; TABLE] {
+    std::array::from_fn(|number| {
+        let same = i32::try_from(number).ok().and_then(arch::here::call);
+        same.and_then(|same| u16::try_from(same).ok())
+            .map_or(0, |same| same + 1)
+    })
 }
 
 /// For each io_uring operation the number of the system call that does the same, -1 where none does.

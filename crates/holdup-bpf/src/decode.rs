@@ -8,6 +8,7 @@ mod object;
 mod waits;
 
 use crate::skeleton::types as wire;
+use holdup_evidence::arch::SavedRegisters;
 use holdup_evidence::churn::{Conversation, Hello, Made, Turned};
 use holdup_evidence::network::{Connection, NameAsked, TcpState};
 use holdup_evidence::{
@@ -115,10 +116,8 @@ pub struct Registers {
     pub ip: u64,
     /// Stack pointer.
     pub sp: u64,
-    /// Frame pointer register.
-    pub bp: u64,
-    /// rbx, r12 to r15.
-    pub callee_saved: [u64; 5],
+    /// What functions keep for their callers.
+    pub saved: SavedRegisters,
 }
 
 /// A thread that sleeps on: its stack may be read from outside, and is its own while it has not run again.
@@ -363,8 +362,7 @@ fn registers(raw: wire::holdup_regs) -> Registers {
     Registers {
         ip: raw.ip,
         sp: raw.sp,
-        bp: raw.bp,
-        callee_saved: [raw.bx, raw.r12, raw.r13, raw.r14, raw.r15],
+        saved: raw.saved,
     }
 }
 

@@ -111,6 +111,7 @@ fn open(
         settings.preemption_from_queue = types.preemption_from_queue().unwrap_or_default();
         settings.fd_argument = calls::descriptor_arguments();
         settings.path_argument = calls::path_arguments();
+        settings.call_of_machine = calls::calls_of_machine();
         settings.call_of_32_bit = calls::calls_of_32_bit();
         settings.call_of_operation = calls::calls_of_operations();
     }

@@ -6,6 +6,7 @@
 
 use super::behind::{Answerer, Readers};
 use holdup_detached::Bytes;
+use holdup_evidence::arch::{FRAME_POINTER, SAVED};
 use holdup_evidence::{Frame, NotMeasured};
 use holdup_jvm::Running;
 use holdup_proc::memory;
@@ -27,9 +28,6 @@ const BELOW: u64 = 256;
 
 /// So many processes are named in a sentence.
 const NAMED_MAX: usize = 6;
-
-/// Where rbp is in [`Registers::saved`].
-const RBP: usize = 1;
 
 /// All of them. Clones are of the same.
 #[derive(Debug, Clone, Default)]
@@ -146,7 +144,7 @@ impl Runtime for Engines {
     fn walk(&mut self, asked: &Asked<'_>) -> Option<Walked> {
         let mut known = self.known();
         let which = known.of.get(&asked.process)?.clone();
-        let frame = asked.registers.saved[RBP]?;
+        let frame = asked.registers.saved[FRAME_POINTER]?;
         let start = asked.stack.start.max(frame.saturating_sub(BELOW));
         let skipped = usize::try_from(start - asked.stack.start).ok()?;
         let bytes = Bytes(asked.stack.bytes.get(skipped..)?.to_vec());
@@ -160,10 +158,15 @@ impl Runtime for Engines {
         match known.readers.ask(pid, question)? {
             Answer::Walk(frames, caller) => Some(Walked {
                 frames: frames.into_iter().map(|frame| known.shared(frame)).collect(),
-                caller: caller.map(|(ip, sp, frame)| Registers {
-                    ip,
-                    sp,
-                    saved: [None, Some(frame), None, None, None, None],
+                caller: caller.map(|(ip, sp, frame)| {
+                    let mut saved = [None; SAVED];
+                    saved[FRAME_POINTER] = Some(frame);
+                    Registers {
+                        ip,
+                        sp,
+                        sp_known: true,
+                        saved,
+                    }
                 }),
                 thread: None,
             }),

@@ -4,6 +4,7 @@
 //! programs, can't write to files that exist, can't trace or signal anybody, and ends with its parent. A step that this user is not
 //! allowed is left out where the process then has no such right anyway; all others must succeed.
 
+use crate::arch::here as arch;
 use crate::capabilities::Capabilities;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -52,13 +53,11 @@ const NOBODY: u32 = 65_534;
 /// The descriptor of the channel in the child: the first behind stdin, stdout and stderr.
 const CHANNEL: libc::c_int = 3;
 
-/// System calls that no reader of another's data needs. What makes processes, runs programs, reaches the network, changes other processes, the
+/// System calls that no reader of another's data needs, beside [`arch::REFUSED`]. What makes processes, runs programs, reaches the network, changes other processes, the
 /// kernel or file systems.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
-    libc::SYS_fork,
-    libc::SYS_vfork,
     libc::SYS_ptrace,
     libc::SYS_process_vm_writev,
     libc::SYS_pidfd_getfd,
@@ -96,37 +95,24 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_reboot,
     libc::SYS_swapon,
     libc::SYS_swapoff,
-    libc::SYS_unlink,
     libc::SYS_unlinkat,
-    libc::SYS_rename,
     libc::SYS_renameat,
     libc::SYS_renameat2,
-    libc::SYS_link,
     libc::SYS_linkat,
-    libc::SYS_symlink,
     libc::SYS_symlinkat,
-    libc::SYS_mkdir,
     libc::SYS_mkdirat,
-    libc::SYS_mknod,
     libc::SYS_mknodat,
     libc::SYS_truncate,
-    libc::SYS_chmod,
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
-    libc::SYS_chown,
     libc::SYS_fchown,
-    libc::SYS_lchown,
     libc::SYS_fchownat,
     libc::SYS_setxattr,
     libc::SYS_fsetxattr,
-    libc::SYS_creat,
     // Its flags are in memory, where no filter reads them.
     libc::SYS_openat2,
     libc::SYS_open_by_handle_at,
 ];
-
-/// Calls that open files, and which argument has the flags.
-const OPENING: &[(libc::c_long, u8)] = &[(libc::SYS_open, 1), (libc::SYS_openat, 2)];
 
 /// Confines this process, a child of `parent`, and returns the channel in its new place.
 pub(crate) fn confine(
@@ -285,9 +271,12 @@ fn filter() -> io::Result<BpfProgram> {
             })
             .collect()
     };
-    let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
-        REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    for (call, argument) in OPENING {
+    let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> = REFUSED
+        .iter()
+        .chain(arch::REFUSED)
+        .map(|call| (*call, Vec::new()))
+        .collect();
+    for (call, argument) in arch::OPENING {
         rules.insert(*call, writes(*argument).map_err(io::Error::other)?);
     }
     let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;

@@ -11,6 +11,7 @@
 //!
 //! In: a function that answers questions. Out: answers, or [`Failed`].
 
+mod arch;
 mod bytes;
 mod capabilities;
 mod channel;

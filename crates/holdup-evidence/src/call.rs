@@ -1,11 +1,12 @@
 //! A system call as a blocked thread was in it.
 
 use serde::{Deserialize, Serialize};
+use syscalls::x86_64::Sysno;
 
 /// The system call a thread was in, read from its saved registers when it left the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Call {
-    /// The native system call number; [`Call::NONE`] outside any call (a page fault, an interrupt's exit).
+    /// The system call's number in the table of x86-64, whatever the machine ([`crate::arch`]); [`Call::NONE`] outside any call (a page fault, an interrupt's exit).
     pub number: i32,
     /// The first four arguments as the registers held them.
     pub args: [u64; 4],
@@ -39,9 +40,7 @@ impl Call {
     /// A call by its name, its arguments not known; [`Call::NONE`] where this build does not know it.
     #[must_use]
     pub fn named(name: &str) -> Call {
-        let number = name
-            .parse()
-            .map_or(Call::NONE, |number: syscalls::Sysno| number.id());
+        let number = name.parse().map_or(Call::NONE, |number: Sysno| number.id());
         Call { number, args: [0; 4] }
     }
 
@@ -50,7 +49,7 @@ impl Call {
     pub fn name(&self) -> Option<&'static str> {
         usize::try_from(self.number)
             .ok()
-            .and_then(syscalls::Sysno::new)
+            .and_then(Sysno::new)
             .map(|call| call.name())
     }
 }

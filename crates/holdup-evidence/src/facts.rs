@@ -277,9 +277,9 @@ pub struct MemoryCgroup {
     pub limit_reached: Option<u64>,
     /// How often memory.high slowed one (`memory.events high`).
     pub high_reached: Option<u64>,
-    /// Pages of files that were read again after they had been pushed out (`workingset_refault_file`).
+    /// Pages, of 4 KiB each, of files that were read again after they had been pushed out (`workingset_refault_file`).
     pub files_again: Option<u64>,
-    /// Pages of memory that came back from swap (`workingset_refault_anon`).
+    /// The same of memory that came back from swap (`workingset_refault_anon`).
     pub memory_again: Option<u64>,
     /// Whether the kernel may end a process when the limit leaves no other way; `false` in version 1 where that is
     /// switched off.

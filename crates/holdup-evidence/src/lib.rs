@@ -5,6 +5,7 @@
 //! causes are assigned by `holdup-attribution`, which reads nothing but these types. Everything here is
 //! plain data, so that a recording is the same stream written down.
 
+pub mod arch;
 mod attached;
 pub mod budget;
 pub mod call;

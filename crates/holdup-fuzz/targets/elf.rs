@@ -1,6 +1,7 @@
 //! Programs and libraries as their makers want them: headers, symbol tables, `.eh_frame`, debug information, and the
 //! stacks of the threads that run them. Input: the file; its last bytes are also the stack's memory.
 
+use holdup_evidence::arch::{FRAME_POINTER, SavedRegisters};
 use holdup_symbols::{Mapping, ProcessKey, RawStack, UserStacks};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -40,22 +41,26 @@ pub(crate) fn run(bytes: &[u8]) {
             end: START + length,
             offset: 0,
             path: file.path().to_string_lossy().into_owned(),
-            device: (
-                libc::major(found.dev()),
-                libc::minor(found.dev()),
-            ),
+            device: (libc::major(found.dev()), libc::minor(found.dev())),
             inode: found.ino(),
         },
     );
     let memory = &bytes[bytes.len().saturating_sub(STACK_BYTES)..];
     // Return addresses into the file, so that a stack has more than one frame.
     let mut memory = memory.to_vec();
-    for (number, word) in memory.chunks_exact_mut(8).enumerate().filter(|(number, _)| number % 3 == 0) {
+    for (number, word) in memory
+        .chunks_exact_mut(8)
+        .enumerate()
+        .filter(|(number, _)| number % 3 == 0)
+    {
         let address = START + (number as u64 * 0x61) % length.max(1);
         word.copy_from_slice(&address.to_le_bytes());
     }
     let spread = (0..PLACES).map(|place| length * place / PLACES);
     let near = (0..PLACES).map(|place| place * STEP);
+    // The frame pointer leads into the stack; the others are all sorts of things.
+    let mut saved: SavedRegisters = std::array::from_fn(|at| [STACK, STACK + 8, 0, u64::MAX, 1][at % 5]);
+    saved[FRAME_POINTER] = STACK + 64;
     for offset in spread.chain(near) {
         stacks.intern(&RawStack {
             process,
@@ -63,8 +68,7 @@ pub(crate) fn run(bytes: &[u8]) {
             at: 0,
             ip: START + offset,
             sp: STACK,
-            bp: STACK + 64,
-            callee_saved: [STACK, STACK + 8, 0, u64::MAX, 1],
+            saved,
             partial: false,
             bytes: &memory,
         });

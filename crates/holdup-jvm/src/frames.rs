@@ -3,15 +3,16 @@
 //! In: the registers of a frame whose code is in no file, and the bytes of the stack that were copied. Out: the Java frames
 //! from there on, innermost first, and the registers of what called the outermost of them.
 //!
-//! - An interpreted method's frame hangs on rbp: the method and the place in its bytecodes are below it, the caller's stack
+//! - An interpreted method's frame hangs on the frame pointer: the method and the place in its bytecodes are below it, the caller's stack
 //!   pointer too.
-//! - Compiled code has frames of a fixed size, with the caller's rbp and the return address at their end. So have stubs
+//! - Compiled code has frames of a fixed size, with the caller's frame pointer and the return address at their end. So have stubs
 //!   that call into the machine.
 //! - Where native code calls Java there is a stub that keeps all registers which native code wants back.
 //!
 //! Only the stack's words are from the instant of the wait. Everything else (methods, debug information) does not move, and
 //! is read when it is needed.
 
+use crate::arch::{self, BYTECODE, FRAME_POINTER, KEPT, SAVED, THREAD};
 use crate::code::{Code, Kind, place};
 use crate::layout::Layout;
 use crate::memory::{Memory, Source};
@@ -27,22 +28,9 @@ const STEPS_MAX: usize = 2048;
 /// Frames of one stack that are reported: those put into others count, and in what a hostile program wrote each place has many.
 const FRAMES_MAX: usize = 4096;
 
-/// Registers in the order of [`Registers::saved`].
-const RBX: usize = 0;
-const RBP: usize = 1;
-const R12: usize = 2;
-/// Where the interpreter has the pointer to its bytecode.
-const R13: usize = 3;
-const R14: usize = 4;
-/// Where Java code has its thread.
-const R15: usize = 5;
-
-/// Below an interpreted frame's rbp: the caller's stack pointer, and the method; bytes.
+/// Below an interpreted frame's frame pointer: the caller's stack pointer, and the method; bytes.
 const SENDER_SP: u64 = 8;
 const METHOD: u64 = 24;
-
-/// Below rbp of the stub that calls Java: what it keeps, bytes and register.
-const KEPT: [(u64, usize); 5] = [(56, RBX), (64, R12), (72, R13), (80, R14), (88, R15)];
 
 /// A part of a virtual thread's stack is in the heap, where it is not read.
 const IN_HEAP: &str = "(frames of a virtual thread that are in the heap)";
@@ -82,7 +70,7 @@ impl<S: Source> Walker<'_, S> {
     /// Walks from a frame outwards, for as long as its code is the machine's own. `interrupted`: nothing was called from there.
     pub(crate) fn walk(&mut self, from: Registers, interrupted: bool, stack: &Stack<'_>) -> Walk {
         let mut walk = Walk {
-            thread: from.saved[R15],
+            thread: from.saved[THREAD],
             ..Walk::default()
         };
         let mut now = from;
@@ -134,12 +122,12 @@ impl<S: Source> Walker<'_, S> {
     ) -> Option<Registers> {
         // The heaps are known from here on, so that it is known where Java ends.
         self.code.find(self.memory, self.layout, now.ip, stack.at);
-        let rbp = now.saved[RBP]?;
-        let below = |bytes| stack.bytes.word(rbp.checked_sub(bytes)?);
+        let fp = now.saved[FRAME_POINTER]?;
+        let below = |bytes| stack.bytes.word(fp.checked_sub(bytes)?);
         let method = below(METHOD)?;
         // While it runs the pointer is in its register; as it calls it is put down.
         let pointer = [
-            now.saved[R13].filter(|_| interrupted),
+            now.saved[BYTECODE].filter(|_| interrupted),
             below(self.layout.interpreter.bytecode),
         ];
         let bytecode = pointer
@@ -150,17 +138,18 @@ impl<S: Source> Walker<'_, S> {
             .methods
             .frame(self.memory, self.layout, method, bytecode, stack.at)?;
         frames.push(frame);
-        let ip = stack.bytes.word(rbp.checked_add(8)?)?;
+        let ip = stack.bytes.word(fp.checked_add(8)?)?;
         // Interpreter and adapters move the caller's stack pointer; this is what it was.
         let sender = below(SENDER_SP)?;
         let sp = match stack.in_heap {
-            true => from_words(rbp, sender),
+            true => from_words(fp, sender),
             false => sender,
         };
         Some(Registers {
             ip,
             sp,
-            saved: callers(self.link(stack, rbp, ip), now),
+            sp_known: true,
+            saved: callers(self.link(stack, fp, ip), now),
         })
     }
 
@@ -242,6 +231,7 @@ impl<S: Source> Walker<'_, S> {
         Some(Registers {
             ip,
             sp,
+            sp_known: true,
             saved: callers(self.link(stack, sp.checked_sub(16)?, ip), now),
         })
     }
@@ -260,6 +250,7 @@ impl<S: Source> Walker<'_, S> {
         reached.then_some(Registers {
             ip,
             sp: entry,
+            sp_known: true,
             saved: now.saved,
         })
     }
@@ -270,38 +261,36 @@ fn from_words(from: u64, words: u64) -> u64 {
     from.wrapping_add(words.wrapping_mul(8))
 }
 
-/// The registers of a caller of Java code: that keeps only rbp for it, and has its thread in the same register.
-fn callers(rbp: Option<u64>, now: &Registers) -> [Option<u64>; 6] {
-    let mut saved = [None; 6];
-    saved[RBP] = rbp;
-    saved[R15] = now.saved[R15];
+/// The registers of a caller of Java code: that keeps only the frame pointer for it, and has its thread in the same register.
+fn callers(fp: Option<u64>, now: &Registers) -> [Option<u64>; SAVED] {
+    let mut saved = [None; SAVED];
+    saved[FRAME_POINTER] = fp;
+    saved[THREAD] = now.saved[THREAD];
     saved
 }
 
 /// From the stub that calls Java to the native code that called it.
 fn entry(now: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
-    let rbp = now.saved[RBP]?;
+    let fp = now.saved[FRAME_POINTER]?;
     let mut caller = by_frame_pointer(now, stack)?;
     for (bytes, register) in KEPT {
-        caller.saved[register] = rbp.checked_sub(bytes).and_then(|at| stack.word(at));
+        caller.saved[register] = fp.checked_sub(bytes).and_then(|at| stack.word(at));
     }
     Some(caller)
 }
 
 fn by_frame_pointer(now: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
-    let rbp = now.saved[RBP].filter(|rbp| *rbp >= now.sp)?;
+    let fp = now.saved[FRAME_POINTER].filter(|fp| *fp >= now.sp)?;
     Some(Registers {
-        ip: stack.word(rbp.checked_add(8)?)?,
-        sp: rbp.checked_add(16)?,
-        saved: callers(stack.word(rbp), now),
+        ip: stack.word(fp.checked_add(8)?)?,
+        sp: fp.checked_add(16)?,
+        sp_known: true,
+        saved: callers(stack.word(fp), now),
     })
 }
 
-/// Interrupted as it began: the return address is on top.
+/// Interrupted as it began.
 fn caller_without_frame(now: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
-    Some(Registers {
-        ip: stack.word(now.sp)?,
-        sp: now.sp.checked_add(8)?,
-        saved: now.saved,
-    })
+    let (ip, sp) = arch::return_address(now, stack)?;
+    Some(Registers { ip, sp, ..*now })
 }

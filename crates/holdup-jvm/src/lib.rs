@@ -8,6 +8,7 @@
 //! Everything that is read is hostile until checked: reads and walks are bounded, offsets come only from tables whose
 //! types and sizes make sense, names are cut and left to the views to make printable.
 
+mod arch;
 pub mod attach;
 mod classes;
 mod code;

@@ -8,6 +8,7 @@
 //! Locks are looked at while threads wait, for afterwards nobody knows who had them. A look costs as much as there are
 //! threads, so looks get rarer until all of them together take half a per cent of a CPU.
 
+use crate::arch::SAVED;
 use crate::frames::Walk;
 use crate::itself::Itself;
 use crate::machine::{Machine, Structures, Unread};
@@ -119,7 +120,8 @@ struct Place {
 struct Held {
     ip: u64,
     sp: u64,
-    saved: [Option<u64>; 6],
+    sp_known: bool,
+    saved: [Option<u64>; SAVED],
 }
 
 /// A walk, as it is sent.
@@ -148,14 +150,36 @@ enum Answer {
 }
 
 impl From<Registers> for Held {
-    fn from(Registers { ip, sp, saved }: Registers) -> Held {
-        Held { ip, sp, saved }
+    fn from(registers: Registers) -> Held {
+        let Registers {
+            ip,
+            sp,
+            sp_known,
+            saved,
+        } = registers;
+        Held {
+            ip,
+            sp,
+            sp_known,
+            saved,
+        }
     }
 }
 
 impl From<Held> for Registers {
-    fn from(Held { ip, sp, saved }: Held) -> Registers {
-        Registers { ip, sp, saved }
+    fn from(held: Held) -> Registers {
+        let Held {
+            ip,
+            sp,
+            sp_known,
+            saved,
+        } = held;
+        Registers {
+            ip,
+            sp,
+            sp_known,
+            saved,
+        }
     }
 }
 

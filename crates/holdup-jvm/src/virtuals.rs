@@ -9,6 +9,7 @@
 //!   where they are kept (see [`crate::frames`]).
 //! - Of one that is mounted they are on the stack of its carrier, from where that left Java.
 
+use crate::arch;
 use crate::frames::{Stack, Walker};
 use crate::layout::Layout;
 use crate::memory::{Memory, Source};
@@ -45,9 +46,6 @@ const STEP: u64 = 4096;
 /// Where a saved frame pointer and a return address are, below where a frame's caller begins.
 const RETURN: u64 = 8;
 const SAVED: u64 = 16;
-
-/// rbp among the registers that are kept.
-const RBP: usize = 1;
 
 /// A state may have this added: somebody has suspended it.
 const SUSPENDED: u32 = 1 << 8;
@@ -409,9 +407,9 @@ impl Fields {
             in_heap: true,
         };
         let ip = bytes.word(sp.checked_sub(RETURN)?)?;
-        let mut saved = [None; 6];
-        saved[RBP] = walker.link(&stack, sp.checked_sub(SAVED)?, ip);
-        Some(walker.walk(Registers { ip, sp, saved }, false, &stack).frames)
+        let mut saved = [None; arch::SAVED];
+        saved[arch::FRAME_POINTER] = walker.link(&stack, sp.checked_sub(SAVED)?, ip);
+        Some(walker.walk(registers(ip, sp, saved), false, &stack).frames)
     }
 
     /// The frames on the stack of a carrier that is not in Java now.
@@ -437,14 +435,14 @@ impl Fields {
         }
         let bytes = StackBytes { start, bytes: &bytes };
         let ip = pc.or_else(|| bytes.word(sp.checked_sub(RETURN)?))?;
-        let mut saved = [None; 6];
-        saved[RBP] = fp;
+        let mut saved = [None; arch::SAVED];
+        saved[arch::FRAME_POINTER] = fp;
         let stack = Stack {
             bytes,
             at,
             in_heap: false,
         };
-        let walk = walker.walk(Registers { ip, sp, saved }, false, &stack);
+        let walk = walker.walk(registers(ip, sp, saved), false, &stack);
         Some(of_thread(walk.frames))
     }
 }
@@ -525,6 +523,16 @@ fn classes<S: Source, const N: usize>(
         class = here.checked_add(next).and_then(|at| memory.pointer(at));
     }
     found
+}
+
+/// What is known of a frame.
+fn registers(ip: u64, sp: u64, saved: [Option<u64>; arch::SAVED]) -> Registers {
+    Registers {
+        ip,
+        sp,
+        sp_known: true,
+        saved,
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub use table::SYSTEM_CALLS;
 use holdup_evidence::Call;
 use std::ops::BitOr;
 use std::sync::LazyLock;
-use syscalls::Sysno;
+use syscalls::x86_64::Sysno;
 
 /// What a call does. A call can be of several kinds: `exit` ends a thread and closes its descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,7 +204,7 @@ pub struct SystemCall {
     pub bytes: Option<u8>,
     /// The argument that has the flags of `open`.
     pub open_flags: Option<u8>,
-    /// Its numbers in 32-bit programs, where the first four arguments mean the same (the kernel's `syscall_32.tbl`).
+    /// Its numbers in 32-bit programs on x86 (i386), where the first four arguments mean the same (the kernel's `syscall_32.tbl`).
     pub of_32_bit: &'static [u16],
     /// The io_uring operation (`IORING_OP_…`) that does the same.
     pub operation: Option<u8>,
@@ -217,7 +217,7 @@ impl SystemCall {
         self.number.name()
     }
 
-    /// Its number in 64-bit programs.
+    /// Its number in 64-bit programs on x86-64, which stands for it on every machine.
     #[must_use]
     pub fn number(&self) -> i32 {
         self.number.id()
@@ -368,7 +368,7 @@ static BY_NUMBER: LazyLock<Vec<Option<&'static SystemCall>>> = LazyLock::new(|| 
     rows
 });
 
-/// The call with this number in 64-bit programs.
+/// The call with this number in 64-bit programs on x86-64.
 #[must_use]
 pub fn numbered(number: i32) -> Option<&'static SystemCall> {
     BY_NUMBER.get(usize::try_from(number).ok()?).copied().flatten()

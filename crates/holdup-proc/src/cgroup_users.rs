@@ -4,7 +4,7 @@
 //! while it was watched. Reads arguments of processes, which may block: not for the main thread.
 
 use crate::root::{Root, text_if_there};
-use crate::{names, task_list, tasks, titles};
+use crate::{names, page, task_list, tasks, titles};
 use holdup_evidence::observed::{CgroupUser, Limited, SeenProcess};
 use holdup_knowledge::programs;
 use std::collections::BTreeMap;
@@ -110,11 +110,8 @@ fn resident(root: &Root, pid: u32) -> Option<f64> {
     let text = text_if_there(&root.proc.join(pid.to_string()).join("statm"))?;
     let mut pages = text.split_ascii_whitespace().skip(1).map(str::parse::<u64>);
     let (all, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
-    Some((all.saturating_sub(shared)) as f64 * PAGE_BYTES)
+    Some((all.saturating_sub(shared)) as f64 * page::bytes() as f64)
 }
-
-/// `/proc/PID/statm` counts in pages; only amounts of one machine are compared.
-const PAGE_BYTES: f64 = 4096.0;
 
 /// Nanoseconds of a tick of `/proc/PID/stat`: on every Linux of today 100 a second (`USER_HZ`).
 const TICK_NS: f64 = 1e7;

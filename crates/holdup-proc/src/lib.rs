@@ -46,6 +46,7 @@ pub mod message_queues;
 pub mod mountinfo;
 pub mod names;
 pub mod of_process;
+mod page;
 pub mod pressure;
 pub mod python_packages;
 pub mod random;

@@ -3,6 +3,7 @@
 //! Reading it can take the process's lock on its address space, and wait for as long as the very stall that is being looked
 //! at. So it is never read in line: only by a process that can be left behind ([`crate::blocking`]).
 
+use crate::page;
 use crate::root::Root;
 use crate::sampling::file_in;
 use crate::tasks;
@@ -118,13 +119,13 @@ pub fn only_data(root: &Root, pid: u32) -> Option<String> {
 #[must_use]
 pub fn is_there(root: &Root, pid: u32, address: u64) -> Option<bool> {
     use std::os::unix::fs::FileExt;
-    /// A page's bytes on every machine that holdup is for, those of its entry, and the entry's bit that says so.
-    const PAGE: u64 = 4096;
+    /// Bytes of a page's entry, and its bit that says so.
     const ENTRY: u64 = 8;
     const PRESENT: u64 = 1 << 63;
     let file = File::open(root.proc.join(pid.to_string()).join("pagemap")).ok()?;
     let mut entry = [0; ENTRY as usize];
-    file.read_exact_at(&mut entry, address / PAGE * ENTRY).ok()?;
+    file.read_exact_at(&mut entry, address / page::bytes() * ENTRY)
+        .ok()?;
     Some(u64::from_ne_bytes(entry) & PRESENT != 0)
 }
 

@@ -1,12 +1,13 @@
 //! `/proc/PID/task`: the threads of a process, the calls that they are in, and its children.
 
 use crate::root::{Root, text_if_there};
+use holdup_evidence::arch;
 use std::path::Path;
 
 /// The call that a sleeping thread is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// Its number.
+    /// Its number, in the numbering of [`holdup_evidence::Call`].
     pub number: i32,
     /// Its arguments.
     pub args: [u64; 6],
@@ -54,7 +55,8 @@ pub struct Sleeping {
 pub fn sleeping(root: &Root, tid: u32) -> Option<Sleeping> {
     let text = text_if_there(&root.proc.join(tid.to_string()).join("syscall"))?;
     let mut words = text.split_ascii_whitespace();
-    let number = words.next()?.parse().ok().filter(|number| *number >= 0)?;
+    let number = words.next()?.parse().ok().map(arch::call);
+    let number = number.filter(|number| *number >= 0)?;
     let mut args = [0; 6];
     let mut word = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
     for arg in &mut args {

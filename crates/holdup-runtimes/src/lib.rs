@@ -9,6 +9,7 @@
 //! Memory is hostile: each walk has a limit, each text has a length, and memory that changed during the read gives an
 //! error.
 
+mod arch;
 #[cfg(test)]
 mod damage;
 pub mod databases;

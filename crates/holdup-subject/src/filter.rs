@@ -4,9 +4,9 @@
 //! and nobody else has it. There is no supervisor: the kernel answers by itself, so a call costs a microsecond, in static programs
 //! and under any user.
 //!
-//! A process may use more than one table of system calls (x86-64, its x32 variant, i386), and a number means another call in each, so
-//! the program looks at the table first. A library that makes such programs was looked at (seccompiler): it knows one table a program
-//! and has processes that use another one killed.
+//! A process may use more than one table of system calls (x86-64, its x32 variant, i386; aarch64, ARM's), and a number means another call
+//! in each, so the program looks at the table first. A library that makes such programs was looked at (seccompiler): it knows one table a
+//! program and has processes that use another one killed.
 //!
 //! CMD as it is gets the same program with every answer "do it": what the filter itself costs is then in both arms.
 
@@ -21,6 +21,10 @@ pub struct Call {
     x86_64: Option<u32>,
     /// i386.
     i386: Option<u32>,
+    /// aarch64.
+    aarch64: Option<u32>,
+    /// 32-bit ARM (EABI).
+    arm: Option<u32>,
     /// Only then.
     only_if: Option<Condition>,
 }
@@ -35,12 +39,14 @@ enum Condition {
 }
 
 impl Call {
-    /// A call with its numbers in both tables.
+    /// A call with its numbers in both tables of x86.
     pub const fn new(name: &'static str, x86_64: u32, i386: u32) -> Call {
         Call {
             name,
             x86_64: Some(x86_64),
             i386: Some(i386),
+            aarch64: None,
+            arm: None,
             only_if: None,
         }
     }
@@ -51,16 +57,29 @@ impl Call {
             name,
             x86_64: Some(x32),
             i386: None,
+            aarch64: None,
+            arm: None,
             only_if: None,
         }
     }
 
-    /// A call that only i386 has.
-    pub const fn of_i386(name: &'static str, i386: u32) -> Call {
+    /// The same, with its numbers in both tables of ARM.
+    pub const fn on_arm(self, aarch64: u32, arm: u32) -> Call {
+        Call {
+            aarch64: Some(aarch64),
+            arm: Some(arm),
+            ..self
+        }
+    }
+
+    /// A call that only 32-bit programs have.
+    pub const fn of_32_bit(name: &'static str, i386: u32, arm: u32) -> Call {
         Call {
             name,
             x86_64: None,
             i386: Some(i386),
+            aarch64: None,
+            arm: Some(arm),
             only_if: None,
         }
     }
@@ -97,6 +116,10 @@ pub enum Answer {
 pub const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
 /// The same of i386.
 pub const AUDIT_ARCH_I386: u32 = 0x4000_0003;
+/// aarch64's.
+pub const AUDIT_ARCH_AARCH64: u32 = 0xc000_00b7;
+/// 32-bit ARM's.
+pub const AUDIT_ARCH_ARM: u32 = 0x4000_0028;
 
 /// Of x86-64's numbers: this bit is x32's.
 pub const X32_BIT: u32 = 0x4000_0000;
@@ -130,12 +153,43 @@ pub const IF_BITS: u16 = 0x45;
 /// Ends with this answer.
 pub const RETURN: u16 = 0x06;
 
-/// The program for these calls.
+/// Processors whose kernels have the same tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Processor {
+    /// x86-64, i386.
+    X86,
+    /// aarch64, 32-bit ARM.
+    Arm,
+}
+
+impl Processor {
+    /// This machine's.
+    pub const HERE: Processor = match cfg!(target_arch = "aarch64") {
+        true => Processor::Arm,
+        false => Processor::X86,
+    };
+}
+
+/// The program for these calls on this machine.
 pub fn program(calls: &[Call], answer: Answer) -> Vec<sock_filter> {
-    let x86_64 = table(calls, |call| call.x86_64, Some(!X32_BIT), answer);
-    let i386 = table(calls, |call| call.i386, None, answer);
+    program_for(Processor::HERE, calls, answer)
+}
+
+/// The program for these calls.
+pub fn program_for(processor: Processor, calls: &[Call], answer: Answer) -> Vec<sock_filter> {
+    let of = |number: fn(&Call) -> Option<u32>, mask| table(calls, number, mask, answer);
+    let tables = match processor {
+        Processor::X86 => [
+            (AUDIT_ARCH_X86_64, of(|call| call.x86_64, Some(!X32_BIT))),
+            (AUDIT_ARCH_I386, of(|call| call.i386, None)),
+        ],
+        Processor::Arm => [
+            (AUDIT_ARCH_AARCH64, of(|call| call.aarch64, None)),
+            (AUDIT_ARCH_ARM, of(|call| call.arm, None)),
+        ],
+    };
     let mut program = vec![statement(LOAD, TABLE)];
-    for (number, table) in [(AUDIT_ARCH_X86_64, x86_64), (AUDIT_ARCH_I386, i386)] {
+    for (number, table) in tables {
         let length = u8::try_from(table.len()).expect("a table is a few dozen statements");
         program.push(jump(IF_EQUAL, number, 0, length));
         program.extend(table);

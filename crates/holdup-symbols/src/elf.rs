@@ -5,6 +5,7 @@
 //! kills the reader with SIGBUS. Each count and size that the file states is checked against a bound before
 //! memory is asked for. Only 64-bit little-endian files are understood; of others only the name is known.
 
+use nix::unistd::{SysconfVar, sysconf};
 use object::LittleEndian;
 use object::elf::{
     ELFCLASS64, ELFDATA2LSB, ELFMAG, FileHeader64, PF_X, PT_LOAD, ProgramHeader64, SHF_COMPRESSED,
@@ -16,11 +17,23 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::os::unix::fs::FileExt;
+use std::sync::LazyLock;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
-/// Files are mapped by pages of at least this size, bytes.
+/// Bytes of a page where the kernel does not say.
 const PAGE: u64 = 4096;
+
+/// Files are mapped by pages of this size, bytes: some kernels have pages of 16 or 64 KiB.
+fn page_bytes() -> u64 {
+    static BYTES: LazyLock<u64> = LazyLock::new(|| {
+        let size = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
+        size.and_then(|bytes| u64::try_from(bytes).ok())
+            .filter(|bytes| bytes.is_power_of_two())
+            .unwrap_or(PAGE)
+    });
+    *BYTES
+}
 
 /// Most program headers that are read; real files have about 15.
 const SEGMENTS_MAX: u16 = 256;
@@ -154,8 +167,8 @@ impl Head {
         let code = || self.loads.iter().filter(|load| load.executable);
         // Whole pages are mapped: the mapping of a segment that begins within a page begins before it.
         let mapped = |load: &&Load| {
-            let from = load.offset - load.offset % PAGE;
-            offset.checked_sub(from).is_some_and(|into| into < PAGE)
+            let from = load.offset - load.offset % page_bytes();
+            offset.checked_sub(from).is_some_and(|into| into < page_bytes())
         };
         let load = code()
             .find(covers)

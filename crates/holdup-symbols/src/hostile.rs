@@ -4,6 +4,7 @@
 //! it is run over the result. Nothing here asserts what is found, only that reading ends, without a panic and
 //! without asking for absurd amounts of memory.
 
+use crate::arch::HERE;
 use crate::debug_copy::debug_copy;
 use crate::elf::Elf;
 use crate::files::FrameBytes;
@@ -12,6 +13,7 @@ use crate::stacks::Address;
 use crate::symbolise;
 use crate::symbols::Symbols;
 use crate::unwind::{FrameTable, Registers, StackBytes};
+use holdup_evidence::arch::SAVED;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -64,10 +66,12 @@ fn read_all(bytes: &[u8]) -> bool {
         if let Some(rule) = frames.make(address).0 {
             for sp in [0, 0x7000, u64::MAX - 7] {
                 rule.caller(
+                    &HERE,
                     &Registers {
                         ip: address,
                         sp,
-                        saved: [Some(0x7010); 6],
+                        sp_known: true,
+                        saved: [Some(0x7010); SAVED],
                     },
                     &stack,
                 );

@@ -9,6 +9,7 @@
 //! Everything that is read here, ELF files above all, may have been made by the observed program to do harm:
 //! sizes, counts and loops are bounded, and a file that makes no sense costs names, never the run.
 
+mod arch;
 mod bounds;
 mod budget;
 mod debug_copy;

@@ -9,6 +9,7 @@
 
 mod room;
 
+use crate::arch::HERE;
 use crate::bounds::Bounds;
 use crate::budget::{Asker, Budget};
 use crate::elf::{Elf, Head};
@@ -17,6 +18,7 @@ use crate::maps::Mapping;
 use crate::opener::DELETED;
 use crate::reader::{About, Found, Reader};
 use crate::stacks::ProcessKey;
+use crate::symbols;
 use crate::unread::Unread;
 use crate::unwind::FrameTable;
 use holdup_evidence::Language;
@@ -24,6 +26,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -101,6 +104,8 @@ pub(crate) struct Modules {
     list: Vec<Module>,
     by_file: HashMap<((u32, u32), u64), ModuleId>,
     vdso: Option<ModuleId>,
+    /// Code of the vdso by which signal handlers return, where tables do not describe it.
+    trampoline: Option<Range<u64>>,
     /// How many files may still be opened without taking descriptors that others need.
     descriptors_left: usize,
     /// Mappings whose module had no room.
@@ -137,6 +142,7 @@ impl Modules {
             list: vec![Module::default()],
             by_file: HashMap::new(),
             vdso: None,
+            trampoline: None,
             descriptors_left: usize::try_from(descriptors)
                 .unwrap_or(MODULES_MAX)
                 .min(MODULES_MAX),
@@ -239,7 +245,12 @@ impl Modules {
         }
         let elf = own_vdso().and_then(|file| {
             let place = OwnedFd::from(file.try_clone().ok()?);
-            Some((Elf::read(file).ok()?.head, place))
+            let elf = Elf::read(file).ok()?;
+            self.trampoline = HERE.trampoline.as_ref().and_then(|known| {
+                let at = symbols::addresses(&elf, &[known.symbol])[0]?;
+                Some(at.checked_sub(known.before)?..at.checked_add(known.bytes)?)
+            });
+            Some((elf.head, place))
         });
         let (head, place) = elf.unzip();
         let id = self.add(Module {

@@ -14,6 +14,7 @@ use crate::runtime::{Runtime, RuntimeFrames};
 use crate::symbolise::{self, Named, name_bytes};
 use crate::unread::Unread;
 use crate::unwind::Registers;
+use holdup_evidence::arch::SavedRegisters;
 use holdup_evidence::{Frame, Language, Ns, UserStackId};
 use holdup_knowledge::signal_handlers::HANDLER_CALLED;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -55,11 +56,9 @@ pub struct RawStack<'a> {
     pub ip: u64,
     /// Stack pointer.
     pub sp: u64,
-    /// rbp; 0 where it is not known.
-    pub bp: u64,
-    /// rbx, r12, r13, r14, r15; zeros where they are not known.
-    pub callee_saved: [u64; 5],
-    /// Whether these six are not known at all: a frame whose caller is found by one of them is then the last.
+    /// What functions keep for their callers, in the order of [`holdup_evidence::arch`]; zeros where they are not known.
+    pub saved: SavedRegisters,
+    /// Whether these are not known at all: a frame whose caller is found by one of them is then the last.
     pub partial: bool,
     /// Memory from `sp` upward, as much as was copied.
     pub bytes: &'a [u8],
@@ -75,13 +74,11 @@ impl RawStack<'_> {
     }
 
     fn registers(&self) -> Registers {
-        let [rbx, r12, r13, r14, r15] = self.callee_saved;
-        let known = |value| (!self.partial).then_some(value);
-        let saved = [rbx, self.bp, r12, r13, r14, r15].map(known);
         Registers {
             ip: self.ip,
             sp: self.sp,
-            saved,
+            sp_known: true,
+            saved: self.saved.map(|value| (!self.partial).then_some(value)),
         }
     }
 }

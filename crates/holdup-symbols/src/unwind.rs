@@ -14,13 +14,15 @@
 
 mod sections;
 
+use crate::arch::{Call, HERE, Machine};
 use crate::elf::Head;
 use crate::files::FrameBytes;
 use crate::go::{GoFrame, GoTable};
 use gimli::{
     BaseAddresses, CfaRule, Encoding, Evaluation, EvaluationResult, Location, Register, RegisterRule,
-    UnwindExpression, Value, X86_64,
+    UnwindExpression, Value,
 };
+use holdup_evidence::arch::SAVED;
 use sections::{DescribedFunctions, Found, Kind, Section};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -47,49 +49,41 @@ const STEPS_A_RULE: u64 = 50;
 /// Most rows of long descriptions of one module that are kept before they are forgotten and made anew.
 const ROWS_MAX: usize = 16_384;
 
-/// `e_machine` of x86-64.
-const MACHINE: u16 = object::elf::EM_X86_64.0;
-
 /// Whether the file's code is this processor's.
 pub(crate) fn understands(head: &Head) -> bool {
-    head.machine == MACHINE
+    head.machine == HERE.elf
 }
-
-/// The registers whose value in the caller can be known, beside the stack pointer.
-const SAVED: [Register; 6] = [
-    X86_64::RBX,
-    X86_64::RBP,
-    X86_64::R12,
-    X86_64::R13,
-    X86_64::R14,
-    X86_64::R15,
-];
-
-/// Where in [`SAVED`] the frame pointer is.
-const RBP: usize = 1;
 
 /// What is known of a frame's registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Registers {
+pub struct Registers<const N: usize = { SAVED }> {
     /// Instruction pointer: where the frame runs, or will go on when what it called returns.
     pub ip: u64,
-    /// Stack pointer.
+    /// Stack pointer; where it is not known, the lowest that it can be.
     pub sp: u64,
-    /// Values of rbx, rbp, r12, r13, r14, r15; `None` for what the frame has overwritten.
-    pub saved: [Option<u64>; 6],
+    /// Whether that is the stack pointer itself. Frame pointers tell where a frame is, and on some processors not where it ends.
+    pub sp_known: bool,
+    /// Values of the registers in the order of [`holdup_evidence::arch`]; `None` for what the frame has overwritten.
+    pub saved: [Option<u64>; N],
 }
 
-impl Registers {
-    fn get(&self, register: Register) -> Option<u64> {
-        match register {
-            X86_64::RSP => Some(self.sp),
-            X86_64::RA => Some(self.ip),
-            _ => self.saved[SAVED.iter().position(|&saved| saved == register)?],
+impl<const N: usize> Registers<N> {
+    fn get(&self, machine: &Machine<N>, register: Register) -> Option<u64> {
+        if register == machine.stack_pointer {
+            return self.sp_known.then_some(self.sp);
+        }
+        match machine.saved.iter().position(|&saved| saved == register) {
+            Some(at) => self.saved[at],
+            None => (register == machine.return_address).then_some(self.ip),
         }
     }
 
-    fn frame_pointer(&self) -> Option<u64> {
-        self.saved[RBP]
+    /// The same without the link register: the frame has called, and it holds another's return address.
+    fn after_call(mut self, machine: &Machine<N>) -> Registers<N> {
+        if let Call::InRegister(link) = machine.call {
+            self.saved[link] = None;
+        }
+        self
     }
 }
 
@@ -116,34 +110,47 @@ impl StackBytes<'_> {
 
 /// How to find the caller's registers, for one address.
 #[derive(Debug)]
-pub(crate) enum Rule {
+pub(crate) enum Rule<const N: usize = { SAVED }> {
     /// By the language of `.eh_frame`.
-    Described(Described),
+    Described(Described<N>),
     /// By Go's table.
     Go(GoFrame),
+    /// By what the kernel has put on the stack for a signal handler to return to.
+    Trampoline,
 }
 
 /// A row of a frame description.
 #[derive(Debug)]
-pub(crate) struct Described {
+pub(crate) struct Described<const N: usize = { SAVED }> {
     cfa: CfaRule<usize>,
     return_address: Option<RegisterRule<usize>>,
-    saved: [Option<RegisterRule<usize>>; 6],
+    saved: [Option<RegisterRule<usize>>; N],
     encoding: Encoding,
     /// The frame is a signal trampoline: its caller was interrupted and called nothing.
     signal: bool,
     /// Where expressions are.
-    section: Arc<Section>,
+    section: Arc<Section<N>>,
 }
 
 /// The frame information of one module.
-#[derive(Debug, Default)]
-pub(crate) struct FrameTable {
-    sections: Vec<DescribedFunctions>,
+#[derive(Debug)]
+pub(crate) struct FrameTable<const N: usize = { SAVED }> {
+    sections: Vec<DescribedFunctions<N>>,
     go: Option<GoTable>,
-    rules: HashMap<u64, Option<Arc<Rule>>>,
+    rules: HashMap<u64, Option<Arc<Rule<N>>>>,
     /// Rows of long descriptions that were run, by their first address, with the first address behind them.
-    rows: BTreeMap<u64, (u64, Arc<Rule>)>,
+    rows: BTreeMap<u64, (u64, Arc<Rule<N>>)>,
+}
+
+impl<const N: usize> Default for FrameTable<N> {
+    fn default() -> Self {
+        Self {
+            sections: Vec::new(),
+            go: None,
+            rules: HashMap::new(),
+            rows: BTreeMap::new(),
+        }
+    }
 }
 
 impl FrameTable {
@@ -160,7 +167,12 @@ impl FrameTable {
         let read = |(bytes, kind)| {
             let (bytes, bases): (Option<Vec<u8>>, _) = (bytes, bases.clone());
             let bytes = bytes?;
-            Some(DescribedFunctions::of(Section { kind, bytes, bases }))
+            Some(DescribedFunctions::of(Section {
+                machine: &HERE,
+                kind,
+                bytes,
+                bases,
+            }))
         };
         let sections = [(bytes.eh, Kind::Eh), (bytes.debug, Kind::Debug)];
         Self {
@@ -168,13 +180,6 @@ impl FrameTable {
             go: GoTable::read(head, bytes.go, bytes.go_module.as_deref()),
             ..Self::default()
         }
-    }
-
-    /// How many steps it was to read it.
-    pub(crate) fn steps(&self) -> u64 {
-        let sections = self.sections.iter().map(DescribedFunctions::steps);
-        let go = self.go.as_ref().map_or(0, |go| go.len() as u64 / GO_BYTES_A_STEP);
-        sections.sum::<u64>() + go
     }
 
     /// How much memory the frame information of a file will take, bytes: the sections, and a place in a list for each function, whose
@@ -191,6 +196,15 @@ impl FrameTable {
         let sections = size(".eh_frame").saturating_add(size(".debug_frame"));
         sections.saturating_add(sections / 2)
     }
+}
+
+impl<const N: usize> FrameTable<N> {
+    /// How many steps it was to read it.
+    pub(crate) fn steps(&self) -> u64 {
+        let sections = self.sections.iter().map(DescribedFunctions::steps);
+        let go = self.go.as_ref().map_or(0, |go| go.len() as u64 / GO_BYTES_A_STEP);
+        sections.sum::<u64>() + go
+    }
 
     /// Where the function of an address begins.
     pub(crate) fn function(&self, address: u64) -> Option<u64> {
@@ -198,7 +212,7 @@ impl FrameTable {
     }
 
     /// The rule for the code at an address of the module, if it has been made: it may be that there is none.
-    pub(crate) fn known(&mut self, address: u64) -> Option<Option<Arc<Rule>>> {
+    pub(crate) fn known(&mut self, address: u64) -> Option<Option<Arc<Rule<N>>>> {
         if let Some(rule) = self.rules.get(&address) {
             return Some(rule.clone());
         }
@@ -212,22 +226,22 @@ impl FrameTable {
     }
 
     /// Makes the rule for the code at an address of the module; and how many steps that was.
-    pub(crate) fn make(&mut self, address: u64) -> (Option<Arc<Rule>>, u64) {
+    pub(crate) fn make(&mut self, address: u64) -> (Option<Arc<Rule<N>>>, u64) {
         let mut steps = STEPS_A_RULE;
         let rule = self.find(address, &mut steps);
         self.keep(address, rule.clone());
         (rule, steps)
     }
 
-    fn keep(&mut self, address: u64, rule: Option<Arc<Rule>>) {
+    fn keep(&mut self, address: u64, rule: Option<Arc<Rule<N>>>) {
         if self.rules.len() >= RULES_MAX {
             self.rules.clear();
         }
         self.rules.insert(address, rule);
     }
 
-    fn find(&mut self, address: u64, steps: &mut u64) -> Option<Arc<Rule>> {
-        let find = |section: &DescribedFunctions| section.find(address, steps);
+    fn find(&mut self, address: u64, steps: &mut u64) -> Option<Arc<Rule<N>>> {
+        let find = |section: &DescribedFunctions<N>| section.find(address, steps);
         match self.sections.iter().find_map(find) {
             Some(Found::One(described)) => Some(Arc::new(Rule::Described(described))),
             Some(Found::All(rows)) => {
@@ -248,10 +262,14 @@ impl FrameTable {
     }
 }
 
-impl Rule {
+impl<const N: usize> Rule<N> {
     /// Whether the frame is a signal trampoline: its caller was interrupted and called nothing.
     pub(crate) fn signal(&self) -> bool {
-        matches!(self, Rule::Described(described) if described.signal)
+        match self {
+            Rule::Described(described) => described.signal,
+            Rule::Go(_) => false,
+            Rule::Trampoline => true,
+        }
     }
 
     /// How many steps it is to follow it, beyond those of any rule.
@@ -269,49 +287,102 @@ impl Rule {
     }
 
     /// The caller's registers; `None` where the stack ends, or goes on in memory that was not copied.
-    pub(crate) fn caller(&self, frame: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
+    pub(crate) fn caller(
+        &self,
+        machine: &Machine<N>,
+        frame: &Registers<N>,
+        stack: &StackBytes<'_>,
+    ) -> Option<Registers<N>> {
         match self {
-            Rule::Described(described) => described.caller(frame, stack),
-            Rule::Go(GoFrame::Bytes(bytes)) => caller_in_go(*bytes, frame, stack),
+            Rule::Described(described) => described.caller(machine, frame, stack),
+            Rule::Go(GoFrame::Bytes(bytes)) => caller_in_go(machine, *bytes, frame, stack),
             Rule::Go(GoFrame::Outermost) => None,
+            Rule::Trampoline => interrupted(machine, frame, stack),
         }
     }
 }
 
-/// The caller of a Go function whose return address is `bytes` above the stack pointer. Go's functions keep
-/// no register for their callers but the frame pointer, and that below the return address.
-fn caller_in_go(bytes: u64, frame: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
-    let place = frame.sp.checked_add(bytes)?;
-    let mut saved = [None; 6];
-    saved[RBP] = if bytes < 8 {
-        frame.frame_pointer()
-    } else {
-        stack.word(place - 8)
+/// What a signal interrupted, by the registers that the kernel has put on the stack.
+fn interrupted<const N: usize>(
+    machine: &Machine<N>,
+    frame: &Registers<N>,
+    stack: &StackBytes<'_>,
+) -> Option<Registers<N>> {
+    let trampoline = machine.trampoline.as_ref()?;
+    let bottom = frame.get(machine, machine.stack_pointer)?;
+    let word = |at: u64| stack.word(bottom.checked_add(at)?);
+    let sp = word(trampoline.stack_pointer)?;
+    Some(Registers {
+        ip: word(trampoline.code).filter(|&ip| ip != 0)?,
+        sp: Some(sp).filter(|&sp| sp > frame.sp)?,
+        sp_known: true,
+        saved: std::array::from_fn(|at| word(trampoline.saved + 8 * at as u64)),
+    })
+}
+
+/// The caller of a Go function whose frame has so many bytes. Go's functions keep no register for their callers but the frame pointer, and
+/// that below the return address, wherever that is.
+fn caller_in_go<const N: usize>(
+    machine: &Machine<N>,
+    bytes: u64,
+    frame: &Registers<N>,
+    stack: &StackBytes<'_>,
+) -> Option<Registers<N>> {
+    let mut saved = [None; N];
+    let sp = frame.get(machine, machine.stack_pointer)?;
+    let (ip, sp, kept_below) = match machine.call {
+        // Behind the frame.
+        Call::OnStack => {
+            let place = sp.checked_add(bytes)?;
+            (
+                stack.word(place)?,
+                place.checked_add(8)?,
+                (bytes >= 8).then_some(place),
+            )
+        }
+        // At its lower end, and as long as there is none nowhere yet.
+        Call::InRegister(link) if bytes == 0 => (frame.saved[link]?, sp, None),
+        Call::InRegister(_) => (stack.word(sp)?, sp.checked_add(bytes)?, Some(sp)),
+    };
+    saved[machine.frame_pointer] = match kept_below {
+        Some(place) => place.checked_sub(8).and_then(|below| stack.word(below)),
+        None => frame.saved[machine.frame_pointer],
     };
     Some(Registers {
-        ip: stack.word(place).filter(|&ip| ip != 0)?,
-        sp: place.checked_add(8)?,
+        ip: Some(machine.code(ip)).filter(|&ip| ip != 0)?,
+        sp,
+        sp_known: true,
         saved,
     })
 }
 
-impl Described {
-    fn caller(&self, frame: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
+impl<const N: usize> Described<N> {
+    fn caller(
+        &self,
+        machine: &Machine<N>,
+        frame: &Registers<N>,
+        stack: &StackBytes<'_>,
+    ) -> Option<Registers<N>> {
         let cfa = match &self.cfa {
             CfaRule::RegisterAndOffset { register, offset } => {
-                frame.get(*register)?.checked_add_signed(*offset)?
+                frame.get(machine, *register)?.checked_add_signed(*offset)?
             }
             CfaRule::Expression(expression) => self.evaluate(expression, None, frame, stack)?,
         };
-        // Stacks grow down: a caller that is not above what it called is a loop or nonsense.
-        if cfa <= frame.sp {
+        let kept = match (machine.call, &self.return_address) {
+            (Call::InRegister(link), None | Some(RegisterRule::SameValue)) => frame.saved[link],
+            _ => None,
+        };
+        // Stacks grow down: a caller that is not above what it called is a loop or nonsense. What has put nothing there can have called
+        // nothing, so there is one such frame at most.
+        if cfa < frame.sp || (cfa == frame.sp && kept.is_none()) {
             return None;
         }
         let recover = |rule: &RegisterRule<usize>, now: Option<u64>| match rule {
             RegisterRule::SameValue => now,
             RegisterRule::Offset(offset) => stack.word(cfa.checked_add_signed(*offset)?),
             RegisterRule::ValOffset(offset) => cfa.checked_add_signed(*offset),
-            RegisterRule::Register(register) => frame.get(*register),
+            RegisterRule::Register(register) => frame.get(machine, *register),
             RegisterRule::Expression(expression) => {
                 stack.word(self.evaluate(expression, Some(cfa), frame, stack)?)
             }
@@ -319,21 +390,35 @@ impl Described {
             _ => None,
         };
         // The outermost function says that it has no return address.
-        let ip = recover(self.return_address.as_ref()?, None).filter(|&ip| ip != 0)?;
+        let ip = match kept {
+            Some(kept) => kept,
+            None => recover(self.return_address.as_ref()?, None)?,
+        };
+        let ip = Some(machine.code(ip)).filter(|&ip| ip != 0)?;
         let mut saved = frame.saved;
         for (value, rule) in saved.iter_mut().zip(&self.saved) {
             if let Some(rule) = rule {
                 *value = recover(rule, *value);
             }
         }
-        Some(Registers { ip, sp: cfa, saved })
+        let caller = Registers {
+            ip,
+            sp: cfa,
+            sp_known: true,
+            saved,
+        };
+        // What a signal interrupted has called nothing, and has all of its registers back.
+        Some(match self.signal {
+            true => caller,
+            false => caller.after_call(machine),
+        })
     }
 
     fn evaluate(
         &self,
         expression: &UnwindExpression<usize>,
         cfa: Option<u64>,
-        frame: &Registers,
+        frame: &Registers<N>,
         stack: &StackBytes<'_>,
     ) -> Option<u64> {
         let expression = self.section.expression(expression)?;
@@ -347,9 +432,8 @@ impl Described {
         loop {
             result = match result {
                 EvaluationResult::Complete => break,
-                EvaluationResult::RequiresRegister { register, .. } => {
-                    evaluation.resume_with_register(Value::Generic(frame.get(register)?))
-                }
+                EvaluationResult::RequiresRegister { register, .. } => evaluation
+                    .resume_with_register(Value::Generic(frame.get(self.section.machine, register)?)),
                 EvaluationResult::RequiresMemory { address, size: 8, .. } => {
                     evaluation.resume_with_memory(Value::Generic(stack.word(address)?))
                 }
@@ -367,27 +451,46 @@ impl Described {
 /// The caller of a function that has put nothing on the stack. Hand-written calls into the kernel end their frame
 /// information early (glibc's `clone3`, in which a child would find it wrong); whether the word is a return address is
 /// for the caller to judge.
-pub(crate) fn caller_of_leaf(frame: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
-    Some(Registers {
-        ip: stack.word(frame.sp)?,
-        sp: frame.sp.checked_add(8)?,
-        saved: frame.saved,
-    })
+pub(crate) fn caller_of_leaf<const N: usize>(
+    machine: &Machine<N>,
+    frame: &Registers<N>,
+    stack: &StackBytes<'_>,
+) -> Option<Registers<N>> {
+    let (ip, sp) = match machine.call {
+        Call::OnStack => (stack.word(frame.sp)?, frame.sp.checked_add(8)?),
+        Call::InRegister(link) => (frame.saved[link]?, frame.sp),
+    };
+    let caller = Registers {
+        ip: machine.code(ip),
+        sp,
+        ..*frame
+    };
+    Some(caller.after_call(machine))
 }
 
 /// The caller by the frame pointer, for code without frame information. It is only believed when it points
 /// into the stack above the frame; whether the return address is one is for the caller to judge.
-pub(crate) fn caller_by_frame_pointer(frame: &Registers, stack: &StackBytes<'_>) -> Option<Registers> {
-    let pointer = frame.frame_pointer().filter(|&pointer| pointer >= frame.sp)?;
+///
+/// Where a call puts the return address on the stack, the frame ends with it. Else the two words that the pointer leads to lie
+/// anywhere in the frame, mostly at its lower end, and the caller's stack pointer is somewhere above them.
+pub(crate) fn caller_by_frame_pointer<const N: usize>(
+    machine: &Machine<N>,
+    frame: &Registers<N>,
+    stack: &StackBytes<'_>,
+) -> Option<Registers<N>> {
+    let pointer = frame.saved[machine.frame_pointer].filter(|&pointer| pointer >= frame.sp)?;
     let return_address: Range<u64> = pointer.checked_add(8)?..pointer.checked_add(16)?;
-    let mut saved = [None; 6];
-    saved[RBP] = stack.word(pointer);
+    let mut saved = [None; N];
+    saved[machine.frame_pointer] = stack.word(pointer);
     Some(Registers {
-        ip: stack.word(return_address.start)?,
+        ip: machine.code(stack.word(return_address.start)?),
         sp: return_address.end,
+        sp_known: machine.call == Call::OnStack,
         saved,
     })
 }
 
+#[cfg(test)]
+mod aarch64_tests;
 #[cfg(test)]
 mod tests;

@@ -240,7 +240,8 @@ pub fn on_cpu(
     } else if let Some(object) = object {
         (Cause::CpuKernel, objects::resource(object))
     } else {
-        let fault = stack.contains("exc_page_fault") || stack.contains("do_user_addr_fault");
+        let fault = ["exc_page_fault", "do_user_addr_fault", "do_mem_abort"];
+        let fault = fault.iter().any(|entry| stack.contains(entry));
         let what = name.unwrap_or(if fault { "page fault" } else { "kernel" });
         (Cause::CpuKernel, named(ResourceKind::Kernel, what))
     };

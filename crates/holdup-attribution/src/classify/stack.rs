@@ -153,7 +153,12 @@ fn is(wanted: Meaning) -> impl Fn(&(&str, Option<Meaning>)) -> bool {
 /// Whether a function is only the way into the kernel.
 fn is_entry(name: &str) -> bool {
     name.starts_with("entry_SYSCALL")
-        || matches!(name, "do_syscall_64" | "x64_sys_call" | "el0_svc" | "do_el0_svc")
+        || name.starts_with("el0_svc")
+        || matches!(
+            name,
+            "do_syscall_64" | "x64_sys_call" | "do_el0_svc" | "invoke_syscall"
+        )
+        || matches!(name, "el0t_64_sync" | "el0t_64_sync_handler")
 }
 
 /// Functions that are entered only when a spinning lock of the kernel is held by another.

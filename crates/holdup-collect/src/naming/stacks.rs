@@ -30,8 +30,7 @@ impl Naming {
             at,
             ip: registers.ip,
             sp: registers.sp,
-            bp: registers.bp,
-            callee_saved: registers.callee_saved,
+            saved: registers.saved,
             partial: false,
             bytes,
         };

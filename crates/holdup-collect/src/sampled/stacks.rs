@@ -10,6 +10,7 @@ use crate::goroutines::{self, FirstLook, Parked};
 use crate::interpreters::{self, Interpreters, Turns};
 use crate::nodes::Engines;
 use crate::{shared_words, tokio, virtual_threads};
+use holdup_evidence::arch::SAVED;
 use holdup_evidence::{NotMeasured, Ns, UserStackId};
 use holdup_jvm::Machines;
 use holdup_proc::maps;
@@ -252,8 +253,7 @@ impl Stacks for SampledStacks {
             at,
             ip,
             sp,
-            bp: 0,
-            callee_saved: [0; 5],
+            saved: [0; SAVED],
             partial: true,
             bytes,
         };
@@ -272,8 +272,7 @@ impl Stacks for SampledStacks {
             at,
             ip: registers.ip,
             sp: registers.sp,
-            bp: registers.bp,
-            callee_saved: registers.callee_saved,
+            saved: registers.saved,
             partial: false,
             bytes,
         }))

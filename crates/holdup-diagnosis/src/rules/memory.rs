@@ -9,7 +9,7 @@ use holdup_model::finding::{Evidence, Finding, Remedy};
 /// Where the counters are.
 const SOURCE: &str = "the cgroup's memory.stat and memory.events";
 
-/// Bytes of a page, as all kernels on x86-64 have them.
+/// Bytes of a page, as they are counted: a kernel with larger ones has more of these.
 const PAGE: u64 = 4096;
 
 /// A cgroup's memory limit.

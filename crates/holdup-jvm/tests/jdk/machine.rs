@@ -202,9 +202,9 @@ fn raw<'a>(pid: u32, registers: &libc::user_regs_struct, bytes: &'a [u8]) -> Raw
         at: 0,
         ip: registers.rip,
         sp: registers.rsp,
-        bp: registers.rbp,
-        callee_saved: [
+        saved: [
             registers.rbx,
+            registers.rbp,
             registers.r12,
             registers.r13,
             registers.r14,

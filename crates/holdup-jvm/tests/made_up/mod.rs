@@ -5,9 +5,16 @@
 //! put into it (compiled), from `Main.run` (interpreted), from native code. Another thread has the monitor it wants, and initialises a
 //! class that a third one needs.
 
+use holdup_evidence::arch::SAVED;
 use holdup_jvm::{Source, structures::SYMBOLS};
 use holdup_symbols::Registers;
 use std::collections::{BTreeMap, HashMap};
+
+/// Where Java code has its thread among the registers: r15, x28.
+const THREAD_REGISTER: usize = match cfg!(target_arch = "aarch64") {
+    true => 9,
+    false => 5,
+};
 
 /// Where everything is.
 const VARIABLES: u64 = 0x10_0000;
@@ -380,10 +387,13 @@ impl MadeUp {
             word(&mut stack, stub - below, value);
         }
         self.stack = stack;
+        let mut saved = [None; SAVED];
+        saved[THREAD_REGISTER] = Some(THREADS);
         self.registers = Some(Registers {
             ip: code(NATIVE) + 8,
             sp: STACK,
-            saved: [None, None, None, None, None, Some(THREADS)],
+            sp_known: true,
+            saved,
         });
     }
 

@@ -141,6 +141,7 @@ pub(super) const TABLE: &[Line] = &[
     ("*_filemap_fault", Toward(Fault)),
     ("__do_fault", Toward(Fault)),
     ("asm_exc_page_fault", Toward(Fault)),
+    ("do_mem_abort", Toward(Fault)),
     ("do_user_addr_fault", Toward(Fault)),
     ("exc_page_fault", Toward(Fault)),
     ("filemap_fault", Toward(Fault)),

@@ -79,6 +79,9 @@ pub const FILE_SYSTEM_WRITERS: &[&str] = &[
 /// Who takes an address space's lock.
 pub const ADDRESS_SPACE: &[&str] = &[
     "__access_remote_vm",
+    "__arm64_sys_brk",
+    "__arm64_sys_mremap",
+    "__arm64_sys_munmap",
     "__do_sys_brk",
     "__do_sys_mremap",
     "__do_sys_munmap",
@@ -94,6 +97,7 @@ pub const ADDRESS_SPACE: &[&str] = &[
     "access_remote_vm",
     "apply_vma_lock_flags",
     "do_madvise",
+    "do_mem_abort",
     "do_mincore",
     "do_mlock",
     "do_mprotect_pkey",

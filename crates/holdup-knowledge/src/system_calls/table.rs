@@ -8,7 +8,7 @@ use super::Kind::{
     WaitsForSignal, WakesFutex, Writes,
 };
 use super::{Limit, SystemCall, row};
-use syscalls::Sysno;
+use syscalls::x86_64::Sysno;
 
 /// The table.
 #[rustfmt::skip]

@@ -4,6 +4,7 @@
 //! nothing of it.
 
 use super::{Membership, NO_MEMORY_LIMIT, Place, file_number};
+use crate::page;
 use crate::root::text_if_there;
 use holdup_evidence::facts::MemoryCgroup;
 use std::path::{Path, PathBuf};
@@ -57,8 +58,8 @@ fn version_1(directory: &Path, cgroup: String) -> MemoryCgroup {
         cgroup: Some(cgroup),
         limit_reached: file_number(&directory.join("memory.failcnt")),
         high_reached: None,
-        files_again: field(&stat, "workingset_refault_file"),
-        memory_again: field(&stat, "workingset_refault_anon"),
+        files_again: field(&stat, "workingset_refault_file").map(page::reported),
+        memory_again: field(&stat, "workingset_refault_anon").map(page::reported),
         oom_killer: field(&control, "oom_kill_disable").map(|disabled| disabled == 0),
     }
 }
@@ -70,8 +71,8 @@ fn version_2(directory: &Path, cgroup: String) -> MemoryCgroup {
         cgroup: Some(cgroup),
         limit_reached: field(&events, "max"),
         high_reached: field(&events, "high"),
-        files_again: field(&stat, "workingset_refault_file"),
-        memory_again: field(&stat, "workingset_refault_anon"),
+        files_again: field(&stat, "workingset_refault_file").map(page::reported),
+        memory_again: field(&stat, "workingset_refault_anon").map(page::reported),
         oom_killer: Some(true),
     }
 }

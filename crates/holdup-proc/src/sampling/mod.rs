@@ -7,6 +7,7 @@
 pub mod account;
 mod adopting;
 mod answers;
+mod arch;
 mod arguments;
 pub mod aside;
 mod awaited_ends;

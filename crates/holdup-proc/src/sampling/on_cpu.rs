@@ -4,6 +4,8 @@
 //! `kernel.perf_event_paranoid` is 2 or less; some distributions have 3 or 4, and containers' filters refuse the call. In: thread ids;
 //! what they make later is in it too. Out: [`OnCpu::drain`].
 
+use super::arch;
+use holdup_evidence::arch::SavedRegisters;
 use holdup_perf::{Of, Ring};
 use nix::errno::Errno;
 use perf_event_open_sys::bindings;
@@ -21,9 +23,8 @@ const MOST_CPUS: usize = 128;
 /// Threads that may be watched from the middle of their lives: each takes a descriptor for each CPU.
 const MOST_EVENTS: usize = 2_048;
 
-/// rbx, rbp, rsp, rip, r12 to r15, as the kernel numbers and orders them.
-const REGISTERS: u64 = 1 << 1 | 1 << 6 | 1 << 7 | 1 << 8 | 0xf << 20;
-const REGISTER_COUNT: usize = REGISTERS.count_ones() as usize;
+/// How many registers come with a sample.
+const REGISTER_COUNT: usize = arch::STACK.count_ones() as usize;
 
 /// The kernel's word for registers of a 64-bit program.
 const ABI_64: u64 = 2;
@@ -35,10 +36,8 @@ pub struct Registers {
     pub ip: u64,
     /// Stack pointer.
     pub sp: u64,
-    /// rbp.
-    pub bp: u64,
-    /// rbx, r12, r13, r14, r15.
-    pub callee_saved: [u64; 5],
+    /// What functions keep for their callers.
+    pub saved: SavedRegisters,
 }
 
 /// A running thread, seen once.
@@ -133,7 +132,7 @@ fn open(tid: u32, cpu: u32) -> Result<OwnedFd, Errno> {
         sample_type: u64::from(
             bindings::PERF_SAMPLE_TID | bindings::PERF_SAMPLE_REGS_USER | bindings::PERF_SAMPLE_STACK_USER,
         ),
-        sample_regs_user: REGISTERS,
+        sample_regs_user: arch::STACK,
         sample_stack_user: STACK,
         ..Default::default()
     };
@@ -157,19 +156,12 @@ fn sample(record: &[u8]) -> Option<Seen> {
     if word(0)? != bindings::PERF_RECORD_SAMPLE || long(AFTER_IDS)? != ABI_64 {
         return None;
     }
-    let register = |index: usize| long(AFTER_IDS + 8 + index * 8);
-    let registers = Registers {
-        callee_saved: [
-            register(0)?,
-            register(4)?,
-            register(5)?,
-            register(6)?,
-            register(7)?,
-        ],
-        bp: register(1)?,
-        sp: register(2)?,
-        ip: register(3)?,
-    };
+    let mut values = [0; REGISTER_COUNT];
+    for (index, value) in values.iter_mut().enumerate() {
+        *value = long(AFTER_IDS + 8 + index * 8)?;
+    }
+    let (ip, sp, saved) = arch::stack(&values);
+    let registers = Registers { ip, sp, saved };
     let room = usize::try_from(long(AFTER_REGISTERS)?).ok()?;
     let memory = record.get(AFTER_REGISTERS + 8..)?.get(..room)?;
     let filled = match room {
@@ -185,7 +177,7 @@ fn sample(record: &[u8]) -> Option<Seen> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ABI_64, OnCpu, REGISTER_COUNT, Registers, sample};
+    use super::{ABI_64, OnCpu, REGISTER_COUNT, Registers, arch, sample};
 
     fn record(abi: u64, filled: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -205,12 +197,8 @@ mod tests {
     fn a_sample_is_read_and_what_is_cut_off_is_none() {
         let whole = record(ABI_64, 12);
         let seen = sample(&whole).unwrap();
-        let registers = Registers {
-            ip: 4,
-            sp: 3,
-            bp: 2,
-            callee_saved: [1, 5, 6, 7, 8],
-        };
+        let (ip, sp, saved) = arch::stack(&std::array::from_fn(|index| index as u64 + 1));
+        let registers = Registers { ip, sp, saved };
         assert_eq!((seen.tid, seen.registers, seen.stack.len()), (8, registers, 12));
         for end in 0..whole.len() {
             assert_eq!(sample(&whole[..end]), None, "{end}");

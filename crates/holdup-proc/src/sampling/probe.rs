@@ -1,11 +1,13 @@
 //! Performance events on one thread that say where it comes from and goes to in the kernel: registers in its own code, and its CPU time.
 //!
-//! `/proc` does not tell which call a running thread is in, and an ordinary user's events see nothing of the kernel. But `syscall` leaves
-//! the address after it in rcx, so a thread that is seen in its own code a moment after a call says from which place it called; and a
+//! `/proc` does not tell which call a running thread is in, and an ordinary user's events see nothing of the kernel. But x86-64's `syscall`
+//! leaves the address after it in rcx, so a thread that is seen in its own code a moment after a call says from which place it called; and a
 //! hardware breakpoint at that place sees the call's number and arguments as it begins, and that it ends. The kernel takes both from an
 //! ordinary user for their own processes. What a breakpoint costs the thread is an exception of some microseconds, so each is for few
-//! [`HITS`], after which the kernel itself turns it off. In: a thread's id, places. Out: [`Hit`]s.
+//! [`HITS`], after which the kernel itself turns it off. aarch64's `svc` leaves no such trace, so there is no probe. In: a thread's id,
+//! places. Out: [`Hit`]s.
 
+use super::arch::{self, Calls};
 use holdup_perf::{Of, Ring};
 use nix::errno::Errno;
 use perf_event_open_sys::{bindings, ioctls};
@@ -30,9 +32,6 @@ const EXECUTED: u32 = 4;
 /// Data pages of a buffer: room for sixty records, and little of what a user may lock.
 const PAGES: usize = 2;
 
-/// rax, rcx, rdx, rsi, rdi, rip, r10, as the kernel numbers and orders them.
-const REGISTERS: u64 = 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 18;
-
 /// The kernel's word for registers of a 64-bit program.
 const ABI_64: u64 = 2;
 
@@ -56,6 +55,7 @@ pub(super) struct Hit {
 pub(super) struct Probe {
     /// Counts CPU time.
     _clock: OwnedFd,
+    calls: Calls,
     rings: Vec<Ring>,
 }
 
@@ -63,17 +63,20 @@ impl Probe {
     /// Has a thread sampled in its own code.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// When the kernel refuses, or the processor does not tell where a call came from.
     pub(super) fn places(tid: u32) -> Result<Probe, Errno> {
-        let clock = clock(tid)?;
+        let calls = arch::CALLS.ok_or(Errno::EOPNOTSUPP)?;
+        let clock = clock(tid, &calls)?;
         let mut ticks = event(
             bindings::PERF_TYPE_SOFTWARE,
             u64::from(bindings::PERF_COUNT_SW_TASK_CLOCK),
+            &calls,
         );
         ticks.__bindgen_anon_1.sample_period = PERIOD;
         let mut faults = event(
             bindings::PERF_TYPE_SOFTWARE,
             u64::from(bindings::PERF_COUNT_SW_PAGE_FAULTS),
+            &calls,
         );
         faults.__bindgen_anon_1.sample_period = 1;
         faults.set_disabled(1);
@@ -81,6 +84,7 @@ impl Probe {
         let faults = limited(open(&mut faults, tid, &clock)?, FAULTS)?;
         Ok(Probe {
             _clock: clock,
+            calls,
             rings: vec![ticks, faults],
         })
     }
@@ -90,12 +94,13 @@ impl Probe {
     /// # Errors
     /// When the kernel refuses, or the CPU has no breakpoint left.
     pub(super) fn calls(tid: u32, places: &[u64]) -> Result<Probe, Errno> {
-        let clock = clock(tid)?;
+        let calls = arch::CALLS.ok_or(Errno::EOPNOTSUPP)?;
+        let clock = clock(tid, &calls)?;
         let both = places
             .iter()
             .flat_map(|place| [place.saturating_sub(INSTRUCTION), *place]);
         let watch = |at: u64| {
-            let mut here = event(bindings::PERF_TYPE_BREAKPOINT, 0);
+            let mut here = event(bindings::PERF_TYPE_BREAKPOINT, 0, &calls);
             here.bp_type = EXECUTED;
             here.__bindgen_anon_3.bp_addr = at;
             here.__bindgen_anon_4.bp_len = size_of::<libc::c_long>() as u64;
@@ -108,6 +113,7 @@ impl Probe {
         let rings = events.into_iter().map(|event| limited(event, HITS));
         Ok(Probe {
             rings: rings.collect::<Result<_, _>>()?,
+            calls,
             _clock: clock,
         })
     }
@@ -115,8 +121,9 @@ impl Probe {
     /// What was seen since the last time, in the order of time.
     pub(super) fn drain(&mut self) -> Vec<Hit> {
         let mut hits = Vec::new();
+        let calls = &self.calls;
         for ring in &mut self.rings {
-            ring.drain(|record| hits.extend(hit(&record)));
+            ring.drain(|record| hits.extend(hit(&record, calls)));
         }
         hits.sort_by_key(|hit| hit.clock);
         hits
@@ -124,10 +131,11 @@ impl Probe {
 }
 
 /// What counts the thread's CPU time, and leads the others, so that each of their records has it.
-fn clock(tid: u32) -> Result<OwnedFd, Errno> {
+fn clock(tid: u32, calls: &Calls) -> Result<OwnedFd, Errno> {
     let mut clock = event(
         bindings::PERF_TYPE_SOFTWARE,
         u64::from(bindings::PERF_COUNT_SW_TASK_CLOCK),
+        calls,
     );
     clock.sample_type = 0;
     holdup_perf::open(&mut clock, Of::Thread(tid, None), None)
@@ -143,7 +151,7 @@ fn limited(event: OwnedFd, times: u16) -> Result<Ring, Errno> {
     Ok(ring)
 }
 
-fn event(kind: u32, config: u64) -> bindings::perf_event_attr {
+fn event(kind: u32, config: u64, calls: &Calls) -> bindings::perf_event_attr {
     let mut attributes = bindings::perf_event_attr {
         type_: kind,
         size: u32::try_from(size_of::<bindings::perf_event_attr>()).expect("a small structure"),
@@ -152,7 +160,7 @@ fn event(kind: u32, config: u64) -> bindings::perf_event_attr {
             bindings::PERF_SAMPLE_TID | bindings::PERF_SAMPLE_READ | bindings::PERF_SAMPLE_REGS_USER,
         ),
         read_format: u64::from(bindings::PERF_FORMAT_GROUP),
-        sample_regs_user: REGISTERS,
+        sample_regs_user: calls.mask,
         ..Default::default()
     };
     attributes.__bindgen_anon_2.wakeup_watermark = u32::MAX;
@@ -167,7 +175,7 @@ fn open(attributes: &mut bindings::perf_event_attr, tid: u32, leader: &OwnedFd) 
 }
 
 /// A record, if it is a sample of a 64-bit program: header, process and thread, how many values and these, kind of registers, registers.
-fn hit(record: &[u8]) -> Option<Hit> {
+fn hit(record: &[u8], calls: &Calls) -> Option<Hit> {
     const HEADER: usize = size_of::<bindings::perf_event_header>();
     const COUNT: usize = HEADER + 8;
     let word = |at: usize| Some(u32::from_ne_bytes(*record.get(at..)?.first_chunk()?));
@@ -181,18 +189,29 @@ fn hit(record: &[u8]) -> Option<Hit> {
         return None;
     }
     let register = |index: usize| long(kind + 8 + index * 8);
+    let [first, second, third, fourth] = calls.args;
     Some(Hit {
         clock: long(COUNT + 8)?,
-        ax: register(0)?,
-        cx: register(1)?,
-        args: [register(4)?, register(3)?, register(2)?, register(6)?],
-        ip: register(5)?,
+        ax: register(calls.number)?,
+        cx: register(calls.returned_to)?,
+        args: [
+            register(first)?,
+            register(second)?,
+            register(third)?,
+            register(fourth)?,
+        ],
+        ip: register(calls.ip)?,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ABI_64, Hit, hit};
+    use super::{ABI_64, Hit};
+    use crate::sampling::arch::X86_64_CALLS;
+
+    fn hit(record: &[u8]) -> Option<Hit> {
+        super::hit(record, &X86_64_CALLS)
+    }
 
     fn record(values: u64, abi: u64) -> Vec<u8> {
         let mut bytes = Vec::new();

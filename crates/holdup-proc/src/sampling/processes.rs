@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 pub(super) struct Threads {
     folder: OwnedFd,
     /// Links that it had when it was listed last.
-    links: u64,
+    links: libc::nlink_t,
 }
 
 impl Threads {

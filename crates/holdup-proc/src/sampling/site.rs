@@ -3,7 +3,7 @@
 //! In: the letter of `stat`, the texts of `syscall` and `wchan`. Out: a [`Site`]. What is not to be had is unknown, and the
 //! rest is used.
 
-use holdup_evidence::{Call, TaskState};
+use holdup_evidence::{Call, TaskState, arch};
 
 /// What a thread waits in.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -94,7 +94,7 @@ fn call(text: &str) -> (Option<Call>, u64, Option<(u64, u64)>) {
     let call = match (number, values.as_slice()) {
         (..0, _) => Some(Call::none()),
         (_, [a, b, c, d, ..]) => Some(Call {
-            number,
+            number: arch::call(number),
             args: [*a, *b, *c, *d],
         }),
         _ => None,

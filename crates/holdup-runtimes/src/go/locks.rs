@@ -8,6 +8,7 @@
 
 use super::handing::{ASKED_MAX, STACK_WORDS};
 use super::{Goroutine, Goroutines, Program};
+use crate::arch::READS_CODE;
 use crate::memory::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -250,7 +251,7 @@ impl<S: Source> Program<S> {
 
     /// The code of the function to which an address returns.
     fn code(&mut self, address: u64) -> Option<Code> {
-        let table = self.table.as_ref()?;
+        let table = self.table.as_ref().filter(|_| READS_CODE)?;
         let (start, end) = table.bounds(&mut self.memory, address.checked_sub(1)?)?;
         let length = end
             .checked_sub(start)

@@ -4,6 +4,7 @@
 //! taken only if what is there has the shape that it must have. x86-64.
 
 use super::table::Table;
+use crate::arch::READS_CODE;
 use crate::memory::{Memory, Source};
 use std::collections::BTreeSet;
 
@@ -40,6 +41,9 @@ const DISTANCE: usize = 3;
 
 /// The address of the list of goroutines, and that of the texts of reasons.
 pub(super) fn found<S: Source>(memory: &mut Memory<S>, table: &Table) -> Option<(u64, Option<u64>)> {
+    if !READS_CODE {
+        return None;
+    }
     let [appends, prints @ ..] = &FUNCTIONS;
     let functions = table.named(memory, &FUNCTIONS);
     let (_, appending) = functions.iter().find(|(name, _)| name == appends)?;

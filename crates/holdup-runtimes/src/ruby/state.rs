@@ -8,6 +8,7 @@ use super::Place;
 use super::objects::{self, Kind};
 use super::threads;
 use super::versions::Layout;
+use crate::arch::READS_CODE;
 use crate::memory::{Memory, Source};
 
 /// Bytes of a function that are looked through for an address.
@@ -91,6 +92,9 @@ fn is_names<S: Source>(memory: &mut Memory<S>, layout: &Layout, table: u64) -> O
 }
 
 fn code<S: Source>(memory: &mut Memory<S>, at: u64) -> Option<[u8; CODE_BYTES]> {
+    if !READS_CODE {
+        return None;
+    }
     let mut code = [0; CODE_BYTES];
     memory.read(at, &mut code)?;
     Some(code)

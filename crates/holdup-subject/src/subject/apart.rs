@@ -17,9 +17,11 @@ const INPUT: &[u32] = &[TIOCSTI, TIOCLINUX];
 /// The second argument of ioctl is the request; the kernel looks at its lower 32 bits alone.
 const REQUEST: u32 = 1;
 
-/// ioctl, by its numbers in the kernel's tables (arch/x86/entry/syscalls): x32 has one of its own.
+/// ioctl, by its numbers in the kernel's tables (arch/x86/entry/syscalls, asm-generic/unistd.h, arch/arm/tools): x32 has one of its own.
 const CALLS: [Call; 2] = [
-    Call::new("ioctl", 16, 54).only_if_one_of(REQUEST, INPUT),
+    Call::new("ioctl", 16, 54)
+        .on_arm(29, 54)
+        .only_if_one_of(REQUEST, INPUT),
     Call::of_x32("ioctl", 514).only_if_one_of(REQUEST, INPUT),
 ];
 

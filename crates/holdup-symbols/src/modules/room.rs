@@ -16,6 +16,14 @@ impl Modules {
     /// How to find the caller of the code at `address` of a module, as far as whoever asks may still have work done.
     pub(crate) fn rule(&mut self, asker: &Asker, id: ModuleId, address: u64) -> Option<Arc<Rule>> {
         self.frames += 1;
+        if self.vdso == Some(id)
+            && self
+                .trampoline
+                .as_ref()
+                .is_some_and(|code| code.contains(&address))
+        {
+            return Some(Arc::new(Rule::Trampoline));
+        }
         let module = &mut self.list[id.0 as usize];
         module.used = self.frames;
         if module.frames.is_none() {

@@ -1,18 +1,20 @@
 //! Stacks of made-up processes: equal ones, deep ones, and those that make no sense.
 
 use super::*;
+use holdup_evidence::arch::{FRAME_POINTER, SAVED};
 
 const KEY: ProcessKey = ProcessKey(1);
 
 fn raw(ip: u64, bp: u64, bytes: &[u8]) -> RawStack<'_> {
+    let mut saved = [0; SAVED];
+    saved[FRAME_POINTER] = bp;
     RawStack {
         process: KEY,
         pid: 1,
         at: 0,
         ip,
         sp: 0x7000,
-        bp,
-        callee_saved: [0; 5],
+        saved,
         partial: false,
         bytes,
     }

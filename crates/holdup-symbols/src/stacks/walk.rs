@@ -2,6 +2,7 @@
 //! In: registers and a copy of the stack's memory. Out: places in modules.
 
 use super::{Address, FRAMES_MAX, RawStack};
+use crate::arch::HERE;
 use crate::maps::Space;
 use crate::modules::{ModuleId, Modules};
 use crate::runtime::{RuntimeFrames, Walked};
@@ -140,12 +141,17 @@ pub(super) fn unwind(
                     }
                     modules.budget.charge(&asker, steps);
                 }
-                rule.caller(&registers, &stack)
+                let next = rule.caller(&HERE, &registers, &stack);
+                // The table counts from a stack pointer that a frame pointer did not tell.
+                next.or_else(|| {
+                    let known = registers.sp_known;
+                    (!known).then(|| caller_by_frame_pointer(&HERE, &registers, &stack))?
+                })
             }
             None => {
                 let innermost = frames.len() == 1 && region.module != ModuleId::ANONYMOUS;
                 caller = true;
-                let leaf = caller_of_leaf(&registers, &stack).filter(|leaf| {
+                let leaf = caller_of_leaf(&HERE, &registers, &stack).filter(|leaf| {
                     innermost
                         && space.find(leaf.ip.wrapping_sub(1)).is_some_and(|region| {
                             let at = leaf.ip.wrapping_sub(1) - region.start;
@@ -153,7 +159,7 @@ pub(super) fn unwind(
                             modules.rule(&asker, region.module, at).is_some()
                         })
                 });
-                leaf.or_else(|| caller_by_frame_pointer(&registers, &stack))
+                leaf.or_else(|| caller_by_frame_pointer(&HERE, &registers, &stack))
             }
         };
         let Some(next) = next else { break };

@@ -4,10 +4,11 @@
 //! chose how much work it is: entries, bytes of a description and what a row holds are bounded.
 
 use super::{Described, Rule, SAVED};
+use crate::arch::Machine;
 use gimli::{
     BaseAddresses, CieOrFde, CommonInformationEntry, DebugFrame, EhFrame, EndianSlice, FrameDescriptionEntry,
     LittleEndian, Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression,
-    UnwindOffset, UnwindSection, UnwindTableRow, X86_64,
+    UnwindOffset, UnwindSection, UnwindTableRow,
 };
 use std::sync::Arc;
 
@@ -54,7 +55,8 @@ type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
 /// A section of frame information and the addresses that pointers in it are relative to.
 #[derive(Debug)]
-pub(super) struct Section {
+pub(super) struct Section<const N: usize = { SAVED }> {
+    pub(super) machine: &'static Machine<N>,
     pub(super) kind: Kind,
     pub(super) bytes: Vec<u8>,
     pub(super) bases: BaseAddresses,
@@ -69,26 +71,26 @@ pub(super) enum Kind {
 
 /// Function descriptions of one section, sorted by the address where the function starts, with their offsets.
 #[derive(Debug)]
-pub(super) struct DescribedFunctions {
-    section: Arc<Section>,
+pub(super) struct DescribedFunctions<const N: usize = { SAVED }> {
+    section: Arc<Section<N>>,
     functions: Vec<(u64, usize)>,
 }
 
 /// What a section says of an address.
-pub(super) enum Found {
+pub(super) enum Found<const N: usize = { SAVED }> {
     /// The row for it.
-    One(Described),
+    One(Described<N>),
     /// All rows of its function.
-    All(Vec<(u64, (u64, Arc<Rule>))>),
+    All(Vec<(u64, (u64, Arc<Rule<N>>))>),
 }
 
-impl DescribedFunctions {
+impl<const N: usize> DescribedFunctions<N> {
     /// How many steps it was to make the list.
     pub(super) fn steps(&self) -> u64 {
         self.section.bytes.len() as u64 / BYTES_A_STEP + self.functions.len() as u64 * STEPS_A_FUNCTION
     }
 
-    pub(super) fn of(section: Section) -> Self {
+    pub(super) fn of(section: Section<N>) -> Self {
         let mut functions = match section.kind {
             Kind::Eh => functions(&section.eh(), &section.bases),
             Kind::Debug => functions(&section.debug(), &section.bases),
@@ -109,7 +111,7 @@ impl DescribedFunctions {
     }
 
     /// What it says of an address; `steps` grows by the work that was.
-    pub(super) fn find(&self, address: u64, steps: &mut u64) -> Option<Found> {
+    pub(super) fn find(&self, address: u64, steps: &mut u64) -> Option<Found<N>> {
         let index = self
             .functions
             .partition_point(|&(start, _)| start <= address)
@@ -127,7 +129,7 @@ impl DescribedFunctions {
         offset: S::Offset,
         address: u64,
         steps: &mut u64,
-    ) -> Option<Found> {
+    ) -> Option<Found<N>> {
         let bases = &self.section.bases;
         let function = parsed.fde_from_offset(bases, offset, S::cie_from_offset).ok()?;
         let (own, common) = (function.entry_len(), function.cie().entry_len());
@@ -154,11 +156,12 @@ impl DescribedFunctions {
         &self,
         function: &FrameDescriptionEntry<Bytes<'_>>,
         row: &UnwindTableRow<usize, Room>,
-    ) -> Described {
+    ) -> Described<N> {
+        let machine = self.section.machine;
         Described {
             cfa: row.cfa().clone(),
-            return_address: row.register(X86_64::RA),
-            saved: SAVED.map(|register| row.register(register)),
+            return_address: row.register(machine.return_address),
+            saved: machine.saved.map(|register| row.register(register)),
             encoding: function.cie().encoding(),
             signal: function.is_signal_trampoline(),
             section: Arc::clone(&self.section),
@@ -166,16 +169,18 @@ impl DescribedFunctions {
     }
 }
 
-impl Section {
+impl<const N: usize> Section<N> {
     fn eh(&self) -> EhFrame<Bytes<'_>> {
         let mut section = EhFrame::new(&self.bytes, LittleEndian);
         section.set_address_size(8);
+        section.set_vendor(self.machine.vendor);
         section
     }
 
     fn debug(&self) -> DebugFrame<Bytes<'_>> {
         let mut section = DebugFrame::new(&self.bytes, LittleEndian);
         section.set_address_size(8);
+        section.set_vendor(self.machine.vendor);
         section
     }
 

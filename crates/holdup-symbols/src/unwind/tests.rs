@@ -2,6 +2,8 @@
 
 use super::sections::DESCRIPTION_BYTES_MAX;
 use super::*;
+use crate::arch::x86_64::MACHINE;
+use holdup_evidence::arch::x86_64::SAVED;
 
 #[test]
 fn a_leaf_has_its_return_address_on_top_of_the_stack() {
@@ -16,15 +18,16 @@ fn a_leaf_has_its_return_address_on_top_of_the_stack() {
     let frame = Registers {
         ip: 0x1000,
         sp: 0x7000,
-        saved: [Some(7); 6],
+        sp_known: true,
+        saved: [Some(7); SAVED],
     };
-    let caller = caller_of_leaf(&frame, &stack).unwrap();
+    let caller = caller_of_leaf(&MACHINE, &frame, &stack).unwrap();
     assert_eq!(
         (caller.ip, caller.sp, caller.saved),
-        (0x1234, 0x7008, [Some(7); 6])
+        (0x1234, 0x7008, [Some(7); SAVED])
     );
     let beyond = Registers { sp: 0x7010, ..frame };
-    assert!(caller_of_leaf(&beyond, &stack).is_none());
+    assert!(caller_of_leaf(&MACHINE, &beyond, &stack).is_none());
 }
 
 const CODE: u64 = 0x1000;
@@ -39,13 +42,13 @@ const LIT8: u8 = 0x38;
 const PLUS: u8 = 0x22;
 
 /// An `.eh_frame` for one function at [`CODE`], of which the frame's address (CFA) is `expression`.
-fn table(expression: &[u8]) -> FrameTable {
+fn table(expression: &[u8]) -> FrameTable<SAVED> {
     let length = expression.len() as u8;
     described(&[&[DEF_CFA_EXPRESSION, length], expression].concat(), CODE_BYTES)
 }
 
 /// An `.eh_frame` for one function at [`CODE`] with so many bytes, and these instructions.
-fn described(instructions: &[u8], code_bytes: u64) -> FrameTable {
+fn described(instructions: &[u8], code_bytes: u64) -> FrameTable<SAVED> {
     let mut bytes = Vec::new();
     // Common part: version 1, "R", code and data alignment 1 and -8, return address in register 16;
     // pointers are absolute; the return address is at CFA-8.
@@ -62,6 +65,7 @@ fn described(instructions: &[u8], code_bytes: u64) -> FrameTable {
     ];
     entry(&mut bytes, &function.concat());
     let section = Section {
+        machine: &MACHINE,
         kind: Kind::Eh,
         bytes,
         bases: BaseAddresses::default(),
@@ -72,7 +76,7 @@ fn described(instructions: &[u8], code_bytes: u64) -> FrameTable {
     }
 }
 
-fn entry(bytes: &mut Vec<u8>, content: &[u8]) {
+pub(super) fn entry(bytes: &mut Vec<u8>, content: &[u8]) {
     let padding = content.len().wrapping_neg() % 4;
     bytes.extend_from_slice(&((content.len() + padding) as u32).to_le_bytes());
     bytes.extend_from_slice(content);
@@ -80,15 +84,17 @@ fn entry(bytes: &mut Vec<u8>, content: &[u8]) {
 }
 
 /// A frame with its stack at 0x7000: the words there are the pointer to 0x7010, and 1, 2, 3.
-fn caller(table: &mut FrameTable) -> Option<Registers> {
+fn caller(table: &mut FrameTable<SAVED>) -> Option<Registers<SAVED>> {
     let words = [0x7010_u64, 1, 2, 3];
     let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
     let frame = Registers {
         ip: CODE + 1,
         sp: 0x7000,
-        saved: [Some(9); 6],
+        sp_known: true,
+        saved: [Some(9); SAVED],
     };
     table.make(frame.ip).0?.caller(
+        &MACHINE,
         &frame,
         &StackBytes {
             start: 0x7000,
@@ -106,7 +112,8 @@ fn an_expression_can_read_the_stack() {
         Registers {
             ip: 2,
             sp: 0x7018,
-            saved: [Some(9); 6]
+            sp_known: true,
+            saved: [Some(9); SAVED]
         }
     );
 }

@@ -2,6 +2,7 @@
 //! stays, its registers and stack read from outside, as the collector does by BPF.
 
 use holdup_evidence::Frame;
+use holdup_evidence::arch::{SAVED, SavedRegisters};
 use holdup_symbols::{Mapping, ProcessKey, RawStack, UserStacks};
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -29,8 +30,7 @@ impl Drop for Subject {
 pub(crate) struct Seen {
     pub(crate) ip: u64,
     pub(crate) sp: u64,
-    pub(crate) bp: u64,
-    pub(crate) callee_saved: [u64; 5],
+    pub(crate) saved: SavedRegisters,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -72,8 +72,7 @@ impl Subject {
                 return Seen {
                     ip,
                     sp,
-                    bp: 0,
-                    callee_saved: [0; 5],
+                    saved: [0; SAVED],
                     bytes: self.memory(sp),
                 };
             }
@@ -101,8 +100,7 @@ impl Subject {
         Seen {
             ip: r.rip,
             sp,
-            bp: r.rbp,
-            callee_saved: [r.rbx, r.r12, r.r13, r.r14, r.r15],
+            saved: [r.rbx, r.rbp, r.r12, r.r13, r.r14, r.r15],
             bytes,
         }
     }
@@ -127,8 +125,7 @@ impl Subject {
             at: 0,
             ip: seen.ip,
             sp: seen.sp,
-            bp: seen.bp,
-            callee_saved: seen.callee_saved,
+            saved: seen.saved,
             partial: false,
             bytes: &seen.bytes,
         }

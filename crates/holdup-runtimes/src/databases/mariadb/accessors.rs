@@ -3,6 +3,7 @@
 //! In: the address of such a function. Out: the distance of the field from the object that the function gets. Only the few instructions that
 //! such a function consists of are understood, those of 64-bit x86; any other says nothing.
 
+use crate::arch::READS_CODE;
 use crate::memory::{Memory, Source};
 
 /// Code that is looked at, bytes.
@@ -38,6 +39,9 @@ pub(super) struct Slots {
 }
 
 fn code<S: Source>(memory: &mut Memory<S>, function: u64) -> Option<[u8; CODE_BYTES]> {
+    if !READS_CODE {
+        return None;
+    }
     let mut code = [0; CODE_BYTES];
     memory.read(function, &mut code)?;
     Some(code)

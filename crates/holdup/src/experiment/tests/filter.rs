@@ -2,8 +2,9 @@
 
 use super::super::without::{sleep, sync};
 use holdup_subject::filter::{
-    AND, ARGUMENT, ARGUMENTS, AUDIT_ARCH_I386, AUDIT_ARCH_X86_64, Answer, IF_BITS, IF_EQUAL, LOAD, NUMBER,
-    RETURN, RETURN_0, RETURN_ENOSYS, RETURN_EPERM, TABLE, X32_BIT, program,
+    AND, ARGUMENT, ARGUMENTS, AUDIT_ARCH_AARCH64, AUDIT_ARCH_ARM, AUDIT_ARCH_I386, AUDIT_ARCH_X86_64, Answer,
+    IF_BITS, IF_EQUAL, LOAD, NUMBER, Processor, RETURN, RETURN_0, RETURN_ENOSYS, RETURN_EPERM, TABLE,
+    X32_BIT, program, program_for,
 };
 
 /// What the kernel would make of it.
@@ -57,6 +58,20 @@ fn calls_are_answered_in_each_table_by_its_own_number_and_no_other_is() {
     assert_eq!(of_x86_64, [74, 75, 162, 277, 306]);
     let of_another: Vec<i64> = (0..500).filter(|number| answered(0xc000_00b7, *number)).collect();
     assert!(of_another.is_empty());
+}
+
+#[test]
+fn on_arm_calls_have_the_numbers_of_its_tables() {
+    let answered = |calls, table| -> Vec<u32> {
+        let program = program_for(Processor::Arm, calls, Answer::AtOnce);
+        let answered = |number: &u32| runs(&program, table, *number, [0; 6]) == RETURN_0;
+        (0..500).filter(answered).collect()
+    };
+    assert_eq!(answered(sync::CALLS, AUDIT_ARCH_AARCH64), [81, 82, 83, 84, 267]);
+    assert_eq!(answered(sync::CALLS, AUDIT_ARCH_ARM), [36, 118, 148, 341, 373]);
+    assert_eq!(answered(sleep::CALLS, AUDIT_ARCH_AARCH64), [101, 115]);
+    assert_eq!(answered(sleep::CALLS, AUDIT_ARCH_ARM), [162, 265, 407]);
+    assert!(answered(sync::CALLS, AUDIT_ARCH_X86_64).is_empty());
 }
 
 #[test]

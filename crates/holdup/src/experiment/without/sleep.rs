@@ -12,9 +12,9 @@ use holdup_subject::filter::Call;
 
 /// The calls.
 pub(in crate::experiment) const CALLS: &[Call] = &[
-    Call::new("nanosleep", 35, 162),
-    Call::new("clock_nanosleep", 230, 267),
-    Call::of_i386("clock_nanosleep_time64", 407),
+    Call::new("nanosleep", 35, 162).on_arm(101, 162),
+    Call::new("clock_nanosleep", 230, 267).on_arm(115, 265),
+    Call::of_32_bit("clock_nanosleep_time64", 407, 407),
 ];
 
 /// Of all sleeping: what other calls may have. As much may be left of a wait that was taken away.

@@ -15,12 +15,14 @@ const MSYNC_FLAGS: u32 = 2;
 
 /// The calls.
 pub(in crate::experiment) const CALLS: &[Call] = &[
-    Call::new("fsync", 74, 118),
-    Call::new("fdatasync", 75, 148),
-    Call::new("sync", 162, 36),
-    Call::new("syncfs", 306, 344),
-    Call::new("sync_file_range", 277, 314),
-    Call::new("msync", 26, 144).only_if(MSYNC_FLAGS, MS_SYNC),
+    Call::new("fsync", 74, 118).on_arm(82, 118),
+    Call::new("fdatasync", 75, 148).on_arm(83, 148),
+    Call::new("sync", 162, 36).on_arm(81, 36),
+    Call::new("syncfs", 306, 344).on_arm(267, 373),
+    Call::new("sync_file_range", 277, 314).on_arm(84, 341),
+    Call::new("msync", 26, 144)
+        .on_arm(227, 144)
+        .only_if(MSYNC_FLAGS, MS_SYNC),
 ];
 
 pub(super) const WAY: Way = Way {
