@@ -43,21 +43,21 @@ pub(super) fn headline(sheet: &mut Sheet, headline: &Headline) {
 }
 
 /// Words of a command, or names of what was observed, that a header has.
-const WORDS: usize = 40;
+const COMMAND_WORDS: usize = 40;
 
 /// ` holdup   sshd -t   1.04 s elapsed   0.02 s on a CPU`; without the tool's name where a headline is before it.
 pub(super) fn header(sheet: &mut Sheet, report: &Report, below_headline: bool) {
     let elapsed = report.subject.wall_ns;
     let on_cpu: Ns = report.threads.iter().map(|thread| on_cpu(&thread.causes)).sum();
     let all = &report.subject.command;
-    let shown = all.iter().take(WORDS);
+    let shown = all.iter().take(COMMAND_WORDS);
     let mut command = if report.of_threads() {
         shown.map(String::as_str).collect::<Vec<_>>().join(", ")
     } else {
         shown.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     };
-    if all.len() > WORDS {
-        command.push_str(&format!(" … {} more", all.len() - WORDS));
+    if all.len() > COMMAND_WORDS {
+        command.push_str(&format!(" … {} more", all.len() - COMMAND_WORDS));
     }
     let command = sheet.name(&command).paint(Paint::Bold);
     let figure = |text: &str| sheet.name(text).after(FIGURES);
