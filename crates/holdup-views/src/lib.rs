@@ -33,6 +33,7 @@ mod spans;
 pub mod style;
 pub mod terminal;
 pub mod text;
+mod unanswered;
 
 pub use export::Format;
 pub use headline::{sentence, undecided};
