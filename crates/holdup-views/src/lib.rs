@@ -28,6 +28,7 @@ mod prediction;
 mod prometheus;
 mod samples;
 pub mod schema;
+mod sections;
 mod sheet;
 mod spans;
 pub mod style;
