@@ -378,6 +378,7 @@ complete -c holdup -n "__fish_holdup_using_subcommand scale-work" -s h -l help -
 complete -c holdup -n "__fish_holdup_using_subcommand explain" -l color -d 'Colour the output' -r -f -a "auto\t'If the output is a terminal with colours'
 always\t'Always, even into a file'
 never\t'Never'"
+complete -c holdup -n "__fish_holdup_using_subcommand explain" -s v -l verbose -d 'Also print the examples'
 complete -c holdup -n "__fish_holdup_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c holdup -n "__fish_holdup_using_subcommand doctor" -l test-randomness -d 'Only run the block tests of FIPS 140-2 on random bytes from PATH; - is stdin' -r -F
 complete -c holdup -n "__fish_holdup_using_subcommand doctor" -l blocks -d 'Number of blocks' -r

@@ -28,11 +28,13 @@ mod prediction;
 mod prometheus;
 mod samples;
 pub mod schema;
+mod sections;
 mod sheet;
 mod spans;
 pub mod style;
 pub mod terminal;
 pub mod text;
+mod unanswered;
 
 pub use export::Format;
 pub use headline::{sentence, undecided};

@@ -4,6 +4,7 @@
 //! no link, no table cell and no mention of a person.
 
 use crate::budget;
+use crate::headline::line;
 use crate::prediction;
 use crate::terminal::entry::beside_the_phrase;
 use crate::terminal::experiment::{causes_that_matter, facts_of};
@@ -13,7 +14,7 @@ use crate::terminal::scale::{figures, law};
 use crate::text::printable;
 use crate::units::{counted, duration, duration_beside, percent};
 use holdup_evidence::Ns;
-use holdup_model::finding::{Confidence, Severity};
+use holdup_model::finding::Severity;
 use holdup_model::report::{
     CauseChange, Comparison, Experiment, Finding, Gate, GateOutcome, Remedy, Report, Scaling, SubjectKind,
 };
@@ -63,7 +64,7 @@ pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out)?;
     }
     for one in notes {
-        writeln!(out, "- {} ({})", escaped(&one.title), code(&one.rule))?;
+        writeln!(out, "- {} ({})", escaped(&line(one)), code(&one.rule))?;
     }
     table(report, out)?;
     predictions(report, out)?;
@@ -231,8 +232,8 @@ fn first_line(report: &Report) -> String {
         let first = report
             .findings
             .first()
-            .map_or("no hold-up found", |one| &one.title);
-        return format!("{subject}: **{}**", escaped(first));
+            .map_or_else(|| "no hold-up found".to_owned(), line);
+        return format!("{subject}: **{}**", escaped(&first));
     }
     let whole = report.whole_ns();
     let picture = picture(report, false);
@@ -271,18 +272,7 @@ fn instead_of_findings(report: &Report) -> Option<String> {
 }
 
 fn finding(finding: &Finding, elapsed: Ns, out: &mut dyn Write) -> io::Result<()> {
-    let mut remarks = Vec::new();
-    if finding.severity == Severity::Critical {
-        remarks.push("critical");
-    }
-    if finding.confidence == Confidence::Suspect {
-        remarks.push("suspected");
-    }
-    let remarks = match remarks.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", remarks.join(", ")),
-    };
-    writeln!(out, "\n### {}{remarks}\n", escaped(&finding.title))?;
+    writeln!(out, "\n### {}\n", escaped(&line(finding)))?;
     for evidence in finding.evidence.iter().take(EVIDENCE) {
         let source = match evidence.source.as_str() {
             "" => String::new(),

@@ -6,6 +6,7 @@
 //! has nothing else under it is left out. `pulldown-cmark` parses; with its default features off it knows
 //! CommonMark alone, which is all that pages use.
 
+use crate::sections::arranged;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::style::Style;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
@@ -20,23 +21,27 @@ const CODE: usize = 4;
 /// What fences the examples that are tests.
 const TEST_LANGUAGE: &str = "toml";
 
-/// What a rule says to an example, by the word after the language.
-fn outcome(word: &str) -> Option<&'static str> {
-    Some(match word {
-        "fires" => "it fires.",
-        "near-miss" => "it does not fire.",
-        "cannot-tell" => "it cannot tell.",
+/// What a rule says to an example, by the word after the language: as a sentence of its own, or behind a colon.
+fn outcome(word: &str, begins_sentence: bool) -> Option<&'static str> {
+    Some(match (word, begins_sentence) {
+        ("fires", false) => "it fires.",
+        ("fires", true) => "It fires.",
+        ("near-miss", false) => "it does not fire.",
+        ("near-miss", true) => "It does not fire.",
+        ("cannot-tell", false) => "it cannot tell.",
+        ("cannot-tell", true) => "It cannot tell.",
         _ => return None,
     })
 }
 
-/// Writes a page.
+/// Writes a page, its examples only where the style is verbose.
 ///
 /// # Errors
 /// When writing to `out` fails.
 pub fn write(markdown: &str, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let arranged = arranged(markdown, style.verbose);
     let mut page = Page::new(style);
-    for event in Parser::new(markdown) {
+    for event in Parser::new(&arranged) {
         page.event(event);
     }
     page.finish_block();
@@ -78,6 +83,8 @@ struct Page {
     body: Vec<Piece>,
     /// Whether what is read next stands apart from what was read last.
     spaced: bool,
+    /// Whether what was read last ends a sentence.
+    sentence: bool,
     /// Depth of emphasis.
     strong: usize,
     /// Headings that nothing has followed yet.
@@ -102,6 +109,7 @@ impl Page {
             sheet: Sheet::new(style),
             body: Vec::new(),
             spaced: true,
+            sentence: false,
             strong: 0,
             headings: Vec::new(),
             lists: Vec::new(),
@@ -148,7 +156,8 @@ impl Page {
                     CodeBlockKind::Indented => "".split_whitespace(),
                 };
                 let test = fence.next() == Some(TEST_LANGUAGE);
-                let outcome = fence.next().and_then(outcome).filter(|_| test && self.paragraph);
+                let outcome = fence.next().and_then(|word| outcome(word, self.sentence));
+                let outcome = outcome.filter(|_| test && self.paragraph);
                 self.body.extend(outcome.map(|words| self.sheet.words(words)));
                 self.finish_block();
                 self.code = Some((!test).then(String::new));
@@ -218,6 +227,7 @@ impl Page {
             self.spaced = true;
             return;
         }
+        self.sentence = text.trim_end().ends_with('.');
         let piece = self.sheet.words(text).paint(paint).after(usize::from(apart));
         self.body.push(piece);
     }
@@ -345,18 +355,26 @@ elapsed = 10
 
     #[test]
     fn of_a_test_stands_its_sentence_and_what_the_rule_says() {
-        let page = "# R\n\n## Examples\n\nA short wait:\n\n```toml near-miss\nelapsed = 1\n```\n\nNo names:\n\n\
+        let page = "# R\n\n## Examples\n\nA short wait:\n\n```toml near-miss\nelapsed = 1\n```\n\nNo names.\n\n\
                     ```toml cannot-tell\nelapsed = 2\n```\n";
-        let text = text(page, &Style::default());
+        let verbose = Style {
+            verbose: true,
+            ..Style::default()
+        };
         assert_eq!(
-            text,
-            "R\n\nExamples\n  A short wait: it does not fire.\n\n  No names: it cannot tell.\n"
+            text(page, &verbose),
+            "R\n\nExamples\n  A short wait: it does not fire.\n\n  No names. It cannot tell.\n"
         );
+        assert!(!text(page, &Style::default()).contains("A short wait"));
     }
 
     #[test]
     fn tests_are_left_out_with_their_headings() {
-        let text = text(PAGE, &Style::default());
+        let verbose = Style {
+            verbose: true,
+            ..Style::default()
+        };
+        let text = text(PAGE, &verbose);
         assert!(
             !text.contains("elapsed") && !text.contains("Examples") && !text.contains("Fires"),
             "{text}"

@@ -5,7 +5,7 @@
 //! contain: each piece is made printable when it is made.
 
 use crate::style::Style;
-use crate::text::{printable, shorten, split, width};
+use crate::text::{printable, shorten, split_at_joint, width};
 
 /// How a piece looks. Few, so that colour means something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,7 +202,7 @@ impl Sheet {
                 line = Line::hanging(columns, hang);
             }
             while !word.name && width(&word.text) > full {
-                let (head, tail) = split(&word.text, full);
+                let (head, tail) = split_at_joint(&word.text, full);
                 let (head, tail) = (head.to_owned(), tail.to_owned());
                 line.put(&Piece { text: head, ..word }, self.style.unicode);
                 self.finish(&mut line, beside.then(|| edge.take()).flatten());

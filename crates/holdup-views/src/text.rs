@@ -83,6 +83,27 @@ pub fn split(text: &str, columns: usize) -> (&str, &str) {
     text.split_at(fits.max(first))
 }
 
+/// The same, at the last joint of a long name where there is one in the second half: behind `::`, `/`, `.`, `,` or `<`.
+#[must_use]
+pub fn split_at_joint(text: &str, columns: usize) -> (&str, &str) {
+    let (head, tail) = split(text, columns);
+    if tail.is_empty() {
+        return (head, tail);
+    }
+    let joint = head.rfind(['/', '.', ',', '<', ':']).map(|at| at + 1);
+    // Between the two colons of a path, and before its last part, nothing is broken.
+    let joint = match joint {
+        Some(at) if at == head.len() && head.ends_with(':') && tail.starts_with(':') => {
+            head[..at - 1].rfind(['/', '.', ',', '<', ':']).map(|at| at + 1)
+        }
+        joint => joint,
+    };
+    match joint.filter(|at| width(&head[..*at]) * 2 >= columns) {
+        Some(at) => text.split_at(at),
+        None => (head, tail),
+    }
+}
+
 /// Characters from the beginning that fit into `columns`.
 fn take(characters: impl Iterator<Item = char>, columns: usize) -> impl Iterator<Item = char> {
     characters
@@ -167,7 +188,7 @@ fn ascii_for(character: char) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{printable, shorten, split, width};
+    use super::{printable, shorten, split, split_at_joint, width};
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
     use unicode_width::UnicodeWidthStr;
 
@@ -233,6 +254,25 @@ mod tests {
     fn a_cut_always_makes_progress() {
         assert_eq!(split("abc", 2), ("ab", "c"));
         assert_eq!(split("文件", 1), ("文", "件"));
+    }
+
+    #[test]
+    fn a_long_name_is_cut_at_a_joint() {
+        assert_eq!(
+            split_at_joint("feed::Subscriber::deliver", 20),
+            ("feed::Subscriber::", "deliver")
+        );
+        assert_eq!(split_at_joint("/usr/share/name", 12), ("/usr/share/", "name"));
+        assert_eq!(split_at_joint("com.example.Cache", 13), ("com.example.", "Cache"));
+        // What follows a name goes with its last part, not alone.
+        assert_eq!(
+            split_at_joint("cache.Bounded.compute,", 21),
+            ("cache.Bounded.", "compute,")
+        );
+        // Not between two colons, nor where hardly anything would stand before it.
+        assert_eq!(split_at_joint("abc::def::ghij", 9), ("abc::", "def::ghij"));
+        assert_eq!(split_at_joint("a::bcdefghijklmn", 10), ("a::bcdefgh", "ijklmn"));
+        assert_eq!(split_at_joint("short", 10), ("short", ""));
         assert_eq!(split("", 3), ("", ""));
     }
 

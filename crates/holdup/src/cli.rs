@@ -4,6 +4,7 @@ mod boot;
 mod budget;
 mod bug;
 mod experiment;
+mod explain;
 mod gate;
 mod host;
 mod mcp;
@@ -17,6 +18,7 @@ pub(crate) use boot::BootArgs;
 pub(crate) use budget::BudgetArgs;
 pub(crate) use bug::BugArgs;
 pub(crate) use experiment::TryArgs;
+pub(crate) use explain::ExplainArgs;
 pub(crate) use gate::GateArgs;
 pub(crate) use host::HostArgs;
 pub(crate) use mcp::McpArgs;
@@ -467,13 +469,6 @@ fn buffer_size(text: &str) -> Result<u32, String> {
 const EXIT_STATUS: &str = "Exit status: that of CMD, 128+N if signal N ended it; 127 if CMD was not found, \
                            126 if it could not be executed, 125 if holdup itself failed, 2 for bad usage. With --fail-on, if \
                            CMD succeeded: 1 if a condition holds, 3 if that cannot be determined.";
-
-#[derive(Debug, Args)]
-pub(crate) struct ExplainArgs {
-    /// ID of a rule or cause, such as crng-not-seeded or disk.sync
-    #[arg(value_name = "RULE|CAUSE")]
-    pub(crate) name: Option<String>,
-}
 
 #[derive(Debug, Args)]
 #[command(after_help = DOCTOR_STATUS)]

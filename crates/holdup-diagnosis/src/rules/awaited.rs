@@ -123,10 +123,6 @@ fn finding(root: &Root<'_>) -> Finding {
             format!("{} ({count}, {})", say::name_or(name, "a program"), duration(ns))
         })
         .collect();
-    let through = match root.behind.iter().filter(|one| !one.directly).count() {
-        0 => String::new(),
-        others => format!(", {others} of them through others"),
-    };
     let count = say::several(root.behind.len() as u64, "process");
     let verb = if root.behind.len() == 1 { "waits" } else { "wait" };
     let on = match root.key {
@@ -134,7 +130,7 @@ fn finding(root: &Root<'_>) -> Finding {
         _ => root.has.map_or(Awaited::Answer, |has| has.on),
     };
     let first = Evidence::new(
-        format!("{count} {verb} behind it{through}: {}", list.join(", ")),
+        format!("{count} {verb} behind it: {}", list.join(", ")),
         source(on),
     );
     // Nobody gets past a full disk.

@@ -185,7 +185,8 @@ fn silent(root: &Root<'_>, has: &SeenWait, long: &str) -> String {
         (false, _) => (sentence(&direct), " for files on it"),
     };
     let behind = if direct.is_empty() { String::new() } else { behind };
-    format!("{} does not answer: {direct}{of}{behind}, {long}", what(has))
+    let what = say::capital(&what(has));
+    format!("{what} does not answer: {direct}{of}{behind}, {long}")
 }
 
 /// A process that does not read what others write to it.

@@ -277,6 +277,8 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
                 name,
                 threads: 1,
                 wall: elapsed,
+                // Several that are listed together are those that came and went.
+                open: wait.asker.name.pid != 0,
                 ..ThreadLedger::default()
             });
         }

@@ -20,6 +20,7 @@ mod beside;
 pub(crate) mod blocked;
 mod calls;
 mod clocks;
+mod commands;
 mod connected;
 mod connections;
 mod counted;
@@ -41,6 +42,7 @@ mod held;
 mod java_seeds;
 mod java_waits;
 pub(crate) mod kernel_places;
+mod language;
 mod leads;
 mod levels;
 mod libuv_pool;
@@ -71,6 +73,7 @@ mod roots_said;
 mod run;
 pub(crate) mod saturated;
 pub(crate) mod say;
+mod shares;
 mod short_lives;
 mod sockets;
 mod sources;
@@ -510,6 +513,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     }
     leads::waiters_first(run, &mut found);
     judgement.findings = found.into_iter().map(|(_, finding)| finding).collect();
+    commands::keep_what_works(run, &mut judgement.findings);
     if !run.attributed.source.has_probes() {
         judgement.findings.iter_mut().for_each(sources::name_samples);
     }

@@ -6,7 +6,7 @@
 //! so does one that is on a CPU.
 
 use super::list::peer_slow::peer;
-use super::{Run, Waits, java_waits, own_listener, say};
+use super::{Run, Waits, java_waits, own_listener, say, shares};
 use holdup_evidence::facts::{SetAside, SharedListener, Workers};
 use holdup_evidence::{Cause, Frame, Ns};
 use holdup_knowledge::system_calls::{self, Kind};
@@ -66,6 +66,8 @@ pub(super) struct Taken<'a> {
     pub(super) waits: Waits<'a>,
     /// How many of them that are.
     same: usize,
+    /// Of the observed time, the part that each of those spent in that wait, at least.
+    share: f64,
     /// Who waits for one of them.
     pub(super) queued: Option<Queued<'a>>,
     /// The listener of their own that they wait for, where that is what they wait for.
@@ -253,6 +255,7 @@ impl<'a> Taken<'a> {
             ids.len()
         };
         let same = threads_of(&waits);
+        let share = shares::least(&waits, run.attributed.wall);
         let listens = waits
             .iter()
             .any(|wait| system_calls::is_named(wait.call.as_deref(), Kind::WaitsForEpoll));
@@ -270,6 +273,7 @@ impl<'a> Taken<'a> {
             count: pool.len(),
             waits,
             same,
+            share,
             queued,
             own,
         })
@@ -362,10 +366,14 @@ impl<'a> Taken<'a> {
     pub(super) fn evidence(&self) -> Vec<Evidence> {
         let mut all = vec![Evidence::new(
             format!(
-                "{}: {} of them waited for it, and none was free for {} of the time",
+                "{}: {}, {} of the time or more, and none was free",
                 self.all(),
-                self.same,
-                say::percent(MIN_TAKEN_SHARE)
+                match (self.count, self.same) {
+                    (1, _) => "it waited for that".to_owned(),
+                    (all, same) if all == same => "each waited for that".to_owned(),
+                    (_, same) => format!("{same} of them waited for that"),
+                },
+                say::percent(self.share)
             ),
             say::SCHEDULER,
         )];

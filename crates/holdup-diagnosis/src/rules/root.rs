@@ -335,7 +335,7 @@ impl Root<'_> {
                 format!("detach the debugger or tracer {}", say::who_with_pid(tracer)),
                 "it may be in use",
             )
-            .with_command(format!("holdup attach -p {}", tracer.pid));
+            .with_command(format!("ps -o pid,ppid,user,lstart,args -p {}", tracer.pid));
         }
         match self.doing {
             Some(Cause::ProcessStopped) => Remedy::changing(

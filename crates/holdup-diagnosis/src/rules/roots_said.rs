@@ -295,8 +295,12 @@ impl<'a> Words<'a> {
             let own: Vec<&Waiter<'_>> = root.own.iter().collect();
             let most = self.programs(root, &own);
             let most = most.first().map_or("", |(name, _, _)| name.as_str());
+            let by = match most {
+                "" => String::new(),
+                most => format!(", mostly by {most}"),
+            };
             return format!(
-                "{} held up {all}: up to {} for one wait, mostly by {most}",
+                "{} held up {all}: up to {} for one wait{by}",
                 what(disk, "Disk"),
                 duration(root.longest())
             );

@@ -82,6 +82,14 @@ pub(super) fn name_or<'a>(name: &'a str, otherwise: &'a str) -> &'a str {
     if name.is_empty() { otherwise } else { name }
 }
 
+/// Our own words at the beginning of a sentence. Names of programs and paths stay as they are.
+pub(super) fn capital(words: &str) -> String {
+    match words.strip_prefix("the ") {
+        Some(rest) => format!("The {rest}"),
+        None => words.to_owned(),
+    }
+}
+
 /// A string as one word of a shell command, whatever it contains.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%=".contains(c);
@@ -112,6 +120,7 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
         ),
         0 | 1 => format!("{count}{call} of {own}"),
         _ if on_cpu => format!("{count}{call}, {own} in total"),
+        _ if let Some(standing) = standing(waits) => format!("{count}{call}, {standing}"),
         _ => {
             let (median, longest) = (duration(waits.median()), duration(longest.max));
             match waits.estimated() {
@@ -123,6 +132,29 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
         }
     };
     Evidence::new(text, source(main))
+}
+
+/// Of several waits that are not all over: how many are, and for how long the others have lasted. Their lengths may count from before the
+/// observation, and their sum does not: beside each other, a total would be less than its parts.
+fn standing(waits: &Waits<'_>) -> Option<String> {
+    let open = waits.iter().filter(|wait| wait.open).count() as u64;
+    let (count, longest) = (waits.count(), waits.longest());
+    if open == 0 || waits.estimated() {
+        return None;
+    }
+    let whole = waits.iter().filter(|wait| wait.open).map(|wait| wait.max).max();
+    let is_open = longest.open && Some(longest.max) == whole && longest.count == 1;
+    let longest = match is_open {
+        true => format!("the longest has lasted for at least {}", duration(longest.max)),
+        false => format!("the longest took {}", duration(longest.max)),
+    };
+    Some(match count.saturating_sub(open) {
+        0 => format!("none of them over: {longest}"),
+        over => format!(
+            "{over} of them over: {longest}; {} of them all was observed",
+            duration(waits.own())
+        ),
+    })
 }
 
 /// How long waits were: `1.01 s`, and where that is an estimate how good: `about 1.01 s ± 20.0 ms`.
@@ -347,8 +379,66 @@ pub(super) fn peer(resource: &Resource) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{quoted, who_with_pid};
-    use holdup_model::attributed::ThreadName;
+    use super::{capital, how_long, quoted, who_with_pid};
+    use crate::rules::Run;
+    use holdup_evidence::facts::SystemFacts;
+    use holdup_model::attributed::{Attributed, AttributedWait, ThreadName};
+
+    /// Waits of a thread: how many, how long they were in the observed time together, the longest, and whether the last is not over.
+    fn waits(tid: u32, count: u64, ns: u64, max: u64, open: bool) -> AttributedWait {
+        let mut wait = AttributedWait {
+            count,
+            ns: ns * 1_000_000_000,
+            max: max * 1_000_000_000,
+            open,
+            ..crate::rules::tests::wait()
+        };
+        wait.asker.name.tid = tid;
+        wait
+    }
+
+    fn said(waits: Vec<AttributedWait>) -> String {
+        let attributed = Attributed {
+            waits,
+            ..Attributed::default()
+        };
+        let facts = SystemFacts::default();
+        let run = Run::new(&attributed, &facts);
+        how_long(&run.waits(|_| true).unwrap()).text
+    }
+
+    #[test]
+    fn of_waits_that_are_not_over_there_is_no_total_below_its_parts() {
+        let both = vec![waits(1, 1, 5, 15, true), waits(2, 1, 5, 10, true)];
+        assert_eq!(
+            said(both),
+            "2 waits, none of them over: the longest has lasted for at least 15.00 s"
+        );
+    }
+
+    #[test]
+    fn of_some_that_are_over_it_is_said_how_many() {
+        let some = vec![waits(1, 9, 3, 1, false), waits(2, 1, 5, 10, true)];
+        assert_eq!(
+            said(some),
+            "10 waits, 9 of them over: the longest has lasted for at least 10.00 s; 8.00 s of them all was observed"
+        );
+        let longest_is_over = vec![waits(1, 4, 8, 6, false), waits(2, 1, 2, 2, true)];
+        assert!(said(longest_is_over).contains("the longest took 6.00 s"));
+    }
+
+    #[test]
+    fn waits_that_are_over_have_their_total() {
+        let over = vec![waits(1, 2, 4, 3, false), waits(2, 2, 2, 1, false)];
+        assert!(said(over).starts_with("4 waits, 6.00 s in total, median "));
+    }
+
+    #[test]
+    fn a_sentence_begins_with_a_capital_unless_a_name_begins_it() {
+        assert_eq!(capital("the file system /mnt/nas"), "The file system /mnt/nas");
+        assert_eq!(capital("thermald"), "thermald");
+        assert_eq!(capital("/mnt/nas"), "/mnt/nas");
+    }
 
     #[test]
     fn a_hostile_name_stays_one_word_of_a_command() {

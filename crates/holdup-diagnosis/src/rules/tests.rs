@@ -4,7 +4,7 @@ use super::examples::{mostly, well_made};
 use super::{ALL, Generality, Need, Rule, RuleId, Run, judge};
 use holdup_evidence::facts::BlockDevice;
 use holdup_evidence::{Cause, Ns, SystemFacts};
-use holdup_model::attributed::{Attributed, Link, ThreadName};
+use holdup_model::attributed::{Attributed, AttributedWait, Link, ThreadName};
 use holdup_model::finding::Severity;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,6 +14,11 @@ use std::path::Path;
 mod template;
 
 const SECOND: Ns = 1_000_000_000;
+
+/// A wait of which nothing is known.
+pub(super) fn wait() -> AttributedWait {
+    serde_json::from_value(serde_json::json!({"cause": "lock.futex"})).expect("all else has a default")
+}
 
 #[test]
 fn what_a_new_rule_begins_with_compiles_and_is_well_formed() {

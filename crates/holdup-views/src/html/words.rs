@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_machine_has_one_verdict_in_all_views() {
-        const SENTENCE: &str = "No thread was seen to wait behind another one for a second.";
+        const SENTENCE: &str = "No thread waited behind another one for a second.";
         const ELSEWHERE: &str = "No hold-up found";
         let report = machine();
         let mut out = Vec::new();
@@ -158,7 +158,7 @@ mod tests {
         );
         let markdown = words["markdown"].as_str().unwrap_or_default();
         assert!(
-            markdown.contains("### The kernel had no randomness"),
+            markdown.contains("### critical: The kernel had no randomness"),
             "{markdown}"
         );
     }

@@ -111,16 +111,12 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
             let (lead, words) = match largest.basis {
                 AccountBasis::Reported => (
                     "A problem that the artefact itself reports:",
-                    "That is its own statement. Nothing here tells what is behind it.",
+                    "Not shown: its cause.",
                 ),
-                AccountBasis::Saturated => (
-                    "A resource near its limit:",
-                    "These artefacts alone cannot tell what waits for it.",
-                ),
-                AccountBasis::Largest | AccountBasis::WithinNorm => (
-                    "The largest thing here:",
-                    "These artefacts alone cannot tell whether that is too much.",
-                ),
+                AccountBasis::Saturated => ("A resource near its limit:", "Not shown: what waits for it."),
+                AccountBasis::Largest | AccountBasis::WithinNorm => {
+                    ("The largest thing here:", "Not known: whether that is too much.")
+                }
             };
             let lead = sheet.words(lead).paint(Paint::Bold);
             sheet.line(2, vec![lead, sheet.words(&largest.text).paint(Paint::Bold)]);
@@ -135,12 +131,6 @@ pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
                 account_line(sheet, line);
             }
         }
-    }
-    let silent = report.cannot_tell.len() as u64;
-    if silent > 0 && !sheet.style().quiet {
-        let rules = counted(silent, "rule", "rules");
-        let words = format!("{rules} cannot tell from these artefacts. -v lists what is missing.");
-        sheet.line(2, vec![sheet.words(&words).paint(Paint::Dim)]);
     }
 }
 

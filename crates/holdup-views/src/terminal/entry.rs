@@ -172,7 +172,8 @@ fn on_what(sheet: &mut Sheet, entry: &Entry, wait: &Wait, edge: Option<Piece>) {
     let (count, timed_out) = (entry.sum(|wait| wait.count), entry.sum(|wait| wait.timed_out));
     let mut parts: Vec<String> = Vec::new();
     match wait.call.as_deref() {
-        Some(_) if is_address(wait) => parts.push(wait.resource.name.clone()),
+        // An address is for who looks into the process.
+        Some(_) if is_address(wait) && sheet.style().verbose => parts.push(wait.resource.name.clone()),
         // Of running in the kernel the call is often all that is known, and the first line has it.
         Some(call) if beside_the_phrase(wait) != Some(call) => parts.push(call.to_owned()),
         _ => {}

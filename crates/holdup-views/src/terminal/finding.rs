@@ -1,9 +1,10 @@
 //! One finding: what is wrong, how we know, what to do, what not to do.
 
+use crate::headline::remark;
 use crate::prediction::gain;
 use crate::sheet::{Paint, Row, Sheet};
 use holdup_evidence::Ns;
-use holdup_model::finding::{Confidence, Severity};
+use holdup_model::finding::Severity;
 use holdup_model::report::{Finding, Remedy, Report};
 
 /// Column at which the words of evidence and remedies begin.
@@ -28,23 +29,14 @@ pub(super) fn title(sheet: &mut Sheet, finding: &Finding, title: Title) {
         Severity::Warning => Paint::Yellow,
         Severity::Critical => Paint::Red,
     };
-    let mut remarks: Vec<&str> = Vec::new();
-    // A warning that is strong or proved is the usual case and needs no word.
-    match finding.severity {
-        Severity::Note => remarks.push("note"),
-        Severity::Warning => {}
-        Severity::Critical => remarks.push("critical"),
-    }
-    if finding.confidence == Confidence::Suspect {
-        remarks.push("suspected");
-    }
     let words = match title {
         Title::Here => &finding.title,
         Title::IsHeadline => WHY,
     };
     let mut body = vec![sheet.words(words).paint(paint)];
-    if !remarks.is_empty() {
-        body.push(sheet.words(&format!("({})", remarks.join(", "))));
+    // The first line of the page begins with it.
+    if let Some(remark) = remark(finding).filter(|_| title == Title::Here) {
+        body.push(sheet.words(&format!("({remark})")));
     }
     let edge = sheet.name(&finding.rule).paint(Paint::Dim);
     sheet.row(Row {

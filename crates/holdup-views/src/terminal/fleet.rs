@@ -99,9 +99,14 @@ fn first<'a>(report: &'a Report, host: &FleetHost) -> Option<&'a Finding> {
 fn first_sentence(report: &Report) -> Headline {
     let of = |sentence: String, severity| Headline {
         sentence,
+        remark: None,
         size: None,
         severity,
         is_first_finding: false,
+    };
+    let of_worst = |sentence: String, worst: &Finding| Headline {
+        sentence,
+        ..Headline::of(worst)
     };
     let worst = report
         .findings
@@ -109,7 +114,7 @@ fn first_sentence(report: &Report) -> Headline {
         .filter(|one| one.severity != Severity::Note);
     if let Some(worst) = worst {
         if is_across(worst) {
-            return of(worst.title.clone(), Some(worst.severity));
+            return Headline::of(worst);
         }
         let like = |host: &&FleetHost| {
             let found = report.findings.iter().filter(|one| is_of(one, host));
@@ -128,7 +133,7 @@ fn first_sentence(report: &Report) -> Headline {
                 counted(more as u64, "other host", "other hosts")
             ),
         };
-        return of(format!("{name}: {}{others}", worst.title), Some(worst.severity));
+        return of_worst(format!("{name}: {}{others}", worst.title), worst);
     }
     let silent = report
         .hosts

@@ -5,12 +5,13 @@
 
 use super::{finding, jvm, margins, randomness, recorded};
 use crate::budget;
+use crate::headline::Headline;
 use crate::sheet::{Paint, Piece, Row, Sheet};
 use crate::units::{counted, duration};
 use holdup_evidence::Cause;
 use holdup_model::finding::Severity;
 use holdup_model::randomness::State;
-use holdup_model::report::{BlockedTasks, Host, Report};
+use holdup_model::report::{BlockedTasks, Finding, Host, Report};
 
 /// Column at which the subject begins in the header.
 const HEADER: usize = 10;
@@ -25,32 +26,26 @@ const WORTH: f64 = 0.1;
 /// Writes it.
 pub(super) fn write(sheet: &mut Sheet, report: &Report, host: &Host) {
     let style = *sheet.style();
-    if !style.quiet {
-        header(sheet, report, host);
-        recorded::write(sheet, report);
-        jvm::write(sheet, report);
-        sheet.blank();
-    }
-    verdict(sheet, host);
     if style.quiet {
+        verdict(sheet, host);
         for one in &report.findings {
             finding::title(sheet, one, finding::Title::Here);
         }
         margins::gaps(sheet, report);
         return;
     }
+    let first = worst(report);
+    opening(sheet, report, host, first);
     sheet.blank();
-    for one in &report.findings {
+    for (at, one) in report.findings.iter().enumerate() {
+        let title = match at == 0 && first.is_some() {
+            true => finding::Title::IsHeadline,
+            false => finding::Title::Here,
+        };
         if one.severity == Severity::Note && !style.verbose {
-            finding::title(sheet, one, finding::Title::Here);
+            finding::title(sheet, one, title);
         } else {
-            finding::write(
-                sheet,
-                one,
-                finding::Title::Here,
-                report.subject.wall_ns,
-                style.verbose,
-            );
+            finding::write(sheet, one, title, report.subject.wall_ns, style.verbose);
             sheet.blank();
         }
     }
@@ -81,8 +76,34 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report, host: &Host) {
     foot(sheet, report, host);
 }
 
-/// ` holdup   this machine, 10.0 s   Linux 6.1.0   2 CPUs   214 threads`.
-pub(super) fn header(sheet: &mut Sheet, report: &Report, host: &Host) {
+/// The first lines: what is wrong and below it the machine and its load, or those where nothing is.
+fn opening(sheet: &mut Sheet, report: &Report, host: &Host, first: Option<&Finding>) {
+    if let Some(first) = first {
+        margins::headline(sheet, &Headline::of(first));
+    }
+    header(sheet, report, host, first.is_some());
+    if first.is_some() {
+        let load = vec![sheet.words(&host.verdict).paint(Paint::Dim)];
+        sheet.line(HEADER, load);
+    }
+    recorded::write(sheet, report);
+    jvm::write(sheet, report);
+    sheet.blank();
+    if first.is_none() {
+        verdict(sheet, host);
+    }
+}
+
+/// The finding that stands for the whole: the first, unless it is a note.
+pub(super) fn worst(report: &Report) -> Option<&Finding> {
+    report
+        .findings
+        .first()
+        .filter(|first| first.severity > Severity::Note)
+}
+
+/// ` holdup   this machine, 10.0 s   Linux 6.1.0   2 CPUs   214 threads`; without the tool's name where a headline is before it.
+pub(super) fn header(sheet: &mut Sheet, report: &Report, host: &Host, below_headline: bool) {
     let watched = format!("this machine, {}", duration(report.subject.wall_ns));
     let mut body = vec![sheet.name(&watched).paint(Paint::Bold)];
     if let Some(release) = &host.release {
@@ -94,7 +115,14 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report, host: &Host) {
     if host.threads > 0 {
         body.push(sheet.name(&counted(host.threads, "thread", "threads")).after(3));
     }
-    let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
+    let lead = match below_headline {
+        true => Vec::new(),
+        false => vec![sheet.name(" holdup").paint(Paint::Dim)],
+    };
+    let body = match below_headline {
+        true => body.into_iter().map(|piece| piece.paint(Paint::Dim)).collect(),
+        false => body,
+    };
     sheet.led(lead, HEADER, body);
 }
 

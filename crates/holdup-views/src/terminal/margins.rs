@@ -7,6 +7,7 @@ use super::who::thread;
 use crate::budget;
 use crate::headline::Headline;
 use crate::sheet::{Paint, Piece, Row, Sheet};
+use crate::unanswered;
 use crate::units::{counted, duration, duration_beside, percent};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::finding::Severity;
@@ -35,7 +36,9 @@ pub(super) fn headline(sheet: &mut Sheet, headline: &Headline) {
         Some(Severity::Warning) => Paint::Yellow,
         Some(Severity::Critical) => Paint::Red,
     };
-    let mut body = vec![sheet.words(&headline.sentence).paint(paint)];
+    let remark = headline.remark.as_ref().map(|remark| format!("{remark}:"));
+    let mut body: Vec<Piece> = remark.iter().map(|remark| sheet.words(remark)).collect();
+    body.push(sheet.words(&headline.sentence).paint(paint));
     if let Some(size) = &headline.size {
         body.push(sheet.words(&format!("({size})")));
     }
@@ -153,7 +156,7 @@ pub(super) fn lines(
 
 /// Whether nothing held it up. Either it was over at once, and no rule has more than a note to say; or no
 /// rule found anything, it was on a CPU or waiting for work for half of the time or more, and no thread stood in another wait
-/// for all of it. Else it waited, even if no rule
+/// for all of it; and no request has been unanswered for long. Else it waited, even if no rule
 /// knows what to say of it.
 pub(crate) fn healthy(report: &Report) -> bool {
     let elapsed = report.subject.wall_ns;
@@ -165,7 +168,7 @@ pub(crate) fn healthy(report: &Report) -> bool {
     let ran =
         report.findings.is_empty() && !stands(report) && at_work(report) >= report.whole_ns().div_ceil(2);
     let machine = of_machine(report) && only_notes && !much_unknown(report);
-    !too_little_seen(report) && (at_once || ran || machine)
+    !too_little_seen(report) && unanswered::words(report).is_none() && (at_once || ran || machine)
 }
 
 /// Whether it tells of all that ran on a machine.
@@ -276,6 +279,8 @@ pub(crate) fn nothing_found_words(report: &Report) -> String {
     if of_machine(report) && saw_nothing(report) {
         "Nothing was observed, so that nothing is known of that time. What is missing is listed below."
             .to_owned()
+    } else if let Some(words) = unanswered::words(report) {
+        words
     } else if of_machine(report) && much_unknown(report) {
         format!(
             "No hold-up found, and none is ruled out: the cause of {} of the threads' time is unknown.",
@@ -283,7 +288,7 @@ pub(crate) fn nothing_found_words(report: &Report) -> String {
         )
     } else if of_machine(report) && healthy(report) {
         // Not that nothing held anybody up: many short waits, and what no observed thread ends, are no ground for that.
-        "No thread was seen to wait behind another one for a second. Shorter waits, and waits that no observed thread ends, are not in that."
+        "No thread waited behind another one for a second. Shorter waits, and waits that no observed thread ends, are not included."
             .to_owned()
     } else if healthy(report) && !report.findings.is_empty() {
         format!(

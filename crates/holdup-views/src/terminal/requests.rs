@@ -143,8 +143,7 @@ fn open(requests: &Requests) -> Option<String> {
 fn resting(requests: &Requests) -> Option<String> {
     (requests.resting > 0).then(|| {
         format!(
-            "{} sent more data, and no thread worked on it when observation ended: part of a request, a request that waits \
-             inside the server, or one that is answered when something comes (a subscription)",
+            "{} sent data that no thread works on: a request that waits, part of one, or a subscription",
             counted(requests.resting, "client", "clients")
         )
     })

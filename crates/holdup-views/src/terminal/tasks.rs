@@ -22,9 +22,15 @@ struct Group {
     longest: Ns,
 }
 
-/// Writes them below the header. Idle ones are only counted.
+/// Writes them below the header. Idle ones are only counted; beside a finding they are no news.
 pub(super) fn write(sheet: &mut Sheet, report: &Report) {
-    let found = lines(&report.tasks);
+    let idle = report.findings.is_empty() || sheet.style().verbose;
+    let shown = report
+        .tasks
+        .iter()
+        .filter(|task| idle || task.state != TaskState::Idle);
+    let shown: Vec<&Task> = shown.collect();
+    let found = lines(&shown);
     let all = found.len();
     margins::lines(sheet, found.into_iter().take(LISTED), all, |more| {
         format!(
@@ -34,7 +40,7 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     });
 }
 
-fn lines(tasks: &[Task]) -> Vec<String> {
+fn lines(tasks: &[&Task]) -> Vec<String> {
     let mut groups: BTreeMap<Place, Group> = BTreeMap::new();
     for task in tasks {
         let idle = task.state == TaskState::Idle;
@@ -128,14 +134,15 @@ mod tests {
     #[test]
     fn tasks_of_one_place_are_one_line_and_idle_ones_come_last() {
         let waiting = |id, since| task(id, TaskState::Waiting, "a sync.Mutex", Some("main.pay"), since);
-        let found = lines(&[
+        let tasks = [
             task(1, TaskState::Idle, "", None, 9_000_000_000),
             waiting(2, 0),
             waiting(3, 2_000_000_000),
             task(4, TaskState::Waiting, "", None, 1_000_000_000),
             task(5, TaskState::Idle, "work of Go's runtime", None, 0),
             task(6, TaskState::Idle, "", None, 0),
-        ]);
+        ];
+        let found = lines(&tasks.iter().collect::<Vec<_>>());
         assert_eq!(
             found,
             [

@@ -3,6 +3,7 @@
 use super::picture::Entry;
 use crate::sheet::Sheet;
 use crate::text::{printable, shorten};
+use crate::units::counted;
 use holdup_model::report::{Report, SubjectKind, Thread};
 use std::collections::BTreeSet;
 
@@ -90,7 +91,8 @@ pub(crate) fn members(sheet: &Sheet, report: &Report, entry: &Entry, always: boo
     Some(if pids.len() == 1 && largest.pid != 0 {
         format!("{count} threads of {process} (pid {})", largest.pid)
     } else if programs.len() == 1 {
-        format!("{count} threads of processes named {process}")
+        let threads = counted(u64::from(count), "thread", "threads");
+        format!("{threads} of processes named {process}")
     } else {
         format!("{count} threads of {} programs, mainly {process}", programs.len())
     })

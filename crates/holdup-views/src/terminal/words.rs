@@ -107,7 +107,7 @@ pub(crate) fn terminal_words(report: &Report) -> TerminalWords {
 }
 
 fn of_host(sheet: &mut Sheet, report: &Report, one: &holdup_model::report::Host, result: &mut TerminalWords) {
-    host::header(sheet, report, one);
+    host::header(sheet, report, one, false);
     result.header = sheet.take_said();
     recorded::write(sheet, report);
     jvm::write(sheet, report);
@@ -228,6 +228,9 @@ pub(crate) fn headline(report: &Report, result: &TerminalWords) -> String {
     let subject = of.first().map_or("holdup", String::as_str);
     if let Some(answer) = report.experiment.as_ref().and_then(|one| one.verdict.first()) {
         return format!("{subject}: {answer}");
+    }
+    if let Some(first) = host::worst(report).filter(|_| report.host.is_some()) {
+        return crate::headline::line(first);
     }
     // What a machine or a boot is said to be short of is a sentence by itself, and so are what got slower and what workers do.
     let is_sentence = report.host.is_some() || report.boot.is_some();

@@ -59,6 +59,7 @@ pub(crate) fn run(args: &ExplainArgs, color: Color) -> anyhow::Result<u8> {
         width: look.width,
         colour: look.colour,
         unicode: look.unicode,
+        verbose: args.verbose,
         ..Style::default()
     };
     let (rules, causes) = (rules(), causes());

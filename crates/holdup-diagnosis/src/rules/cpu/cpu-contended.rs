@@ -1,7 +1,7 @@
 //! Ready to run, but others had the CPU.
 
 use crate::rules::{
-    Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, duration, fires, queueing, saturated, say,
+    Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, commands, duration, fires, queueing, saturated, say,
 };
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Resource, ResourceKind};
@@ -197,8 +197,13 @@ fn queued(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         false => finding
             .remedy(Remedy::changing(lower_them(run), "they then take longer"))
             .remedy(
-                Remedy::safe("check whether it is bound to one CPU, and let it run on more")
-                    .with_command(format!("taskset -pc {pid}")),
+                Remedy::safe("check whether it is bound to one CPU, and let it run on more").with_command(
+                    match commands::has_ended(run, pid) {
+                        // It had the CPUs of the shell that began it.
+                        true => "taskset -pc $$".to_owned(),
+                        false => format!("taskset -pc {pid}"),
+                    },
+                ),
             ),
     })
 }

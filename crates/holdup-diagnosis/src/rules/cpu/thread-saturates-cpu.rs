@@ -1,7 +1,7 @@
 //! One thread of several uses a CPU fully: its share of all threads' time is small, and the work of that thread is at its limit.
 
 use super::busy_waits;
-use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, fires, percent, say};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, commands, duration, fires, percent, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::facts::Unaccepted;
 use holdup_evidence::{Cause, Frame, Language, Ns, TaskRuntime};
@@ -160,6 +160,15 @@ fn waiting(run: &Run<'_>, busy: &Busy<'_>, main: &AttributedWait) -> Option<Stri
     Some(format!("{wait} at {} to be accepted", queue.address))
 }
 
+/// To profile a thread; with a command if it is one thread, and there still.
+fn profile(run: &Run<'_>, name: &ThreadName) -> Remedy {
+    let remedy = Remedy::safe("profile that thread, and move its work to several threads or processes");
+    match name.tid == 0 || commands::has_ended(run, name.pid) {
+        true => remedy,
+        false => remedy.with_command(format!("perf record -g --tid {} -- sleep 5", name.tid)),
+    }
+}
+
 fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Finding {
     let name = &busy.thread.name;
     let who = say::who(name);
@@ -228,10 +237,7 @@ fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Find
     let finding = finding.about(Resource::named(ResourceKind::Name, frame), main.asker.clone());
     let finding = match spin {
         Some(spin) => finding.remedy(Remedy::safe(busy_waits::cure(spin))),
-        None => finding.remedy(
-            Remedy::safe("profile that thread, and move its work to several threads or processes")
-                .with_command(format!("perf record -g --tid {} -- sleep 5", name.tid)),
-        ),
+        None => finding.remedy(profile(run, name)),
     };
     if ready > 0 {
         return finding

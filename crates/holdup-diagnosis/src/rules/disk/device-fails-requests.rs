@@ -32,6 +32,9 @@ impl Kind {
     }
 }
 
+/// How names of files in `/dev` begin that `smartctl` takes.
+const DISKS: &[&str] = &["sd", "hd", "nvme"];
+
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let lines = logs::happenings(observed, |event| match event {
         KernelEvent::IoError { device } => Some((device.as_str(), Kind::Error)),
@@ -109,9 +112,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
                     "ask the disk itself, and check cable, slot and controller; in a virtual \
                  machine, check the storage of the host",
                 )
-                .with_command(format!(
-                    "smartctl -a /dev/{device}; dmesg | grep -E '{device}|ata|nvme'"
-                )),
+                .with_command(command(device)),
             )
             .remedy(Remedy::changing(
                 "copy important data to another disk, and replace this one",
@@ -135,6 +136,17 @@ fn damaged(rows: &[(&Happening, (&str, Kind))]) -> (String, usize) {
     (words, of.count())
 }
 
+/// What to type to ask a disk. A link or a port of a controller has a name of its own, and no file in `/dev`: which disk is behind it is to be
+/// found first.
+fn command(device: &str) -> String {
+    let is_disk = DISKS.iter().any(|kind| device.starts_with(kind));
+    let lines = format!("dmesg | grep -E '{device}|ata|nvme'");
+    match is_disk {
+        true => format!("smartctl -a /dev/{device}; {lines}"),
+        false => format!("{lines}; smartctl --scan"),
+    }
+}
+
 /// The first line of each kind: what failed stands in one, and why in another. Lines that differ in numbers alone are of one kind.
 fn kinds_of_lines<'a>(rows: &[(&'a Happening, (&str, Kind))]) -> Vec<&'a Happening> {
     let mut kinds: Vec<(String, &Happening)> = Vec::new();
@@ -149,4 +161,24 @@ fn kinds_of_lines<'a>(rows: &[(&'a Happening, (&str, Kind))]) -> Vec<&'a Happeni
         }
     }
     kinds.into_iter().map(|(_, one)| one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+
+    #[test]
+    fn a_disk_is_asked_by_its_name() {
+        assert!(command("sdb").starts_with("smartctl -a /dev/sdb; "));
+        assert!(command("nvme0n1").starts_with("smartctl -a /dev/nvme0n1; "));
+    }
+
+    #[test]
+    fn what_has_no_file_in_dev_is_not() {
+        for name in ["ata1.00", "ata1", "eth0", "mmcblk0"] {
+            let command = command(name);
+            assert!(!command.contains("/dev/"), "{command}");
+            assert!(command.contains(&format!("'{name}|ata|nvme'")), "{command}");
+        }
+    }
 }

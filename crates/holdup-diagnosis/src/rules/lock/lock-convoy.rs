@@ -498,12 +498,6 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
         ),
         (None, None) => format!("{threads} threads of {who} queue{place} for one lock"),
     };
-    let name = main
-        .resource
-        .detail
-        .symbol
-        .as_ref()
-        .unwrap_or(&main.resource.name);
     let how = if owners.is_empty() {
         "released by"
     } else {
@@ -512,11 +506,13 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
     let mut held: Vec<String> = holders.iter().map(|holder| say::who(&holder.name)).collect();
     held.dedup();
     held.truncate(MAX_HOLDERS);
-    let text = format!(
-        "the lock at {}, {how} {}",
-        say::name_or(name, "one address"),
-        held.join(", ")
-    );
+    let lock = match &main.resource.detail.symbol {
+        Some(symbol) => format!("the lock at {symbol}"),
+        // Its address is for who looks into the process: `-v` has it.
+        None if main.resource.is_futex_alone() || main.resource.name.is_empty() => "the lock".to_owned(),
+        None => main.resource.name.clone(),
+    };
+    let text = format!("{lock}, {how} {}", held.join(", "));
     // Whoever lets the lock go has mostly waited in the queue itself before: what he does with it is what the path goes through.
     let inside = between(run, queue).filter(|_| owners.is_empty() && candidate.is_none());
     let finding = RULE

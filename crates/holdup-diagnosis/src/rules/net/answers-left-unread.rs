@@ -1,9 +1,9 @@
 //! A program leaves answers of its servers unread, and the connections that they came on stay taken.
 
-use crate::rules::{Rule, RuleId, Run, duration, live_sessions, say, tasks};
+use crate::rules::{Rule, RuleId, Run, duration, language, live_sessions, say, tasks};
 use holdup_attribution::attribution::{chosen_frame, is_applications};
 use holdup_evidence::facts::LeftUnread;
-use holdup_evidence::{Cause, TaskRuntime, units};
+use holdup_evidence::{Cause, Language, TaskRuntime, units};
 use holdup_model::attributed::{Asker, AttributedWait, Resource, ResourceKind, Task, TaskState, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
@@ -113,6 +113,26 @@ fn waiting(run: &Run<'_>, pid: u32) -> Option<Waiting> {
     })
 }
 
+/// How a program in this language gives an answer up, and what its setting for more connections is called.
+fn by_language(language: Option<Language>) -> (&'static str, &'static str) {
+    match language {
+        Some(Language::JavaScript) => (": call res.resume() or res.destroy()", " (maxSockets)"),
+        Some(Language::Python) => (
+            ": read or close the response (with … as response)",
+            " (pool_maxsize, limit)",
+        ),
+        Some(Language::Go) => (
+            ": close the response's Body or the Rows on each path (defer … Close())",
+            " (MaxConnsPerHost, SetMaxOpenConns)",
+        ),
+        Some(Language::Java) => (
+            ": close the response or the result set (try-with-resources)",
+            " (maximumPoolSize, maxTotal)",
+        ),
+        _ => ("", ""),
+    }
+}
+
 fn finding(run: &Run<'_>, left: &LeftUnread) -> Finding {
     let who = say::name_or(&left.process, "a program");
     let connections = say::several(left.connections.into(), "connection");
@@ -161,17 +181,38 @@ fn finding(run: &Run<'_>, left: &LeftUnread) -> Finding {
         },
         ..Asker::default()
     };
+    let language = language::of(run, left.pid);
     let asker = waiting.map_or(unnamed, |one| one.asker);
     Finding::new(RULE.id.id(), severity, title, Cause::NetReceive, run.attributed.wall, stood)
         .about(resource, asker)
         .confidence(Confidence::Strong)
-        .remedy(Remedy::safe(
-            "read each answer to its end, or give its connection up: in Node.js call res.resume() or res.destroy(), in Python read or close the \
-             response (with … as response), also on the path that needs only its head",
-        ))
+        .remedy(Remedy::safe(format!(
+            "read each answer to its end, or give its connection up{}, also on the path that needs only its head",
+            by_language(language).0
+        )))
         .remedy(Remedy::changing(
-            "allow more connections (maxSockets, pool_maxsize, limit)",
+            format!("allow more connections{}", by_language(language).1),
             "it only takes longer until all are taken, where answers are left unread",
         ))
         .remedy(Remedy::pointless("a faster server: it has answered"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_language;
+    use holdup_evidence::Language;
+
+    #[test]
+    fn advice_is_of_the_programs_own_language() {
+        assert!(by_language(Some(Language::Go)).0.contains("Body"));
+        assert!(by_language(Some(Language::Python)).1.contains("pool_maxsize"));
+        assert!(by_language(Some(Language::JavaScript)).0.contains("resume"));
+    }
+
+    #[test]
+    fn where_the_language_is_not_known_no_other_ones_calls_are_named() {
+        for language in [None, Some(Language::Native), Some(Language::Perl)] {
+            assert_eq!(by_language(language), ("", ""));
+        }
+    }
 }

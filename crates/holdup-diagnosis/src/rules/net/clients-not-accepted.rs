@@ -387,8 +387,9 @@ fn left_to_children(run: &Run<'_>, queue: &Unaccepted) -> Option<Finding> {
 fn standing(queue: &Unaccepted) -> Evidence {
     Evidence::new(
         format!(
-            "{} were in its queue when observation began, and {} when it ended",
+            "{} {} in its queue when observation began, and {} when it ended",
             say::several(queue.before.into(), "client"),
+            if queue.before == 1 { "was" } else { "were" },
             queue.after
         ),
         "/proc/net/tcp",

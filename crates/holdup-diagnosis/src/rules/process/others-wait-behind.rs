@@ -170,7 +170,6 @@ fn waited<'a>(root: &Root<'a>, waiters: &[Waiter<'a>], verb: &str, words: &Words
     if each.is_empty() {
         return None;
     }
-    let directly = each.iter().filter(|one| one.directly).count();
     let all: Ns = each.iter().map(|one| one.ns).fold(0, Ns::saturating_add);
     let names: Vec<String> = (words.programs(root, &each).into_iter())
         .take(MAX_NAMES + 2)
@@ -179,13 +178,9 @@ fn waited<'a>(root: &Root<'a>, waiters: &[Waiter<'a>], verb: &str, words: &Words
             format!("{} ({count}, {})", say::name_or(&name, "a process"), duration(ns))
         })
         .collect();
-    let through = match each.len() - directly {
-        0 => String::new(),
-        others => format!(", {others} of them through others"),
-    };
     Some(Evidence::new(
         format!(
-            "{} {verb}, {} in all{through}: {}",
+            "{} {verb}, {} in all: {}",
             say::several(each.len() as u64, "thread"),
             duration(all),
             names.join(", ")

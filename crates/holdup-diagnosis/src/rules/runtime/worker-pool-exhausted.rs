@@ -9,7 +9,8 @@ use crate::rules::{
 };
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_attribution::attribution::{chosen_frame, is_applications};
-use holdup_evidence::{Cause, Frame, Observed};
+use holdup_evidence::observed::SnapshotKind;
+use holdup_evidence::{Cause, Frame, Language, Observed};
 use holdup_knowledge::java::{of_library, of_pool, of_runtime};
 use holdup_knowledge::pools;
 use holdup_model::attributed::{AttributedWait, Common, ThreadName};
@@ -241,7 +242,7 @@ fn connection_wanted(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         ))),
         None => finding,
     };
-    keeps_connections(finding)
+    keeps_connections(finding, place.map(|frame| frame.language))
 }
 
 /// That something queues is not seen; that it would is.
@@ -322,12 +323,21 @@ fn tasks_wanted(run: &Run<'_>, pool: &Waits<'_>) -> Finding {
     tasks_of_tasks(finding)
 }
 
-fn keeps_connections(finding: Finding) -> Finding {
+/// In which language the program of a dump is written, where settings of a pool are known for it.
+fn dumped_language(kind: SnapshotKind) -> Option<Language> {
+    (kind == SnapshotKind::Jvm).then_some(Language::Java)
+}
+
+/// `language`: that of the program, where it is known.
+fn keeps_connections(finding: Finding, language: Option<Language>) -> Finding {
+    let logged = match language {
+        Some(Language::Java) => ": log unreturned connections (leakDetectionThreshold, removeAbandoned)",
+        _ => "",
+    };
     finding
-        .remedy(Remedy::safe(
-            "find the code that keeps the connections: log unreturned connections (leakDetectionThreshold, \
-             removeAbandoned), and make transactions shorter",
-        ))
+        .remedy(Remedy::safe(format!(
+            "find the code that keeps the connections{logged}, give them back on each path, and make transactions shorter"
+        )))
         .remedy(Remedy::pointless(
             "more workers: each one waits for the same connections",
         ))
@@ -435,7 +445,7 @@ fn exhausted(
     )
     .confidence(Confidence::Strong);
     Some(match doing {
-        Doing::WaitsForPool => keeps_connections(finding),
+        Doing::WaitsForPool => keeps_connections(finding, dumped_language(first.kind)),
         Doing::WaitsForTask => tasks_of_tasks(finding),
         _ => finding
             .remedy(Remedy::safe(

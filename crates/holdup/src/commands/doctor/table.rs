@@ -17,6 +17,8 @@ const DETAIL: usize = 13;
 pub(super) fn text(checkup: &Checkup, machine: &Machine) -> String {
     let release = machine.kernel_release.as_deref().map(ascii).unwrap_or_default();
     let mut text = format!("holdup doctor   Linux {release}\n\n");
+    wrap(&mut text, "", &checkup.sentence(), 0);
+    text.push('\n');
     for row in &checkup.rows {
         let (word, note) = match &row.state {
             State::Yes(note) => ("yes", note),
@@ -32,8 +34,6 @@ pub(super) fn text(checkup: &Checkup, machine: &Machine) -> String {
     for (name, answer, value) in asides(machine) {
         wrap(&mut text, &head(name, answer), &ascii(&value), NOTE);
     }
-    text.push('\n');
-    wrap(&mut text, "", &checkup.sentence(), 0);
     text
 }
 

@@ -1,0 +1,104 @@
+//! Requests that have had no answer for long, and clients that nobody accepts: beside one of them nothing may be called well.
+//!
+//! In: a report. Out: a sentence, for all views alike, that says what is unanswered since when, and that the cause was not observed.
+
+use crate::units::{counted, duration};
+use holdup_evidence::Ns;
+use holdup_model::attributed::ResourceKind;
+use holdup_model::report::Report;
+
+/// For how long a request has been unanswered from which somebody may miss its answer, nanoseconds. Shorter ones are under way on every
+/// service that works.
+const LONG_NS: Ns = 10_000_000_000;
+
+/// The sentence, where there is such a request, or clients that nobody has accepted.
+pub(crate) fn words(report: &Report) -> Option<String> {
+    requests(report).or_else(|| unaccepted(report))
+}
+
+/// Clients that stand at a listener, by the first finding that says so.
+fn unaccepted(report: &Report) -> Option<String> {
+    let at = report.findings.iter().map(|finding| &finding.resource);
+    let mut at = at.filter(|at| at.kind == ResourceKind::Socket);
+    let (address, clients) =
+        at.find_map(|at| Some((&at.name, at.detail.waiting.filter(|count| *count > 0)?)))?;
+    let clients = counted(u64::from(clients), "client waits", "clients wait");
+    Some(format!(
+        "{clients} to be accepted at {address}, and nothing observed shows why."
+    ))
+}
+
+fn requests(report: &Report) -> Option<String> {
+    let requests = report.requests.as_ref()?;
+    if requests.open == 0 || requests.oldest_open_ns < LONG_NS {
+        return None;
+    }
+    let since = duration(requests.oldest_open_ns);
+    Some(match requests.open {
+        1 => format!("1 request has been unanswered for {since}, and nothing observed shows why."),
+        open => format!(
+            "{} are unanswered, the oldest for {since}, and nothing observed shows why.",
+            counted(open, "request", "requests")
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+    use crate::html::tests::report;
+    use crate::terminal::margins::{healthy, nothing_found_mood, nothing_found_words};
+    use holdup_model::report::{Recording, Report, Requests, SubjectKind};
+
+    /// Idle processes with this many unanswered requests, the oldest read so long ago, in seconds.
+    fn idle(open: u64, seconds: u64) -> Report {
+        let mut report = report();
+        report.subject.kind = SubjectKind::Attach;
+        report.findings.clear();
+        report.waits.clear();
+        report.coverage.unknown_ns = Some(0);
+        report.causes.truncate(1);
+        report.causes[0].cause = holdup_evidence::Cause::Idle;
+        report.requests = Some(Requests {
+            open,
+            oldest_open_ns: seconds * 1_000_000_000,
+            ..serde_json::from_value(serde_json::json!({"count": 0, "p50_ns": 0, "p99_ns": 0, "causes": []}))
+                .unwrap()
+        });
+        report
+    }
+
+    #[test]
+    fn one_that_is_unanswered_for_long_is_no_all_clear() {
+        let report = idle(1, 46);
+        assert!(!healthy(&report));
+        let said = nothing_found_words(&report);
+        assert!(
+            said.starts_with("1 request has been unanswered for 46.00 s"),
+            "{said}"
+        );
+        assert_eq!(nothing_found_mood(&report).0, "note");
+    }
+
+    #[test]
+    fn on_a_machine_neither() {
+        let mut report = idle(3, 46);
+        report.recording = Some(Recording {
+            machine: true,
+            ..Recording::default()
+        });
+        let said = nothing_found_words(&report);
+        assert!(
+            said.starts_with("3 requests are unanswered, the oldest for 46.00 s"),
+            "{said}"
+        );
+        assert_eq!(nothing_found_mood(&report), ("note", "Not known"));
+    }
+
+    #[test]
+    fn those_under_way_and_answered_ones_are_none() {
+        assert_eq!(words(&idle(4, 2)), None);
+        assert_eq!(words(&idle(0, 46)), None);
+        assert!(healthy(&idle(4, 2)));
+    }
+}
