@@ -10,7 +10,7 @@ use super::sessions::STOPPED;
 use holdup_evidence::Ns;
 use holdup_evidence::facts::{Acceptor, ConnectedClients, Listener, Unaccepted};
 use holdup_model::churn::Churn;
-use holdup_proc::descriptors::{self, Open};
+use holdup_proc::descriptors::Open;
 use holdup_proc::event_loops::{self, Listened};
 use holdup_proc::sockets::{Sockets, Tcp};
 use holdup_proc::{Root, listeners, names};
@@ -116,7 +116,7 @@ fn acceptors(pid: u32, at: SocketAddr, moment: &mut Moment) -> Vec<Acceptor> {
         return Vec::new();
     };
     let open = Open::Socket(listener.inode);
-    let holders = descriptors::holders(&moment.root, &HashSet::from([open.clone()]), std::process::id());
+    let holders = moment.holders(&HashSet::from([open.clone()]));
     let mut sets: Readers<u32, Option<Listened>> =
         Readers::new(|| Box::new(|pid| event_loops::read(&Root::system(), pid)));
     let processes = holders.get(&open).into_iter().flatten().take(MAX_ACCEPTORS);
@@ -161,7 +161,7 @@ fn clients(pid: u32, at: SocketAddr, moment: &mut Moment) -> Vec<ConnectedClient
         .collect();
     let holders = match wanted.is_empty() {
         true => HashMap::new(),
-        false => descriptors::holders(&moment.root, &wanted, std::process::id()),
+        false => moment.holders(&wanted),
     };
     let mut by_name: BTreeMap<(String, Option<IpAddr>), (BTreeSet<u32>, u32)> = BTreeMap::new();
     for (from, inode) in connections {

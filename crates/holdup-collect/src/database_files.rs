@@ -10,6 +10,7 @@ use holdup_knowledge::sqlite;
 use holdup_proc::lock_table::{self, Held};
 use holdup_proc::{Root, names};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io::Read;
 use std::path::Path;
 
 /// Processes that are looked at, and descriptors of each.
@@ -21,6 +22,9 @@ const KEPT_MAX: usize = 16;
 
 /// What of a descriptor's `fdinfo` is looked through, lines: the inode and a lock are among the first.
 const LINES_MAX: usize = 16;
+
+/// The same in bytes: a file may have any number of locks.
+const PAGE_BYTES_MAX: u64 = 8 << 10;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -117,7 +121,10 @@ fn files(root: &Root, pid: u32, inodes: &HashSet<u64>, which: Which) -> BTreeSet
 
 /// The inode behind a descriptor, and whether the file is locked by it; kernels before 5.14 do not tell.
 fn inode(fdinfo: &Path) -> Option<(u64, bool)> {
-    let text = std::fs::read_to_string(fdinfo).ok()?;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(fdinfo).ok()?;
+    file.take(PAGE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
     let lines = || text.lines().take(LINES_MAX);
     let inode = lines().find_map(|line| line.strip_prefix("ino:")?.trim().parse().ok())?;
     Some((inode, lines().any(|line| line.starts_with("lock:"))))

@@ -17,7 +17,7 @@ use holdup_evidence::facts::{LockKind, LockSession, LockWait, SessionClient, Ses
 use holdup_evidence::{LockOwner, Ns};
 use holdup_knowledge::user_code::mysql;
 use holdup_knowledge::{postgres_locks, postgres_titles};
-use holdup_proc::descriptors::{self, Open};
+use holdup_proc::descriptors::Open;
 use holdup_proc::{Root, clocks, names, tasks};
 use holdup_runtimes::databases::{MAX_SESSIONS, mariadb};
 pub use of_machine::of_machine;
@@ -375,7 +375,7 @@ fn clients_of(server: u32, ends: &[(u64, u32)], moment: &mut Moment) -> HashMap<
         .collect();
     let holders = match wanted.is_empty() {
         true => HashMap::new(),
-        false => descriptors::holders(&moment.root, &wanted, std::process::id()),
+        false => moment.holders(&wanted),
     };
     let client = |end: &OtherEnd| {
         let pids = end.inode.and_then(|inode| holders.get(&Open::Socket(inode)));

@@ -15,7 +15,7 @@ use holdup_evidence::facts::{SessionClient, ThreadSession};
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_knowledge::user_code::mysql;
 use holdup_knowledge::{postgres_titles, sql};
-use holdup_proc::descriptors::{self, Open};
+use holdup_proc::descriptors::Open;
 use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::{Root, memory, names, tasks};
 use serde::{Deserialize, Serialize};
@@ -137,7 +137,7 @@ fn threads(observation: &mut Observation, pid: u32, memory: &mut Memory, found: 
         .collect();
     let holders = match wanted.is_empty() {
         true => HashMap::new(),
-        false => descriptors::holders(&moment.root, &wanted, std::process::id()),
+        false => moment.holders(&wanted),
     };
     for (tid, inode) in waiting {
         let holder = other(&inode).and_then(|inode| holders.get(&Open::Socket(inode)));

@@ -7,7 +7,7 @@
 use super::moment::Moment;
 use super::standing::{self, Side, Standing};
 use holdup_evidence::facts::LeftUnread;
-use holdup_proc::descriptors::{self, Open};
+use holdup_proc::descriptors::Open;
 use holdup_proc::names;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
@@ -45,7 +45,7 @@ impl Left {
         let wanted: HashSet<Open> = wanted.map(|(_, inode)| Open::Socket(inode)).collect();
         let holders = match wanted.is_empty() {
             true => Default::default(),
-            false => descriptors::holders(&moment.root, &wanted, std::process::id()),
+            false => moment.holders(&wanted),
         };
         let of = |((pid, server), all): ((u32, SocketAddr), Vec<Standing>)| {
             let other = all.first().and_then(|one| one.other);

@@ -4,10 +4,11 @@
 //! kernel walks all its connections for each reading of a table, 5 ms where there are none; a recorder begins and ends each minute.
 //! In: processes. Out: their ends of pipes and sockets, and the sockets of their network namespaces.
 
-use holdup_proc::descriptors::{self, Ends};
+use holdup_proc::descriptors::{self, Ends, Open};
 use holdup_proc::sockets::{self, Sockets};
 use holdup_proc::{Root, names};
-use std::collections::HashMap;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// A moment: what was looked at once is not looked at again.
@@ -17,6 +18,7 @@ pub(super) struct Moment {
     ends: HashMap<u32, Option<Rc<Ends>>>,
     namespaces: HashMap<u32, Option<String>>,
     sockets: HashMap<Option<String>, Rc<Sockets>>,
+    holders: OnceCell<HashMap<u64, Vec<u32>>>,
 }
 
 impl Moment {
@@ -27,7 +29,30 @@ impl Moment {
             ends: HashMap::new(),
             namespaces: HashMap::new(),
             sockets: HashMap::new(),
+            holders: OnceCell::new(),
         }
+    }
+
+    /// Which processes have a socket, lowest id first, without the one that asks. All descriptors of the machine are looked through for the
+    /// first question, and for no other.
+    pub(super) fn holders_of(&self, inode: u64) -> &[u32] {
+        let all = self
+            .holders
+            .get_or_init(|| descriptors::socket_holders(&self.root, std::process::id()));
+        all.get(&inode).map_or(&[], Vec::as_slice)
+    }
+
+    /// The same of several.
+    pub(super) fn holders(&self, wanted: &HashSet<Open>) -> HashMap<Open, Vec<u32>> {
+        let of = |open: &Open| match open {
+            Open::Socket(inode) => Some((open.clone(), self.holders_of(*inode).to_vec())),
+            _ => None,
+        };
+        wanted
+            .iter()
+            .filter_map(of)
+            .filter(|(_, pids)| !pids.is_empty())
+            .collect()
     }
 
     /// What a process has open; `None` when it is gone.

@@ -10,7 +10,7 @@ use super::moment::Moment;
 use super::sessions::STOPPED;
 use holdup_evidence::facts::{NameServer, QueuedBytes};
 use holdup_knowledge::name_servers;
-use holdup_proc::descriptors::{self, Open};
+use holdup_proc::descriptors::Open;
 use holdup_proc::sockets::Tcp;
 use holdup_proc::{Root, names, titles};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -64,7 +64,7 @@ fn server(pid: u32, address: SocketAddr, moment: &mut Moment) -> Option<NameServ
             ..NameServer::default()
         });
     }
-    let holders: HashMap<Open, Vec<u32>> = descriptors::holders(&moment.root, &wanted, std::process::id());
+    let holders: HashMap<Open, Vec<u32>> = moment.holders(&wanted);
     let owner = holders.values().flatten().min().copied();
     let unread = all.iter().map(|one| u64::from(one.unread)).sum();
     Some(NameServer {

@@ -529,11 +529,10 @@ impl Naming {
         let by = self.goroutine_looks.ended_by(wait);
         self.interpreters.meet(wait, by);
         // Once it has what it waited for, it is the last user itself.
-        if let (None, Waker::Unknown, Some((pid, _))) =
-            (&wait.holder, &wait.waker, self.threads.get(&wait.thread))
-        {
-            let user = last_user(*pid, wait).map(|pid| LockHolder::Semaphore { pid });
-            let receiver = || last_receiver(*pid, wait).map(|pid| LockHolder::QueueReceiver { pid });
+        let waiter = self.threads.get(&wait.thread).map(|(pid, _)| *pid);
+        if let (None, Waker::Unknown, Some(pid)) = (&wait.holder, &wait.waker, waiter) {
+            let user = last_user(pid, wait).map(|pid| LockHolder::Semaphore { pid });
+            let receiver = || last_receiver(pid, wait).map(|pid| LockHolder::QueueReceiver { pid });
             wait.holder = user.or_else(receiver);
         }
         let of_database = self
@@ -545,7 +544,7 @@ impl Naming {
         }
         let processes = &self.processes;
         self.outsiders
-            .meet(wait, &|pid| processes.contains_key(&pid), out);
+            .meet(waiter, wait, &|pid| processes.contains_key(&pid), out);
         let of_interpreter = self.interpreters.lock_of(wait);
         if let Some(lock) = self.runtimes.lock_of(wait).or(of_interpreter) {
             wait.holder = Some(LockHolder::Runtime(lock));

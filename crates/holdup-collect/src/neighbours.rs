@@ -5,6 +5,7 @@
 //! that the chain can be followed to its end.
 
 use super::moment::Moment;
+use super::outsiders::shared_owners::{self, Named, SharedOwners, Shares};
 use holdup_attribution::attribution::shared_lock_owner;
 use holdup_evidence::{
     DeviceNumber, LockHolder, Object, ObjectId, ObjectKind, OtherEnd, SocketAddress, Wait,
@@ -101,10 +102,11 @@ impl Neighbours {
         let mut wanted: Vec<(ObjectId, Open)> = Vec::new();
         // An address means another server in each network namespace.
         let mut moment = Moment::now();
+        let mut owners = SharedOwners::default();
         let mut servers: Option<Vec<FuseServer>> = None;
         let mut unaccepted: HashSet<u64> = HashSet::new();
         for (pid, wait) in waits {
-            self.by_lock(*pid, wait, &mut found);
+            self.by_lock(*pid, wait, &mut owners, &mut found);
             if system_calls::is(&wait.call, Kind::WaitsForChild | Kind::WaitsForExec) {
                 found.processes.extend(tasks::children(&root, *pid));
             }
@@ -174,7 +176,7 @@ impl Neighbours {
         found
     }
 
-    fn by_lock(&self, pid: u32, wait: &Wait, found: &mut Found) {
+    fn by_lock(&self, pid: u32, wait: &Wait, owners: &mut SharedOwners, found: &mut Found) {
         let owner = match &wait.holder {
             Some(
                 LockHolder::FileLock { pid }
@@ -185,9 +187,15 @@ impl Neighbours {
                 Some(owner.pid)
             }
             Some(LockHolder::KernelLock(lock)) => lock.owner.map(|owner| owner.pid),
-            Some(LockHolder::FutexWords(_)) => {
-                shared_lock_owner(wait).and_then(|tid| names::process_of(&Root::system(), tid))
-            }
+            Some(LockHolder::FutexWords(_)) => shared_lock_owner(wait).and_then(|id| {
+                let address = wait.call.args[0];
+                match shared_owners::named(&Root::system(), pid, id) {
+                    Named::Thread { pid: owner, .. } => {
+                        (owners.share(pid, address, owner) == Shares::Yes).then_some(owner)
+                    }
+                    Named::Nobody | Named::Unknown => None,
+                }
+            }),
             Some(LockHolder::Runtime(_) | LockHolder::Stopped(_) | LockHolder::NobodyAsked) => None,
             None => last_user(pid, wait).or_else(|| last_receiver(pid, wait)),
         };

@@ -6,8 +6,12 @@
 use super::behind::Readers;
 use holdup_attribution::attribution::shared_lock_owner;
 use holdup_evidence::{Event, LockHolder, Ns, TaskName, Wait, Waker};
+use holdup_knowledge::system_calls::{self, Kind};
 use holdup_proc::{Root, file_locks, names};
+use shared_owners::{Named, SharedOwners, Shares};
 use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) mod shared_owners;
 
 /// Threads remembered that own, or owned, a lock: it has one owner at a time.
 const MAX_SHARERS: usize = 1024;
@@ -27,28 +31,28 @@ pub(super) struct Outsiders {
     /// Owners of such locks under whose ids nobody lives.
     gone: BTreeSet<u32>,
     /// Who has the lock for which another process is noted.
-    keepers: BTreeMap<u32, u32>,
+    keepers: BTreeMap<u32, Option<u32>>,
     searches: usize,
     searcher: Searcher,
+    owners: SharedOwners,
 }
 
-/// Whether no thread lives under an id. A process that has ended and whose status nobody has collected is gone as well. Where other users'
-/// processes are hidden, nothing is known: the first process is always there.
-fn is_gone(root: &Root, tid: u32, process: Option<u32>) -> bool {
-    match process {
-        Some(pid) => pid == tid && matches!(names::state(root, tid), Some('Z' | 'X')),
-        None => names::process_of(root, 1).is_some(),
-    }
-}
+/// Who is asked for: the process that is noted for a lock, holdup itself, which has none, and the waiter with its descriptor of the file.
+type Searched = (u32, u32, Option<(u32, u64)>);
 
 /// Looks through all processes for who has a lock, in a child: a descriptor's page may wait for the locks of its file.
 #[derive(Debug)]
-struct Searcher(Readers<(u32, u32), Option<u32>>);
+struct Searcher(Readers<Searched, Option<u32>>);
 
 impl Default for Searcher {
     fn default() -> Searcher {
         Searcher(Readers::new(|| {
-            Box::new(|(noted, own)| file_locks::who_has(&Root::system(), noted, own))
+            Box::new(|(noted, own, at)| {
+                let root = Root::system();
+                let link = at.map(|(pid, fd)| root.proc.join(format!("{pid}/fd/{fd}")));
+                let path = link.and_then(|link| std::fs::read_link(link).ok());
+                file_locks::who_has(&root, noted, own, path.as_deref())
+            })
         }))
     }
 }
@@ -63,12 +67,19 @@ pub(crate) struct Met {
 }
 
 impl Outsiders {
-    /// Looks up who is in the way of a wait; `of_run` says of a process id whether it is observed.
-    pub(super) fn meet(&mut self, wait: &mut Wait, of_run: &dyn Fn(u32) -> bool, out: &mut Vec<Event>) {
-        if let Some(LockHolder::FileLock { pid }) = &mut wait.holder
-            && *pid != 0
+    /// Looks up who is in the way of a wait of this process; `of_run` says of a process id whether it is observed.
+    pub(super) fn meet(
+        &mut self,
+        waiter: Option<u32>,
+        wait: &mut Wait,
+        of_run: &dyn Fn(u32) -> bool,
+        out: &mut Vec<Event>,
+    ) {
+        if let Some(LockHolder::FileLock { pid: noted }) = wait.holder
+            && noted != 0
         {
-            *pid = self.keeper(*pid);
+            let pid = self.keeper(noted, waiter, wait);
+            wait.holder = Some(LockHolder::FileLock { pid });
         }
         let owner = match &wait.holder {
             Some(
@@ -81,7 +92,7 @@ impl Outsiders {
             }
             Some(LockHolder::KernelLock(lock)) => lock.owner.map(|owner| owner.pid),
             Some(LockHolder::FutexWords(_)) => {
-                self.meet_sharer(wait, of_run, out);
+                self.meet_sharer(waiter, wait, of_run, out);
                 None
             }
             Some(LockHolder::Runtime(_) | LockHolder::Stopped(_) | LockHolder::NobodyAsked) | None => None,
@@ -117,47 +128,73 @@ impl Outsiders {
         }
     }
 
-    /// Who has the lock for which this process is noted: itself, if nothing else is known.
-    fn keeper(&mut self, noted: u32) -> u32 {
-        if let Some(known) = self.keepers.get(&noted) {
-            return *known;
-        }
-        if self.searches >= MAX_SEARCHES {
-            return noted;
-        }
-        self.searches += 1;
-        match self.searcher.0.ask(noted, (noted, std::process::id())).flatten() {
-            Some(keeper) => {
-                self.keepers.insert(noted, keeper);
-                keeper
-            }
+    /// Who has the lock for which this process is noted: itself, if nothing else is known; nobody where it is gone, while the wait goes on,
+    /// and nobody else was found.
+    fn keeper(&mut self, noted: u32, waiter: Option<u32>, wait: &Wait) -> u32 {
+        let found = match self.keepers.get(&noted) {
+            Some(known) => *known,
+            None if self.searches >= MAX_SEARCHES => None,
             None => {
-                self.keepers.insert(noted, noted);
-                noted
+                self.searches += 1;
+                let by_descriptor = system_calls::is(&wait.call, Kind::LocksFiles);
+                let at = waiter
+                    .filter(|_| by_descriptor)
+                    .map(|pid| (pid, wait.call.args[0]));
+                let found = self
+                    .searcher
+                    .0
+                    .ask(noted, (noted, std::process::id(), at))
+                    .flatten();
+                self.keepers.insert(noted, found);
+                found
             }
+        };
+        let goes_on = wait.end <= wait.start;
+        let is_gone = || matches!(names::state(&Root::system(), noted), None | Some('Z' | 'X'));
+        match found {
+            Some(keeper) => keeper,
+            None if goes_on && is_gone() => 0,
+            None => noted,
         }
     }
 
     /// A lock that processes share names its owner by thread id alone: which process that is, if it is none of the
-    /// run, only the kernel knows.
-    fn meet_sharer(&mut self, wait: &Wait, of_run: &dyn Fn(u32) -> bool, out: &mut Vec<Event>) {
+    /// run, only the kernel knows. And its memory is anybody's who has it: whom it names is believed if that one has it as well.
+    fn meet_sharer(
+        &mut self,
+        waiter: Option<u32>,
+        wait: &mut Wait,
+        of_run: &dyn Fn(u32) -> bool,
+        out: &mut Vec<Event>,
+    ) {
         // Whoever was there may be gone by the time of a long wait, or of one that goes on.
         let long = wait.end.saturating_sub(wait.start) >= MIN_WAIT_NS || wait.end <= wait.start;
-        let Some(tid) = shared_lock_owner(wait).filter(|tid| long || !self.sharers.contains(tid)) else {
+        let Some(id) = shared_lock_owner(wait).filter(|tid| long || !self.sharers.contains(tid)) else {
             return;
         };
+        let Some(waiter) = waiter else { return };
         let root = Root::system();
-        let process = names::process_of(&root, tid);
-        if is_gone(&root, tid, process) {
-            if self.gone.len() < MAX_SHARERS && self.gone.insert(tid) {
-                out.push(Event::OwnerGone { tid });
+        let (pid, tid) = match shared_owners::named(&root, waiter, id) {
+            Named::Thread { pid, tid } => (pid, tid),
+            Named::Nobody => {
+                if self.gone.len() < MAX_SHARERS && self.gone.insert(id) {
+                    out.push(Event::OwnerGone { tid: id });
+                }
+                return;
+            }
+            Named::Unknown => return,
+        };
+        let shares = self.owners.share(waiter, wait.call.args[0], pid);
+        if of_run(pid) {
+            // Nothing else would keep it from being told as what holds the lock.
+            if shares == Shares::No {
+                wait.holder = None;
             }
             return;
         }
-        let new = !self.sharers.contains(&tid);
-        let Some(pid) = process.filter(|pid| new && !of_run(*pid)) else {
+        if shares != Shares::Yes || self.sharers.contains(&tid) {
             return;
-        };
+        }
         if self.sharers.len() >= MAX_SHARERS {
             self.sharers.clear();
         }

@@ -8,12 +8,12 @@ use super::moment::Moment;
 use super::sessions::STOPPED;
 use holdup_evidence::facts::{OwedAnswers, SessionClient, Taken};
 use holdup_proc::conversations::{self, Connection};
-use holdup_proc::descriptors::{self, Open};
 use holdup_proc::names;
 use holdup_proc::sampling::sockets::unix_peers;
-use holdup_proc::sockets::{Sockets, Tcp};
+use holdup_proc::sockets::Sockets;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 /// Processes that are looked at: of more, a recorder's, each look would take long.
 const PROCESSES_MAX: usize = 64;
@@ -38,10 +38,68 @@ const REQUEST_SEGMENTS_MAX: u32 = 8;
 #[derive(Debug, Default)]
 struct Found {
     taken: Taken,
-    /// The socket at the other end.
+    /// The listener at the other end, of a Unix socket.
     other: Option<u64>,
+    /// Both ends of one connection over TCP.
+    between: Option<(SocketAddr, SocketAddr)>,
     questions: u32,
     longest_ms: u32,
+}
+
+/// What is known of all sockets of this network namespace: looked up, for there may be many, and many processes that have some.
+#[derive(Debug)]
+struct Known {
+    sockets: Rc<Sockets>,
+    /// Connections by inode.
+    connections: HashMap<u64, Connection>,
+    /// Inode and unread bytes of an end, by its own address and the other one's.
+    ends: HashMap<(SocketAddr, SocketAddr), (u64, u32)>,
+    /// The ports at which somebody listens: what is there was accepted, whoever has it by now.
+    ports: HashSet<u16>,
+    /// Clients that nobody has accepted yet at Unix sockets: the path, and the listener.
+    queued: HashMap<u64, (String, u64)>,
+}
+
+/// An address as both families write it.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+impl Known {
+    fn of(sockets: Rc<Sockets>) -> Known {
+        let listeners = sockets.tcp.iter().filter(|one| one.listens);
+        let ports = listeners.map(|one| one.local.port()).collect();
+        let ends = sockets.tcp.iter().filter(|one| !one.listens);
+        let ends = ends.map(|one| {
+            let between = (canonical(one.local), canonical(one.peer));
+            (between, (one.inode, one.unread))
+        });
+        let of_inode = conversations::read().into_iter().map(|one| (one.inode, one));
+        Known {
+            ends: ends.collect(),
+            connections: of_inode.filter(|(inode, _)| *inode != 0).collect(),
+            ports,
+            queued: unix_queues(&sockets),
+            sockets,
+        }
+    }
+
+    /// The connections of a process, in a certain order.
+    fn connections_of(&self, own: &HashSet<u64>) -> Vec<&Connection> {
+        let mut found: Vec<&Connection> = own
+            .iter()
+            .filter_map(|inode| self.connections.get(inode))
+            .collect();
+        found.sort_by_key(|one| one.inode);
+        found
+    }
+
+    /// The other end of a connection: its inode and the bytes that were not read there.
+    fn other(&self, one: &Connection) -> Option<(u64, u32)> {
+        self.ends
+            .get(&(canonical(one.peer), canonical(one.local)))
+            .copied()
+    }
 }
 
 /// Looks at these processes.
@@ -49,8 +107,7 @@ pub(super) fn look(pids: &BTreeSet<u32>, moment: &mut Moment) -> Vec<OwedAnswers
     if pids.len() > PROCESSES_MAX {
         return Vec::new();
     }
-    let mut all = None;
-    let mut queued = None;
+    let mut known = None;
     let mut found = Vec::new();
     for pid in pids {
         if moment.namespace(*pid) != moment.namespace(std::process::id()) {
@@ -61,21 +118,20 @@ pub(super) fn look(pids: &BTreeSet<u32>, moment: &mut Moment) -> Vec<OwedAnswers
             continue;
         }
         let sockets = moment.sockets(*pid);
-        let all = all.get_or_insert_with(conversations::read);
-        let mut servers = of_tcp(&ends.sockets, all, &sockets);
-        let queued = queued.get_or_insert_with(|| unix_queues(&sockets));
-        servers.extend(of_unix(&ends.sockets, queued));
+        let known = known.get_or_insert_with(|| Known::of(sockets));
+        let mut servers = of_tcp(&ends.sockets, known);
+        servers.extend(of_unix(&ends.sockets, &known.queued));
         if servers.is_empty() {
             continue;
         }
-        let (clients, asked_by) = clients(*pid, &ends.sockets, all, &sockets, moment);
+        let (clients, asked_by) = clients(*pid, &ends.sockets, known, moment);
         let mut servers: Vec<(String, Found)> = servers.into_iter().collect();
         servers.sort_by_key(|(_, one)| std::cmp::Reverse((one.questions, one.longest_ms)));
         for (server, one) in servers.into_iter().take(SERVERS_MAX) {
             found.push(OwedAnswers {
                 pid: *pid,
                 process: names::comm(&moment.root, *pid).unwrap_or_default(),
-                by: one.other.and_then(|inode| holder(*pid, inode, moment)),
+                by: one.other(known).and_then(|inode| holder(*pid, inode, moment)),
                 server,
                 taken: one.taken,
                 questions: one.questions,
@@ -88,10 +144,14 @@ pub(super) fn look(pids: &BTreeSet<u32>, moment: &mut Moment) -> Vec<OwedAnswers
     found
 }
 
-/// The ports at which somebody listens: what is there was accepted, whoever has it by now.
-fn listened_at(sockets: &Sockets) -> HashSet<u16> {
-    let listeners = sockets.tcp.iter().filter(|one| one.listens);
-    listeners.map(|one| one.local.port()).collect()
+impl Found {
+    /// The socket at the other end; of what nobody has accepted, the listener's.
+    fn other(&self, known: &Known) -> Option<u64> {
+        match self.between {
+            Some((local, peer)) => known.sockets.other_end(local, peer),
+            None => self.other,
+        }
+    }
 }
 
 /// Whether something was asked there, and nothing came.
@@ -103,32 +163,41 @@ fn asks(one: &Connection) -> bool {
     })
 }
 
-fn of_tcp(own: &HashSet<u64>, all: &[Connection], sockets: &Sockets) -> BTreeMap<String, Found> {
-    let ports = listened_at(sockets);
+fn of_tcp(own: &HashSet<u64>, known: &Known) -> BTreeMap<String, Found> {
     let mut servers: BTreeMap<String, Found> = BTreeMap::new();
-    let made = |one: &&Connection| own.contains(&one.inode) && !ports.contains(&one.local.port());
-    for one in all.iter().filter(made).filter(|one| asks(one)) {
+    let made = |one: &&Connection| !known.ports.contains(&one.local.port());
+    for one in known
+        .connections_of(own)
+        .into_iter()
+        .filter(made)
+        .filter(|one| asks(one))
+    {
         let found = servers.entry(one.peer.to_string()).or_default();
         found.questions += 1;
         found.longest_ms = found.longest_ms.max(one.asks_ms.unwrap_or(0));
-        let is_other = |other: &&Tcp| (other.local, other.peer) == (one.peer, one.local);
-        if let Some(other) = sockets.tcp.iter().find(is_other) {
-            found.taken = match (other.inode, other.unread) {
+        if let Some(other) = known.other(one) {
+            found.taken = match other {
                 (0, _) => Taken::NotAccepted,
                 (_, 0) => Taken::Read,
                 _ => Taken::NotRead,
             };
-            found.other = sockets.other_end(one.local, one.peer);
+            found.between = Some((one.local, one.peer));
         }
     }
     servers
 }
 
-/// Clients that nobody has accepted yet at Unix sockets: the path, and the listener.
+/// Clients that nobody has accepted yet at Unix sockets: the path, and the listener. Those with most clients are asked first, whoever has
+/// how many.
 fn unix_queues(sockets: &Sockets) -> HashMap<u64, (String, u64)> {
-    let listeners = sockets.unix.iter().filter(|(_, one)| one.listens);
+    let listeners = sockets
+        .unix
+        .iter()
+        .filter(|(_, one)| one.listens && one.waiting != Some(0));
+    let mut listeners: Vec<_> = listeners.collect();
+    listeners.sort_by_key(|(inode, one)| (std::cmp::Reverse(one.waiting), **inode));
     let mut queued = HashMap::new();
-    for (listener, one) in listeners.take(LISTENERS_ASKED_MAX) {
+    for (listener, one) in listeners.into_iter().take(LISTENERS_ASKED_MAX) {
         for client in unix_peers::queued(*listener) {
             queued.insert(client, (one.path.clone(), *listener));
         }
@@ -148,24 +217,15 @@ fn of_unix(own: &HashSet<u64>, queued: &HashMap<u64, (String, u64)>) -> BTreeMap
 }
 
 /// Clients to which a process has owed an answer.
-fn clients(
-    pid: u32,
-    own: &HashSet<u64>,
-    all: &[Connection],
-    sockets: &Sockets,
-    moment: &Moment,
-) -> (u32, Vec<SessionClient>) {
-    let ports = listened_at(sockets);
+fn clients(pid: u32, own: &HashSet<u64>, known: &Known, moment: &Moment) -> (u32, Vec<SessionClient>) {
     let owed = |one: &&Connection| {
         let waits = one.owes_ms.is_some_and(|ms| ms >= MIN_MS);
-        own.contains(&one.inode) && ports.contains(&one.local.port()) && waits
+        known.ports.contains(&one.local.port()) && waits
     };
-    let owed: Vec<&Connection> = all.iter().filter(owed).collect();
+    let owed: Vec<&Connection> = known.connections_of(own).into_iter().filter(owed).collect();
     let ends = owed.iter().take(NAMED_MAX);
-    let ends: Vec<(SocketAddr, u64)> = ends
-        .filter_map(|one| Some((one.peer, sockets.other_end(one.local, one.peer)?)))
-        .collect();
-    let named = ends.into_iter().filter_map(|(address, inode)| {
+    let ends = ends.filter_map(|one| Some((one.peer, known.sockets.other_end(one.local, one.peer)?)));
+    let named = ends.filter_map(|(address, inode)| {
         let mut client = holder(pid, inode, moment)?;
         client.address = Some(address);
         Some(client)
@@ -175,9 +235,8 @@ fn clients(
 
 /// Who has a socket, and is not this process.
 fn holder(pid: u32, inode: u64, moment: &Moment) -> Option<SessionClient> {
-    let open = Open::Socket(inode);
-    let holders = descriptors::holders(&moment.root, &HashSet::from([open.clone()]), std::process::id());
-    let other = *holders.get(&open)?.iter().find(|one| **one != pid)?;
+    let mut holders = moment.holders_of(inode).iter();
+    let other = *holders.find(|one| **one != pid)?;
     Some(SessionClient {
         address: None,
         pid: Some(other),

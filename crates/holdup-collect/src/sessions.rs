@@ -9,7 +9,7 @@ use super::moment::Moment;
 use holdup_evidence::facts::{DatabaseSession, SessionClient, SessionState};
 use holdup_knowledge::postgres_titles;
 use holdup_knowledge::sql::Outline;
-use holdup_proc::descriptors::{self, Open};
+use holdup_proc::descriptors::Open;
 use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::{Root, names, tasks, titles};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -175,7 +175,7 @@ pub(super) fn clients(pids: &[u32]) -> HashMap<u32, SessionClient> {
         .collect();
     let holders = match opens.is_empty() {
         true => HashMap::default(),
-        false => descriptors::holders(&moment.root, &opens, std::process::id()),
+        false => moment.holders(&opens),
     };
     let client = |(session, address, inode): (u32, Option<SocketAddr>, Option<u64>)| {
         let holders = inode.and_then(|inode| holders.get(&Open::Socket(inode)));

@@ -9,7 +9,7 @@ use super::behind::Readers;
 use super::moment::Moment;
 use holdup_evidence::facts::{SessionClient, SetAside};
 use holdup_proc::conversations;
-use holdup_proc::descriptors::{self, Open};
+use holdup_proc::descriptors::Open;
 use holdup_proc::event_loops::{self, Listened};
 use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::{Root, names};
@@ -247,7 +247,7 @@ fn others(pid: u32, ends: &[(SocketAddr, SocketAddr)], moment: &mut Moment) -> V
     if wanted.is_empty() {
         return Vec::new();
     }
-    let holders = descriptors::holders(&moment.root, &wanted, std::process::id());
+    let holders = moment.holders(&wanted);
     let client = |(address, inode): (SocketAddr, u64)| {
         let pid = *holders
             .get(&Open::Socket(inode))?

@@ -8,7 +8,7 @@ use super::moment::Moment;
 use super::sessions::STOPPED;
 use super::standing::{self, Side, Standing};
 use holdup_evidence::facts::{SessionClient, UnreadAnswers};
-use holdup_proc::descriptors::{self, Open};
+use holdup_proc::descriptors::Open;
 use holdup_proc::names;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::SocketAddr;
@@ -59,7 +59,7 @@ pub(super) fn readers(pid: u32, full: &[Standing], moment: &Moment) -> Vec<Sessi
     if wanted.is_empty() {
         return Vec::new();
     }
-    let holders = descriptors::holders(&moment.root, &wanted, std::process::id());
+    let holders = moment.holders(&wanted);
     let client = |(address, inode): (SocketAddr, u64)| {
         let mut all = holders.get(&Open::Socket(inode))?.iter();
         let reader = *all.find(|one| **one != pid)?;

@@ -8,9 +8,17 @@ use holdup_evidence::DeviceNumber;
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Descriptors that are looked at: a program that wakes itself opens the ends for that among its first.
 const MAX_DESCRIPTORS: usize = 1024;
+
+/// Descriptors of each process that are looked at before more of anybody: whoever has many does not keep others from being seen.
+const FIRST_DESCRIPTORS: usize = 128;
+
+/// How long all processes are looked through, at most: anybody may have some hundred of them with a thousand descriptors each. What is not
+/// reached then counts as not there, as do descriptors beyond the limit.
+const SEARCH_TIME: Duration = Duration::from_millis(1500);
 
 /// Permissions of such a link: what the descriptor may be used for.
 const READS: u32 = 0o400;
@@ -82,26 +90,74 @@ pub fn holders(root: &Root, wanted: &HashSet<Open>, own: u32) -> HashMap<Open, V
             Open::PipeToRead(_) | Open::PipeToWrite(_) | Open::Socket(_) => None,
         })
         .collect();
-    for pid in crate::tasks::processes(root)
-        .into_iter()
-        .filter(|pid| *pid != own)
-    {
-        let folder = root.proc.join(pid.to_string()).join("fd");
-        let Ok(entries) = std::fs::read_dir(folder) else {
-            continue;
-        };
-        for entry in entries.take(MAX_DESCRIPTORS).flatten() {
-            for open in opens(&entry.path(), &paths).into_iter().flatten() {
-                if wanted.contains(&open) {
-                    let pids = holders.entry(open).or_default();
-                    if pids.last() != Some(&pid) {
-                        pids.push(pid);
-                    }
-                }
+    look_through(root, own, SEARCH_TIME, &mut |pid, link| {
+        for open in opens(link, &paths).into_iter().flatten() {
+            if wanted.contains(&open) {
+                holders.entry(open).or_default().push(pid);
             }
         }
-    }
+    });
+    in_order(&mut holders);
     holders
+}
+
+/// Who has which sockets, by inode, lowest id first; `own` is left out. As long as a look for one of them, and enough for all that is asked
+/// about a moment.
+#[must_use]
+pub fn socket_holders(root: &Root, own: u32) -> HashMap<u64, Vec<u32>> {
+    let mut holders: HashMap<u64, Vec<u32>> = HashMap::new();
+    look_through(root, own, SEARCH_TIME, &mut |pid, link| {
+        let target = std::fs::read_link(link);
+        let inode = target
+            .ok()
+            .and_then(|target| number(target.to_str()?, "socket:["));
+        if let Some(inode) = inode {
+            holders.entry(inode).or_default().push(pid);
+        }
+    });
+    in_order(&mut holders);
+    holders
+}
+
+fn in_order<K>(holders: &mut HashMap<K, Vec<u32>>) {
+    for pids in holders.values_mut() {
+        pids.sort_unstable();
+        pids.dedup();
+    }
+}
+
+/// Hands over the descriptors of all processes but `own`: the first ones of each, then more of those that have more, until the time is up.
+fn look_through(root: &Root, own: u32, time: Duration, each: &mut dyn FnMut(u32, &Path)) {
+    /// Links after which the clock is looked at.
+    const STEP: usize = 64;
+    let until = Instant::now() + time;
+    let entries = |pid: u32| {
+        let folder = root.proc.join(pid.to_string()).join("fd");
+        std::fs::read_dir(folder).into_iter().flatten().flatten()
+    };
+    let mut longer = Vec::new();
+    for pid in crate::tasks::processes(root) {
+        if pid == own {
+            continue;
+        }
+        if Instant::now() >= until {
+            return;
+        }
+        let mut entries = entries(pid);
+        for entry in entries.by_ref().take(FIRST_DESCRIPTORS) {
+            each(pid, &entry.path());
+        }
+        longer.extend(entries.next().is_some().then_some(pid));
+    }
+    for pid in longer {
+        let rest = entries(pid).take(MAX_DESCRIPTORS).skip(FIRST_DESCRIPTORS);
+        for (at, entry) in rest.enumerate() {
+            if at % STEP == 0 && Instant::now() >= until {
+                return;
+            }
+            each(pid, &entry.path());
+        }
+    }
 }
 
 /// A file below a directory that a process may write to.
@@ -121,6 +177,8 @@ pub fn writers(root: &Root, directories: &[String], own: u32) -> Vec<Written> {
     let pids = crate::tasks::processes(root)
         .into_iter()
         .filter(|pid| *pid != own);
+    let until = Instant::now() + SEARCH_TIME;
+    let pids = pids.take_while(|_| Instant::now() < until);
     pids.flat_map(|pid| written_by(root, pid, directories)).collect()
 }
 
@@ -164,30 +222,22 @@ pub struct FuseServer {
 /// Processes that have `/dev/fuse` open, lowest id first; `own` is left out.
 #[must_use]
 pub fn fuse_servers(root: &Root, own: u32) -> Vec<FuseServer> {
-    let mut servers = Vec::new();
-    for pid in crate::tasks::processes(root)
-        .into_iter()
-        .filter(|pid| *pid != own)
-    {
-        let process = root.proc.join(pid.to_string());
-        let Ok(entries) = std::fs::read_dir(process.join("fd")) else {
-            continue;
+    let mut servers: Vec<FuseServer> = Vec::new();
+    look_through(root, own, SEARCH_TIME, &mut |pid, link| {
+        let device = std::fs::read_link(link).is_ok_and(|target| target == Path::new("/dev/fuse"));
+        let Some(descriptor) = link.file_name().filter(|_| device) else {
+            return;
         };
-        for entry in entries.take(MAX_DESCRIPTORS).flatten() {
-            let device =
-                std::fs::read_link(entry.path()).is_ok_and(|target| target == Path::new("/dev/fuse"));
-            if !device {
-                continue;
-            }
-            let server = FuseServer {
-                pid,
-                device: connection(&process.join("fdinfo").join(entry.file_name())),
-            };
-            if !servers.contains(&server) {
-                servers.push(server);
-            }
+        let infos = root.proc.join(pid.to_string()).join("fdinfo");
+        let server = FuseServer {
+            pid,
+            device: connection(&infos.join(descriptor)),
+        };
+        if !servers.contains(&server) {
+            servers.push(server);
         }
-    }
+    });
+    servers.sort_by_key(|server| server.pid);
     servers
 }
 
@@ -258,11 +308,58 @@ fn number(target: &str, prefix: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FuseServer, Written, ends, fuse_servers, writers};
+    use super::{
+        FIRST_DESCRIPTORS, FuseServer, Open, Written, ends, fuse_servers, holders, look_through,
+        socket_holders, writers,
+    };
     use crate::root::{Root, Tree};
     use holdup_evidence::DeviceNumber;
+    use std::collections::HashSet;
     use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    /// Processes with these descriptors of sockets, numbered from 0.
+    fn with_sockets(processes: &[(u32, &[u64])]) -> Tree {
+        let tree = Tree::new(&[]);
+        for (pid, inodes) in processes {
+            let folder = tree.root.proc.join(format!("{pid}/fd"));
+            std::fs::create_dir_all(&folder).unwrap();
+            for (fd, inode) in inodes.iter().enumerate() {
+                let target = format!("socket:[{inode}]");
+                std::os::unix::fs::symlink(target, folder.join(fd.to_string())).unwrap();
+            }
+        }
+        tree
+    }
+
+    #[test]
+    fn who_has_a_socket_is_found_also_behind_many_descriptors_and_once() {
+        let many: Vec<u64> = (1000..1000 + 2 * FIRST_DESCRIPTORS as u64)
+            .chain([7, 7])
+            .collect();
+        let tree = with_sockets(&[(5, &many), (6, &[7, 8, 7]), (9, &[8])]);
+        let all = socket_holders(&tree.root, 9);
+        assert_eq!((&all[&7], &all[&8]), (&vec![5, 6], &vec![6]));
+        let found = holders(&tree.root, &HashSet::from([Open::Socket(7), Open::Socket(70)]), 5);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[&Open::Socket(7)], [6]);
+    }
+
+    #[test]
+    fn who_has_many_descriptors_comes_last_and_time_ends_a_look() {
+        let many: Vec<u64> = (0..2 * FIRST_DESCRIPTORS as u64).collect();
+        let tree = with_sockets(&[(5, &many), (6, &[7])]);
+        let looked = |time| {
+            let mut pids = Vec::new();
+            look_through(&tree.root, 1, time, &mut |pid, _| pids.push(pid));
+            pids
+        };
+        let pids = looked(Duration::from_secs(60));
+        assert_eq!(pids.len(), many.len() + 1);
+        assert_eq!(pids.iter().position(|pid| *pid == 6), Some(FIRST_DESCRIPTORS));
+        assert!(looked(Duration::ZERO).is_empty());
+    }
 
     #[test]
     fn own_ends_are_found() {

@@ -45,6 +45,7 @@ pub mod memory;
 pub mod message_queues;
 pub mod mountinfo;
 pub mod names;
+pub mod namespaces;
 pub mod of_process;
 mod page;
 pub mod pressure;

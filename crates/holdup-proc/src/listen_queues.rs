@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// `SOCK_DIAG_BY_FAMILY` (linux/sock_diag.h), and the types of an end and of an error (linux/netlink.h).
-const BY_FAMILY: u16 = 20;
+pub(crate) const BY_FAMILY: u16 = 20;
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 
@@ -15,7 +15,7 @@ const DONE: u16 = 3;
 const LISTENING: u32 = 1 << 10;
 
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
-const LIST: u16 = 0x301;
+pub(crate) const LIST: u16 = 0x301;
 
 /// Bytes of `struct nlmsghdr`, and of `struct inet_diag_msg` behind it.
 pub(crate) const HEADER: usize = 16;
@@ -136,13 +136,18 @@ pub(crate) fn list(protocol: libc::c_int, request: &[u8], each: &mut dyn FnMut(&
     }
     // SAFETY: it was just made, and is nobody else's.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    list_by(&socket, request, MAX_PARTS, each);
+}
+
+/// The same by a socket that is there, so many parts of it.
+pub(crate) fn list_by(socket: &OwnedFd, request: &[u8], most: usize, each: &mut dyn FnMut(&[u8])) {
     // SAFETY: the buffer is as long as it is said to be.
     let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
     if sent < 0 {
         return;
     }
     let mut part = vec![0u8; MAX_PART_BYTES];
-    for _ in 0..MAX_PARTS {
+    for _ in 0..most {
         // SAFETY: as above; the descriptor does not block.
         let length = unsafe { libc::recv(socket.as_raw_fd(), part.as_mut_ptr().cast(), part.len(), 0) };
         let Ok(length) = usize::try_from(length) else {

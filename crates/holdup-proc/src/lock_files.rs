@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Directories that are looked through, entries of each, and files of those that are read.
@@ -51,7 +52,7 @@ pub fn around(root: &Root, pid: u32) -> Vec<Found> {
         for (name, claim) in claims(&folder, &mut left) {
             let lives = names::comm(root, claim).is_some();
             let other = claim > 1 && !own.contains(&claim) && !related(root, claim).contains(&pid);
-            if lives && other && is_older(root, claim, &folder, &name) {
+            if lives && other && may_speak_for(root, claim, &folder, &name) {
                 found.push(Found {
                     path: path.join(name).to_string_lossy().into_owned(),
                     pid: claim,
@@ -68,19 +69,35 @@ fn related(root: &Root, pid: u32) -> Vec<u32> {
     up.take(ANCESTORS_MAX).collect()
 }
 
-/// Whether a process lived already when the file was written: else its number is another one's by now.
-fn is_older(root: &Root, pid: u32, folder: &File, name: &str) -> bool {
-    let Some(lived) = lived(root, pid) else {
+/// Whether a file can be believed that it is this process's lock. Whoever may write in a directory can name any process there: only the
+/// process's own user, and root, speak for it. And a process that did not live yet when the file was written has its number from another.
+fn may_speak_for(root: &Root, pid: u32, folder: &File, name: &str) -> bool {
+    let (Some(lived), Some(users)) = (lived(root, pid), users(root, pid)) else {
         return false;
     };
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let Ok(file) = openat(folder.as_fd(), name, flags, Mode::empty()) else {
         return false;
     };
-    let written = File::from(file).metadata().and_then(|about| about.modified());
-    let since = written.ok().and_then(|at| at.elapsed().ok());
+    let Ok(about) = File::from(file).metadata() else {
+        return false;
+    };
+    let since = about.modified().ok().and_then(|at| at.elapsed().ok());
     // Both clocks have ticks; what was written as the process began is its own.
-    since.is_none_or(|since| since.as_secs() <= lived.saturating_add(1))
+    let is_older = since.is_none_or(|since| since.as_secs() <= lived.saturating_add(1));
+    is_older && is_of(about.uid(), &users)
+}
+
+/// Whether a file's owner is one of a process's users, or root.
+fn is_of(owner: u32, users: &[u32]) -> bool {
+    owner == 0 || users.contains(&owner)
+}
+
+/// The users of a process: real, effective, saved, and the one whose files it makes.
+fn users(root: &Root, pid: u32) -> Option<Vec<u32>> {
+    let text = std::fs::read_to_string(root.proc.join(pid.to_string()).join("status")).ok()?;
+    let users = text.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    users.split_whitespace().map(|user| user.parse().ok()).collect()
 }
 
 /// For how long a process has lived, seconds.
@@ -242,8 +259,8 @@ fn of_text(text: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{around, is_lock, of_link, of_text};
-    use crate::root::Root;
+    use super::{around, is_lock, is_of, may_speak_for, of_link, of_text, users};
+    use crate::root::{Root, Tree};
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -263,6 +280,37 @@ mod tests {
                 && !is_lock("x.pid")
                 && !is_lock("list.txt")
         );
+    }
+
+    #[test]
+    fn only_a_processs_own_user_and_root_speak_for_it() {
+        let tree = Tree::new(&[
+            ("proc/7/status", "Name:\tx\nUid:\t1000\t1001\t1001\t1002\n"),
+            ("proc/8/status", "Name:\tx\n"),
+        ]);
+        let of = users(&tree.root, 7).unwrap();
+        assert!(is_of(0, &of) && is_of(1000, &of) && is_of(1002, &of));
+        assert!(!is_of(65_534, &of));
+        assert_eq!(users(&tree.root, 8), None, "whose it is is not known");
+    }
+
+    #[test]
+    fn a_file_and_a_link_of_another_user_name_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = std::process::id();
+        std::fs::write(folder.path().join("file.lock"), own.to_string()).unwrap();
+        symlink(format!("host:{own}"), folder.path().join("link.lock")).unwrap();
+        let top = super::open_folder(folder.path()).unwrap();
+        let root = Root::system();
+        let believed = |name| may_speak_for(&root, own, &top, name);
+        assert!(believed("file.lock") && believed("link.lock"));
+        // Only root may give a file away.
+        let other = Some(65_534);
+        let given = std::os::unix::fs::lchown(folder.path().join("file.lock"), other, other)
+            .and_then(|()| std::os::unix::fs::lchown(folder.path().join("link.lock"), other, other));
+        if given.is_ok() {
+            assert!(!believed("file.lock") && !believed("link.lock"));
+        }
     }
 
     #[test]

@@ -1,11 +1,22 @@
 //! `/proc/locks`: who waits for a file's lock, and who has it. Waiters sleep in state S and no list of blocked tasks has them.
 //!
-//! In: the tree. Out: each wait with the process that has the lock. The kernel takes short spin locks for it.
+//! In: the tree. Out: each wait with the process that has the lock. The kernel takes short spin locks for it. Anybody may have as many
+//! locks as he likes, before everybody else's in the table: it is read to its end, and only what is asked for is kept.
 
-use crate::root::{Root, text_if_there};
+use crate::root::Root;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::time::{Duration, Instant};
 
-/// Lines that are read: a machine with so many locks has other troubles.
-const MAX_LINES: usize = 20_000;
+/// Bytes of the table that are read, and for how long: some million locks.
+const MAX_BYTES: u64 = 64 << 20;
+const READ_TIME: Duration = Duration::from_millis(500);
+
+/// Waits that are kept, locks that are, and those of one process.
+const MAX_WAITS: usize = 20_000;
+const MAX_HELD: usize = 50_000;
+const MAX_HELD_BY_ONE: usize = 1_000;
 
 /// What stands before a waiter, whose line follows the one of the lock that it waits for.
 const WAITS: &str = "->";
@@ -39,8 +50,26 @@ pub struct Held {
 /// The locks of byte ranges (`fcntl`) and of files (`flock`) that processes have now.
 #[must_use]
 pub fn held(root: &Root) -> Vec<Held> {
-    let text = text_if_there(&root.proc.join("locks")).unwrap_or_default();
-    text.lines().take(MAX_LINES).filter_map(held_in).collect()
+    let mut of: HashMap<u32, usize> = HashMap::new();
+    let mut few = |one: &Held| {
+        let count = of.entry(one.pid).or_default();
+        *count += 1;
+        *count <= MAX_HELD_BY_ONE
+    };
+    let held = lines(root).filter_map(|line| held_in(&line));
+    held.filter(|one| few(one)).take(MAX_HELD).collect()
+}
+
+/// The lines of the table, as far as they are read in time.
+fn lines(root: &Root) -> impl Iterator<Item = String> {
+    /// Lines after which the clock is looked at.
+    const STEP: usize = 256;
+    let until = Instant::now() + READ_TIME;
+    let file = File::open(root.proc.join("locks")).ok();
+    let lines = file.map(|file| BufReader::new(file.take(MAX_BYTES)).split(b'\n'));
+    let lines = lines.into_iter().flatten().map_while(Result::ok).enumerate();
+    let in_time = lines.take_while(move |(at, _)| at % STEP != 0 || Instant::now() < until);
+    in_time.map(|(_, line)| String::from_utf8_lossy(&line).into_owned())
 }
 
 fn held_in(line: &str) -> Option<Held> {
@@ -71,11 +100,13 @@ fn held_in(line: &str) -> Option<Held> {
 /// All waits for locks now.
 #[must_use]
 pub fn read(root: &Root) -> Vec<LockWait> {
-    let text = text_if_there(&root.proc.join("locks")).unwrap_or_default();
     let mut waits = Vec::new();
     // A waiter's number is that of the lock which it waits for, directly or behind others.
-    let mut lock: Option<(&str, Option<u32>)> = None;
-    for line in text.lines().take(MAX_LINES) {
+    let mut lock: Option<(String, Option<u32>)> = None;
+    for line in lines(root) {
+        if waits.len() >= MAX_WAITS {
+            break;
+        }
         let mut words = line.split_ascii_whitespace();
         let Some(number) = words.next() else { continue };
         let mut rest = words.peekable();
@@ -87,10 +118,11 @@ pub fn read(root: &Root) -> Vec<LockWait> {
         };
         let pid: Option<u32> = pid.parse().ok().filter(|pid| *pid > 0);
         if !waits_here {
-            lock = Some((number, pid));
+            lock = Some((number.to_owned(), pid));
             continue;
         }
-        let holder = lock.filter(|(same, _)| *same == number).and_then(|(_, pid)| pid);
+        let holder = lock.as_ref().filter(|(same, _)| same == number);
+        let holder = holder.and_then(|(_, pid)| *pid);
         if let Some(waiter) = pid {
             waits.push(LockWait {
                 waiter,
@@ -138,6 +170,22 @@ mod tests {
                 held(53, 12, true, (0, u64::MAX)),
             ]
         );
+    }
+
+    #[test]
+    fn whoever_has_many_locks_hides_nobody_elses() {
+        const MANY: usize = 40_000;
+        let mut text: String = (0..MANY)
+            .map(|at| format!("{at}: POSIX  ADVISORY  WRITE 66 fe:00:9 {at} {at}\n"))
+            .collect();
+        text.push_str("a: FLOCK  ADVISORY  WRITE 70 fe:00:11 0 EOF\n");
+        text.push_str("a: -> FLOCK  ADVISORY  WRITE 71 fe:00:11 0 EOF\n");
+        let tree = Tree::new(&[("proc/locks", text.as_str())]);
+        let waits = read(&tree.root);
+        assert_eq!((waits.len(), waits[0].waiter, waits[0].holder), (1, 71, Some(70)));
+        let held = super::held(&tree.root);
+        assert!(held.iter().any(|one| one.pid == 70));
+        assert!(held.len() < MANY, "of one process only so many");
     }
 
     #[test]

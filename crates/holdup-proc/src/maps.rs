@@ -63,6 +63,22 @@ pub fn shared(root: &Root, pid: u32) -> Option<Vec<Mapping>> {
     of_kind(root, pid, 3, b's')
 }
 
+/// The same of what it may write to.
+#[must_use]
+pub fn written(root: &Root, pid: u32) -> Option<Vec<Mapping>> {
+    let path = root.proc.join(pid.to_string()).join("maps");
+    let mut mappings = Vec::new();
+    for line in BufReader::new(File::open(path).ok()?.take(MAX_BYTES)).split(b'\n') {
+        let line = String::from_utf8_lossy(&line.ok()?).into_owned();
+        let writes = line
+            .split(' ')
+            .nth(1)
+            .is_some_and(|may| may.as_bytes().get(1) == Some(&b'w'));
+        mappings.extend(mapping(&line, 3, b's').filter(|_| writes));
+    }
+    Some(mappings)
+}
+
 /// Where a process has what it allocates in small pieces; `None` where it has none, or is gone, or another's. May block.
 #[must_use]
 pub fn heap(root: &Root, pid: u32) -> Option<std::ops::Range<u64>> {

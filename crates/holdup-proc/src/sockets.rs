@@ -4,7 +4,9 @@
 //! connection on this machine. The tables may be long; what is beyond the limit is not known, and said to be.
 
 use crate::listeners;
+use crate::names;
 use crate::root::Root;
+use crate::sampling::sockets::unix_table;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -63,6 +65,8 @@ pub struct Unix {
     /// Whether it is for datagrams, has a path of its own, and looks connected: a client's is, and so is that of a server whose clients have
     /// gone. Only who asks for its peer knows.
     pub may_take: bool,
+    /// Of one that listens: clients that it has not accepted, where that is known.
+    pub waiting: Option<u32>,
 }
 
 /// The sockets of a network namespace.
@@ -153,13 +157,49 @@ pub fn read(root: &Root, pid: u32) -> Sockets {
 /// two hundred times as long as all else.
 #[must_use]
 pub fn without_tcp(root: &Root, pid: u32) -> Sockets {
-    let unix_sockets = lines(root, pid, "unix");
-    Sockets {
-        tcp: Vec::new(),
+    let table = unix_by_kernel(root, pid).unwrap_or_else(|| unix_by_text(&lines(root, pid, "unix")));
+    let mut sockets = Sockets {
         udp: ip(root, pid, ["udp", "udp6"]),
-        unnamed: unix_sockets.iter().filter_map(|line| unnamed(line)).collect(),
-        unix: unix_sockets.iter().filter_map(|line| unix(line)).collect(),
+        ..Sockets::default()
+    };
+    for (inode, socket) in table {
+        match socket {
+            Some(named) => drop(sockets.unix.insert(inode, named)),
+            None => drop(sockets.unnamed.insert(inode)),
+        }
     }
+    sockets
+}
+
+/// Unix sockets by inode, with what is known of those that have a path.
+type UnixTable = HashMap<u64, Option<Unix>>;
+
+/// What the kernel tells of the own namespace by messages, in which a name cannot pretend to be another socket.
+fn unix_by_kernel(root: &Root, pid: u32) -> Option<UnixTable> {
+    if *root != Root::system() {
+        return None;
+    }
+    let own = names::network_namespace(root, std::process::id())?;
+    let same = names::network_namespace(root, pid)? == own;
+    same.then(unix_table::read).flatten()
+}
+
+/// The table as text. Whoever binds a socket to an abstract name may have line ends in it, and so add lines about any socket: what two lines
+/// tell of one is not known.
+fn unix_by_text(lines: &[String]) -> UnixTable {
+    let mut table = UnixTable::new();
+    let mut told = HashSet::new();
+    for line in lines {
+        let of_named = || unix(line).map(|(inode, named)| (inode, Some(named)));
+        let Some((inode, socket)) = unnamed(line).map(|inode| (inode, None)).or_else(of_named) else {
+            continue;
+        };
+        match told.insert(inode) {
+            true => drop(table.insert(inode, socket)),
+            false => drop(table.remove(&inode)),
+        }
+    }
+    table
 }
 
 /// UDP's alone.
@@ -233,11 +273,28 @@ fn tcp(line: &str) -> Option<Tcp> {
 /// The inode of a Unix socket that has no path.
 fn unnamed(line: &str) -> Option<u64> {
     let rest = line.splitn(7, ' ').nth(6)?.trim();
-    rest.parse().ok()
+    rest.parse().ok().filter(|_| is_of_table(line))
+}
+
+/// Whether a line has the columns that the kernel writes: what a name adds need not.
+fn is_of_table(line: &str) -> bool {
+    /// Digits of the columns between the address and the inode.
+    const DIGITS: [usize; 5] = [8, 8, 8, 4, 2];
+    let is_hex = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut words = line.split(' ');
+    let address = words.next().and_then(|word| word.strip_suffix(':'));
+    let columns = DIGITS.iter().all(|digits| {
+        let word = words.next().unwrap_or_default();
+        word.len() == *digits && is_hex(word)
+    });
+    address.is_some_and(is_hex) && columns
 }
 
 /// `0000000000000000: 00000002 00000000 00010000 0001 01 4711 /run/x.sock`.
 fn unix(line: &str) -> Option<(u64, Unix)> {
+    if !is_of_table(line) {
+        return None;
+    }
     let mut words = line.splitn(8, ' ').map(str::trim);
     let uses = u32::from_str_radix(words.nth(1)?, 16).ok()?;
     let flags = u32::from_str_radix(words.nth(1)?, 16).ok()?;
@@ -255,14 +312,15 @@ fn unix(line: &str) -> Option<(u64, Unix)> {
             // Clients of datagrams connect theirs, or have a name that the kernel chose, which is abstract.
             listens: flags & ACCEPTS != 0 || takes_from_any && !path.starts_with('@'),
             may_take: may_take && !path.starts_with('@'),
+            waiting: None,
         },
     ))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Unix, overflows, read};
-    use crate::root::Tree;
+    use super::{Sockets, Unix, overflows, read, without_tcp};
+    use crate::root::{Root, Tree};
 
     #[test]
     fn both_ends_of_a_connection_are_found_and_who_listens() {
@@ -318,12 +376,14 @@ mod tests {
                 path: path.clone(),
                 listens: true,
                 may_take: false,
+                waiting: None,
             }
         );
         let accepted = Unix {
             path,
             listens: false,
             may_take: false,
+            waiting: None,
         };
         assert_eq!(sockets.unix[&202], accepted);
         assert!(sockets.unix[&206].may_take && !sockets.unix[&207].may_take);
@@ -336,6 +396,75 @@ mod tests {
             "clients"
         );
         assert_eq!(sockets.unix.len(), 6);
+    }
+
+    /// What a process's table tells with these lines below its heading.
+    fn told(lines: &str) -> Sockets {
+        let text = format!("Num       RefCount Protocol Flags    Type St Inode Path\n{lines}");
+        let tree = Tree::new(&[("proc/7/net/unix", text.as_str())]);
+        without_tcp(&tree.root, 7)
+    }
+
+    const VICTIM: &str = "0000000000000000: 00000003 00000000 00000000 0001 03   202 /run/a.sock\n";
+
+    #[test]
+    fn a_name_with_line_ends_tells_nothing_of_another_socket() {
+        let forged = "0000000000000000: 00000002 00000000 00000000 0002 01   300 @x\n\
+                      0000000000000000: 00000002 00000000 00010000 0001 01 202 /run/dbus\n";
+        for lines in [format!("{VICTIM}{forged}"), format!("{forged}{VICTIM}")] {
+            let sockets = told(&lines);
+            assert!(!sockets.unix.contains_key(&202), "neither is believed");
+            assert_eq!(sockets.unix[&300].path, "@x");
+        }
+        let third = "0000000000000000: 00000002 00000000 00010000 0001 01 202 /run/x\n";
+        assert!(!told(&format!("{VICTIM}{forged}{third}")).knows(202));
+    }
+
+    #[test]
+    fn a_forged_line_without_a_path_tells_nothing_either() {
+        let unnamed = "0000000000000000: 00000002 00000000 00000000 0001 03 202\n";
+        assert!(!told(&format!("{VICTIM}{unnamed}")).knows(202));
+        assert!(told(unnamed).unnamed.contains(&202));
+    }
+
+    #[test]
+    fn a_line_without_the_kernels_columns_is_none_of_the_table() {
+        for line in [
+            "x 2 0 10000 1 1 202 /run/dbus\n",
+            "0: 00000002 00000000 00010000 1 01 202 /run/dbus\n",
+            "00: +0000002 00000000 00010000 0001 01 202 /run/dbus\n",
+            "0000000000000000  00000002 00000000 00010000 0001 01 202 /run/dbus\n",
+        ] {
+            let sockets = told(&format!("{line}{VICTIM}"));
+            assert_eq!(sockets.unix[&202].path, "/run/a.sock", "{line}");
+        }
+    }
+
+    #[test]
+    fn the_kernels_own_answer_does_not_care_for_names() {
+        use std::os::linux::net::SocketAddrExt;
+        use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a\nb");
+        let listener = UnixListener::bind(&path).unwrap();
+        let _client = UnixStream::connect(&path).unwrap();
+        let inode = {
+            use std::os::fd::AsRawFd;
+            let link = std::fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).unwrap();
+            let text = link.to_string_lossy().into_owned();
+            text.trim_matches(|c: char| !c.is_ascii_digit())
+                .parse::<u64>()
+                .unwrap()
+        };
+        let forged = format!("x\n0000000000000000: 00000002 00000000 00000000 0001 01 {inode} /run/dbus");
+        let name = SocketAddr::from_abstract_name(forged).unwrap();
+        let _forger = UnixDatagram::bind_addr(&name).unwrap();
+        let sockets = without_tcp(&Root::system(), std::process::id());
+        // Where the kernel has no such answers, nothing is said of the socket.
+        if let Some(one) = sockets.unix.get(&inode) {
+            assert_eq!((one.path.as_str(), one.listens), (path.to_str().unwrap(), true));
+            assert_eq!(one.waiting, Some(1));
+        }
     }
 
     #[test]

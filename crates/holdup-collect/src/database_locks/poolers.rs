@@ -10,7 +10,7 @@ use crate::moment::Moment;
 use crate::sessions;
 use holdup_evidence::facts::LockSession;
 use holdup_knowledge::programs;
-use holdup_proc::descriptors::{self, Open};
+use holdup_proc::descriptors::Open;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Poolers that are looked at.
@@ -73,7 +73,7 @@ fn behind(
         let Some(end) = client else { continue };
         let holders = end.inode.map(|inode| {
             let wanted = HashSet::from([Open::Socket(inode)]);
-            descriptors::holders(&moment.root, &wanted, std::process::id())
+            moment.holders(&wanted)
         });
         let mut pids = holders.into_iter().flat_map(HashMap::into_values).flatten();
         let found = sessions::client(&moment.root, end.address, pids.find(|one| *one != pid));

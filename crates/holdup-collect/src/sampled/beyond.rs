@@ -3,9 +3,9 @@
 //! In: events of a round, and waits that were met in it. Out: the same events, with those who are in the way named before they are needed.
 
 use crate::outsiders::{Met, Outsiders};
-use holdup_evidence::{Event, LockHolder, OpenState, TaskName, Wait};
+use holdup_evidence::{Event, LockHolder, OpenState, TaskName, ThreadId, Wait};
 use holdup_proc::{Root, names};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Those that were met.
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ pub(super) struct Beyond {
     outsiders: Outsiders,
     /// Processes that are or were followed.
     of_run: HashSet<u32>,
+    /// The processes of threads that are followed.
+    threads: HashMap<ThreadId, u32>,
     /// Those that were named as having an end of something.
     with_ends: HashSet<u32>,
     /// Those in the way since that was asked.
@@ -28,6 +30,7 @@ impl Beyond {
         for event in &events {
             if let Event::Start(start) = event {
                 self.of_run.insert(start.task.pid);
+                self.threads.insert(start.thread, start.task.pid);
             }
         }
         let mut listed = Vec::with_capacity(events.len());
@@ -41,6 +44,7 @@ impl Beyond {
                     if let Some(OpenState::Blocked(wait)) = &mut end.open {
                         self.meet(wait, &mut listed);
                     }
+                    self.threads.remove(&end.thread);
                 }
                 Event::OtherEnd(end) => {
                     // Of several nobody knows which.
@@ -61,7 +65,9 @@ impl Beyond {
     fn meet(&mut self, wait: &mut Wait, events: &mut Vec<Event>) {
         let of_run = &self.of_run;
         let before = events.len();
-        self.outsiders.meet(wait, &|pid| of_run.contains(&pid), events);
+        let waiter = self.threads.get(&wait.thread).copied();
+        self.outsiders
+            .meet(waiter, wait, &|pid| of_run.contains(&pid), events);
         let owners = events[before..].iter().filter_map(|event| match event {
             Event::Outsider(task) => Some(task.pid),
             _ => None,

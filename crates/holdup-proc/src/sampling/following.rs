@@ -10,7 +10,8 @@ use super::site::has_ended;
 use super::task::Folder;
 use super::unmet::Unmet;
 use crate::clocks as machine;
-use holdup_evidence::{Event, Ns, Role, ThreadId};
+use crate::namespaces::{self, Place};
+use holdup_evidence::{Event, Inside, Ns, Role, ThreadId};
 use std::collections::BTreeSet;
 
 impl Sampler {
@@ -156,6 +157,14 @@ impl Sampler {
             },
         };
         let was_there = adopted.is_some();
+        let namespace = match self.processes.get(&pid) {
+            Some(process) => process.namespace,
+            None => self.namespace_of(pid),
+        };
+        let inside = namespace.and_then(|namespace| {
+            let tid = namespaces::inside(&folder.text("status")?)?;
+            Some(Inside { namespace, tid })
+        });
         self.events.push(Event::Start(holdup_evidence::Start {
             at: born,
             thread: id,
@@ -166,7 +175,7 @@ impl Sampler {
                 kernel: false,
             },
             parent,
-            inside: None,
+            inside,
             role,
             adopted,
         }));
@@ -189,6 +198,7 @@ impl Sampler {
                 mapped: false,
                 runs_unknown: false,
                 unmet: Unmet::default(),
+                namespace,
             }
         });
         process.members.insert(id);
@@ -216,6 +226,14 @@ impl Sampler {
                 before,
             },
         );
+    }
+
+    /// The pid namespace of a process, if it is not holdup's: locks in its memory name their owners by ids of that one.
+    fn namespace_of(&self, pid: u32) -> Option<u32> {
+        match namespaces::place(&self.root, pid) {
+            Place::Within(within) => within.number(),
+            Place::Here | Place::Unknown => None,
+        }
     }
 
     /// A process is gone; of whose making it was not seen it was the maker.

@@ -120,6 +120,8 @@ pub(super) struct Process {
     pub(super) runs_unknown: bool,
     /// What its children have used that were not met.
     pub(super) unmet: Unmet,
+    /// Its pid namespace, by number, if that is not holdup's.
+    pub(super) namespace: Option<u32>,
 }
 
 /// What a round found of a thread.

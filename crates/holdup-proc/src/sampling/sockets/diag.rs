@@ -3,7 +3,7 @@
 //! In: a request. Out: the answer's bytes, and its attributes. The kernel answers before `send` returns, so nothing here waits; a first
 //! question may make the kernel load a module, which is why it is asked beside the loop.
 
-use crate::filters;
+use crate::{filters, listen_queues};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 
@@ -61,6 +61,11 @@ impl Diag {
         };
         // SAFETY: it was just made, and is nobody else's.
         (socket >= 0).then(|| Diag(unsafe { OwnedFd::from_raw_fd(socket) }))
+    }
+
+    /// Hands over each message of a list that this whole request, header and all, asks for, from so many parts of it.
+    pub(in crate::sampling) fn list(&self, request: &[u8], most: usize, each: &mut dyn FnMut(&[u8])) {
+        listen_queues::list_by(&self.0, request, most, each);
     }
 
     /// The kernel's answer to a request of this type; an error's has another type than what was asked for.

@@ -6,3 +6,4 @@ pub mod last_words;
 pub mod route;
 pub mod tcp_state;
 pub mod unix_peers;
+pub mod unix_table;

@@ -14,6 +14,7 @@ use holdup_proc::{Root, blocking, file_locks, frozen, mountinfo, names, room, ta
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long is waited for answers.
@@ -220,9 +221,10 @@ fn answer(root: &Root, question: &Question) -> Option<Answer> {
                     .next();
             }
             // Who asked for it may have handed it on, and be gone.
+            let path = file.as_deref().map(Path::new).filter(|path| path.is_absolute());
             let holder = noted.and_then(|noted| match file_locks::has(root, noted, noted) {
                 true => Some(noted),
-                false => file_locks::keeper(root, noted, *own)
+                false => file_locks::keeper(root, noted, *own, path)
                     .or(Some(noted).filter(|pid| root.proc.join(pid.to_string()).exists())),
             });
             Some(Answer::Lock {

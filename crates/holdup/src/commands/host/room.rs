@@ -13,7 +13,7 @@ use holdup_proc::conversations::Connection;
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::root::text_if_there;
 use holdup_proc::sampling::sockets::unix_peers;
-use holdup_proc::{Root, names, tasks};
+use holdup_proc::{Root, names, sockets, tasks};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Threads that are looked through for those that wait for room.
@@ -21,9 +21,6 @@ const MAX_THREADS: usize = 20_000;
 
 /// Threads that stand still whose calls are asked for.
 const MAX_ASKED: usize = 256;
-
-/// Lines of the kernel's list of Unix sockets that are read.
-const MAX_UNIX: usize = 65_536;
 
 /// Threads that may wait for room when the look begins, with how often they had gone to sleep by then.
 #[derive(Debug, Default)]
@@ -168,17 +165,12 @@ fn reader(root: &Root, others: &[u32]) -> Option<u32> {
 /// The paths of these Unix sockets.
 fn unix_names(root: &Root, wanted: &HashSet<Open>) -> HashMap<u64, String> {
     let any = wanted.iter().any(|open| matches!(open, Open::Socket(_)));
-    let text = any.then(|| text_if_there(&root.proc.join("net/unix"))).flatten();
-    let text = text.unwrap_or_default();
-    // Number, references, protocol, flags, type, state, inode, path.
-    let named = text.lines().skip(1).take(MAX_UNIX).filter_map(|line| {
-        let mut fields = line.split_ascii_whitespace().skip(6);
-        let inode: u64 = fields.next()?.parse().ok()?;
-        let path = fields.next()?;
-        wanted
-            .contains(&Open::Socket(inode))
-            .then(|| (inode, path.to_owned()))
-    });
+    if !any {
+        return HashMap::new();
+    }
+    let all = sockets::without_tcp(root, std::process::id()).unix.into_iter();
+    let named = all.filter(|(inode, _)| wanted.contains(&Open::Socket(*inode)));
+    let named = named.map(|(inode, socket)| (inode, socket.path));
     named.collect()
 }
 
