@@ -55,10 +55,14 @@ pub struct Connection {
     pub owes_ms: Option<u32>,
     /// Milliseconds since something was received on it; `None` where nothing was.
     pub received_ms: Option<u32>,
+    /// Milliseconds since it sent something; `None` where it has sent nothing.
+    pub sent_ms: Option<u32>,
     /// Whether it has sent and received something last within one tick of the kernel's clock, so that it may wait for an answer.
     pub may_ask: bool,
-    /// Segments with data that it has sent.
+    /// Segments with data that it has sent, and those that it has received.
     pub sent_segments: u32,
+    /// See there.
+    pub received_segments: u32,
     /// Whether it was answered about as often as it sent: neither a log nor a subscription is.
     pub speaks_in_turn: bool,
 }
@@ -76,8 +80,10 @@ impl Connection {
             asks_ms: None,
             owes_ms: None,
             received_ms: None,
+            sent_ms: None,
             may_ask: false,
             sent_segments: 0,
+            received_segments: 0,
             speaks_in_turn: false,
         }
     }
@@ -129,12 +135,14 @@ fn connection(message: &[u8]) -> Option<Connection> {
         asks_ms: info.and_then(asks),
         owes_ms: info.and_then(owes),
         received_ms: info.and_then(received),
+        sent_ms: info.and_then(sent),
         may_ask: info.is_some_and(|info| {
             received(info).is_some() && word(info, LAST_SENT) == word(info, LAST_RECEIVED)
         }),
         sent_segments: info
             .and_then(|info| word(info, DATA_SEGMENTS_OUT))
             .unwrap_or(u32::MAX),
+        received_segments: info.and_then(|info| word(info, DATA_SEGMENTS_IN)).unwrap_or(0),
         speaks_in_turn: info.is_some_and(speaks_in_turn),
     })
 }
@@ -142,6 +150,11 @@ fn connection(message: &[u8]) -> Option<Connection> {
 /// When an end has received something last.
 fn received(info: &[u8]) -> Option<u32> {
     (bytes(info, RECEIVED)? > 0).then(|| word(info, LAST_RECEIVED))?
+}
+
+/// When an end has sent something last.
+fn sent(info: &[u8]) -> Option<u32> {
+    (word(info, DATA_SEGMENTS_OUT)? > 0).then(|| word(info, LAST_SENT))?
 }
 
 /// A number of bytes.
