@@ -107,6 +107,18 @@ impl OwnLogs {
     }
 }
 
+/// What the logs of these processes say of the time before now.
+#[must_use]
+pub fn said(pids: &BTreeSet<u32>) -> Vec<OwnLog> {
+    let logs = OwnLogs {
+        sizes: Sizes::new(),
+        began: Instant::now(),
+    };
+    let (mut logs, _) = logs.finish(pids, &BTreeSet::new());
+    logs.retain(|log| !log.said.is_empty());
+    logs
+}
+
 fn readers() -> Readers<Question, Answer> {
     Readers::new(|| Box::new(|question| reading::answer(question, &Root::system())))
 }

@@ -6,13 +6,13 @@
 //! be followed so; therefore a file system is believed only if the kernel's stack does not speak of another.
 
 use super::behind::Readers;
-use holdup_attribution::classify::{served_by, served_by_stack};
+use holdup_attribution::classify::{self, served_by, served_by_stack};
 use holdup_evidence::{
-    Call, Cause, DeviceNumber, KernelStackId, Ns, Object, ObjectId, ObjectKind, Seq, ThreadId, Wait,
-    WaitMemory,
+    Call, Cause, DeviceNumber, KernelStackId, Ns, Object, ObjectId, ObjectKind, Seq, TaskState, ThreadId,
+    Wait, WaitMemory,
 };
 use holdup_knowledge::system_calls;
-use holdup_proc::{Root, clocks, memory, mountinfo};
+use holdup_proc::{Root, clocks, memory, mountinfo, tasks};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -226,6 +226,29 @@ fn read(root: &Root, question: Question) -> Option<Answer> {
     })
 }
 
+/// Whether a blocked task waits for a frozen file system; `frames` are the functions of its stack in the kernel, innermost first.
+#[must_use]
+pub fn awaits_frozen(frames: &[String]) -> bool {
+    classify::of_task(TaskState::Uninterruptible, frames, None).cause == Cause::FsFrozen
+}
+
+/// The path that a sleeping thread's call names, from its root on. It reads the thread's memory: it is for a process that can be left behind.
+#[must_use]
+pub fn of_call(root: &Root, tid: u32) -> Option<String> {
+    let call = tasks::call(root, tid)?;
+    let [first, second, third, fourth, ..] = call.args;
+    let call = Call {
+        number: call.number,
+        args: [first, second, third, fourth],
+    };
+    let Question { tid, address, from } = question(tid, &call)?;
+    let bytes = memory::read(tid, address, PATH_MAX)?;
+    let end = bytes.iter().position(|byte| *byte == 0)?;
+    whole(&String::from_utf8_lossy(&bytes[..end]), || {
+        directory(root, tid, from)
+    })
+}
+
 /// The directory in which a thread's names begin, from its root on. Reads links of `/proc`, and nothing that they lead to.
 fn directory(root: &Root, tid: u32, from: i32) -> Option<String> {
     let folder = root.proc.join(tid.to_string());
@@ -272,6 +295,23 @@ mod tests {
     use holdup_evidence::{Call, Clock, DeviceNumber, KernelStackId, TaskState, ThreadId, Wait, Waker};
     use holdup_proc::Root;
     use std::ffi::CString;
+
+    #[test]
+    fn who_waits_to_write_to_a_frozen_file_system_is_known_by_the_stack() {
+        let stack = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
+        let frozen = [
+            "percpu_rwsem_wait",
+            "__percpu_down_read",
+            "mnt_want_write",
+            "path_openat",
+        ];
+        assert!(super::awaits_frozen(&stack(&frozen)));
+        assert!(!super::awaits_frozen(&stack(&[
+            "folio_wait_bit",
+            "ext4_sync_file"
+        ])));
+        assert!(!super::awaits_frozen(&[]));
+    }
 
     const FUSE: KernelStackId = KernelStackId(1);
     const OTHER: KernelStackId = KernelStackId(2);

@@ -117,7 +117,8 @@ fn pieces(before: Option<&Connection>, now: &Connection) -> Option<(u32, u64)> {
             unasked.then_some((came, bytes))?
         }
         None => {
-            let over = now.sent_ms.checked_sub(now.received_ms?)?;
+            // Who has never sent anything has asked for nothing since ever.
+            let over = now.sent_ms.unwrap_or(u32::MAX).checked_sub(now.received_ms?)?;
             let streams = now.sent_segments <= ASKED_FOR_MAX
                 && now.received_segments >= MIN_PIECES_ANEW
                 && over >= MIN_ANEW_MS;
@@ -142,7 +143,7 @@ mod tests {
         Connection {
             asks_ms: (sent.1 < received.1 || received.0 == 0).then_some(sent.1),
             received_ms: (received.0 > 0).then_some(received.1),
-            sent_ms: sent.1,
+            sent_ms: Some(sent.1),
             sent_segments: sent.0,
             received_segments: received.0,
             received_bytes: u64::from(received.0) * 30,

@@ -36,7 +36,7 @@ pub use task_limits::{TaskLimit, TaskUser, TasksOf};
 pub use unread::{FullOutput, LeftUnread, UnreadAnswers};
 pub use workers::{SharedListener, Workers};
 
-use crate::observed::SeenCgroup;
+use crate::observed::{FrozenVolume, SeenCgroup, SeenWait};
 use crate::{DeviceNumber, Jvm, Ns};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,6 +120,10 @@ pub struct SystemFacts {
     pub cgroups_at_limit: Vec<SeenCgroup>,
     /// File systems that were full when the recording of a machine ended.
     pub full_file_systems: Vec<FullFileSystem>,
+    /// File systems that were frozen when the recording of a machine ended, with who uses them.
+    pub frozen_volumes: Vec<FrozenVolume>,
+    /// Who waited for whose answer when the recording of a machine ended, by the kernel's own tables.
+    pub answers_awaited: Vec<SeenWait>,
     /// Limits on processes and threads that were used up when observation of processes that ran already ended. `None`: nobody
     /// looked.
     pub task_limits: Option<Vec<TaskLimit>>,

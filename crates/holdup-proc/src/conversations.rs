@@ -55,10 +55,10 @@ pub struct Connection {
     pub owes_ms: Option<u32>,
     /// Milliseconds since something was received on it; `None` where nothing was.
     pub received_ms: Option<u32>,
+    /// Milliseconds since it sent something; `None` where it has sent nothing.
+    pub sent_ms: Option<u32>,
     /// Whether it has sent and received something last within one tick of the kernel's clock, so that it may wait for an answer.
     pub may_ask: bool,
-    /// Milliseconds since something was sent on it.
-    pub sent_ms: u32,
     /// Segments with data that it has sent.
     pub sent_segments: u32,
     /// Segments with data that it has received.
@@ -82,8 +82,8 @@ impl Connection {
             asks_ms: None,
             owes_ms: None,
             received_ms: None,
+            sent_ms: None,
             may_ask: false,
-            sent_ms: 0,
             sent_segments: 0,
             received_segments: 0,
             received_bytes: 0,
@@ -138,10 +138,10 @@ fn connection(message: &[u8]) -> Option<Connection> {
         asks_ms: info.and_then(asks),
         owes_ms: info.and_then(owes),
         received_ms: info.and_then(received),
+        sent_ms: info.and_then(sent),
         may_ask: info.is_some_and(|info| {
             received(info).is_some() && word(info, LAST_SENT) == word(info, LAST_RECEIVED)
         }),
-        sent_ms: info.and_then(|info| word(info, LAST_SENT)).unwrap_or(0),
         sent_segments: info
             .and_then(|info| word(info, DATA_SEGMENTS_OUT))
             .unwrap_or(u32::MAX),
@@ -154,6 +154,11 @@ fn connection(message: &[u8]) -> Option<Connection> {
 /// When an end has received something last.
 fn received(info: &[u8]) -> Option<u32> {
     (bytes(info, RECEIVED)? > 0).then(|| word(info, LAST_RECEIVED))?
+}
+
+/// When an end has sent something last.
+fn sent(info: &[u8]) -> Option<u32> {
+    (word(info, DATA_SEGMENTS_OUT)? > 0).then(|| word(info, LAST_SENT))?
 }
 
 /// A number of bytes.

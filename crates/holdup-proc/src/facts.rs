@@ -83,6 +83,8 @@ pub fn collect(root: &Root, question: &Question, problems: &mut Vec<Problem>) ->
         stopped_children: Vec::new(),
         cgroups_at_limit: Vec::new(),
         full_file_systems: Vec::new(),
+        frozen_volumes: Vec::new(),
+        answers_awaited: Vec::new(),
         task_limits: None,
         no_descriptor_left: None,
         own_logs: None,

@@ -343,6 +343,7 @@ pub(crate) fn of<'a>(
             None => loose.push((row, way)),
         }
     }
+    files_over_links(&mut roots);
     files_of_one(&mut roots, beyond);
     stopped_servers(&graph, &mut roots);
     own_listeners(facts, &mut roots);
@@ -366,6 +367,31 @@ pub(crate) fn of<'a>(
     }
     found.sort_by_key(|root| (root.rank(attributed.wall), std::cmp::Reverse(root.held())));
     found
+}
+
+/// Files that are known by a path alone, which leads over a link to a file system that the same process serves.
+fn files_over_links(roots: &mut BTreeMap<Key, Root<'_>>) {
+    let is_mount = |root: &Root<'_>| root.resource.is_some_and(|one| one.detail.mount.is_some());
+    let served = |root: &Root<'_>| root.server().map(|server| server.pid);
+    let of_files = |key: &Key| matches!(key, Key::Files(_));
+    let mounts: HashMap<u32, Key> = (roots.iter())
+        .filter(|(key, root)| of_files(key) && is_mount(root))
+        .filter_map(|(key, root)| Some((served(root)?, key.clone())))
+        .collect();
+    let links: Vec<(Key, Key)> = (roots.iter())
+        .filter(|(key, root)| of_files(key) && !is_mount(root))
+        .filter_map(|(key, root)| Some((key.clone(), mounts.get(&served(root)?)?.clone())))
+        .collect();
+    for (link, mount) in links {
+        if let (Some(from), Some(into)) = (roots.remove(&link), roots.get_mut(&mount)) {
+            into.longest = into.longest.max(from.longest);
+            into.open |= from.open;
+            from.own.into_iter().for_each(|one| join(&mut into.own, one));
+            from.behind
+                .into_iter()
+                .for_each(|one| join(&mut into.behind, one));
+        }
+    }
 }
 
 /// Who waits for files without its being known for what their server waits: behind the same root as others that wait for files there.

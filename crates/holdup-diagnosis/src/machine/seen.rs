@@ -51,6 +51,8 @@ pub(crate) struct Root<'a> {
     pub(crate) beyond: Option<&'a SeenWait>,
     /// What the last one on that way waits for.
     pub(crate) onward: Option<&'a SeenWait>,
+    /// The longest way to it, from the one who waits on.
+    pub(crate) way: Vec<&'a SeenWait>,
     pub(crate) behind: Vec<Behind<'a>>,
 }
 
@@ -99,6 +101,7 @@ pub(crate) fn of(waits: &[SeenWait]) -> Vec<Root<'_>> {
             has: None,
             beyond: None,
             onward: None,
+            way: Vec::new(),
             behind: Vec::new(),
         });
         let last = way[at];
@@ -107,6 +110,11 @@ pub(crate) fn of(waits: &[SeenWait]) -> Vec<Root<'_>> {
             root.holder = last.holder.as_ref();
             root.beyond = way.get(at + 1).copied();
             root.onward = way.last().copied().filter(|_| way.len() > at + 1);
+            root.onward = root.onward.or_else(|| of_client(last, &by_waiter));
+        }
+        // The longest way tells most of what lies between.
+        if root.way.len() < way.len() {
+            root.way.clone_from(&way);
         }
         if is_had(last.on) {
             root.has = root.has.or(Some(last));
@@ -120,48 +128,86 @@ pub(crate) fn of(waits: &[SeenWait]) -> Vec<Root<'_>> {
     roots
 }
 
+/// What the client of a session waits for whose transaction is open meanwhile.
+fn of_client<'a>(last: &SeenWait, by_waiter: &HashMap<u32, Vec<&'a SeenWait>>) -> Option<&'a SeenWait> {
+    let session = last
+        .holder
+        .as_ref()
+        .filter(|one| one.doing == Doing::IdleInTransaction)?;
+    let waits = by_waiter.get(&session.client.as_ref()?.pid)?.iter().copied();
+    let others = waits.filter(|wait| {
+        wait.holder
+            .as_ref()
+            .is_none_or(|holder| holder.pid != session.pid)
+    });
+    others.max_by_key(|wait| (is_had(wait.on), wait.ns))
+}
+
 /// A server that owes answers, with who waits for them; nobody knows why.
 #[derive(Debug, Clone)]
 pub(crate) struct Unanswered<'a> {
     pub(crate) server: &'a SeenProcess,
     /// The wait for it, of those that asked it itself, that tells most.
     pub(crate) wait: &'a SeenWait,
+    /// What it waits for on another machine.
+    pub(crate) elsewhere: Option<&'a SeenWait>,
     pub(crate) behind: Vec<Behind<'a>>,
 }
 
 /// Servers that owe answers to clients that have come for them, or that have not even read the request, where no root is known. Those with
 /// most waiting first.
 pub(crate) fn unanswered(waits: &[SeenWait]) -> Vec<Unanswered<'_>> {
+    let counts = |wait: &SeenWait| {
+        let asks = matches!(&wait.short, Short::Answer(owed) if owed.came || owed.unread);
+        asks && wait.ns >= MIN_LONGEST_NS
+    };
+    owed(waits, counts)
+}
+
+/// Servers that owe answers for at least as long as this, to whomever, where no root is known. Those with most waiting first.
+pub(crate) fn owed_for(waits: &[SeenWait], ns: Ns) -> Vec<Unanswered<'_>> {
+    owed(waits, |wait| wait.ns >= ns)
+}
+
+/// Servers that owe answers; only waits that count are begun from.
+fn owed<'a>(waits: &'a [SeenWait], counts: impl Fn(&SeenWait) -> bool) -> Vec<Unanswered<'a>> {
     let mut by_waiter: HashMap<u32, Vec<&SeenWait>> = HashMap::new();
     for wait in waits {
         by_waiter.entry(wait.waiter.pid).or_default().push(wait);
     }
-    let asks = |wait: &&SeenWait| {
-        let counts = matches!(&wait.short, Short::Answer(owed) if owed.came || owed.unread);
-        wait.on == Awaited::Answer && wait.ns >= MIN_LONGEST_NS && counts
-    };
+    let asks = |wait: &&SeenWait| wait.on == Awaited::Answer && counts(wait);
     let mut servers: BTreeMap<u32, Unanswered<'_>> = BTreeMap::new();
     for wait in waits.iter().filter(asks) {
         let way = way(wait, &by_waiter);
         if end(&way).is_some() {
             continue;
         }
-        let Some(last) = way.last().filter(|last| last.on == Awaited::Answer) else {
+        let Some(mut last) = way.last().copied().filter(|last| last.on == Awaited::Answer) else {
             continue;
         };
-        let Some(server) = &last.holder else { continue };
+        let elsewhere = Some(last).filter(|last| last.holder.is_none());
+        let mut end = way.len() - 1;
+        // The last process of this machine is the one to look at.
+        if elsewhere.is_some() && end > 0 {
+            end -= 1;
+            last = way[end];
+        }
+        let Some(server) = last.holder.as_ref().filter(|_| last.on == Awaited::Answer) else {
+            continue;
+        };
         let known = servers.entry(server.pid).or_insert_with(|| Unanswered {
             server,
             wait: last,
+            elsewhere,
             behind: Vec::new(),
         });
         let is_unread = |wait: &SeenWait| matches!(&wait.short, Short::Answer(owed) if owed.unread);
         if (is_unread(last), last.ns) > (is_unread(known.wait), known.wait.ns) {
             known.wait = last;
         }
-        join(&mut known.behind, wait, way.len() - 1);
+        join(&mut known.behind, wait, end);
         // Whoever stands between is one of those who wait.
-        for (steps, between) in way.iter().skip(1).rev().enumerate() {
+        for (steps, between) in way.iter().take(end + 1).skip(1).rev().enumerate() {
             join(&mut known.behind, between, steps);
         }
     }
@@ -229,8 +275,8 @@ fn way<'a>(first: &'a SeenWait, by_waiter: &HashMap<u32, Vec<&'a SeenWait>>) -> 
         let next = by_waiter.get(&holder.pid).into_iter().flatten();
         let next = next
             .filter(|next| passes_on(last, next))
-            // What somebody has says more than that an answer is awaited, too.
-            .max_by_key(|next| (is_had(next.on), next.ns));
+            // What somebody has says more than that an answer is awaited, too; so does who is at the far end of what lies between.
+            .max_by_key(|next| (is_had(next.on), next.on == Awaited::Peer, next.ns));
         let Some(next) = next.filter(|next| way.iter().all(|one| one.waiter.pid != next.waiter.pid)) else {
             break;
         };

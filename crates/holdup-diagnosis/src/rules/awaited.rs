@@ -3,10 +3,13 @@
 //! In: [`Observed`]. Out: findings, the root first in each title, then who waits behind it. A memory limit that a cgroup runs into again
 //! and again is a root, too, if pages that were given back for it are read again.
 
-use super::awaited_said::{cause, client, programs, sentence, title, what, who};
+use super::awaited_said::{cause, client, programs, sentence, title, way, what, who};
 use super::awaited_short as short;
 use super::list::cpu_quota_spent::{MIN_PERIODS, SPENT};
-use super::{Extend, RuleId, awaited_disks, duration, fires_all, percent, quota_users, say};
+use super::{
+    Extend, RuleId, awaited_disks, awaited_withheld as withheld, duration, fires_all, frozen, percent,
+    quota_users, say,
+};
 use crate::machine::seen::{self, Behind, Key, Root};
 use holdup_evidence::observed::{Awaited, Doing, Limited, SeenCgroup, SeenProcess, SeenWait};
 use holdup_evidence::{Cause, Observed};
@@ -49,6 +52,7 @@ pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
     let quotas = observed.cgroups.iter();
     findings.extend(quotas.filter_map(|one| throttled(&observed.place(&one.quote), waits, one)));
     findings.extend(awaited_disks::of(observed));
+    findings.extend(withheld::of(waits));
     findings.extend(queues.into_iter().map(finding));
     Some(match findings.is_empty() {
         false => fires_all(findings),
@@ -165,6 +169,12 @@ fn finding(root: &Root<'_>) -> Finding {
     {
         finding = finding.and(Evidence::new(text, source));
     }
+    if let Some(text) = way(root) {
+        finding = finding.and(Evidence::new(text, source(on)));
+    }
+    if let Some(evidence) = root.has.and_then(|has| frozen::evidence(&has.users)) {
+        finding = finding.and(evidence);
+    }
     if let Some(evidence) = root.holder.and_then(stands_still) {
         finding = finding.and(evidence);
     }
@@ -210,21 +220,23 @@ fn finding(root: &Root<'_>) -> Finding {
     {
         return remedies.into_iter().fold(finding, Finding::remedy);
     }
+    if on == Awaited::Frozen {
+        let (mount, users) = root.has.map_or(("", [].as_slice()), |has| {
+            (has.name.as_str(), has.users.as_slice())
+        });
+        return finding.remedy(frozen::remedy(mount, users));
+    }
     match root.holder {
         Some(holder) => finding.remedy(remedy(root, holder)),
         None => finding.remedy(
             Remedy::safe(match on {
                 Awaited::Names => "ask that name server, and see whether it can be reached",
                 Awaited::Room => "find out why the other end does not read",
-                Awaited::Frozen => {
-                    "find out what froze it (a backup, a snapshot), and thaw it if that was forgotten (fsfreeze --unfreeze)"
-                }
                 _ => "find out who has it",
             })
             .with_command(match on {
                 Awaited::FileLock => "lslocks",
                 Awaited::Room => "ss -tnp",
-                Awaited::Frozen => "findmnt --real",
                 Awaited::SessionLock => {
                     "psql -c \"select pid, pg_blocking_pids(pid), query from pg_stat_activity where wait_event_type = 'Lock'\""
                 }

@@ -213,26 +213,53 @@ fn onward(root: &Root<'_>, holder: &SeenProcess) -> String {
     let Some(last) = root.onward else {
         return String::new();
     };
-    let of = last.holder.as_ref().map_or_else(|| "somebody".to_owned(), who);
-    let at = match last.name.as_str() {
-        "" => String::new(),
-        name => format!(" at {name}"),
-    };
-    let awaited = match last.on {
-        Awaited::Answer | Awaited::Turn | Awaited::Peer | Awaited::Names => format!("{of}{at} to answer"),
-        Awaited::Room => format!("{of}{at} to read"),
-        Awaited::FileLock | Awaited::TriedLock | Awaited::SessionLock => format!("a lock of {of}"),
-        Awaited::Frozen => "a frozen file system".to_owned(),
-        Awaited::Files => format!("files that {of} serves"),
-        Awaited::Child => format!("its child {of}"),
-        Awaited::Cpu => format!("a CPU that {of} has"),
-        Awaited::Memory => format!("memory that {of} has"),
-        Awaited::Device => format!("the network device that {of} fills"),
-    };
+    let awaited = awaited(last);
     match last.waiter.pid == holder.pid {
         true => format!(", and waits for {awaited}"),
         false => format!(", while its {} waits for {awaited}", last.waiter.name),
     }
+}
+
+/// What a wait is for, with who must do something: `nginx (pid 7) at 127.0.0.1:80 to answer`.
+pub(super) fn awaited(last: &SeenWait) -> String {
+    let of = match (&last.holder, last.name.as_str()) {
+        (Some(holder), _) => who(holder),
+        (None, "") => "somebody".to_owned(),
+        (None, name) => name.to_owned(),
+    };
+    let at = match last.name.as_str() {
+        name if name.is_empty() || last.holder.is_none() => String::new(),
+        name => format!(" at {name}"),
+    };
+    match last.on {
+        Awaited::Answer | Awaited::Turn | Awaited::Peer | Awaited::Names => format!("{of}{at} to answer"),
+        Awaited::Room => format!("{of}{at} to read"),
+        Awaited::FileLock | Awaited::TriedLock | Awaited::SessionLock => format!("a lock of {of}"),
+        Awaited::Frozen => what(last),
+        Awaited::Files => match last.name.as_str() {
+            "" => format!("files that {of} serves"),
+            mount => format!("files on {mount}, which {of} serves"),
+        },
+        Awaited::Child => format!("its child {of}"),
+        Awaited::Cpu => format!("a CPU that {of} has"),
+        Awaited::Memory => format!("memory that {of} has"),
+        Awaited::Device => format!("the network device that {of} fills"),
+    }
+}
+
+/// Steps of a way that a line has.
+const MAX_STEPS: usize = 8;
+
+/// Whom those who wait longest wait for, one after the other, where others stand between them and the root.
+pub(super) fn way(root: &Root<'_>) -> Option<String> {
+    if root.way.len() < 3 {
+        return None;
+    }
+    let steps = root.way.iter().take(MAX_STEPS);
+    let steps: Vec<String> = steps
+        .map(|step| format!("{} waits for {}", who(&step.waiter), awaited(step)))
+        .collect();
+    Some(format!("the longest way: {}", steps.join("; ")))
 }
 
 /// In which way a process stands still.
@@ -281,7 +308,8 @@ pub(super) fn title(root: &Root<'_>) -> String {
                         "" => "a lock".to_owned(),
                         name => format!("the lock on {name}"),
                     };
-                    format!("{holder} is idle in {of}, and has {lock}: {behind} behind it, {long}")
+                    let onward = onward(root, session);
+                    format!("{holder} is idle in {of}, and has {lock}{onward}: {behind} behind it, {long}")
                 }
                 (Awaited::Files | Awaited::Names, None) => {
                     format!("{}; {holder} serves it", silent(root, has, &long))

@@ -108,9 +108,14 @@ pub(super) fn title(root: &Root<'_>, has: &SeenWait, holder: &str, long: &str) -
 pub(super) fn frozen(root: &Root<'_>, has: &SeenWait, long: &str) -> String {
     let which = match has.name.as_str() {
         "" => "A file system".to_owned(),
-        path => format!("The file system of {path}"),
+        mount if has.users.is_empty() => format!("The file system of {mount}"),
+        mount => format!("The file system {mount}"),
     };
-    format!("{which} is frozen: {}, {long}", waiters(root, "to write there"))
+    let by = super::frozen::by(&has.users);
+    format!(
+        "{which} is frozen{by}: {}, {long}",
+        waiters(root, "to write there")
+    )
 }
 
 /// Tasks that wait in all lists for a frozen file system to be thawed. Nobody is told who froze it.
@@ -150,18 +155,23 @@ pub(super) fn frozen_waits(observed: &Observed) -> Vec<SeenWait> {
         if found.iter().any(|wait| wait.waiter.pid == pid) {
             continue;
         }
+        let volume = observed
+            .frozen_volumes
+            .iter()
+            .find(|one| one.waiters.contains(&pid));
         found.push(SeenWait {
+            users: volume.map_or_else(Vec::new, |volume| volume.users.clone()),
             waiter: SeenProcess {
                 pid,
                 name: task.name.clone(),
                 ..SeenProcess::default()
             },
             on: Awaited::Frozen,
-            name: task
-                .file
-                .as_ref()
-                .map(|file| file.path.clone())
-                .unwrap_or_default(),
+            name: match (volume, &task.file) {
+                (Some(volume), _) => volume.mount.clone(),
+                (None, Some(file)) => file.path.clone(),
+                (None, None) => String::new(),
+            },
             ns,
             alone: true,
             quote: task.quote.clone(),

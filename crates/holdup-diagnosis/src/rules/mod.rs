@@ -16,6 +16,7 @@ mod awaited_said;
 mod awaited_short;
 mod awaited_sleepers;
 mod awaited_threads;
+mod awaited_withheld;
 mod beside;
 pub(crate) mod blocked;
 mod calls;
@@ -35,6 +36,7 @@ pub(crate) mod figures;
 mod flows;
 mod for_nobody;
 mod for_others;
+mod frozen;
 mod full_pool;
 mod halted;
 mod head;
@@ -489,6 +491,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         let doubted = |(rule, finding)| (rule, doubt::too_few_samples(finding));
         found = found.into_iter().map(doubted).collect();
     }
+    awaited_withheld::shortages_after(&mut found);
     let inside = awaited_sleepers::Inside::of(run, found.iter().map(|(_, finding)| finding));
     found.sort_by_key(|(rule, finding)| {
         let of_machine = matches!(rule.check, Check::Machine(..));

@@ -3,12 +3,12 @@
 //! In: a root, names of programs, and facts of the machine. Out: the title of its finding.
 
 use super::name_chain::Chain;
-use super::{duration, percent, quota_users, say};
+use super::{duration, frozen, percent, quota_users, say};
 use crate::machine::ends::{Key, Lock};
 use crate::machine::names::Names;
 use crate::machine::roots::{self, Root, Waiter};
 use holdup_evidence::facts::{FullFileSystem, SessionClient, SessionState};
-use holdup_evidence::observed::{Limited, SeenCgroup};
+use holdup_evidence::observed::{FrozenVolume, Limited, SeenCgroup, VolumeUser};
 use holdup_evidence::{Cause, Ns, SystemFacts};
 use holdup_model::attributed::{AttributedWait, Holder, HowKnown, Resource, ResourceKind, ThreadName};
 use std::collections::{BTreeMap, HashMap};
@@ -192,6 +192,16 @@ impl<'a> Words<'a> {
         full.next()
     }
 
+    /// Who uses the frozen file system that a root is, and does not wait.
+    pub(super) fn users(&self, root: &Root<'_>) -> &'a [VolumeUser] {
+        let waits = |volume: &&FrozenVolume| {
+            let mut pids = root.own.iter().chain(&root.behind).map(|one| one.name.pid);
+            pids.any(|pid| volume.waiters.contains(&pid))
+        };
+        let volume = self.facts.frozen_volumes.iter().find(waits);
+        volume.map_or(&[], |volume| volume.users.as_slice())
+    }
+
     /// The limit of CPU time that a root is.
     pub(super) fn quota(&self, cgroup: &str) -> Option<&'a SeenCgroup> {
         let limits = self.facts.cgroups_at_limit.iter();
@@ -251,9 +261,10 @@ impl<'a> Words<'a> {
             }
             Key::Disk(disk) => self.disk(root, disk, &all),
             Key::Files(files) if root.cause == Some(Cause::FsFrozen) => format!(
-                "{} {} frozen: {all} waited to write there, up to {up_to}",
+                "{} {} frozen{}: {all} waited to write there, up to {up_to}",
                 what(files, "File system"),
-                if root.open { "is" } else { "was" }
+                if root.open { "is" } else { "was" },
+                frozen::by(self.users(root))
             ),
             Key::Files(files) => {
                 let server = root.server().map_or_else(String::new, |server| {

@@ -2,6 +2,7 @@
 
 use super::Quote;
 use crate::Ns;
+use crate::facts::OwnLog;
 use serde::{Deserialize, Serialize};
 
 /// A process that waits for what another one has or must do.
@@ -22,6 +23,8 @@ pub struct SeenWait {
     pub alone: bool,
     /// What is known besides of what is waited for.
     pub short: Short,
+    /// Of a frozen file system: who uses it, who may have frozen it first.
+    pub users: Vec<VolumeUser>,
     /// Where it was read.
     pub quote: Quote,
 }
@@ -172,6 +175,77 @@ pub struct Owed {
     pub blocked: bool,
     /// Kernel functions that its threads sleep in, each with how many do; most first.
     pub sleeps: Vec<(String, u32)>,
+    /// Whether it is inferred that this is what the waiter waits for: it owes an answer itself, and this connection is the last one that it used
+    /// since it was asked.
+    pub inferred: bool,
+    /// On which of its other connections the one who owes it has been silent for as long.
+    pub silence: Option<Silence>,
+    /// What the one who owes it says of that in its own logs.
+    pub says: Vec<OwnLog>,
+    /// The file system that it writes to, if that is short of room, and who has filled it.
+    pub filled: Option<FilledVolume>,
+}
+
+/// A server that has said nothing on its connections for as long as somebody waits for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Silence {
+    /// Connections on which nothing was sent or received since about then.
+    pub connections: u32,
+    /// All that clients of this machine have made to it.
+    pub of: u32,
+    /// Whose these are, each program with how many; most first. Hostile text.
+    pub programs: Vec<(String, u32)>,
+    /// Segments with data that went over those before, in both directions.
+    pub segments: u64,
+    /// For how long it has lived.
+    pub lived: Ns,
+}
+
+/// A file system that is short of room.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FilledVolume {
+    /// Where it is mounted. Hostile text.
+    pub mount: String,
+    /// Its size, and what programs can still use, bytes.
+    pub size: u64,
+    /// See there.
+    pub left: u64,
+    /// Who has the largest file open that is written there, if that makes out much of what is used.
+    pub by: Option<SeenClient>,
+    /// That file. Hostile text.
+    pub file: String,
+    /// Its size, bytes.
+    pub bytes: u64,
+}
+
+/// A file system that is frozen.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FrozenVolume {
+    /// Where it is mounted. Hostile text.
+    pub mount: String,
+    /// Processes that wait to write there.
+    pub waiters: Vec<u32>,
+    /// Who uses it, who may have frozen it first.
+    pub users: Vec<VolumeUser>,
+}
+
+/// A process that uses a frozen file system, and does not wait for it or may have frozen it all the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VolumeUser {
+    /// The process.
+    pub process: SeenClient,
+    /// Its child that uses it, too.
+    pub runs: Option<SeenClient>,
+    /// Whether it was started with the mount point or the device as an argument.
+    pub named: bool,
+    /// Whether it waits to write there itself: one that has frozen it may do so, too.
+    pub waits: bool,
+    /// For how long it has lived.
+    pub lived: Ns,
 }
 
 /// How unevenly CPUs are shared between one who waits for them and the program that has them.

@@ -22,8 +22,8 @@ mod storage;
 mod when;
 
 pub use awaited::{
-    Awaited, CpuShare, DeviceQueue, Doing, MemoryShare, Owed, Precedence, SeenClient, SeenLoad, SeenProcess,
-    SeenWait, Short,
+    Awaited, CpuShare, DeviceQueue, Doing, FilledVolume, FrozenVolume, MemoryShare, Owed, Precedence,
+    SeenClient, SeenLoad, SeenProcess, SeenWait, Short, Silence, VolumeUser,
 };
 pub use call_time::{CallTime, Calls, Refused};
 pub use cgroups::{CgroupUser, Limited, SeenCgroup};
@@ -76,6 +76,8 @@ pub struct Observed {
     pub transfers: Vec<SeenTransfer>,
     /// Which processes wait for which; `None` where nobody looked.
     pub waits: Option<Vec<SeenWait>>,
+    /// File systems that are frozen, with who uses them.
+    pub frozen_volumes: Vec<FrozenVolume>,
     /// The stacks of snapshots and samples, each once.
     pub stacks: Stacks,
 }

@@ -2,7 +2,7 @@
 
 use holdup_evidence::SystemFacts;
 use holdup_evidence::facts::{CpuTime, MemoryCgroup, TaskLimit};
-use holdup_evidence::observed::{CgroupUser, Limited, SeenCgroup};
+use holdup_evidence::observed::{CgroupUser, Limited, SeenCgroup, SeenWait};
 
 /// Cgroups at their memory limit that are kept of all segments.
 const LIMITS_MAX: usize = 256;
@@ -12,6 +12,26 @@ const FULL_MAX: usize = 64;
 
 /// Names of interpreters that are kept of all segments.
 const PROGRAMS_MAX: usize = 2048;
+
+/// Waits for answers that are kept of all segments.
+const ANSWERS_MAX: usize = 500;
+
+/// Who waited for whose answer at the end of one of the segments: of the same wait the last one, unless an earlier one was longer.
+fn add_answers(whole: &mut Vec<SeenWait>, before: Vec<SeenWait>) {
+    let holder = |wait: &SeenWait| wait.holder.as_ref().map(|holder| holder.pid);
+    for earlier in before {
+        let same = |one: &&mut SeenWait| {
+            one.waiter.pid == earlier.waiter.pid && holder(one) == holder(&earlier) && one.on == earlier.on
+        };
+        let room = whole.len() < ANSWERS_MAX;
+        match whole.iter_mut().find(same) {
+            Some(known) if known.ns < earlier.ns => *known = earlier,
+            Some(_) => {}
+            None if room => whole.push(earlier),
+            None => {}
+        }
+    }
+}
 
 /// Adds the next. `booted`: its clocks and counters are those of another boot or machine.
 pub(super) fn add(whole: &mut SystemFacts, next: SystemFacts, booted: bool) {
@@ -44,6 +64,13 @@ pub(super) fn add(whole: &mut SystemFacts, next: SystemFacts, booted: bool) {
                 whole.full_file_systems.push(earlier);
             }
         }
+        for earlier in before.frozen_volumes {
+            let known = whole.frozen_volumes.iter().any(|one| one.mount == earlier.mount);
+            if !known && whole.frozen_volumes.len() < FULL_MAX {
+                whole.frozen_volumes.push(earlier);
+            }
+        }
+        add_answers(&mut whole.answers_awaited, before.answers_awaited);
         add_task_limits(&mut whole.task_limits, before.task_limits);
         // What was so at the end counts.
         if whole.own_logs.is_none() {

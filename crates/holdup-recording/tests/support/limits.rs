@@ -2,7 +2,10 @@
 
 use super::Dice;
 use holdup_evidence::facts::{
-    DescriptorLimit, FileWriter, FullFileSystem, NoDescriptorLeft, TaskLimit, TaskUser, TasksOf,
+    DescriptorLimit, FileWriter, FullFileSystem, NoDescriptorLeft, OwnLog, TaskLimit, TaskUser, TasksOf,
+};
+use holdup_evidence::observed::{
+    FilledVolume, FrozenVolume, Owed, SeenClient, SeenWait, Short, Silence, VolumeUser,
 };
 
 impl Dice {
@@ -49,6 +52,50 @@ impl Dice {
                 process: dice.text(),
                 file: dice.text(),
             }),
+        })
+    }
+
+    /// A file system that is frozen, and who uses it.
+    pub(super) fn frozen_volumes(&mut self) -> Vec<FrozenVolume> {
+        self.list(1, |dice| FrozenVolume {
+            mount: dice.text(),
+            waiters: vec![7, 8],
+            users: dice.list(1, |dice| VolumeUser {
+                process: SeenClient {
+                    pid: 9,
+                    name: dice.text(),
+                },
+                runs: None,
+                named: true,
+                waits: false,
+                lived: 5,
+            }),
+        })
+    }
+
+    /// A wait for an answer, with what is known of the one who owes it.
+    pub(super) fn answers_awaited(&mut self) -> Vec<SeenWait> {
+        self.list(1, |dice| SeenWait {
+            name: dice.text(),
+            ns: 7,
+            short: Short::Answer(Owed {
+                inferred: true,
+                silence: Some(Silence {
+                    connections: 3,
+                    of: 4,
+                    programs: vec![(dice.text(), 3)],
+                    segments: 90,
+                    lived: 8,
+                }),
+                says: vec![OwnLog::default()],
+                filled: Some(FilledVolume {
+                    mount: dice.text(),
+                    by: Some(SeenClient::default()),
+                    ..FilledVolume::default()
+                }),
+                ..Owed::default()
+            }),
+            ..SeenWait::default()
         })
     }
 }

@@ -512,6 +512,8 @@ impl Dice {
             task_limits: self.some(Dice::task_limits),
             no_descriptor_left: self.some(Dice::no_descriptor_left),
             full_file_systems: self.full_file_systems(),
+            frozen_volumes: self.frozen_volumes(),
+            answers_awaited: self.answers_awaited(),
             stopped_children: self.list(2, |dice| StoppedChild {
                 pid: dice.below(1 << 22) as u32,
                 parent: dice.below(1 << 22) as u32,

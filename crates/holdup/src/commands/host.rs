@@ -12,8 +12,11 @@ mod close_looks;
 mod counters;
 mod databases;
 mod device_queue;
+mod filled;
+mod frozen_volumes;
 mod halted;
 mod kernel_log;
+mod last_words;
 mod listeners;
 mod looked_up;
 mod names_asked;
@@ -25,8 +28,10 @@ mod queued;
 mod room;
 mod served;
 mod short;
+mod silence;
 mod snapshots;
 mod spent;
+pub(crate) mod standing;
 mod starved;
 #[cfg(test)]
 mod tests;
@@ -331,9 +336,13 @@ impl Host {
             source: behind,
             line: 0,
         };
+        let now = self.counters.now().unwrap_or(0.0);
+        let frozen = frozen_volumes::look(&root, self.own, self.snapshots.last(), now);
+        let queues = (self.ask.queues)();
         let mut waits = self
             .behind
-            .finish(self.own, watched, &(self.ask.queues)(), quote.clone());
+            .finish(self.own, watched, &queues, quote.clone(), &frozen);
+        reading.observed.frozen_volumes = frozen;
         let connections = (self.ask.conversations)();
         databases::add(
             &root,
@@ -343,9 +352,10 @@ impl Host {
             &mut waits,
         );
         let blocked_processes = self.snapshots.blocked_processes();
-        let now = self.counters.now().unwrap_or(0.0);
         self.processes
             .tell(&root, now, watched, &blocked_processes, &mut waits);
+        let lived = self.processes.lived(now);
+        silence::tell(&root, self.own, &connections, &queues, &lived, &mut waits);
         self.held.add(&root, self.own, &quote, &mut waits);
         self.snapshots.name(&root);
         let (seen, jvms) = self.once.take(source, limits, &mut sight);

@@ -112,7 +112,7 @@ fn answers_at_once(run: &Run<'_>) -> bool {
 }
 
 /// What a program does or lacks, by its own words.
-fn does(reason: LogReason) -> &'static str {
+pub(in crate::rules) fn does(reason: LogReason) -> &'static str {
     match reason {
         LogReason::Refuses => "refuses work",
         LogReason::Limit => "has reached a limit of its own",
@@ -129,7 +129,7 @@ fn does(reason: LogReason) -> &'static str {
 }
 
 /// How often a line was written, and when, for the middle of a sentence.
-fn often(log: &OwnLog, line: &LogLine) -> String {
+pub(in crate::rules) fn often(log: &OwnLog, line: &LogLine) -> String {
     let within = duration(log.watched);
     match (line.during, line.before, line.ago) {
         (0, _, Some(ago)) if line.standing => format!("since {} ago and not ended", duration(ago)),
@@ -143,14 +143,14 @@ fn often(log: &OwnLog, line: &LogLine) -> String {
 }
 
 /// A line, short enough for a title.
-fn short(text: &str, letters: usize) -> String {
+pub(in crate::rules) fn short(text: &str, letters: usize) -> String {
     match text.char_indices().nth(letters) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or(text).trim_end()),
         None => text.trim_end_matches(['.', ' ']).to_owned(),
     }
 }
 
-fn source(log: &OwnLog, line: &LogLine) -> String {
+pub(in crate::rules) fn source(log: &OwnLog, line: &LogLine) -> String {
     match line.line {
         Some(number) => format!("{}:{number}", log.file),
         None => log.file.clone(),
@@ -213,7 +213,7 @@ fn finding(run: &Run<'_>, log: &OwnLog) -> Option<Finding> {
 }
 
 /// What to do about it, where the reason alone says so.
-fn remedy(reason: LogReason) -> Option<Remedy> {
+pub(in crate::rules) fn remedy(reason: LogReason) -> Option<Remedy> {
     Some(match reason {
         LogReason::Limit | LogReason::Slows => Remedy::changing(
             "raise the limit that the line names, or send it less at a time",

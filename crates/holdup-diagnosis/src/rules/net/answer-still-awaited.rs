@@ -1,8 +1,8 @@
 //! Clients wait for a server's answer, and from outside nobody can tell why it does not come.
 
 use crate::machine::seen::{self, Unanswered};
-use crate::rules::awaited_said::{sentence, who, without_descriptors};
-use crate::rules::{Rule, RuleId, Run, duration, say};
+use crate::rules::awaited_said::{awaited, sentence, who, without_descriptors};
+use crate::rules::{Rule, RuleId, Run, awaited_withheld, duration, say};
 use holdup_evidence::observed::{Owed, Short};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
@@ -26,8 +26,12 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let Some(waits) = observed.waits.as_ref() else {
         return Verdict::CannotTell("which processes wait for which: `holdup host`".to_owned());
     };
+    // Of those that withhold their service more is said.
+    let withheld = awaited_withheld::processes(waits);
+    let told = |one: &&Unanswered<'_>| withheld.iter().any(|(server, _)| *server == one.server.pid);
     let found: Vec<Finding> = seen::unanswered(waits)
         .iter()
+        .filter(|one| !told(one))
         .filter_map(finding)
         .take(MAX_SERVERS)
         .collect();
@@ -68,9 +72,19 @@ fn finding(one: &Unanswered<'_>) -> Option<Finding> {
         ),
         false => (
             Severity::Note,
-            format!(
-                "{server} has not answered: {behind} for it, up to {long}; why is not visible from outside"
-            ),
+            match one.elsewhere {
+                Some(wait) => format!(
+                    "{server} has not answered, and {} waits for {}: {behind} for it, up to {long}",
+                    match wait.waiter.pid == one.server.pid {
+                        true => "itself".to_owned(),
+                        false => who(&wait.waiter),
+                    },
+                    awaited(wait)
+                ),
+                None => format!(
+                    "{server} has not answered: {behind} for it, up to {long}; why is not visible from outside"
+                ),
+            },
         ),
     };
     let sleeps: Vec<String> = (owed.sleeps.iter())

@@ -7,13 +7,14 @@ use crate::machine::sessions::Titled;
 use crate::rules::name_chain::Chain;
 use crate::rules::roots_said::{MAX_NAMES, Words};
 use crate::rules::{
-    Extend, Generality, Rule, RuleId, Run, awaited, duration, fires_all, live_sessions, percent, quota_users,
-    say,
+    Extend, Generality, Rule, RuleId, Run, awaited, awaited_withheld, duration, fires_all, frozen,
+    live_sessions, percent, quota_users, say,
 };
 use holdup_evidence::units::bytes as size;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use std::collections::HashSet;
 
 /// Roots that are reported.
 const MAX_ROOTS: usize = 5;
@@ -52,7 +53,8 @@ fn check(run: &Run<'_>) -> Verdict {
         facts: run.facts,
         waits: &run.attributed.waits,
     };
-    let limits = awaited::limits_of(&run.facts.cgroups_at_limit);
+    let mut limits = awaited::limits_of(&run.facts.cgroups_at_limit);
+    limits.extend(withheld(run, &roots));
     let path = &run.attributed.path;
     let unknown = path.get(&Cause::Unknown).map_or(0, |tally| tally.ns);
     let whole = path.values().map(|tally| tally.ns).fold(0, Ns::saturating_add);
@@ -74,6 +76,20 @@ fn check(run: &Run<'_>) -> Verdict {
     let first = first.into_iter().map(|root| finding(root, &words));
     let last = last.into_iter().map(|root| finding(root, &words));
     fires_all(first.chain(limits).chain(last).collect())
+}
+
+/// Servers that withhold their service, by the kernel's tables when the recording ended, if nobody behind them waits for a root that events tell.
+fn withheld(run: &Run<'_>, roots: &[Root<'_>]) -> Vec<Finding> {
+    let waits = &run.facts.answers_awaited;
+    let own = roots.iter().filter(|root| !root.comes_last());
+    let waiters = own.flat_map(|root| root.behind.iter().chain(&root.own));
+    let told: HashSet<u32> = waiters.map(|one| one.name.pid).collect();
+    let known = awaited_withheld::processes(waits);
+    let is_told = |(_, behind): &(u32, Vec<u32>)| behind.iter().any(|pid| told.contains(pid));
+    match known.iter().any(is_told) {
+        true => Vec::new(),
+        false => awaited_withheld::of(waits),
+    }
 }
 
 /// Sessions of databases, as roots need them.
@@ -218,6 +234,7 @@ fn finding<'a>(root: &'a Root<'a>, words: &Words<'a>) -> Finding {
     }
     evidence.extend(way(root, words));
     evidence.extend(full(root, words));
+    evidence.extend(frozen::evidence(words.users(root)).filter(|_| cause == Cause::FsFrozen));
     let mut evidence = evidence.into_iter();
     let first = evidence
         .next()
@@ -333,6 +350,7 @@ fn remedy<'a>(root: &'a Root<'a>, words: &Words<'a>) -> Remedy {
             )
             .with_command(format!("du -xah {} | sort -h | tail", say::quoted(mount)))
         }
+        Key::Files(files) if root.cause == Some(Cause::FsFrozen) => frozen::remedy(files, words.users(root)),
         Key::Reader(_) => Remedy::safe(format!("find out why {who} does not read"))
             .with_command(format!("holdup attach -p {pid}")),
         Key::Unread(_) => Remedy::safe(

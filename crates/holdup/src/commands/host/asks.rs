@@ -12,6 +12,9 @@ use std::collections::HashMap;
 /// than a second, again and again.
 const MIN_ASKED_NS: Ns = 50_000_000;
 
+/// The same of a server elsewhere: what goes over a network takes longer.
+const MIN_ELSEWHERE_NS: Ns = 3_000_000_000;
+
 /// Nanoseconds in a millisecond.
 const MS: Ns = 1_000_000;
 
@@ -20,7 +23,7 @@ const MS: Ns = 1_000_000;
 pub(super) struct Asks {
     /// Inodes of the client's socket and of the server's.
     pub(super) client: u64,
-    /// See there.
+    /// See there; 0 of one that is on no process of this machine.
     pub(super) server: u64,
     /// Nobody has accepted it yet: the server's is the inode of the listener.
     pub(super) queued: bool,
@@ -49,6 +52,15 @@ pub(super) fn of(connections: &[Connection], queues: &[ListenQueue]) -> Vec<Asks
             continue;
         };
         let Some(server) = by_ends.get(&(client.peer, client.local)) else {
+            let elsewhere = !client.peer.ip().is_loopback() && client.speaks_in_turn;
+            asks.extend((elsewhere && ns >= MIN_ELSEWHERE_NS).then(|| Asks {
+                client: client.inode,
+                server: 0,
+                queued: false,
+                unread: false,
+                at: client.peer.to_string(),
+                ns,
+            }));
             continue;
         };
         let queued = server.inode == 0;

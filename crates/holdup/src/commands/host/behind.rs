@@ -10,6 +10,7 @@ use super::asks;
 use super::beyond;
 use super::close_looks::{self, Close, Question};
 use super::halted::{Halted, Why};
+use super::last_words;
 use super::looked_up::{self, MAX_STOPPED, ends_of, named, sessions};
 use super::names_asked::{self, NamesAsked, Unanswered};
 use super::queued::{Queued, Turns};
@@ -17,7 +18,9 @@ use super::room::{self, Room};
 use super::served;
 use holdup_evidence::Ns;
 use holdup_evidence::facts::SessionState;
-use holdup_evidence::observed::{Awaited, Doing, Owed, Quote, SeenClient, SeenProcess, SeenWait, Short};
+use holdup_evidence::observed::{
+    Awaited, Doing, FrozenVolume, Owed, Quote, SeenClient, SeenProcess, SeenWait, Short,
+};
 use holdup_proc::conversations::Connection;
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::listen_queues::ListenQueue;
@@ -36,6 +39,9 @@ const SECOND: f64 = 1e9;
 
 /// Waits for one kind of thing that are reported, longest first.
 pub(super) const MAX_WAITS: usize = 500;
+
+/// Processes that wait for one frozen file system, and that others are looked for behind.
+const FROZEN_MAX: usize = 4;
 
 /// Where the tables are, as a source of evidence.
 pub(super) const NAME: &str = "/proc, sock_diag";
@@ -138,13 +144,14 @@ impl Behind {
         self.halted.turn(&self.root, list);
     }
 
-    /// What was seen; `watched` are the seconds of the look, `own` is the process that looks.
+    /// What was seen; `watched` are the seconds of the look, `own` is the process that looks, `frozen` are file systems that others wait for.
     pub(super) fn finish(
         mut self,
         own: u32,
         watched: f64,
         queues: &[ListenQueue],
         quote: Quote,
+        frozen: &[FrozenVolume],
     ) -> Vec<SeenWait> {
         let root = self.root.clone();
         let look = (watched * SECOND) as Ns;
@@ -171,6 +178,9 @@ impl Behind {
             fuse: Vec::new(),
             stopped,
             why,
+            frozen: (frozen.iter().flat_map(|one| one.waiters.iter().take(FROZEN_MAX)))
+                .copied()
+                .collect(),
         };
         let last = self.turns;
         for (wait, span) in self.locks.drain() {
@@ -202,6 +212,8 @@ struct Found {
     /// Processes that stand still, and why.
     stopped: BTreeSet<u32>,
     why: BTreeMap<u32, Why>,
+    /// Processes that wait to write to a frozen file system.
+    frozen: BTreeSet<u32>,
     /// Other ends of what stopped processes have open: which process has it, as what, and of whom it is.
     ends: Vec<(Open, u32)>,
     connections: Vec<Connection>,
@@ -344,6 +356,7 @@ impl Found {
             .collect();
         let mut answers_awaited: BTreeMap<(u32, u32), (String, Ns)> = BTreeMap::new();
         let mut unread: HashSet<(u32, u32)> = HashSet::new();
+        let mut inferred: HashSet<(u32, u32)> = HashSet::new();
         for ask in &asks {
             let of = |inode: u64| {
                 let pids = holders.get(&Open::Socket(inode))?;
@@ -351,6 +364,12 @@ impl Found {
                 let known = pids.iter().find(|pid| apart.contains(pid));
                 known.or(pids.first()).copied()
             };
+            if ask.server == 0 {
+                waits.extend(
+                    of(ask.client).map(|client| (client, Awaited::Answer, ask.at.clone(), None, ask.ns)),
+                );
+                continue;
+            }
             let Some((client, server)) = of(ask.client).zip(of(ask.server)) else {
                 continue;
             };
@@ -383,6 +402,11 @@ impl Found {
         }
         let mut asked: Vec<_> = answers_awaited.into_iter().collect();
         asked.sort_by_key(|(ids, (_, ns))| (std::cmp::Reverse(*ns), *ids));
+        let who: Vec<(u32, u32, Ns)> = asked.iter().map(|(ids, one)| (ids.0, ids.1, one.1)).collect();
+        for (client, server, at, ns) in last_words::beyond(root, self.own, &who, &self.connections, queues) {
+            inferred.insert((client, server));
+            waits.push((client, Awaited::Answer, at, Some(server), ns));
+        }
         // What was seen before servers that run all the time was seen at another time.
         let turns = self.turns.waits.iter().filter(|(client, on, _, server, _)| {
             let same = |((one, other), _): &((u32, u32), _)| one == client && Some(*other) == *server;
@@ -446,6 +470,7 @@ impl Found {
         let short = |waiter: u32, on: Awaited, holder: Option<u32>| match (on, holder) {
             (Awaited::Answer, Some(holder)) => Short::Answer(Owed {
                 unread: unread.contains(&(waiter, holder)),
+                inferred: inferred.contains(&(waiter, holder)),
                 ..Owed::default()
             }),
             _ => Short::Nothing,
@@ -459,6 +484,7 @@ impl Found {
             ns,
             alone: is_alone(root, waiter),
             quote: quote.clone(),
+            ..SeenWait::default()
         });
         found.collect()
     }
@@ -476,17 +502,24 @@ impl Found {
         Some((names_asked::said(asked), process))
     }
 
-    /// Whose file systems do not answer, and the stopped process that each is connected with through others.
+    /// Whose file systems do not answer, and the process that each is connected with through others: one that is stopped, or that waits for a frozen
+    /// file system.
     fn halted(&self, root: &Root, files: &[(u32, String, Option<u32>)]) -> Vec<(u32, u32)> {
         let daemons: BTreeSet<u32> = files.iter().filter_map(|(.., daemon)| *daemon).collect();
         if daemons.is_empty() {
             return Vec::new();
         }
         let stopped = self.stopped.iter().take(MAX_STOPPED).copied();
-        let ways = beyond::connected(root, self.own, stopped, &daemons, &self.connections);
-        ways.into_iter()
-            .filter(|(daemon, stopped)| daemon != stopped)
-            .collect()
+        let mut ways = beyond::connected(root, self.own, stopped, &daemons, &self.connections);
+        // Of several that wait for one file system each is as good.
+        for one in &self.frozen {
+            let others =
+                beyond::connected(root, self.own, std::iter::once(*one), &daemons, &self.connections);
+            for (daemon, end) in others {
+                ways.entry(daemon).or_insert(end);
+            }
+        }
+        ways.into_iter().filter(|(daemon, end)| daemon != end).collect()
     }
 
     /// The inode of the client's end of each session's connection.
@@ -532,7 +565,10 @@ impl Found {
             let mount = answers.mount(*pid, *tid);
             let mount = match mounts.as_slice() {
                 [one] => Some(one),
-                several => several.iter().find(|one| Some(one.number) == mount),
+                several => {
+                    let known = several.iter().find(|one| Some(one.number) == mount);
+                    known.or_else(|| served::only_awaited(root, several))
+                }
             };
             let daemon = mount.and_then(|mount| served::daemon(&servers, mount));
             (

@@ -3,9 +3,12 @@
 //! In: questions. Out: answers, of those that came in time. Each is asked of a child process that can be left behind.
 
 use super::aside::Aside;
+use super::filled;
 use super::looked_up::waiting_threads;
 use super::open_question;
+use holdup_collect::paths;
 use holdup_evidence::facts::SessionState;
+use holdup_evidence::observed::FilledVolume;
 use holdup_knowledge::system_calls::Kind;
 use holdup_knowledge::{name_servers, postgres_titles, programs, system_calls};
 use holdup_proc::descriptors::{self, Open};
@@ -49,6 +52,8 @@ pub(super) enum Question {
     Frozen,
     /// Which file one has locked that the other has open.
     Tried { waiter: u32, holder: u32 },
+    /// On which file system that is short of room it has files open to write to, and who has the largest file open there.
+    Filled { pid: u32 },
 }
 
 impl Question {
@@ -75,6 +80,7 @@ enum Answer {
     Forwards(Vec<SocketAddr>),
     Frozen(Vec<(u32, String)>),
     Tried(String),
+    Filled(FilledVolume),
 }
 
 /// Looks that go on.
@@ -187,6 +193,14 @@ impl Answers {
         }
     }
 
+    /// The file system that a process writes to and that is short of room.
+    pub(super) fn filled(&self, pid: u32) -> Option<&FilledVolume> {
+        match self.0.get(&Question::Filled { pid })? {
+            Answer::Filled(volume) => Some(volume),
+            _ => None,
+        }
+    }
+
     /// Whether a process is in a call on this.
     pub(super) fn is_at(&self, pid: u32, end: &str) -> bool {
         let question = Question::At {
@@ -233,7 +247,11 @@ fn answer(root: &Root, question: &Question) -> Option<Answer> {
             })
         }
         Question::Mount { pid, tid } => {
-            let (descriptor, _) = of_call(root, *pid, *tid)?;
+            let Some((descriptor, _)) = of_call(root, *pid, *tid) else {
+                let path = paths::of_call(root, *tid)?;
+                let mounts = mountinfo::of_process(root, *pid, &mut Vec::new());
+                return Some(Answer::Mount(mountinfo::of_path(&mounts, &path)?.number));
+            };
             let info = root
                 .proc
                 .join(pid.to_string())
@@ -258,6 +276,7 @@ fn answer(root: &Root, question: &Question) -> Option<Answer> {
         Question::Frozen => Some(Answer::Frozen(frozen::processes(root))),
         Question::Tried { waiter, holder } => tried(root, *waiter, *holder).map(Answer::Tried),
         Question::Full { pid } => full(root, *pid).map(Answer::Full),
+        Question::Filled { pid } => filled::volume(root, *pid).map(Answer::Filled),
         Question::Forwards { pid } => {
             let name = names::comm(root, *pid)?;
             let arguments = titles::arguments(root, *pid)?;

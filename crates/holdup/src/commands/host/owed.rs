@@ -22,6 +22,9 @@ const MAX_BEFORE_SECONDS: f64 = 2.0;
 const MAX_SERVERS: usize = 64;
 const MAX_FUNCTIONS: usize = 3;
 
+/// What was watched for less tells of no rate, seconds.
+const MIN_WATCHED_SECONDS: f64 = 0.4;
+
 /// Ticks of `USER_HZ` in a second, percent in a whole, nanoseconds in a second.
 const TICKS: f64 = 100.0;
 const WHOLE: f64 = 100.0;
@@ -43,6 +46,13 @@ impl Processes {
             }
             known.2 = ticks;
         }
+    }
+
+    /// For how long each process has lived; `now` is in seconds since boot.
+    pub(super) fn lived(&self, now: f64) -> HashMap<u32, Ns> {
+        let lived = |began: u64| super::standing::ns(now - began as f64 / TICKS);
+        let all = self.0.iter();
+        all.map(|(pid, (began, ..))| (*pid, lived(*began))).collect()
     }
 
     /// Says what is known of answers; `now` is in seconds since boot, `blocked` are processes with a thread that is blocked (D).
@@ -69,7 +79,8 @@ impl Processes {
                 age - wait.ns as f64 / SECOND <= MAX_BEFORE_SECONDS
             });
             owed.cpu_percent = self.0.get(&holder.pid).map(|(_, first, last)| {
-                (last.saturating_sub(*first) as f64 / TICKS / watched.max(1.0) * WHOLE).round() as u32
+                (last.saturating_sub(*first) as f64 / TICKS / watched.max(MIN_WATCHED_SECONDS) * WHOLE)
+                    .round() as u32
             });
             owed.blocked = blocked.contains(&holder.pid);
             if !sleeps.contains_key(&holder.pid) && sleeps.len() >= MAX_SERVERS {

@@ -130,7 +130,7 @@ fn journal(name: &str) -> Option<&str> {
 }
 
 /// The function of a line of a stack: `[<0>] do_wait+0x5f/0xa0`.
-fn frame(line: &str) -> Option<String> {
+pub(super) fn frame(line: &str) -> Option<String> {
     let name = line.split_once("] ")?.1.split(['+', ' ']).next()?;
     (!name.is_empty() && !name.starts_with("0x")).then(|| name.to_owned())
 }

@@ -25,6 +25,20 @@ pub(super) fn daemon(servers: &[FuseServer], mount: &Line) -> Option<u32> {
     exact.or_else(only).map(|one| one.pid)
 }
 
+/// The only one of these for whose answers somebody waits, as the kernel counts them: a path that leads over a link does not tell.
+pub(super) fn only_awaited<'a>(root: &Root, mounts: &'a [Line]) -> Option<&'a Line> {
+    let awaited = |mount: &&Line| {
+        let folder = root
+            .sys
+            .join("fs/fuse/connections")
+            .join(mount.device.minor.to_string());
+        let count = text_if_there(&folder.join("waiting")).unwrap_or_default();
+        count.trim().parse::<u64>().is_ok_and(|count| count > 0)
+    };
+    let mut awaited = mounts.iter().filter(awaited);
+    awaited.next().filter(|_| awaited.next().is_none())
+}
+
 /// File systems that processes of this machine serve.
 pub(super) fn mounts(root: &Root) -> Vec<Line> {
     let mounts = mountinfo::read(root, &mut Vec::new());

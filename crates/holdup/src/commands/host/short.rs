@@ -81,6 +81,7 @@ impl Shortages<'_> {
                 alone: true,
                 short: Short::Cpu(one.share),
                 quote: self.quote.clone(),
+                ..SeenWait::default()
             });
         }
         for one in self.devices {
@@ -103,6 +104,7 @@ impl Shortages<'_> {
                 alone: true,
                 short: Short::Device(one.queue),
                 quote: self.quote.clone(),
+                ..SeenWait::default()
             });
         }
     }
@@ -150,6 +152,7 @@ impl Shortages<'_> {
                     taken: most.amount as u64,
                 }),
                 quote: self.quote.clone(),
+                ..SeenWait::default()
             });
         }
     }

@@ -13,6 +13,7 @@ use super::observer::{HIDDEN, Observer, Outcome};
 use super::textfile;
 use super::uploader::Uploader;
 use crate::cli::RecordArgs;
+use crate::commands::host::standing;
 use crate::output::say;
 use crate::progress::Progress;
 use crate::recorded::{self, Scope};
@@ -25,7 +26,7 @@ use holdup_collect::budget::Ceiling;
 use holdup_collect::privileges::Part;
 use holdup_collect::selection::Selection;
 use holdup_evidence::{NotMeasured, Ns};
-use holdup_proc::clocks;
+use holdup_proc::{Root, clocks};
 use holdup_report::Subject as Observed;
 use holdup_subject::signals::{Control, Signals};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -423,13 +424,18 @@ impl<'a> Rounds<'a> {
             .map(|path| textfile::fresh(path).map(|file| (file, path)));
         let signals = &mut self.signals;
         let observed = collect::attach(&selection, None, signals, how, kept, &mut silent, &mut notice);
-        let collected = match observed {
+        let mut collected = match observed {
             Ok(collected) => collected,
             Err(error) => {
                 self.complain(&error);
                 return 1;
             }
         };
+        if self.args.unit.is_empty() && self.args.cgroup.is_empty() {
+            let (root, own) = (Root::system(), std::process::id());
+            collected.facts.answers_awaited = standing::answers(&root, own);
+            collected.facts.frozen_volumes = standing::frozen(&root, own, &collected.attributed.waits);
+        }
         let lost = &collected.attributed.coverage.lost;
         if let Some(behind) = losses::behind(lost) {
             say(&behind);

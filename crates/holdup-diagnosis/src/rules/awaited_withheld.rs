@@ -1,0 +1,428 @@
+//! A server that withholds its service: it does nothing, its clients wait for its answer, and others wait for them.
+//!
+//! The problem: a broker whose alarm is set, a database that takes no writes, and a proxy at a limit of its own sleep as they do with nothing to do,
+//! and a client that waits looks like one that waits for whatever comes. In: waits for answers. Out: findings, where others wait behind
+//! the clients, and the server's own log tells of a limit, or it has been silent for as long on connections that were busy before.
+
+use super::awaited_said::{awaited, programs, sentence, who};
+use super::list::own_log_explains::{does, often, remedy, short, source};
+use super::{Extend, Rule, RuleId, duration, say};
+use crate::machine::seen::{self, Behind, Unanswered};
+use holdup_evidence::facts::{LogLine, OwnLog};
+use holdup_evidence::observed::{FilledVolume, Owed, SeenWait, Short, Silence};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity};
+
+/// The shortest wait that is reported: what is shorter may be work.
+const MIN_NS: Ns = 5_000_000_000;
+
+/// What a server may use of one CPU, percent, if it does nothing.
+const MAX_CPU_PERCENT: u32 = 20;
+
+/// How long before a wait, or after its begin, a line of a log may have been written that explains it.
+const ABOUT_NS: Ns = 30_000_000_000;
+
+/// Connections of a server that must be silent, and the part of all of them.
+const MIN_SILENT: u32 = 3;
+const MIN_SILENT_SHARE: f64 = 0.8;
+
+/// Segments that would have gone over them meanwhile, as often as before, from which silence is no chance.
+const MIN_MISSED: f64 = 20.0;
+
+/// Servers that are reported, programs that a list names, letters of a log's line in a title.
+const MAX_SERVERS: usize = 2;
+const MAX_LISTED: usize = 6;
+const LETTERS: usize = 140;
+
+/// How answers are known to be awaited.
+const SOURCE: &str = "TCP sockets (sock_diag), /proc/PID/fd";
+
+/// Findings, the server with most behind it first.
+pub(super) fn of(waits: &[SeenWait]) -> Vec<Finding> {
+    let found = seen::owed_for(waits, MIN_NS);
+    let found = found.iter().filter_map(|one| finding(one, waits));
+    found.take(MAX_SERVERS).collect()
+}
+
+/// Those who wait behind such a server, with the server.
+pub(super) fn processes(waits: &[SeenWait]) -> Vec<(u32, Vec<u32>)> {
+    let found = seen::owed_for(waits, MIN_NS);
+    let found = found.iter().filter(|one| finding(one, waits).is_some());
+    let pids = |one: &Unanswered<'_>| one.behind.iter().map(|behind| behind.process.pid).collect();
+    found.map(|one| (one.server.pid, pids(one))).collect()
+}
+
+/// A file system that is full and that nobody is known to wait for is less grave than what others wait behind.
+pub(super) fn shortages_after(found: &mut [(&Rule, Finding)]) {
+    let behind = |(rule, finding): &(&Rule, Finding)| {
+        rule.id == RuleId::OthersWaitBehind && finding.severity == Severity::Warning
+    };
+    if found.iter().any(behind) {
+        let full = found
+            .iter_mut()
+            .filter(|(rule, _)| rule.id == RuleId::FileSystemFull);
+        full.for_each(|(_, finding)| finding.severity = finding.severity.min(Severity::Warning));
+    }
+}
+
+fn owed<'a>(one: &Unanswered<'a>) -> Option<&'a Owed> {
+    match &one.wait.short {
+        Short::Answer(owed) => Some(owed),
+        Short::Nothing | Short::Cpu(_) | Short::Memory(_) | Short::Device(_) => None,
+    }
+}
+
+/// What a server's own logs say of this time, that counts most.
+fn reason(owed: &Owed, ns: Ns) -> Option<(&OwnLog, &LogLine)> {
+    let about = |line: &LogLine| {
+        let near = |ago: Ns| ago <= ns.saturating_add(ABOUT_NS) && ago.saturating_add(ABOUT_NS) >= ns;
+        line.standing || line.ago.is_some_and(near)
+    };
+    let lines = owed
+        .says
+        .iter()
+        .flat_map(|log| log.said.iter().map(move |line| (log, line)));
+    lines
+        .filter(|(_, line)| about(line))
+        .min_by_key(|(_, line)| !line.standing)
+}
+
+/// Whether a server has fallen silent: nearly all of its connections were busy, and nothing has come or gone since.
+fn fell_silent(silence: &Silence, ns: Ns) -> bool {
+    let before = silence.lived.saturating_sub(ns).max(1) as f64;
+    let missed = silence.segments as f64 / before * ns as f64;
+    silence.connections >= MIN_SILENT
+        && f64::from(silence.connections) >= f64::from(silence.of) * MIN_SILENT_SHARE
+        && missed >= MIN_MISSED
+}
+
+fn finding(one: &Unanswered<'_>, waits: &[SeenWait]) -> Option<Finding> {
+    let owed = owed(one)?;
+    // What runs, or is blocked on a disk, is another rule's; who waits for another machine is no end.
+    let works = owed.blocked || owed.cpu_percent.is_none_or(|percent| percent >= MAX_CPU_PERCENT);
+    // A client that waits for whatever comes has nobody behind it.
+    if works || one.elsewhere.is_some() || one.behind.iter().all(|one| one.directly) {
+        return None;
+    }
+    let reason = reason(owed, one.wait.ns);
+    let silence = owed
+        .silence
+        .as_ref()
+        .filter(|silence| fell_silent(silence, one.wait.ns));
+    if reason.is_none() && silence.is_none() {
+        return None;
+    }
+    let first = Evidence::new(behind(&one.behind), SOURCE);
+    let finding =
+        Finding::without_duration(
+            RuleId::OthersWaitBehind.id(),
+            Severity::Warning,
+            title(one, reason, owed.filled.as_ref()),
+            Cause::NetReceive,
+            first,
+        )
+        .and_if(way(one, waits))
+        .and_if(silence.or(owed.silence.as_ref()).and_then(silent))
+        .and_if(reason.map(|(log, line)| {
+            Evidence::new(format!("{}: {}", often(log, line), line.text), source(log, line))
+        }))
+        .and_if(owed.filled.as_ref().map(filled));
+    let asker = Asker {
+        name: ThreadName {
+            pid: one.server.pid,
+            tid: one.server.pid,
+            process: one.server.name.clone(),
+            ..ThreadName::default()
+        },
+        ..Asker::default()
+    };
+    let finding = finding
+        .about(Resource::named(ResourceKind::Process, &one.server.name), asker)
+        .confidence(match reason {
+            Some(_) => Confidence::Strong,
+            None => Confidence::Suspect,
+        });
+    Some(remedies(finding, one, reason, owed.filled.as_ref()))
+}
+
+fn title(one: &Unanswered<'_>, reason: Option<(&OwnLog, &LogLine)>, filled: Option<&FilledVolume>) -> String {
+    let (direct, through): (Vec<Behind<'_>>, Vec<Behind<'_>>) =
+        one.behind.iter().cloned().partition(|one| one.directly);
+    let longest = one.behind.iter().map(|one| one.ns).max().unwrap_or(0);
+    let why = match reason {
+        Some((log, line)) => format!(
+            "; by its own log it {}, {}: {}",
+            does(line.reason),
+            often(log, line),
+            short(&line.text, LETTERS)
+        ),
+        None => String::new(),
+    };
+    let filled = match filled.and_then(|volume| Some((volume, volume.by.as_ref()?))) {
+        Some((volume, by)) => format!(
+            "; {} has {} left, and {} (pid {}) has filled {} of it",
+            volume.mount,
+            say::bytes(volume.left),
+            say::name_or(&by.name, "a process"),
+            by.pid,
+            say::bytes(volume.bytes)
+        ),
+        None => String::new(),
+    };
+    format!(
+        "{} does not answer, and does nothing: {} for it, and {} behind, for at least {}{why}{filled}",
+        who(one.server),
+        sentence(&direct),
+        sentence(&through),
+        duration(longest)
+    )
+}
+
+/// Who waits behind it, and how.
+fn behind(behind: &[Behind<'_>]) -> String {
+    let through = behind.iter().filter(|one| !one.directly).count();
+    let list: Vec<String> = (programs(behind).into_iter().take(MAX_LISTED))
+        .map(|(name, count, ns)| {
+            let count = say::several(count, "process");
+            format!("{} ({count}, {})", say::name_or(name, "a program"), duration(ns))
+        })
+        .collect();
+    format!(
+        "{} wait behind it, {through} of them through others: {}",
+        say::several(behind.len() as u64, "process"),
+        list.join(", ")
+    )
+}
+
+/// How it is known that the clients wait for it, where they did not speak last on their connections.
+fn way(one: &Unanswered<'_>, waits: &[SeenWait]) -> Option<Evidence> {
+    let is_inferred = |wait: &&SeenWait| {
+        let inferred = matches!(&wait.short, Short::Answer(owed) if owed.inferred);
+        inferred
+            && wait
+                .holder
+                .as_ref()
+                .is_some_and(|holder| holder.pid == one.server.pid)
+    };
+    let wait = waits.iter().filter(is_inferred).max_by_key(|wait| wait.ns)?;
+    Some(Evidence::new(
+        format!(
+            "{} waits for {}: that is the connection on which it was active last since it was asked itself, and nothing has come there for {}",
+            who(&wait.waiter),
+            awaited(wait),
+            duration(wait.ns)
+        ),
+        SOURCE,
+    ))
+}
+
+fn silent(silence: &Silence) -> Option<Evidence> {
+    let programs: Vec<String> = (silence.programs.iter())
+        .map(|(name, count)| match count {
+            1 => say::name_or(name, "a program").to_owned(),
+            count => format!("{} ({count})", say::name_or(name, "a program")),
+        })
+        .collect();
+    (silence.connections > 0 && !programs.is_empty()).then(|| {
+        Evidence::new(
+            format!(
+                "since about then nothing has come or gone on {} of its {}, on which there were {} before: {}",
+                silence.connections,
+                say::several(silence.of.into(), "connection"),
+                say::several(silence.segments, "segment"),
+                programs.join(", ")
+            ),
+            SOURCE,
+        )
+    })
+}
+
+fn filled(volume: &FilledVolume) -> Evidence {
+    let by = volume.by.as_ref().map_or_else(String::new, |by| {
+        format!(
+            "; the largest file there that is still open to write to is {} ({}), of {} (pid {})",
+            volume.file,
+            say::bytes(volume.bytes),
+            say::name_or(&by.name, "a process"),
+            by.pid
+        )
+    });
+    Evidence::new(
+        format!(
+            "it writes to {}, of which {} of {} are left{by}",
+            volume.mount,
+            say::bytes(volume.left),
+            say::bytes(volume.size)
+        ),
+        "statvfs, /proc/PID/fd",
+    )
+}
+
+fn remedies(
+    finding: Finding,
+    one: &Unanswered<'_>,
+    reason: Option<(&OwnLog, &LogLine)>,
+    volume: Option<&FilledVolume>,
+) -> Finding {
+    let finding = match volume {
+        Some(volume) => finding.remedy(
+            Remedy::changing(
+                format!("free space on {}: move or delete what fills it", volume.mount),
+                "deleted files are lost",
+            )
+            .with_command(format!("du -xah {} | sort -h | tail", say::quoted(&volume.mount))),
+        ),
+        None => finding,
+    };
+    let finding = match reason.and_then(|(_, line)| remedy(line.reason)) {
+        Some(remedy) => finding.remedy(remedy),
+        None => finding,
+    };
+    match reason {
+        Some((log, _)) => finding.remedy(
+            Remedy::safe("read what it wrote before that")
+                .with_command(format!("tail -n 50 {}", say::quoted(&log.file))),
+        ),
+        None => finding.remedy(
+            Remedy::safe(format!("find out why {} does not answer", who(one.server)))
+                .with_command(format!("holdup attach -p {}", one.server.pid)),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+    use holdup_evidence::Ns;
+    use holdup_evidence::facts::{LogLine, LogReason, OwnLog};
+    use holdup_evidence::observed::{FilledVolume, Owed, SeenClient, SeenProcess, SeenWait, Short, Silence};
+
+    const S: Ns = 1_000_000_000;
+
+    fn wait(waiter: (u32, &str), holder: (u32, &str), owed: Owed) -> SeenWait {
+        let process = |(pid, name): (u32, &str)| SeenProcess {
+            pid,
+            name: name.to_owned(),
+            ..SeenProcess::default()
+        };
+        SeenWait {
+            waiter: process(waiter),
+            holder: Some(process(holder)),
+            ns: 26 * S,
+            short: Short::Answer(owed),
+            ..SeenWait::default()
+        }
+    }
+
+    fn idle() -> Owed {
+        Owed {
+            cpu_percent: Some(1),
+            ..Owed::default()
+        }
+    }
+
+    fn silence(connections: u32, of: u32, segments: u64) -> Option<Silence> {
+        Some(Silence {
+            connections,
+            of,
+            segments,
+            lived: 100 * S,
+            programs: vec![("bookings".to_owned(), connections)],
+        })
+    }
+
+    fn alarm() -> Vec<OwnLog> {
+        vec![OwnLog {
+            file: "/var/log/broker.log".to_owned(),
+            said: vec![LogLine {
+                reason: LogReason::Refuses,
+                standing: true,
+                text: "disk alarm is set".to_owned(),
+                ago: Some(27 * S),
+                ..LogLine::default()
+            }],
+            ..OwnLog::default()
+        }]
+    }
+
+    /// Titles, of a broker with this answer to give to an API that a client has asked.
+    fn titles(owed: Owed) -> Vec<String> {
+        let waits = [
+            wait((1, "client"), (2, "api"), idle()),
+            wait((2, "api"), (3, "broker"), owed),
+        ];
+        of(&waits).into_iter().map(|finding| finding.title).collect()
+    }
+
+    #[test]
+    fn a_server_that_says_why_it_does_not_answer_is_quoted() {
+        let filled = FilledVolume {
+            mount: "/spool".to_owned(),
+            left: 80 << 20,
+            size: 400 << 20,
+            by: Some(SeenClient {
+                pid: 9,
+                name: "planner".to_owned(),
+            }),
+            file: "/spool/trace".to_owned(),
+            bytes: 240 << 20,
+        };
+        let found = titles(Owed {
+            says: alarm(),
+            filled: Some(filled),
+            ..idle()
+        });
+        assert_eq!(
+            found,
+            [
+                "broker (pid 3) does not answer, and does nothing: api waits for it, and client waits behind, for at least 26.00 s; by its own log it refuses work, since 27.00 s ago and not ended: disk alarm is set; /spool has 80.0 MiB left, and planner (pid 9) has filled 240 MiB of it"
+            ]
+        );
+    }
+
+    #[test]
+    fn one_that_fell_silent_everywhere_withholds_its_service() {
+        let with = |silence| titles(Owed { silence, ..idle() }).len();
+        assert_eq!(with(silence(7, 7, 900)), 1);
+        assert_eq!(with(silence(7, 20, 900)), 0, "it answers others");
+        assert_eq!(with(silence(7, 7, 12)), 0, "it never had much to say");
+        assert_eq!(with(silence(1, 1, 900)), 0, "one client says nothing of a server");
+        assert_eq!(with(None), 0);
+    }
+
+    #[test]
+    fn one_that_works_or_whose_clients_wait_for_whatever_comes_does_not() {
+        let busy = Owed {
+            cpu_percent: Some(80),
+            says: alarm(),
+            ..Owed::default()
+        };
+        assert!(titles(busy).is_empty());
+        let alone = [wait(
+            (2, "worker"),
+            (3, "broker"),
+            Owed {
+                says: alarm(),
+                ..idle()
+            },
+        )];
+        assert!(of(&alone).is_empty());
+    }
+
+    #[test]
+    fn what_it_said_long_before_is_no_reason() {
+        let mut says = alarm();
+        says[0].said[0].standing = false;
+        says[0].said[0].ago = Some(900 * S);
+        assert!(
+            titles(Owed {
+                says: says.clone(),
+                ..idle()
+            })
+            .is_empty()
+        );
+        says[0].said[0].ago = Some(25 * S);
+        assert_eq!(titles(Owed { says, ..idle() }).len(), 1);
+    }
+}

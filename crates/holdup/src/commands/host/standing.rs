@@ -1,0 +1,129 @@
+//! Who waits for whose answer when a segment of a recording ends, and which file systems are frozen then.
+//!
+//! The problem: events tell what began and ended while a machine was recorded; a server that withholds its service sleeps, its clients poll
+//! again and again, and no event joins the two. In: the kernel's tables, once. Out: the same waits as `holdup host` finds in them, for the same
+//! judgement. Lists of tasks are read only where somebody has waited for long.
+
+use super::asks;
+use super::frozen_volumes;
+use super::last_words;
+use super::looked_up::named;
+use super::owed::Processes;
+use super::silence;
+use holdup_evidence::observed::{Awaited, FrozenVolume, Owed, SeenProcess, SeenWait, Short};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::AttributedWait;
+use holdup_proc::descriptors::{self, Open};
+use holdup_proc::root::text_if_there;
+use holdup_proc::task_list::Lister;
+use holdup_proc::{Root, conversations, listen_queues, tasks};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+/// The shortest wait that is looked at: what is shorter the recording itself tells.
+const MIN_NS: Ns = 3_000_000_000;
+
+/// Waits that are kept, longest first.
+const WAITS_MAX: usize = 200;
+
+/// Between two lists of tasks, to see whether a server does anything.
+const BETWEEN: Duration = Duration::from_millis(500);
+
+/// Nanoseconds in a second.
+const SECOND: f64 = 1e9;
+
+/// Who waits for whose answer now.
+pub(crate) fn answers(root: &Root, own: u32) -> Vec<SeenWait> {
+    let connections = conversations::read();
+    let queues = listen_queues::read();
+    let mut asks = asks::of(&connections, &queues);
+    asks.retain(|ask| ask.ns >= MIN_NS && ask.server != 0);
+    if asks.is_empty() {
+        return Vec::new();
+    }
+    let wanted = asks.iter().flat_map(|ask| [ask.client, ask.server]);
+    let wanted: HashSet<Open> = wanted.map(Open::Socket).collect();
+    let holders = descriptors::holders(root, &wanted, own);
+    let of = |inode: u64| holders.get(&Open::Socket(inode))?.first().copied();
+    let mut known: BTreeMap<(u32, u32), (String, Ns, bool, bool)> = BTreeMap::new();
+    for ask in asks {
+        let Some((client, server)) = of(ask.client).zip(of(ask.server)) else {
+            continue;
+        };
+        let longest = known.entry((client, server)).or_default();
+        if client != server && ask.ns > longest.1 {
+            *longest = (ask.at, ask.ns, ask.unread, false);
+        }
+    }
+    known.retain(|_, (_, ns, ..)| *ns > 0);
+    let asked: Vec<(u32, u32, Ns)> = known.iter().map(|(ids, one)| (ids.0, ids.1, one.1)).collect();
+    for (client, server, at, ns) in last_words::beyond(root, own, &asked, &connections, &queues) {
+        known.entry((client, server)).or_insert((at, ns, false, true));
+    }
+    let mut known: Vec<_> = known.into_iter().collect();
+    known.sort_by_key(|(ids, (_, ns, ..))| (std::cmp::Reverse(*ns), *ids));
+    known.truncate(WAITS_MAX);
+    let pids: BTreeSet<u32> = known.iter().flat_map(|(ids, _)| [ids.0, ids.1]).collect();
+    let names = named(root, pids.into_iter().collect());
+    let process = |pid: u32| SeenProcess {
+        pid,
+        name: names.get(&pid).cloned().unwrap_or_default(),
+        ..SeenProcess::default()
+    };
+    let waits = known
+        .into_iter()
+        .map(|((client, server), (at, ns, unread, inferred))| SeenWait {
+            waiter: process(client),
+            on: Awaited::Answer,
+            name: at,
+            holder: Some(process(server)),
+            ns,
+            alone: tasks::threads(root, client).len() == 1,
+            short: Short::Answer(Owed {
+                unread,
+                inferred,
+                ..Owed::default()
+            }),
+            ..SeenWait::default()
+        });
+    let mut waits: Vec<SeenWait> = waits.collect();
+    let lived = watch(root, &mut waits);
+    silence::tell(root, own, &connections, &queues, &lived, &mut waits);
+    waits
+}
+
+/// Sees what servers do meanwhile. Returns how long processes have lived.
+fn watch(root: &Root, waits: &mut [SeenWait]) -> HashMap<u32, Ns> {
+    let mut lister = Lister::keeping(0);
+    let mut processes = Processes::default();
+    let began = Instant::now();
+    processes.turn(&lister.read(root));
+    std::thread::sleep(BETWEEN);
+    let last = lister.read(root);
+    processes.turn(&last);
+    let blocked = last.busy.iter().filter(|task| task.state == 'D');
+    let blocked = blocked.map(|task| task.pid).collect();
+    let watched = began.elapsed().as_secs_f64();
+    processes.tell(root, now(root), watched, &blocked, waits);
+    processes.lived(now(root))
+}
+
+/// File systems that are frozen now, if the recording has somebody who waited for one.
+pub(crate) fn frozen(root: &Root, own: u32, waits: &[AttributedWait]) -> Vec<FrozenVolume> {
+    match waits.iter().any(|wait| wait.cause == Cause::FsFrozen) {
+        true => frozen_volumes::look(root, own, &Lister::keeping(0).read(root), now(root)),
+        false => Vec::new(),
+    }
+}
+
+/// Seconds since boot.
+fn now(root: &Root) -> f64 {
+    let text = text_if_there(&root.proc.join("uptime")).unwrap_or_default();
+    let first = text.split_ascii_whitespace().next();
+    first.and_then(|seconds| seconds.parse().ok()).unwrap_or(0.0)
+}
+
+/// Seconds as nanoseconds.
+pub(super) fn ns(seconds: f64) -> Ns {
+    (seconds.max(0.0) * SECOND) as Ns
+}
