@@ -344,6 +344,7 @@ pub(crate) fn of<'a>(
         }
     }
     files_over_links(&mut roots);
+    behind_frozen(facts, &roots, &mut beyond);
     files_of_one(&mut roots, beyond);
     stopped_servers(&graph, &mut roots);
     own_listeners(facts, &mut roots);
@@ -367,6 +368,22 @@ pub(crate) fn of<'a>(
     }
     found.sort_by_key(|root| (root.rank(attributed.wall), std::cmp::Reverse(root.held())));
     found
+}
+
+/// File systems whose server was seen to be connected, through others, with one who waits for a frozen file system.
+fn behind_frozen(facts: &SystemFacts, roots: &BTreeMap<Key, Root<'_>>, beyond: &mut BTreeMap<Key, Key>) {
+    for volume in &facts.frozen_volumes {
+        let frozen = Key::Files(volume.mount.clone());
+        let served = |root: &Root<'_>| {
+            let server = root.server().map(|server| server.pid);
+            server.is_some_and(|pid| volume.served_behind.contains(&pid))
+        };
+        let behind = roots.iter().filter(|(key, root)| **key != frozen && served(root));
+        for (key, _) in behind.filter(|(key, _)| roots.contains_key(&frozen) && matches!(key, Key::Files(_)))
+        {
+            beyond.insert(key.clone(), frozen.clone());
+        }
+    }
 }
 
 /// Files that are known by a path alone, which leads over a link to a file system that the same process serves.

@@ -33,6 +33,7 @@ const SECOND: f64 = 1e9;
 pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
     let mut waits = observed.waits.clone()?;
     waits.extend(short::frozen_waits(observed));
+    frozen::without_waiters(&mut waits);
     let waits = waits.as_slice();
     let mut roots = seen::of(waits);
     roots.retain(|root| !waits_for_disk(observed, root));

@@ -35,6 +35,9 @@ const MAX_SERVERS: usize = 2;
 const MAX_LISTED: usize = 6;
 const LETTERS: usize = 140;
 
+/// Lines of its logs that evidence quotes.
+const MAX_LINES: usize = 3;
+
 /// How answers are known to be awaited.
 const SOURCE: &str = "TCP sockets (sock_diag), /proc/PID/fd";
 
@@ -45,12 +48,26 @@ pub(super) fn of(waits: &[SeenWait]) -> Vec<Finding> {
     found.take(MAX_SERVERS).collect()
 }
 
-/// Those who wait behind such a server, with the server.
-pub(super) fn processes(waits: &[SeenWait]) -> Vec<(u32, Vec<u32>)> {
+/// A server that withholds its service.
+#[derive(Debug)]
+pub(super) struct Withheld {
+    pub(super) server: u32,
+    /// Who waits behind it.
+    pub(super) behind: Vec<u32>,
+    /// The longest of these waits.
+    pub(super) longest: Ns,
+}
+
+/// All of them.
+pub(super) fn servers(waits: &[SeenWait]) -> Vec<Withheld> {
     let found = seen::owed_for(waits, MIN_NS);
     let found = found.iter().filter(|one| finding(one, waits).is_some());
-    let pids = |one: &Unanswered<'_>| one.behind.iter().map(|behind| behind.process.pid).collect();
-    found.map(|one| (one.server.pid, pids(one))).collect()
+    let known = |one: &Unanswered<'_>| Withheld {
+        server: one.server.pid,
+        behind: one.behind.iter().map(|behind| behind.process.pid).collect(),
+        longest: one.behind.iter().map(|behind| behind.ns).max().unwrap_or(0),
+    };
+    found.map(known).collect()
 }
 
 /// A file system that is full and that nobody is known to wait for is less grave than what others wait behind.
@@ -73,8 +90,8 @@ fn owed<'a>(one: &Unanswered<'a>) -> Option<&'a Owed> {
     }
 }
 
-/// What a server's own logs say of this time, that counts most.
-fn reason(owed: &Owed, ns: Ns) -> Option<(&OwnLog, &LogLine)> {
+/// What a server's own logs say of this time, what counts most first.
+fn reasons(owed: &Owed, ns: Ns) -> Vec<(&OwnLog, &LogLine)> {
     let about = |line: &LogLine| {
         let near = |ago: Ns| ago <= ns.saturating_add(ABOUT_NS) && ago.saturating_add(ABOUT_NS) >= ns;
         line.standing || line.ago.is_some_and(near)
@@ -83,9 +100,9 @@ fn reason(owed: &Owed, ns: Ns) -> Option<(&OwnLog, &LogLine)> {
         .says
         .iter()
         .flat_map(|log| log.said.iter().map(move |line| (log, line)));
+    let mut lines: Vec<(&OwnLog, &LogLine)> = lines.filter(|(_, line)| about(line)).collect();
+    lines.sort_by_key(|(_, line)| !line.standing);
     lines
-        .filter(|(_, line)| about(line))
-        .min_by_key(|(_, line)| !line.standing)
 }
 
 /// Whether a server has fallen silent: nearly all of its connections were busy, and nothing has come or gone since.
@@ -105,7 +122,8 @@ fn finding(one: &Unanswered<'_>, waits: &[SeenWait]) -> Option<Finding> {
     if works || one.elsewhere.is_some() || one.behind.iter().all(|one| one.directly) {
         return None;
     }
-    let reason = reason(owed, one.wait.ns);
+    let reasons = reasons(owed, one.wait.ns);
+    let reason = reasons.first().copied();
     let silence = owed
         .silence
         .as_ref()
@@ -114,20 +132,21 @@ fn finding(one: &Unanswered<'_>, waits: &[SeenWait]) -> Option<Finding> {
         return None;
     }
     let first = Evidence::new(behind(&one.behind), SOURCE);
-    let finding =
-        Finding::without_duration(
-            RuleId::OthersWaitBehind.id(),
-            Severity::Warning,
-            title(one, reason, owed.filled.as_ref()),
-            Cause::NetReceive,
-            first,
-        )
-        .and_if(way(one, waits))
-        .and_if(silence.or(owed.silence.as_ref()).and_then(silent))
-        .and_if(reason.map(|(log, line)| {
-            Evidence::new(format!("{}: {}", often(log, line), line.text), source(log, line))
-        }))
-        .and_if(owed.filled.as_ref().map(filled));
+    let finding = Finding::without_duration(
+        RuleId::OthersWaitBehind.id(),
+        Severity::Warning,
+        title(one, reason, owed.filled.as_ref()),
+        Cause::NetReceive,
+        first,
+    )
+    .and_if(way(one, waits))
+    .and_if(silence.or(owed.silence.as_ref()).and_then(silent))
+    .and_if(owed.filled.as_ref().map(filled));
+    let says = reasons.iter().take(MAX_LINES);
+    let finding = says.fold(finding, |finding, (log, line)| {
+        let text = format!("{}: {}", often(log, line), line.text);
+        finding.and(Evidence::new(text, source(log, line)))
+    });
     let asker = Asker {
         name: ThreadName {
             pid: one.server.pid,

@@ -4,11 +4,21 @@
 //! device in its arguments is the one that a person would ask; one that only has files open there may be anybody.
 
 use super::{duration, say};
-use holdup_evidence::observed::{SeenClient, VolumeUser};
+use holdup_evidence::observed::{SeenClient, SeenWait, VolumeUser};
 use holdup_model::finding::{Evidence, Remedy};
+use std::collections::HashSet;
 
 /// Users that evidence names.
 const USERS_MAX: usize = 3;
+
+/// Who waits for something else behind it works on nothing there.
+pub(super) fn without_waiters(waits: &mut [SeenWait]) {
+    let waiters: HashSet<u32> = waits.iter().map(|wait| wait.waiter.pid).collect();
+    for wait in waits {
+        wait.users
+            .retain(|one| one.waits || !waiters.contains(&one.process.pid));
+    }
+}
 
 fn who(client: &SeenClient) -> String {
     format!("{} (pid {})", say::name_or(&client.name, "a process"), client.pid)
@@ -63,6 +73,11 @@ pub(super) fn evidence(users: &[VolumeUser]) -> Option<Evidence> {
 pub(super) fn remedy(mount: &str, users: &[VolumeUser]) -> Remedy {
     let by = users.first().filter(|one| one.named || one.runs.is_some());
     let ask = match by {
+        // Whoever waits for its own thaw cannot make it.
+        Some(one) if one.waits => format!(
+            "find out whether {} froze it: it waits there itself",
+            who(&one.process)
+        ),
         Some(one) => format!("see whether {} froze it and will thaw it", who(&one.process)),
         None => "find out what froze it (a backup, a snapshot)".to_owned(),
     };

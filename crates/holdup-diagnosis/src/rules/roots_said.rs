@@ -193,13 +193,16 @@ impl<'a> Words<'a> {
     }
 
     /// Who uses the frozen file system that a root is, and does not wait.
-    pub(super) fn users(&self, root: &Root<'_>) -> &'a [VolumeUser] {
+    pub(super) fn users(&self, root: &Root<'_>) -> Vec<VolumeUser> {
         let waits = |volume: &&FrozenVolume| {
             let mut pids = root.own.iter().chain(&root.behind).map(|one| one.name.pid);
             pids.any(|pid| volume.waiters.contains(&pid))
         };
         let volume = self.facts.frozen_volumes.iter().find(waits);
-        volume.map_or(&[], |volume| volume.users.as_slice())
+        let waits = |pid: u32| root.own.iter().chain(&root.behind).any(|one| one.name.pid == pid);
+        let users = volume.into_iter().flat_map(|volume| &volume.users);
+        let users = users.filter(|one| one.waits || !waits(one.process.pid));
+        users.cloned().collect()
     }
 
     /// The limit of CPU time that a root is.
@@ -264,7 +267,7 @@ impl<'a> Words<'a> {
                 "{} {} frozen{}: {all} waited to write there, up to {up_to}",
                 what(files, "File system"),
                 if root.open { "is" } else { "was" },
-                frozen::by(self.users(root))
+                frozen::by(&self.users(root))
             ),
             Key::Files(files) => {
                 let server = root.server().map_or_else(String::new, |server| {

@@ -228,6 +228,8 @@ pub struct FrozenVolume {
     pub mount: String,
     /// Processes that wait to write there.
     pub waiters: Vec<u32>,
+    /// Processes that serve file systems (FUSE) and are connected with one of these through others.
+    pub served_behind: Vec<u32>,
     /// Who uses it, who may have frozen it first.
     pub users: Vec<VolumeUser>,
 }

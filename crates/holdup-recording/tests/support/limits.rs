@@ -60,6 +60,7 @@ impl Dice {
         self.list(1, |dice| FrozenVolume {
             mount: dice.text(),
             waiters: vec![7, 8],
+            served_behind: vec![3],
             users: dice.list(1, |dice| VolumeUser {
                 process: SeenClient {
                     pid: 9,

@@ -27,8 +27,8 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         return Verdict::CannotTell("which processes wait for which: `holdup host`".to_owned());
     };
     // Of those that withhold their service more is said.
-    let withheld = awaited_withheld::processes(waits);
-    let told = |one: &&Unanswered<'_>| withheld.iter().any(|(server, _)| *server == one.server.pid);
+    let withheld = awaited_withheld::servers(waits);
+    let told = |one: &&Unanswered<'_>| withheld.iter().any(|known| known.server == one.server.pid);
     let found: Vec<Finding> = seen::unanswered(waits)
         .iter()
         .filter(|one| !told(one))

@@ -53,18 +53,19 @@ fn check(run: &Run<'_>) -> Verdict {
         facts: run.facts,
         waits: &run.attributed.waits,
     };
-    let mut limits = awaited::limits_of(&run.facts.cgroups_at_limit);
-    limits.extend(withheld(run, &roots));
+    let limits = awaited::limits_of(&run.facts.cgroups_at_limit);
+    let (withheld, longest) = withheld(run, &roots);
     let path = &run.attributed.path;
     let unknown = path.get(&Cause::Unknown).map_or(0, |tally| tally.ns);
     let whole = path.values().map(|tally| tally.ns).fold(0, Ns::saturating_add);
-    if roots.is_empty() && limits.is_empty() && unknown as f64 > whole as f64 * MAX_UNKNOWN_SHARE {
+    let nothing = roots.is_empty() && limits.is_empty() && withheld.is_empty();
+    if nothing && unknown as f64 > whole as f64 * MAX_UNKNOWN_SHARE {
         return Verdict::CannotTell(format!(
             "what {} of the threads' time was: the cause is unknown",
             percent(unknown as f64 / whole as f64)
         ));
     }
-    if roots.is_empty() && limits.is_empty() {
+    if nothing {
         return Verdict::Clear(format!(
             "0 of {} waited behind another one for a second",
             say::several(threads(run), "thread")
@@ -73,22 +74,31 @@ fn check(run: &Run<'_>) -> Verdict {
     // What programs have in common, or take turns at, comes after what is one's own.
     let (last, first): (Vec<&Root<'_>>, Vec<&Root<'_>>) =
         roots.iter().take(MAX_ROOTS).partition(|root| root.comes_last());
-    let first = first.into_iter().map(|root| finding(root, &words));
-    let last = last.into_iter().map(|root| finding(root, &words));
-    fires_all(first.chain(limits).chain(last).collect())
+    // A server that answers nobody for longer than anything else lasted is graver.
+    let (longer, first): (Vec<&Root<'_>>, Vec<&Root<'_>>) =
+        first.into_iter().partition(|root| root.longest() >= longest);
+    let told = |roots: Vec<&Root<'_>>| -> Vec<Finding> {
+        roots.into_iter().map(|root| finding(root, &words)).collect()
+    };
+    fires_all([told(longer), withheld, told(first), limits, told(last)].concat())
 }
 
-/// Servers that withhold their service, by the kernel's tables when the recording ended, if nobody behind them waits for a root that events tell.
-fn withheld(run: &Run<'_>, roots: &[Root<'_>]) -> Vec<Finding> {
+/// Servers that withhold their service, by the kernel's tables when the recording ended, if nobody behind them waits for a root that events tell;
+/// and the longest wait behind them.
+fn withheld(run: &Run<'_>, roots: &[Root<'_>]) -> (Vec<Finding>, Ns) {
     let waits = &run.facts.answers_awaited;
     let own = roots.iter().filter(|root| !root.comes_last());
     let waiters = own.flat_map(|root| root.behind.iter().chain(&root.own));
     let told: HashSet<u32> = waiters.map(|one| one.name.pid).collect();
-    let known = awaited_withheld::processes(waits);
-    let is_told = |(_, behind): &(u32, Vec<u32>)| behind.iter().any(|pid| told.contains(pid));
-    match known.iter().any(is_told) {
-        true => Vec::new(),
-        false => awaited_withheld::of(waits),
+    let known = awaited_withheld::servers(waits);
+    let longest = known.iter().map(|one| one.longest).max().unwrap_or(0);
+    match known
+        .iter()
+        .flat_map(|one| &one.behind)
+        .any(|pid| told.contains(pid))
+    {
+        true => (Vec::new(), 0),
+        false => (awaited_withheld::of(waits), longest),
     }
 }
 
@@ -234,7 +244,7 @@ fn finding<'a>(root: &'a Root<'a>, words: &Words<'a>) -> Finding {
     }
     evidence.extend(way(root, words));
     evidence.extend(full(root, words));
-    evidence.extend(frozen::evidence(words.users(root)).filter(|_| cause == Cause::FsFrozen));
+    evidence.extend(frozen::evidence(&words.users(root)).filter(|_| cause == Cause::FsFrozen));
     let mut evidence = evidence.into_iter();
     let first = evidence
         .next()
@@ -350,7 +360,7 @@ fn remedy<'a>(root: &'a Root<'a>, words: &Words<'a>) -> Remedy {
             )
             .with_command(format!("du -xah {} | sort -h | tail", say::quoted(mount)))
         }
-        Key::Files(files) if root.cause == Some(Cause::FsFrozen) => frozen::remedy(files, words.users(root)),
+        Key::Files(files) if root.cause == Some(Cause::FsFrozen) => frozen::remedy(files, &words.users(root)),
         Key::Reader(_) => Remedy::safe(format!("find out why {who} does not read"))
             .with_command(format!("holdup attach -p {pid}")),
         Key::Unread(_) => Remedy::safe(

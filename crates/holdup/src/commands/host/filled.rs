@@ -26,49 +26,48 @@ const BLOCK_BYTES: u64 = 512;
 /// Permission of a link in `/proc/PID/fd`: the descriptor may be written to.
 const WRITES: u32 = 0o200;
 
-/// That of this process.
+/// That of this process. One that nobody is known to have filled says nothing: a server writes to several, and a log among them may be on a
+/// disk that is always rather full.
 pub(super) fn volume(root: &Root, server: u32) -> Option<FilledVolume> {
     let mounts = mountinfo::read(root, &mut Vec::new());
     let local: Vec<String> = room::local(&mounts)
         .into_iter()
         .map(|one| one.target.clone())
         .collect();
-    let written = descriptors::written_by(root, server, &local);
-    let rooms = written
-        .into_iter()
-        .filter_map(|one| Some((room::of(&one.below)?, one.below)));
-    let short = rooms.filter(|(room, _)| room.used_percent.is_some_and(|used| used >= MIN_USED_PERCENT));
-    let (room, mount) = short.max_by(|(one, _), (other, _)| {
-        one.used_percent
-            .partial_cmp(&other.used_percent)
-            .unwrap_or(std::cmp::Ordering::Equal)
-    })?;
-    let size = (room.size_kib * KIB) as u64;
-    let local: Vec<&str> = local.iter().map(String::as_str).collect();
+    let written = descriptors::written_by(root, server, &local).into_iter();
+    let found = written.filter_map(|one| filled(root, server, &one.below, &local));
+    found.max_by(|one, other| part(one).total_cmp(&part(other)))
+}
+
+/// The part of a file system that the file makes out.
+fn part(volume: &FilledVolume) -> f64 {
+    volume.bytes as f64 / volume.size.max(1) as f64
+}
+
+/// A file system that is short of room, and much of it is one file that another process has open.
+fn filled(root: &Root, server: u32, mount: &str, local: &[String]) -> Option<FilledVolume> {
+    let room =
+        room::of(mount).filter(|room| room.used_percent.is_some_and(|used| used >= MIN_USED_PERCENT))?;
     let others = tasks::processes(root).into_iter().filter(|pid| *pid != server);
-    let largest = others
-        .filter_map(|pid| Some((pid, largest(root, pid, &mount, &local)?)))
-        .max_by_key(|(_, (bytes, _))| *bytes)
-        .filter(|(_, (bytes, _))| *bytes as f64 >= size as f64 * MIN_PART);
-    let (by, bytes, file) = match largest {
-        Some((pid, (bytes, file))) => {
-            let name = names::comm(root, pid).unwrap_or_default();
-            (Some(SeenClient { pid, name }), bytes, file)
-        }
-        None => (None, 0, String::new()),
-    };
-    Some(FilledVolume {
-        mount,
-        size,
+    let (pid, (bytes, file)) = others
+        .filter_map(|pid| Some((pid, largest(root, pid, mount, local)?)))
+        .max_by_key(|(_, (bytes, _))| *bytes)?;
+    let volume = FilledVolume {
+        mount: mount.to_owned(),
+        size: (room.size_kib * KIB) as u64,
         left: (room.available_kib * KIB) as u64,
-        by,
+        by: Some(SeenClient {
+            pid,
+            name: names::comm(root, pid).unwrap_or_default(),
+        }),
         file,
         bytes,
-    })
+    };
+    (part(&volume) >= MIN_PART).then_some(volume)
 }
 
 /// The largest file on this mount that a process has open to write to.
-fn largest(root: &Root, pid: u32, mount: &str, local: &[&str]) -> Option<(u64, String)> {
+fn largest(root: &Root, pid: u32, mount: &str, local: &[String]) -> Option<(u64, String)> {
     let entries = std::fs::read_dir(root.proc.join(pid.to_string()).join("fd")).ok()?;
     let links = entries.take(DESCRIPTORS_MAX).flatten().map(|entry| entry.path());
     let found = links.filter_map(|link| {
@@ -80,8 +79,8 @@ fn largest(root: &Root, pid: u32, mount: &str, local: &[&str]) -> Option<(u64, S
 }
 
 /// Whether this is the mount that a path is on.
-fn is_on(path: &Path, mount: &str, local: &[&str]) -> bool {
-    let above = local.iter().filter(|one| path.starts_with(one));
+fn is_on(path: &Path, mount: &str, local: &[String]) -> bool {
+    let above = local.iter().filter(|one| path.starts_with(one.as_str()));
     above.max_by_key(|one| one.len()).is_some_and(|one| *one == mount)
 }
 
@@ -101,7 +100,7 @@ mod tests {
 
     #[test]
     fn of_mounts_below_each_other_the_deepest_counts() {
-        let local = ["/", "/srv", "/srv/spool"];
+        let local = ["/", "/srv", "/srv/spool"].map(str::to_owned);
         let on = |path: &str, mount| is_on(std::path::Path::new(path), mount, &local);
         assert!(on("/srv/spool/q", "/srv/spool") && !on("/srv/spool/q", "/srv") && !on("/srv/spool/q", "/"));
     }
@@ -117,7 +116,13 @@ mod tests {
         std::fs::write(path("read.log"), [1; 4096]).unwrap();
         let _read = std::fs::File::open(path("read.log")).unwrap();
         let mount = folder.path().to_string_lossy().into_owned();
-        let (bytes, file) = largest(&Root::system(), std::process::id(), &mount, &["/", &mount]).unwrap();
+        let (bytes, file) = largest(
+            &Root::system(),
+            std::process::id(),
+            &mount,
+            &["/".to_owned(), mount.clone()],
+        )
+        .unwrap();
         assert!(bytes >= 1 << 20 && file.ends_with("large.log"), "{bytes} {file}");
     }
 }

@@ -72,6 +72,17 @@ pub(crate) fn look(root: &Root, own: u32, list: &TaskList, now: f64) -> Vec<Froz
             by_mount.entry(mount).or_default().insert(pid);
         }
     }
+    used(root, own, list, by_mount, now)
+}
+
+/// The same of file systems of which it is known who waits for them; `own` is the process that looks, and `now` is in seconds since boot.
+pub(super) fn used(
+    root: &Root,
+    own: u32,
+    list: &TaskList,
+    by_mount: BTreeMap<String, BTreeSet<u32>>,
+    now: f64,
+) -> Vec<FrozenVolume> {
     let volumes: Vec<Volume> = (by_mount.keys().take(VOLUMES_MAX))
         .map(|mount| volume(root, mount))
         .collect();
@@ -87,6 +98,7 @@ pub(crate) fn look(root: &Root, own: u32, list: &TaskList, now: f64) -> Vec<Froz
         FrozenVolume {
             users: told(root, &theirs, &waiters, now),
             waiters: waiters.into_iter().collect(),
+            served_behind: Vec::new(),
             mount,
         }
     });
@@ -215,16 +227,20 @@ fn plain(path: &Path) -> PathBuf {
 fn told(root: &Root, users: &[(&Process, bool)], waiters: &BTreeSet<u32>, now: f64) -> Vec<VolumeUser> {
     let waits = |process: &Process| waiters.contains(&process.pid);
     let is_user = |pid: u32| pid != INIT && users.iter().any(|(process, _)| process.pid == pid);
-    let mut first: Vec<&(&Process, bool)> = users
-        .iter()
-        .filter(|(process, _)| process.pid != INIT && !is_user(process.parent))
-        .collect();
-    first.sort_by_key(|(process, named)| (!named, waits(process), std::cmp::Reverse(process.began)));
-    first.truncate(USERS_MAX);
     let child = |pid: u32| {
         let mut children = users.iter().filter(|(process, _)| process.parent == pid);
         children.next().map(|(process, _)| process.pid)
     };
+    let mut first: Vec<&(&Process, bool)> = users
+        .iter()
+        .filter(|(process, _)| process.pid != INIT && !is_user(process.parent))
+        .collect();
+    // Who works with a child, such as a copy, does more than to look.
+    first.sort_by_key(|(process, named)| {
+        let alone = child(process.pid).is_none();
+        (!named, waits(process), alone, std::cmp::Reverse(process.began))
+    });
+    first.truncate(USERS_MAX);
     let pids: Vec<u32> = (first.iter())
         .flat_map(|(process, _)| [Some(process.pid), child(process.pid)])
         .flatten()

@@ -5,6 +5,7 @@
 //! judgement. Lists of tasks are read only where somebody has waited for long.
 
 use super::asks;
+use super::beyond;
 use super::frozen_volumes;
 use super::last_words;
 use super::looked_up::named;
@@ -25,6 +26,9 @@ const MIN_NS: Ns = 3_000_000_000;
 
 /// Waits that are kept, longest first.
 const WAITS_MAX: usize = 200;
+
+/// Processes that wait for one frozen file system, and that others are looked for behind.
+const WAITERS_MAX: usize = 4;
 
 /// Between two lists of tasks, to see whether a server does anything.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -108,12 +112,42 @@ fn watch(root: &Root, waits: &mut [SeenWait]) -> HashMap<u32, Ns> {
     processes.lived(now(root))
 }
 
-/// File systems that are frozen now, if the recording has somebody who waited for one.
+/// File systems that somebody still waited for when the recording ended because they are frozen.
 pub(crate) fn frozen(root: &Root, own: u32, waits: &[AttributedWait]) -> Vec<FrozenVolume> {
-    match waits.iter().any(|wait| wait.cause == Cause::FsFrozen) {
-        true => frozen_volumes::look(root, own, &Lister::keeping(0).read(root), now(root)),
-        false => Vec::new(),
+    let frozen = waits
+        .iter()
+        .filter(|wait| wait.cause == Cause::FsFrozen && wait.open);
+    let mut by_mount: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    for wait in frozen {
+        if let Some(mount) = &wait.resource.detail.mount {
+            by_mount
+                .entry(mount.clone())
+                .or_default()
+                .insert(wait.asker.name.pid);
+        }
     }
+    if by_mount.is_empty() {
+        return Vec::new();
+    }
+    let list = Lister::keeping(0).read(root);
+    let mut found = frozen_volumes::used(root, own, &list, by_mount, now(root));
+    let servers = descriptors::fuse_servers(root, own)
+        .into_iter()
+        .map(|one| one.pid);
+    let servers: BTreeSet<u32> = servers.collect();
+    if !servers.is_empty() {
+        let connections = conversations::read();
+        for volume in &mut found {
+            let ends = volume.waiters.iter().filter(|pid| !servers.contains(pid));
+            let mut behind: BTreeSet<u32> = BTreeSet::new();
+            for one in ends.take(WAITERS_MAX) {
+                let ways = beyond::connected(root, own, std::iter::once(*one), &servers, &connections);
+                behind.extend(ways.into_keys());
+            }
+            volume.served_behind = behind.into_iter().collect();
+        }
+    }
+    found
 }
 
 /// Seconds since boot.
