@@ -16,7 +16,7 @@ import os, selectors, socket, sys, time
 spool, limit = sys.argv[2], 24 << 20
 log = open("log/broker.log", "a", buffering=1)
 store = open(spool + "/queue", "ab", buffering=0)
-sel = selectors.DefaultSelector(); alarm = False
+sel = selectors.DefaultSelector(); alarm = False; held = []
 listen = socket.create_server(("127.0.0.1", int(sys.argv[1]))); sel.register(listen, selectors.EVENT_READ)
 def say(text): log.write(time.strftime("%Y-%m-%d %H:%M:%S ") + text + "\n")
 def free(): s = os.statvfs(spool); return s.f_bavail * s.f_frsize
@@ -30,7 +30,7 @@ while True:
             alarm = True
             say("[warning] disk resource limit alarm set: free disk space is insufficient, free bytes %d, limit %d" % (free(), limit))
             say("[warning] publishers will be blocked until this alarm clears")
-        if alarm: key.fileobj.send(b"blocked\n"); sel.unregister(key.fileobj)
+        if alarm: key.fileobj.send(b"blocked\n"); sel.unregister(key.fileobj); held.append(key.fileobj)
         else: store.write(data); key.fileobj.send(b"ok\n")
 EOF
 cat >planner.py <<'EOF'

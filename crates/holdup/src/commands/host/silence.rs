@@ -5,11 +5,12 @@
 //! answers, and connections. Out: the same waits, those for servers at the end of a way with more in [`Owed`].
 
 use super::close_looks::{Close, Question};
+use super::looked_up::named;
 use super::queued;
 use holdup_collect::own_logs;
 use holdup_evidence::Ns;
 use holdup_evidence::facts::{LogReason, OwnLog};
-use holdup_evidence::observed::{Awaited, Owed, SeenWait, Short, Silence};
+use holdup_evidence::observed::{Awaited, FilledVolume, Owed, SeenWait, Short, Silence};
 use holdup_proc::Root;
 use holdup_proc::conversations::Connection;
 use holdup_proc::descriptors::{self, Open};
@@ -76,9 +77,19 @@ pub(super) fn tell(
         if let (Short::Answer(owed), true) = (&mut wait.short, servers.contains_key(&pid)) {
             owed.silence = silences.get(&pid).cloned();
             owed.says = says(pid);
-            owed.filled = answers.filled(pid).cloned();
+            owed.filled = answers.filled(pid).map(|volume| with_name(root, volume));
         }
     }
+}
+
+/// The same with what a person calls the one who has filled it.
+fn with_name(root: &Root, volume: &FilledVolume) -> FilledVolume {
+    let mut volume = volume.clone();
+    for by in volume.by.iter_mut() {
+        let mut names = named(root, vec![by.pid]);
+        by.name = names.remove(&by.pid).unwrap_or_default();
+    }
+    volume
 }
 
 /// Whether a server does next to nothing.
@@ -151,7 +162,7 @@ fn silences(
     };
     let of = |inode: u64| holders.get(&Open::Socket(inode))?.first().copied();
     let pids: BTreeSet<u32> = clients.iter().filter_map(|(_, inode)| of(*inode)).collect();
-    let names = super::looked_up::named(root, pids.into_iter().collect());
+    let names = named(root, pids.into_iter().collect());
     let mut programs: BTreeMap<(u32, &str), u32> = BTreeMap::new();
     for (server, inode) in &clients {
         if let Some(name) = of(*inode).and_then(|pid| names.get(&pid)) {
