@@ -9,6 +9,7 @@ mod coded;
 mod harmless_tests;
 mod hits;
 mod over;
+mod pools;
 mod spread;
 mod standstill;
 
@@ -32,6 +33,7 @@ enum For {
     Coded,
     Hits,
     Over,
+    Pools,
     Spread,
     Standstill,
 }
@@ -58,6 +60,22 @@ const WORDS: &[(For, &[&str])] = &[
     (For::Coded, &["error ", "mem="]),
     (For::Hits, &["hit", "miss"]),
     (For::Over, &["threshold", "limit"]),
+    (
+        For::Pools,
+        &[
+            "idle=0",
+            "idle: 0",
+            "idle\":0",
+            "idle\": 0",
+            "idlecount: 0",
+            "idlecount=0",
+            "idlecount\":0",
+            "free=0",
+            "free: 0",
+            "available=0",
+            "available: 0",
+        ],
+    ),
     (For::Spread, &["mean", "avg", "average", "max"]),
     (
         For::Standstill,
@@ -103,6 +121,7 @@ pub(super) struct Signs {
     coded: coded::Coded,
     hits: hits::Hits,
     over: over::Over,
+    pools: pools::Pools,
     spread: spread::Spread,
     standstill: standstill::Standstill,
 }
@@ -112,7 +131,7 @@ impl Signs {
     pub(super) fn line(&mut self, line: &[u8], number: u64) {
         let line = line.get(..LINE_BYTES).unwrap_or(line);
         self.evidence(line);
-        let mut wanted = [false; 6];
+        let mut wanted = [false; 7];
         if let Some(matcher) = MATCHER.as_ref() {
             for (_, of) in matcher.find(line) {
                 if let Some(place) = wanted.get_mut(of as usize) {
@@ -138,6 +157,9 @@ impl Signs {
         if is(For::Over) {
             self.over.line(text, number);
         }
+        if is(For::Pools) {
+            self.pools.line(text, number);
+        }
         if is(For::Spread) {
             self.spread.line(text, number);
         }
@@ -161,6 +183,7 @@ impl Signs {
         facts.extend(self.boot.end(&mut told));
         facts.extend(self.coded.end(&mut told));
         facts.extend(self.over.end(&mut told));
+        facts.extend(self.pools.end(&mut told));
         facts.extend(self.hits.end(&mut told));
         facts.extend(self.spread.end(&mut told));
         facts.extend(self.standstill.end(&mut told));
