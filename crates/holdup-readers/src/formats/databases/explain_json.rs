@@ -189,6 +189,8 @@ fn take(step: &mut Step, name: &str, value: &str, figure: Option<f64>) {
         "Actual Total Time" => step.took.get_or_insert_default().0 = figure.unwrap_or(0.0),
         "Actual Rows" => step.took.get_or_insert_default().1 = figure.unwrap_or(0.0),
         "Actual Loops" => step.took.get_or_insert_default().2 = figure.unwrap_or(0.0),
+        "Rows Removed by Filter" => step.removed = figure,
+        "Filter" => step.filter = value.chars().take(NOTES).collect(),
         _ => {}
     }
     let some = figure.is_some_and(|figure| figure > 0.0);
