@@ -156,6 +156,8 @@ struct Reader {
     request: Request,
     worst: Option<Request>,
     requests: u64,
+    /// Whether the next address is the request's own.
+    of_request: bool,
     /// The phases of the table of which the next line has the lengths.
     table: Vec<Phase>,
 }
@@ -196,7 +198,12 @@ impl Reader {
             rest = value;
             match name {
                 "startedDateTime" => self.close(),
-                "url" if self.request.quote.is_none() && self.request.url.is_empty() => {
+                // Who began it stands before it in some files, with an address of its own.
+                "request" if value.starts_with('{') => {
+                    self.close();
+                    self.of_request = true;
+                }
+                "url" if std::mem::take(&mut self.of_request) => {
                     let url = value
                         .trim_start_matches('"')
                         .split('"')

@@ -87,7 +87,7 @@ fn part(name: &str, gaps: &Gaps<'_>) -> Option<String> {
     let bytes = match place.checked_sub(1) {
         None => gaps.before,
         Some(_) if last => gaps.behind,
-        Some(at) => gaps.between.get(at)?,
+        Some(at) => gaps.between.get(at).copied()?,
     };
     let clip = match place {
         0 => bytes.get(bytes.len().saturating_sub(MAX_GAP_BYTES)..),

@@ -92,8 +92,13 @@ fn used_up(text: &str) -> Option<(Option<u64>, u64)> {
     };
     let waiting = of(&WAITING).filter(|waiting| *waiting > 0)?;
     let used = of(&USED).or_else(|| of(&ALL));
-    // A pool that has made nothing yet has nothing in use either.
-    (of(&FREE) == Some(0) && used != Some(0)).then_some((used, waiting))
+    // A pool that has made nothing yet has nothing in use either, and one that is below its size makes another.
+    let grows = |used: u64| {
+        let mut sizes = pairs.iter().filter(|(name, _)| ALL.contains(&name.as_str()));
+        sizes.any(|(_, size)| *size > used)
+    };
+    let spent = of(&FREE) == Some(0) && used.is_none_or(|used| used > 0 && !grows(used));
+    spent.then_some((used, waiting))
 }
 
 impl Pools {
@@ -184,6 +189,8 @@ mod tests {
             "stats (total=10, active=9, idle=1, waiting=0)",
             "stats (total=10, active=10, idle=0, waiting=0)",
             "stats (total=0, active=0, idle=0, waiting=3)",
+            "stats (max=10, active=2, idle=0, pending=1)",
+            "{\"total\": 4, \"max\": 20, \"in_use\": 4, \"idle\": 0, \"queued\": 2}",
             "idle=0, waiting=x",
             "cpu idle=0 user=99",
         ] {

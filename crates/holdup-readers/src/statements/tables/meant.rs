@@ -214,7 +214,9 @@ impl Table {
             (!first.is_empty()).then_some(first)
         });
         let named = named.unwrap_or("this row");
-        match self.cell(row, &PLACES).filter(|place| *place != named) {
+        // Of a machine's name and its number in the cluster, the name.
+        let place = PLACES.iter().find_map(|place| self.cell(row, &[place]));
+        match place.filter(|place| *place != named) {
             Some(place) => format!("{named} on {place}"),
             None => named.to_owned(),
         }

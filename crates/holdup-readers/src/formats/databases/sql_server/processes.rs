@@ -150,14 +150,16 @@ impl Process {
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         let text = text_of(line.get(..LINE_BYTES).unwrap_or(line));
-        if text.contains("<deadlock") || text.contains("deadlock-list") {
+        let ring = text.contains("<deadlock") || text.contains("deadlock-list");
+        if ring {
             self.deadlock.get_or_insert_with(|| out.here());
         }
-        if let Some(victim) = attribute(&text, "victim").or_else(|| {
+        let victim = attribute(&text, "victim").or_else(|| {
             text.contains("<victimProcess")
                 .then(|| attribute(&text, "id"))
                 .flatten()
-        }) {
+        });
+        if let Some(victim) = victim {
             self.deadlock.get_or_insert_with(|| out.here());
             self.victim = name_of(victim);
         }
@@ -191,7 +193,7 @@ impl LineReader for Reader {
             self.of_statement = !ends;
             return Understood::Evidence;
         }
-        match text.contains('<') || text.contains("mode=") {
+        match ring || victim.is_some() || text.contains('<') || text.contains("mode=") {
             true => Understood::Evidence,
             false => Understood::Ignorable,
         }
@@ -264,7 +266,7 @@ mod tests {
 
     #[test]
     fn one_that_waits() {
-        let told = "session 71 of shop waits for 1 h 25 min for an update lock on key 7:72057594 (8194443284a0) that another session holds: \
+        let told = "session 71 of shop waits for 85 min 25 s for an update lock on key 7:72057594 (8194443284a0) that another session holds: \
                     `update basket set total = 3 where id = 9`";
         assert_eq!(said(WAITER), (StatementKind::Stalled, told.to_owned()));
     }
