@@ -1,4 +1,4 @@
-//! What a line that no table knows comes to, before its own words: who waits in vain, stands still or is slow, and how long in our words.
+//! What a line that no table knows comes to, before its own words: who waits in vain, is blocked or is slow, and how long in our words.
 //!
 //! In: a statement with a length. Out: the same words behind a short clause of ours. A line without a length, or whose own words have it as we
 //! would say it, is told as it is.
@@ -26,7 +26,7 @@ pub(super) fn before(said: String, one: &Statement, times: u64) -> String {
     };
     let clause = match one.kind {
         StatementKind::TimedOut => "a wait was given up after",
-        StatementKind::Stalled => "something stood still or waited for",
+        StatementKind::Stalled => "something was blocked or waited for",
         StatementKind::Took if is_slow(&one.text) => "it was slow and took",
         _ => return said,
     };
@@ -75,7 +75,7 @@ mod tests {
         let said = told(StatementKind::Stalled, Some(125_000_000_000), text);
         assert_eq!(
             said,
-            format!("something stood still or waited for 2 min 5 s: {text}")
+            format!("something was blocked or waited for 2 min 5 s: {text}")
         );
     }
 
