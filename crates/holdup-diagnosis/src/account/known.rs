@@ -5,6 +5,7 @@
 
 use super::Rank;
 use holdup_evidence::observed::{MessageRole, Statement, StatementKind};
+use holdup_evidence::units::duration;
 use std::collections::{HashMap, HashSet};
 
 /// The known messages of each artefact.
@@ -57,12 +58,30 @@ fn is_sign(one: &Statement) -> bool {
     role(one) == Some(MessageRole::Sign)
 }
 
-/// Adds what a message means to what it says.
-pub(super) fn with_meaning(said: String, one: &Statement) -> String {
-    match &one.known {
-        Some(known) => format!("{said}: {}", known.means),
-        None => said,
+/// What a message means, of which program, how long it was, and then what it says: whoever does not know the message reads what it comes to
+/// first. `often` says whether its own words have the longest length already.
+pub(super) fn with_meaning(said: String, one: &Statement, often: bool) -> String {
+    let Some(known) = &one.known else {
+        return said;
+    };
+    let means = known.means.as_str();
+    // A figure and what it is of are our words already.
+    if one.of_reader {
+        return format!("{said}: {means}");
     }
+    let named = means
+        .split(|char: char| !char.is_alphanumeric())
+        .any(|word| word.eq_ignore_ascii_case(&known.program));
+    let who = match named || known.program.is_empty() {
+        true => String::new(),
+        false => format!("{}: ", known.program),
+    };
+    let length = one
+        .ns
+        .map(duration)
+        .filter(|length| !often && !means.contains(length.as_str()));
+    let length = length.map_or_else(String::new, |length| format!(" ({length})"));
+    format!("{who}{means}{length}: {said}")
 }
 
 fn role(one: &Statement) -> Option<MessageRole> {
@@ -128,8 +147,8 @@ mod tests {
         assert_eq!(
             texts(vec![sign, timed_out, cause]),
             [
-                "sda: failed command: the disk fails",
-                "task hung, panic: a task waited too long",
+                "kernel: the disk fails: sda: failed command",
+                "kernel: a task waited too long: task hung, panic",
                 "10.0.0.1:80 timed out"
             ]
         );
@@ -161,7 +180,7 @@ mod tests {
             texts(vec![warned, failed]),
             [
                 "mount of /srv failed",
-                "clock of cpu1 is unstable: another clock is used"
+                "kernel: another clock is used: clock of cpu1 is unstable"
             ]
         );
     }

@@ -7,6 +7,7 @@
 mod devices;
 mod interfaces;
 mod known;
+mod lead;
 mod memory;
 mod near;
 mod pauses;

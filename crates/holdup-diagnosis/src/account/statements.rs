@@ -1,6 +1,7 @@
 //! What lines of text state, gravest and longest first.
 
 use super::known::{Signs, with_meaning};
+use super::lead;
 use super::near::{is_vague, length_near, things};
 use super::{Rank, Ranked};
 use crate::rules::logs::clock_face;
@@ -41,7 +42,11 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         .collect();
     all.extend(told(&statements).into_iter().take(MAX_STATEMENTS).map(|told| {
         let one = told.one;
-        let mut said = with_meaning(sentence(&told), one);
+        let mut said = with_meaning(
+            lead::before(sentence(&told), one, told.times),
+            one,
+            told.times > 1,
+        );
         let beside = beside(&told, &statements);
         if let Some(other) = beside {
             said.push_str(&format!(" | {}", other.text));

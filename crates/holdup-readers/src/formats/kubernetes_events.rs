@@ -15,6 +15,79 @@ pub(crate) static FORMAT: Format =
 const MAX_KINDS: usize = 500;
 const MESSAGE: usize = 240;
 
+/// What reasons of warnings mean.
+const MEANINGS: [(&str, &str); 21] = [
+    (
+        "FailedScheduling",
+        "the pod waits because no node has room for it or fits it",
+    ),
+    (
+        "FailedMount",
+        "the pod does not start because a volume could not be mounted",
+    ),
+    (
+        "FailedAttachVolume",
+        "the pod does not start because a volume could not be attached to its node",
+    ),
+    (
+        "FailedCreatePodSandBox",
+        "the pod does not start because its network or sandbox could not be made",
+    ),
+    (
+        "NetworkNotReady",
+        "the node's network is not ready, so its pods do not start",
+    ),
+    (
+        "BackOff",
+        "the container ends again and again, and its next start waits longer each time",
+    ),
+    (
+        "Unhealthy",
+        "a probe of the container fails: it does not answer, or too slowly",
+    ),
+    (
+        "Evicted",
+        "the node ended the pod because it ran out of memory, disk or process ids",
+    ),
+    (
+        "EvictionThresholdMet",
+        "the node runs out of memory, disk or process ids and ends pods",
+    ),
+    ("OOMKilling", "a process was killed because memory was used up"),
+    (
+        "SystemOOM",
+        "a process was killed because the node's memory was used up",
+    ),
+    ("FailedKillPod", "the pod cannot be ended"),
+    (
+        "FailedPreStopHook",
+        "the hook before the container's end failed or took too long",
+    ),
+    (
+        "FailedPostStartHook",
+        "the hook behind the container's start failed",
+    ),
+    ("FailedCreate", "a controller cannot make the pod"),
+    (
+        "NodeNotReady",
+        "the node does not report that it works, so its pods are not served",
+    ),
+    (
+        "FreeDiskSpaceFailed",
+        "the node's disk is full and removing images did not help",
+    ),
+    (
+        "ImageGCFailed",
+        "the node's disk is full and removing images did not help",
+    ),
+    ("ErrImagePull", "the image could not be fetched"),
+    ("ProvisioningFailed", "the storage for a claim could not be made"),
+    (
+        "FailedBinding",
+        "a claim for storage finds no volume, and its pods wait",
+    ),
+];
+
 fn recognise(head: &[u8]) -> Sureness {
     let text = text_of(head);
     Sureness::certain_if(text.lines().any(is_heading))
@@ -107,6 +180,12 @@ impl Event {
         })
     }
 
+    /// What the reason comes to, in words for whoever does not know it.
+    fn means(&self) -> Option<&'static str> {
+        let known = MEANINGS.iter().find(|(reason, _)| *reason == self.reason);
+        known.map(|(_, means)| *means)
+    }
+
     fn kind(&self) -> StatementKind {
         let ended = ["OOMKilling", "SystemOOM", "BackOff", "Evicted"];
         let timed = self.message.contains("timed out") || self.message.contains("timeout");
@@ -185,7 +264,10 @@ impl LineReader for Reader {
                 "" => String::new(),
                 object => format!(" of {object}"),
             };
-            let text = format!("{}{of}: {}", event.reason, event.message);
+            let text = match event.means() {
+                Some(means) => format!("{}{of}: {means}: {}", event.reason, event.message),
+                None => format!("{}{of}: {}", event.reason, event.message),
+            };
             out.statement(Statement {
                 times: event.times,
                 ..statements::one(kind, None, event.quote, text)
@@ -211,7 +293,7 @@ mod tests {
         assert_eq!((one.kind, one.times), (StatementKind::Failed, 843));
         assert_eq!(
             one.text,
-            "FailedMount of db-0: kubelet, node-2 MountVolume.SetUp failed | caused by: exit status 32"
+            "FailedMount of db-0: the pod does not start because a volume could not be mounted: kubelet, node-2 MountVolume.SetUp failed | caused by: exit status 32"
         );
     }
 
@@ -222,7 +304,7 @@ mod tests {
         assert_eq!(
             read_text("e", old.as_bytes()).texts(),
             [
-                "FailedScheduling: pod (ci-6) failed to fit in any node | fit failure on node (n1): Insufficient cpu"
+                "FailedScheduling: the pod waits because no node has room for it or fits it: pod (ci-6) failed to fit in any node | fit failure on node (n1): Insufficient cpu"
             ]
         );
         let new = "Events:\n  Type     Reason            Age                From               Message\n  ----     ------            ----               ----               -------\n  \
@@ -238,7 +320,9 @@ mod tests {
         let reading = read_text("e", text.as_bytes());
         assert_eq!(
             reading.texts(),
-            ["BackOff of pod/web-6d: Back-off restarting failed container"]
+            [
+                "BackOff of pod/web-6d: the container ends again and again, and its next start waits longer each time: Back-off restarting failed container"
+            ]
         );
         let well: String = text.lines().take(2).map(|line| format!("{line}\n")).collect();
         let reading = read_text("e", well.as_bytes());

@@ -62,6 +62,7 @@ mod prometheus;
 mod ps;
 mod ranked_list;
 mod report;
+mod request_phases;
 mod search_cluster;
 mod services;
 mod slabtop;
@@ -132,6 +133,7 @@ pub static ALL: &[&Format] = &[
     &arrays::drbd::FORMAT,
     &dstat::FORMAT,
     &stacks::erlang_crash::FORMAT,
+    &stacks::erlang_process::FORMAT,
     &file_locks::LSLOCKS,
     &file_locks::PROC,
     &benchmarks::fio::FORMAT,
@@ -194,6 +196,7 @@ pub static ALL: &[&Format] = &[
     &nvidia_smi::FORMAT,
     &jvm_log::openj9::FORMAT,
     &profiles::off_cpu::FORMAT,
+    &request_phases::FORMAT,
     &profiles::perf_report::FORMAT,
     &perf_lock::FORMAT,
     &perf_sched::FORMAT,
@@ -297,6 +300,9 @@ pub static ALL: &[&Format] = &[
     &services::dotnet_counters::FORMAT,
     &services::apiserver_traces::FORMAT,
     &services::zabbix_log::FORMAT,
+    &databases::table_scans::COCKROACH,
+    &databases::table_scans::ORACLE,
+    &databases::sql_server::processes::FORMAT,
     &databases::sql_server::sessions::FORMAT,
     &builds::ci_jobs::FORMAT,
     &databases::redis_ping::FORMAT,

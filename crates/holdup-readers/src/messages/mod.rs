@@ -4,6 +4,8 @@
 //! The tables are beside this file, one row for each message; docs/read.md says how to add one. All are looked for at once, by the first
 //! fixed words of each. The cost is one pass over the line, and a bounded number of further ones where words were found.
 
+mod filled;
+
 use crate::find::find;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use holdup_evidence::observed::{Known, MessageRole, StatementKind};
@@ -42,12 +44,34 @@ impl Message {
         self.kind
     }
 
-    /// What is known of it, as evidence.
-    pub(crate) fn known(&self) -> Known {
+    /// What is known of it, as evidence: what it means, with what the program filled in. Its first words stand in the line there.
+    pub(crate) fn known(&self, line: &[u8], at: usize) -> Known {
         Known {
             role: self.role,
             program: self.program.to_owned(),
-            means: self.means.to_owned(),
+            means: match self.means.contains(['{', '[']) {
+                true => filled::fill(self.means, &self.gaps(line, at)),
+                false => self.means.to_owned(),
+            },
+        }
+    }
+
+    /// What stands around its fixed words.
+    fn gaps<'a>(&self, line: &'a [u8], at: usize) -> filled::Gaps<'a> {
+        let first = self.pieces.first().map_or(0, |piece| piece.len());
+        let mut behind = line.get(at + first..).unwrap_or_default();
+        let mut between = Vec::new();
+        for piece in self.pieces.iter().skip(1) {
+            let Some(end) = find(behind, piece.as_bytes()) else {
+                break;
+            };
+            between.push(behind.get(..end).unwrap_or_default());
+            behind = behind.get(end + piece.len()..).unwrap_or_default();
+        }
+        filled::Gaps {
+            before: line.get(..at).unwrap_or_default(),
+            between,
+            behind,
         }
     }
 

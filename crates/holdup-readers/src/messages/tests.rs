@@ -20,7 +20,7 @@ const MIN_BYTES: usize = 11;
 const MIN_PIECE_BYTES: usize = 6;
 
 /// Bytes of a meaning at most: it stands behind the line.
-const MAX_MEANING_BYTES: usize = 180;
+const MAX_MEANING_BYTES: usize = 240;
 
 /// Each message with its example.
 pub(crate) fn examples() -> Vec<(&'static Message, &'static str)> {

@@ -9,7 +9,7 @@ pub(super) const LINES: u32 = 12;
 const VALUE: usize = 80;
 
 /// Names under which programs say who has a lock, since when, and for what.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 21] = [
     "who",
     "owner",
     "holder",
@@ -29,6 +29,8 @@ const NAMES: [&str; 19] = [
     // yum.
     "the other application is",
     "started",
+    "owner pid",
+    "owner operation",
     "state",
 ];
 
@@ -40,7 +42,7 @@ pub(super) fn may_follow(text: &str) -> bool {
 }
 
 /// Names under which stands who it is, and not since when or for what.
-const WHO: [&str; 8] = [
+const WHO: [&str; 9] = [
     "who",
     "owner",
     "holder",
@@ -48,6 +50,7 @@ const WHO: [&str; 8] = [
     "locked by",
     "lock owner",
     "the other application is",
+    "owner pid",
     "client",
 ];
 
@@ -55,7 +58,10 @@ const WHO: [&str; 8] = [
 pub(super) fn named(told: &str) -> Option<String> {
     let (name, value) = told.split_once(": ")?;
     let who = WHO.iter().any(|known| name.eq_ignore_ascii_case(known));
-    who.then(|| value.to_owned())
+    who.then(|| match value.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => format!("process {value}"),
+        false => value.to_owned(),
+    })
 }
 
 /// A line that says so.
@@ -66,7 +72,7 @@ pub(super) fn of(line: &[u8]) -> Option<String> {
     let value = value.trim();
     let known = NAMES.iter().any(|known| name.eq_ignore_ascii_case(known));
     let told: String = value.chars().take(VALUE).collect();
-    (known && !value.is_empty()).then(|| format!("{name}: {told}"))
+    (known && !value.is_empty() && !value.eq_ignore_ascii_case("unknown")).then(|| format!("{name}: {told}"))
 }
 
 #[cfg(test)]

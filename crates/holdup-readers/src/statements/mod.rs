@@ -330,17 +330,19 @@ impl Statements {
         let place = match self.places.get(&key) {
             Some(place) => {
                 self.timed = stamp.map(|_| (*place, out.here().line));
-                let Some(known) = self.all.get_mut(*place) else {
+                let Some(one) = self.all.get_mut(*place) else {
                     return true;
                 };
-                known.times += times;
-                blame::count(&mut known.blames, blamed);
-                known.last = at.or(known.last);
-                if ns <= known.ns {
+                one.times += times;
+                blame::count(&mut one.blames, blamed);
+                one.last = at.or(one.last);
+                if ns <= one.ns {
                     return true;
                 }
-                known.ns = ns;
-                known.quote = out.here();
+                one.ns = ns;
+                one.quote = out.here();
+                // What it means has the length of its line.
+                one.known = known.or(one.known.take());
                 *place
             }
             None => {

@@ -26,7 +26,7 @@ pub(super) fn of(line: &[u8]) -> Stated {
         let found = message.kind().map(|kind| kinds::Found { kind, at });
         return Stated {
             found,
-            known: found.map(|_| message.known()),
+            known: found.map(|_| message.known(line, at)),
             usual: found.is_none(),
         };
     }

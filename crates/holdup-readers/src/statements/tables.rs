@@ -10,6 +10,7 @@ mod column;
 mod facts;
 mod headings;
 mod json;
+mod meant;
 mod records;
 mod rules;
 mod states;
@@ -120,6 +121,12 @@ struct Table {
     /// The longest time, in nanoseconds.
     length: Option<(f64, usize, Row)>,
     bad: Option<(StatementKind, usize, Row, u64)>,
+    /// Whether its columns can say that a queue is full or has no consumer.
+    may_be_full: bool,
+    /// The row with the longest queue that is at its limit, and how many such rows there are.
+    full: Option<(f64, Row, u64)>,
+    /// The row with most messages that nobody takes.
+    unread: Option<(f64, Row)>,
     /// The first row that another is in the way of, by which column, and how many there are.
     blocked: Option<(usize, Row, u64)>,
     /// How wide the columns were before a copy took their blanks away, by the dashes below their names; none where it did not.
@@ -467,6 +474,7 @@ impl Table {
     }
 
     fn take(&mut self, row: Row) {
+        self.take_queue(&row);
         let blockers = self.blockers();
         let is_blocker = |at: usize| blockers.get(at) == Some(&true);
         // Of several columns that say who, the one with the session's number.

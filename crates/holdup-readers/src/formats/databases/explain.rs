@@ -4,6 +4,7 @@
 //! about the step that took longest without the steps below it, or the trigger that did; of a plan that was not run, the step
 //! of which the planner expects most.
 
+use super::unindexed;
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
@@ -59,6 +60,11 @@ pub(super) struct Step {
     /// What the steps directly below took, and cost.
     pub(super) below: (f64, f64),
     pub(super) notes: String,
+    /// Rows of a loop that a filter threw away, and that filter.
+    pub(super) removed: Option<f64>,
+    pub(super) filter: String,
+    /// Rows of a loop that were left where another step filters them.
+    pub(super) kept: Option<f64>,
 }
 
 impl Step {
@@ -145,6 +151,7 @@ impl Step {
             text.push_str("; ");
             text.push_str(&self.notes);
         }
+        text.push_str(&unindexed::told(self).unwrap_or_default());
         text
     }
 }
@@ -239,6 +246,10 @@ impl LineReader for Reader {
         }
         let batches = after("Batches:").filter(|batches| *batches > 1.0);
         let noted = NOTED.iter().any(|begin| text.starts_with(begin));
+        if let Some(filter) = text.strip_prefix("Filter: ").filter(|_| step.filter.is_empty()) {
+            step.filter = filter.chars().take(NOTES).collect();
+        }
+        step.removed = step.removed.or_else(|| after("Rows Removed by Filter:"));
         if (noted || batches.is_some()) && step.notes.len() < NOTES {
             if !step.notes.is_empty() {
                 step.notes.push_str(", ");
@@ -256,6 +267,7 @@ impl LineReader for Reader {
     fn end(&mut self, out: &mut Out<'_>) {
         let mut plan = std::mem::take(self);
         plan.add_up();
+        unindexed::take_filters(&mut plan.steps);
         let Some(first) = plan.steps.first() else { return };
         if plan.steps.iter().all(|step| step.took.is_none()) {
             plan.estimate(out);

@@ -28,8 +28,10 @@ pub(crate) mod sql_server;
 pub(crate) mod sqlite_plan;
 pub(crate) mod statement_totals;
 mod table;
+pub(crate) mod table_scans;
 pub(crate) mod titles;
 pub(crate) mod tkprof;
+mod unindexed;
 
 use crate::gather::{Out, text_of};
 use holdup_evidence::Ns;

@@ -6,6 +6,7 @@ pub(super) mod crash_bt;
 pub(super) mod dotnet;
 mod dump;
 pub(super) mod erlang_crash;
+pub(super) mod erlang_process;
 pub(super) mod goroutines;
 pub(super) mod hot_threads;
 pub(super) mod native;

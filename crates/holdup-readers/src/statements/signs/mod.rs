@@ -9,6 +9,7 @@ mod coded;
 mod harmless_tests;
 mod hits;
 mod over;
+mod pools;
 mod spread;
 mod standstill;
 mod stories;
@@ -33,6 +34,7 @@ enum For {
     Coded,
     Hits,
     Over,
+    Pools,
     Spread,
     Standstill,
     Stories,
@@ -60,6 +62,22 @@ const WORDS: &[(For, &[&str])] = &[
     (For::Coded, &["error ", "mem="]),
     (For::Hits, &["hit", "miss"]),
     (For::Over, &["threshold", "limit"]),
+    (
+        For::Pools,
+        &[
+            "idle=0",
+            "idle: 0",
+            "idle\":0",
+            "idle\": 0",
+            "idlecount: 0",
+            "idlecount=0",
+            "idlecount\":0",
+            "free=0",
+            "free: 0",
+            "available=0",
+            "available: 0",
+        ],
+    ),
     (For::Spread, &["mean", "avg", "average", "max"]),
     (
         For::Standstill,
@@ -106,6 +124,7 @@ pub(super) struct Signs {
     coded: coded::Coded,
     hits: hits::Hits,
     over: over::Over,
+    pools: pools::Pools,
     spread: spread::Spread,
     standstill: standstill::Standstill,
     stories: stories::Stories,
@@ -141,6 +160,9 @@ impl Signs {
         }
         if is(For::Over) {
             self.over.line(text, number);
+        }
+        if is(For::Pools) {
+            self.pools.line(text, number);
         }
         if is(For::Spread) {
             self.spread.line(text, number);
@@ -180,6 +202,7 @@ impl Signs {
         facts.extend(self.boot.end(&mut told));
         facts.extend(self.coded.end(&mut told));
         facts.extend(self.over.end(&mut told));
+        facts.extend(self.pools.end(&mut told));
         facts.extend(self.hits.end(&mut told));
         facts.extend(self.spread.end(&mut told));
         facts.extend(self.standstill.end(&mut told));

@@ -38,7 +38,19 @@ impl Table {
                 text: format!("{}{like}", self.sentence(row, *at)),
             });
         }
-        facts.extend(self.largest());
+        let full = self
+            .full
+            .as_ref()
+            .and_then(|(_, row, rows)| self.full(row, *rows));
+        let mut largest = self.largest();
+        for mut meant in full.into_iter().chain(self.unread()) {
+            // The row itself stands behind what it comes to.
+            if let Some(row) = largest.take_if(|largest| largest.line == meant.line) {
+                meant.text = format!("{}: {}", meant.text, row.text);
+            }
+            facts.push(meant);
+        }
+        facts.extend(largest);
         facts
     }
 
@@ -126,7 +138,7 @@ impl Table {
     }
 
     /// The cell that names its row: the first, unless that is a figure; then the first that is a text.
-    fn naming(&self, row: &Row) -> usize {
+    pub(super) fn naming(&self, row: &Row) -> usize {
         let figure = |at: usize| {
             let (Some(column), Some(cell)) = (self.columns.get(at), row.cells.get(at)) else {
                 return false;

@@ -1,5 +1,6 @@
 //! Lines of the summaries of JMeter, Gatling, k6 and Locust.
 
+use super::phases;
 use crate::formats::report::{length, name_of, number, percent, rounded};
 
 /// What was measured of one kind of request, or of all.
@@ -13,6 +14,8 @@ pub(super) struct Measured {
     pub(super) high: Option<(String, f64)>,
     pub(super) longest: Option<f64>,
     pub(super) rate: String,
+    /// Of k6: the mean of each phase of a request, in seconds, in the order of [`phases::K6`](super::phases).
+    pub(super) phases: [Option<f64>; 6],
 }
 
 /// `summary =   2000 in 00:00:30 =   66.7/s Avg:   120 Min:     2 Max:  5012 Err:    15 (0.75%)`; whether it is of the whole test.
@@ -74,6 +77,7 @@ pub(super) fn locust(line: &str) -> Option<Measured> {
         high: None,
         longest: Some(longest / 1e3),
         rate: name_of(rates.split_whitespace().next().unwrap_or_default()),
+        ..Measured::default()
     })
 }
 
@@ -89,6 +93,10 @@ impl Measured {
             let word = rest.split_whitespace().find_map(|word| word.strip_prefix(name))?;
             length(word)
         };
+        if let Some(phase) = phases::place(name) {
+            *self.phases.get_mut(phase)? = Some(behind("avg=")?);
+            return Some(());
+        }
         match name {
             "http_req_duration" => {
                 self.mean = Some(behind("avg=")?);

@@ -4,6 +4,7 @@
 //! `Summariser.java` of JMeter, `ConsoleSummary.scala` of Gatling, k6's "End of test", `stats.py` of Locust.
 
 mod lines;
+mod phases;
 
 use self::lines::{Measured, jmeter, k6, locust};
 use super::requests::MANY_FAIL;
@@ -69,9 +70,14 @@ impl Measured {
         if !self.rate.is_empty() {
             listed.push(format!("{} requests a second", self.rate));
         }
+        let before = phases::told(&self.phases);
+        let lost = before.is_some();
+        if let Some(told) = before {
+            listed.insert(0, told);
+        }
         let kind = if part >= MANY_FAIL {
             StatementKind::Failed
-        } else if mean >= LONG_REQUEST_SECONDS {
+        } else if lost || mean >= LONG_REQUEST_SECONDS {
             StatementKind::Took
         } else {
             listed.push(format!("from {LONG_REQUEST_SECONDS:.0} s on a request is long"));

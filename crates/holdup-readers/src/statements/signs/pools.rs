@@ -1,0 +1,212 @@
+//! A pool of which nothing is free while somebody waits, by the figures of one line: `total=10, active=10, idle=0, waiting=25`.
+//!
+//! In: lines in which something idle or free is nought. Out: for each shape of line one fact: how many are in use, and how many wait. A pool that
+//! nobody waits for, or that has one free, says nothing.
+
+use super::Told;
+use crate::statements::shape;
+use crate::statements::tables::Fact;
+use holdup_evidence::observed::StatementKind;
+
+/// Pools that are kept, and lines of each that are kept as told.
+const MAX_POOLS: usize = 32;
+const MAX_LINES: usize = 100;
+
+/// Last words of names of what is free, of who waits, of what is in use, and of all.
+const FREE: [&str; 5] = ["idle", "free", "available", "idlecount", "spare"];
+const WAITING: [&str; 8] = [
+    "waiting",
+    "waiters",
+    "pending",
+    "queued",
+    "awaiting",
+    "waitingcount",
+    "threadsawaitingconnection",
+    "waitqueue",
+];
+const USED: [&str; 6] = ["active", "busy", "used", "inuse", "borrowed", "acquired"];
+const ALL: [&str; 5] = ["total", "size", "max", "totalcount", "capacity"];
+
+#[derive(Debug)]
+struct Pool {
+    key: u64,
+    times: u64,
+    waiting: u64,
+    line: u64,
+    lines: Vec<u64>,
+    text: String,
+}
+
+/// The pools of one artefact.
+#[derive(Debug, Default)]
+pub(super) struct Pools {
+    all: Vec<Pool>,
+}
+
+/// A name in small letters without signs: `in_use`, `idleCount`.
+fn bare(name: &str) -> String {
+    let mut bare: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    bare.make_ascii_lowercase();
+    bare
+}
+
+/// Pairs of one line.
+const MAX_PAIRS: usize = 40;
+
+/// Names with whole numbers: `idle=0`, `idle: 0`, `"idle":0`. A name may stand behind another one that heads them: `pool state: idle: 0`.
+fn figures(text: &str) -> Vec<(String, u64)> {
+    let between =
+        |char: char| char.is_whitespace() || matches!(char, ',' | ';' | '(' | ')' | '{' | '}' | '"' | '\'');
+    let mut found = Vec::new();
+    let mut name = "";
+    for word in text
+        .split(between)
+        .filter(|word| !word.is_empty())
+        .take(4 * MAX_PAIRS)
+    {
+        let (before, value) = match word.split_once(['=', ':']) {
+            Some(("", value)) => (name, value),
+            Some((before, value)) => (before, value),
+            None => (name, word),
+        };
+        name = before;
+        if let Ok(value) = value.parse()
+            && !before.is_empty()
+            && found.len() < MAX_PAIRS
+        {
+            found.push((bare(before), value));
+            name = "";
+        } else if !value.is_empty() && !word.contains(['=', ':']) {
+            name = word;
+        }
+    }
+    found
+}
+
+/// How many of a pool are in use, where none is free, and how many wait.
+fn used_up(text: &str) -> Option<(Option<u64>, u64)> {
+    let pairs = figures(text);
+    let of = |names: &[&str]| {
+        let found = pairs.iter().find(|(name, _)| names.contains(&name.as_str()));
+        found.map(|(_, value)| *value)
+    };
+    let waiting = of(&WAITING).filter(|waiting| *waiting > 0)?;
+    let used = of(&USED).or_else(|| of(&ALL));
+    // A pool that has made nothing yet has nothing in use either, and one that is below its size makes another.
+    let grows = |used: u64| {
+        let mut sizes = pairs.iter().filter(|(name, _)| ALL.contains(&name.as_str()));
+        sizes.any(|(_, size)| *size > used)
+    };
+    let spent = of(&FREE) == Some(0) && used.is_none_or(|used| used > 0 && !grows(used));
+    spent.then_some((used, waiting))
+}
+
+impl Pools {
+    pub(super) fn line(&mut self, text: &str, number: u64) {
+        let Some((used, waiting)) = used_up(text) else {
+            return;
+        };
+        let key = shape::shape(text.as_bytes(), 0);
+        let used = used.map_or_else(
+            || "all are in use".to_owned(),
+            |used| format!("all {used} are in use"),
+        );
+        let wait = if waiting == 1 { "waits" } else { "wait" };
+        let told = format!(
+            "a pool is used up: {used}, none is free, and {waiting} {wait} for one: {}",
+            shape::sentence(text.as_bytes(), 0)
+        );
+        let room = self.all.len() < MAX_POOLS;
+        match self.all.iter_mut().find(|pool| pool.key == key) {
+            Some(pool) => {
+                pool.times += 1;
+                if pool.lines.len() < MAX_LINES {
+                    pool.lines.push(number);
+                }
+                if waiting > pool.waiting {
+                    (pool.waiting, pool.line, pool.text) = (waiting, number, told);
+                }
+            }
+            None if room => self.all.push(Pool {
+                key,
+                times: 1,
+                waiting,
+                line: number,
+                lines: vec![number],
+                text: told,
+            }),
+            None => {}
+        }
+    }
+
+    pub(super) fn end(&mut self, told: &mut Told) -> Vec<Fact> {
+        let pools = std::mem::take(&mut self.all).into_iter();
+        pools
+            .map(|pool| {
+                pool.lines.iter().for_each(|line| told.add(*line));
+                let often = match pool.times {
+                    1 => String::new(),
+                    times => format!(" ({times} times; here most wait)"),
+                };
+                Fact {
+                    kind: StatementKind::Exhausted,
+                    share: None,
+                    ns: None,
+                    line: pool.line,
+                    text: format!("{}{often}", pool.text),
+                }
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::used_up;
+    use crate::read_text;
+
+    #[test]
+    fn a_pool_without_a_free_one_and_with_somebody_who_waits() {
+        for (text, found) in [
+            (
+                "store-pool - after cleanup stats (total=10, active=10, idle=0, waiting=25)",
+                (Some(10), 25),
+            ),
+            (
+                "pool state: idleCount: 0, totalCount: 20, waitingCount: 3",
+                (Some(20), 3),
+            ),
+            ("{\"in_use\": 5, \"idle\": 0, \"queued\": 41}", (Some(5), 41)),
+            ("free=0 pending=7", (None, 7)),
+        ] {
+            assert_eq!(used_up(text), Some(found), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_with_room_or_without_waiters_is_well() {
+        for text in [
+            "stats (total=10, active=9, idle=1, waiting=0)",
+            "stats (total=10, active=10, idle=0, waiting=0)",
+            "stats (total=0, active=0, idle=0, waiting=3)",
+            "stats (max=10, active=2, idle=0, pending=1)",
+            "{\"total\": 4, \"max\": 20, \"in_use\": 4, \"idle\": 0, \"queued\": 2}",
+            "idle=0, waiting=x",
+            "cpu idle=0 user=99",
+        ] {
+            assert_eq!(used_up(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_line_with_most_waiters_is_told() {
+        let text = "2026-03-03 10:00:00 pool-a stats (total=10, active=10, idle=0, waiting=2)\n\
+            2026-03-03 10:00:30 pool-a stats (total=10, active=10, idle=0, waiting=25)\n";
+        let said = read_text("p", text.as_bytes()).texts().join("\n");
+        assert!(
+            said.contains("a pool is used up: all 10 are in use, none is free, and 25 wait for one: ")
+                && said.contains("(2 times; here most wait)"),
+            "{said}"
+        );
+    }
+}
