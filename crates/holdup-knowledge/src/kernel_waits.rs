@@ -154,7 +154,7 @@ fn locked(frames: &[&str], holder: &str) -> Option<String> {
 /// `, while it opens a file on ext4`: the call that the program made, and what it came to in it.
 fn within(frames: &[&str]) -> Option<String> {
     let all = |role: Role| frames.iter().filter_map(move |name| says(role, name));
-    let (outer, inner) = (all(Role::Does).last(), all(Role::Does).next());
+    let (outer, inner) = (all(Role::Does).next_back(), all(Role::Does).next());
     let on = all(Role::On)
         .next()
         .map(|on| format!(" on {on}"))
