@@ -46,6 +46,7 @@ pub(super) enum Reading {
     Kept(Arc<KernelSymbols>),
     /// By a thread of its own.
     Under(JoinHandle<Result<Arc<KernelSymbols>, String>>),
+    Done(Result<Arc<KernelSymbols>, String>),
 }
 
 impl Reading {
@@ -53,14 +54,24 @@ impl Reading {
     pub(super) fn begin(kept: Option<KernelNames>) -> Reading {
         match kept {
             Some(kept) => Reading::Kept(kept.symbols),
-            None => Reading::Under(std::thread::spawn(|| read(&Root::system()))),
+            None => Reading::anew(),
         }
+    }
+
+    /// Beside the programs' loading where there may be any. Whoever may not load them may be limited in threads too, of which CMD needs one.
+    fn anew() -> Reading {
+        if !nix::unistd::geteuid().is_root() {
+            return Reading::Done(read(&Root::system()));
+        }
+        let thread = std::thread::Builder::new().spawn(|| read(&Root::system()));
+        thread.map_or_else(|_| Reading::Done(read(&Root::system())), Reading::Under)
     }
 
     /// What it says. Without it no wait can be known by the function it sleeps in.
     pub(super) fn end(self, not_measured: &mut Vec<NotMeasured>) -> Option<Arc<KernelSymbols>> {
         let read = match self {
             Reading::Kept(symbols) => Ok(symbols),
+            Reading::Done(read) => read,
             Reading::Under(thread) => thread
                 .join()
                 .unwrap_or_else(|_| Err("reading them failed".to_owned())),

@@ -200,7 +200,6 @@ fn title(one: &Unanswered<'_>, reason: Option<(&OwnLog, &LogLine)>, filled: Opti
 
 /// Who waits behind it, and how.
 fn behind(behind: &[Behind<'_>]) -> String {
-    let through = behind.iter().filter(|one| !one.directly).count();
     let list: Vec<String> = (programs(behind).into_iter().take(MAX_LISTED))
         .map(|(name, count, ns)| {
             let count = say::several(count, "process");
@@ -208,7 +207,7 @@ fn behind(behind: &[Behind<'_>]) -> String {
         })
         .collect();
     format!(
-        "{} wait behind it, {through} of them through others: {}",
+        "{} wait behind it: {}",
         say::several(behind.len() as u64, "process"),
         list.join(", ")
     )
