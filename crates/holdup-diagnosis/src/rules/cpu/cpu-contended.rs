@@ -1,7 +1,8 @@
 //! Ready to run, but others had the CPU.
 
 use crate::rules::{
-    Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, commands, duration, fires, queueing, saturated, say,
+    Extend, Generality, MATTERS, Rule, RuleId, Run, Waits, commands, duration, fires, queueing, saturated,
+    say,
 };
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Resource, ResourceKind};

@@ -183,18 +183,25 @@ fn finding(run: &Run<'_>, left: &LeftUnread) -> Finding {
     };
     let language = language::of(run, left.pid);
     let asker = waiting.map_or(unnamed, |one| one.asker);
-    Finding::new(RULE.id.id(), severity, title, Cause::NetReceive, run.attributed.wall, stood)
-        .about(resource, asker)
-        .confidence(Confidence::Strong)
-        .remedy(Remedy::safe(format!(
-            "read each answer to its end, or give its connection up{}, also on the path that needs only its head",
-            by_language(language).0
-        )))
-        .remedy(Remedy::changing(
-            format!("allow more connections{}", by_language(language).1),
-            "it only takes longer until all are taken, where answers are left unread",
-        ))
-        .remedy(Remedy::pointless("a faster server: it has answered"))
+    Finding::new(
+        RULE.id.id(),
+        severity,
+        title,
+        Cause::NetReceive,
+        run.attributed.wall,
+        stood,
+    )
+    .about(resource, asker)
+    .confidence(Confidence::Strong)
+    .remedy(Remedy::safe(format!(
+        "read each answer to its end, or give its connection up{}, also on the path that needs only its head",
+        by_language(language).0
+    )))
+    .remedy(Remedy::changing(
+        format!("allow more connections{}", by_language(language).1),
+        "it only takes longer until all are taken, where answers are left unread",
+    ))
+    .remedy(Remedy::pointless("a faster server: it has answered"))
 }
 
 #[cfg(test)]
