@@ -143,10 +143,12 @@ impl Outsiders {
                 let found = self
                     .searcher
                     .0
-                    .ask(noted, (noted, std::process::id(), at))
-                    .flatten();
-                self.keepers.insert(noted, found);
-                found
+                    .ask_patiently(noted, (noted, std::process::id(), at));
+                // A search that took too long has found nothing, which is not that there is nobody.
+                if let Some(found) = found {
+                    self.keepers.insert(noted, found);
+                }
+                found.flatten()
             }
         };
         let goes_on = wait.end <= wait.start;

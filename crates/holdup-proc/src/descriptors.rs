@@ -5,6 +5,7 @@
 
 use crate::root::{Root, text_if_there};
 use holdup_evidence::DeviceNumber;
+use nix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -17,8 +18,10 @@ const MAX_DESCRIPTORS: usize = 1024;
 const FIRST_DESCRIPTORS: usize = 128;
 
 /// How long all processes are looked through, at most: anybody may have some hundred of them with a thousand descriptors each. What is not
-/// reached then counts as not there, as do descriptors beyond the limit.
-const SEARCH_TIME: Duration = Duration::from_millis(1500);
+/// reached then counts as not there, as do descriptors beyond the limit. CPU time, so that a busy machine is seen as whole as an idle one;
+/// and time, for a machine on which nothing gets on.
+const SEARCH_CPU: Duration = Duration::from_millis(1500);
+const SEARCH_TIME: Duration = Duration::from_secs(6);
 
 /// Permissions of such a link: what the descriptor may be used for.
 const READS: u32 = 0o400;
@@ -90,7 +93,7 @@ pub fn holders(root: &Root, wanted: &HashSet<Open>, own: u32) -> HashMap<Open, V
             Open::PipeToRead(_) | Open::PipeToWrite(_) | Open::Socket(_) => None,
         })
         .collect();
-    look_through(root, own, SEARCH_TIME, &mut |pid, link| {
+    look_through(root, own, SEARCH_CPU, &mut |pid, link| {
         for open in opens(link, &paths).into_iter().flatten() {
             if wanted.contains(&open) {
                 holders.entry(open).or_default().push(pid);
@@ -106,7 +109,7 @@ pub fn holders(root: &Root, wanted: &HashSet<Open>, own: u32) -> HashMap<Open, V
 #[must_use]
 pub fn socket_holders(root: &Root, own: u32) -> HashMap<u64, Vec<u32>> {
     let mut holders: HashMap<u64, Vec<u32>> = HashMap::new();
-    look_through(root, own, SEARCH_TIME, &mut |pid, link| {
+    look_through(root, own, SEARCH_CPU, &mut |pid, link| {
         let target = std::fs::read_link(link);
         let inode = target
             .ok()
@@ -126,11 +129,36 @@ fn in_order<K>(holders: &mut HashMap<K, Vec<u32>>) {
     }
 }
 
+/// When a look through all processes has to end.
+struct Search {
+    /// By this thread's CPU time.
+    cpu: Duration,
+    until: Instant,
+}
+
+impl Search {
+    fn new(cpu: Duration) -> Search {
+        Search {
+            cpu: cpu_time() + cpu,
+            until: Instant::now() + SEARCH_TIME,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        cpu_time() >= self.cpu || Instant::now() >= self.until
+    }
+}
+
+/// CPU time that this thread has used.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
+
 /// Hands over the descriptors of all processes but `own`: the first ones of each, then more of those that have more, until the time is up.
 fn look_through(root: &Root, own: u32, time: Duration, each: &mut dyn FnMut(u32, &Path)) {
     /// Links after which the clock is looked at.
     const STEP: usize = 64;
-    let until = Instant::now() + time;
+    let search = Search::new(time);
     let entries = |pid: u32| {
         let folder = root.proc.join(pid.to_string()).join("fd");
         std::fs::read_dir(folder).into_iter().flatten().flatten()
@@ -140,7 +168,7 @@ fn look_through(root: &Root, own: u32, time: Duration, each: &mut dyn FnMut(u32,
         if pid == own {
             continue;
         }
-        if Instant::now() >= until {
+        if search.is_over() {
             return;
         }
         let mut entries = entries(pid);
@@ -152,7 +180,7 @@ fn look_through(root: &Root, own: u32, time: Duration, each: &mut dyn FnMut(u32,
     for pid in longer {
         let rest = entries(pid).take(MAX_DESCRIPTORS).skip(FIRST_DESCRIPTORS);
         for (at, entry) in rest.enumerate() {
-            if at % STEP == 0 && Instant::now() >= until {
+            if at % STEP == 0 && search.is_over() {
                 return;
             }
             each(pid, &entry.path());
@@ -177,8 +205,8 @@ pub fn writers(root: &Root, directories: &[String], own: u32) -> Vec<Written> {
     let pids = crate::tasks::processes(root)
         .into_iter()
         .filter(|pid| *pid != own);
-    let until = Instant::now() + SEARCH_TIME;
-    let pids = pids.take_while(|_| Instant::now() < until);
+    let search = Search::new(SEARCH_CPU);
+    let pids = pids.take_while(|_| !search.is_over());
     pids.flat_map(|pid| written_by(root, pid, directories)).collect()
 }
 
@@ -223,7 +251,7 @@ pub struct FuseServer {
 #[must_use]
 pub fn fuse_servers(root: &Root, own: u32) -> Vec<FuseServer> {
     let mut servers: Vec<FuseServer> = Vec::new();
-    look_through(root, own, SEARCH_TIME, &mut |pid, link| {
+    look_through(root, own, SEARCH_CPU, &mut |pid, link| {
         let device = std::fs::read_link(link).is_ok_and(|target| target == Path::new("/dev/fuse"));
         let Some(descriptor) = link.file_name().filter(|_| device) else {
             return;

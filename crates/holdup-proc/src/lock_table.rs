@@ -16,7 +16,7 @@ const READ_TIME: Duration = Duration::from_millis(500);
 /// Waits that are kept, locks that are, and those of one process.
 const MAX_WAITS: usize = 20_000;
 const MAX_HELD: usize = 50_000;
-const MAX_HELD_BY_ONE: usize = 1_000;
+const MAX_HELD_BY_ONE: usize = 20_000;
 
 /// What stands before a waiter, whose line follows the one of the lock that it waits for.
 const WAITS: &str = "->";

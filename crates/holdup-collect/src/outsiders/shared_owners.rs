@@ -46,7 +46,8 @@ struct Question {
 #[derive(Debug)]
 pub(crate) struct SharedOwners {
     readers: Readers<Question, Shares>,
-    known: HashMap<(u32, u32), Shares>,
+    /// By waiter, address of the lock, and owner: a process may have one of two memories and not the other.
+    known: HashMap<(u32, u64, u32), Shares>,
 }
 
 impl Default for SharedOwners {
@@ -84,7 +85,7 @@ impl SharedOwners {
         if waiter == other {
             return Shares::Yes;
         }
-        if let Some(known) = self.known.get(&(waiter, other)) {
+        if let Some(known) = self.known.get(&(waiter, address, other)) {
             return *known;
         }
         if self.known.len() >= PAIRS_MAX {
@@ -96,7 +97,7 @@ impl SharedOwners {
             other,
         };
         let found = self.readers.ask(waiter, question).unwrap_or(Shares::Unknown);
-        self.known.insert((waiter, other), found);
+        self.known.insert((waiter, address, other), found);
         found
     }
 }

@@ -161,23 +161,30 @@ pub(crate) fn unanswered(waits: &[SeenWait]) -> Vec<Unanswered<'_>> {
         let asks = matches!(&wait.short, Short::Answer(owed) if owed.came || owed.unread);
         asks && wait.ns >= MIN_LONGEST_NS
     };
-    owed(waits, counts)
+    owed(waits, false, counts)
 }
 
 /// Servers that owe answers for at least as long as this, to whomever, where no root is known. Those with most waiting first.
 pub(crate) fn owed_for(waits: &[SeenWait], ns: Ns) -> Vec<Unanswered<'_>> {
-    owed(waits, |wait| wait.ns >= ns)
+    owed(waits, true, |wait| wait.ns >= ns)
 }
 
-/// Servers that owe answers; only waits that count are begun from.
-fn owed<'a>(waits: &'a [SeenWait], counts: impl Fn(&SeenWait) -> bool) -> Vec<Unanswered<'a>> {
+/// Servers that owe answers; only waits that count are begun from. `inferred`: waits of which it is not known that they are for this server are
+/// followed too, by who has more to say of its end.
+fn owed<'a>(
+    waits: &'a [SeenWait],
+    inferred: bool,
+    counts: impl Fn(&SeenWait) -> bool,
+) -> Vec<Unanswered<'a>> {
     let mut by_waiter: HashMap<u32, Vec<&SeenWait>> = HashMap::new();
-    for wait in waits {
+    let is_inferred = |wait: &SeenWait| matches!(&wait.short, Short::Answer(owed) if owed.inferred);
+    let waits = || waits.iter().filter(|wait| inferred || !is_inferred(wait));
+    for wait in waits() {
         by_waiter.entry(wait.waiter.pid).or_default().push(wait);
     }
     let asks = |wait: &&SeenWait| wait.on == Awaited::Answer && counts(wait);
     let mut servers: BTreeMap<u32, Unanswered<'_>> = BTreeMap::new();
-    for wait in waits.iter().filter(asks) {
+    for wait in waits().filter(asks) {
         let way = way(wait, &by_waiter);
         if end(&way).is_some() {
             continue;

@@ -128,7 +128,8 @@ fn finding(one: &Unanswered<'_>, waits: &[SeenWait]) -> Option<Finding> {
         .silence
         .as_ref()
         .filter(|silence| fell_silent(silence, one.wait.ns));
-    if reason.is_none() && silence.is_none() {
+    // That all is quiet says nothing of a server to which the way is inferred: those who wait may wait for something else.
+    if reason.is_none() && (silence.is_none() || way(one, waits).is_some()) {
         return None;
     }
     let first = Evidence::new(behind(&one.behind), SOURCE);

@@ -56,7 +56,7 @@ pub(super) fn evidence(users: &[VolumeUser]) -> Option<Evidence> {
             let how = match (one.named, one.waits) {
                 (true, true) => "started with its name, and waits itself",
                 (true, false) => "started with its name",
-                (false, _) => "has files open there",
+                (false, _) => "has files open there, or works in it",
             };
             format!("{} ({how}, began {} before)", user(one), duration(one.lived))
         })

@@ -154,14 +154,19 @@ impl LineReader for Oracle {
 
     fn end(&mut self, out: &mut Out<'_>) {
         let read = std::mem::take(self);
-        match worst(&read.scans) {
-            Some(scan) => out.statement(scan.says()),
-            None if read.steps > 0 => {
-                let text = format!("none of {} steps of the plan reads a whole table", read.steps);
-                out.statement(statements::one(StatementKind::WithinNorm, None, out.here(), text));
-            }
-            None => {}
+        tell(&read.scans, read.steps, out);
+    }
+}
+
+/// What a plan of so many steps comes to.
+fn tell(scans: &[Scan], steps: u64, out: &mut Out<'_>) {
+    match worst(scans) {
+        Some(scan) => out.statement(scan.says()),
+        None if steps > 0 => {
+            let text = format!("none of {steps} steps of the plan reads a whole table");
+            out.statement(statements::one(StatementKind::WithinNorm, None, out.here(), text));
         }
+        None => {}
     }
 }
 
@@ -223,14 +228,7 @@ impl LineReader for Cockroach {
     fn end(&mut self, out: &mut Out<'_>) {
         self.close();
         let read = std::mem::take(self);
-        match worst(&read.scans) {
-            Some(scan) => out.statement(scan.says()),
-            None if read.steps > 0 => {
-                let text = format!("none of {} steps of the plan reads a whole table", read.steps);
-                out.statement(statements::one(StatementKind::WithinNorm, None, out.here(), text));
-            }
-            None => {}
-        }
+        tell(&read.scans, read.steps, out);
     }
 }
 

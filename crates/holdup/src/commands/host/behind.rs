@@ -402,7 +402,10 @@ impl Found {
         }
         let mut asked: Vec<_> = answers_awaited.into_iter().collect();
         asked.sort_by_key(|(ids, (_, ns))| (std::cmp::Reverse(*ns), *ids));
-        let who: Vec<(u32, u32, Ns)> = asked.iter().map(|(ids, one)| (ids.0, ids.1, one.1)).collect();
+        // Whoever is known to wait for something else does not wait on its connections.
+        let at_end = |server: u32| !waits.iter().any(|(waiter, ..)| *waiter == server);
+        let who = asked.iter().filter(|(ids, _)| at_end(ids.1));
+        let who: Vec<(u32, u32, Ns)> = who.map(|(ids, one)| (ids.0, ids.1, one.1)).collect();
         for (client, server, at, ns) in last_words::beyond(root, self.own, &who, &self.connections, queues) {
             inferred.insert((client, server));
             waits.push((client, Awaited::Answer, at, Some(server), ns));

@@ -185,11 +185,11 @@ fn uses(root: &Root, pid: u32, volumes: &[Volume]) -> Vec<Uses> {
         .collect();
     links.push(current);
     let of = |(at, volume): (usize, &Volume)| {
-        let is_it = |path: &PathBuf| {
-            path == Path::new(&volume.mount) || volume.devices.iter().any(|device| path == Path::new(device))
-        };
-        // Below the root of all there is everybody.
-        let below = |path: &PathBuf| is_it(path) || volume.mount != "/" && path.starts_with(&volume.mount);
+        let is_device = |path: &PathBuf| volume.devices.iter().any(|device| path == Path::new(device));
+        let is_it = |path: &PathBuf| path == Path::new(&volume.mount) || is_device(path);
+        // At the root of all, and below it, there is everybody.
+        let below =
+            |path: &PathBuf| is_device(path) || volume.mount != "/" && path.starts_with(&volume.mount);
         let told = named.iter().any(is_it);
         (told || links.iter().chain(&named).any(below)).then_some(Uses {
             volume: at,

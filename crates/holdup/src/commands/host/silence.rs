@@ -30,6 +30,9 @@ const PROGRAMS_MAX: usize = 6;
 /// Whoever falls silent stops on all connections within this, milliseconds: clients find out when they ask next.
 const ABOUT_MS: u64 = 5_000;
 
+/// And within this part of the time for which the server owes an answer, where that is less.
+const ABOUT_PART: u64 = 4;
+
 /// Nanoseconds in a millisecond.
 const MS: Ns = 1_000_000;
 
@@ -147,6 +150,10 @@ fn silences(
             else {
                 continue;
             };
+            // What was silent long before tells nothing: a pool keeps connections that nobody needs.
+            if last_word(one).is_none_or(|last| last > ns / MS + ABOUT_MS) {
+                continue;
+            }
             silence.of += 1;
             if is_quiet(one, *ns) {
                 silence.connections += 1;
@@ -183,10 +190,17 @@ fn silences(
     found
 }
 
+/// Milliseconds since something came or went on a connection.
+fn last_word(one: &Connection) -> Option<u64> {
+    let last = one.sent_ms.into_iter().chain(one.received_ms).min();
+    last.map(u64::from)
+}
+
 /// Whether nothing has come or gone on a connection for about as long as this.
 fn is_quiet(one: &Connection, ns: Ns) -> bool {
-    let last = one.sent_ms.into_iter().chain(one.received_ms).min();
-    last.is_some_and(|last| u64::from(last).saturating_add(ABOUT_MS) >= ns / MS)
+    let owed = ns / MS;
+    // Of a short time a part only: what was said a moment ago is no silence.
+    last_word(one).is_some_and(|last| last >= owed.saturating_sub(ABOUT_MS.min(owed / ABOUT_PART)))
 }
 
 #[cfg(test)]

@@ -41,13 +41,22 @@ pub(crate) fn answers(root: &Root, own: u32) -> Vec<SeenWait> {
     let connections = conversations::read();
     let queues = listen_queues::read();
     let mut asks = asks::of(&connections, &queues);
-    asks.retain(|ask| ask.ns >= MIN_NS && ask.server != 0);
+    asks.retain(|ask| ask.ns >= MIN_NS);
+    let (mut asks, elsewhere): (Vec<_>, Vec<_>) = asks.into_iter().partition(|ask| ask.server != 0);
     if asks.is_empty() {
         return Vec::new();
     }
     let wanted = asks.iter().flat_map(|ask| [ask.client, ask.server]);
+    let wanted = wanted.chain(elsewhere.iter().map(|ask| ask.client));
     let wanted: HashSet<Open> = wanted.map(Open::Socket).collect();
     let holders = descriptors::holders(root, &wanted, own);
+    // Of several that take clients from one queue nobody knows which would take this one.
+    asks.retain(|ask| {
+        !ask.queued
+            || holders
+                .get(&Open::Socket(ask.server))
+                .is_none_or(|pids| pids.len() == 1)
+    });
     let of = |inode: u64| holders.get(&Open::Socket(inode))?.first().copied();
     let mut known: BTreeMap<(u32, u32), (String, Ns, bool, bool)> = BTreeMap::new();
     for ask in asks {
@@ -67,7 +76,16 @@ pub(crate) fn answers(root: &Root, own: u32) -> Vec<SeenWait> {
     let mut known: Vec<_> = known.into_iter().collect();
     known.sort_by_key(|(ids, (_, ns, ..))| (std::cmp::Reverse(*ns), *ids));
     known.truncate(WAITS_MAX);
-    let pids: BTreeSet<u32> = known.iter().flat_map(|(ids, _)| [ids.0, ids.1]).collect();
+    let mut elsewhere: Vec<(u32, _)> = elsewhere
+        .into_iter()
+        .filter_map(|ask| Some((of(ask.client)?, ask)))
+        .collect();
+    elsewhere.truncate(WAITS_MAX);
+    let pids: BTreeSet<u32> = known
+        .iter()
+        .flat_map(|(ids, _)| [ids.0, ids.1])
+        .chain(elsewhere.iter().map(|(client, _)| *client))
+        .collect();
     let names = named(root, pids.into_iter().collect());
     let process = |pid: u32| SeenProcess {
         pid,
@@ -90,7 +108,17 @@ pub(crate) fn answers(root: &Root, own: u32) -> Vec<SeenWait> {
             }),
             ..SeenWait::default()
         });
-    let mut waits: Vec<SeenWait> = waits.collect();
+    // Who waits for another machine keeps others waiting, and is not to blame.
+    let elsewhere = elsewhere.into_iter().map(|(client, ask)| SeenWait {
+        waiter: process(client),
+        on: Awaited::Answer,
+        name: ask.at,
+        ns: ask.ns,
+        alone: tasks::threads(root, client).len() == 1,
+        short: Short::Answer(Owed::default()),
+        ..SeenWait::default()
+    });
+    let mut waits: Vec<SeenWait> = waits.chain(elsewhere).collect();
     let lived = watch(root, &mut waits);
     silence::tell(root, own, &connections, &queues, &lived, &mut waits);
     waits
