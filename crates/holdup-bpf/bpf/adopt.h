@@ -198,6 +198,8 @@ int adopt_task(struct bpf_iter__task *ctx)
 	}
 	barrier();
 	t->phase = phase;
+	if (phase == HOLDUP_RUNNING)
+		__sync_fetch_and_add(&adoptions, 1);
 	return 0;
 }
 

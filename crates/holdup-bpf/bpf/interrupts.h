@@ -3,11 +3,9 @@
  * Whether this CPU serves an interrupt now, and how much of a thread's time on the CPU interrupts have taken.
  *
  * A waking in an interrupt happens on top of whatever task was running, which has nothing to do with it: under
- * load nearly every timer's or disk's waking would name a bystander. The CPU's preemption count says it. Kernels without
- * all symbols hide where that is; but the type information tells how far it is from the CPU's run queue, which every task
- * points to. Where that is not told, or does not hold at an interrupt that is announced, the depth is kept here, at the entries
- * and exits that the kernel announces. Else those are needed for the time alone that interrupts take from the observed, and user
- * space takes them off while the observed do not run.
+ * load nearly every timer's or disk's waking would name a bystander. The preemption count would say it without
+ * hooks, but kernels without all symbols hide it; so the depth is kept here, at the entries and exits that the
+ * kernel announces.
  *
  * Time is read only while a thread of the run has the CPU, and only at the outermost entry and exit. A soft
  * interrupt counts when a hard one (or another that counts) has raised it: what a thread raises itself, as when it
@@ -38,58 +36,13 @@ struct {
 	__type(value, struct depth);
 } interrupts SEC(".maps");
 
-/* Where the preemption count of a CPU is, bytes from its run queue, as user space has it from the kernel's types; 0: not known. */
-const volatile s64 preemption_from_queue = 0;
-/* How it went at interrupts that were announced. */
-u32 preemption_holds = 0, preemption_fails = 0;
-/* The programs at interrupts are taken off: the count has to tell. While they are there the depth tells, which is read faster. */
-u32 interrupts_rest = 0;
-
-#define PREEMPTION_SOFT 0x100    /* a soft interrupt is being served; to hold them off counts twice that */
-#define PREEMPTION_HARD 0xff0000 /* a hard one, or one that cannot be masked */
-
 /* What this CPU serves, in bits. */
 enum { SERVES_HARD = 1, SERVES_SOFT = 2, SERVES_UNKNOWN = 4 };
-
-static __always_inline u32 preemption_count(void)
-{
-	struct task_struct *current = current_task();
-	void *queue;
-	u32 count = 0;
-
-	if (!bpf_core_field_exists(struct cfs_rq, rq) || !bpf_core_field_exists(current->se.cfs_rq))
-		return 0;
-	queue = BPF_CORE_READ(current, se.cfs_rq, rq);
-	if (queue)
-		bpf_probe_read_kernel(&count, sizeof(count), queue + preemption_from_queue);
-	return count;
-}
-
-/* At an interrupt of a kind that nothing but a hard one can be. */
-static __always_inline void try_preemption(void)
-{
-	if (!preemption_from_queue || preemption_holds || preemption_fails)
-		return;
-	if (preemption_count() & PREEMPTION_HARD)
-		preemption_holds = 1;
-	else
-		preemption_fails = 1;
-}
-
-static __always_inline bool knows_preemption(void)
-{
-	return preemption_from_queue && preemption_holds && !preemption_fails;
-}
 
 /* Global: verified once, and all that it can return has one way on. */
 __noinline u32 served_here(void)
 {
-	u32 zero = 0, count;
-
-	if (preemption_from_queue && interrupts_rest) {
-		count = preemption_count();
-		return (count & PREEMPTION_HARD ? SERVES_HARD : 0) | (count & PREEMPTION_SOFT ? SERVES_SOFT : 0);
-	}
+	u32 zero = 0;
 	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
 	if (!depth || !have_interrupts)
 		return SERVES_UNKNOWN;
@@ -102,7 +55,7 @@ static __always_inline bool serves_soft_alone(u32 here)
 	return (here & (SERVES_HARD | SERVES_SOFT)) == SERVES_SOFT;
 }
 
-/* Goes up before and after threads are adopted: one that runs then has its CPU, and no switch was seen to give it. */
+/* Goes up with each thread that is adopted while it runs: it has its CPU, and no switch was seen to give it. */
 u32 adoptions = 0;
 
 /* False: the task that runs here is no thread of the run. The first that is asked where most tasks are bystanders: to look for what is kept of a task takes some
@@ -272,7 +225,7 @@ static __always_inline void charge_running(struct thread *t)
 		charge_interrupts(d, t);
 }
 
-SEC("tp_btf/irq_handler_entry") int BPF_PROG(on_irq_entry, int irq, struct irqaction *action) { try_preemption(); enter_hard(kind_of_irq(action)); return 0; }
+SEC("tp_btf/irq_handler_entry") int BPF_PROG(on_irq_entry, int irq, struct irqaction *action) { enter_hard(kind_of_irq(action)); return 0; }
 SEC("tp_btf/irq_handler_exit") int BPF_PROG(on_irq_exit) { leave_hard(); return 0; }
 SEC("tp_btf/hrtimer_expire_entry") int BPF_PROG(on_hrtimer_entry) { enter_hard(HOLDUP_BY_TIMER); return 0; }
 SEC("tp_btf/hrtimer_expire_exit") int BPF_PROG(on_hrtimer_exit) { leave_hard(); return 0; }
@@ -281,7 +234,7 @@ SEC("tp_btf/softirq_exit") int BPF_PROG(on_softirq_exit) { leave_soft(); return 
 SEC("tp_btf/softirq_raise") int BPF_PROG(on_softirq_raise, unsigned int vector) { raise_soft(vector); return 0; }
 /* Where the CPU announces them: what a timer costs beside its handler, and calls from other CPUs, which hand over
  * packets. */
-SEC("tp_btf/local_timer_entry") int BPF_PROG(on_tick_entry) { try_preemption(); enter_hard(HOLDUP_BY_TIMER); return 0; }
+SEC("tp_btf/local_timer_entry") int BPF_PROG(on_tick_entry) { enter_hard(HOLDUP_BY_TIMER); return 0; }
 SEC("tp_btf/local_timer_exit") int BPF_PROG(on_tick_exit) { leave_hard(); return 0; }
 SEC("tp_btf/call_function_single_entry") int BPF_PROG(on_called_entry) { enter_hard(HOLDUP_BY_CPU); return 0; }
 SEC("tp_btf/call_function_single_exit") int BPF_PROG(on_called_exit) { leave_hard(); return 0; }

@@ -28,6 +28,9 @@ int on_cpu_clock(struct bpf_perf_event_data *ctx)
 	/* In a soft interrupt that is none of its own, and whose time is counted as such. */
 	u32 zero = 0;
 	struct depth *depth = bpf_map_lookup_elem(&interrupts, &zero);
+	/* After a switch that no program was run at nothing else tells this CPU whose it is. */
+	if (depth)
+		depth->ours = 1;
 	if (depth && depth->foreign)
 		return 0;
 	u64 now = bpf_ktime_get_ns();

@@ -8,7 +8,6 @@ use crate::skeleton::{TraceSkel, types as wire};
 use holdup_evidence::Role;
 use libbpf_rs::{Iter, MapCore, MapFlags, ProgramMut};
 use std::io::Read;
-use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 /// Words around a futex that are looked at, the first of them [`holdup_evidence::FUTEX_AT`] words before it.
@@ -68,14 +67,12 @@ pub(crate) fn adopt(
         let (key, value) = (one.tid.to_ne_bytes(), one.to_bytes());
         skeleton.maps.looked_at.update(&key, &value, MapFlags::ANY)?;
     }
-    tell_of_adoption(skeleton);
     for (pause, last) in PAUSES {
         std::thread::sleep(pause);
         if !left_for_later(skeleton, last)? {
             break;
         }
     }
-    tell_of_adoption(skeleton);
     let connections = run(&skeleton.progs.look_at_file).is_ok();
     // What is looked at is of this instant; whom a process creates is announced.
     for (pid, _) in processes {
@@ -85,14 +82,6 @@ pub(crate) fn adopt(
         skeleton.maps.looked_at.delete(&one.tid.to_ne_bytes()).ok();
     }
     Ok(connections)
-}
-
-/// What the programs know of the tasks that run now may be otherwise.
-pub(crate) fn tell_of_adoption(skeleton: &mut TraceSkel<'static>) {
-    if let Some(state) = skeleton.maps.bss_data.as_deref_mut() {
-        state.adoptions = state.adoptions.wrapping_add(1).max(1);
-    }
-    fence(Ordering::SeqCst);
 }
 
 /// Tries every task that is wanted and not watched yet. Says whether there are any that it could not adopt.

@@ -117,26 +117,6 @@ impl KernelTypes {
             .is_some()
     }
 
-    /// How far a CPU's preemption count is from its run queue, bytes. `None`: the types do not tell, or it does not count soft interrupts, as in a
-    /// kernel that serves them in threads (`PREEMPT_RT`).
-    pub(crate) fn preemption_from_queue(&self) -> Option<i64> {
-        let task = self.all.type_by_name::<types::Struct<'_>>("task_struct")?;
-        let in_threads =
-            |member: types::StructMember<'_>| member.name.is_some_and(|name| name == "softirq_disable_cnt");
-        if task.iter().any(in_threads) {
-            return None;
-        }
-        let section = self.all.type_by_name::<types::DataSec<'_>>(".data..percpu")?;
-        let offset = |name: &str| {
-            let named = |at: &types::VarSecInfo| {
-                let variable = self.all.type_by_id::<types::Var<'_>>(at.ty);
-                variable.is_some_and(|variable| variable.name().is_some_and(|known| known == name))
-            };
-            section.iter().find(named).map(|at| i64::from(at.offset))
-        };
-        Some(offset("__preempt_count")? - offset("runqueues")?)
-    }
-
     pub(crate) fn has_task_work(&self) -> bool {
         self.all
             .type_by_name::<types::Func<'_>>("bpf_task_work_schedule_resume_impl")

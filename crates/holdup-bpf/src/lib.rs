@@ -13,7 +13,6 @@ mod datagrams;
 pub mod decode;
 mod entry;
 mod extract;
-mod interrupts;
 mod loaded;
 pub mod mappings;
 mod older;

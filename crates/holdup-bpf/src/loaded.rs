@@ -108,7 +108,6 @@ fn open(
             inode: types.structure("inode"),
             head: types.structure("hlist_head"),
         };
-        settings.preemption_from_queue = types.preemption_from_queue().unwrap_or_default();
         settings.fd_argument = calls::descriptor_arguments();
         settings.path_argument = calls::path_arguments();
         settings.call_of_machine = calls::calls_of_machine();
@@ -197,10 +196,10 @@ fn load_what_is_taken(
         };
         let said = LIBBPF_SAID.lock().map(|said| said.clone()).unwrap_or_default();
         match optional::refused(&said) {
+            // What the extract may lack is no reason to leave anything out.
+            _ if extract.is_some() => extract = None,
             // One that was left out and is refused again would be so for ever.
             Some(group) if !refused.iter().any(|one| std::ptr::eq(*one, group)) => refused.push(group),
-            // What lacks something that it should not has all of the kernel's types the next time.
-            _ if extract.is_some() => extract = None,
             _ => return Err(refusal(&error)),
         }
         if let Ok(mut said) = LIBBPF_SAID.lock() {

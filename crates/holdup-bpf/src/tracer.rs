@@ -4,7 +4,6 @@ use crate::adopt::{self, Looked};
 use crate::allowance::Allowance;
 use crate::capability::cpu_clock_attributes;
 use crate::decode::{RawEvent, decode};
-use crate::interrupts::Interrupts;
 use crate::loaded::{Loaded, TraceError, refusal};
 use crate::mappings::{Mapped, Mappings, open_event};
 use crate::older;
@@ -104,7 +103,6 @@ pub struct Tracer {
     /// Until CMD's first thread has been seen.
     first_waking: Option<Link>,
     links: Vec<Link>,
-    interrupts: Interrupts,
     /// Somebody polls, and the sockets that become ready are noted.
     notes_ready: bool,
     mappings: Option<Mappings>,
@@ -146,8 +144,20 @@ impl Tracer {
         } = loaded;
         let programs = &skeleton.progs;
         let mut links = Vec::new();
-        let interrupts = Interrupts::attach(&skeleton, options.pace)?;
+        // Exits before entries: an exit whose entry was not seen does nothing, an entry whose exit was not seen
+        // would leave its CPU "in an interrupt" for good.
         for program in [
+            &programs.on_tick_exit,
+            &programs.on_tick_entry,
+            &programs.on_called_exit,
+            &programs.on_called_entry,
+            &programs.on_softirq_raise,
+            &programs.on_irq_exit,
+            &programs.on_irq_entry,
+            &programs.on_hrtimer_exit,
+            &programs.on_hrtimer_entry,
+            &programs.on_softirq_exit,
+            &programs.on_softirq_entry,
             &programs.on_rename,
             &programs.on_signal,
             &programs.on_page_added,
@@ -236,7 +246,6 @@ impl Tracer {
             skeleton,
             first_waking: None,
             links,
-            interrupts,
             notes_ready: false,
             mappings,
             not_measured,
@@ -373,7 +382,6 @@ impl Tracer {
                 }
                 RawEvent::Memory(memory) if !memory.on_cpu => self.user.came(),
                 RawEvent::KernelStack { .. } => self.kernel.came(),
-                RawEvent::Cpu { .. } => self.interrupts.sampled(),
                 RawEvent::Request(request) if matches!(request.step, RequestStep::Read { .. }) => {
                     self.requests.arrive();
                 }
@@ -435,7 +443,6 @@ impl Tracer {
             settings.kernel_budget = self.kernel.budget();
             settings.kernel_allowance = kernel;
         }
-        self.interrupts.adapt(&mut self.skeleton, elapsed);
         let mask = self.requests.adapt(elapsed);
         if let Some(state) = self.skeleton.maps.bss_data.as_deref_mut() {
             state.request_mask = mask;
@@ -476,7 +483,6 @@ impl Tracer {
         // longer than that.
         adopt::run(&self.skeleton.progs.each_task).ok();
         self.links.clear();
-        self.interrupts.end();
     }
 
     /// What was dropped, what could not be seen, what it cost.
@@ -519,7 +525,6 @@ impl Tracer {
         });
         losses.retain(|loss| loss.count > 0);
         let mut not_measured = self.not_measured.clone();
-        not_measured.extend(self.interrupts.not_measured());
         not_measured.extend(older::unseen(&self.skeleton, &losses));
         Report {
             losses,
