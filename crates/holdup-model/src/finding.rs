@@ -1,6 +1,7 @@
 //! A finding: what is wrong, with the evidence for it and what to do. Rules make them; views print them.
 
 use crate::attributed::{Asker, Resource};
+use crate::title::Title;
 use holdup_evidence::{Cause, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,8 +120,8 @@ pub struct Finding {
     pub rule: String,
     /// How bad.
     pub severity: Severity,
-    /// One line in plain words.
-    pub title: String,
+    /// One sentence in plain words.
+    pub title: Title,
     /// The cause it is about.
     pub cause: Cause,
     /// Of the run's critical path; `None` where an artefact proves the trouble and no duration.
@@ -148,7 +149,7 @@ impl Finding {
     pub fn new(
         rule: &str,
         severity: Severity,
-        title: impl Into<String>,
+        title: impl Into<Title>,
         cause: Cause,
         ns: Ns,
         first: Evidence,
@@ -174,7 +175,7 @@ impl Finding {
     pub fn without_duration(
         rule: &str,
         severity: Severity,
-        title: impl Into<String>,
+        title: impl Into<Title>,
         cause: Cause,
         first: Evidence,
     ) -> Finding {

@@ -14,3 +14,4 @@ pub mod prediction;
 pub mod randomness;
 pub mod report;
 pub mod timeline;
+pub mod title;

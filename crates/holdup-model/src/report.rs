@@ -497,8 +497,14 @@ pub struct Finding {
     pub rule: String,
     /// How bad.
     pub severity: Severity,
-    /// One line.
+    /// One sentence.
     pub title: String,
+    /// The main clause of `title`, where that has further ones: who waits for what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
+    /// The further clauses of `title`, one by one: why, where it was asked for, who waits behind it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clauses: Vec<String>,
     /// The cause.
     #[schemars(with = "String")]
     pub cause: Cause,

@@ -454,10 +454,14 @@ fn finding(finding: finding::Finding, attributed: &Attributed) -> Finding {
             source: evidence.source.clone(),
         })
         .collect();
+    let clauses: Vec<String> = finding.title.clauses().map(str::to_owned).collect();
+    let headline = (!clauses.is_empty()).then(|| finding.title.first().to_owned());
     Finding {
         rule: finding.rule,
         severity: finding.severity,
-        title: finding.title,
+        headline,
+        clauses,
+        title: finding.title.into(),
         cause: finding.cause,
         ns: finding.ns,
         // No elapsed time, no share: artefacts mostly prove neither.

@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Headline {
     /// The sentence, as the report has it: names in it are not made printable yet.
     pub(crate) sentence: String,
+    /// Its main clause and the further ones, where it has several: for views that have a line for each.
+    pub(crate) parts: Option<Parts>,
     /// How grave and how sure it is, where that is not the usual: `note`, `critical, suspected`. Colour is lost in a pipe and in a chat.
     pub(crate) remark: Option<String>,
     /// How much of the time it is about: `91.2 % of 3.20 s`.
@@ -27,11 +29,24 @@ pub(crate) struct Headline {
     pub(crate) is_first_finding: bool,
 }
 
+/// A sentence of several clauses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Who waits for what.
+    pub(crate) main: String,
+    /// Why, where it was asked for, who waits behind it.
+    pub(crate) further: Vec<String>,
+}
+
 impl Headline {
     /// That of a finding, whose title has its size.
     pub(crate) fn of(finding: &Finding) -> Headline {
         Headline {
             sentence: finding.title.clone(),
+            parts: finding.headline.clone().map(|main| Parts {
+                main,
+                further: finding.clauses.clone(),
+            }),
             remark: remark(finding),
             size: None,
             severity: Some(finding.severity),
@@ -90,6 +105,7 @@ pub fn sentence(report: &Report) -> String {
 pub(crate) fn headline(report: &Report) -> Headline {
     let without_finding = |sentence: String, severity: Option<Severity>| Headline {
         sentence,
+        parts: None,
         remark: None,
         size: None,
         severity,
@@ -271,6 +287,7 @@ mod tests {
         let found = headline(&report);
         let Headline {
             sentence,
+            parts: _,
             remark,
             size,
             severity,

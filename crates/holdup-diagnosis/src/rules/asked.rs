@@ -6,6 +6,7 @@ use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::interpreters;
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::AttributedWait;
+use holdup_model::title::Title;
 
 /// What stands before a place in the program.
 const IN: &str = " in ";
@@ -41,10 +42,10 @@ fn polls(wait: &AttributedWait) -> bool {
 
 /// A title, with where these waits were asked for, if they all were there and it does not say so itself: the first sentence is what is read, and
 /// the place in the program is where whoever reads it goes on.
-pub(super) fn with_place(title: String, waits: &Waits<'_>) -> String {
+pub(super) fn with_place(title: Title, waits: &Waits<'_>) -> Title {
     match place(waits).strip_prefix(IN) {
         Some(place) if is_asked_for(waits.cause()) && !title.contains(place) => {
-            format!("{title}; asked in {place}")
+            title.with(format!("; asked in {place}"))
         }
         _ => title,
     }

@@ -15,6 +15,7 @@ use holdup_evidence::observed::{Awaited, Doing, Limited, SeenCgroup, SeenProcess
 use holdup_evidence::{Cause, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 
 /// Roots that are reported.
 const MAX_ROOTS: usize = 5;
@@ -396,14 +397,17 @@ fn throttled(place: &str, waits: &[SeenWait], one: &SeenCgroup) -> Option<Findin
         .map_or_else(String::new, |cpus| format!(" of {cpus:.2} CPUs"));
     let who: Vec<String> = one.processes.iter().take(MAX_LISTED).map(who).collect();
     let verb = if who.len() == 1 { "is" } else { "are" };
-    let title = format!(
-        "cgroup {} uses up its CPU limit{cpus} in {} of its periods{}: {} {verb} throttled, and {} for answers",
+    let title = Title::from(format!(
+        "cgroup {} uses up its CPU limit{cpus} in {} of its periods",
         one.cgroup,
-        percent(part),
-        quota_users::clause(one),
+        percent(part)
+    ))
+    .with(quota_users::clause(one))
+    .with(format!(
+        ": {} {verb} throttled, and {} for answers",
         who.join(", "),
         sentence(&behind)
-    );
+    ));
     let text = format!(
         "{:.0} of {:.0} observed periods ended with its tasks throttled",
         one.used, one.limit

@@ -7,6 +7,7 @@ use super::{duration, say};
 use crate::machine::seen::{Behind, Key, Root};
 use holdup_evidence::observed::{Awaited, Doing, SeenClient, SeenProcess, SeenWait};
 use holdup_evidence::{Cause, Ns};
+use holdup_model::title::Title;
 use std::collections::BTreeMap;
 
 /// Programs that a sentence names.
@@ -147,7 +148,7 @@ pub(super) fn without_descriptors(process: &SeenProcess) -> String {
 }
 
 /// A server that runs all the time: how much it uses, for whom, and who waits for its turn.
-fn busy(root: &Root<'_>, holder: &SeenProcess) -> String {
+fn busy(root: &Root<'_>, holder: &SeenProcess) -> Title {
     let load = holder.load.unwrap_or_default();
     let threads = match load.threads {
         0 | 1 => "one thread".to_owned(),
@@ -162,17 +163,17 @@ fn busy(root: &Root<'_>, holder: &SeenProcess) -> String {
         longest => format!(", up to {} at a time", duration(longest)),
     };
     let verb = if root.behind.len() == 1 { "its" } else { "their" };
-    format!(
-        "{}{} uses {} % of one CPU in {threads}{of}: {} for {verb} turn{long}",
+    Title::from(format!(
+        "{}{} uses {} % of one CPU in {threads}{of}",
         who(holder),
         without_descriptors(holder),
-        load.cpu_percent,
-        sentence(&root.behind)
-    )
+        load.cpu_percent
+    ))
+    .with(format!(": {} for {verb} turn{long}", sentence(&root.behind)))
 }
 
 /// A server that does not answer, whoever that is.
-fn silent(root: &Root<'_>, has: &SeenWait, long: &str) -> String {
+fn silent(root: &Root<'_>, has: &SeenWait, long: &str) -> Title {
     let (direct, through): (Vec<Behind<'_>>, Vec<Behind<'_>>) =
         root.behind.iter().cloned().partition(|one| one.directly);
     let behind = match through.is_empty() {
@@ -186,26 +187,25 @@ fn silent(root: &Root<'_>, has: &SeenWait, long: &str) -> String {
     };
     let behind = if direct.is_empty() { String::new() } else { behind };
     let what = say::capital(&what(has));
-    format!("{what} does not answer: {direct}{of}{behind}, {long}")
+    Title::from(format!("{what} does not answer")).with(format!(": {direct}{of}{behind}, {long}"))
 }
 
 /// A process that does not read what others write to it.
-fn unread(root: &Root<'_>, has: &SeenWait, long: &str) -> String {
+fn unread(root: &Root<'_>, has: &SeenWait, long: &str) -> Title {
     let from = room(&has.name);
     let behind = sentence(&root.behind);
     let Some(holder) = root.holder else {
-        return format!(
-            "{} is not read: {behind} to send there, {long}",
-            say::name_or(&has.name, "a socket")
-        );
+        return Title::from(format!("{} is not read", say::name_or(&has.name, "a socket")))
+            .with(format!(": {behind} to send there, {long}"));
     };
-    match &holder.full {
+    Title::from(match &holder.full {
         Some(mount) => format!(
-            "{} cannot write to the full file system {mount}, and does not read {from}: {behind} behind it, {long}",
+            "{} cannot write to the full file system {mount}, and does not read {from}",
             who(holder)
         ),
-        None => format!("{} does not read {from}: {behind} behind it, {long}", who(holder)),
-    }
+        None => format!("{} does not read {from}", who(holder)),
+    })
+    .with(format!(": {behind} behind it, {long}"))
 }
 
 /// What keeps a holder for so long: the last wait on its own way.
@@ -273,7 +273,7 @@ fn stands_still(holder: &SeenProcess) -> String {
     }
 }
 
-pub(super) fn title(root: &Root<'_>) -> String {
+pub(super) fn title(root: &Root<'_>) -> Title {
     if let (Key::Busy(_), Some(holder)) = (&root.key, root.holder) {
         return busy(root, holder);
     }
@@ -292,7 +292,7 @@ pub(super) fn title(root: &Root<'_>) -> String {
                 (None, None) => String::new(),
             };
             let how = root.holder.map_or_else(String::new, stands_still);
-            format!("{holder} is {how}{and}: {behind} behind it, {long}")
+            Title::from(format!("{holder} is {how}{and}")).with(format!(": {behind} behind it, {long}"))
         }
         (Key::Has(_), Some(has)) => {
             let idle = root
@@ -309,10 +309,11 @@ pub(super) fn title(root: &Root<'_>) -> String {
                         name => format!("the lock on {name}"),
                     };
                     let onward = onward(root, session);
-                    format!("{holder} is idle in {of}, and has {lock}{onward}: {behind} behind it, {long}")
+                    Title::from(format!("{holder} is idle in {of}, and has {lock}{onward}"))
+                        .with(format!(": {behind} behind it, {long}"))
                 }
                 (Awaited::Files | Awaited::Names, None) => {
-                    format!("{}; {holder} serves it", silent(root, has, &long))
+                    silent(root, has, &long).with(format!("; {holder} serves it"))
                 }
                 (Awaited::Room, None) => unread(root, has, &long),
                 (Awaited::Cpu | Awaited::Memory | Awaited::Device, None) => {
@@ -322,7 +323,8 @@ pub(super) fn title(root: &Root<'_>) -> String {
                     let onward = root
                         .holder
                         .map_or_else(String::new, |holder| onward(root, holder));
-                    format!("{holder} has {}{onward}: {behind} behind it, {long}", what(has))
+                    Title::from(format!("{holder} has {}{onward}", what(has)))
+                        .with(format!(": {behind} behind it, {long}"))
                 }
             }
         }
@@ -331,7 +333,7 @@ pub(super) fn title(root: &Root<'_>) -> String {
         (_, Some(has)) if has.on == Awaited::Frozen => short::frozen(root, has, &long),
         (_, has) => {
             let what = has.map_or_else(|| "something".to_owned(), what);
-            format!("{behind} for {what}, {long}")
+            Title::from(format!("{behind} for {what}, {long}"))
         }
     }
 }

@@ -13,6 +13,7 @@ use holdup_evidence::observed::{
 use holdup_evidence::{Cause, Observed, TaskState};
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::Remedy;
+use holdup_model::title::Title;
 
 /// Nanoseconds in a second, and bits in a byte.
 const SECOND: f64 = 1e9;
@@ -61,7 +62,7 @@ fn delay(queue: &DeviceQueue) -> String {
     duration((seconds * SECOND) as u64)
 }
 
-pub(super) fn title(root: &Root<'_>, has: &SeenWait, holder: &str, long: &str) -> String {
+pub(super) fn title(root: &Root<'_>, has: &SeenWait, holder: &str, long: &str) -> Title {
     match &has.short {
         Short::Cpu(share) => {
             let others = match share.processes {
@@ -76,46 +77,46 @@ pub(super) fn title(root: &Root<'_>, has: &SeenWait, holder: &str, long: &str) -
             // What one ran says nothing of several.
             let one = root.behind.iter().filter(|one| one.directly).count() == 1 && first.is_some();
             let directly = if one { ran.as_str() } else { "for a CPU" };
-            format!(
-                "{holder}{others} has {}, {} % of one: {}, {long}",
+            Title::from(format!(
+                "{holder}{others} has {}, {} % of one",
                 cpus(share),
-                share.taken_percent,
-                waiters(root, directly)
-            )
+                share.taken_percent
+            ))
+            .with(format!(": {}, {long}", waiters(root, directly)))
         }
-        Short::Memory(share) => format!(
-            "The cgroup {} is at its limit of {} of memory, and its OOM killer is disabled; {holder} has {} of it: {}, {long}",
+        Short::Memory(share) => Title::from(format!(
+            "The cgroup {} is at its limit of {} of memory, and its OOM killer is disabled",
             has.name,
-            say::bytes(share.limit),
-            say::bytes(share.taken),
-            waiters(root, "for memory")
-        ),
-        Short::Device(queue) => format!(
-            "{holder} fills the queue of the network device {} ({}, {}): {}, {} for each packet",
+            say::bytes(share.limit)
+        ))
+        .with(format!("; {holder} has {} of it", say::bytes(share.taken)))
+        .with(format!(": {}, {long}", waiters(root, "for memory"))),
+        Short::Device(queue) => Title::from(format!(
+            "{holder} fills the queue of the network device {} ({}, {})",
             has.name,
             say::name_or(&queue.kind, "a queue"),
-            rate(queue.limit.unwrap_or(queue.rate)),
+            rate(queue.limit.unwrap_or(queue.rate))
+        ))
+        .with(format!(
+            ": {}, {} for each packet",
             waiters(root, "to send there"),
             delay(queue)
-        ),
-        Short::Nothing | Short::Answer(_) => {
-            format!("{holder} has {}: {}, {long}", has.name, waiters(root, "for it"))
-        }
+        )),
+        Short::Nothing | Short::Answer(_) => Title::from(format!("{holder} has {}", has.name))
+            .with(format!(": {}, {long}", waiters(root, "for it"))),
     }
 }
 
 /// A file system that somebody froze.
-pub(super) fn frozen(root: &Root<'_>, has: &SeenWait, long: &str) -> String {
+pub(super) fn frozen(root: &Root<'_>, has: &SeenWait, long: &str) -> Title {
     let which = match has.name.as_str() {
         "" => "A file system".to_owned(),
         mount if has.users.is_empty() => format!("The file system of {mount}"),
         mount => format!("The file system {mount}"),
     };
     let by = super::frozen::by(&has.users);
-    format!(
-        "{which} is frozen{by}: {}, {long}",
-        waiters(root, "to write there")
-    )
+    Title::from(format!("{which} is frozen{by}"))
+        .with(format!(": {}, {long}", waiters(root, "to write there")))
 }
 
 /// Tasks that wait in all lists for a frozen file system to be thawed. Nobody is told who froze it.
@@ -344,7 +345,10 @@ mod tests {
         let roots = seen::of(&waits);
         assert_eq!(roots.len(), 1);
         assert!(remedies(roots[0].has.unwrap(), roots[0].holder.unwrap()).is_some());
-        (awaited_said::title(&roots[0]), evidence(&waits[0]).unwrap())
+        (
+            awaited_said::title(&roots[0]).into(),
+            evidence(&waits[0]).unwrap(),
+        )
     }
 
     #[test]

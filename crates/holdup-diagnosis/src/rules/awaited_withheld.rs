@@ -371,7 +371,10 @@ mod tests {
             wait((1, "client"), (2, "api"), idle()),
             wait((2, "api"), (3, "broker"), owed),
         ];
-        of(&waits).into_iter().map(|finding| finding.title).collect()
+        of(&waits)
+            .into_iter()
+            .map(|finding| finding.title.into())
+            .collect()
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) fn tell(run: &Run<'_>, found: &mut [(&Rule, Finding)]) {
         if NAME_ONE.contains(&rule.id)
             && let Some(how_many) = how_many(run, finding)
         {
-            finding.title.push_str(&format!("; {how_many} wait"));
+            finding.title.push(format!("; {how_many} wait"));
         }
     }
 }

@@ -335,7 +335,7 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
 }
 
 fn words(finding: &Finding) -> String {
-    let mut words = vec![finding.title.clone()];
+    let mut words = vec![finding.title.to_string()];
     words.extend(finding.evidence().iter().map(|evidence| evidence.text.clone()));
     for remedy in &finding.remedies {
         words.push(remedy.text.clone());

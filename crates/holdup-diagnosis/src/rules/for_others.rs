@@ -6,13 +6,14 @@
 use super::Waits;
 use holdup_evidence::Ns;
 use holdup_model::attributed::{AttributedWait, ThreadName};
+use holdup_model::title::Title;
 use std::collections::BTreeSet;
 
 /// Of what the finding costs, the part that a waiter must have waited for it to be named: one half. Less is another trouble's.
 const MIN_SHARE_ONE_IN: Ns = 2;
 
 /// A title, with the process that waits for these threads to go on, where it is another one and the title does not name it.
-pub(super) fn with_waiters(title: String, waits: &Waits<'_>) -> String {
+pub(super) fn with_waiters(title: Title, waits: &Waits<'_>) -> Title {
     let (run, root) = (&waits.run, &waits.main().asker.name);
     if run.machine || run.observed.is_some() {
         return title;
@@ -33,8 +34,8 @@ pub(super) fn with_waiters(title: String, waits: &Waits<'_>) -> String {
     first.retain(|name| name.process != root.process);
     match first.as_slice() {
         [] => title,
-        [one] => format!("{title}; {} waits for {}", one.process, root.process),
-        several => format!("{title}; {} processes wait for {}", several.len(), root.process),
+        [one] => title.with(format!("; {} waits for {}", one.process, root.process)),
+        several => title.with(format!("; {} processes wait for {}", several.len(), root.process)),
     }
 }
 
@@ -97,7 +98,7 @@ mod tests {
         run.waits[0].asker.name = sleeper.clone();
         run.waits.extend_from_slice(waiting);
         let judged = judge(&Run::new(&run, &SystemFacts::default()));
-        judged.findings[0].title.clone()
+        judged.findings[0].title.to_string()
     }
 
     #[test]

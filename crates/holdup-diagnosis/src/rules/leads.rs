@@ -113,7 +113,7 @@ mod tests {
         }];
         run.waits.push(wait);
         let judged = judge(&Run::new(&run, &SystemFacts::default()));
-        judged.findings[0].title.clone()
+        judged.findings[0].title.to_string()
     }
 
     #[test]

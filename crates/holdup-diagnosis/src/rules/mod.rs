@@ -98,6 +98,7 @@ use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::attributed::{Requests, Resource};
 use holdup_model::churn::Churn;
 use holdup_model::finding::{Confidence, Evidence, FINDINGS, Finding, Severity, Verdict, Verdicts};
+use holdup_model::title::Title;
 
 /// Share of the elapsed time from which trouble is worth a finding: a tenth is about what a person notices, and
 /// about the noise of repeated runs of one command.
@@ -374,7 +375,7 @@ impl Rule {
 
     /// A finding of this rule about some waits: their cost, the costliest one's resource and asker, and how often and
     /// how long, as its first evidence.
-    pub(crate) fn finding(&self, severity: Severity, title: String, waits: &Waits<'_>) -> Finding {
+    pub(crate) fn finding(&self, severity: Severity, title: impl Into<Title>, waits: &Waits<'_>) -> Finding {
         self.finding_by(severity, title, waits, say::how_long(waits))
     }
 
@@ -382,13 +383,13 @@ impl Rule {
     pub(crate) fn finding_by(
         &self,
         severity: Severity,
-        title: String,
+        title: impl Into<Title>,
         waits: &Waits<'_>,
         first: Evidence,
     ) -> Finding {
         let main = waits.main();
         let cost = waits.cost();
-        let title = for_others::with_waiters(asked::with_place(title, waits), waits);
+        let title = for_others::with_waiters(asked::with_place(title.into(), waits), waits);
         let mut finding = Finding::new(self.id.id(), severity, title, waits.cause(), cost, first);
         finding.error = waits.error().min(cost);
         finding.about(main.resource.clone(), main.asker.clone())

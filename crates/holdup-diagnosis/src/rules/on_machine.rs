@@ -251,8 +251,7 @@ fn tell<'a>(finding: &mut Finding, service: &Service<'a>, words: &Words<'a>) {
     let Some((sentence, programs)) = words.behind(&service.behind) else {
         return;
     };
-    finding.title.push_str("; ");
-    finding.title.push_str(&sentence);
+    finding.title.push(format!("; {sentence}"));
     let longest = service.behind.iter().map(|one| one.longest).max().unwrap_or(0);
     let each: Vec<String> = programs
         .iter()

@@ -11,6 +11,7 @@ use holdup_evidence::facts::{FullFileSystem, SessionClient, SessionState};
 use holdup_evidence::observed::{FrozenVolume, Limited, SeenCgroup, VolumeUser};
 use holdup_evidence::{Cause, Ns, SystemFacts};
 use holdup_model::attributed::{AttributedWait, Holder, HowKnown, Resource, ResourceKind, ThreadName};
+use holdup_model::title::Title;
 use std::collections::{BTreeMap, HashMap};
 
 /// Programs that a sentence names.
@@ -213,7 +214,7 @@ impl<'a> Words<'a> {
     }
 
     /// Who is the root, what it has or is, as the begin of a title; then who waits.
-    pub(super) fn title(&self, root: &Root<'a>) -> String {
+    pub(super) fn title(&self, root: &Root<'a>) -> Title {
         let who = self.who(root.name);
         let up_to = duration(root.longest());
         let behind: Vec<&Waiter<'_>> = root.behind.iter().collect();
@@ -229,9 +230,8 @@ impl<'a> Words<'a> {
                 let client = root.idle_of.filter(|client| !client.is_empty());
                 let of = client.map_or_else(String::new, |client| format!(" of {client}"));
                 let lock = root.lock.map_or_else(|| "a lock".to_owned(), Words::lock);
-                format!(
-                    "{who} is idle in a transaction{of}, and has {lock}: {behind} waited behind it, up to {up_to}"
-                )
+                Title::from(format!("{who} is idle in a transaction{of}, and has {lock}"))
+                    .with(format!(": {behind} waited behind it, up to {up_to}"))
             }
             Key::Lock(_) => {
                 let lock = root.lock.map_or_else(|| "a lock".to_owned(), Words::lock);
@@ -243,7 +243,8 @@ impl<'a> Words<'a> {
                     true => "is idle in a transaction, and has",
                     false => "has",
                 };
-                format!("{who} {idle} {lock}{onward}: {behind} waited behind it, up to {up_to}")
+                Title::from(format!("{who} {idle} {lock}{onward}"))
+                    .with(format!(": {behind} waited behind it, up to {up_to}"))
             }
             Key::Halted(_) => {
                 let state = match root.cause {
@@ -254,30 +255,35 @@ impl<'a> Words<'a> {
                     Some(tracer) => format!(" by its tracer {}", self.who(tracer)),
                     None => String::new(),
                 };
-                format!("{who} was {state}{by}{has}: {behind} waited behind it, up to {up_to}")
+                Title::from(format!("{who} was {state}{by}{has}"))
+                    .with(format!(": {behind} waited behind it, up to {up_to}"))
             }
             Key::Busy(_) => {
                 let ran = root
                     .function
                     .map_or_else(String::new, |function| format!(" {function}"));
-                format!("{who} ran{ran}: {behind} waited for its answer, up to {up_to}")
+                Title::from(format!("{who} ran{ran}"))
+                    .with(format!(": {behind} waited for its answer, up to {up_to}"))
             }
             Key::Disk(disk) => self.disk(root, disk, &all),
-            Key::Files(files) if root.cause == Some(Cause::FsFrozen) => format!(
-                "{} {} frozen{}: {all} waited to write there, up to {up_to}",
+            Key::Files(files) if root.cause == Some(Cause::FsFrozen) => Title::from(format!(
+                "{} {} frozen{}",
                 what(files, "File system"),
                 if root.open { "is" } else { "was" },
                 frozen::by(&self.users(root))
-            ),
+            ))
+            .with(format!(": {all} waited to write there, up to {up_to}")),
             Key::Files(files) => {
                 let server = root.server().map_or_else(String::new, |server| {
                     format!("; {} serves it{}", self.who(server), self.onward(root))
                 });
-                format!(
-                    "{}{}: {all} waited for files on it, up to {up_to}{server}",
+                Title::from(format!(
+                    "{}{}",
                     what(files, "File system"),
                     if root.open { " does not answer" } else { "" }
-                )
+                ))
+                .with(format!(": {all} waited for files on it, up to {up_to}"))
+                .with(server)
             }
             Key::Memory(of) => self.memory(root, of, &all),
             Key::Cpus => {
@@ -290,21 +296,25 @@ impl<'a> Words<'a> {
                     true => "many programs".to_owned(),
                     false => listed(&ran),
                 };
-                format!("{ran} had the CPUs: {all} were runnable and waited for one")
+                Title::from(format!("{ran} had the CPUs"))
+                    .with(format!(": {all} were runnable and waited for one"))
             }
             Key::Quota(cgroup) => self.throttled(root, cgroup),
             Key::Silent(peer) => self.silent(root, peer),
             Key::Reader(_) => self.reader(root),
-            Key::Unread(peer) => format!(
-                "{} does not read what it is sent: {all} waited to send there, up to {up_to}",
+            Key::Unread(peer) => Title::from(format!(
+                "{} does not read what it is sent",
                 say::name_or(plain(peer), "a peer")
-            ),
-            Key::Kernel(cause) => format!("{all} waited, up to {up_to}: {}", cause.phrase()),
+            ))
+            .with(format!(": {all} waited to send there, up to {up_to}")),
+            Key::Kernel(cause) => {
+                Title::from(format!("{all} waited, up to {up_to}")).with(format!(": {}", cause.phrase()))
+            }
         }
     }
 
     /// A disk, and who uses it most.
-    fn disk(&self, root: &Root<'a>, disk: &str, all: &str) -> String {
+    fn disk(&self, root: &Root<'a>, disk: &str, all: &str) -> Title {
         let Some(crowd) = &root.crowd else {
             let own: Vec<&Waiter<'_>> = root.own.iter().collect();
             let most = self.programs(root, &own);
@@ -313,11 +323,8 @@ impl<'a> Words<'a> {
                 "" => String::new(),
                 most => format!(", mostly by {most}"),
             };
-            return format!(
-                "{} held up {all}: up to {} for one wait{by}",
-                what(disk, "Disk"),
-                duration(root.longest())
-            );
+            return Title::from(format!("{} held up {all}", what(disk, "Disk")))
+                .with(format!(": up to {} for one wait{by}", duration(root.longest())));
         };
         let user = match crowd.process {
             Some(one) => self.who(one),
@@ -328,23 +335,22 @@ impl<'a> Words<'a> {
             ),
             None => say::name_or(crowd.user, "a process").to_owned(),
         };
-        format!(
-            "{user} kept {} busy: {all} waited for it, {} in all, {} at a time",
-            what(disk, "disk"),
+        Title::from(format!("{user} kept {} busy", what(disk, "disk"))).with(format!(
+            ": {all} waited for it, {} in all, {} at a time",
             duration(root.held()),
             duration(crowd.typical)
-        )
+        ))
     }
 
     /// Memory, of a cgroup with its limit and the program that has most of it.
-    fn memory(&self, root: &Root<'a>, of: &str, all: &str) -> String {
+    fn memory(&self, root: &Root<'a>, of: &str, all: &str) -> Title {
         let mut at_limit = self.facts.cgroups_at_limit.iter();
         let known = at_limit.find(|one| one.what == Limited::Memory && one.cgroup == of && !of.is_empty());
-        let waited = format!("{all} waited for it, {} in all", duration(root.held()));
+        let waited = format!(": {all} waited for it, {} in all", duration(root.held()));
         let Some(one) = known else {
             return match of {
-                "" => format!("Memory was short: {waited}"),
-                of => format!("{} was short: {waited}", what(of, "Memory of cgroup")),
+                "" => Title::from("Memory was short").with(waited),
+                of => Title::from(format!("{} was short", what(of, "Memory of cgroup"))).with(waited),
             };
         };
         let paused = if one.paused {
@@ -360,14 +366,16 @@ impl<'a> Words<'a> {
                 say::bytes(user.amount as u64)
             )
         });
-        format!(
-            "Cgroup {of} was at its limit of {} of memory{paused}{most}: {waited}",
+        Title::from(format!(
+            "Cgroup {of} was at its limit of {} of memory{paused}",
             say::bytes(one.limit as u64)
-        )
+        ))
+        .with(most)
+        .with(waited)
     }
 
     /// A cgroup whose CPU time was used up.
-    fn throttled(&self, root: &Root<'a>, cgroup: &str) -> String {
+    fn throttled(&self, root: &Root<'a>, cgroup: &str) -> Title {
         let own: Vec<&Waiter<'_>> = root.own.iter().collect();
         let behind: Vec<&Waiter<'_>> = root.behind.iter().collect();
         let (throttled, several) = self.list(root, &own);
@@ -384,17 +392,19 @@ impl<'a> Words<'a> {
                 true => format!(" in {} of its periods", percent(one.used / one.limit)),
                 false => String::new(),
             };
-            format!("{cpus}{part}{}", quota_users::clause(one))
+            format!("{cpus}{part}")
         });
-        format!(
-            "{} used up its CPU limit{limit}: {throttled} {verb} throttled, {} in all{waited}",
-            what(cgroup, "Cgroup"),
-            duration(root.own.iter().map(|one| one.ns).fold(0, Ns::saturating_add))
-        )
+        let users = self.quota(cgroup).map_or_else(String::new, quota_users::clause);
+        Title::from(format!("{} used up its CPU limit{limit}", what(cgroup, "Cgroup")))
+            .with(users)
+            .with(format!(
+                ": {throttled} {verb} throttled, {} in all{waited}",
+                duration(root.own.iter().map(|one| one.ns).fold(0, Ns::saturating_add))
+            ))
     }
 
     /// A peer that does not answer; of names the server, and whom that asks.
-    fn silent(&self, root: &Root<'a>, peer: &str) -> String {
+    fn silent(&self, root: &Root<'a>, peer: &str) -> Title {
         let every: Vec<&Waiter<'_>> = root.own.iter().chain(&root.behind).collect();
         let up_to = duration(root.longest());
         if root.cause == Some(Cause::NetDns) {
@@ -412,24 +422,28 @@ impl<'a> Words<'a> {
                 .resource
                 .map_or_else(String::new, |resource| Chain::of(self.facts, resource).clause());
             let end = if chain.is_empty() { ":" } else { ";" };
-            return format!(
-                "Name server {} does not answer{chain}{end} name lookups of {asked} waited up to {up_to}{through}",
+            return Title::from(format!(
+                "Name server {} does not answer",
                 say::name_or(plain(peer), "of this machine")
-            );
+            ))
+            .with(chain)
+            .with(format!(
+                "{end} name lookups of {asked} waited up to {up_to}{through}"
+            ));
         }
-        format!(
-            "{} {}: {} waited, up to {up_to}",
+        Title::from(format!(
+            "{} {}",
             say::name_or(plain(peer), "a peer"),
             match root.open || root.cause != Some(Cause::NetReceive) {
                 true => "does not answer",
                 false => "answers late",
-            },
-            self.list(root, &every).0
-        )
+            }
+        ))
+        .with(format!(": {} waited, up to {up_to}", self.list(root, &every).0))
     }
 
     /// A process that does not read what others write to it.
-    fn reader(&self, root: &Root<'a>) -> String {
+    fn reader(&self, root: &Root<'a>) -> Title {
         let who = self.who(root.name);
         let behind: Vec<&Waiter<'_>> = root.behind.iter().collect();
         let (list, _) = self.list(root, &behind);
@@ -460,10 +474,10 @@ impl<'a> Words<'a> {
             true => String::new(),
             false => format!(" through {}", listed(&between)),
         };
-        format!(
-            "{who} {reads}: {list} waited behind it{through}, up to {}",
+        Title::from(format!("{who} {reads}")).with(format!(
+            ": {list} waited behind it{through}, up to {}",
             duration(root.longest())
-        )
+        ))
     }
 }
 

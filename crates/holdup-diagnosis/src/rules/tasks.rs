@@ -5,6 +5,7 @@ use holdup_evidence::{Cause, Frame, Ns, TaskRuntime};
 use holdup_knowledge::{go, rust};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, Task, TaskState, ThreadName};
 use holdup_model::finding::{Evidence, Finding, Severity, Verdict};
+use holdup_model::title::Title;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Time between the two looks below which a task that stands in one place has merely been met there twice, nanoseconds.
@@ -96,7 +97,7 @@ pub(super) fn users<'a>(all: &'a [Task], waiting: &[&Task]) -> Vec<&'a Task> {
 }
 
 /// A finding about tasks of one process, of which there is at least one. Its title: `2 goroutines of shop (pid 7) wait {what} in main.pay
-/// (pay.go:9), and did so 2.90 s before`, and `outcome`.
+/// (pay.go:9), for at least 2.90 s`, and `outcome`.
 pub(super) fn finding(
     run: &Run<'_>,
     rule: RuleId,
@@ -108,14 +109,15 @@ pub(super) fn finding(
     let one = tasks.len() == 1;
     let stood = tasks.iter().map(|task| task.stood).max().unwrap_or_default();
     let process = say::name_or(&first.process, "a process");
-    let title = format!(
-        "{} of {process} (pid {}) {} {what} in {}, and did so {} before{outcome}",
+    let title = Title::from(format!(
+        "{} of {process} (pid {}) {} {what} in {}, for at least {}",
         several(tasks.len(), name(first)),
         first.pid,
         if one { "waits" } else { "wait" },
         say_places(&places(tasks, place)),
         duration(stood)
-    );
+    ))
+    .with(outcome);
     let observed = Evidence::new(
         format!(
             "{} there, with the same callers, at a first look and {} later",

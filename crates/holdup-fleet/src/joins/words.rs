@@ -54,6 +54,8 @@ pub(super) fn finding(found: &Found<'_>, names: &Names, waits: &[Wait]) -> Findi
         rule: FleetPath::RULE.to_owned(),
         severity: found.severity(),
         title: title(&found.steps, names),
+        headline: None,
+        clauses: Vec::new(),
         cause: with_wait.map_or(Cause::Unknown, |wait| wait.cause),
         ns: Some(found.steps[0].ns),
         share: None,

@@ -99,6 +99,7 @@ fn first<'a>(report: &'a Report, host: &FleetHost) -> Option<&'a Finding> {
 fn first_sentence(report: &Report) -> Headline {
     let of = |sentence: String, severity| Headline {
         sentence,
+        parts: None,
         remark: None,
         size: None,
         severity,
@@ -106,6 +107,7 @@ fn first_sentence(report: &Report) -> Headline {
     };
     let of_worst = |sentence: String, worst: &Finding| Headline {
         sentence,
+        parts: None,
         ..Headline::of(worst)
     };
     let worst = report

@@ -29,7 +29,8 @@ const DOUBTFUL: u64 = 20;
 /// What stands at the edge of the first line.
 const TOOL: &str = " holdup";
 
-/// The first line: the one sentence that a colleague would say.
+/// The first line: the one sentence that a colleague would say. Of a sentence with several clauses each further one has a line of its own: the
+/// first line is for who waits for what.
 pub(super) fn headline(sheet: &mut Sheet, headline: &Headline) {
     let paint = match headline.severity {
         None | Some(Severity::Note) => Paint::Bold,
@@ -38,11 +39,18 @@ pub(super) fn headline(sheet: &mut Sheet, headline: &Headline) {
     };
     let remark = headline.remark.as_ref().map(|remark| format!("{remark}:"));
     let mut body: Vec<Piece> = remark.iter().map(|remark| sheet.words(remark)).collect();
-    body.push(sheet.words(&headline.sentence).paint(paint));
+    let (first, further) = match &headline.parts {
+        Some(parts) => (&parts.main, parts.further.as_slice()),
+        None => (&headline.sentence, [].as_slice()),
+    };
+    body.push(sheet.words(first).paint(paint));
     if let Some(size) = &headline.size {
         body.push(sheet.words(&format!("({size})")));
     }
     sheet.led(vec![sheet.name(TOOL).paint(Paint::Dim)], HEADER, body);
+    for clause in further {
+        sheet.line(HEADER, vec![sheet.words(clause)]);
+    }
 }
 
 /// Words of a command, or names of what was observed, that a header has.

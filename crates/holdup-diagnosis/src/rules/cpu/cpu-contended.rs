@@ -28,7 +28,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         return fires(
             RULE.finding(
                 Severity::Warning,
-                "The hypervisor ran something else on this machine's CPUs".into(),
+                "The hypervisor ran something else on this machine's CPUs",
                 waits,
             )
             .remedy(Remedy::safe(

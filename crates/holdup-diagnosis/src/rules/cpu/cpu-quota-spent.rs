@@ -5,6 +5,7 @@ use holdup_evidence::observed::{Limited, SeenCgroup};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 use std::collections::BTreeSet;
 
 /// Part of the queueing, one in so many, that the quota must account for to be called its reason where the kernel does
@@ -138,12 +139,13 @@ fn of_cgroup(observed: &Observed, one: &SeenCgroup) -> Finding {
         .cpus
         .map(|cpus| format!(", {cpus:.2} CPUs,"))
         .unwrap_or_default();
-    let title = format!(
-        "The CPU limit of cgroup {}{cpus} is used up in {} of its periods: all its tasks are then throttled{}",
+    let title = Title::from(format!(
+        "The CPU limit of cgroup {}{cpus} is used up in {} of its periods",
         one.cgroup,
-        percent(one.used / one.limit),
-        quota_users::clause(one)
-    );
+        percent(one.used / one.limit)
+    ))
+    .with(": all its tasks are then throttled")
+    .with(quota_users::clause(one));
     let first = Evidence::new(
         format!(
             "{:.0} of {:.0} observed periods ended with its tasks throttled",

@@ -7,6 +7,7 @@ use holdup_evidence::facts::Unaccepted;
 use holdup_evidence::{Cause, Frame, Language, Ns, TaskRuntime};
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind, TaskState, ThreadLedger, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 
 /// Part of the time outside of queues for a CPU that a thread runs, from which it has no more to give.
 const MIN_RUNNING_SHARE: f64 = 0.95;
@@ -203,16 +204,17 @@ fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Find
     let part = (busy.cpu as f64 / busy.thread.wall.max(1) as f64).min(1.0);
     let title = match part >= MIN_CPU_SHARE {
         true => format!(
-            "{who} (tid {}) uses {} of one CPU{place}{behind}",
+            "{who} (tid {}) uses {} of one CPU{place}",
             name.tid,
             percent(part)
         ),
         false => format!(
-            "{who} (tid {}) needs one CPU fully and had {} of one{place}{behind}",
+            "{who} (tid {}) needs one CPU fully and had {} of one{place}",
             name.tid,
             percent(part)
         ),
     };
+    let title = Title::from(title).with(behind);
     // A thread that computes is no trouble as such; clients that wait for it, or a spin that nobody needs, are.
     let requests = run.attributed.requests.as_ref();
     let asked = requests.is_some_and(|requests| requests.count + requests.open > 0);

@@ -3,6 +3,7 @@
 use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, root, say};
 use holdup_evidence::Cause;
 use holdup_model::finding::{Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::FuseDaemonSlow, check)
@@ -35,11 +36,11 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
                 .first()
                 .is_some_and(|daemon| daemon.name.pid != root.pid())
         });
-        let title = format!(
-            "{} waits for {daemon}, which serves {mount}{}",
-            say::who(&main.asker.name),
-            further.map_or_else(String::new, |root| root.stands())
-        );
+        let title = Title::from(format!(
+            "{} waits for {daemon}, which serves {mount}",
+            say::who(&main.asker.name)
+        ))
+        .with(further.map_or_else(String::new, |root| root.stands()));
         RULE.finding(Severity::Warning, title, group)
             .and_if(holders.first().map(say::meanwhile))
             .and_if(say::way(group))

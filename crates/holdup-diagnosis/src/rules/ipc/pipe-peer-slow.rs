@@ -8,6 +8,7 @@ use holdup_knowledge::system_calls;
 use holdup_knowledge::system_calls::Kind;
 use holdup_model::attributed::{AttributedWait, Holder, HowKnown, ThreadName};
 use holdup_model::finding::{Confidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 use std::collections::BTreeSet;
 
 /// Processes at the other end that a sentence names.
@@ -117,9 +118,10 @@ fn held_by_several(run: &Run<'_>, group: &Waits<'_>, ends: &[&Holder]) -> Findin
         ),
     };
     let title = match writes(main) {
-        true => format!("{who} waits for room in a pipe that {named} have open for reading{stands}"),
-        false => format!("{who} is reading from a pipe that {named} still have open for writing{stands}"),
+        true => format!("{who} waits for room in a pipe that {named} have open for reading"),
+        false => format!("{who} is reading from a pipe that {named} still have open for writing"),
     };
+    let title = Title::from(title).with(&stands);
     let severity = match hears_often(run, group) || looks_now_and_then(run, group) {
         true => Severity::Note,
         false => Severity::Warning,
@@ -212,14 +214,15 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
             format!("{who} is reading from a pipe; its writer is not in the trace")
         }
         (true, Some(peer)) => {
-            format!("{who} is writing to a pipe that {peer} does not read fast enough{stands}")
+            format!("{who} is writing to a pipe that {peer} does not read fast enough")
         }
         (false, Some(peer)) => {
-            format!("{who} is reading from a pipe, and {peer} writes nothing to it{stands}")
+            format!("{who} is reading from a pipe, and {peer} writes nothing to it")
         }
         (true, None) => format!("{who} writes to a pipe faster than its reader reads"),
         (false, None) => format!("{who} is reading from a pipe that no process writes to"),
     };
+    let title = Title::from(title).with(if peer.is_some() { stands.as_str() } else { "" });
     // A peer of the run has its own time judged by other rules; anyone else is where the search must go on.
     let note = unseen || unmet || has_no_word(run, group) || looks_now_and_then(run, group);
     let severity = if group.handed_on() || note {

@@ -16,6 +16,7 @@ use holdup_knowledge::user_code::{Primitive, in_python, primitive};
 use holdup_knowledge::{cpp, executors, rust};
 use holdup_model::attributed::{AttributedWait, Judge};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 use std::collections::BTreeSet;
 
 /// Other threads that are listed.
@@ -152,45 +153,42 @@ fn title(
     head: &str,
     awaited: Primitive,
     (candidates, sure): (&[&AttributedWait], bool),
-) -> String {
+) -> Title {
+    let title = Title::from(head);
     let Some(first) = candidates.first() else {
-        return head.to_owned();
+        return title;
     };
     let who = other(&first.asker.name);
-    match (candidates.len(), sure, awaited) {
+    title.with(match (candidates.len(), sure, awaited) {
         (1, true, Primitive::Initialisation) => {
-            format!("{head}, which {who} initialises, {}", doing_with_peer(run, first))
+            format!(", which {who} initialises, {}", doing_with_peer(run, first))
         }
-        (1, true, Primitive::Barrier) => format!(
-            "{head}, to which {who} has not come, {}",
-            doing_with_peer(run, first)
-        ),
+        (1, true, Primitive::Barrier) => {
+            format!(", to which {who} has not come, {}", doing_with_peer(run, first))
+        }
         (count, true, Primitive::Barrier) => {
             format!(
-                "{head}, to which {count} threads have not come, {}",
+                ", to which {count} threads have not come, {}",
                 doing_with_peer(run, first)
             )
         }
-        (1, true, _) => format!(
-            "{head}, which {who} seems to have, {}",
-            doing_with_peer(run, first)
-        ),
+        (1, true, _) => format!(", which {who} seems to have, {}", doing_with_peer(run, first)),
         (1, false, _) => format!(
-            "{head}; the only other thread that waits for something else is {who}, {}",
+            "; the only other thread that waits for something else is {who}, {}",
             doing_with_peer(run, first)
         ),
         (count, true, _) => format!(
-            "{head}, which {count} threads seem to have, {}",
+            ", which {count} threads seem to have, {}",
             doing_with_peer(run, first)
         ),
         (count, false, _) if in_one_place(candidates) => {
             format!(
-                "{head}; {count} other threads wait for something else, {}",
+                "; {count} other threads wait for something else, {}",
                 doing_with_peer(run, first)
             )
         }
-        (count, false, _) => format!("{head}, and {count} others for something else"),
-    }
+        (count, false, _) => format!(", and {count} others for something else"),
+    })
 }
 
 fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
@@ -234,7 +232,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
     // What may be due at any time is asked for only by one for whom somebody waits in turn: else it stands there for whatever comes next.
     let asked = !is_signal(awaited) || has_request(&main.asker.stack);
     if let Some(words) = asks_for_words(run, group).filter(|_| asked) {
-        return Some(by_library(format!("{head}{words}"), group, awaited));
+        return Some(by_library(Title::from(head).with(words), group, awaited));
     }
     let Some(first) = candidates.first() else {
         // One who got room in between, or who sleeps between two that it takes, goes on.
@@ -257,7 +255,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
     let behind = run.waits(|wait| wait.asker.name == first.asker.name && wait.cause == first.cause);
     let behind = behind.as_ref().filter(|_| candidates.len() == 1 || sure);
     let root = behind.and_then(root::of);
-    let title = title + &root.map_or_else(String::new, |root| root.stands());
+    let title = title.with(root.map_or_else(String::new, |root| root.stands()));
     let mut finding = RULE
         .finding(Severity::Warning, title, group)
         .and(Evidence::new(
@@ -276,7 +274,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
 }
 
 /// Threads that wait within a library for what a thread of that library asks for.
-fn by_library(title: String, group: &Waits<'_>, awaited: Primitive) -> Finding {
+fn by_library(title: Title, group: &Waits<'_>, awaited: Primitive) -> Finding {
     RULE.finding(Severity::Warning, title, group)
         .and(Evidence::new(
             "they wait in functions of the library of which that thread is",
@@ -333,11 +331,15 @@ fn nobody(
         _ => return None,
     };
     let title = match taken {
-        Some(runs) => format!(
-            "{head}, and no other thread of the process runs {}: what is queued there to set it finds no thread left: most likely a deadlock",
-            cpp::qualified(runs.symbol.as_deref().unwrap_or_default())
-        ),
-        None => format!("{head}, and no other thread stands before that: {missing}"),
+        Some(runs) => Title::from(head)
+            .with(format!(
+                ", and no other thread of the process runs {}",
+                cpp::qualified(runs.symbol.as_deref().unwrap_or_default())
+            ))
+            .with(": what is queued there to set it finds no thread left: most likely a deadlock"),
+        None => Title::from(head)
+            .with(", and no other thread stands before that")
+            .with(format!(": {missing}")),
     };
     let finding = RULE
         .finding(Severity::Warning, title, group)

@@ -10,6 +10,7 @@ use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::user_code::{self, mysql};
 use holdup_model::attributed::{Common, DatabaseServer};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sessions whose ids are spelt out in the command to copy; the others are in the server's own view.
@@ -83,7 +84,7 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>) -> Finding {
         (None, None, Some(clients)) => clients.clause(),
         (None, None, None) => String::new(),
     };
-    let title = title + &clause;
+    let title = Title::from(title).with(clause);
     let mut finding = RULE
         .finding(Severity::Warning, title, waits)
         .and_if(ends.as_ref().map(|ends| ends.evidence()))

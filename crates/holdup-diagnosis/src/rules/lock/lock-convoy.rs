@@ -11,6 +11,7 @@ use holdup_knowledge::user_code;
 use holdup_model::attributed::JavaLock;
 use holdup_model::attributed::{AttributedWait, Holder, HowKnown};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Threads from which it is a queue.
@@ -135,26 +136,26 @@ fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
     let class = java::lock(main) == Some(JavaLock::Class);
     let place = asked::place(queue);
     let title = match owners.first() {
-        Some(holder) if class => format!(
-            "{} of {who} {}{place} for {} by {}{}",
+        Some(holder) if class => Title::from(format!(
+            "{} of {who} {}{place} for {} by {}",
             say::several(threads as u64, "thread"),
             if threads == 1 { "waits" } else { "wait" },
             main.resource.name,
-            say::who(&holder.name),
-            held::with_it(run, holder)
-        ),
-        Some(holder) => format!(
-            "{threads} threads of {who} wait{place} for what {} holds{}",
-            say::who(&holder.name),
-            held::with_it(run, holder)
-        ),
+            say::who(&holder.name)
+        ))
+        .with(held::with_it(run, holder)),
+        Some(holder) => Title::from(format!(
+            "{threads} threads of {who} wait{place} for what {} holds",
+            say::who(&holder.name)
+        ))
+        .with(held::with_it(run, holder)),
         None => match candidates.as_slice() {
-            [one] => format!(
-                "{threads} threads of {who} queue{place} for one lock, which {} seems to have, {}",
-                say::who(&one.asker.name),
-                beside::doing_with_peer(run, one)
-            ),
-            _ => format!("{threads} threads of {who} queue{place} for one lock"),
+            [one] => Title::from(format!(
+                "{threads} threads of {who} queue{place} for one lock, which {} seems to have",
+                say::who(&one.asker.name)
+            ))
+            .with(format!(", {}", beside::doing_with_peer(run, one))),
+            _ => Title::from(format!("{threads} threads of {who} queue{place} for one lock")),
         },
     };
     let names: BTreeSet<String> = found
@@ -487,16 +488,16 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
     // Of one that has it for most of the time; where it goes from hand to hand, nobody is in the way.
     let keeps = owners.first().filter(|owner| owner.ns.saturating_mul(2) > all);
     let title = match (candidate, keeps) {
-        (Some(candidate), _) => format!(
+        (Some(candidate), _) => Title::from(format!(
             "{threads} threads of {who} queue{place} for one lock, which {} seems to have had",
             say::who(&candidate.name)
-        ),
-        (None, Some(keeps)) => format!(
-            "{threads} threads of {who} queue{place} for one lock, which {} has{}",
-            held::who(keeps, main),
-            held::with_it(run, keeps)
-        ),
-        (None, None) => format!("{threads} threads of {who} queue{place} for one lock"),
+        )),
+        (None, Some(keeps)) => Title::from(format!(
+            "{threads} threads of {who} queue{place} for one lock, which {} has",
+            held::who(keeps, main)
+        ))
+        .with(held::with_it(run, keeps)),
+        (None, None) => Title::from(format!("{threads} threads of {who} queue{place} for one lock")),
     };
     let how = if owners.is_empty() {
         "released by"

@@ -10,6 +10,7 @@ use holdup_evidence::Cause;
 use holdup_knowledge::user_code;
 use holdup_model::attributed::{AttributedWait, Holder, JavaLock};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 use std::collections::BTreeSet;
 
 /// The rule.
@@ -67,13 +68,13 @@ fn finding(run: &Run<'_>, lock: &Waits<'_>) -> Option<Finding> {
         Some(symbol) => format!("the lock {symbol}"),
         None => "a lock".to_owned(),
     };
-    let title = format!(
-        "{} waits{} for {what} that {} has{}",
+    let title = Title::from(format!(
+        "{} waits{} for {what} that {} has",
         say::who(&main.asker.name),
         asked::place(lock),
         held::who(owner, main),
-        held::with_it(run, owner),
-    );
+    ))
+    .with(held::with_it(run, owner));
     let finding = RULE
         .finding(Severity::Warning, title, lock)
         .and(say::meanwhile(owner))

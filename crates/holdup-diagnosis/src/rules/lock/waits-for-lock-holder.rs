@@ -4,6 +4,7 @@ use crate::rules::{Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, 
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Holder};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_waits(RuleId::WaitsForLockHolder, check)
@@ -32,12 +33,14 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         let holders = group.holders();
         let root = root::of(group);
         let title = match holders.first() {
-            Some(holder) => format!(
-                "{who} waits for a lock on {file} that {} holds{}",
-                holder_named(run, main, holder),
-                root.map_or_else(String::new, |root| root.stands_of(holder.name.pid))
-            ),
-            None => format!("{who} waits for a lock on {file} that another process holds"),
+            Some(holder) => Title::from(format!(
+                "{who} waits for a lock on {file} that {} holds",
+                holder_named(run, main, holder)
+            ))
+            .with(root.map_or_else(String::new, |root| root.stands_of(holder.name.pid))),
+            None => Title::from(format!(
+                "{who} waits for a lock on {file} that another process holds"
+            )),
         };
         let finding = RULE
             .finding(Severity::Warning, title, group)

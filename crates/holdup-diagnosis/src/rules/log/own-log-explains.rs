@@ -286,7 +286,7 @@ pub(in crate::rules) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) -
                     finding.severity = finding.severity.max(Severity::Warning);
                 }
                 if let Some(also) = also {
-                    finding.title.push_str(&format!(
+                    finding.title.push(format!(
                         "; {} {also}{}, by its own log: {}",
                         say::name_or(&log.process, "the program"),
                         does(line.reason),

@@ -6,6 +6,7 @@ use holdup_evidence::facts::LeftUnread;
 use holdup_evidence::{Cause, Language, TaskRuntime, units};
 use holdup_model::attributed::{Asker, AttributedWait, Resource, ResourceKind, Task, TaskState, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_attached(RuleId::AnswersLeftUnread, check)
@@ -150,10 +151,11 @@ fn finding(run: &Run<'_>, left: &LeftUnread) -> Finding {
     let clause = waiting
         .as_ref()
         .map_or_else(String::new, |one| format!("; meanwhile {}", one.text));
-    let title = format!(
-        "{who} does not read the answers on {connections} to {server}, where up to {} stand unread{clause}",
+    let title = Title::from(format!(
+        "{who} does not read the answers on {connections} to {server}, where up to {} stand unread",
         units::bytes(left.most)
-    );
+    ))
+    .with(clause);
     // Who passes an answer on to a client that does not read pauses it for that one.
     let passes_on = run
         .facts

@@ -5,6 +5,7 @@ use crate::rules::{Extend, MATTERS, Need, Rule, RuleId, Run, Waits, duration, pe
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 use std::collections::BTreeSet;
 
 /// Wait from which a server counts as silent even where it was not seen how the wait ended, nanoseconds: just under
@@ -104,7 +105,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>, severity: Severity) -> Finding {
     let chain = Chain::of(run.facts, &main.resource);
     let finding = RULE.finding(
         severity,
-        format!("The name server {server} does not answer{}", chain.clause()),
+        Title::from(format!("The name server {server} does not answer")).with(chain.clause()),
         group,
     );
     let timed_out = group.timed_out();

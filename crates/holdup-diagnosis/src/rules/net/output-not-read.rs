@@ -6,6 +6,7 @@ use holdup_evidence::{Cause, units};
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_attached(RuleId::OutputNotRead, check)
@@ -89,13 +90,14 @@ fn finding(run: &Run<'_>, full: &FullOutput) -> Option<Finding> {
             say::several(many, "client")
         ),
     };
-    let title = format!(
-        "{who} cannot send: its output is full, {receiver} reads nothing of {}{meanwhile}",
+    let title = Title::from(format!(
+        "{who} cannot send: its output is full, {receiver} reads nothing of {}",
         match full.connections {
             1 => units::bytes(full.most),
             many => format!("up to {} on {many} connections", units::bytes(full.most)),
         },
-    );
+    ))
+    .with(meanwhile);
     let severity = match aside > 0 || does_nothing_else(run, full.pid) {
         true => Severity::Warning,
         false => Severity::Note,

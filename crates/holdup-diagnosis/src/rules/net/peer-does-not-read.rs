@@ -4,6 +4,7 @@ use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, connections, root,
 use holdup_evidence::Cause;
 use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_either(RuleId::PeerDoesNotRead, check, connections::unread)
@@ -41,7 +42,7 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
     };
     let root = root::of(group);
     let stands = root.map_or_else(String::new, |root| root.stands());
-    let title = format!("{peer} does not read the data from {who}{stands}");
+    let title = Title::from(format!("{peer} does not read the data from {who}")).with(stands);
     let severity = match group.handed_on() {
         true => Severity::Note,
         false => Severity::Warning,

@@ -10,6 +10,7 @@ use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::Common;
 use holdup_model::attributed::{AttributedWait, Holder, Task};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 use std::net::SocketAddr;
 
 /// Requests from which their slowest hundredth says how long clients wait, and from which the slowest of all does: of twenty none of which was
@@ -353,7 +354,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         Some(_) => ", which waits to accept a connection that no client opens".to_owned(),
         None => stands,
     };
-    let title = title + &subject.so + &stands;
+    let title = Title::from(title).with(&subject.so).with(&stands);
     // What a thread of its own asks for names is never on the way itself.
     let handed_on = group.handed_on() && main.cause != Cause::NetDns;
     let judged_there = handed_on || goes_on(run, group);

@@ -6,6 +6,7 @@ use crate::rules::{Extend, Generality, Rule, RuleId, Run, root, say};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_attached(RuleId::WholePoolWaits, check)
@@ -93,13 +94,9 @@ fn otherwise(taken: &Taken<'_>) -> Finding {
         name => format!(": {name}"),
     };
     let root = root::of(&taken.waits);
-    let title = format!(
-        "{} {is} {}{on}{}{}",
-        taken.subject(),
-        main.cause.phrase(),
-        taken.so(),
-        root.map_or_else(String::new, |root| root.stands())
-    );
+    let title = Title::from(format!("{} {is} {}{on}", taken.subject(), main.cause.phrase()))
+        .with(taken.so())
+        .with(root.map_or_else(String::new, |root| root.stands()));
     let finding = RULE.finding(Severity::Note, title, &taken.waits);
     let finding = finding.and_if(say::way(&taken.waits));
     match root {
@@ -128,12 +125,14 @@ fn for_itself(taken: &Taken<'_>, address: &str) -> Finding {
         ),
         _ => String::new(),
     };
-    let title = format!(
-        "{} waits for its own port: {} {wait} for {} to answer, where {accept}{queue}",
+    let title = Title::from(format!(
+        "{} waits for its own port: {} {wait} for {} to answer",
         say::name_or(&main.asker.name.process, "a server"),
         taken.all(),
         peer_slow::peer(main),
-    );
+    ))
+    .with(format!(", where {accept}"))
+    .with(queue);
     let finding = RULE
         .finding(Severity::Critical, title, &taken.waits)
         .about(Resource::named(ResourceKind::Socket, address), main.asker.clone())
@@ -177,7 +176,7 @@ pub(in crate::rules) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) -
             // Of the pool's own structures it is known how many workers there are.
             Some((rule, _)) if rule.id == RuleId::NoWorkerLeft => rule.id,
             Some((rule, finding)) => {
-                finding.title.push_str(&taken.clause());
+                finding.title.push(taken.clause());
                 *finding = told_with(finding.clone(), &taken);
                 rule.id
             }

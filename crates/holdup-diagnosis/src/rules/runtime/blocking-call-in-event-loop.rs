@@ -10,6 +10,7 @@ use holdup_knowledge::user_code::{Primitive, primitive};
 use holdup_knowledge::{javascript, python, rust};
 use holdup_model::attributed::{AttributedWait, Task, TaskState};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 use std::collections::BTreeSet;
 
 /// The rule.
@@ -318,15 +319,18 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
     let title = match of {
         Loop::Asyncio | Loop::Node => {
             let who = say::who(name);
-            format!("{place} blocks the event loop of {who} for up to {took}: {why}{peer}{beside}")
+            Title::from(format!("{place} blocks the event loop of {who} for up to {took}"))
         }
         Loop::Tokio => {
             let workers: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
             let workers = say::several(workers.len() as u64, "worker thread");
             let process = say::name_or(&name.process, "the program");
-            format!("{place} blocks {workers} of tokio in {process} for up to {took}: {why}{peer}{beside}")
+            Title::from(format!(
+                "{place} blocks {workers} of tokio in {process} for up to {took}"
+            ))
         }
     };
+    let title = title.with(format!(": {why}{peer}")).with(beside);
     let call = called(longest).map(|frame| {
         let text = format!("it called {}, which blocks the thread", say::place(frame));
         Evidence::new(text, "user stacks")

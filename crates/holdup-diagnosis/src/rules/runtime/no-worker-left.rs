@@ -4,6 +4,7 @@ use crate::rules::{Generality, Rule, RuleId, Run, Waits, java_waits as java, say
 use holdup_evidence::{Cause, Ns, WorkerPool};
 use holdup_model::attributed::{AttributedWait, Awaits};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 use std::collections::BTreeMap;
 
 /// Part of the observed time that each worker must have waited for something else than work.
@@ -116,16 +117,10 @@ impl<'a> Stuck<'a> {
             count => (format!("All {count} workers of {name}"), ["wait", "are"]),
         };
         let title = match self.for_itself {
-            true => format!(
-                "{who} {} for tasks of their own pool{in_places}: {queued}",
-                verb[0]
-            ),
-            false => format!(
-                "{who} {} {}{in_places}: {queued}",
-                verb[1],
-                self.waits.cause().phrase()
-            ),
+            true => format!("{who} {} for tasks of their own pool{in_places}", verb[0]),
+            false => format!("{who} {} {}{in_places}", verb[1], self.waits.cause().phrase()),
         };
+        let title = Title::from(title).with(format!(": {queued}"));
         let severity = match self.for_itself {
             true => Severity::Critical,
             false => Severity::Warning,

@@ -5,6 +5,7 @@ use holdup_evidence::Cause;
 use holdup_knowledge::handlers::has_request;
 use holdup_model::attributed::{AttributedWait, Awaits};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Threads that stand for a task or a latch in one place, from which somebody lacks it: one alone may be the program's first, which waits for
@@ -103,13 +104,14 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         ([], Some(Awaits::Room)) => ": no thread takes from it".to_owned(),
         ([], _) => String::new(),
     };
-    let title = format!(
-        "{} of {who} {} for {}{place}, for at least {}{outcome}",
+    let title = Title::from(format!(
+        "{} of {who} {} for {}{place}, for at least {}",
         say::several(threads as u64, "thread"),
         if threads == 1 { "waits" } else { "wait" },
         main.resource.name,
         duration(group.longest().max)
-    );
+    ))
+    .with(outcome);
     let others = others(run, group);
     let at_work = !others.is_empty();
     let text = match at_work {

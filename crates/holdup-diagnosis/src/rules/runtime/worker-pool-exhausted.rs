@@ -16,6 +16,7 @@ use holdup_knowledge::pools;
 use holdup_model::attributed::{AttributedWait, Common, ThreadName};
 use holdup_model::attributed::{Awaits, JavaLock};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Workers from which a pool is judged: of two, both busy is an ordinary instant.
@@ -215,12 +216,13 @@ fn connection_wanted(run: &Run<'_>, group: &Waits<'_>) -> Finding {
         (None, true) => format!(", and nobody gave one back{}", may_keep(run, group)),
         (None, false) => String::new(),
     };
-    let title = format!(
-        "{} of {who} {} for a free connection of a pool{}{clause}",
+    let title = Title::from(format!(
+        "{} of {who} {} for a free connection of a pool{}",
         say::several(threads as u64, "thread"),
         if threads == 1 { "waits" } else { "wait" },
         place.map_or_else(String::new, |frame| format!(" in {}", say::place(frame))),
-    );
+    ))
+    .with(clause);
     let frames = java::frames(main);
     let scripted = pools::entry(&main.asker.stack).map(say::place);
     let pool = java::entry(&frames, |frame| of_library(frame) && !of_runtime(frame));
@@ -251,12 +253,12 @@ fn pool_taken(pool: &Full<'_>) -> Finding {
     let who = say::name_or(&main.asker.name.process, "the program");
     let what = full_pool::awaited(&pool.waits).map_or_else(String::new, |what| format!(", {what}"));
     let title = match pool.threads {
-        1 => format!(
-            "The one thread of libuv's pool in {who} waits{what}: calls for files and names queue behind it"
-        ),
-        count => format!(
-            "All {count} threads of libuv's pool in {who} wait at once{what}: calls for files and names queue behind them"
-        ),
+        1 => Title::from(format!("The one thread of libuv's pool in {who} waits{what}"))
+            .with(": calls for files and names queue behind it"),
+        count => Title::from(format!(
+            "All {count} threads of libuv's pool in {who} wait at once{what}"
+        ))
+        .with(": calls for files and names queue behind them"),
     };
     let mut does: BTreeMap<Cause, usize> = BTreeMap::new();
     for wait in pool.waits.iter() {
@@ -303,11 +305,11 @@ fn tasks_wanted(run: &Run<'_>, pool: &Waits<'_>) -> Finding {
     let main = pool.main();
     let name = java::pool_of(&main.asker.name.thread);
     let by_library = beside::asks_for_words(run, pool);
-    let title = format!(
-        "All {} workers of {name} wait for the result of other tasks{}",
-        java::threads(pool),
-        by_library.as_deref().unwrap_or_default()
-    );
+    let title = Title::from(format!(
+        "All {} workers of {name} wait for the result of other tasks",
+        java::threads(pool)
+    ))
+    .with(by_library.as_deref().unwrap_or_default());
     let text = format!(
         "they wait for {}, asked for by {}",
         main.resource.name,
