@@ -24,7 +24,7 @@ const NOT_SLOW: [&str; 3] = ["not too", "nothing", "is off"];
 const TIES: [&str; 7] = ["after", "for", "since", "took", "waited", "exceeded", "been"];
 
 /// The same of several words: `took too long (2.3s)`.
-const TOO_LONG: &str = "too long";
+const TIES_OF_TWO: [&str; 1] = ["too long"];
 
 /// Words of the same clause by which it is the length of what comes next.
 const PROMISES: [&str; 10] = [
@@ -107,7 +107,7 @@ fn ties(before: &str) -> bool {
     let between = |one: char| matches!(one, ' ' | ':' | '=' | '"' | '(' | '[');
     let clause = clause.trim_end_matches(between);
     let words = || clause.split(|one: char| !one.is_alphanumeric());
-    let ties = |last: &str| TIES.contains(&last) || clause.ends_with(TOO_LONG);
+    let ties = |last: &str| TIES.contains(&last) || TIES_OF_TWO.iter().any(|two| clause.ends_with(two));
     words().next_back().is_some_and(ties) && !words().any(|word| PROMISES.contains(&word))
 }
 
