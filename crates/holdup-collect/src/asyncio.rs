@@ -39,6 +39,7 @@ fn failed_task(pid: u32, one: python::FailedTask) -> FailedTask {
         frames,
         unasked: one.unasked,
         waiting: one.waiting,
+        by_name: one.by_name,
     }
 }
 

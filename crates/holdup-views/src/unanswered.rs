@@ -1,6 +1,6 @@
 //! Requests that have had no answer for long, and clients that nobody accepts: beside one of them nothing may be called well.
 //!
-//! In: a report. Out: a sentence, for all views alike, that says what is unanswered since when, and that the cause was not observed.
+//! In: a report. Out: a sentence, for all views alike, that says what is unanswered since when, and that no rule says why.
 
 use crate::units::{counted, duration};
 use holdup_evidence::Ns;
@@ -24,8 +24,20 @@ fn unaccepted(report: &Report) -> Option<String> {
         at.find_map(|at| Some((&at.name, at.detail.waiting.filter(|count| *count > 0)?)))?;
     let clients = counted(u64::from(clients), "client waits", "clients wait");
     Some(format!(
-        "{clients} to be accepted at {address}, and nothing observed shows why."
+        "{clients} to be accepted at {address}, and no rule says why."
     ))
+}
+
+/// Clients whose words nobody took, for the end of an all-clear. What they sent may be no request, or one that was lost.
+pub(crate) fn untaken(report: &Report) -> String {
+    let resting = report.requests.as_ref().map_or(0, |requests| requests.resting);
+    match resting {
+        0 => String::new(),
+        resting => format!(
+            " {} sent data that no thread works on.",
+            counted(resting, "client has", "clients have")
+        ),
+    }
 }
 
 fn requests(report: &Report) -> Option<String> {
@@ -35,9 +47,9 @@ fn requests(report: &Report) -> Option<String> {
     }
     let since = duration(requests.oldest_open_ns);
     Some(match requests.open {
-        1 => format!("1 request has been unanswered for {since}, and nothing observed shows why."),
+        1 => format!("1 request has been unanswered for {since}, and no rule says why."),
         open => format!(
-            "{} are unanswered, the oldest for {since}, and nothing observed shows why.",
+            "{} are unanswered, the oldest for {since}, and no rule says why.",
             counted(open, "request", "requests")
         ),
     })
@@ -47,7 +59,7 @@ fn requests(report: &Report) -> Option<String> {
 mod tests {
     use super::words;
     use crate::html::tests::report;
-    use crate::terminal::margins::{healthy, nothing_found_mood, nothing_found_words};
+    use crate::terminal::margins::{doubts_earlier, healthy, nothing_found_mood, nothing_found_words};
     use holdup_model::report::{Recording, Report, Requests, SubjectKind};
 
     /// Idle processes with this many unanswered requests, the oldest read so long ago, in seconds.
@@ -78,6 +90,24 @@ mod tests {
             "{said}"
         );
         assert_eq!(nothing_found_mood(&report).0, "note");
+    }
+
+    #[test]
+    fn clients_whose_words_nobody_took_are_told_beside_an_all_clear() {
+        let with = |resting| {
+            let mut report = idle(0, 0);
+            report.requests.as_mut().unwrap().resting = resting;
+            nothing_found_words(&report)
+        };
+        assert!(with(0).ends_with("waiting for work."), "{}", with(0));
+        assert!(with(1).ends_with(" 1 client has sent data that no thread works on."));
+        assert!(with(3).ends_with(" 3 clients have sent data that no thread works on."));
+        let mut report = idle(0, 0);
+        for (earlier_told, resting, told) in [(true, 0, false), (true, 2, true), (false, 0, true)] {
+            let requests = report.requests.as_mut().unwrap();
+            (requests.earlier_told, requests.resting) = (earlier_told, resting);
+            assert_eq!(doubts_earlier(&report), told, "{earlier_told} {resting}");
+        }
     }
 
     #[test]

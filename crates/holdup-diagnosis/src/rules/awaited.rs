@@ -223,9 +223,11 @@ fn finding(root: &Root<'_>) -> Finding {
         return remedies.into_iter().fold(finding, Finding::remedy);
     }
     if on == Awaited::Frozen {
-        let (mount, users) = root.has.map_or(("", [].as_slice()), |has| {
-            (has.name.as_str(), has.users.as_slice())
-        });
+        // Without users it may be a file that is named.
+        let (mount, users) = match root.has {
+            Some(has) if !has.users.is_empty() => (has.name.as_str(), has.users.as_slice()),
+            _ => ("", [].as_slice()),
+        };
         return finding.remedy(frozen::remedy(mount, users));
     }
     match root.holder {

@@ -6,9 +6,9 @@
 
 use super::awaited_said::{awaited, programs, sentence, who};
 use super::list::own_log_explains::{does, often, remedy, short, source};
-use super::{Extend, Rule, RuleId, duration, say};
+use super::{Extend, Rule, RuleId, Run, duration, say};
 use crate::machine::seen::{self, Behind, Unanswered};
-use holdup_evidence::facts::{LogLine, OwnLog};
+use holdup_evidence::facts::{LogLine, LogReason, OwnLog};
 use holdup_evidence::observed::{FilledVolume, Owed, SeenWait, Short, Silence};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
@@ -43,9 +43,7 @@ const SOURCE: &str = "TCP sockets (sock_diag), /proc/PID/fd";
 
 /// Findings, the server with most behind it first.
 pub(super) fn of(waits: &[SeenWait]) -> Vec<Finding> {
-    let found = seen::owed_for(waits, MIN_NS);
-    let found = found.iter().filter_map(|one| finding(one, waits));
-    found.take(MAX_SERVERS).collect()
+    servers(waits).into_iter().map(|one| one.finding).collect()
 }
 
 /// A server that withholds its service.
@@ -56,30 +54,48 @@ pub(super) struct Withheld {
     pub(super) behind: Vec<u32>,
     /// The longest of these waits.
     pub(super) longest: Ns,
+    /// The file system that it writes to, where little is left there.
+    fills: Option<String>,
+    /// What is said of it.
+    pub(super) finding: Finding,
 }
 
-/// All of them.
+/// Those that are reported, the one with most behind it first.
 pub(super) fn servers(waits: &[SeenWait]) -> Vec<Withheld> {
     let found = seen::owed_for(waits, MIN_NS);
-    let found = found.iter().filter(|one| finding(one, waits).is_some());
-    let known = |one: &Unanswered<'_>| Withheld {
-        server: one.server.pid,
-        behind: one.behind.iter().map(|behind| behind.process.pid).collect(),
-        longest: one.behind.iter().map(|behind| behind.ns).max().unwrap_or(0),
+    let known = |one: &Unanswered<'_>| {
+        Some(Withheld {
+            server: one.server.pid,
+            behind: one.behind.iter().map(|behind| behind.process.pid).collect(),
+            longest: one.behind.iter().map(|behind| behind.ns).max().unwrap_or(0),
+            fills: owed(one)
+                .and_then(|owed| owed.filled.as_ref())
+                .map(|volume| volume.mount.clone()),
+            finding: finding(one, waits)?,
+        })
     };
-    found.map(known).collect()
+    found.iter().filter_map(known).take(MAX_SERVERS).collect()
 }
 
 /// A file system that is full and that nobody is known to wait for is less grave than what others wait behind.
-pub(super) fn shortages_after(found: &mut [(&Rule, Finding)]) {
+pub(super) fn shortages_after(run: &Run<'_>, found: &mut [(&Rule, Finding)]) {
+    // What is merely suspected may be due to the full one.
     let behind = |(rule, finding): &(&Rule, Finding)| {
-        rule.id == RuleId::OthersWaitBehind && finding.severity == Severity::Warning
+        rule.id == RuleId::OthersWaitBehind
+            && finding.severity == Severity::Warning
+            && finding.confidence != Confidence::Suspect
     };
-    if found.iter().any(behind) {
-        let full = found
-            .iter_mut()
-            .filter(|(rule, _)| rule.id == RuleId::FileSystemFull);
-        full.for_each(|(_, finding)| finding.severity = finding.severity.min(Severity::Warning));
+    if !found.iter().any(behind) {
+        return;
+    }
+    let seen = run.observed.and_then(|observed| observed.waits.as_deref());
+    let waits = [seen.unwrap_or_default(), &run.facts.answers_awaited];
+    let withheld: Vec<Withheld> = waits.into_iter().flat_map(servers).collect();
+    let is_reason = |mount: &str| withheld.iter().any(|one| one.fills.as_deref() == Some(mount));
+    for (rule, finding) in found.iter_mut() {
+        if rule.id == RuleId::FileSystemFull && !is_reason(&finding.resource.name) {
+            finding.severity = finding.severity.min(Severity::Warning);
+        }
     }
 }
 
@@ -105,6 +121,23 @@ fn reasons(owed: &Owed, ns: Ns) -> Vec<(&OwnLog, &LogLine)> {
     lines
 }
 
+/// Whether a program that says this of itself gives no answers meanwhile. What it says of others, or of a delay, has another end.
+fn withholds(reason: LogReason) -> bool {
+    match reason {
+        LogReason::Refuses
+        | LogReason::Limit
+        | LogReason::NoSpace
+        | LogReason::NoMemory
+        | LogReason::NoDescriptor => true,
+        LogReason::Slows
+        | LogReason::Defers
+        | LogReason::Lock
+        | LogReason::NoAnswer
+        | LogReason::Unreachable
+        | LogReason::Stalled => false,
+    }
+}
+
 /// Whether a server has fallen silent: nearly all of its connections were busy, and nothing has come or gone since.
 fn fell_silent(silence: &Silence, ns: Ns) -> bool {
     let before = silence.lived.saturating_sub(ns).max(1) as f64;
@@ -123,7 +156,7 @@ fn finding(one: &Unanswered<'_>, waits: &[SeenWait]) -> Option<Finding> {
         return None;
     }
     let reasons = reasons(owed, one.wait.ns);
-    let reason = reasons.first().copied();
+    let reason = reasons.iter().copied().find(|(_, line)| withholds(line.reason));
     let silence = owed
         .silence
         .as_ref()
@@ -135,8 +168,11 @@ fn finding(one: &Unanswered<'_>, waits: &[SeenWait]) -> Option<Finding> {
     let first = Evidence::new(behind(&one.behind), SOURCE);
     let finding = Finding::without_duration(
         RuleId::OthersWaitBehind.id(),
-        Severity::Warning,
-        title(one, reason, owed.filled.as_ref()),
+        match reason {
+            Some(_) => Severity::Warning,
+            None => Severity::Note,
+        },
+        title(one, reason, silence, owed.filled.as_ref()),
         Cause::NetReceive,
         first,
     )
@@ -166,7 +202,12 @@ fn finding(one: &Unanswered<'_>, waits: &[SeenWait]) -> Option<Finding> {
     Some(remedies(finding, one, reason, owed.filled.as_ref()))
 }
 
-fn title(one: &Unanswered<'_>, reason: Option<(&OwnLog, &LogLine)>, filled: Option<&FilledVolume>) -> String {
+fn title(
+    one: &Unanswered<'_>,
+    reason: Option<(&OwnLog, &LogLine)>,
+    silence: Option<&Silence>,
+    filled: Option<&FilledVolume>,
+) -> String {
     let (direct, through): (Vec<Behind<'_>>, Vec<Behind<'_>>) =
         one.behind.iter().cloned().partition(|one| one.directly);
     let longest = one.behind.iter().map(|one| one.ns).max().unwrap_or(0);
@@ -190,8 +231,14 @@ fn title(one: &Unanswered<'_>, reason: Option<(&OwnLog, &LogLine)>, filled: Opti
         ),
         None => String::new(),
     };
+    // That it owes answers is not known of one that is merely silent.
+    let does = match (reason, silence) {
+        (None, Some(silence)) if silence.connections >= silence.of => "has been silent on all connections",
+        (None, Some(_)) => "has been silent on nearly all connections",
+        _ => "does not answer, and does nothing",
+    };
     format!(
-        "{} does not answer, and does nothing: {} for it, and {} behind, for at least {}{why}{filled}",
+        "{} {does}: {} for it, and {} behind, for at least {}{why}{filled}",
         who(one.server),
         sentence(&direct),
         sentence(&through),
@@ -304,7 +351,7 @@ fn remedies(
                 .with_command(format!("tail -n 50 {}", say::quoted(&log.file))),
         ),
         None => finding.remedy(
-            Remedy::safe(format!("find out why {} does not answer", who(one.server)))
+            Remedy::safe(format!("find out what {} waits for", who(one.server)))
                 .with_command(format!("holdup attach -p {}", one.server.pid)),
         ),
     }
@@ -312,7 +359,7 @@ fn remedies(
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::{of, servers};
     use holdup_evidence::Ns;
     use holdup_evidence::facts::{LogLine, LogReason, OwnLog};
     use holdup_evidence::observed::{FilledVolume, Owed, SeenClient, SeenProcess, SeenWait, Short, Silence};
@@ -411,6 +458,50 @@ mod tests {
         assert_eq!(with(silence(7, 7, 12)), 0, "it never had much to say");
         assert_eq!(with(silence(1, 1, 900)), 0, "one client says nothing of a server");
         assert_eq!(with(None), 0);
+    }
+
+    #[test]
+    fn what_it_says_of_others_or_of_a_delay_is_no_reason_to_withhold() {
+        for reason in [
+            LogReason::Stalled,
+            LogReason::NoAnswer,
+            LogReason::Unreachable,
+            LogReason::Lock,
+            LogReason::Slows,
+            LogReason::Defers,
+        ] {
+            let mut says = alarm();
+            says[0].said[0].reason = reason;
+            let owed = |silence| Owed {
+                says: says.clone(),
+                silence,
+                ..idle()
+            };
+            assert!(titles(owed(None)).is_empty(), "{reason:?}");
+            assert_eq!(
+                titles(owed(silence(7, 8, 900))),
+                [
+                    "broker (pid 3) has been silent on nearly all connections: api waits for it, and client waits behind, for at least 26.00 s"
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn no_more_servers_are_known_as_withholding_than_are_reported() {
+        let chain = |server: u32| {
+            let owed = Owed {
+                says: alarm(),
+                ..idle()
+            };
+            [
+                wait((server + 2, "client"), (server + 1, "api"), idle()),
+                wait((server + 1, "api"), (server, "broker"), owed),
+            ]
+        };
+        let waits = [chain(10), chain(20), chain(30)].concat();
+        assert_eq!(servers(&waits).len(), of(&waits).len());
+        assert_eq!(of(&waits).len(), 2);
     }
 
     #[test]

@@ -9,15 +9,49 @@ use holdup_model::finding::Finding;
 /// Leaves out commands about processes that had ended when observation did.
 pub(super) fn keep_what_works(run: &Run<'_>, findings: &mut [Finding]) {
     for remedy in findings.iter_mut().flat_map(|finding| &mut finding.remedies) {
-        let names_ended = |command: &String| numbers(command).any(|pid| has_ended(run, pid));
+        let names_ended = |command: &String| pids(command).any(|pid| has_ended(run, pid));
         remedy.command = remedy.command.take().filter(|command| !names_ended(command));
     }
 }
 
-/// The words of a command that are numbers, such as ids of processes in `kill -CONT 7` and `cat /proc/7/cgroup`.
-fn numbers(command: &str) -> impl Iterator<Item = u32> + '_ {
-    let words = command.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-    words.filter_map(|word| word.parse().ok())
+/// What stands before the id of a process in the commands of remedies. Any other number is a port, a time, or how much is shown.
+const BEFORE_PIDS: [&str; 12] = [
+    "/proc/",
+    " -p ",
+    " --pid ",
+    // Of `chrt`, behind a priority.
+    " --pid 0 ",
+    " --tid ",
+    " -pc ",
+    " -cp ",
+    " -CONT ",
+    " attach ",
+    "jcmd ",
+    "pid=",
+    "pg_terminate_backend(",
+];
+
+/// A program that has a port behind what is a process of others.
+const ASKS_A_PORT: &str = "dig ";
+
+/// The ids of processes in a command, such as in `kill -CONT 7` and `cat /proc/7/cgroup`.
+fn pids(command: &str) -> impl Iterator<Item = u32> + '_ {
+    let commands = command.split([';', '|', '&']);
+    let commands = commands.filter(|one| !one.trim_start().starts_with(ASKS_A_PORT));
+    commands.flat_map(|one| {
+        BEFORE_PIDS
+            .iter()
+            .flat_map(move |before| numbers_behind(one, before))
+    })
+}
+
+/// The numbers that stand behind this.
+fn numbers_behind<'a>(command: &'a str, before: &'a str) -> impl Iterator<Item = u32> + 'a {
+    command.match_indices(before).filter_map(move |(at, _)| {
+        let rest = command.get(at + before.len()..)?;
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        rest.get(..digits)?.parse().ok()
+    })
 }
 
 /// Whether a process was observed, and none of its threads lived on when observation ended. Of those that were not observed nothing is known.
@@ -76,6 +110,13 @@ mod tests {
             "cat /proc/9/cgroup",
             "taskset -pc 9",
             "holdup attach -p 7 -p 9",
+            "kill -CONT 9",
+            "chrt --other --pid 0 9",
+            "prlimit --nofile=4096: --pid 9",
+            "ss -ltnp | grep pid=9,",
+            "jcmd 9 GC.class_histogram",
+            "grep char /proc/9/io; sleep 5; grep char /proc/9/io",
+            "psql -c \"select pg_terminate_backend(9)\"",
         ] {
             assert_eq!(left(command), None, "{command}");
         }
@@ -92,8 +133,17 @@ mod tests {
     }
 
     #[test]
-    fn numbers_within_words_are_no_processes() {
-        for command in ["smartctl -a /dev/nvme9n1", "pidstat -d 1 5", "cat /sys/block/sd9"] {
+    fn other_numbers_are_no_processes() {
+        for command in [
+            "smartctl -a /dev/nvme9n1",
+            "pidstat -d 1 9",
+            "cat /sys/block/sd9",
+            "tail -n 9 /var/log/shop.log",
+            "ss -ltnp sport = :9",
+            "grep char /proc/7/io; sleep 9; grep char /proc/7/io",
+            "renice -n 9 -p 7",
+            "dig @10.0.0.9 -p 9 NAME",
+        ] {
             assert!(left(command).is_some(), "{command}");
         }
     }

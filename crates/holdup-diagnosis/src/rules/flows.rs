@@ -26,6 +26,8 @@ pub(super) struct Flow<'a> {
     bytes: u64,
     elapsed: Ns,
     writes: bool,
+    /// Whether most of the time goes to the one that works: the other one waits for it as long.
+    pub(super) most: bool,
 }
 
 /// The pipeline that these waits are of, where whoever is at the end of their chain works: on a CPU or with a disk. `writes`: whether they are
@@ -52,6 +54,7 @@ pub(super) fn of<'a>(
         bytes,
         elapsed,
         writes,
+        most: waits.own().saturating_mul(2) >= elapsed,
     })
 }
 
@@ -64,8 +67,12 @@ impl Flow<'_> {
             true => ("which feeds it", "written"),
             false => ("which reads from it", "read"),
         };
+        let takes = match self.most {
+            true => ", and is what takes the time",
+            false => "",
+        };
         format!(
-            "{works}, and is what takes the time: {}, {what}, waits for it, and has {did} {} in {}, {} a second",
+            "{works}{takes}: {}, {what}, waits for it, and has {did} {} in {}, {} a second",
             self.who,
             say::bytes(self.bytes),
             duration(self.elapsed),
@@ -81,14 +88,21 @@ impl Flow<'_> {
     /// What can be done, first what is mostly right.
     pub(super) fn remedies(&self) -> [Remedy; 2] {
         let who = self.root.who();
+        let alone = match self.most {
+            true => ": the others wait for it alone",
+            false => ", if that is too slow",
+        };
         [
             Remedy::safe(format!(
                 "wait, if {} a second is what it should do: all members move on",
                 say::bytes(self.a_second())
             ))
-            .with_command(format!("grep char /proc/{}/io; sleep 5; grep char /proc/{}/io", self.pid, self.pid)),
+            .with_command(format!(
+                "grep char /proc/{}/io; sleep 5; grep char /proc/{}/io",
+                self.pid, self.pid
+            )),
             Remedy::safe(format!(
-                "give {who} less to do, a better share of the CPUs or disk, or several threads: the others wait for it alone"
+                "give {who} less to do, a better share of the CPUs or disk, or several threads{alone}"
             ))
             .with_command(format!("holdup attach -p {}", self.root.pid())),
         ]

@@ -33,7 +33,7 @@ fn user(one: &VolumeUser) -> String {
     }
 }
 
-/// Who works on it while it is frozen: `, while nightly (pid 7), which runs rsync (pid 8), works on it`.
+/// Who was started for it and does not wait: `, while nightly (pid 7), which runs rsync (pid 8), works on it`.
 pub(super) fn by(users: &[VolumeUser]) -> String {
     let others = users.iter().filter(|one| one.named).count();
     match users.first() {
@@ -43,8 +43,12 @@ pub(super) fn by(users: &[VolumeUser]) -> String {
             ", and {}, which was started with its name, waits there itself",
             who(&one.process)
         ),
-        Some(one) if one.runs.is_some() => format!(", while {}, works on it", user(one)),
-        Some(one) if one.named => format!(", while {} works on it", user(one)),
+        Some(one) if one.named && one.runs.is_some() => format!(", while {}, works on it", user(one)),
+        // A shell that was only given the place may do anything.
+        Some(one) if one.named => format!(
+            ", while {}, which was started with its name, does not wait there",
+            who(&one.process)
+        ),
         _ => String::new(),
     }
 }
@@ -71,7 +75,7 @@ pub(super) fn evidence(users: &[VolumeUser]) -> Option<Evidence> {
 
 /// What to do.
 pub(super) fn remedy(mount: &str, users: &[VolumeUser]) -> Remedy {
-    let by = users.first().filter(|one| one.named || one.runs.is_some());
+    let by = users.first().filter(|one| one.named);
     let ask = match by {
         // Whoever waits for its own thaw cannot make it.
         Some(one) if one.waits => format!(
@@ -125,6 +129,22 @@ mod tests {
         );
         assert_eq!(by(std::slice::from_ref(&reader)), "");
         assert_eq!(by(&[]), "");
+        // A service that stores there, and its own child.
+        let service = VolumeUser {
+            runs: Some(client(10, "worker")),
+            ..reader.clone()
+        };
+        assert_eq!(by(std::slice::from_ref(&service)), "");
+        assert!(!remedy("/srv/nas", &[service]).text.contains("indexd"));
+        let shell = VolumeUser {
+            process: client(11, "bash"),
+            named: true,
+            ..VolumeUser::default()
+        };
+        assert_eq!(
+            by(&[shell]),
+            ", while bash (pid 11), which was started with its name, does not wait there"
+        );
         let own = VolumeUser {
             process: client(5, "agent"),
             named: true,

@@ -493,7 +493,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         let doubted = |(rule, finding)| (rule, doubt::too_few_samples(finding));
         found = found.into_iter().map(doubted).collect();
     }
-    awaited_withheld::shortages_after(&mut found);
+    awaited_withheld::shortages_after(run, &mut found);
     let inside = awaited_sleepers::Inside::of(run, found.iter().map(|(_, finding)| finding));
     found.sort_by_key(|(rule, finding)| {
         let of_machine = matches!(rule.check, Check::Machine(..));

@@ -268,7 +268,7 @@ impl<'a> Words<'a> {
             Key::Disk(disk) => self.disk(root, disk, &all),
             Key::Files(files) if root.cause == Some(Cause::FsFrozen) => Title::from(format!(
                 "{} {} frozen{}",
-                what(files, "File system"),
+                what(files, frozen_at(root)),
                 if root.open { "is" } else { "was" },
                 frozen::by(&self.users(root))
             ))
@@ -505,6 +505,16 @@ fn what(name: &str, of: &str) -> String {
     match name {
         "" => of.to_owned(),
         name => format!("{of} {name}"),
+    }
+}
+
+/// What stands before the name of a frozen file system, which may be known by the path of a file on it alone.
+fn frozen_at(root: &Root<'_>) -> &'static str {
+    match root.resource {
+        Some(resource) if resource.detail.mount.is_none() && !resource.name.is_empty() => {
+            "The file system of"
+        }
+        _ => "File system",
     }
 }
 

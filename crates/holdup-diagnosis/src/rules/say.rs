@@ -135,23 +135,26 @@ pub(super) fn how_long(waits: &Waits<'_>) -> Evidence {
 }
 
 /// Of several waits that are not all over: how many are, and for how long the others have lasted. Their lengths may count from before the
-/// observation, and their sum does not: beside each other, a total would be less than its parts.
+/// observation, and their sum does not: beside each other, a total would be less than its parts. None where it is not.
 fn standing(waits: &Waits<'_>) -> Option<String> {
     let open = waits.iter().filter(|wait| wait.open).count() as u64;
     let (count, longest) = (waits.count(), waits.longest());
-    if open == 0 || waits.estimated() {
+    let all_stand = || waits.iter().all(|wait| wait.open && wait.count == 1);
+    let has_total = longest.max <= waits.own() && !all_stand();
+    if open == 0 || waits.estimated() || has_total {
         return None;
     }
-    let whole = waits.iter().filter(|wait| wait.open).map(|wait| wait.max).max();
-    let is_open = longest.open && Some(longest.max) == whole && longest.count == 1;
-    let longest = match is_open {
-        true => format!("the longest has lasted for at least {}", duration(longest.max)),
-        false => format!("the longest took {}", duration(longest.max)),
+    let length = duration(longest.max);
+    let longest = match (longest.open, longest.count) {
+        (true, 1) => format!("the longest has lasted for at least {length}"),
+        // Of several of one thread it is not known whether the longest is the one that stands.
+        (true, _) => format!("the longest is at least {length}"),
+        (false, _) => format!("the longest took {length}"),
     };
     Some(match count.saturating_sub(open) {
         0 => format!("none of them over: {longest}"),
         over => format!(
-            "{over} of them over: {longest}; {} of them all was observed",
+            "{over} of them over: {longest}; {} of all of them was observed",
             duration(waits.own())
         ),
     })
@@ -421,10 +424,31 @@ mod tests {
         let some = vec![waits(1, 9, 3, 1, false), waits(2, 1, 5, 10, true)];
         assert_eq!(
             said(some),
-            "10 waits, 9 of them over: the longest has lasted for at least 10.00 s; 8.00 s of them all was observed"
+            "10 waits, 9 of them over: the longest has lasted for at least 10.00 s; 8.00 s of all of them was observed"
         );
-        let longest_is_over = vec![waits(1, 4, 8, 6, false), waits(2, 1, 2, 2, true)];
+        let longest_is_over = vec![waits(1, 4, 3, 6, false), waits(2, 1, 2, 2, true)];
         assert!(said(longest_is_over).contains("the longest took 6.00 s"));
+    }
+
+    #[test]
+    fn one_of_several_of_a_thread_that_stands_is_not_said_to_be_over() {
+        let reads = vec![waits(1, 5, 6, 20, true)];
+        assert_eq!(
+            said(reads),
+            "5 waits, 4 of them over: the longest is at least 20.00 s; 6.00 s of all of them was observed"
+        );
+    }
+
+    #[test]
+    fn a_total_that_has_all_its_parts_is_told_although_one_is_not_over() {
+        for some in [
+            vec![waits(1, 4, 8, 6, false), waits(2, 1, 2, 2, true)],
+            vec![waits(1, 5, 20, 15, true)],
+        ] {
+            let said = said(some);
+            assert!(said.contains(" s in total, median "), "{said}");
+            assert!(!said.contains("took"), "{said}");
+        }
     }
 
     #[test]

@@ -58,6 +58,14 @@ fn rests_behind(run: &Run<'_>, wait: &AttributedWait) -> bool {
     all.all(|(pid, cause)| rests(run, pid, cause))
 }
 
+/// Whether one of these waits stands, and has for most of the time watched: whoever wrote some lines and is stuck since looks so.
+fn stands(run: &Run<'_>, waits: &Waits<'_>) -> bool {
+    let wall = run.attributed.wall;
+    waits
+        .iter()
+        .any(|one| one.open && one.max.saturating_mul(2) > wall)
+}
+
 /// Waits for a pipe that ended as something came, from which its reader hears now and then.
 const MIN_HEARD: u64 = 2;
 
@@ -71,7 +79,7 @@ fn heard(waits: &Waits<'_>) -> u64 {
 /// filter. Nothing can be asked in a pipe.
 pub(super) fn of_pipe(run: &Run<'_>, waits: &Waits<'_>) -> Option<u64> {
     let known = |wait: &AttributedWait| wait.holders.iter().any(|holder| holder.doing.is_some());
-    let rest = waits.iter().any(known) && all_rest(run, waits);
+    let rest = waits.iter().any(known) && all_rest(run, waits) && !stands(run, waits);
     let heard = heard(waits);
     (run.attributed.of_threads && rest && heard >= MIN_HEARD).then_some(heard)
 }
@@ -94,7 +102,7 @@ fn serves_nobody(run: &Run<'_>, wait: &AttributedWait) -> bool {
 /// The same of a relay's event loop and a Unix socket, of which the kernel does not tell what it has carried.
 fn of_unix(run: &Run<'_>, waits: &Waits<'_>) -> Option<Stream> {
     let receives = |wait: &AttributedWait| wait.cause == Cause::IpcUnix && serves_nobody(run, wait);
-    let all = waits.iter().all(receives) && all_rest(run, waits);
+    let all = waits.iter().all(receives) && all_rest(run, waits) && !stands(run, waits);
     let pieces = heard(waits);
     (run.attributed.of_threads && all && pieces > 0).then_some(Stream {
         pieces,
@@ -117,7 +125,7 @@ pub(super) fn of(run: &Run<'_>, waits: &Waits<'_>, peer: &str) -> Option<Stream>
     if !run.attributed.of_threads || clients_wait(run) {
         return None;
     }
-    if !all_rest(run, waits) {
+    if !all_rest(run, waits) || stands(run, waits) {
         return None;
     }
     let mut stream = Stream::default();

@@ -19,4 +19,6 @@ pub struct FailedTask {
     pub unasked: bool,
     /// The tasks that wait beside it, by number.
     pub waiting: Vec<u64>,
+    /// Whether its code names what each of them awaits; else the code of both only works on the same object.
+    pub by_name: bool,
 }

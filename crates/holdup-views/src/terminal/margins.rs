@@ -255,14 +255,16 @@ pub(super) fn nothing_found(sheet: &mut Sheet, report: &Report) {
     beside_nothing_found(sheet, report);
 }
 
+/// Whether a request from before may be unanswered: nobody looked for those, or there are words that nobody took.
+pub(crate) fn doubts_earlier(report: &Report) -> bool {
+    let requests = report.requests.as_ref();
+    let told = requests.is_some_and(|requests| requests.earlier_told && requests.resting == 0);
+    report.of_threads() && waiting_for_work(report) > 0 && !told
+}
+
 /// What could not be determined when no rule found anything.
 pub(super) fn beside_nothing_found(sheet: &mut Sheet, report: &Report) {
-    let idle = waiting_for_work(report);
-    let earlier_told = report
-        .requests
-        .as_ref()
-        .is_some_and(|requests| requests.earlier_told);
-    if report.of_threads() && idle > 0 && !earlier_told {
+    if doubts_earlier(report) {
         let words =
             "A request that was read before observation began and is still unanswered looks the same.";
         statement(sheet, words, Paint::Dim);
@@ -319,7 +321,10 @@ pub(crate) fn nothing_found_words(report: &Report) -> String {
         } else {
             format!("It ran for {} of the time.", percent(running, whole))
         };
-        format!("No hold-up found{scope}. {because}")
+        format!(
+            "No hold-up found{scope}. {because}{}",
+            unanswered::untaken(report)
+        )
     } else {
         format!(
             "It waited for {} of the time{}. No rule reports a problem.",

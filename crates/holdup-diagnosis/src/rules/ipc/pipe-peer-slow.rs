@@ -174,7 +174,7 @@ fn going_on<'a>(
         .finding(Severity::Note, title, group)
         .and_if(holders.first().map(say::meanwhile))
         .and_if(say::way(group))
-        .proved_if(flow.is_some());
+        .proved_if(flow.as_ref().is_some_and(|flow| flow.most));
     Some(match flow {
         Some(flow) => (flow.remedies().into_iter())
             .fold(finding, Finding::remedy)

@@ -2,7 +2,7 @@
 //! itself, or there is none.
 
 use crate::rules::beside::{doing, outside};
-use crate::rules::{Rule, RuleId, Run, say, tasks};
+use crate::rules::{Extend, Rule, RuleId, Run, say, tasks};
 use holdup_evidence::facts::FailedTask;
 use holdup_evidence::{Cause, Ns, TaskRuntime};
 use holdup_knowledge::asyncio::{self, Given};
@@ -23,6 +23,9 @@ const WHAT: &str = "for others";
 
 /// How Python names the task that it begins a program with.
 const FIRST_TASK: &str = "Task-1";
+
+/// Where tasks are read.
+const MEMORY: &str = "the program's own structures, read from its memory";
 
 /// Part of the time watched that a wait of a thread is of no matter in: one part of this many.
 const NO_MATTER: Ns = 50;
@@ -55,9 +58,15 @@ fn stops(task: &Task, given: Given) -> bool {
 
 /// The task that has failed beside one that waits for what only another task or thread can do.
 fn failed_beside<'a>(run: &Run<'a>, task: &Task) -> Option<&'a FailedTask> {
-    awaited(task).filter(|given| !stops(task, *given))?;
+    let given = awaited(task).filter(|given| !stops(task, *given))?;
+    // A worker of a queue may rest, and a program may have taken note of a failure and go on.
+    let is_alone = |one: &FailedTask| {
+        let left = || Giver::of(run, &[task]);
+        one.unasked && matches!(left(), Some(Giver::Nobody))
+    };
+    let beside = |one: &FailedTask| one.pid == task.pid && one.waiting.contains(&task.id);
     let mut failed = run.facts.failed_tasks.iter();
-    failed.find(|one| one.pid == task.pid && one.waiting.contains(&task.id))
+    failed.find(|one| beside(one) && (given != Given::Item || is_alone(one)))
 }
 
 /// A task that has failed, with where it did: `rpc-receive (Channel.receive) has ended with TypeError in Tick.parse (model.py:14)`.
@@ -77,8 +86,8 @@ fn has_failed(failed: &FailedTask) -> String {
     )
 }
 
-/// The finding about tasks beside which another one has failed.
-fn beside_failed(run: &Run<'_>, waiting: &[&Task], failed: &FailedTask) -> Finding {
+/// The finding about tasks beside which another one has failed; `others`: how many more wait.
+fn beside_failed(run: &Run<'_>, waiting: &[&Task], failed: &FailedTask, others: usize) -> Finding {
     let names: BTreeSet<&str> = waiting.iter().map(|task| task.resource.name.as_str()).collect();
     let what = match names.first() {
         Some(name) if names.len() == 1 && !name.is_empty() => format!("for {name}"),
@@ -87,13 +96,29 @@ fn beside_failed(run: &Run<'_>, waiting: &[&Task], failed: &FailedTask) -> Findi
     let outcome = format!("; {}", has_failed(failed));
     let own = failed.frames.last().and_then(|frame| frame.symbol.as_deref());
     let own = own.unwrap_or("that task");
+    let (link, confidence) = match failed.by_name {
+        true => ("its code names what those who wait await", Confidence::Strong),
+        // Much of a program works on one object, and not for each other.
+        false => (
+            "an object that its code worked on is one that the code of those who wait works on",
+            Confidence::Suspect,
+        ),
+    };
+    let others = match others {
+        0 => None,
+        1 => Some("1 more waits for other things".to_owned()),
+        others => Some(format!("{others} more wait for other things")),
+    };
     tasks::finding(run, RULE.id, Severity::Warning, waiting, [&what, &outcome])
-        .confidence(Confidence::Strong)
+        .confidence(confidence)
         .and(Evidence::new(
-            "the exception, with the frames that it came through, is kept in the task, and an object that its code worked on is one \
-             that the code of those who wait works on; nothing notes who is to end their wait",
-            "the program's own structures, read from its memory",
+            format!(
+                "the exception, with the frames that it came through, is kept in the task, and {link}; nothing notes who is to end \
+                 their wait"
+            ),
+            MEMORY,
         ))
+        .and_if(others.map(|others| Evidence::new(others, MEMORY)))
         .remedy(Remedy::safe(format!(
             "mend what raises {} there, and begin the task again",
             say::name_or(&failed.exception, "the exception")
@@ -192,11 +217,11 @@ impl<'a> Giver<'a> {
         match self {
             Giver::Tasks(_) => Evidence::new(
                 "nothing notes who is to end the wait; the tasks named wait for something outside of the process",
-                "the program's own structures, read from its memory",
+                MEMORY,
             ),
             Giver::Users(_) => Evidence::new(
                 "nothing notes who is to end the wait; the code of the tasks named uses what is waited for",
-                "the program's own structures, read from its memory",
+                MEMORY,
             ),
             Giver::Threads(_) => Evidence::new(
                 "nothing notes who is to end the wait; the threads named wait for something outside of the process",
@@ -270,9 +295,9 @@ fn severity(giver: &Giver<'_>, waiting: &[&Task]) -> Severity {
 fn finding(run: &Run<'_>, waiting: &[&Task]) -> Finding {
     let failed = waiting.iter().find_map(|task| failed_beside(run, task));
     if let Some(failed) = failed {
-        let beside = |task: &&&Task| failed.waiting.contains(&task.id);
+        let beside = |task: &&&Task| failed_beside(run, task).is_some_and(|one| std::ptr::eq(one, failed));
         let beside: Vec<&Task> = waiting.iter().filter(beside).copied().collect();
-        return beside_failed(run, &beside, failed);
+        return beside_failed(run, &beside, failed, waiting.len() - beside.len());
     }
     let giver = Giver::of(run, waiting).unwrap_or(Giver::Nobody);
     let names: BTreeSet<&str> = waiting.iter().map(|task| task.resource.name.as_str()).collect();

@@ -83,23 +83,17 @@ fn check(run: &Run<'_>) -> Verdict {
     fires_all([told(longer), withheld, told(first), limits, told(last)].concat())
 }
 
-/// Servers that withhold their service, by the kernel's tables when the recording ended, if nobody behind them waits for a root that events tell;
+/// Servers that withhold their service, by the kernel's tables when the recording ended, where nobody behind one waits for a root that events tell;
 /// and the longest wait behind them.
 fn withheld(run: &Run<'_>, roots: &[Root<'_>]) -> (Vec<Finding>, Ns) {
     let waits = &run.facts.answers_awaited;
     let own = roots.iter().filter(|root| !root.comes_last());
     let waiters = own.flat_map(|root| root.behind.iter().chain(&root.own));
     let told: HashSet<u32> = waiters.map(|one| one.name.pid).collect();
-    let known = awaited_withheld::servers(waits);
+    let mut known = awaited_withheld::servers(waits);
+    known.retain(|one| !one.behind.iter().any(|pid| told.contains(pid)));
     let longest = known.iter().map(|one| one.longest).max().unwrap_or(0);
-    match known
-        .iter()
-        .flat_map(|one| &one.behind)
-        .any(|pid| told.contains(pid))
-    {
-        true => (Vec::new(), 0),
-        false => (awaited_withheld::of(waits), longest),
-    }
+    (known.into_iter().map(|one| one.finding).collect(), longest)
 }
 
 /// Sessions of databases, as roots need them.
@@ -360,7 +354,11 @@ fn remedy<'a>(root: &'a Root<'a>, words: &Words<'a>) -> Remedy {
             )
             .with_command(format!("du -xah {} | sort -h | tail", say::quoted(mount)))
         }
-        Key::Files(files) if root.cause == Some(Cause::FsFrozen) => frozen::remedy(files, &words.users(root)),
+        Key::Files(files) if root.cause == Some(Cause::FsFrozen) => {
+            // Else it is the path of a file.
+            let mount = root.resource.filter(|one| one.detail.mount.is_some());
+            frozen::remedy(mount.map_or("", |_| files), &words.users(root))
+        }
         Key::Reader(_) => Remedy::safe(format!("find out why {who} does not read"))
             .with_command(format!("holdup attach -p {pid}")),
         Key::Unread(_) => Remedy::safe(

@@ -54,6 +54,8 @@ pub struct FailedTask {
     pub unasked: bool,
     /// The tasks that wait beside it.
     pub waiting: Vec<u64>,
+    /// Whether its code names what each of them awaits; else the code of both only works on the same object.
+    pub by_name: bool,
 }
 
 /// What is found first of such a task.
@@ -108,6 +110,7 @@ impl<S: Source> Interpreter<S> {
             frames: shown,
             unasked,
             waiting: Vec::new(),
+            by_name: false,
         };
         Some(Failed {
             task,
@@ -152,13 +155,19 @@ impl<S: Source> Interpreter<S> {
             // What its outermost function worked on: the rest may be tools that all share.
             let own = one.frames.first().and_then(|frame| self.first_variable(*frame));
             let own = own.filter(|own| self.is_of_program(*own));
-            let waits = waiting.iter().filter(|(_, object, objects)| {
+            let links = waiting.iter().filter_map(|(id, object, objects)| {
                 let names = object.is_some_and(|object| one.uses.contains(&object));
-                names || own.is_some_and(|own| objects.contains(&own))
+                let shares = own.is_some_and(|own| objects.contains(&own));
+                (names || shares).then_some((*id, names))
             });
-            let waiting: Vec<u64> = waits.map(|(id, ..)| *id).collect();
+            let (waiting, named): (Vec<u64>, Vec<bool>) = links.unzip();
             if !waiting.is_empty() {
-                beside.push(FailedTask { waiting, ..one.task });
+                let by_name = named.into_iter().all(|named| named);
+                beside.push(FailedTask {
+                    waiting,
+                    by_name,
+                    ..one.task
+                });
             }
         }
         beside
