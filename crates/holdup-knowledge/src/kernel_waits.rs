@@ -13,6 +13,16 @@ const TABLE: &str = include_str!("kernel_waits.tsv");
 /// Frames behind a lock's own functions in which its taker is looked for: one may be a helper of the taker.
 const TAKERS: usize = 2;
 
+/// Functions in which a page is waited for, for whatever bit of it: who called them says for which, where that is known.
+const ANY_BIT: [&str; 6] = [
+    "wait_on_page_bit",
+    "wait_on_page_bit_common",
+    "wait_on_page_bit_killable",
+    "folio_wait_bit",
+    "folio_wait_bit_common",
+    "folio_wait_bit_killable",
+];
+
 /// What a function says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Role {
@@ -96,7 +106,12 @@ fn says(role: Role, name: &str) -> Option<&'static str> {
 pub fn told<'a>(frames: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let frames: Vec<&str> = frames.into_iter().map(plain).collect();
     let says_so = |name: &&str| lock(name).is_some() || awaited(name).is_some();
-    let at = frames.iter().position(says_so)?;
+    let mut at = frames.iter().position(says_so)?;
+    while frames.get(at).is_some_and(|name| ANY_BIT.contains(name))
+        && frames.get(at + 1).is_some_and(|name| says_so(&name))
+    {
+        at += 1;
+    }
     let rest = frames.get(at..)?;
     let innermost = rest.first()?;
     let awaited = match awaited(innermost) {
@@ -239,6 +254,28 @@ mod tests {
         assert_eq!(
             of("schedule blk_execute_rq __scsi_execute scsi_test_unit_ready sd_check_events sd_open"),
             "waits for the answer of a device to a command, while it asks a SCSI device whether it is ready (TEST UNIT READY)"
+        );
+    }
+
+    #[test]
+    fn a_page_is_waited_for_as_who_called_says() {
+        for frames in [
+            "io_schedule folio_wait_bit_common folio_wait_bit folio_wait_writeback __filemap_fdatawait_range do_fsync",
+            "io_schedule wait_on_page_bit_common wait_on_page_bit wait_on_page_writeback __filemap_fdatawait_range do_fsync",
+            "io_schedule wait_on_page_bit wait_on_page_writeback do_fsync",
+        ] {
+            assert_eq!(
+                of(frames),
+                "waits for a page that is being written to its device, while it flushes a file to disk (fsync)"
+            );
+        }
+        assert!(
+            of("io_schedule folio_wait_bit_common __folio_lock my_read vfs_read")
+                .starts_with("waits for a page that another task has locked")
+        );
+        assert_eq!(
+            of("schedule raise_barrier raid1_sync_request md_do_sync"),
+            "waits for ordinary requests to a part of the array (md) to end, so that it can be rebuilt, while it rebuilds or checks an array (md)"
         );
     }
 

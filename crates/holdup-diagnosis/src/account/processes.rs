@@ -360,7 +360,8 @@ fn add_blocked(observed: &Observed, list: &Snapshot, all: &mut Vec<Ranked>) {
     ));
 }
 
-/// Whether a task is blocked: by its state; or by a stack in the kernel, where somebody chose it and no state is reported.
+/// Whether a task is blocked: by its state; or by a stack in the kernel, where somebody chose it and no state is reported. Of several that were
+/// chosen together most have nothing to do: those count whose functions say that they wait.
 fn is_blocked(observed: &Observed, list: &Snapshot, task: &SeenThread) -> bool {
     let stands = |task: &SeenThread| {
         task.kernel_stack
@@ -368,7 +369,10 @@ fn is_blocked(observed: &Observed, list: &Snapshot, task: &SeenThread) -> bool {
     };
     match task.state {
         State::Uninterruptible => true,
-        State::Unknown | State::Interruptible => is_chosen(observed, list) && stands(task),
+        State::Unknown | State::Interruptible => {
+            let alone = list.threads.len() == 1;
+            is_chosen(observed, list) && stands(task) && (alone || blocked::is_blocked(observed, task))
+        }
         _ => false,
     }
 }
@@ -540,6 +544,31 @@ mod tests {
         assert_eq!(account(&observed), []);
         observed.snapshots[0].threads[0].state = State::Uninterruptible;
         assert!(account(&observed)[0].text.contains("in state D"));
+    }
+
+    #[test]
+    fn tasks_that_have_nothing_to_do_are_not_blocked() {
+        let mut observed = Observed::default();
+        let idle = "schedule kthreadd,schedule kswapd,schedule xfsaild,schedule kjournald2,schedule rescuer_thread,\
+            schedule schedule_timeout svc_recv,schedule schedule_hrtimeout_range_clock ep_poll,\
+            schedule schedule_timeout inet_csk_accept,schedule pipe_read vfs_read ksys_read,schedule n_tty_read tty_read";
+        let tasks = (10..).zip(idle.split(',')).map(|(pid, names)| SeenThread {
+            tid: Some(pid),
+            state: State::Interruptible,
+            kernel_stack: Some(observed.stacks.intern(names.split(' '))),
+            ..SeenThread::default()
+        });
+        let threads = tasks.collect();
+        observed.snapshots.push(Snapshot {
+            threads,
+            states: false,
+            ..Snapshot::new(SnapshotKind::Kernel, Quote::default())
+        });
+        assert_eq!(account(&observed), []);
+        let names = "__schedule schedule rwsem_down_write_slowpath ext4_setattr";
+        let stack = observed.stacks.intern(names.split(' '));
+        observed.snapshots[0].threads[3].kernel_stack = Some(stack);
+        assert!(account(&observed)[0].text.starts_with("task 13 sleeps"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! sleep in. What a function means is said by the tables that also judge observed waits; where a stack of one of the
 //! tasks is there, it says more than the function.
 
-use crate::rules::{figures, kernel_places, say};
+use crate::rules::{figures, kernel_places, say, waiters};
 use holdup_attribution::classify::{self, Channel};
 use holdup_evidence::observed::{Metric, Quote, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed, TaskState};
@@ -97,7 +97,7 @@ pub(crate) fn is_whole(observed: &Observed, snapshot: &Snapshot) -> bool {
 
 /// Whether a task is blocked: by its state; or by what its functions say, where they are waits that nobody begins for
 /// having nothing to do.
-fn is_blocked(observed: &Observed, task: &SeenThread) -> bool {
+pub(crate) fn is_blocked(observed: &Observed, task: &SeenThread) -> bool {
     let state = match task.state {
         State::Uninterruptible => return true,
         State::Unknown => TaskState::Uninterruptible,
@@ -181,8 +181,10 @@ impl<'a> Series<'a> {
             None if group.function.is_empty() => Vec::new(),
             None => vec![group.function.to_owned()],
         };
+        let first = group.tasks.first().copied();
+        let state = first.map_or(TaskState::Uninterruptible, waiters::state);
         let call = one.and_then(|(task, _)| task.call);
-        classify::of_task(TaskState::Uninterruptible, &names, call)
+        classify::of_task(state, &names, call)
     }
 
     /// What a group waits for, as ` (waiting for …)`; nothing where that is not known.

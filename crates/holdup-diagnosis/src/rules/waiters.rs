@@ -40,6 +40,14 @@ impl Waiters {
     }
 }
 
+/// In which sleep a task is taken to be for what its functions say: where that is not known, it is blocked.
+pub(crate) fn state(task: &SeenThread) -> TaskState {
+    match task.state {
+        State::Interruptible => TaskState::Interruptible,
+        _ => TaskState::Uninterruptible,
+    }
+}
+
 /// What a blocked task waits for, by its stack or its function.
 pub(crate) fn cause(observed: &Observed, task: &SeenThread) -> Cause {
     let frames: Vec<String> = match (task.kernel_stack, &task.kernel_function) {
@@ -47,7 +55,7 @@ pub(crate) fn cause(observed: &Observed, task: &SeenThread) -> Cause {
         (None, Some(function)) => vec![function.clone()],
         (None, None) => return Cause::Unknown,
     };
-    classify::of_task(TaskState::Uninterruptible, &frames, task.call).cause
+    classify::of_task(state(task), &frames, task.call).cause
 }
 
 /// Tasks of one program at one place in the kernel, in one list.
@@ -140,7 +148,7 @@ fn groups<'a>(observed: &Observed, list: &'a Snapshot) -> BTreeMap<(&'a str, &'a
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::{cause, of};
     use holdup_evidence::observed::{SeenFile, SeenThread, Snapshot, SnapshotKind, State};
     use holdup_evidence::{Cause, Observed};
 
@@ -204,6 +212,20 @@ mod tests {
         };
         let waiters = of(&observed, "sdb").unwrap();
         assert_eq!(waiters.programs, [("dd".to_owned(), 1.0)]);
+    }
+
+    #[test]
+    fn a_task_that_sleeps_in_a_pipe_waits_for_no_lock() {
+        let mut observed = Observed::default();
+        let stack = observed.stacks.intern(["pipe_read", "vfs_read", "ksys_read"]);
+        let mut reader = SeenThread {
+            kernel_stack: Some(stack),
+            state: State::Uninterruptible,
+            ..SeenThread::default()
+        };
+        assert_eq!(cause(&observed, &reader), Cause::LockKernel);
+        reader.state = State::Interruptible;
+        assert_ne!(cause(&observed, &reader), Cause::LockKernel);
     }
 
     #[test]

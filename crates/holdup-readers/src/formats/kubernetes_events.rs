@@ -47,7 +47,7 @@ const MEANINGS: [(&str, &str); 21] = [
     ),
     (
         "Evicted",
-        "the node ended the pod because it ran out of memory, disk or process ids",
+        "the pod was ended, because its node or the pod itself used too much memory, disk or process ids",
     ),
     (
         "EvictionThresholdMet",
@@ -76,10 +76,7 @@ const MEANINGS: [(&str, &str); 21] = [
         "FreeDiskSpaceFailed",
         "the node's disk is full and removing images did not help",
     ),
-    (
-        "ImageGCFailed",
-        "the node's disk is full and removing images did not help",
-    ),
+    ("ImageGCFailed", "removing unused images failed"),
     ("ErrImagePull", "the image could not be fetched"),
     ("ProvisioningFailed", "the storage for a claim could not be made"),
     (
@@ -323,6 +320,14 @@ mod tests {
             [
                 "BackOff of pod/web-6d: the container ends again and again, and its next start waits longer each time: Back-off restarting failed container"
             ]
+        );
+        let images = "LAST SEEN   TYPE      REASON          OBJECT    MESSAGE\n\
+            5m          Warning   ImageGCFailed   node/n1   failed to get imageFs info: unable to find data in memory cache\n";
+        let reading = read_text("e", images.as_bytes());
+        let told = reading.texts();
+        assert!(
+            told[0].contains("removing unused images failed") && !told[0].contains("full"),
+            "{told:?}"
         );
         let well: String = text.lines().take(2).map(|line| format!("{line}\n")).collect();
         let reading = read_text("e", well.as_bytes());

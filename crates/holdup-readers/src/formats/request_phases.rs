@@ -6,6 +6,7 @@
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::formats::report::{holds, length, name_of, ns_of, number};
 use crate::gather::{Out, text_of};
+use crate::lines::MAX_LINE_BYTES;
 use crate::statements;
 use holdup_evidence::observed::{Quote, Statement, StatementKind};
 use holdup_evidence::units::{duration, whole_percent};
@@ -13,12 +14,10 @@ use holdup_evidence::units::{duration, whole_percent};
 pub(crate) static FORMAT: Format = Format::lines::<Reader>("request-phases", Family::Times, recognise)
     .about("HAR files, timings of browsers, httpstat");
 
-/// Bytes of a line, and of one value that is looked at.
+/// Bytes of a line of text, of one value and of one number that are looked at.
 const LINE_BYTES: usize = 64 << 10;
 const VALUE: usize = 200;
-
-/// Pairs of one line.
-const MAX_PAIRS: usize = 4_000;
+const NUMBER: usize = 30;
 
 /// Seconds from which a request is long: up to one, people do not lose their thread (Nielsen, Usability Engineering, 1993).
 const LONG_SECONDS: f64 = 1.0;
@@ -158,6 +157,8 @@ struct Reader {
     requests: u64,
     /// Whether the next address is the request's own.
     of_request: bool,
+    /// Whether requests may be missing, because a line was too long to be read whole.
+    cut: bool,
     /// The phases of the table of which the next line has the lengths.
     table: Vec<Phase>,
 }
@@ -184,10 +185,7 @@ impl Reader {
     fn har(&mut self, text: &str, out: &Out<'_>) -> bool {
         let mut any = false;
         let mut rest = text;
-        for _ in 0..MAX_PAIRS {
-            let Some((_, behind)) = rest.split_once('"') else {
-                break;
-            };
+        while let Some((_, behind)) = rest.split_once('"') {
             let Some((name, behind)) = behind.split_once('"') else {
                 break;
             };
@@ -212,10 +210,14 @@ impl Reader {
                     self.request.url = name_of(url.get(..VALUE).unwrap_or(url));
                 }
                 name => {
-                    let digits = value.split([',', '}', ' ', '\n']).next().unwrap_or_default();
                     let Some(phase) = Phase::of_har(name) else {
                         continue;
                     };
+                    let ends = |byte: u8| matches!(byte, b',' | b'}' | b' ' | b'\n');
+                    let end = value.bytes().take(NUMBER).position(ends);
+                    let digits = value
+                        .get(..end.unwrap_or(value.len().min(NUMBER)))
+                        .unwrap_or_default();
                     // What did not happen is -1.
                     if let Some(ms) = number(digits.trim_start_matches('-')) {
                         let ms = if digits.starts_with('-') { 0.0 } else { ms };
@@ -232,14 +234,16 @@ impl Reader {
 
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
-        let text = text_of(line.get(..LINE_BYTES).unwrap_or(line));
-        let text = text.trim();
-        if text.contains('"') {
-            return match self.har(text, out) {
+        // A file that a program wrote is often a single line.
+        if line.contains(&b'"') {
+            self.cut |= line.len() >= MAX_LINE_BYTES;
+            return match self.har(text_of(line).trim(), out) {
                 true => Understood::Evidence,
                 false => Understood::Ignorable,
             };
         }
+        let text = text_of(line.get(..LINE_BYTES).unwrap_or(line));
+        let text = text.trim();
         let table = of_table(text);
         if !table.is_empty() {
             self.close();
@@ -296,7 +300,11 @@ impl LineReader for Reader {
                 told(worst.own(Phase::Server))
             ));
         }
-        if read.requests > 1 {
+        // Of what is missing nobody knows how long it took.
+        if read.cut && total < LONG_SECONDS {
+            return;
+        }
+        if read.requests > 1 && !read.cut {
             text.push_str(&format!("; it is the longest of {} requests", read.requests));
         }
         let kind = match total >= LONG_SECONDS {
@@ -337,6 +345,35 @@ mod tests {
         assert_eq!(said(HAR), (StatementKind::Took, told.to_owned()));
         let fast = HAR.replace("4812.1", "2.1");
         assert_eq!(said(&fast).0, StatementKind::WithinNorm);
+    }
+
+    #[test]
+    fn a_har_file_in_a_single_line_is_read_to_its_end() {
+        let entry = |wait: f64| {
+            format!(
+                "{{\"startedDateTime\":\"2026-03-03T10:00:00.123Z\",\"request\":{{\"url\":\"https://shop.example/a\"}},\"timings\":{{\"blocked\":1,\
+                 \"send\":0.2,\"wait\":{wait},\"receive\":0.7}}}}"
+            )
+        };
+        let file = |fast: usize| {
+            let all: Vec<String> = std::iter::repeat_n(12.3, fast)
+                .chain([9_000.5])
+                .map(entry)
+                .collect();
+            format!("{{\"log\":{{\"entries\":[{}]}}}}", all.join(","))
+        };
+        let (kind, told) = said(&file(1_500));
+        assert_eq!(kind, StatementKind::Took);
+        assert!(
+            told.starts_with("the request of https://shop.example/a took 9.00 s")
+                && told.ends_with("the longest of 1501 requests"),
+            "{told}"
+        );
+        // Of one that is longer than any line the end is not read.
+        assert_eq!(read_text("r", file(8_000).as_bytes()).observed.statements, []);
+        // Values without an end.
+        let hostile = format!("\"timings\"\"receive\"\"wait\"{}", "\"wait\":".repeat(120_000));
+        let _ = read_text("r", hostile.as_bytes());
     }
 
     #[test]

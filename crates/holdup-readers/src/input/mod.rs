@@ -90,7 +90,8 @@ impl Allowance {
     /// Whether nothing more can come out of the file that is being read.
     fn is_exhausted(&self) -> bool {
         let Outermost { packed, unpacked } = &*self.outermost;
-        self.bytes.get() == 0 || unpack::is_bomb(unpacked.get(), packed.get())
+        let (unpacked, packed) = (unpacked.get(), packed.get());
+        self.bytes.get() == 0 || unpack::is_bomb(unpacked, packed) || unpack::is_too_large(unpacked, packed)
     }
 }
 

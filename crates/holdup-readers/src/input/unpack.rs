@@ -17,12 +17,17 @@ use std::rc::Rc;
 /// Bytes from which packing is reported: a tar archive's mark is at 257.
 const PEEKED: usize = 512;
 
-/// Unpacked bytes for each packed one from which it is a bomb: logs of an idle machine come to a hundred, zeros to a
-/// thousand and more. It bounds the time too: a megabyte that is handed in takes some 15 s of CPU time at most.
-const RATIO: u64 = 200;
+/// Unpacked bytes for each packed one from which it is a bomb: logs of an idle machine come to a hundred, those of one line that repeats to three
+/// hundred, zeros to a thousand and more.
+const RATIO: u64 = 500;
 
-/// Unpacked bytes up to which anything goes: that much is read in a moment.
+/// Unpacked bytes up to which anything goes: that much is read in some seconds.
 const HARMLESS: u64 = 64 << 20;
+
+/// Unpacked bytes of a whole file, with all that is in it, up to which it is read however small it is: of the logs that cost most so many take some
+/// 40 s of CPU time. Of a larger file this many may come out for each packed byte.
+const LARGE: u64 = 512 << 20;
+const LARGE_RATIO: u64 = 200;
 
 /// Memory that unpacking may take, KiB: `xz -9` takes 65 MiB.
 const DICTIONARY_KIB: u32 = 128 << 10;
@@ -143,7 +148,8 @@ pub(super) fn read(
 #[cfg(test)]
 pub(super) fn most_of(packed: u64) -> u64 {
     const BUFFER: u64 = 1 << 20;
-    HARMLESS.max(RATIO * (packed + 1)) + BUFFER
+    let (ratio, large) = (RATIO * (packed + 1), LARGE_RATIO * (packed + 1));
+    HARMLESS.max(ratio).min(LARGE.max(large)) + BUFFER
 }
 
 /// Tells what is read of a file.
@@ -183,6 +189,11 @@ fn add(sum: &Cell<u64>, more: u64) {
 /// Whether so much comes out of so little only where that is the purpose.
 pub(super) fn is_bomb(unpacked: u64, packed: u64) -> bool {
     unpacked > HARMLESS && unpacked / RATIO > packed
+}
+
+/// Whether more came out of a file, with all that is in it, than is worth the time.
+pub(super) fn is_too_large(unpacked: u64, packed: u64) -> bool {
+    unpacked > LARGE && unpacked / LARGE_RATIO > packed
 }
 
 /// Counts what is read through it.
@@ -235,6 +246,12 @@ impl<R: Read> Read for Guarded<R> {
         if is_bomb(self.outermost.unpacked.get(), self.outermost.packed.get()) {
             return Err(Error::other(format!(
                 "all files in the archive together have more than {RATIO} bytes for each packed one, as of a bomb, so nothing more was unpacked"
+            )));
+        }
+        if is_too_large(self.outermost.unpacked.get(), self.outermost.packed.get()) {
+            return Err(Error::other(format!(
+                "more than {} MiB and more than {LARGE_RATIO} bytes for each packed one come out, so it was not unpacked further",
+                LARGE >> 20
             )));
         }
         match self.left.get().checked_sub(length) {
@@ -310,5 +327,29 @@ impl<R: BufRead> Read for Zstd<R> {
                 return Ok(0);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_bomb, is_too_large};
+
+    #[test]
+    fn a_log_of_one_line_that_repeats_is_no_bomb() {
+        // Logs of one line as gzip packs them, and of an idle machine.
+        for (unpacked, packed) in [(117_600_000, 402_781), (89_100_000, 302_606), (8 << 30, 70 << 20)] {
+            assert!(
+                !is_bomb(unpacked, packed) && !is_too_large(unpacked, packed),
+                "{packed}"
+            );
+        }
+        assert!(is_bomb(200_000_000, 200_000));
+    }
+
+    #[test]
+    fn what_comes_out_of_a_small_file_is_bounded() {
+        assert!(!is_bomb(1 << 30, 2_900_000) && is_too_large(1 << 30, 2_900_000));
+        assert!(is_too_large(600_000_000, 2_900_000));
+        assert!(!is_too_large(500_000_000, 2_900_000));
     }
 }

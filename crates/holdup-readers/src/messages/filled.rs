@@ -14,8 +14,9 @@ const MAX_PART_BYTES: usize = 60;
 /// Bytes of a gap that are looked at.
 const MAX_GAP_BYTES: usize = 400;
 
-/// What a part is told as where it is not known.
+/// What a name is told as where it is not known, and a length.
 const UNKNOWN: &str = "it";
+const UNKNOWN_LENGTH: &str = "a long time";
 
 /// The longest time that is believed, seconds: three hundred years.
 const MAX_SECONDS: f64 = 1e10;
@@ -57,12 +58,27 @@ pub(super) fn fill(means: &str, gaps: &Gaps<'_>) -> String {
         if optional {
             told.push_str(&all_of(inner, gaps).unwrap_or_default());
         } else {
-            told.push_str(part(inner, gaps).as_deref().unwrap_or(UNKNOWN));
+            let unknown = match is_length(inner) {
+                true => UNKNOWN_LENGTH,
+                false => UNKNOWN,
+            };
+            told.push_str(part(inner, gaps).as_deref().unwrap_or(unknown));
         }
         rest = from.get(end + 1..).unwrap_or_default();
     }
     told.push_str(rest);
     told
+}
+
+fn is_length(part: &str) -> bool {
+    part.contains(':')
+}
+
+/// The names that the meaning has of its line: lines with other names are of something else, however alike they are.
+pub(super) fn names(means: &str, gaps: &Gaps<'_>) -> Vec<String> {
+    let inside = means.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+    let names = inside.filter(|name| !is_length(name));
+    names.filter_map(|name| part(name, gaps)).collect()
 }
 
 /// A text with all of its parts; `None` where one is missing.
@@ -200,6 +216,10 @@ mod tests {
             "the server is slow: it took 3.00 s, and app waits"
         );
         assert_eq!(filled("{1} is full", "", &[], ""), "it is full");
+        assert_eq!(
+            filled("for {1:t} nobody answered", "", &[], ""),
+            "for a long time nobody answered"
+        );
         let long = "x".repeat(400);
         assert_eq!(filled("{1} is full", "", &[&long], ""), "it is full");
     }

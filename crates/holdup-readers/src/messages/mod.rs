@@ -9,6 +9,7 @@ mod filled;
 use crate::find::find;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use holdup_evidence::observed::{Known, MessageRole, StatementKind};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -53,6 +54,22 @@ impl Message {
                 true => filled::fill(self.means, &self.gaps(line, at)),
                 false => self.means.to_owned(),
             },
+        }
+    }
+
+    /// A number of whom it speaks of: of lines that name others it is another one, and 0 where its meaning names nobody.
+    pub(crate) fn names(&self, line: &[u8], at: usize) -> u64 {
+        if !self.means.contains('{') {
+            return 0;
+        }
+        let names = filled::names(self.means, &self.gaps(line, at));
+        match names.is_empty() {
+            true => 0,
+            false => {
+                let mut hasher = DefaultHasher::new();
+                names.hash(&mut hasher);
+                hasher.finish()
+            }
         }
     }
 

@@ -52,6 +52,9 @@ use together::Together;
 /// Statements of one kind that are kept of one artefact.
 const ROOM: usize = 200;
 
+/// Statements whose message names somebody: past that many of them others would have no room.
+const NAMED: u64 = 50;
+
 /// Kinds of statements.
 const KINDS: usize = StatementKind::WithinNorm as usize + 1;
 
@@ -105,6 +108,8 @@ pub(crate) struct Statements {
     /// The last command that stands in the text: what took so long.
     command: String,
     left_out: u64,
+    /// Statements whose message names somebody.
+    named: u64,
 }
 
 /// Whether a line that a reader of this format took is to be read for statements too.
@@ -264,7 +269,12 @@ impl Statements {
         if let Some(table) = shape::selected(line).filter(|_| self.command.is_empty()) {
             self.command = shape::sentence(table, 0);
         }
-        let stated::Stated { found, known, usual } = match self.well {
+        let stated::Stated {
+            found,
+            known,
+            names,
+            usual,
+        } = match self.well {
             true => stated::Stated::default(),
             false => stated::of(line),
         };
@@ -325,7 +335,7 @@ impl Statements {
             Some((title, column)) => {
                 shape::shape(&[title.as_bytes(), column.as_bytes()].concat(), kind as u64)
             }
-            None => shape::shape(message, kind as u64),
+            None => shape::shape(message, kind as u64 ^ names),
         };
         let place = match self.places.get(&key) {
             Some(place) => {
@@ -345,7 +355,12 @@ impl Statements {
                 one.known = known.or(one.known.take());
                 *place
             }
+            None if names != 0 && self.named >= NAMED => {
+                self.left_out += 1;
+                return true;
+            }
             None => {
+                self.named += u64::from(names != 0);
                 let Some(count) = self.counts.get_mut(kind as usize).filter(|count| **count < ROOM) else {
                     self.left_out += 1;
                     return true;

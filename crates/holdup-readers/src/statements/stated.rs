@@ -11,6 +11,8 @@ pub(super) struct Stated {
     pub(super) found: Option<kinds::Found>,
     /// What is known of its message.
     pub(super) known: Option<Known>,
+    /// A number of whom that message names; 0 of nobody.
+    pub(super) names: u64,
     /// Whether its message is ordinary: then neither its words nor its lengths say that anything is wrong.
     pub(super) usual: bool,
 }
@@ -27,6 +29,7 @@ pub(super) fn of(line: &[u8]) -> Stated {
         return Stated {
             found,
             known: found.map(|_| message.known(line, at)),
+            names: found.map_or(0, |_| message.names(line, at)),
             usual: found.is_none(),
         };
     }
@@ -81,6 +84,32 @@ mod tests {
             (2, "nf_conntrack: table full, dropping packet")
         );
         assert!(one.known.is_some() && one.first.is_some() && one.first != one.last);
+    }
+
+    #[test]
+    fn lines_that_name_others_are_told_each() {
+        let down = |node: u32| {
+            format!(
+                "2026-03-03 10:00:0{node},123 INFO Gossiper - InetAddress /10.0.0.{node}:7000 is now DOWN\n"
+            )
+        };
+        let said = |text: &str| {
+            let all = read_text("t", text.as_bytes()).observed.statements.into_iter();
+            all.filter_map(|one| Some((one.times, one.known?.means)))
+                .collect::<Vec<_>>()
+        };
+        let means = |node: u32| format!("this node hears nothing of /10.0.0.{node}:7000 any more");
+        let text = format!("{}{}{}", down(1), down(2), down(1));
+        assert_eq!(said(&text), [(2, means(1)), (1, means(2))]);
+        // Of very many some are told.
+        let many: String = (0..90)
+            .map(|node| {
+                format!(
+                    "2026-03-03 10:00:00,123 INFO Gossiper - InetAddress /10.0.0.{node}:7000 is now DOWN\n"
+                )
+            })
+            .collect();
+        assert_eq!(said(&many).len(), 50);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `btrfs filesystem usage`, `df` and `show`: btrfs gives space to data or to metadata in large pieces, and is out of space when one of both is full
 //! and no piece is left, whatever `df` says.
 //!
-//! In: the lines of any of the three. Out: what is full and whether it can grow; else that there is room.
+//! In: the lines of any of the three. Out: for each file system what is full and whether it can grow; else that there is room.
 
 use super::size;
 use crate::format::{Family, Format, Sureness, TextReader, Understood};
@@ -15,8 +15,13 @@ pub(crate) static FORMAT: Format = Format::lines::<Reader>("btrfs-usage", Family
 /// Bytes of a piece of data: with less that is unallocated nothing can grow.
 const PIECE: f64 = 1_073_741_824.0;
 
-/// The part of what is allocated from which it is full: the last some percent are reserves.
+/// The part of what is allocated from which it is full, and the bytes that are left then at most: the last some percent are reserves, of which
+/// the largest has 512 MiB.
 const FULL: f64 = 0.95;
+const RESERVE: f64 = 536_870_912.0;
+
+/// Kinds of space of one file system that are kept.
+const MAX_KINDS: usize = 16;
 
 fn recognise(head: &[u8]) -> Sureness {
     let head = text_of(head);
@@ -40,15 +45,39 @@ fn kind(line: &str) -> Option<(&str, &str, &str)> {
     named.then_some((what, size_of, used_of))
 }
 
+/// Data or metadata.
+#[derive(Debug)]
+struct Kind {
+    what: String,
+    total: String,
+    used: String,
+    /// The part of it that is used, and bytes that are left.
+    part: f64,
+    left: f64,
+    quote: Quote,
+}
+
+impl Kind {
+    fn is_full(&self) -> bool {
+        self.part >= FULL && self.left <= RESERVE
+    }
+}
+
+/// One file system.
 #[derive(Debug, Default)]
 struct Reader {
     unallocated: Option<(f64, String)>,
-    /// Full or not: data and metadata, each with size, used and place.
-    kinds: Vec<(String, String, String, f64, Quote)>,
+    kinds: Vec<Kind>,
 }
 
 impl TextReader for Reader {
     fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
+        // Another file system begins. Of `show` below `df` it is still the same one.
+        let of_show = text.starts_with("Label:") && self.unallocated.is_some();
+        let another = text == "Overall:" || text.starts_with("Device unallocated:") || of_show;
+        if another && !self.kinds.is_empty() {
+            self.tell(out);
+        }
         if let Some(rest) = text.strip_prefix("Device unallocated:") {
             let told = rest.trim();
             self.unallocated = size(told, 1.0).map(|bytes| (bytes, told.to_owned()));
@@ -59,16 +88,16 @@ impl TextReader for Reader {
                 .zip(size(total, 1.0))
                 .filter(|(_, total)| *total > 0.0);
             if let Some((used_bytes, total_bytes)) = part
-                && self.kinds.len() < 16
+                && self.kinds.len() < MAX_KINDS
             {
-                let part = used_bytes / total_bytes;
-                self.kinds.push((
-                    what.to_owned(),
-                    total.to_owned(),
-                    used.to_owned(),
-                    part,
-                    out.here(),
-                ));
+                self.kinds.push(Kind {
+                    what: what.to_owned(),
+                    total: total.to_owned(),
+                    used: used.to_owned(),
+                    part: used_bytes / total_bytes,
+                    left: total_bytes - used_bytes,
+                    quote: out.here(),
+                });
             }
             return Understood::Evidence;
         }
@@ -91,25 +120,38 @@ impl TextReader for Reader {
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
+        self.tell(out);
+    }
+}
+
+impl Reader {
+    /// Tells a file system, and begins anew.
+    fn tell(&mut self, out: &mut Out<'_>) {
         let all = std::mem::take(self);
-        let Some(fullest) = all.kinds.iter().max_by(|one, other| one.3.total_cmp(&other.3)) else {
+        let by_part = |one: &&Kind, other: &&Kind| {
+            let full = one.is_full().cmp(&other.is_full());
+            full.then(one.part.total_cmp(&other.part))
+        };
+        let Some(fullest) = all.kinds.iter().max_by(by_part) else {
             return;
         };
-        let (what, total, used, part, quote) = fullest;
-        let what = what.to_lowercase();
+        let Kind {
+            total, used, part, ..
+        } = fullest;
+        let what = fullest.what.to_lowercase();
         let cannot_grow = all
             .unallocated
             .as_ref()
             .map(|(bytes, told)| (*bytes < PIECE, told));
         let (kind, text) = match cannot_grow {
-            Some((true, told)) if *part >= FULL => (
+            Some((true, told)) if fullest.is_full() => (
                 StatementKind::Exhausted,
                 format!(
                     "btrfs has no space left for {what}: {used} of {total} are used and {told} are unallocated, so it cannot grow; writes fail with \
                      `No space left on device`, whatever df says"
                 ),
             ),
-            None if *part >= FULL => (
+            None if fullest.is_full() => (
                 StatementKind::Warned,
                 format!(
                     "btrfs uses {used} of the {total} that are allocated for {what}; this output does not say whether more can be allocated"
@@ -122,7 +164,7 @@ impl TextReader for Reader {
         };
         out.statement(Statement {
             share: (kind == StatementKind::Exhausted).then_some(*part),
-            ..statements::one(kind, None, quote.clone(), text)
+            ..statements::one(kind, None, fullest.quote.clone(), text)
         });
     }
 }
@@ -161,5 +203,26 @@ mod tests {
         let show = format!("{df}\tdevid    1 size 118.00GiB used 118.00GiB path /dev/sda2\n");
         assert_eq!(said(&show).0, StatementKind::Exhausted);
         assert_eq!(said(&df.replace("9.97", "4.10")).0, StatementKind::WithinNorm);
+    }
+
+    #[test]
+    fn the_last_percent_of_a_large_file_system_are_room() {
+        let text = usage("1.00MiB")
+            .replace("Size:112.00GiB, Used:89.70GiB", "Size:1.00TiB, Used:978.00GiB")
+            .replace("Used:2.94GiB", "Used:1.10GiB");
+        assert_eq!(said(&text).0, StatementKind::WithinNorm);
+    }
+
+    #[test]
+    fn each_file_system_has_its_own_room() {
+        let kinds = |text: &str| {
+            let all = read_text("b", text.as_bytes()).observed.statements.into_iter();
+            all.map(|one| one.kind).collect::<Vec<_>>()
+        };
+        let (full, room) = (usage("1.00MiB"), usage("30.00GiB"));
+        let both = [StatementKind::Exhausted, StatementKind::WithinNorm];
+        assert_eq!(kinds(&format!("{full}\n{room}")), both);
+        let both = [StatementKind::WithinNorm, StatementKind::Exhausted];
+        assert_eq!(kinds(&format!("{room}\n{full}")), both);
     }
 }

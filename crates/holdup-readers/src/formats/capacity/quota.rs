@@ -35,6 +35,8 @@ struct Reader {
     of: String,
     /// Whether that is the file system, and each row a user's.
     by_user: bool,
+    /// A name that was too long for its column: its figures stand in the next line.
+    wrapped: Option<String>,
     told: usize,
 }
 
@@ -52,16 +54,25 @@ impl TextReader for Reader {
             let name = rest.split(" (").next().unwrap_or(rest).trim_end_matches(':');
             self.of = name.chars().take(MAX_BYTES).collect();
             self.by_user = false;
+            self.wrapped = None;
             return Understood::Evidence;
         }
         if let Some((_, device)) = text.split_once("quotas on device ") {
             self.of = device.trim().chars().take(MAX_BYTES).collect();
             self.by_user = true;
+            self.wrapped = None;
             return Understood::Evidence;
         }
         let words: Vec<&str> = text.split_whitespace().collect();
-        let Some((who, cells)) = words.split_first() else {
-            return Understood::No;
+        if let (&[name], false, false) = (words.as_slice(), self.by_user, self.of.is_empty()) {
+            self.wrapped = Some(name.chars().take(MAX_BYTES).collect());
+            return Understood::Evidence;
+        }
+        let wrapped = self.wrapped.take();
+        let (who, cells) = match (&wrapped, words.split_first()) {
+            (Some(name), _) => (name.as_str(), words.as_slice()),
+            (None, Some((who, cells))) => (*who, cells),
+            (None, None) => return Understood::No,
         };
         // `+-`: over the limit of blocks, and not of files.
         let cells = match cells.split_first() {
@@ -78,8 +89,8 @@ impl TextReader for Reader {
             false => format!("{} on {who}", self.of),
         };
         for (usage, unit, things) in [
-            (Some(blocks), BLOCK, "space"),
-            (taken(rest).map(|(files, _)| files), 1.0, "files"),
+            (Some(blocks), BLOCK, Things::Space),
+            (taken(rest).map(|(files, _)| files), 1.0, Things::Files),
         ] {
             if let Some((kind, said)) = usage.and_then(|usage| usage.judged(unit, things)) {
                 self.told += 1;
@@ -118,13 +129,45 @@ fn taken<'a>(cells: &'a [&'a str]) -> Option<(Use<'a>, &'a [&'a str])> {
     ))
 }
 
+/// What a quota limits.
+#[derive(Debug, Clone, Copy)]
+enum Things {
+    Space,
+    Files,
+}
+
+impl Things {
+    fn are(self) -> &'static str {
+        match self {
+            Things::Space => "space",
+            Things::Files => "files",
+        }
+    }
+
+    /// What no longer works at the limit.
+    fn ends(self) -> &'static str {
+        match self {
+            Things::Space => "writes fail (EDQUOT)",
+            Things::Files => "no file can be created (EDQUOT)",
+        }
+    }
+
+    fn goes_on(self) -> &'static str {
+        match self {
+            Things::Space => "writes go on",
+            Things::Files => "files can be created",
+        }
+    }
+}
+
 impl Use<'_> {
-    fn judged(&self, unit: f64, things: &str) -> Option<(StatementKind, String)> {
+    fn judged(&self, unit: f64, things: Things) -> Option<(StatementKind, String)> {
+        let (are, ends) = (things.are(), things.ends());
         let of = |text: &str| size(text, unit).unwrap_or(0.0);
         let (used, soft, hard) = (of(self.used), of(self.soft), of(self.hard));
         if hard > 0.0 && used >= hard {
             let said = format!(
-                "is at the hard limit of the quota for {things} ({} of {}): writes fail (EDQUOT)",
+                "is at the hard limit of the quota for {are} ({} of {}): {ends}",
                 self.used, self.hard
             );
             return Some((StatementKind::Exhausted, said));
@@ -132,15 +175,15 @@ impl Use<'_> {
         if soft <= 0.0 || used <= soft {
             return None;
         }
-        let over = format!("is over the quota for {things} ({} of {})", self.used, self.soft);
+        let over = format!("is over the quota for {are} ({} of {})", self.used, self.soft);
         Some(match self.grace {
             Some("none") => (
                 StatementKind::Exhausted,
-                format!("{over} and its time of grace is over: writes fail (EDQUOT)"),
+                format!("{over} and its time of grace is over: {ends}"),
             ),
             Some(grace) => (
                 StatementKind::Warned,
-                format!("{over}, writes go on for {grace} more"),
+                format!("{over}, {} for {grace} more", things.goes_on()),
             ),
             None => (StatementKind::Warned, over),
         })
@@ -190,6 +233,24 @@ mod tests {
         assert_eq!(all[0].0, StatementKind::Warned);
         assert!(all[0].1.contains("user bob on /dev/sdb1 is over the quota for space (5100000 of 5000000), writes go on for 6days more"), "{all:?}");
         assert_eq!(all[1].0, StatementKind::Exhausted);
+        assert!(all[1].1.ends_with("no file can be created (EDQUOT)"), "{all:?}");
+    }
+
+    #[test]
+    fn a_long_name_stands_above_its_figures() {
+        let row = |used: &str| {
+            said(&format!(
+                "{QUOTA}nfs1.example.com:/export/home\n                 {used}  5000000 5242880           14321       0       0\n"
+            ))
+        };
+        assert_eq!(row("120000"), []);
+        let all = row("5242880*");
+        assert!(
+            all[0]
+                .1
+                .starts_with("user alice on nfs1.example.com:/export/home is at the hard limit"),
+            "{all:?}"
+        );
     }
 
     #[test]

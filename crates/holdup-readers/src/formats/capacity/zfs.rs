@@ -20,6 +20,9 @@ const FULL_PERCENT: f64 = 96.0;
 /// The same from which it is worth a warning.
 const NEAR_PERCENT: f64 = 90.0;
 
+/// What the column of health says of a pool that is not in order (zpoolconcepts(7)).
+const TROUBLES: [&str; 5] = ["DEGRADED", "FAULTED", "UNAVAIL", "SUSPENDED", "REMOVED"];
+
 /// Rows that are told at most.
 const MAX_TOLD: usize = 20;
 
@@ -95,16 +98,17 @@ impl Reader {
         health: Option<&str>,
         quote: Quote,
     ) -> Judged {
-        let percent = decimal(cap.strip_suffix('%').unwrap_or(cap).as_bytes())?;
-        let free = free.unwrap_or("-");
-        if let Some(health) = health.filter(|health| !matches!(*health, "ONLINE" | "-")) {
+        // A pool that is not there has no figures.
+        if let Some(health) = health.filter(|health| TROUBLES.contains(health)) {
             let text = format!("the ZFS pool {name} is {health}");
             return Some((StatementKind::Failed, None, text));
         }
+        let percent = decimal(cap.strip_suffix('%').unwrap_or(cap).as_bytes())?;
+        let free = free.unwrap_or("-");
         let (kind, what) = match percent {
             FULL_PERCENT.. => (
                 StatementKind::Exhausted,
-                "almost no space is left: each write searches long for a place, and then fails",
+                "almost no space is left, and writes search long for a place",
             ),
             NEAR_PERCENT.. => (StatementKind::Warned, "it is nearly full, and writes become slow"),
             _ => {
@@ -166,6 +170,24 @@ mod tests {
         assert_eq!(row("91%", "ONLINE")[0].0, StatementKind::Warned);
         assert_eq!(row("60%", "ONLINE")[0].0, StatementKind::WithinNorm);
         assert_eq!(row("60%", "DEGRADED")[0].0, StatementKind::Failed);
+        assert_eq!(row("60%", "whatever")[0].0, StatementKind::WithinNorm);
+        assert!(!row("98%", "ONLINE")[0].1.contains("fail"));
+    }
+
+    #[test]
+    fn a_pool_that_is_not_there_has_no_figures() {
+        let all = said(&format!(
+            "{HEADING}rpool   220G    60G   160G        -         -    12%    27%  1.00x    ONLINE  -\n\
+             tank       -      -      -        -         -      -      -      -   UNAVAIL  -\n"
+        ));
+        assert_eq!(
+            all,
+            [(StatementKind::Failed, "the ZFS pool tank is UNAVAIL".to_owned())]
+        );
+        let exported = said(&format!(
+            "{HEADING}tank       -      -      -        -         -      -      -      -   -  -\n"
+        ));
+        assert_eq!(exported, []);
     }
 
     #[test]

@@ -20,7 +20,11 @@ const WHOLE: [&str; 3] = ["Seq Scan on ", "Parallel Seq Scan on ", "Table scan o
 /// What a step throws away, and of which columns an index is missing.
 pub(super) fn told(step: &Step) -> Option<String> {
     let table = WHOLE.iter().find_map(|begin| step.name.strip_prefix(begin))?;
-    let table = table.split_whitespace().next()?;
+    // Of what the query itself has made there is no index: `<temporary>`, `<subquery2>`.
+    let table = table
+        .split_whitespace()
+        .next()
+        .filter(|table| !table.starts_with('<'))?;
     let removed = step.removed?;
     let kept = step.kept.or(step.took.map(|(_, rows, _)| rows)).unwrap_or(0.0);
     if !is_wasted(removed, kept) {
@@ -72,7 +76,13 @@ pub(super) fn take_filters(steps: &mut [Step]) {
 /// column is no column.
 pub(super) fn columns(filter: &str) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
-    for (at, _) in filter.match_indices(['=', '<', '>']) {
+    let mut quoted = false;
+    for (at, sign) in filter.char_indices() {
+        // Text may have any signs: `url = '/?page=7'`.
+        quoted ^= sign == '\'';
+        if quoted || !matches!(sign, '=' | '<' | '>') {
+            continue;
+        }
         let before = filter
             .get(..at)
             .unwrap_or_default()
@@ -158,11 +168,21 @@ mod tests {
     }
 
     #[test]
+    fn what_a_query_made_has_no_index() {
+        let text = "-> Filter: (t.total > 100)  (cost=9 rows=9) (actual time=40..400 rows=3 loops=1)\n    \
+            -> Table scan on <temporary>  (cost=9 rows=90000) (actual time=0.1..390 rows=90000 loops=1)\n";
+        let text = &read_text("p", text.as_bytes()).observed.statements[0].text;
+        assert!(!text.contains("missing") && !text.contains("full scan"), "{text}");
+    }
+
+    #[test]
     fn columns_of_a_filter() {
         assert_eq!(
             columns("((a.b = 7) AND (c <> 3) AND (\"d\" >= 1))"),
             ["b", "c", "d"]
         );
+        assert_eq!(columns("(url = 'http://x/?page=7&a>b'::text)"), ["url"]);
+        assert_eq!(columns("((a = 'it''s b=3') AND (c = '<d>'))"), ["a", "c"]);
         assert_eq!(columns("(lower(name) = 'x')"), Vec::<&str>::new());
         assert_eq!(columns("((name)::text = 'x'::text)"), ["name"]);
         assert_eq!(columns("(lower(name)::text = 'x'::text)"), Vec::<&str>::new());

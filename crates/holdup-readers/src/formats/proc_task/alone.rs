@@ -2,7 +2,7 @@
 //!
 //! In: lines of strace beside a task's `status`, and the tasks. Out: a statement. `FUTEX_WAIT_PRIVATE` waits for a word that only threads of the same
 //! process can change; without a limit, in the only thread, it never ends. A fork that copied a locked lock, a thread that ended with it, and a
-//! handler of a signal that takes it once more come to that.
+//! handler of a signal that takes it once more come to that. Other values than a lock's may be a semaphore, which a handler of a signal may post.
 
 use super::TaskFiles;
 use crate::gather::{Out, text_of};
@@ -56,7 +56,7 @@ impl Alone {
         };
         let pid = task.thread.pid.or(task.thread.tid);
         let same = self.pid.is_none() || self.pid == pid || self.pid == task.thread.tid;
-        if task.threads != Some(1) || !same {
+        if task.threads != Some(1) || !same || value != CONTENDED {
             return;
         }
         let who = match (task.thread.name.as_str(), pid) {
@@ -64,13 +64,9 @@ impl Alone {
             (name, Some(pid)) => format!("{name} (pid {pid})"),
             (name, None) => name.to_owned(),
         };
-        let locked = match value.as_str() {
-            CONTENDED => ": a lock that is held",
-            _ => "",
-        };
         let text = format!(
-            "{who} waits without limit for the futex {address} (value {value}{locked}), which only threads of its own process can release, and it \
-             has a single thread: no other thread is left to wake it, a deadlock with itself or with a thread that is gone"
+            "{who} waits without limit for the futex {address} (value {value}: a lock that is held), which only threads of its own process can \
+             release, and it has a single thread: no other thread is left to wake it, a deadlock with itself or with a thread that is gone"
         );
         out.statement(statements::one(StatementKind::Deadlock, None, quote, text));
     }
@@ -118,7 +114,7 @@ mod tests {
             ),
             "{all:?}"
         );
-        let open = "futex(0x7f01, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, FUTEX_BITSET_MATCH_ANY";
+        let open = "futex(0x7f01, FUTEX_WAIT_BITSET_PRIVATE, 2, NULL, FUTEX_BITSET_MATCH_ANY";
         assert!(
             said(open, 1)[0].1.contains("has a single thread"),
             "{:?}",
@@ -134,6 +130,12 @@ mod tests {
             ("futex(0x7f01, FUTEX_WAIT, 2, NULL", 1),
             ("futex(0x7f01, FUTEX_WAIT_PRIVATE, 2, {tv_sec=1, tv_nsec=0}", 1),
             ("futex(0x7f01, FUTEX_WAIT_PRIVATE, 2, NULL) = 0", 1),
+            // A semaphore, and a condition.
+            (
+                "futex(0x7f01, FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME, 0, NULL, FUTEX_BITSET_MATCH_ANY <detached ...>",
+                1,
+            ),
+            ("futex(0x7f01, FUTEX_WAIT_PRIVATE, 4711, NULL", 1),
         ] {
             let all = said(futex, threads);
             assert!(

@@ -1,7 +1,8 @@
 //! `bt` and `foreach bt` of the crash utility: tasks of a kernel that crashed, or of a live one, with their stacks.
 //!
 //! In: `PID: 12  TASK: ffff…  CPU: 3  COMMAND: "lvm"` and below it frames, `#3 [ffff…] schedule_timeout at ffff…`. Out: a snapshot of tasks.
-//! A task whose stack ends in the scheduler sleeps; any other was on its CPU.
+//! A task whose stack ends in the scheduler sleeps; any other was on its CPU. Which of both sleeps it is the stack does not say: most tasks have
+//! nothing to do, so it counts as the one that a signal ends, and the functions alone say that it waits for something.
 
 use crate::format::{Family, Format, Sureness, TextReader, Understood};
 use crate::gather::{Out, text_of};
@@ -113,9 +114,10 @@ impl TextReader for Reader {
         tasks.begin(None, listed, out);
         for (mut thread, frames) in all {
             let mut innermost = frames.iter().take(SCHEDULED);
-            if !innermost.any(|name| SCHEDULER.contains(&name.as_str())) {
-                thread.state = State::Runnable;
-            }
+            thread.state = match innermost.any(|name| SCHEDULER.contains(&name.as_str())) {
+                true => State::Interruptible,
+                false => State::Runnable,
+            };
             let says = |name: &&String| !SWITCHES.iter().any(|begin| name.starts_with(begin));
             thread.kernel_function = frames.iter().find(says).cloned();
             thread.kernel_stack = Some(out.stack(frames.iter().map(String::as_str)));
@@ -153,7 +155,7 @@ mod tests {
         let task = &observed.snapshots[0].threads[0];
         assert_eq!(
             (task.name.as_str(), task.pid, task.state),
-            ("backup agent", Some(812), State::Unknown)
+            ("backup agent", Some(812), State::Interruptible)
         );
         let frames: Vec<&str> = observed.stacks.frames(task.kernel_stack.unwrap()).collect();
         assert_eq!(

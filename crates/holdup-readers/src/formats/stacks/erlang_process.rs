@@ -111,7 +111,15 @@ impl Process {
 struct Reader {
     process: Process,
     worst: Option<Process>,
+    /// Whether the rows of recon that follow count messages, and not memory or reductions.
+    counts_messages: bool,
+    /// Whether a process is passed over of which something else was counted.
+    passes: bool,
 }
+
+/// Calls of recon that count something of each process, and what they are asked for where they count messages.
+const COUNTS: [&str; 2] = ["proc_count(", "proc_window("];
+const OF_MESSAGES: &str = "message_queue_len";
 
 fn cut(text: &str) -> String {
     text.trim().chars().take(NAME_CHARS).collect()
@@ -168,6 +176,10 @@ impl Reader {
     /// A line of terms: names and values may stand in one or in many lines.
     fn terms(&mut self, text: &str, out: &Out<'_>) -> bool {
         let mut any = false;
+        if let Some(asked) = COUNTS.iter().find_map(|call| text.split_once(call)) {
+            self.counts_messages = asked.1.trim_start().starts_with(OF_MESSAGES);
+            return self.counts_messages;
+        }
         // `[{<0.50.0>,81233,[mailer,{current_function,{mail,send,2}},` of recon: the process, what was counted, and what it does.
         if let Some(row) = text.trim_start_matches(['[', ' ', ',']).strip_prefix("{<")
             && let Some((id, rest)) = row.split_once(">,")
@@ -175,6 +187,7 @@ impl Reader {
             && let Some(messages) = whole(count.trim().as_bytes())
         {
             self.close();
+            self.passes = !self.counts_messages;
             self.process.id = format!("<{}>", cut(id));
             self.process.messages = messages;
             self.process.quote = out.here();
@@ -182,6 +195,15 @@ impl Reader {
             self.process.name = cut(name);
             any = true;
         }
+        if self.passes
+            && !["{registered_name,", "{message_queue_len,"]
+                .iter()
+                .any(|key| text.contains(key))
+        {
+            self.process = Process::default();
+            return false;
+        }
+        self.passes = false;
         if let Some(name) = behind(text, "{registered_name,", &['}']) {
             self.close();
             self.process.name = cut(name.trim_matches(['[', ']', '\'']));
@@ -222,6 +244,7 @@ impl LineReader for Reader {
         self.close();
         let Some(one) = self.worst.take() else { return };
         let messages = match one.messages {
+            0 => "no message waits".to_owned(),
             1 => "1 message waits".to_owned(),
             more => format!("{more} messages wait"),
         };
@@ -232,7 +255,7 @@ impl LineReader for Reader {
         let doing = match one.kept_by() {
             Some(what) => format!("is {what}{place}"),
             None if one.is_idle() => format!("waits for its next message{place}"),
-            None if place.is_empty() => "is busy".to_owned(),
+            None if place.is_empty() => "does something that is not shown".to_owned(),
             None => format!("is in {}", one.printed),
         };
         let kept = one.kept_by().is_some() && one.messages >= SOME_MESSAGES;
@@ -245,6 +268,8 @@ impl LineReader for Reader {
                 StatementKind::Stalled,
                 " in its mailbox, so whoever needs it waits",
             ),
+            // Somebody may wait for this call, however few ask.
+            false if one.kept_by().is_some() => (StatementKind::Took, " in its mailbox"),
             false => (StatementKind::WithinNorm, " in its mailbox"),
         };
         let text = format!("{} {doing}, and {messages}{behind}", one.called());
@@ -296,12 +321,34 @@ mod tests {
     }
 
     #[test]
+    fn what_else_recon_counts_is_no_queue() {
+        let rows = "[{<0.50.0>,81233784,[mailer,{current_function,{gen_server,loop,7}},{initial_call,{proc_lib,init_p,5}}]},\n {<0.51.0>,372344,\
+            [{current_function,{mail,render,2}},\n  {initial_call,{x,y,1}}]}]\n";
+        for command in [
+            "1> recon:proc_count(memory, 2).\n",
+            "1> recon:proc_window(reductions, 2, 500).\n",
+            "",
+        ] {
+            let reading = read_text("e", format!("{command}{rows}").as_bytes());
+            let all = &reading.observed.statements;
+            assert!(all.iter().all(|one| !one.text.contains("message")), "{all:?}");
+        }
+    }
+
+    #[test]
     fn one_that_keeps_up_is_well() {
         let text = "[{registered_name,mailer},{current_function,{gen_server,loop,7}},{message_queue_len,0},{status,waiting}]\n";
         assert_eq!(said(text).0, StatementKind::WithinNorm);
         let text =
             "  Pid: <0.811.0>\n  Current function: prim_file:pread_nif/3\n  Msgq len: 2 (inner=2, outer=0)\n";
-        assert_eq!(said(text).0, StatementKind::WithinNorm);
+        assert_eq!(said(text).0, StatementKind::Took);
+        let unknown = text.replace("prim_file:pread_nif/3", "unknown");
+        let told = "the Erlang process <0.811.0> does something that is not shown, and 2 messages wait in its mailbox";
+        assert_eq!(said(&unknown), (StatementKind::WithinNorm, told.to_owned()));
+        let text =
+            "[{registered_name,mailer},\n {current_function,{gen,do_call,4}},\n {message_queue_len,0}]\n";
+        let told = "the Erlang process mailer is waiting for the answer of another process (gen:do_call/4), and no message waits in its mailbox";
+        assert_eq!(said(text), (StatementKind::Took, told.to_owned()));
         for text in [
             "Msgq len: x\nCurrent function: :",
             "{current_function,{\n{message_queue_len,",

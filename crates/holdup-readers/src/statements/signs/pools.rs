@@ -43,6 +43,9 @@ pub(super) struct Pools {
     all: Vec<Pool>,
 }
 
+/// What HikariCP prints while it makes connections: the waiter gets the one that was just made.
+const GROWS: &str = "After adding stats";
+
 /// A name in small letters without signs: `in_use`, `idleCount`.
 fn bare(name: &str) -> String {
     let mut bare: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -83,21 +86,23 @@ fn figures(text: &str) -> Vec<(String, u64)> {
     found
 }
 
-/// How many of a pool are in use, where none is free, and how many wait.
-fn used_up(text: &str) -> Option<(Option<u64>, u64)> {
+/// How many of a pool are in use, where none is free, and how many wait. A line that names neither a pool nor what is in use is one of something
+/// else: free memory, replicas that are available.
+fn used_up(text: &str) -> Option<(u64, u64)> {
     let pairs = figures(text);
     let of = |names: &[&str]| {
         let found = pairs.iter().find(|(name, _)| names.contains(&name.as_str()));
         found.map(|(_, value)| *value)
     };
     let waiting = of(&WAITING).filter(|waiting| *waiting > 0)?;
-    let used = of(&USED).or_else(|| of(&ALL));
+    let pool = text.to_ascii_lowercase().contains("pool");
+    let used = of(&USED).or_else(|| of(&ALL).filter(|_| pool))?;
     // A pool that has made nothing yet has nothing in use either, and one that is below its size makes another.
     let grows = |used: u64| {
         let mut sizes = pairs.iter().filter(|(name, _)| ALL.contains(&name.as_str()));
         sizes.any(|(_, size)| *size > used)
     };
-    let spent = of(&FREE) == Some(0) && used.is_none_or(|used| used > 0 && !grows(used));
+    let spent = of(&FREE) == Some(0) && used > 0 && !grows(used) && !text.contains(GROWS);
     spent.then_some((used, waiting))
 }
 
@@ -107,10 +112,10 @@ impl Pools {
             return;
         };
         let key = shape::shape(text.as_bytes(), 0);
-        let used = used.map_or_else(
-            || "all are in use".to_owned(),
-            |used| format!("all {used} are in use"),
-        );
+        let used = match used {
+            1 => "its only one is in use".to_owned(),
+            used => format!("all {used} are in use"),
+        };
         let wait = if waiting == 1 { "waits" } else { "wait" };
         let told = format!(
             "a pool is used up: {used}, none is free, and {waiting} {wait} for one: {}",
@@ -170,14 +175,14 @@ mod tests {
         for (text, found) in [
             (
                 "store-pool - after cleanup stats (total=10, active=10, idle=0, waiting=25)",
-                (Some(10), 25),
+                (10, 25),
             ),
             (
                 "pool state: idleCount: 0, totalCount: 20, waitingCount: 3",
-                (Some(20), 3),
+                (20, 3),
             ),
-            ("{\"in_use\": 5, \"idle\": 0, \"queued\": 41}", (Some(5), 41)),
-            ("free=0 pending=7", (None, 7)),
+            ("{\"in_use\": 5, \"idle\": 0, \"queued\": 41}", (5, 41)),
+            ("workers: busy=8 free=0 pending=7", (8, 7)),
         ] {
             assert_eq!(used_up(text), Some(found), "{text}");
         }
@@ -192,6 +197,11 @@ mod tests {
             "stats (max=10, active=2, idle=0, pending=1)",
             "{\"total\": 4, \"max\": 20, \"in_use\": 4, \"idle\": 0, \"queued\": 2}",
             "idle=0, waiting=x",
+            "free=0 pending=7",
+            "Deployment status web: desired=3 available=0 pending=3",
+            "Deployment web: total=3 available=0 pending=3",
+            "load: memory free=0 swap free=120 requests pending=4",
+            "HikariPool-1 - After adding stats (total=3, active=3, idle=0, waiting=1)",
             "cpu idle=0 user=99",
         ] {
             assert_eq!(used_up(text), None, "{text}");

@@ -37,15 +37,9 @@ const ACTIVE: [&str; 6] = [
     "activethreads",
     "activecount",
 ];
-const WORKERS: [&str; 7] = [
-    "poolsize",
-    "threads",
-    "workers",
-    "size",
-    "max",
-    "maxthreads",
-    "largest",
-];
+const WORKERS: [&str; 4] = ["poolsize", "threads", "workers", "maxthreads"];
+/// The same in a table that names pools, or counts whom they turned away: elsewhere they are sizes of anything.
+const SIZES: [&str; 3] = ["size", "max", "largest"];
 const REJECTED: [&str; 4] = ["rejected", "rejections", "turnedaway", "discarded"];
 const NAMES: [&str; 5] = ["name", "pool", "poolname", "queuename", "threadpool"];
 const PLACES: [&str; 5] = ["host", "node", "nodename", "server", "instance"];
@@ -56,6 +50,9 @@ const CONSUMERS: [&str; 3] = ["consumers", "consumercount", "subscribers"];
 
 /// Messages without a consumer from which it is a queue that somebody forgot, and not one of letters that nobody could deliver.
 const MANY_MESSAGES: f64 = 1_000.0;
+
+/// How many wait from which busy workers do not keep up: a few are taken at once.
+const MIN_WAITING: f64 = 10.0;
 
 /// A name in small letters without signs.
 fn bare(name: &str) -> String {
@@ -70,6 +67,14 @@ fn bare(name: &str) -> String {
 /// A whole number as it is counted.
 fn counted(value: f64) -> String {
     format!("{value:.0}")
+}
+
+/// The form of a verb behind a number.
+fn form(value: f64, one: &'static str, more: &'static str) -> &'static str {
+    match value == 1.0 {
+        true => one,
+        false => more,
+    }
 }
 
 impl Table {
@@ -100,7 +105,9 @@ impl Table {
     pub(super) fn full_queue(&self, row: &Row) -> Option<f64> {
         let waiting = self.count(row, &QUEUED).filter(|waiting| *waiting > 0.0)?;
         let full = self.limit(row).is_some_and(|limit| waiting >= limit);
-        let busy = self.busy(row).is_some_and(|busy| waiting >= busy);
+        let busy = self
+            .busy(row)
+            .is_some_and(|busy| waiting >= busy.max(MIN_WAITING));
         (full || busy).then_some(waiting)
     }
 
@@ -111,15 +118,25 @@ impl Table {
     /// How many workers there are, where all of them are busy.
     fn busy(&self, row: &Row) -> Option<f64> {
         let active = self.count(row, &ACTIVE).filter(|active| *active > 0.0)?;
-        (self.count(row, &WORKERS)? <= active).then_some(active)
+        let workers = self.count(row, &WORKERS).or_else(|| {
+            let of_pools = self.has_sizes();
+            of_pools.then(|| self.count(row, &SIZES)).flatten()
+        })?;
+        (workers <= active).then_some(active)
+    }
+
+    /// Whether a size is one of workers here.
+    fn has_sizes(&self) -> bool {
+        self.at(&SIZES).is_some() && (self.at(&REJECTED).is_some() || self.at(&NAMES).is_some())
     }
 
     /// Keeps a row whose queue is full, or has nobody who takes from it.
     pub(super) fn take_queue(&mut self, row: &Row) {
         // Its columns stay the same from the first row on.
         if self.rows == 1 {
+            let workers = self.at(&WORKERS).is_some() || self.has_sizes();
             self.may_be_full = self.at(&QUEUED).is_some()
-                && (self.at(&LIMITS).is_some() || self.at(&ACTIVE).is_some() && self.at(&WORKERS).is_some())
+                && (self.at(&LIMITS).is_some() || self.at(&ACTIVE).is_some() && workers)
                 || self.at(&MESSAGES).is_some() && self.at(&CONSUMERS).is_some();
         }
         if !self.may_be_full {
@@ -157,21 +174,28 @@ impl Table {
                 counted(limit)
             ),
             Some(limit) => format!(
-                "the queue of {} is full: {} of {} wait",
+                "the queue of {} is full: {} of {} {}",
                 self.called(row),
                 counted(waiting),
-                counted(limit)
+                counted(limit),
+                form(waiting, "waits", "wait")
             ),
             None => format!("{} cannot keep up: {} wait", self.called(row), counted(waiting)),
         };
         if let Some(active) = self.count(row, &ACTIVE).filter(|active| *active > 0.0) {
             text.push_str(&match self.busy(row) {
+                Some(_) if active == 1.0 => ", its only worker is busy".to_owned(),
                 Some(_) => format!(", all {} workers are busy", counted(active)),
-                None => format!(", {} are being worked on", counted(active)),
+                None => format!(
+                    ", {} {} being worked on",
+                    counted(active),
+                    form(active, "is", "are")
+                ),
             });
         }
         if let Some(rejected) = self.count(row, &REJECTED).filter(|rejected| *rejected > 0.0) {
-            text.push_str(&format!(", {} were turned away so far", counted(rejected)));
+            let were = form(rejected, "was", "were");
+            text.push_str(&format!(", {} {were} turned away so far", counted(rejected)));
         }
         if rows > 1 {
             text.push_str(&format!("; {rows} rows are so"));
@@ -200,9 +224,10 @@ impl Table {
             ns: None,
             line: row.line,
             text: format!(
-                "nobody takes from the queue {}: {} messages wait and it has no consumer",
+                "nobody takes from the queue {}: {} {} and it has no consumer",
                 self.called(row),
-                counted(*waiting)
+                counted(*waiting),
+                form(*waiting, "message waits", "messages wait")
             ),
         })
     }
@@ -290,12 +315,17 @@ mod tests {
             "node    host  name   active rejected completed queue queue_size\nCd2_y   es-2  write     16      412    877121   31        200\n",
             "node    host  name   active rejected completed queue queue_size\nCd2_y   es-2  write     16      412    877121   31        -1\n",
             "pool        active  threads  pending  capacity\nmail-send   0       8        0      0\n",
+            // One worker with one that waits is a program at work; a size may be one of anything.
+            "id  queue  running  waiting  workers\n1   a      1        1        1\n",
+            "pool       active  size  queue  rejected\nflush      1       1     1      0\nsearch     2       13    0      0\n",
+            "disk   running  waiting  max\nsda    5        57       3\nsdb    1        0        9\n",
+            "name      running  waiting  max\ncheckout  5        7        3\nsearch    1        0        9\n",
         ] {
+            let kinds = [StatementKind::Exhausted, StatementKind::Stalled];
             assert!(
+                said(text).iter().all(|(kind, _)| !kinds.contains(kind)),
+                "{text}: {:?}",
                 said(text)
-                    .iter()
-                    .all(|(kind, _)| *kind != StatementKind::Exhausted),
-                "{text}"
             );
         }
     }

@@ -1,7 +1,7 @@
 //! Processes of SQL Server as its deadlock graphs and its reports of blocked processes print them: who waits for which lock, for how long.
 //!
 //! In: XML or lines of the error log with `process id=… waitresource=… waittime=…`, the statements of their input buffers, and who owns which
-//! lock. Out: a statement about the ring, or about the longest wait. Source: Microsoft's "Deadlocks guide" and `blocked process report`.
+//! lock. Out: a statement about each ring, or about the longest wait. Source: Microsoft's "Deadlocks guide" and `blocked process report`.
 
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::formats::report::{holds, name_of, number};
@@ -46,6 +46,8 @@ struct Process {
     ms: f64,
     database: String,
     does: String,
+    /// The place of the process that blocks it, as its own report says.
+    by: Option<usize>,
     quote: Quote,
 }
 
@@ -56,7 +58,8 @@ struct Reader {
     of_statement: bool,
     /// Whether the processes that follow block others.
     blocks: bool,
-    blocker: Option<usize>,
+    /// The place of the process of this report that is blocked.
+    blocked: Option<usize>,
     deadlock: Option<Quote>,
     victim: String,
 }
@@ -113,6 +116,7 @@ impl Process {
             ms: number(get("waittime")).unwrap_or(0.0),
             database: name_of(get("currentdbname")),
             does: String::new(),
+            by: None,
             quote,
         })
     }
@@ -151,6 +155,10 @@ impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
         let text = text_of(line.get(..LINE_BYTES).unwrap_or(line));
         let ring = text.contains("<deadlock") || text.contains("deadlock-list");
+        // Another one, or its graph below reports of blocked processes.
+        if ring && !self.processes.is_empty() {
+            self.tell(out);
+        }
         if ring {
             self.deadlock.get_or_insert_with(|| out.here());
         }
@@ -166,12 +174,22 @@ impl LineReader for Reader {
         if text.contains("blocking-process") {
             self.blocks = !text.contains("</blocking-process");
         }
+        if text.contains("<blocked-process-report") {
+            self.blocked = None;
+        }
         if text.contains("process id=") {
             self.of_statement = false;
             if let Some(one) = Process::of(&text, out.here()).filter(|_| self.processes.len() < MAX_PROCESSES)
             {
-                if self.blocks {
-                    self.blocker = Some(self.processes.len());
+                let place = self.processes.len();
+                match (self.blocks, self.blocked) {
+                    (true, Some(blocked)) => {
+                        if let Some(blocked) = self.processes.get_mut(blocked) {
+                            blocked.by = Some(place);
+                        }
+                    }
+                    (true, None) => {}
+                    (false, _) => self.blocked = Some(place),
                 }
                 self.processes.push(one);
             }
@@ -200,6 +218,13 @@ impl LineReader for Reader {
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
+        self.tell(out);
+    }
+}
+
+impl Reader {
+    /// Tells a ring, or the longest wait, and begins anew.
+    fn tell(&mut self, out: &mut Out<'_>) {
         let read = std::mem::take(self);
         let waiting: Vec<&Process> = read.processes.iter().filter(|one| one.waits()).collect();
         let longest = waiting.iter().max_by(|one, other| one.ms.total_cmp(&other.ms));
@@ -218,7 +243,7 @@ impl LineReader for Reader {
             out.statement(statements::one(StatementKind::Deadlock, None, quote, text));
             return;
         }
-        let by = read.blocker.and_then(|at| read.processes.get(at));
+        let by = longest.by.and_then(|at| read.processes.get(at));
         let by = by
             .filter(|by| by.session != longest.session)
             .map_or_else(String::new, |by| {
@@ -281,6 +306,47 @@ mod tests {
         let (kind, told) = said(&text.replace("<process status", "<process id=\"process2b\" status"));
         assert_eq!(kind, StatementKind::Stalled);
         assert!(told.ends_with("; session 88 (`select 1`) blocks it"), "{told}");
+    }
+
+    #[test]
+    fn each_report_has_its_own_blocker() {
+        let report = |waiter: u32, ms: u32, blocker: u32| {
+            format!(
+                "<blocked-process-report>\n<blocked-process>\n<process id=\"p{waiter}\" waitresource=\"KEY: 7:72057594 (81)\" waittime=\"{ms}\" \
+                 lockMode=\"U\" spid=\"{waiter}\">\n<inputbuf>\nupdate t set a = 1</inputbuf>\n</process>\n</blocked-process>\n<blocking-process>\n\
+                 <process id=\"p{blocker}\" status=\"sleeping\" spid=\"{blocker}\" waitresource=\"\">\n<inputbuf>\nselect {blocker}</inputbuf>\n\
+                 </process>\n</blocking-process>\n</blocked-process-report>\n"
+            )
+        };
+        let (kind, told) = said(&format!("{}{}", report(71, 5_125_000, 88), report(90, 6_000, 12)));
+        assert_eq!(kind, StatementKind::Stalled);
+        assert!(
+            told.starts_with("session 71 waits") && told.ends_with("; session 88 (`select 88`) blocks it"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn each_ring_is_one() {
+        let ring = |one: u32, other: u32| {
+            format!(
+                "deadlock-list\n deadlock victim=p{one}\n  process-list\n   process id=p{one} waitresource=PAGE: 6:1:7 waittime=3203 ownerId=9 lockMode=S \
+                 spid={one} ecid=0\n    inputbuf\nselect {one}\n   process id=p{other} waitresource=RID: 6:1:70:3 waittime=1187 ownerId=8 lockMode=X \
+                 spid={other} ecid=0\n    inputbuf\ndelete {other}\n"
+            )
+        };
+        let text = format!("{}{}{}", ring(55, 61), ring(70, 72), ring(80, 81));
+        let all = read_text("s", text.as_bytes()).observed.statements;
+        assert_eq!(all.len(), 3);
+        for (one, session) in all.iter().zip([55, 70, 80]) {
+            assert!(
+                one.text.starts_with("deadlock of 2 sessions")
+                    && one
+                        .text
+                        .ends_with(&format!("; session {session} was ended for it")),
+                "{all:?}"
+            );
+        }
     }
 
     #[test]

@@ -3,10 +3,11 @@
 //!
 //! In: lines of the drivers of SCSI hosts and of NVMe. Out: one fact for each device: what it was asked, how far the recovery went, how long it took.
 
-use super::{Line, Span, times};
+use super::{Line, MAX_LINES, Span, times};
 use crate::statements::signs::Told;
 use crate::statements::tables::Fact;
-use holdup_evidence::observed::StatementKind;
+use holdup_evidence::Ns;
+use holdup_evidence::observed::{StatementKind, When};
 use holdup_evidence::units::duration;
 
 /// Devices that are followed, those that are told, and commands of one that are named.
@@ -19,6 +20,12 @@ const MIN_ABORTS: u64 = 3;
 
 /// Lines behind a step in which its device may be named.
 const NAMED_WITHIN: u64 = 3;
+
+/// Time without a line behind which another recovery begins: the longest step takes some minutes.
+const APART_NS: i128 = 600_000_000_000;
+
+/// Words of a step that succeeded.
+const SUCCESS: [&str; 2] = ["reset: SUCCESS", "RESET SUCCEEDED"];
 
 /// Bytes of a name or a command that are kept.
 const MAX_BYTES: usize = 60;
@@ -70,15 +77,28 @@ const STEPS: &[(&str, Step)] = &[
 pub(super) struct Ladders {
     devices: Vec<Device>,
     /// A step whose line names a controller alone: the lines behind it say of which device.
-    open: Option<(Step, String, Option<holdup_evidence::observed::When>, u64)>,
+    open: Option<(Step, String, Option<When>, u64)>,
 }
 
 #[derive(Debug, Default)]
 struct Device {
     name: String,
     controller: String,
+    now: Recovery,
+    /// The one of those before that went furthest.
+    worst: Recovery,
+    /// Recoveries that are told, and the lines of all of them.
+    times: u64,
+    lines: Vec<u64>,
+}
+
+/// One recovery of a device.
+#[derive(Debug, Default)]
+struct Recovery {
     commands: Vec<String>,
     counts: [u64; Step::Lost as usize + 1],
+    /// Whether its last step succeeded.
+    succeeded: bool,
     span: Span,
 }
 
@@ -86,6 +106,10 @@ impl Ladders {
     pub(super) fn line(&mut self, line: Line<'_>) {
         if let Some((_, command)) = line.text.split_once("CDB: ") {
             self.command(line, command);
+            return;
+        }
+        if SUCCESS.iter().any(|words| line.text.contains(words)) {
+            self.succeeded(line);
             return;
         }
         let found = STEPS.iter().find(|(words, _)| line.text.contains(words));
@@ -125,11 +149,34 @@ impl Ladders {
         // Some kernels print its bytes alone.
         let named = command.len() < MAX_BYTES && command.starts_with(|char: char| char.is_ascii_uppercase());
         let of = self.devices.iter_mut().find(|device| device.name == name);
-        if let Some(device) = of.filter(|_| named)
-            && device.commands.len() < COMMANDS
-            && !device.commands.iter().any(|known| known == command)
+        if let Some(commands) = of.filter(|_| named).map(|device| &mut device.now.commands)
+            && commands.len() < COMMANDS
+            && !commands.iter().any(|known| known == command)
         {
-            device.commands.push(command.to_owned());
+            commands.push(command.to_owned());
+        }
+    }
+
+    /// A reset succeeded: of a device, or of the one that its controller reset last.
+    fn succeeded(&mut self, line: Line<'_>) {
+        self.settle();
+        let before = SUCCESS.iter().find_map(|words| line.text.split_once(words));
+        // `mpt3sas_cm0: device reset: SUCCESS`: the kind of the step stands between.
+        let before = before.map_or("", |(before, _)| before.trim_end());
+        let of = before
+            .rsplit_once(' ')
+            .map_or(String::new(), |(before, _)| controller(before));
+        let name = device(line.text);
+        let mut devices = self.devices.iter_mut().rev();
+        let found = devices.find(|device| match &name {
+            Some(name) => device.name == *name,
+            None => !of.is_empty() && (device.controller == of || device.name == of),
+        });
+        if let Some(device) = found
+            && !device.is_apart(line.at)
+        {
+            device.now.succeeded = true;
+            device.now.span.add(line);
         }
     }
 
@@ -156,33 +203,54 @@ impl Ladders {
             None => return,
         };
         if let Some(device) = self.devices.get_mut(place) {
-            if let Some(count) = device.counts.get_mut(step as usize) {
+            if device.is_apart(line.at) {
+                device.close();
+            }
+            let now = &mut device.now;
+            if let Some(count) = now.counts.get_mut(step as usize) {
                 *count += 1;
             }
-            device.span.add(line);
+            now.succeeded = false;
+            now.span.add(line);
         }
     }
 
     pub(super) fn end(mut self, told: &mut Told) -> Vec<Fact> {
         self.settle();
-        self.devices.retain(Device::is_silent);
+        for device in &mut self.devices {
+            device.close();
+        }
+        self.devices.retain(|device| device.times > 0);
         self.devices
-            .sort_by_key(|device| std::cmp::Reverse((device.highest(), device.span.ns())));
+            .sort_by_key(|device| std::cmp::Reverse(device.worst.rank()));
+        for line in self
+            .devices
+            .iter()
+            .take(MAX_TOLD)
+            .flat_map(|device| &device.lines)
+        {
+            told.add(*line);
+        }
         let facts = self.devices.iter().take(MAX_TOLD).map(|device| Fact {
-            kind: match device.of(Step::Lost) {
+            kind: match device.worst.of(Step::Lost) {
                 0 => StatementKind::TimedOut,
                 _ => StatementKind::Unreachable,
             },
             share: None,
-            ns: device.span.ns(),
-            line: device.span.tell(told),
+            ns: device.worst.span.ns(),
+            line: device.worst.span.tell(told),
             text: device.sentence(),
         });
         facts.collect()
     }
 }
 
-impl Device {
+impl Recovery {
+    /// How far it went, and how long it took.
+    fn rank(&self) -> (usize, Option<Ns>) {
+        (self.highest(), self.span.ns())
+    }
+
     fn of(&self, step: Step) -> u64 {
         self.counts.get(step as usize).copied().unwrap_or(0)
     }
@@ -195,7 +263,7 @@ impl Device {
         self.of(Step::Abort) >= MIN_ABORTS || self.highest() > Step::Abort as usize
     }
 
-    fn sentence(&self) -> String {
+    fn sentence(&self, said: &mut String) {
         const WORDS: [(Step, &str); 5] = [
             (Step::Abort, "aborted requests"),
             (Step::Device, "reset the device"),
@@ -207,11 +275,6 @@ impl Device {
         let steps: Vec<String> = steps
             .map(|(step, words)| format!("{words}{}", times(self.of(*step))))
             .collect();
-        let mut said = self.name.clone();
-        if !self.controller.is_empty() && self.controller != self.name {
-            said.push_str(&format!(" ({})", self.controller));
-        }
-        said.push_str(" does not answer");
         if !self.commands.is_empty() {
             said.push_str(&format!(": {} timed out", self.commands.join(", ")));
         }
@@ -223,6 +286,45 @@ impl Device {
         }
         if self.of(Step::Lost) > 0 {
             said.push_str("; then it was given up, and its requests fail");
+        } else if self.succeeded {
+            said.push_str("; the last reset succeeded");
+        }
+    }
+}
+
+impl Device {
+    /// Whether a line is of another recovery.
+    fn is_apart(&self, at: Option<When>) -> bool {
+        let gap = at.zip(self.now.span.last).and_then(|(at, last)| at.since(last));
+        gap.is_some_and(|gap| gap.abs() > APART_NS)
+    }
+
+    /// The recovery is over.
+    fn close(&mut self) {
+        let now = std::mem::take(&mut self.now);
+        if !now.is_silent() {
+            return;
+        }
+        self.times += 1;
+        let room = MAX_LINES.saturating_sub(self.lines.len());
+        self.lines.extend(now.span.lines.iter().take(room));
+        if self.times == 1 || now.rank() > self.worst.rank() {
+            self.worst = now;
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let mut said = self.name.clone();
+        if !self.controller.is_empty() && self.controller != self.name {
+            said.push_str(&format!(" ({})", self.controller));
+        }
+        said.push_str(" did not answer");
+        self.worst.sentence(&mut said);
+        if self.times > 1 {
+            said.push_str(&format!(
+                "; it was so at {} times, and this is the worst",
+                self.times
+            ));
         }
         said
     }

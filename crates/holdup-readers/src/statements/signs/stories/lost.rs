@@ -62,6 +62,9 @@ const TRANSPORTS: [Transport; 3] = [
     },
 ];
 
+/// What the client of Ceph says of a connection that was open: servers close idle ones, and it is opened anew when it is needed.
+const WAS_OPEN: &str = "(con state OPEN)";
+
 /// `connection3:0: …`, `connection 3:0`, `conn 3:0`: the numbers.
 fn iscsi(text: &str) -> Option<&str> {
     let mut places = ["connection", "conn"]
@@ -147,7 +150,9 @@ impl Lost {
     pub(super) fn line(&mut self, line: Line<'_>) {
         let has = |words: &[&str]| words.iter().any(|words| line.text.contains(words));
         for transport in &TRANSPORTS {
-            let (broke, again) = (has(transport.broke), has(transport.again));
+            let open = line.text.contains(WAS_OPEN);
+            let broke = has(transport.broke) || open && has(transport.again);
+            let again = has(transport.again) && !open;
             let (back, gone) = (has(transport.back), has(transport.gone));
             if !(broke || again || back || gone) {
                 continue;
@@ -156,8 +161,10 @@ impl Lost {
                 continue;
             };
             let same = |one: &Connection| one.what == transport.what && one.name == name;
-            if back && !again {
+            if back && !again || open {
                 self.connections.retain(|one| !same(one));
+            }
+            if back && !again {
                 return;
             }
             let place = match self.connections.iter().position(same) {

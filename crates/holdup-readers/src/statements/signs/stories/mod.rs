@@ -45,6 +45,8 @@ pub(super) const WORDS: &[&str] = &[
     "removing after probe failure",
     "device not ready; aborting reset",
     "after reset failure",
+    "reset: success",
+    "reset succeeded",
     "cdb: ",
     // Connections that do not come back.
     "conn error",

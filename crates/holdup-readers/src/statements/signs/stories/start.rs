@@ -15,7 +15,7 @@ const MAX_CHARS: usize = 100;
 const TYPES: [(&str, &str); 5] = [
     (
         "forking",
-        "which means that its command puts itself into the background and returns, but it keeps running in the foreground",
+        "which means that its command puts itself into the background and returns, but it did not return, or its PID file did not appear",
     ),
     (
         "notify",
@@ -35,14 +35,21 @@ const TYPES: [(&str, &str); 5] = [
     ),
 ];
 
+/// A start of the unit that the file describes.
+#[derive(Debug, Default)]
+struct Began {
+    name: Option<String>,
+    at: Option<When>,
+}
+
 /// The unit's file and its start.
 #[derive(Debug, Default)]
 pub(super) struct Starts {
     kind: Option<(&'static str, &'static str)>,
     command: String,
     description: String,
-    /// When the last start began of what the file describes, or of anything.
-    began: Option<(bool, When)>,
+    /// Whether what the file describes was started, by which name where that is told, and when.
+    began: Option<Began>,
     timed_out: Option<String>,
     ns: Option<u64>,
     span: Span,
@@ -59,20 +66,21 @@ impl Starts {
         } else if let Some(description) = value("Description=") {
             self.description = description.chars().take(MAX_CHARS).collect();
         } else if let Some((_, unit)) = text.split_once("]: Starting ") {
-            let own = !self.description.is_empty() && unit.contains(&self.description);
-            let better = self.began.is_none_or(|(known, _)| own || !known);
-            if let Some(at) = line.at.filter(|_| better) {
-                self.began = Some((own, at));
+            // `Starting mine.service - My daemon...`, or without the name.
+            if !self.description.is_empty() && unit.contains(&self.description) {
+                let name = unit.split_once(".service - ").map(|(name, _)| name.to_owned());
+                self.began = Some(Began { name, at: line.at });
             }
         } else if let Some((before, _)) = text.split_once(".service: Start operation timed out")
             && self.timed_out.is_none()
+            && let Some(began) = &self.began
         {
             let name = before.rsplit(' ').next().unwrap_or_default();
+            if began.name.as_ref().is_some_and(|own| own != name) {
+                return;
+            }
             self.timed_out = Some(name.chars().take(MAX_CHARS).collect());
-            let waited = line
-                .at
-                .zip(self.began)
-                .and_then(|(at, (_, began))| at.since(began));
+            let waited = line.at.zip(began.at).and_then(|(at, began)| at.since(began));
             self.ns = waited.and_then(|ns| u64::try_from(ns).ok()).filter(|ns| *ns > 0);
             self.span.add(line);
         }

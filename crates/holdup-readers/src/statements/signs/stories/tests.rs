@@ -31,13 +31,13 @@ fn the_error_handling_of_a_disk_climbs() {
         [130.500004] sd 3:0:9:0: CDB: Write(16): 8a 00 00 00\n\
         [161.000000] mpt3sas_cm0: attempting host reset! scmd(00000000aa)\n\
         [161.000004] sd 3:0:9:0: CDB: Test Unit Ready: 00 00 00\n";
-    let wanted = "sd 3:0:9:0 (mpt3sas_cm0) does not answer: Write, Test Unit Ready timed out; the error handling aborted requests, then reset \
+    let wanted = "sd 3:0:9:0 (mpt3sas_cm0) did not answer: Write, Test Unit Ready timed out; the error handling aborted requests, then reset \
         the device, then reset the controller, within 1 min 1 s in which its requests wait";
     assert_eq!(has(text, wanted), StatementKind::TimedOut);
     // The line itself names the disk, in a syslog.
     let text = "Mar  3 10:00:01 box kernel: sd 0:2:1:0: [sdb] tag#4 attempting target reset! scmd(0000)\n\
         Mar  3 10:00:41 box kernel: sd 0:2:1:0: [sdb] Device offlined - not ready after error recovery\n";
-    let wanted = "sd 0:2:1:0 [sdb] does not answer; the error handling reset the target, within 40.00 s in which its requests wait; then it was \
+    let wanted = "sd 0:2:1:0 [sdb] did not answer; the error handling reset the target, within 40.00 s in which its requests wait; then it was \
         given up, and its requests fail";
     assert_eq!(has(text, wanted), StatementKind::Unreachable);
     // Another driver's words.
@@ -48,8 +48,64 @@ fn the_error_handling_of_a_disk_climbs() {
         [ 70.0] nvme nvme3: Device not ready; aborting reset, CSTS=0x1\n";
     has(
         text,
-        "nvme3 does not answer; the error handling aborted requests, then reset the controller, within 1 min 0 s",
+        "nvme3 did not answer; the error handling aborted requests, then reset the controller, within 1 min 0 s",
     );
+}
+
+#[test]
+fn each_recovery_of_a_disk_is_one() {
+    let reset = |day: &str, from: u32| {
+        format!(
+            "Mar {day} 10:00:{from:02} box kernel: sd 0:2:1:0: [sdb] tag#4 attempting device reset! scmd(0000)\n\
+             Mar {day} 10:00:{:02} box kernel: sd 0:2:1:0: [sdb] tag#4 device reset: SUCCESS scmd(0000)\n",
+            from + 1
+        )
+    };
+    let text = format!("{}{}", reset(" 3", 1), reset("12", 41));
+    let wanted = "sd 0:2:1:0 [sdb] did not answer; the error handling reset the device, within 1.00 s in which its requests wait; the last reset \
+        succeeded; it was so at 2 times, and this is the worst";
+    assert_eq!(has(&text, wanted), StatementKind::TimedOut);
+    // The controller alone is named, and days lie between.
+    let of_controller = |day: &str, second: u32, words: &str| {
+        format!("Mar {day} 10:00:{second:02} box kernel: mpt3sas_cm0: {words} scmd(00000000aa)\n")
+    };
+    let disk = |day: &str, second: u32| {
+        format!("Mar {day} 10:00:{second:02} box kernel: sd 3:0:9:0: CDB: Write(16): 8a 00 00 00\n")
+    };
+    let begins = |day: &str, second: u32| {
+        format!(
+            "{}{}",
+            of_controller(day, second, "attempting device reset!"),
+            disk(day, second)
+        )
+    };
+    let text = format!(
+        "{}{}{}",
+        begins(" 3", 2),
+        begins("12", 2),
+        of_controller("12", 5, "device reset: SUCCESS")
+    );
+    let wanted = "sd 3:0:9:0 (mpt3sas_cm0) did not answer: Write timed out; the error handling reset the device, within 3.00 s in which its requests \
+        wait; the last reset succeeded; it was so at 2 times";
+    has(&text, wanted);
+    has_not(&text, "attempting device reset");
+    // Aborted requests of several days are not many at once.
+    let abort = |day: &str| {
+        format!(
+            "{}{}",
+            of_controller(day, 1, "attempting task abort!"),
+            disk(day, 1)
+        )
+    };
+    has_not(&[" 3", " 5", " 7", " 9"].map(abort).concat(), "did not answer");
+    // One that succeeded in between is not the end.
+    let text = format!(
+        "{}{}",
+        reset(" 3", 1),
+        "Mar  3 10:01:30 box kernel: sd 0:2:1:0: [sdb] Device offlined - not ready after error recovery\n"
+    );
+    assert_eq!(has(&text, "then it was given up"), StatementKind::Unreachable);
+    has_not(&text, "succeeded");
 }
 
 #[test]
@@ -59,7 +115,7 @@ fn one_aborted_request_and_a_disk_that_is_found_are_no_story() {
         "[5.000000] sd 2:0:0:0: Power-on or device reset occurred\n",
         "10:00:01 upload timeout, aborting\n10:00:02 upload timeout, aborting\n10:00:03 upload timeout, aborting\n",
     ] {
-        has_not(text, "does not answer");
+        has_not(text, "did not answer");
     }
 }
 
@@ -104,6 +160,13 @@ fn a_connection_that_does_not_come_back() {
         &text,
         "the connection of the Ceph client to osd3 broke and does not come back: 4 attempts",
     );
+    // One that was open each time is idle in between.
+    let text: String = (10..16)
+        .map(|hour| {
+            format!("Mar  3 {hour}:00:00 box kernel: libceph: osd3 (1)10.1.0.4:6801 socket closed (con state OPEN)\n")
+        })
+        .collect();
+    has_not(&text, "does not come back");
     has_not(
         "[1.0] libceph: mon0 (1)10.1.0.4:6789 session established\n",
         "does not come back",
@@ -167,7 +230,7 @@ fn a_start_that_timed_out_is_told_with_what_systemd_waited_for() {
     has(
         &unit("forking"),
         "mine.service did not become ready within 1 min 30 s and systemd ended it: it is of Type=forking, which means that its command puts itself \
-         into the background and returns, but it keeps running in the foreground (ExecStart=/opt/mine --serve)",
+         into the background and returns, but it did not return, or its PID file did not appear (ExecStart=/opt/mine --serve)",
     );
     has(
         &unit("notify"),
@@ -176,4 +239,14 @@ fn a_start_that_timed_out_is_told_with_what_systemd_waited_for() {
     has(&unit("oneshot"), "does its work and ends, but it does not end");
     has_not(&unit("simple"), "did not become ready within");
     has_not(log, "it is of Type=");
+    // The file of another unit says nothing of this one.
+    for other in [
+        unit("oneshot").replace("Description=My daemon", "Description=Other thing"),
+        unit("oneshot").replace("Description=My daemon\n", ""),
+        unit("oneshot").replace("Starting My daemon", "Starting yours.service - My daemon"),
+    ] {
+        has_not(&other, "it is of Type=");
+    }
+    let named = unit("oneshot").replace("Starting My daemon", "Starting mine.service - My daemon");
+    has(&named, "mine.service did not become ready within 1 min 30 s");
 }
