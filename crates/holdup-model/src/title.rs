@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Deref;
 
 /// What a clause may begin with to stand behind another one in one sentence.
-const LEADS: [char; 4] = [':', ';', ',', ' '];
+const LEADS: [char; 5] = [':', ';', ',', '|', ' '];
 
 /// A sentence that knows where its clauses begin. As a `str` it is the whole sentence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +35,16 @@ impl Title {
             self.cuts.push(self.text.len());
             self.text.push_str(clause);
         }
+    }
+
+    /// The title with another one behind it, whose clauses stay apart, and what stands between the two.
+    #[must_use]
+    pub fn followed_by(mut self, between: &str, other: &Title) -> Title {
+        let from = self.text.len();
+        self.push(format!("{between}{}", other.text));
+        let shift = from + between.len();
+        self.cuts.extend(other.cuts.iter().map(|cut| cut + shift));
+        self
     }
 
     /// The main clause.
@@ -122,6 +132,15 @@ mod tests {
         assert_eq!(title.first(), "make waits for cc");
         let clauses: Vec<&str> = title.clauses().collect();
         assert_eq!(clauses, ["cc waits for a disk", "asked in all"]);
+    }
+
+    #[test]
+    fn another_one_behind_it_keeps_its_clauses() {
+        let other = Title::from("b").with(": c");
+        let title = Title::from("a").followed_by(": ", &other);
+        assert_eq!(title, "a: b: c");
+        assert_eq!(title.first(), "a");
+        assert_eq!(title.clauses().collect::<Vec<_>>(), ["b", "c"]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use super::Rank;
 use holdup_evidence::observed::{MessageRole, Statement, StatementKind};
 use holdup_evidence::units::duration;
+use holdup_model::title::Title;
 use std::collections::{HashMap, HashSet};
 
 /// The known messages of each artefact.
@@ -60,14 +61,14 @@ fn is_sign(one: &Statement) -> bool {
 
 /// What a message means, of which program, how long it was, and then what it says: whoever does not know the message reads what it comes to
 /// first. `often` says whether its own words have the longest length already.
-pub(super) fn with_meaning(said: String, one: &Statement, often: bool) -> String {
+pub(super) fn with_meaning(said: Title, one: &Statement, often: bool) -> Title {
     let Some(known) = &one.known else {
         return said;
     };
     let means = known.means.as_str();
     // A figure and what it is of are our words already.
     if one.of_reader {
-        return format!("{said}: {means}");
+        return said.with(format!(": {means}"));
     }
     let named = means
         .split(|char: char| !char.is_alphanumeric())
@@ -81,7 +82,7 @@ pub(super) fn with_meaning(said: String, one: &Statement, often: bool) -> String
         .map(duration)
         .filter(|length| !often && !means.contains(length.as_str()));
     let length = length.map_or_else(String::new, |length| format!(" ({length})"));
-    format!("{who}{means}{length}: {said}")
+    Title::from(format!("{who}{means}{length}")).followed_by(": ", &said)
 }
 
 fn role(one: &Statement) -> Option<MessageRole> {

@@ -6,6 +6,7 @@
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Statement, StatementKind};
 use holdup_evidence::units::duration;
+use holdup_model::title::Title;
 
 /// Words with which a program says itself that a length is too long.
 const SLOW: [&str; 6] = [
@@ -62,7 +63,7 @@ const MAX_PARTS: usize = 6;
 const ROUNDED: f64 = 1e-6;
 
 /// The words of a statement that stands for itself, with what it comes to before them.
-pub(super) fn before(said: String, one: &Statement, times: u64) -> String {
+pub(super) fn before(said: Title, one: &Statement, times: u64) -> Title {
     if one.of_reader || one.known.is_some() || !one.blames.is_empty() || times > 1 {
         return said;
     }
@@ -78,7 +79,7 @@ pub(super) fn before(said: String, one: &Statement, times: u64) -> String {
     };
     match said.contains(&length) {
         true => said,
-        false => format!("{clause} {length}: {said}"),
+        false => Title::from(format!("{clause} {length}")).followed_by(": ", &said),
     }
 }
 
@@ -152,7 +153,7 @@ mod tests {
             quote: Quote { source: 0, line: 1 },
             text: text.to_owned(),
         };
-        before(text.to_owned(), &one, 1)
+        before(text.into(), &one, 1).into()
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod values;
 use holdup_evidence::observed::Quote;
 use holdup_evidence::{Ns, Observed};
 use holdup_model::report::{AccountBasis, AccountLine, AccountOutcome};
+use holdup_model::title::Title;
 
 /// Lines that an account has at most.
 const MAX_LINES: usize = 12;
@@ -75,9 +76,11 @@ impl Ranked {
     fn new(
         rank: Rank,
         what: impl Into<String>,
-        text: impl Into<String>,
+        text: impl Into<Title>,
         (observed, quote): (&Observed, &Quote),
     ) -> Ranked {
+        let text = text.into();
+        let clauses: Vec<String> = text.clauses().map(str::to_owned).collect();
         Ranked {
             rank,
             leads: false,
@@ -86,6 +89,8 @@ impl Ranked {
                 what: what.into(),
                 ns: None,
                 share: None,
+                headline: (!clauses.is_empty()).then(|| text.first().to_owned()),
+                clauses,
                 text: text.into(),
                 source: observed.place(quote),
                 basis: rank.basis(),

@@ -8,6 +8,7 @@ use crate::rules::logs::clock_face;
 use holdup_evidence::observed::{Blame, How, Snapshot, SnapshotKind, Statement, StatementKind, When};
 use holdup_evidence::units::duration;
 use holdup_evidence::{Ns, Observed};
+use holdup_model::title::Title;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -49,7 +50,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         );
         let beside = beside(&told, &statements);
         if let Some(other) = beside {
-            said.push_str(&format!(" | {}", other.text));
+            said.push(format!(" | {}", other.text));
         }
         let mut ranked = Ranked::new(
             signs.rank(one, rank_beside(observed, one)),
@@ -246,7 +247,7 @@ fn later(one: Option<When>, other: Option<When>) -> Option<When> {
 const MAX_WORDS_BYTES: usize = 80;
 
 /// The line's own words, how often, in which time, and how long at most; before them who is blamed, for what.
-fn sentence(told: &Told<'_>) -> String {
+fn sentence(told: &Told<'_>) -> Title {
     let text = &told.one.text;
     let within = told
         .last
@@ -271,17 +272,17 @@ fn sentence(told: &Told<'_>) -> String {
             Some(at) => said.push_str(&format!(" at {at}")),
             None => {}
         }
-        return format!("{said}: {text}");
+        return Title::from(said).with(format!(": {text}"));
     }
     if told.times < 2 {
-        return text.clone();
+        return text.as_str().into();
     }
     if let Some(ns) = told.ns {
         often.push_str(&format!(", longest {}", duration(ns)));
     }
     match text.len() <= MAX_WORDS_BYTES {
-        true => format!("{text} ({often})"),
-        false => format!("{often}: {text}"),
+        true => format!("{text} ({often})").into(),
+        false => format!("{often}: {text}").into(),
     }
 }
 

@@ -15,6 +15,12 @@ pub struct AccountLine {
     pub share: Option<f64>,
     /// One sentence: thing, what is with it, and size.
     pub text: String,
+    /// The main clause of `text`, where that has further ones: what it comes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
+    /// The further clauses of `text`, one by one: the artefact's own words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clauses: Vec<String>,
     /// Where it was read, as `name:line`.
     pub source: String,
     /// What makes it stand out.

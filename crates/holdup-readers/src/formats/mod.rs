@@ -36,6 +36,7 @@ mod json_pairs;
 mod jvm_log;
 mod kernel_files;
 mod kubectl_describe;
+mod node_conditions;
 mod kubernetes_events;
 mod latency_tests;
 mod lock_stat;
@@ -164,6 +165,7 @@ pub static ALL: &[&Format] = &[
     &uptime::LOADAVG,
     &timed_log::FORMAT,
     &kubectl_describe::FORMAT,
+    &node_conditions::FORMAT,
     &kubernetes_events::FORMAT,
     &containers::list::FORMAT,
     &containers::pods::FORMAT,

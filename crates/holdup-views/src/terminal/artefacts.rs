@@ -10,7 +10,7 @@ use crate::headline::Headline;
 use crate::sheet::{Paint, Sheet};
 use crate::units::counted;
 use holdup_model::finding::Severity;
-use holdup_model::report::{AccountBasis, AccountLine, AccountOutcome, Artefact, FilesWithin, Report};
+use holdup_model::report::{AccountBasis, AccountLine, Artefact, FilesWithin, Report};
 use std::collections::BTreeMap;
 
 /// Column at which the file names begin in the header.
@@ -36,12 +36,14 @@ pub(super) fn write(sheet: &mut Sheet, report: &Report) {
     if let Some(first) = headline {
         margins::headline(sheet, &Headline::of(first));
     }
-    if !style.quiet {
-        header(sheet, report, headline.is_some());
-        sheet.blank();
-    }
     if !trouble {
         nothing_wrong(sheet, report);
+        sheet.blank();
+    }
+    // Of one artefact the name stands with what was read of it.
+    let names = trouble || report.subject.command.len() > 1;
+    if !style.quiet && names {
+        header(sheet, report, headline.is_some() || !trouble);
         sheet.blank();
     }
     if report.subject.wall_ns > 0 {
@@ -90,47 +92,70 @@ pub(super) fn header(sheet: &mut Sheet, report: &Report, below_headline: bool) {
     sheet.led(lead, HEADER, body);
 }
 
-/// Says what there is where no artefact shows trouble: the largest thing, of which nothing tells whether it is too much; or
-/// that all is within its norms.
-pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
+/// What there is to say where no artefact shows trouble, in the order in which it is read.
+struct Verdict {
+    /// The sentence.
+    sentence: String,
+    /// Its further clauses: the artefact's own words.
+    further: Vec<String>,
+    /// What is not known beside it, and where it was read.
+    beside: Option<(&'static str, String)>,
+    /// The next lines of the account.
+    next: Vec<AccountLine>,
+}
+
+/// The largest thing, of which nothing tells whether it is too much; that all is within its norms; or that nothing could be judged.
+fn verdict(report: &Report) -> Verdict {
     let account = report.account.as_deref().unwrap_or_default();
-    let healthy = report.outcome == Some(AccountOutcome::Healthy);
-    match account {
-        [] => {
-            let words = nothing_judged(report);
-            sheet.line(2, vec![sheet.words(&words).paint(Paint::Bold)]);
-        }
-        rest if healthy => {
-            let words = "Healthy by these figures:";
-            sheet.line(2, vec![sheet.words(words).paint(Paint::Bold)]);
-            for line in rest.iter().take(FURTHER + 1) {
-                account_line(sheet, line);
-            }
-        }
-        [largest, rest @ ..] => {
-            let (lead, words) = match largest.basis {
-                AccountBasis::Reported => (
-                    "A problem that the artefact itself reports:",
-                    "Not shown: its cause.",
-                ),
-                AccountBasis::Saturated => ("A resource near its limit:", "Not shown: what waits for it."),
-                AccountBasis::Largest | AccountBasis::WithinNorm => {
-                    ("The largest thing here:", "Not known: whether that is too much.")
-                }
-            };
-            let lead = sheet.words(lead).paint(Paint::Bold);
-            sheet.line(2, vec![lead, sheet.words(&largest.text).paint(Paint::Bold)]);
-            sheet.line(
-                2,
-                vec![
-                    sheet.words(words),
-                    sheet.name(&largest.source).paint(Paint::Dim).after(2),
-                ],
-            );
-            for line in rest.iter().take(FURTHER) {
-                account_line(sheet, line);
-            }
-        }
+    let Some((first, rest)) = account.split_first() else {
+        return Verdict {
+            sentence: nothing_judged(report),
+            further: Vec::new(),
+            beside: None,
+            next: Vec::new(),
+        };
+    };
+    let main = first.headline.as_ref().unwrap_or(&first.text);
+    let beside = match first.basis {
+        AccountBasis::Reported => "Reported by the artefact itself. Not shown: its cause.",
+        AccountBasis::Saturated => "Near its limit. Not shown: what waits for it.",
+        AccountBasis::Largest => "The largest thing here. Not known: whether that is too much.",
+        AccountBasis::WithinNorm => "Healthy by these figures.",
+    };
+    Verdict {
+        sentence: main.clone(),
+        further: first.clauses.iter().map(|clause| brief(clause)).collect(),
+        beside: Some((beside, first.source.clone())),
+        next: rest.iter().take(FURTHER).cloned().collect(),
+    }
+}
+
+/// The first lines where no artefact shows trouble: the sentence, the artefact's own words, and what is not known.
+pub(super) fn nothing_wrong(sheet: &mut Sheet, report: &Report) {
+    let verdict = verdict(report);
+    let lead = vec![sheet.name(" holdup").paint(Paint::Dim)];
+    let body = vec![sheet.words(&verdict.sentence).paint(Paint::Bold)];
+    sheet.led(lead, HEADER, body);
+    for clause in &verdict.further {
+        sheet.line(HEADER, vec![sheet.words(clause)]);
+    }
+    if let Some((beside, source)) = &verdict.beside {
+        let source = sheet.name(source).after(2);
+        let row = vec![sheet.words(beside).paint(Paint::Dim), source.paint(Paint::Dim)];
+        sheet.line(HEADER, row);
+    }
+    for line in &verdict.next {
+        account_line(sheet, line);
+    }
+}
+
+/// Characters of an artefact's own words that the first lines have: whoever wants all of them has the place.
+const QUOTED: usize = 240;
+
+fn brief(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((at, _)) => format!("{} …", text[..at].trim_end()),
+        None => text.to_owned(),
     }
 }
 

@@ -31,10 +31,13 @@ fn message(line: &str) -> &str {
     behind.map_or(line, |(_, rest)| rest).trim()
 }
 
-/// `12.345 s`, `02:03 min`, `01:02 h`.
+/// `12.345 s`, `02:03 min`, `01:02 h`; of versions before 3.1 `12.345s` and `12:37.724s`.
 fn time(text: &str) -> Option<f64> {
     let text = text.trim();
     if let Some(minutes) = text.strip_suffix("min") {
+        return clock(minutes.trim());
+    }
+    if let Some(minutes) = text.strip_suffix('s').filter(|rest| rest.contains(':')) {
         return clock(minutes.trim());
     }
     match text.strip_suffix('h') {
@@ -181,5 +184,16 @@ mod tests {
                 "maven-reactor"
             );
         }
+    }
+
+    #[test]
+    fn minutes_of_older_versions_are_no_unreadable_row() {
+        let old = SUMMARY.replace("[02:30 min]", "[2:30.500s]");
+        let found = read_text(&old);
+        assert!(
+            found.statements[0].text.starts_with("module shop-web took 2 min 30 s"),
+            "{:?}",
+            found.statements[0]
+        );
     }
 }

@@ -1,0 +1,143 @@
+//! The conditions of a Kubernetes node, as `kubectl describe node` prints them: whether it is ready, and what it is short of.
+//!
+//! In: a table with columns `Type`, `Status`, two times, `Reason`, `Message`. Out: a statement for each condition that is not as it should be. Source:
+//! the conditions that the kubelet and network plug-ins set.
+
+use crate::format::{Family, Format, LineReader, Sureness, Understood};
+use crate::gather::{Out, text_of};
+use crate::statements;
+use holdup_evidence::observed::StatementKind;
+
+pub(crate) static FORMAT: Format = Format::lines::<Reader>("kubectl-node-conditions", Family::Logs, recognise)
+    .about("conditions of kubectl describe node");
+
+/// Letters of a message that are kept.
+const MESSAGE: usize = 160;
+
+/// Blanks that part two columns at least.
+const GAP: &str = "  ";
+
+fn is_header(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.next() == Some("Type") && words.next() == Some("Status") && line.contains("LastTransitionTime")
+}
+
+fn recognise(head: &[u8]) -> Sureness {
+    Sureness::certain_if(text_of(head).lines().any(is_header))
+}
+
+/// What a condition that is not as it should be says of the node, and how grave that is.
+fn meaning(of: &str, status: &str) -> Option<(StatementKind, &'static str)> {
+    Some(match (of, status) {
+        ("Ready", "False") => (StatementKind::Failed, "is not ready: it gets no new pods"),
+        ("Ready", "Unknown") => (
+            StatementKind::Unreachable,
+            "does not report any more: its kubelet or its network hangs or is down",
+        ),
+        ("DiskPressure", "True") => (
+            StatementKind::Exhausted,
+            "is short of disk space: its pods are ended, and it gets no new ones",
+        ),
+        ("MemoryPressure", "True") => (
+            StatementKind::Exhausted,
+            "is short of memory: its pods are ended, and it gets no new ones without a request of memory",
+        ),
+        ("PIDPressure", "True") => (
+            StatementKind::Exhausted,
+            "is short of process ids: it gets no new pods",
+        ),
+        ("NetworkUnavailable", "True") => (StatementKind::Failed, "has no network for pods"),
+        _ => return None,
+    })
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    node: String,
+    within: bool,
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
+        let text = text_of(line);
+        let text = text.trim();
+        if let Some(name) = text.strip_prefix("Name:") {
+            self.node = name.trim().chars().take(MESSAGE).collect();
+            return Understood::Evidence;
+        }
+        if is_header(text) {
+            self.within = true;
+            return Understood::Evidence;
+        }
+        if !self.within {
+            return Understood::Ignorable;
+        }
+        let mut words = text.split_whitespace();
+        let (Some(of), Some(status)) = (words.next(), words.next()) else {
+            return Understood::Ignorable;
+        };
+        if of.starts_with("--") {
+            return Understood::Evidence;
+        }
+        if !matches!(status, "True" | "False" | "Unknown") {
+            self.within = false;
+            return Understood::Ignorable;
+        }
+        if let Some((kind, means)) = meaning(of, status) {
+            let node = match self.node.as_str() {
+                "" => "the node".to_owned(),
+                name => format!("node {name}"),
+            };
+            // The reason and the message stand last; what is before them are times, with single blanks.
+            let said: Vec<&str> = text.split(GAP).map(str::trim).filter(|part| !part.is_empty()).collect();
+            let said = said.get(4..).map(|said| said.join(": ")).unwrap_or_default();
+            let said: String = said.chars().take(MESSAGE).collect();
+            let why = match said.as_str() {
+                "" => String::new(),
+                said => format!(" ({said})"),
+            };
+            let text = format!("{node} {means}: {of} {status}{why}");
+            out.statement(statements::one(kind, None, out.here(), text));
+        }
+        Understood::Evidence
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read_text;
+    use holdup_evidence::observed::StatementKind;
+
+    const NODE: &str = "Name:               shop-3\nTaints:             node.kubernetes.io/disk-pressure:NoSchedule\nConditions:\n  \
+        Type                 Status  LastHeartbeatTime                 LastTransitionTime                Reason                       Message\n  \
+        ----                 ------  -----------------                 ------------------                ------                       -------\n  \
+        NetworkUnavailable   False   Wed, 05 Aug 2020 09:12:31 +0530   Wed, 05 Aug 2020 09:12:31 +0530   CalicoIsUp                   Calico is running\n  \
+        DiskPressure         True    Wed, 05 Aug 2020 12:43:36 +0530   Tue, 04 Aug 2020 23:02:06 +0530   KubeletHasDiskPressure       kubelet has disk pressure\n  \
+        Ready                True    Wed, 05 Aug 2020 12:43:36 +0530   Tue, 04 Aug 2020 23:02:06 +0530   KubeletReady                 kubelet is ready\n\
+        Addresses:\n  InternalIP:  10.0.0.3\n";
+
+    #[test]
+    fn a_pressure_is_told_with_the_node_and_its_reason() {
+        let found = read_text(NODE);
+        assert_eq!(found.statements.len(), 1, "{:?}", found.statements);
+        assert_eq!(found.statements[0].kind, StatementKind::Exhausted);
+        assert_eq!(
+            found.statements[0].text,
+            "node shop-3 is short of disk space: its pods are ended, and it gets no new ones: DiskPressure True \
+             (KubeletHasDiskPressure: kubelet has disk pressure)"
+        );
+    }
+
+    #[test]
+    fn a_node_that_does_not_report_is_no_healthy_one() {
+        let found = read_text(&NODE.replace("DiskPressure         True ", "DiskPressure         False").replace("Ready                True   ", "Ready                Unknown"));
+        assert_eq!(found.statements.len(), 1, "{:?}", found.statements);
+        assert_eq!(found.statements[0].kind, StatementKind::Unreachable);
+    }
+
+    #[test]
+    fn a_healthy_node_has_no_trouble() {
+        let found = read_text(&NODE.replace("DiskPressure         True ", "DiskPressure         False").replace("disk-pressure:NoSchedule", "x"));
+        assert_eq!(found.statements, []);
+    }
+}
