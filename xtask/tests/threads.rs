@@ -23,10 +23,6 @@ const STARTS: &[&str] = &["thread::spawn", "thread::Builder", ".spawn_scoped("];
 /// Files that may, and why.
 const MAY: &[(&str, &str)] = &[
     (
-        "holdup-collect/src/kernel_names.rs",
-        "reads the kernel's table of its own functions, which waits for nothing; whoever began it waits for its end at once",
-    ),
-    (
         "holdup-proc/src/blocking/reader.rs",
         "where Yama lets only ancestors read, no child of holdup's can; the target is of the same user there",
     ),

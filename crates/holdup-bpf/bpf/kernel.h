@@ -202,6 +202,7 @@ struct linux_binprm { const char *filename; };
 struct seq_file;
 struct bpf_iter_meta { struct seq_file *seq; };
 struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
+struct bpf_iter__bpf_map_elem { struct bpf_iter_meta *meta; struct bpf_map *map; void *key; void *value; };
 struct bpf_iter__task_file { struct bpf_iter_meta *meta; struct task_struct *task; u32 fd; struct file *file; };
 
 #pragma clang attribute pop

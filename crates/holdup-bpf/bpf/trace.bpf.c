@@ -14,6 +14,7 @@
 #include "earlier.h"
 #include "churn.h"
 #include "traffic.h"
+#include "functions.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

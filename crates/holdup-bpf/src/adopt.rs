@@ -4,6 +4,7 @@
 //! can't read the memory of a task that does not run. Out: a record for each thread, as for one that is born. How, and what
 //! is done about threads that change their state meanwhile, is in `bpf/adopt.h`.
 
+use crate::later::{Iterators, Later};
 use crate::skeleton::{TraceSkel, types as wire};
 use holdup_evidence::Role;
 use libbpf_rs::{Iter, MapCore, MapFlags, ProgramMut};
@@ -52,6 +53,7 @@ pub struct Looked {
 /// Adopts the threads of these processes. Says whether their connections could be looked at, too.
 pub(crate) fn adopt(
     skeleton: &mut TraceSkel<'static>,
+    iterators: &mut Iterators,
     processes: &[(u32, Role)],
     looked: &[Looked],
 ) -> libbpf_rs::Result<bool> {
@@ -69,11 +71,11 @@ pub(crate) fn adopt(
     }
     for (pause, last) in PAUSES {
         std::thread::sleep(pause);
-        if !left_for_later(skeleton, last)? {
+        if !left_for_later(skeleton, iterators, last)? {
             break;
         }
     }
-    let connections = run(&skeleton.progs.look_at_file).is_ok();
+    let connections = iterators.run(Later::LookAtFile, skeleton).is_ok();
     // What is looked at is of this instant; whom a process creates is announced.
     for (pid, _) in processes {
         skeleton.maps.wanted.delete(&pid.to_ne_bytes()).ok();
@@ -85,12 +87,16 @@ pub(crate) fn adopt(
 }
 
 /// Tries every task that is wanted and not watched yet. Says whether there are any that it could not adopt.
-fn left_for_later(skeleton: &mut TraceSkel<'static>, last: bool) -> libbpf_rs::Result<bool> {
+fn left_for_later(
+    skeleton: &mut TraceSkel<'static>,
+    iterators: &mut Iterators,
+    last: bool,
+) -> libbpf_rs::Result<bool> {
     if let Some(state) = skeleton.maps.bss_data.as_deref_mut() {
         state.left_for_later = 0;
         state.last_round = u8::from(last);
     }
-    run(&skeleton.progs.adopt_task)?;
+    iterators.run(Later::AdoptTask, skeleton)?;
     let state = skeleton.maps.bss_data.as_deref();
     Ok(state.is_some_and(|state| state.left_for_later > 0))
 }

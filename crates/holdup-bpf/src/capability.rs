@@ -1,12 +1,9 @@
 //! What this kernel and these privileges allow, found by trying, never by version.
 
-use crate::extract::extract;
+use crate::extract::{Walked, walk};
 use crate::mappings::open_event;
 use libbpf_rs::btf::{Btf, ReferencesType, types};
-use libbpf_rs::{AsRawLibbpf, libbpf_sys};
 use perf_event_open_sys::bindings;
-use std::ffi::CString;
-use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
@@ -46,82 +43,86 @@ pub const OPTIONAL_TRACEPOINTS: &[&str] = &[
 
 /// What the kernel's type information offers.
 pub(crate) struct KernelTypes {
-    all: Btf<'static>,
-    /// What the programs are adapted by; `None`: by all.
-    extract: Option<File>,
+    /// What was looked for by name.
+    walked: Walked,
+    switch_state: bool,
+    task_storage: bool,
 }
 
 impl KernelTypes {
     pub(crate) fn read() -> Result<KernelTypes, String> {
         crate::loaded::silence_libbpf();
-        Btf::from_vmlinux()
-            .map(|all| KernelTypes {
-                extract: extract(&all),
-                all,
-            })
-            .map_err(|error| format!("this kernel has no type information, BTF ({error})"))
+        let all = Btf::from_vmlinux()
+            .map_err(|error| format!("this kernel has no type information, BTF ({error})"))?;
+        let walked = walk(&all);
+        let tracepoint = walked.tracepoints.get("sched_switch");
+        Ok(KernelTypes {
+            switch_state: tracepoint.is_some_and(|number| has_switch_state(&all, *number)),
+            task_storage: walked
+                .structures
+                .get("task_struct")
+                .is_some_and(|number| has_task_storage(&all, *number)),
+            walked,
+        })
     }
 
-    /// Tracepoints that programs may attach to by type have a typedef of this name.
+    /// Whether programs may attach to it by type.
     pub(crate) fn has_tracepoint(&self, name: &str) -> bool {
-        self.number(&format!("btf_trace_{name}"), libbpf_sys::BTF_KIND_TYPEDEF) != 0
+        self.walked.tracepoints.contains_key(name)
     }
 
-    /// The number of a structure; 0: there is none.
+    /// The number of a structure that the programs know; 0: there is none.
     pub(crate) fn structure(&self, name: &str) -> u32 {
-        self.number(name, libbpf_sys::BTF_KIND_STRUCT)
+        self.walked.structures.get(name).copied().unwrap_or_default()
     }
 
-    /// Of this name and kind. By kind first: to compare each name with that of every type there is takes twenty times as long.
-    fn number(&self, name: &str, kind: u32) -> u32 {
-        let Ok(name) = CString::new(name) else { return 0 };
-        // SAFETY: both are valid, and the name ends with 0.
-        let number = unsafe {
-            libbpf_sys::btf__find_by_name_kind(self.all.as_libbpf_object().as_ptr(), name.as_ptr(), kind)
-        };
-        u32::try_from(number).unwrap_or_default()
+    /// The number of a function that is looked for; 0: there is none.
+    pub(crate) fn function(&self, name: &str) -> u32 {
+        self.walked.functions.get(name).copied().unwrap_or_default()
     }
 
     /// Where the extract is that the programs are adapted by.
     pub(crate) fn extract(&self) -> Option<PathBuf> {
-        let file = self.extract.as_ref()?;
+        let file = self.walked.extract.as_ref()?;
         Some(PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())))
     }
 
-    /// Whether sched_switch hands over the state that the leaving task had: its arguments are then the programs'
-    /// data, preemption, the two tasks, and that.
+    /// Whether sched_switch hands over the state that the leaving task had.
     pub(crate) fn has_switch_state(&self) -> bool {
-        const ARGUMENTS: usize = 5;
-        self.all
-            .type_by_name::<types::Typedef<'_>>("btf_trace_sched_switch")
-            .and_then(|alias| types::Ptr::try_from(alias.referenced_type()).ok())
-            .and_then(|pointer| types::FuncProto::try_from(pointer.referenced_type()).ok())
-            .is_some_and(|function| function.iter().count() == ARGUMENTS)
+        self.switch_state
     }
 
-    /// Whether tracing programs may store something with a task. As long as only security modules could, that did
-    /// not hang on the task itself.
+    /// Whether tracing programs may store something with a task.
     pub(crate) fn has_task_storage(&self) -> bool {
-        self.all
-            .type_by_name::<types::Struct<'_>>("task_struct")
-            .is_some_and(|task| {
-                task.iter()
-                    .any(|member| member.name.is_some_and(|name| name == "bpf_storage"))
-            })
+        self.task_storage
     }
 
     /// Whether a program may be told where a task's registers were saved.
     pub(crate) fn has_task_registers(&self) -> bool {
-        self.all
-            .type_by_name::<types::Func<'_>>("bpf_task_pt_regs")
-            .is_some()
+        self.function("bpf_task_pt_regs") != 0
     }
 
     pub(crate) fn has_task_work(&self) -> bool {
-        self.all
-            .type_by_name::<types::Func<'_>>("bpf_task_work_schedule_resume_impl")
-            .is_some()
+        self.function("bpf_task_work_schedule_resume_impl") != 0
     }
+}
+
+/// The arguments are then the programs' data, preemption, the two tasks, and the state.
+fn has_switch_state(all: &Btf<'_>, tracepoint: u32) -> bool {
+    const ARGUMENTS: usize = 5;
+    all.type_by_id::<types::Typedef<'_>>(tracepoint.into())
+        .and_then(|alias| types::Ptr::try_from(alias.referenced_type()).ok())
+        .and_then(|pointer| types::FuncProto::try_from(pointer.referenced_type()).ok())
+        .is_some_and(|function| function.iter().count() == ARGUMENTS)
+}
+
+/// As long as only security modules could, that did not hang on the task itself.
+fn has_task_storage(all: &Btf<'_>, task: u32) -> bool {
+    all.type_by_id::<types::Struct<'_>>(task.into())
+        .is_some_and(|task| {
+            task.iter()
+                .any(|member| member.name.is_some_and(|name| name == "bpf_storage"))
+        })
 }
 
 /// Tries everything. Loads the programs and lets them go again; attaches nothing.

@@ -1,23 +1,27 @@
 //! An extract of the kernel's type information: the types that the programs are adapted to, and what lies in them.
 //!
 //! The problem: to adapt a program libbpf goes through all types of the kernel, 130,000, once for each of the types that the program knows:
-//! 45 ms of CPU time, a quarter of a start. The choice: one walk by name, and libbpf is given what that found. What pointers point to is left out, for no
+//! 45 ms of CPU time, a quarter of a start; and to look for one name takes a third of a millisecond. The choice: one walk, which finds by name all that is looked for, and libbpf is given what
+//! the programs know of that. What pointers point to is left out, for no
 //! adaptation looks through one. Numbers of types are others in the extract: [`KernelTypes`](crate::capability::KernelTypes) has those of the
 //! kernel. In: the kernel's types. Out: a file in memory, in the kernel's own format.
 
 use libbpf_rs::AsRawLibbpf;
 use libbpf_rs::btf::Btf;
-use libbpf_rs::libbpf_sys::{self, btf, btf_array, btf_member, btf_type};
+use libbpf_rs::libbpf_sys::{
+    self, btf, btf_array, btf_enum, btf_enum64, btf_header, btf_member, btf_param, btf_type, btf_var_secinfo,
+};
 use std::collections::{HashMap, HashSet};
-use std::ffi::CStr;
 use std::fs::File;
 use std::io::Write;
+use std::mem::offset_of;
 use std::os::fd::FromRawFd;
 
 /// Types of the kernel that the programs know, without what libbpf takes off a name (`___` and what follows). A test holds them against the programs.
 const KNOWN: &[&str] = &[
     "address_space",
     "bpf_func_id",
+    "bpf_iter__bpf_map_elem",
     "bpf_iter__task",
     "bpf_iter__task_file",
     "bpf_iter_meta",
@@ -77,6 +81,20 @@ const KNOWN: &[&str] = &[
 /// none of them.
 const PERHAPS_IN_MODULE: &str = "unix_sock";
 
+/// Functions of the kernel by which it is known what it can do, or that stand for what programs may be run over.
+const FUNCTIONS: &[&str] = &[
+    "bpf_iter_task",
+    "bpf_iter_task_file",
+    "bpf_task_pt_regs",
+    "bpf_task_work_schedule_resume_impl",
+];
+
+/// Each of them begins so.
+const FUNCTIONS_BEGIN: &[u8] = b"bpf_";
+
+/// The name of a tracepoint's own type begins so.
+const TRACEPOINT: &[u8] = b"btf_trace_";
+
 /// Bytes in front of what follows a type: members, or what an array is of.
 const HEAD: usize = size_of::<btf_type>();
 
@@ -90,57 +108,169 @@ struct Extract {
 
 impl Drop for Extract {
     fn drop(&mut self) {
-        // SAFETY: it was made by `btf__new_empty`, and nothing of it is used any more.
+        // SAFETY: it is null, or was made by `btf__new_empty`, and nothing of it is used any more.
         unsafe { libbpf_sys::btf__free(self.to) };
     }
 }
 
-/// The extract; `None` where the kernel lacks something that may be in a module, or there is no memory.
-pub(crate) fn extract(kernel: &Btf<'_>) -> Option<File> {
-    let from = kernel.as_libbpf_object().as_ptr();
+/// What one walk over the kernel's types finds.
+#[derive(Default)]
+pub(crate) struct Walked {
+    /// What the programs are adapted by; `None` where the kernel lacks something that may be in a module, or there is no memory.
+    pub(crate) extract: Option<File>,
+    /// Tracepoints that programs may attach to by type, each with the number of its own type.
+    pub(crate) tracepoints: HashMap<String, u32>,
+    /// Numbers of structures of [`KNOWN`].
+    pub(crate) structures: HashMap<&'static str, u32>,
+    /// Numbers of functions of [`FUNCTIONS`].
+    pub(crate) functions: HashMap<&'static str, u32>,
+}
+
+/// Goes through all types once.
+pub(crate) fn walk(kernel: &Btf<'_>) -> Walked {
+    let mut walked = Walked::default();
     // SAFETY: no argument.
     let to = unsafe { libbpf_sys::btf__new_empty() };
-    if to.is_null() {
-        return None;
-    }
     let mut extract = Extract {
-        from,
+        from: kernel.as_libbpf_object().as_ptr(),
         to,
         taken: HashMap::new(),
     };
+    let mut complete = !to.is_null();
     let mut found = HashSet::new();
-    let wanted: HashSet<&[u8]> = KNOWN.iter().map(|name| name.as_bytes()).collect();
-    let count = u32::try_from(kernel.len()).ok()?;
-    for id in 1..count {
-        let Some(name) = extract.name_of_composite(id) else {
-            continue;
-        };
-        if let Some(known) = wanted.get(essential(name)) {
-            found.insert(*known);
-            extract.take(id)?;
+    for one in all_types(raw(kernel.as_libbpf_object().as_ptr())) {
+        match one.kind {
+            libbpf_sys::BTF_KIND_TYPEDEF => {
+                let name = one
+                    .name_after(TRACEPOINT)
+                    .and_then(|name| std::str::from_utf8(name).ok());
+                if let Some(name) = name {
+                    walked.tracepoints.entry(name.to_owned()).or_insert(one.id);
+                }
+            }
+            libbpf_sys::BTF_KIND_FUNC => {
+                let known = one
+                    .name_after(FUNCTIONS_BEGIN)
+                    .and_then(|_| one_of(FUNCTIONS, one.name()));
+                if let Some(known) = known {
+                    walked.functions.entry(known).or_insert(one.id);
+                }
+            }
+            libbpf_sys::BTF_KIND_STRUCT
+            | libbpf_sys::BTF_KIND_UNION
+            | libbpf_sys::BTF_KIND_ENUM
+            | libbpf_sys::BTF_KIND_ENUM64 => {
+                let name = one.name();
+                let Some(known) = one_of(KNOWN, essential(name)) else {
+                    continue;
+                };
+                if one.kind == libbpf_sys::BTF_KIND_STRUCT && name == known.as_bytes() {
+                    walked.structures.entry(known).or_insert(one.id);
+                }
+                found.insert(known);
+                complete = complete && extract.take(one.id).is_some();
+            }
+            _ => {}
         }
     }
-    if !found.contains(PERHAPS_IN_MODULE.as_bytes()) {
-        return None;
+    if complete && found.contains(PERHAPS_IN_MODULE) {
+        walked.extract = extract.file();
     }
+    walked
+}
+
+/// All of it as the kernel gave it.
+fn raw<'a>(kernel: *mut btf) -> &'a [u8] {
     let mut size = 0;
-    // SAFETY: `to` is valid; what is returned is as long as `size` says and lives until `to` is changed or freed.
-    let bytes = unsafe {
-        let data = libbpf_sys::btf__raw_data(extract.to, &raw mut size);
-        if data.is_null() {
-            return None;
+    // SAFETY: it is valid; what is returned is as long as `size` says and lives as long as it does.
+    unsafe {
+        let data = libbpf_sys::btf__raw_data(kernel, &raw mut size);
+        match usize::try_from(size) {
+            Ok(size) if !data.is_null() => std::slice::from_raw_parts(data.cast::<u8>(), size),
+            _ => &[],
         }
-        std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(size).ok()?)
-    };
-    // SAFETY: a name that ends with 0, and a flag.
-    let descriptor = unsafe { libc::memfd_create(c"holdup-types".as_ptr(), libc::MFD_CLOEXEC) };
-    if descriptor < 0 {
-        return None;
     }
-    // SAFETY: it is a new descriptor, and nobody else's.
-    let mut file = unsafe { File::from_raw_fd(descriptor) };
-    file.write_all(bytes).ok()?;
-    Some(file)
+}
+
+/// A type, as it is told from the bytes: to ask libbpf for each takes three times as long.
+struct Type<'a> {
+    id: u32,
+    kind: u32,
+    /// All names from its own on; each ends with 0.
+    names: &'a [u8],
+}
+
+impl<'a> Type<'a> {
+    fn name(&self) -> &'a [u8] {
+        self.names.split(|byte| *byte == 0).next().unwrap_or_default()
+    }
+
+    /// What follows this in its name.
+    fn name_after(&self, begin: &[u8]) -> Option<&'a [u8]> {
+        self.names
+            .starts_with(begin)
+            .then(|| self.name().get(begin.len()..))?
+    }
+}
+
+/// The types in the order of their numbers, as far as they are understood.
+fn all_types(raw: &[u8]) -> impl Iterator<Item = Type<'_>> {
+    let part = |at: usize| {
+        let head = word(raw, offset_of!(btf_header, hdr_len))?;
+        let begin = head.checked_add(word(raw, at)?)?;
+        raw.get(begin..begin.checked_add(word(raw, at + size_of::<u32>())?)?)
+    };
+    let mut types = part(offset_of!(btf_header, type_off)).unwrap_or_default();
+    let names = part(offset_of!(btf_header, str_off)).unwrap_or_default();
+    let mut id = 0;
+    std::iter::from_fn(move || {
+        let name = word(types, offset_of!(btf_type, name_off))?;
+        let info = u32::try_from(word(types, offset_of!(btf_type, info))?).ok()?;
+        let kind = info >> 24 & 0x1f;
+        types = types.get(HEAD + tail(kind, info as usize & 0xffff)?..)?;
+        id += 1;
+        Some(Type {
+            id,
+            kind,
+            names: names.get(name..)?,
+        })
+    })
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<usize> {
+    let word = u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?);
+    usize::try_from(word).ok()
+}
+
+/// Bytes behind the head of a type of this kind, with so many parts; `None`: what comes behind it can't be found.
+fn tail(kind: u32, parts: usize) -> Option<usize> {
+    Some(match kind {
+        libbpf_sys::BTF_KIND_INT | libbpf_sys::BTF_KIND_VAR | libbpf_sys::BTF_KIND_DECL_TAG => {
+            size_of::<u32>()
+        }
+        libbpf_sys::BTF_KIND_ARRAY => size_of::<btf_array>(),
+        libbpf_sys::BTF_KIND_STRUCT | libbpf_sys::BTF_KIND_UNION => parts * size_of::<btf_member>(),
+        libbpf_sys::BTF_KIND_ENUM => parts * size_of::<btf_enum>(),
+        libbpf_sys::BTF_KIND_ENUM64 => parts * size_of::<btf_enum64>(),
+        libbpf_sys::BTF_KIND_FUNC_PROTO => parts * size_of::<btf_param>(),
+        libbpf_sys::BTF_KIND_DATASEC => parts * size_of::<btf_var_secinfo>(),
+        libbpf_sys::BTF_KIND_PTR
+        | libbpf_sys::BTF_KIND_FWD
+        | libbpf_sys::BTF_KIND_TYPEDEF
+        | libbpf_sys::BTF_KIND_VOLATILE
+        | libbpf_sys::BTF_KIND_CONST
+        | libbpf_sys::BTF_KIND_RESTRICT
+        | libbpf_sys::BTF_KIND_FUNC
+        | libbpf_sys::BTF_KIND_FLOAT
+        | libbpf_sys::BTF_KIND_TYPE_TAG => 0,
+        _ => return None,
+    })
+}
+
+/// The one of them that is called so. They are in order.
+fn one_of(names: &'static [&'static str], name: &[u8]) -> Option<&'static str> {
+    let at = names.binary_search_by(|one| one.as_bytes().cmp(name)).ok()?;
+    names.get(at).copied()
 }
 
 impl Extract {
@@ -149,29 +279,18 @@ impl Extract {
         unsafe { libbpf_sys::btf__type_by_id(self.from, id) }
     }
 
-    /// Of a structure, union or enumeration that has one.
-    fn name_of_composite(&self, id: u32) -> Option<&[u8]> {
-        let at = self.here(id);
-        if at.is_null() {
+    /// What was taken, as a file in memory.
+    fn file(&self) -> Option<File> {
+        let bytes = Some(raw(self.to)).filter(|bytes| !bytes.is_empty())?;
+        // SAFETY: a name that ends with 0, and a flag.
+        let descriptor = unsafe { libc::memfd_create(c"holdup-types".as_ptr(), libc::MFD_CLOEXEC) };
+        if descriptor < 0 {
             return None;
         }
-        // SAFETY: it is not null, so it is a type.
-        let at = unsafe { &*at };
-        let composite = [
-            libbpf_sys::BTF_KIND_STRUCT,
-            libbpf_sys::BTF_KIND_UNION,
-            libbpf_sys::BTF_KIND_ENUM,
-            libbpf_sys::BTF_KIND_ENUM64,
-        ];
-        if at.name_off == 0 || !composite.contains(&kind(at)) {
-            return None;
-        }
-        // SAFETY: names are strings that end with 0, and live as long as `from`.
-        let name = unsafe {
-            let name = libbpf_sys::btf__name_by_offset(self.from, at.name_off);
-            (!name.is_null()).then(|| CStr::from_ptr(name))
-        };
-        name.map(CStr::to_bytes)
+        // SAFETY: it is a new descriptor, and nobody else's.
+        let mut file = unsafe { File::from_raw_fd(descriptor) };
+        file.write_all(bytes).ok()?;
+        Some(file)
     }
 
     /// Takes a type with all that lies in it; its number there.
@@ -227,12 +346,12 @@ fn parts(kind: u32, length: u32) -> Vec<usize> {
         | libbpf_sys::BTF_KIND_TYPE_TAG => vec![HEAD - size_of::<u32>()],
         libbpf_sys::BTF_KIND_ARRAY => {
             vec![
-                HEAD + std::mem::offset_of!(btf_array, type_),
-                HEAD + std::mem::offset_of!(btf_array, index_type),
+                HEAD + offset_of!(btf_array, type_),
+                HEAD + offset_of!(btf_array, index_type),
             ]
         }
         libbpf_sys::BTF_KIND_STRUCT | libbpf_sys::BTF_KIND_UNION => (0..length as usize)
-            .map(|member| HEAD + member * size_of::<btf_member>() + std::mem::offset_of!(btf_member, type_))
+            .map(|member| HEAD + member * size_of::<btf_member>() + offset_of!(btf_member, type_))
             .collect(),
         _ => Vec::new(),
     }
@@ -250,8 +369,9 @@ fn essential(name: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{KNOWN, essential, extract};
+    use super::{FUNCTIONS, FUNCTIONS_BEGIN, KNOWN, essential, walk};
     use crate::capability::KernelTypes;
+    use libbpf_rs::AsRawLibbpf;
     use libbpf_rs::btf::{Btf, types};
     use object::{Object, ObjectSection};
     use std::collections::BTreeSet;
@@ -319,7 +439,7 @@ mod tests {
     #[test]
     fn what_lies_in_a_type_is_there_and_what_it_points_to_is_not() {
         let kernel = Btf::from_vmlinux().unwrap();
-        let file = extract(&kernel).unwrap();
+        let file = walk(&kernel).extract.unwrap();
         let few = Btf::from_path(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap();
         assert!(few.len() < kernel.len() / 10, "{} of {}", few.len(), kernel.len());
         let members = |of: &Btf<'_>| {
@@ -338,6 +458,63 @@ mod tests {
             few.type_by_name::<types::Struct<'_>>("nsproxy").is_none(),
             "a task points to it"
         );
+    }
+
+    #[test]
+    fn what_one_walk_finds_is_what_libbpf_finds() {
+        let kernel = Btf::from_vmlinux().unwrap();
+        let walked = walk(&kernel);
+        for (name, number) in &walked.structures {
+            let there = kernel.type_by_name::<types::Struct<'_>>(name).unwrap();
+            assert_eq!(there.type_id(), (*number).into(), "{name}");
+        }
+        for name in [
+            "task_struct",
+            "files_struct",
+            "fdtable",
+            "file",
+            "inode",
+            "hlist_head",
+        ] {
+            assert!(walked.structures.contains_key(name), "{name}");
+        }
+        for (name, number) in &walked.functions {
+            let there = kernel.type_by_name::<types::Func<'_>>(name).unwrap();
+            assert_eq!(there.type_id(), (*number).into(), "{name}");
+        }
+        assert!(walked.functions.contains_key("bpf_iter_task"));
+        for (name, number) in &walked.tracepoints {
+            let alias = kernel.type_by_id::<types::Typedef<'_>>((*number).into()).unwrap();
+            assert_eq!(
+                alias.name().unwrap().to_str().unwrap(),
+                format!("btf_trace_{name}")
+            );
+        }
+        assert!(walked.tracepoints.contains_key("sched_switch") && walked.tracepoints.len() > 100);
+    }
+
+    #[test]
+    fn names_are_in_order_and_functions_begin_as_they_are_looked_for() {
+        assert!(KNOWN.is_sorted() && FUNCTIONS.is_sorted());
+        assert!(
+            FUNCTIONS
+                .iter()
+                .all(|name| name.as_bytes().starts_with(FUNCTIONS_BEGIN))
+        );
+    }
+
+    #[test]
+    fn all_types_are_walked_over() {
+        let kernel = Btf::from_vmlinux().unwrap();
+        let bytes = super::raw(kernel.as_libbpf_object().as_ptr());
+        // Type 0 is no type, and libbpf counts it.
+        assert_eq!(super::all_types(bytes).count() + 1, kernel.len());
+        assert_eq!(
+            super::all_types(&bytes[..bytes.len() / 2]).count(),
+            0,
+            "cut short"
+        );
+        assert_eq!(super::all_types(&[]).count(), 0);
     }
 
     #[test]

@@ -13,6 +13,8 @@ mod datagrams;
 pub mod decode;
 mod entry;
 mod extract;
+mod functions;
+mod later;
 mod loaded;
 pub mod mappings;
 mod older;
@@ -39,6 +41,7 @@ mod skeleton {
 pub use adopt::{LOOKED_WORDS, Looked, POLLED_LOOKED};
 pub use capability::{Capability, probe};
 pub use decode::{Asleep, RawEvent, RawMemory, Registers};
+pub use functions::KernelFunctions;
 pub use loaded::{Loaded, TraceError};
 pub use mappings::{Change, Mapped, Mapping};
 pub use spent::{Runs, count_runs};

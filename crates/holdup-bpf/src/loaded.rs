@@ -7,6 +7,7 @@
 use crate::adopt;
 use crate::calls;
 use crate::capability::{self, KernelTypes};
+use crate::later::Iterators;
 use crate::older;
 use crate::optional::{self, Group};
 use crate::skeleton::{OpenTraceSkel, TraceSkel, TraceSkelBuilder, types};
@@ -178,20 +179,48 @@ fn open(
     Ok(skeleton)
 }
 
+/// When the kernel verifies what is only run when somebody asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// With the others: they are used again and again, or it is asked whether this kernel takes them.
+    AtOnce,
+    /// As it is run for the first time, if ever.
+    Later,
+}
+
+/// What was loaded.
+struct Taken {
+    skeleton: TraceSkel<'static>,
+    iterators: Iterators,
+    /// What this kernel does not take.
+    refused: Vec<&'static Group>,
+}
+
 /// Loads them; those that this kernel refuses and a trace can do without are left out, and come with what was loaded. `spoil` is given what
 /// was opened before it is loaded.
 fn load_what_is_taken(
     types: &KernelTypes,
     options: Options,
+    when: When,
     spoil: impl Fn(&mut OpenTraceSkel<'static>),
-) -> Result<(TraceSkel<'static>, Vec<&'static Group>), TraceError> {
+) -> Result<Taken, TraceError> {
     let mut refused = Vec::new();
     let mut extract = types.extract();
     loop {
         let mut opened = open(types, options, &refused, extract.as_deref())?;
         spoil(&mut opened);
-        let error = match opened.load() {
-            Ok(skeleton) => return Ok((skeleton, refused)),
+        let iterators = match when {
+            When::AtOnce => Ok(Iterators::at_once()),
+            When::Later => Iterators::defer(&mut opened, types),
+        };
+        let error = match iterators.and_then(|iterators| Ok((opened.load()?, iterators))) {
+            Ok((skeleton, iterators)) => {
+                return Ok(Taken {
+                    skeleton,
+                    iterators,
+                    refused,
+                });
+            }
             Err(error) => error,
         };
         let said = LIBBPF_SAID.lock().map(|said| said.clone()).unwrap_or_default();
@@ -211,6 +240,7 @@ fn load_what_is_taken(
 /// Programs and maps.
 pub struct Loaded {
     pub(crate) skeleton: TraceSkel<'static>,
+    pub(crate) iterators: Iterators,
     pub(crate) options: Options,
     pub(crate) not_measured: Vec<NotMeasured>,
     /// What the programs' variables were as they were loaded.
@@ -223,6 +253,15 @@ impl Loaded {
     /// # Errors
     /// When the kernel or the privileges do not allow it; the message names what was refused.
     pub fn load(options: Options) -> Result<Loaded, TraceError> {
+        Loaded::load_with(options, When::AtOnce)
+    }
+
+    /// Loads those that are needed at once; the others as they are needed.
+    pub(crate) fn load_some(options: Options) -> Result<Loaded, TraceError> {
+        Loaded::load_with(options, When::Later)
+    }
+
+    fn load_with(options: Options, when: When) -> Result<Loaded, TraceError> {
         capability::process_numbers().map_err(TraceError::OtherNumbers)?;
         let types = KernelTypes::read().map_err(|_| TraceError::NoTypes)?;
         let mut not_measured = Vec::new();
@@ -233,7 +272,11 @@ impl Loaded {
                 fix: "Linux 5.19 or later; until then the one that let go is named instead".into(),
             });
         }
-        let (skeleton, refused) = load_what_is_taken(&types, options, |_| {})?;
+        let Taken {
+            skeleton,
+            iterators,
+            refused,
+        } = load_what_is_taken(&types, options, when, |_| {})?;
         not_measured.extend(refused.iter().map(|group| group.not_measured()));
         older::give_out_numbers(&skeleton.maps.numbers).map_err(|error| refusal(&error))?;
         let maps = &skeleton.maps;
@@ -244,6 +287,7 @@ impl Loaded {
             .zip(maps.data_data.as_deref().copied());
         Ok(Loaded {
             skeleton,
+            iterators,
             options,
             not_measured,
             fresh,
@@ -326,14 +370,14 @@ pub(crate) fn zero(array: &impl MapCore) -> libbpf_rs::Result<()> {
 /// Loads and lets go. What was left out is told by what is not seen without it.
 pub(crate) fn try_load() -> Result<Vec<NotMeasured>, String> {
     let types = KernelTypes::read()?;
-    let (_, refused) =
-        load_what_is_taken(&types, Options::default(), |_| {}).map_err(|error| error.to_string())?;
-    Ok(refused.iter().map(|group| group.not_measured()).collect())
+    let taken = load_what_is_taken(&types, Options::default(), When::AtOnce, |_| {});
+    let taken = taken.map_err(|error| error.to_string())?;
+    Ok(taken.refused.iter().map(|group| group.not_measured()).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Options, TraceError, load_what_is_taken};
+    use super::{Options, TraceError, When, load_what_is_taken};
     use crate::capability::KernelTypes;
     use crate::skeleton::OpenTraceSkel;
     use libbpf_rs::ProgramType;
@@ -351,11 +395,13 @@ mod tests {
     /// What is loaded, and the first program of each group that is not.
     fn load_spoilt(names: &[&str]) -> Result<Vec<&'static str>, TraceError> {
         let types = KernelTypes::read().unwrap();
-        let (skeleton, refused) = load_what_is_taken(&types, Options::default(), |opened| {
+        let taken = load_what_is_taken(&types, Options::default(), When::AtOnce, |opened| {
             names.iter().for_each(|name| spoil(opened, name));
         })?;
-        assert!(skeleton.progs.on_switch.autoload() || skeleton.progs.on_switch_without_errands.autoload());
-        Ok(refused
+        let programs = &taken.skeleton.progs;
+        assert!(programs.on_switch.autoload() || programs.on_switch_without_errands.autoload());
+        Ok(taken
+            .refused
             .iter()
             .filter_map(|group| group.programs.first().copied())
             .collect())

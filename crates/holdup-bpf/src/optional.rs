@@ -44,7 +44,7 @@ pub(crate) static TRAFFIC: Group = Group {
     unseen: "requests on sockets, and how long their answers took",
 };
 
-static GROUPS: [&Group; 16] = [
+static GROUPS: [&Group; 18] = [
     &INTERRUPTS,
     &CONTENTION,
     &TRAFFIC,
@@ -93,6 +93,14 @@ static GROUPS: [&Group; 16] = [
         unseen: "who stops, continues and ends threads by a signal",
     },
     &Group {
+        programs: &["each_task"],
+        unseen: "threads that live on as observation ends, and their last wait",
+    },
+    &Group {
+        programs: &["name_function"],
+        unseen: "functions of the kernel in which threads sleep, where /proc/kallsyms does not show them",
+    },
+    &Group {
         programs: &["look_at_file"],
         unseen: "what was said on connections before observation began",
     },
@@ -107,8 +115,13 @@ pub(crate) fn refused(said: &str) -> Option<&'static Group> {
     said.lines().find_map(|line| {
         let (_, rest) = line.split_once("prog '")?;
         let (name, _) = rest.split_once('\'')?;
-        GROUPS.into_iter().find(|group| group.programs.contains(&name))
+        of(name)
     })
+}
+
+/// The group of this program.
+pub(crate) fn of(program: &str) -> Option<&'static Group> {
+    GROUPS.into_iter().find(|group| group.programs.contains(&program))
 }
 
 impl Group {

@@ -4,6 +4,8 @@ use crate::adopt::{self, Looked};
 use crate::allowance::Allowance;
 use crate::capability::cpu_clock_attributes;
 use crate::decode::{RawEvent, decode};
+use crate::functions::KernelFunctions;
+use crate::later::{Iterators, Later};
 use crate::loaded::{Loaded, TraceError, refusal};
 use crate::mappings::{Mapped, Mappings, open_event};
 use crate::older;
@@ -100,6 +102,7 @@ pub struct Tracer {
     ring: RingBuffer<'static>,
     received: Rc<RefCell<Received>>,
     skeleton: TraceSkel<'static>,
+    iterators: Iterators,
     /// Until CMD's first thread has been seen.
     first_waking: Option<Link>,
     links: Vec<Link>,
@@ -128,7 +131,7 @@ impl Tracer {
     /// # Errors
     /// When the kernel or the privileges do not allow it; the message names what was refused.
     pub fn load(options: Options) -> Result<Tracer, TraceError> {
-        Tracer::with(Loaded::load(options)?)
+        Tracer::with(Loaded::load_some(options)?)
     }
 
     /// Attaches programs that are loaded, and watch nothing. Nothing is watched before [`Tracer::watch`].
@@ -138,6 +141,7 @@ impl Tracer {
     pub fn with(loaded: Loaded) -> Result<Tracer, TraceError> {
         let Loaded {
             skeleton,
+            iterators,
             options,
             mut not_measured,
             ..
@@ -244,6 +248,7 @@ impl Tracer {
             ring,
             received,
             skeleton,
+            iterators,
             first_waking: None,
             links,
             notes_ready: false,
@@ -328,7 +333,8 @@ impl Tracer {
     /// # Errors
     /// When the kernel refuses.
     pub fn adopt(&mut self, processes: &[(u32, Role)], looked: &[Looked]) -> Result<bool, TraceError> {
-        adopt::adopt(&mut self.skeleton, processes, looked).map_err(|error| refusal(&error))
+        adopt::adopt(&mut self.skeleton, &mut self.iterators, processes, looked)
+            .map_err(|error| refusal(&error))
     }
 
     /// Where the subject is served: requests on connections that were accepted on these TCP ports are reported. `false`: this
@@ -357,7 +363,7 @@ impl Tracer {
 
     /// Asks for the waits that go on now: each comes as a [`RawEvent::Peek`].
     pub fn peek(&mut self) {
-        adopt::run(&self.skeleton.progs.peek_task).ok();
+        self.iterators.run(Later::PeekTask, &self.skeleton).ok();
     }
 
     /// Some of the records that wait, and the mappings that they need. No records: there are none now.
@@ -430,6 +436,12 @@ impl Tracer {
         }
     }
 
+    /// Who is asked for the names of the kernel's functions; `None`: this kernel does not let programs print them.
+    #[must_use]
+    pub fn kernel_functions(&self) -> Option<KernelFunctions> {
+        KernelFunctions::of(&self.skeleton)
+    }
+
     pub(crate) fn skeleton(&self) -> &TraceSkel<'static> {
         &self.skeleton
     }
@@ -459,7 +471,10 @@ impl Tracer {
         }
         // Without one that was answered untold, none is open untold but for an instant.
         if untold.answered > 0 {
-            untold.open = crate::untold::open_requests(&mut self.skeleton);
+            match crate::untold::open_requests(&mut self.skeleton, &mut self.iterators) {
+                Ok(open) => untold.open = open,
+                Err(_) => self.not_measured.extend(Later::LookAtSocket.not_measured()),
+            }
         }
         untold
     }
@@ -481,7 +496,9 @@ impl Tracer {
         fence(Ordering::SeqCst);
         // Programs that began before the flag was set end within microseconds; attaching the iterator takes
         // longer than that.
-        adopt::run(&self.skeleton.progs.each_task).ok();
+        if self.iterators.run(Later::EachTask, &self.skeleton).is_err() {
+            self.not_measured.extend(Later::EachTask.not_measured());
+        }
         self.links.clear();
     }
 

@@ -3,40 +3,37 @@
 //! In: what the programs keep of each socket (`bpf/sockets.h`). Out: who had read them, and when.
 
 use crate::entry;
+use crate::later::{Iterators, Later};
 use crate::skeleton::{TraceSkel, types::kept_socket, types::open_request};
 use holdup_evidence::{Ns, ThreadId};
-use libbpf_rs::{Iter, MapCore, MapFlags};
-use std::io::Read;
+use libbpf_rs::{MapCore, MapFlags};
 use std::mem::offset_of;
 
 /// `struct untold_open` in `bpf/sockets.h`, bytes.
 const RECORD: usize = 16;
 
 /// Those that are open now.
-pub(crate) fn open_requests(skeleton: &mut TraceSkel<'_>) -> Vec<(ThreadId, Ns)> {
+///
+/// # Errors
+/// When the kernel does not let them be looked at.
+pub(crate) fn open_requests(
+    skeleton: &mut TraceSkel<'static>,
+    iterators: &mut Iterators,
+) -> libbpf_rs::Result<Vec<(ThreadId, Ns)>> {
     if !skeleton.maps.kept_sockets.autocreate() {
         let table = &skeleton.maps.socket_table;
         let values = table
             .keys()
             .filter_map(|key| table.lookup(&key, MapFlags::ANY).ok().flatten());
-        return values.filter_map(|value| of_table(&value)).collect();
+        return Ok(values.filter_map(|value| of_table(&value)).collect());
     }
     if let Some(state) = skeleton.maps.bss_data.as_deref_mut() {
         state.looks_at_sockets = state.looks_at_sockets.wrapping_add(1).max(1);
     }
-    let mut records = Vec::new();
-    let read = skeleton
-        .progs
-        .look_at_socket
-        .attach_trace()
-        .and_then(|link| Ok(Iter::new(&link)?.read_to_end(&mut records)?));
-    // What was read before an error stands.
-    drop(read);
+    let records = iterators.run(Later::LookAtSocket, skeleton)?;
     let (records, _) = records.as_chunks::<RECORD>();
-    records
-        .iter()
-        .filter_map(|record| open_entry(record, 0, 8))
-        .collect()
+    let open = records.iter().filter_map(|record| open_entry(record, 0, 8));
+    Ok(open.collect())
 }
 
 /// An entry of the table of kernels that keep nothing with a socket.

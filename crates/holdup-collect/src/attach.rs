@@ -24,8 +24,7 @@ use super::task_limits::TaskLimits;
 use super::unread_answers::Unsent;
 use super::workers::{self, Standing};
 use super::{
-    Collected, Figures, How, KernelNames, Observation, PERIOD_MS, Priority, awaited_peers, clients,
-    connected,
+    Collected, Figures, How, Observation, PERIOD_MS, Priority, awaited_peers, clients, connected,
     database_files::{self, Locked},
     database_locks, database_memory, name_servers, own_cpu_time, resolvers, serving,
 };
@@ -75,8 +74,6 @@ const STUCK: Ns = 1_000_000_000;
 pub struct Kept<'a> {
     /// Programs that are loaded.
     pub loaded: Option<Loaded>,
-    /// Names of the kernel's functions.
-    pub kernel: Option<KernelNames>,
     /// Whether all is to be reported now.
     pub in_detail: Option<&'a mut dyn FnMut() -> bool>,
     /// How many single pieces of time are kept; `None`: as many as of anything that is looked at.
@@ -123,8 +120,7 @@ pub fn attach(
 ) -> anyhow::Result<Collected> {
     // Before anything is loaded: what is not there is a matter of a moment.
     let pids = selection.resolve()?;
-    let kernel = kept.kernel.take();
-    let mut observation = Observation::begin(how, kept.loaded.take(), kernel, kept.attribution()?, None)?;
+    let mut observation = Observation::begin(how, kept.loaded.take(), kept.attribution()?, None)?;
     let mut priority = Priority::begin(how.tracing.buffer);
     how.keep.map_or(Ok(()), privileges::keep)?;
     let mut attached = Attached::default();

@@ -82,7 +82,6 @@ pub use attach::{EndedBefore, Kept, Notice, attach};
 pub use attributing::{EventsCopy, EventsFile};
 pub use dumps::Ask;
 pub use figures::Figures;
-pub use kernel_names::KernelNames;
 pub use nothing::nothing;
 pub use pulse::Pulse;
 pub use run::{Cut, run, run_for, wait_for};
@@ -107,6 +106,7 @@ use holdup_proc::{Problem, Root, cgroup, clocks, cpu_times, facts, mountinfo};
 use holdup_subject::subject::Ended;
 use holdup_symbols::Bounds;
 use jvms::Jvms;
+use kernel_names::KernelNames;
 use naming::Naming;
 use nix::sys::resource::{UsageWho, getrusage};
 use own_logs::OwnLogs;
@@ -221,29 +221,25 @@ struct Observation {
 }
 
 impl Observation {
-    /// Makes everything ready; nothing is watched yet. `loaded`, `kernel`: the programs and the kernel's names, if they were kept; `cmd`:
-    /// the process that holdup has started.
+    /// Makes everything ready; nothing is watched yet. `loaded`: the programs, if they were kept; `cmd`: the process that holdup has
+    /// started.
     fn begin(
         how: How,
         loaded: Option<Loaded>,
-        kernel: Option<KernelNames>,
         attribution: Attributing,
         cmd: Option<u32>,
     ) -> anyhow::Result<Observation> {
         allowed::to_trace()?;
         let root = Root::system();
         let mut problems = Vec::new();
-        let mut not_measured = Vec::new();
         let mounts = mountinfo::read(&root, &mut problems);
         let cgroup = cgroup::Watch::new(&root, &mounts);
         let cpu_times = cpu_times::read(&root, &mut problems);
-        // The kernel prints its names while it verifies the programs, where there is a second CPU.
-        let names = kernel_names::Reading::begin(kernel);
         let tracer = match loaded {
             Some(loaded) => Tracer::with(loaded)?,
             None => Tracer::load(how.tracing)?,
         };
-        let kernel = names.end(&mut not_measured);
+        let kernel = KernelNames::new(tracer.kernel_functions());
         let bounds = match how.tracing.pace {
             Pace::Record => Bounds::SMALL,
             Pace::Command | Pace::Service => Bounds::LARGE,
@@ -269,7 +265,7 @@ impl Observation {
             last_turn: Instant::now(),
             problems,
             elsewhere: Vec::new(),
-            not_measured,
+            not_measured: Vec::new(),
             sessions: Sessions::default(),
             locks: Locks::default(),
             pointed_at: Vec::new(),
@@ -368,6 +364,7 @@ impl Observation {
             });
         }
         self.not_measured.extend(self.naming.refused_interpreters());
+        self.not_measured.extend(self.naming.unnamed_functions());
         let (interpreter_locks, event_loops) = (self.naming.global_locks(), self.naming.event_loops());
         let (user_stacks, known) = self.naming.finish();
         // Everything from here on is work on what others have written, or on what they chose to do.

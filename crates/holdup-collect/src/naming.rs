@@ -15,6 +15,7 @@ use super::database_locks::Awaited;
 use super::dumps::Dumped;
 use super::goroutines::{FirstLook, GoLooks};
 use super::interpreters::{self, Interpreters};
+use super::kernel_names::KernelNames;
 use super::neighbours::{Neighbours, last_receiver, last_user};
 use super::nodes::Engines;
 use super::outsiders::{Met, Outsiders};
@@ -29,13 +30,12 @@ use holdup_evidence::{
     ObjectId, OpenState, Seq, ThreadId, Wait, WaitMemory, Waker,
 };
 use holdup_proc::maps;
-use holdup_symbols::{Beside, Bounds, KernelSymbols, Mapping, ProcessKey, UserStacks};
+use holdup_symbols::{Beside, Bounds, Mapping, ProcessKey, UserStacks};
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::Arc;
 
 /// Names raw records.
 pub(crate) struct Naming {
-    kernel: Option<Arc<KernelSymbols>>,
+    kernel: KernelNames,
     /// Where each file system is mounted, in holdup's own mount namespace.
     mounts: HashMap<DeviceNumber, String>,
     kernel_stacks: HashMap<Vec<u64>, KernelStackId>,
@@ -94,12 +94,8 @@ const COPIED_ALWAYS: Seq = 64;
 const COPIED_ONE_IN: f64 = 16.5;
 
 impl Naming {
-    /// `kernel` is `None` where symbols cannot be read; `bounds`: how much of observed files is kept in memory.
-    pub(crate) fn new(
-        kernel: Option<Arc<KernelSymbols>>,
-        mounts: HashMap<DeviceNumber, String>,
-        bounds: Bounds,
-    ) -> Naming {
+    /// `bounds`: how much of observed files is kept in memory.
+    pub(crate) fn new(kernel: KernelNames, mounts: HashMap<DeviceNumber, String>, bounds: Bounds) -> Naming {
         let runtimes = Runtimes::default();
         let engines = Engines::default();
         Naming {

@@ -126,7 +126,7 @@ fn observe(
     };
     let together = how.predict.map_or(&[][..], |predict| predict.together);
     let attribution = Attributing::begin(settings, together, events)?;
-    let mut observation = Observation::begin(how, None, None, attribution, Some(subject.pid()))?;
+    let mut observation = Observation::begin(how, None, attribution, Some(subject.pid()))?;
     let mut priority = Priority::begin(how.tracing.buffer);
     how.keep.map_or(Ok(()), privileges::keep)?;
     subject

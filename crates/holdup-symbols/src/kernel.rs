@@ -106,6 +106,14 @@ fn parse(line: &[u8]) -> Option<(u64, u8, &str)> {
     (!name.starts_with(['$', '.'])).then_some((address, rank, name))
 }
 
+/// The function's name in what the kernel prints for an address: `schedule_timeout.isra.0+0x22/0x110 [module]`; `None`: it knows none, and prints
+/// a number.
+#[must_use]
+pub fn kernel_function(printed: &str) -> Option<&str> {
+    let (name, _) = printed.split_once("+0x")?;
+    Some(bare(name)).filter(|name| !name.is_empty())
+}
+
 /// Cuts `.isra.0`, `.constprop.3`, `.part.1`, `.cold`, `.llvm.81234` and plain numbers: a C name has no dot
 /// of its own.
 fn bare(name: &str) -> &str {
@@ -187,6 +195,20 @@ ffffffffc0000500 t jbd2_log_wait_commit.part.3 [jbd2]
         assert!(symbols.hidden());
         assert_eq!(symbols.name(0), None);
         assert_eq!(symbols.name(0xffff_ffff_8100_0000), None);
+    }
+
+    #[test]
+    fn what_the_kernel_prints_for_an_address_has_the_function() {
+        for (printed, name) in [
+            ("schedule+0x22/0x110", Some("schedule")),
+            ("io_schedule.constprop.0.cold+0x1/0x2", Some("io_schedule")),
+            ("ext4_sync_file+0x9a/0x2f0 [ext4]", Some("ext4_sync_file")),
+            ("0xffffffffc0001000", None),
+            ("+0x1/0x2", None),
+            ("", None),
+        ] {
+            assert_eq!(kernel_function(printed), name, "{printed}");
+        }
     }
 
     #[test]

@@ -41,7 +41,7 @@ mod unwind;
 pub use bounds::Bounds;
 pub use futures::{FoundFutures, Futures};
 pub use interpreted::{Found, FoundGo, Interpreted};
-pub use kernel::KernelSymbols;
+pub use kernel::{KernelSymbols, kernel_function};
 pub use maps::Mapping;
 pub use runtime::{Asked, Mapped, Runtime, Walked};
 pub use stacks::{Beside, ProcessKey, RawStack, Refused, UserStacks};

@@ -5,8 +5,8 @@
 use super::Naming;
 use crate::interpreters::Turns;
 use holdup_bpf::{Asleep, RawMemory, Registers};
-use holdup_evidence::{AskerSample, Event, KernelStackId, Ns, Seq, ThreadId, UserStackId, Wait};
-use holdup_symbols::{Beside, KernelSymbols, RawStack};
+use holdup_evidence::{AskerSample, Event, KernelStackId, NotMeasured, Ns, Seq, ThreadId, UserStackId, Wait};
+use holdup_symbols::{Beside, RawStack};
 
 impl Naming {
     /// The stack of a thread from its memory; `wait`: the wait that it stands for, if it does.
@@ -143,18 +143,17 @@ impl Naming {
             .is_told_by_others(process, (thread, seq), native, in_go)
     }
 
+    /// Functions of the kernel, where those could not be named.
+    pub(crate) fn unnamed_functions(&self) -> Option<NotMeasured> {
+        self.kernel.not_measured()
+    }
+
     pub(super) fn kernel_stack(&mut self, addresses: Vec<u64>, out: &mut Vec<Event>) -> KernelStackId {
         if let Some(known) = self.kernel_stacks.get(&addresses) {
             return *known;
         }
         let id = KernelStackId(u32::try_from(self.kernel_stacks.len()).unwrap_or(u32::MAX));
-        let names = |symbols: &KernelSymbols| -> Vec<String> {
-            addresses
-                .iter()
-                .filter_map(|address| symbols.name(*address).map(str::to_owned))
-                .collect()
-        };
-        let frames = self.kernel.as_deref().map(names).unwrap_or_default();
+        let frames = self.kernel.of(&addresses);
         self.kernel_stacks.insert(addresses, id);
         self.paths.stack_seen(id, &frames);
         out.push(Event::KernelStack { id, frames });

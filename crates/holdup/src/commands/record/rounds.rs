@@ -21,7 +21,6 @@ use crate::verdict;
 use anyhow::Context;
 use holdup_bpf::Loaded;
 use holdup_collect as collect;
-use holdup_collect::KernelNames;
 use holdup_collect::budget::Ceiling;
 use holdup_collect::privileges::Part;
 use holdup_collect::selection::Selection;
@@ -63,8 +62,6 @@ pub(crate) struct Rounds<'a> {
     loaded: [Option<Kept>; 2],
     /// Which of them the next segment takes.
     turn: usize,
-    /// Names of the kernel's functions.
-    kernel: Option<KernelNames>,
     /// Whether a failure to begin was said already: a unit that is down is reported once, and not each minute.
     failing: bool,
     /// Whether it was said that the kernel does not show everything: that is of the machine and does not change.
@@ -101,7 +98,6 @@ impl<'a> Rounds<'a> {
             detail: Detail::on(&args.on),
             loaded: [None, None],
             turn: 0,
-            kernel: None,
             failing: false,
             said_hidden: false,
             ending: false,
@@ -222,7 +218,6 @@ impl<'a> Rounds<'a> {
             self.failing = true;
             return Ok(None);
         }
-        self.kernel = KernelNames::fresh(self.kernel.take());
         let (ready, tell) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).context("cannot make a pipe")?;
         let now = SystemTime::now();
         // What begins a moment before a border is for the segment behind it; a quarter of a segment is worth one.
@@ -405,7 +400,6 @@ impl<'a> Rounds<'a> {
         let mut in_detail = || detail.now();
         let kept = collect::Kept {
             loaded,
-            kernel: self.kernel.take(),
             in_detail: self
                 .args
                 .on
