@@ -86,7 +86,7 @@ pub(super) fn shortages_after(found: &mut [(&Rule, Finding)]) {
 fn owed<'a>(one: &Unanswered<'a>) -> Option<&'a Owed> {
     match &one.wait.short {
         Short::Answer(owed) => Some(owed),
-        Short::Nothing | Short::Cpu(_) | Short::Memory(_) | Short::Device(_) => None,
+        Short::Nothing | Short::Cpu(_) | Short::Memory(_) | Short::Device(_) | Short::Pool(_) => None,
     }
 }
 
