@@ -5,11 +5,11 @@
 //! listeners, with the clients in the queues of those; or that the parent hands work to, by a pipe each way or a pair of sockets.
 
 use super::moment::Moment;
-use holdup_evidence::facts::{SharedListener, Workers};
+use holdup_evidence::facts::{LedBack, SharedListener, Workers};
 use holdup_proc::descriptors::Ends;
 use holdup_proc::sampling::sockets::unix_peers;
 use holdup_proc::sockets::Sockets;
-use holdup_proc::{names, tasks};
+use holdup_proc::{conversations, led_back, listen_queues, names, tasks};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Processes that are looked at: of a recorder's, each look would take long.
@@ -114,27 +114,63 @@ pub(super) fn look(pids: &BTreeSet<u32>, before: &Standing, moment: &mut Moment)
         if shared.is_empty() && !help() {
             continue;
         }
-        let at = |inode: &u64| {
+        let shared_listener = |inode: &u64| {
             let (address, waiting) = after.0.get(inode)?;
             Some(SharedListener {
                 address: address.clone(),
                 before: before.waiting(*inode),
                 after: *waiting,
+                led_back: Vec::new(),
             })
         };
+        let mut at: Vec<SharedListener> = Vec::new();
+        for inode in shared {
+            let Some(mut listener) = shared_listener(inode) else {
+                continue;
+            };
+            if listener.before > 0 && listener.after > 0 {
+                listener.led_back = leading_to(*inode, &workers, moment);
+            }
+            at.push(listener);
+        }
         found.push(Workers {
             parent_process: names::comm(&moment.root, parent).unwrap_or_default(),
             unobserved: match siblings.alone {
                 Some(_) => 0,
                 None => unobserved(parent, &siblings.name, shared, pids, moment),
             },
-            at: shared.iter().filter_map(at).collect(),
+            at,
             parent,
             process: siblings.name,
             pids: workers,
         });
     }
     found
+}
+
+/// Who waits for nothing but these workers of a listener. Of another network namespace the connections are not known.
+fn leading_to(listener: u64, workers: &[u32], moment: &mut Moment) -> Vec<LedBack> {
+    let Some(first) = workers.first() else {
+        return Vec::new();
+    };
+    if moment.namespace(*first) != moment.namespace(std::process::id()) {
+        return Vec::new();
+    }
+    let sockets = moment.sockets(*first);
+    let tables = led_back::Tables {
+        connections: &conversations::read(),
+        queues: &listen_queues::read(),
+        sockets: &sockets,
+    };
+    let of = |inode: u64| moment.holders_of(inode).first().copied();
+    let workers = workers.iter().copied().collect();
+    let found = led_back::to(&moment.root, listener, &workers, tables, of).into_iter();
+    let named = found.map(|one| LedBack {
+        pid: one.pid,
+        process: names::comm(&moment.root, one.pid).unwrap_or_default(),
+        queued: one.queued,
+    });
+    named.collect()
 }
 
 /// Children of a process with this name and these listeners that are not observed.

@@ -34,7 +34,7 @@ pub use progress::{Moved, Pushed};
 pub use set_aside::{AskedServer, SetAside};
 pub use task_limits::{TaskLimit, TaskUser, TasksOf};
 pub use unread::{FullOutput, LeftUnread, UnreadAnswers};
-pub use workers::{SharedListener, Workers};
+pub use workers::{LedBack, SharedListener, Workers};
 
 use crate::observed::{FrozenVolume, SeenCgroup, SeenWait};
 use crate::{DeviceNumber, Jvm, Ns};

@@ -1,4 +1,4 @@
-//! Redis and what speaks its protocol: which commands only read.
+//! Redis and what speaks its protocol: which commands only read, and which wait, or want no answer, by design.
 
 /// Processes of servers that speak it.
 const SERVERS: [&str; 4] = ["keydb-server", "redis-sentinel", "redis-server", "valkey-server"];
@@ -67,6 +67,31 @@ const READS: [&str; 60] = [
     "ZSCORE",
 ];
 
+/// Commands that are answered once something comes or a limit of time of their own has run out, and those that begin or belong to a stream.
+const WAITS: [&str; 21] = [
+    "BLMOVE",
+    "BLMPOP",
+    "BLPOP",
+    "BRPOP",
+    "BRPOPLPUSH",
+    "BZMPOP",
+    "BZPOPMAX",
+    "BZPOPMIN",
+    "MONITOR",
+    "PSUBSCRIBE",
+    "PSYNC",
+    "PUNSUBSCRIBE",
+    "REPLCONF",
+    "SSUBSCRIBE",
+    "SUBSCRIBE",
+    "SYNC",
+    "UNSUBSCRIBE",
+    "WAIT",
+    "WAITAOF",
+    "XREAD",
+    "XREADGROUP",
+];
+
 /// Whether a process of this name is such a server.
 #[must_use]
 pub fn is_server(process: &str) -> bool {
@@ -79,9 +104,21 @@ pub fn only_reads(command: &str) -> bool {
     READS.contains(&command)
 }
 
+/// Whether a command may stay without an answer for as long as its client likes, or gets none.
+#[must_use]
+pub fn waits_by_design(command: &str) -> bool {
+    WAITS.contains(&command)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{is_server, only_reads};
+    use super::{WAITS, is_server, only_reads, waits_by_design};
+
+    #[test]
+    fn what_waits_by_design_is_no_read() {
+        assert!(WAITS.is_sorted() && WAITS.iter().all(|name| !only_reads(name)));
+        assert!(waits_by_design("BZPOPMIN") && !waits_by_design("LPOP") && !waits_by_design("PING"));
+    }
 
     #[test]
     fn what_writes_or_may_wait_is_no_read() {

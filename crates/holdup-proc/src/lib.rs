@@ -35,6 +35,7 @@ pub mod frozen;
 pub mod host_counters;
 pub mod interrupts;
 pub mod kernel_log;
+pub mod led_back;
 pub mod links;
 pub mod listen_queues;
 pub mod listeners;

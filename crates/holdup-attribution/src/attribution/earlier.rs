@@ -21,7 +21,7 @@ const ANEW: Ns = 1_000_000_000;
 
 /// A client that speaks so long after the server did speaks for itself, and does not only acknowledge, nanoseconds. It is more than a round
 /// trip between hosts of one place.
-const PAUSE: Ns = 100_000_000;
+pub(super) const PAUSE: Ns = 100_000_000;
 
 /// `POLLIN`, and `EPOLLIN`.
 const POLLIN: u16 = 1;
@@ -78,9 +78,9 @@ impl EarlierRequests {
         }
     }
 
-    /// When what is open on a connection came in, if that is from before anybody looked.
-    pub(super) fn said_at(&self, connection: u64) -> Option<Ns> {
-        self.open.get(&connection).map(|one| one.said_at)
+    /// What is open on a connection, if that is from before anybody looked.
+    pub(super) fn asked(&self, connection: u64) -> Option<&Earlier> {
+        self.open.get(&connection)
     }
 
     /// Something was said there since.

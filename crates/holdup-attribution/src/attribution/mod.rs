@@ -34,6 +34,7 @@ mod event_loops;
 mod finish;
 mod fold;
 mod follow_blocker;
+mod held_requests;
 mod histogram;
 mod holders;
 mod idle;

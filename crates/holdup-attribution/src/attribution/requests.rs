@@ -9,6 +9,7 @@
 
 use super::Attribution;
 use super::earlier::EarlierRequests;
+use super::held_requests::{Asked, Held};
 use super::idle::Served;
 use super::life::process_name;
 use super::listeners::Listeners;
@@ -19,7 +20,7 @@ use super::thread::{Thread, Threads};
 use super::turns::Turns;
 use super::windows::{AnsweredIn, Axis};
 use holdup_evidence::{Cause, Earlier, Ns, Request, RequestStep, SaidSince, ThreadId, UntoldRequests};
-use holdup_model::attributed::{AnsweredAtLast, HeldByTimer, NamedRequests, Requests, Tally};
+use holdup_model::attributed::{AnsweredAtLast, NamedRequests, Requests, Tally};
 use std::collections::{BTreeMap, HashMap};
 
 /// Requests kept, some 200 bytes each: the 99th percentile of so many is known by the slowest forty.
@@ -125,7 +126,7 @@ pub(super) struct Answering {
     /// Of threads that are gone.
     spent: BTreeMap<Cause, Tally>,
     listeners: Listeners,
-    held: HeldByTimer,
+    held: Held,
     at_last: AnsweredAtLast,
     /// When they were answered: how many that is, and how long they took.
     pub(super) answered_in: AnsweredIn,
@@ -179,18 +180,22 @@ impl RequestState {
             }
             RequestStep::Answered => {
                 let timer = thread.timer_ran_since;
-                let before = self.earlier.said_at(request.connection);
+                let before = self.earlier.asked(request.connection).map(Asked::earlier);
                 let over = self.over(request.connection, threads);
-                let read = over.as_ref().map(|(open, _)| (open.read_at, open.weight));
                 // One that was read before anybody looked, and that nobody was known to have, is answered now.
-                if let Some((read_at, weight)) = read.or(before.map(|said_at| (said_at, 1)))
-                    && timer.is_some_and(|since| read_at <= since)
-                {
-                    self.answering.held(read_at, weight, request.at);
+                let asked = before.or_else(|| {
+                    let (open, _) = over.as_ref()?;
+                    let after = self.answering.held.since_last(request.connection, open.read_at);
+                    Some(Asked::new(open.read_at, open.weight, open.line.as_deref(), after))
+                });
+                let ran_out = |asked: &Asked| timer.is_some_and(|since| asked.at <= since);
+                if let Some(asked) = asked.filter(|asked| asked.wants_answer && ran_out(asked)) {
+                    self.answering.held.add(&asked, request);
                     if let Some(thread) = threads.get_mut(&id) {
                         thread.answers_by_timer = true;
                     }
                 }
+                self.answering.held.answered(request);
                 if let Some((open, after)) = over {
                     let ns = request.at.saturating_sub(open.read_at);
                     let by_timer = threads
@@ -317,14 +322,6 @@ impl Answering {
         self.at_last.longest = self.at_last.longest.max(ns);
     }
 
-    /// It was answered as a timer had run out.
-    fn held(&mut self, read_at: Ns, weight: u32, at: Ns) {
-        let (ns, weight) = (at.saturating_sub(read_at), u64::from(weight));
-        self.held.count += weight;
-        self.held.ns = self.held.ns.saturating_add(ns.saturating_mul(weight));
-        self.held.longest = self.held.longest.max(ns);
-    }
-
     fn answered(&mut self, at: Ns, open: Open, after: Vec<(Cause, Ns)>) {
         let ns = at.saturating_sub(open.read_at);
         let since = |(cause, ns): (Cause, Ns)| {
@@ -436,7 +433,7 @@ impl Answering {
             causes: self.spent,
             slow: slow(&self.kept),
             listeners: self.listeners.finish(&self.kept, &ports),
-            held: self.held,
+            held: self.held.by_timer,
             at_last: self.at_last,
             total,
             upstreams: Vec::new(),

@@ -82,6 +82,7 @@ fn is_had(on: Awaited) -> bool {
             | Awaited::Device
             | Awaited::TriedLock
             | Awaited::Frozen
+            | Awaited::OwnPool
     )
 }
 

@@ -116,6 +116,7 @@ fn source(on: Awaited) -> &'static str {
         Awaited::Turn => "TCP sockets (sock_diag): sent something that the other end has not read",
         Awaited::Cpu => "lists of tasks, /proc/PID/task/TID/schedstat",
         Awaited::Memory => "memory.oom_control, cgroup.procs, /proc/PID/statm",
+        Awaited::OwnPool => "queues of listeners and connections (sock_diag), /proc/PID/fd, /proc/PID/wchan",
         Awaited::Device => "queues of network devices (rtnetlink), sockets (sock_diag)",
     }
 }
@@ -192,7 +193,7 @@ fn finding(root: &Root<'_>) -> Finding {
     }
     let known = match (&root.key, on) {
         (Key::Busy(_), _)
-        | (_, Awaited::SessionLock | Awaited::Names | Awaited::TriedLock)
+        | (_, Awaited::SessionLock | Awaited::Names | Awaited::TriedLock | Awaited::OwnPool)
         | (Key::Nobodys(_), _) => Confidence::Strong,
         _ => Confidence::Proved,
     };

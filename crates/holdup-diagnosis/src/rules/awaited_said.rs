@@ -86,6 +86,7 @@ pub(super) fn what(wait: &SeenWait) -> String {
         },
         Awaited::Answer | Awaited::Peer => named("an answer", &wait.name),
         Awaited::Turn => named("its turn", &wait.name),
+        Awaited::OwnPool => named("a worker in", &wait.name),
         Awaited::Room => room(&wait.name),
         Awaited::Child => "its child".to_owned(),
         Awaited::Names => named("the name server", &wait.name),
@@ -136,6 +137,7 @@ pub(super) fn cause(root: &Root<'_>) -> Cause {
         (_, Some(Awaited::Frozen)) => Cause::FsFrozen,
         (_, Some(Awaited::Memory)) => Cause::MemReclaim,
         (_, Some(Awaited::Device)) => Cause::NetSend,
+        (_, Some(Awaited::OwnPool)) => Cause::NetReceive,
         _ => Cause::LockFile,
     }
 }
@@ -244,6 +246,7 @@ pub(super) fn awaited(last: &SeenWait) -> String {
         Awaited::Cpu => format!("a CPU that {of} has"),
         Awaited::Memory => format!("memory that {of} has"),
         Awaited::Device => format!("the network device that {of} fills"),
+        Awaited::OwnPool => format!("a worker of {of}{at}"),
     }
 }
 
@@ -316,7 +319,7 @@ pub(super) fn title(root: &Root<'_>) -> Title {
                     silent(root, has, &long).with(format!("; {holder} serves it"))
                 }
                 (Awaited::Room, None) => unread(root, has, &long),
-                (Awaited::Cpu | Awaited::Memory | Awaited::Device, None) => {
+                (Awaited::Cpu | Awaited::Memory | Awaited::Device | Awaited::OwnPool, None) => {
                     short::title(root, has, &holder, &long)
                 }
                 (_, None) => {

@@ -7,7 +7,7 @@ use super::{duration, say};
 use crate::machine::seen::{Behind, Root};
 use holdup_attribution::classify;
 use holdup_evidence::observed::{
-    Awaited, CpuShare, DeviceQueue, Precedence, SeenProcess, SeenThread, SeenWait, Short, Snapshot,
+    Awaited, CpuShare, DeviceQueue, Precedence, SeenPool, SeenProcess, SeenThread, SeenWait, Short, Snapshot,
     SnapshotKind, State, When,
 };
 use holdup_evidence::{Cause, Observed, TaskState};
@@ -102,9 +102,29 @@ pub(super) fn title(root: &Root<'_>, has: &SeenWait, holder: &str, long: &str) -
             waiters(root, "to send there"),
             delay(queue)
         )),
+        Short::Pool(pool) => own_pool(root, has, pool, (holder, long)),
         Short::Nothing | Short::Answer(_) => Title::from(format!("{holder} has {}", has.name))
             .with(format!(": {}, {long}", waiters(root, "for it"))),
     }
+}
+
+/// Workers that wait for themselves.
+fn own_pool(root: &Root<'_>, has: &SeenWait, pool: &SeenPool, (holder, long): (&str, &str)) -> Title {
+    let (all, same) = match pool.workers {
+        1 => ("its only worker waits".to_owned(), "this same worker"),
+        count => (format!("all {count} workers wait"), "these same workers"),
+    };
+    let requests = say::several(u64::from(pool.queued), "request");
+    Title::from(format!(
+        "{holder} waits for itself: {all} for {} at {} to answer",
+        say::name_or(&pool.through, "a proxy"),
+        pool.at
+    ))
+    .with(format!(
+        ", which waits for {same} with {requests} in the queue of {}",
+        has.name
+    ))
+    .with(format!("; {}, {long}", waiters(root, "for it")))
 }
 
 /// A file system that somebody froze.
@@ -216,6 +236,10 @@ pub(super) fn evidence(has: &SeenWait) -> Option<String> {
             say::bytes(queue.taken.min(queue.backlog)),
             say::bytes(queue.rate)
         )),
+        Short::Pool(pool) => Some(format!(
+            "whatever {} and whoever stands before it have asked, and got no answer to, is in that queue or with these workers",
+            say::name_or(&pool.through, "the proxy")
+        )),
         Short::Nothing | Short::Answer(_) => None,
     }
 }
@@ -226,6 +250,7 @@ pub(super) fn resource(has: &SeenWait) -> Option<Resource> {
         Short::Cpu(share) => Some(Resource::named(ResourceKind::Name, cpus(share))),
         Short::Memory(_) => Some(Resource::named(ResourceKind::Cgroup, &has.name)),
         Short::Device(_) => Some(Resource::named(ResourceKind::Device, &has.name)),
+        Short::Pool(_) => Some(Resource::named(ResourceKind::Socket, &has.name)),
         Short::Nothing | Short::Answer(_) => None,
     }
 }
@@ -291,6 +316,17 @@ pub(super) fn remedies(has: &SeenWait, holder: &SeenProcess) -> Option<Vec<Remed
                 has.name
             ))
             .with_command(format!("tc -s qdisc show dev {}", say::quoted(&has.name))),
+        ]),
+        Short::Pool(_) => Some(vec![
+            Remedy::safe("find out which page or job asks the own service")
+                .with_command(format!("holdup attach -p {pid}")),
+            Remedy::safe(
+                "call the function itself instead of asking the own service, or have other processes answer such requests",
+            ),
+            Remedy::changing(
+                format!("restart {name} to end the deadlock, and set a timeout for such requests"),
+                "the requests that wait are lost",
+            ),
         ]),
         Short::Nothing | Short::Answer(_) => None,
     }
@@ -372,6 +408,48 @@ mod tests {
             evidence.contains("its cgroup /web has a weight of 2, and /batch of the other one 60000"),
             "{evidence}"
         );
+    }
+
+    #[test]
+    fn workers_that_wait_for_themselves_are_the_root_of_all_who_ask_there() {
+        let pool = |workers| SeenPool {
+            workers,
+            queued: 12,
+            through: "nginx".to_owned(),
+            at: "127.0.0.1:80".to_owned(),
+        };
+        let (title, evidence) = said(Awaited::OwnPool, Short::Pool(pool(5)));
+        assert_eq!(
+            title,
+            "rebuild (pid 9) waits for itself: all 5 workers wait for nginx at 127.0.0.1:80 to answer, which waits for these same workers with 12 requests in the queue of x1; searchd waits for it, and curl waits behind, for at least 5.00 s"
+        );
+        assert!(
+            evidence.starts_with("whatever nginx and whoever stands before it"),
+            "{evidence}"
+        );
+        let (title, _) = said(Awaited::OwnPool, Short::Pool(pool(1)));
+        assert!(title.contains("its only worker waits for nginx at"), "{title}");
+        // The workers themselves ask the proxy, and so do others: all of them are behind one root.
+        let (proxy, worker) = (process(30, "nginx"), process(11, "php-fpm"));
+        let asks = |waiter: SeenProcess| SeenWait {
+            waiter,
+            holder: Some(proxy.clone()),
+            ns: 4 * S,
+            ..SeenWait::default()
+        };
+        let waits = [
+            wait(
+                proxy.clone(),
+                Awaited::OwnPool,
+                process(10, "php-fpm"),
+                Short::Pool(pool(1)),
+            ),
+            asks(worker),
+            asks(process(40, "haproxy")),
+        ];
+        let roots = seen::of(&waits);
+        let behind: Vec<u32> = roots[0].behind.iter().map(|one| one.process.pid).collect();
+        assert_eq!((roots.len(), behind), (1, vec![30, 11, 40]));
     }
 
     #[test]

@@ -1,11 +1,53 @@
-//! Workers of a server that ask at their own listener.
+//! Workers of a server that ask at their own listener, or somebody who asks there for them.
 //!
 //! The problem: the process that opened a listener is at the other end of whoever connects there and was not accepted, and it is mostly a parent
-//! that accepts nobody. In: workers, and a wait of one of them. Out: the listener, where the answer would have to come from one of them.
+//! that accepts nobody. In: workers, and waits of theirs. Out: the listener, where the answer would have to come from one of them.
 
-use holdup_evidence::facts::{SharedListener, Workers};
-use holdup_model::attributed::{Peer, Resource};
+use super::Waits;
+use holdup_evidence::Cause;
+use holdup_evidence::facts::{LedBack, SharedListener, Workers};
+use holdup_model::attributed::{HowKnown, Peer, Resource};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+
+/// How workers wait for themselves.
+#[derive(Debug, Clone)]
+pub(super) struct Own<'a> {
+    /// The listener of theirs where they are to answer.
+    pub(super) listener: &'a SharedListener,
+    /// Who stands between, if anybody: whatever that has asked is there, or with them.
+    pub(super) through: Vec<&'a LedBack>,
+}
+
+/// How workers of whom these are the waits wait for themselves, if they do.
+pub(super) fn of<'a>(workers: &'a Workers, waits: &Waits<'a>) -> Option<Own<'a>> {
+    let direct = asked_at(workers, &waits.main().resource).map(|listener| Own {
+        listener,
+        through: Vec::new(),
+    });
+    direct.or_else(|| through(workers, waits))
+}
+
+/// How these waits lead back to a listener of the workers: whoever is at the other end of each waits for nothing but them.
+fn through<'a>(workers: &'a Workers, waits: &Waits<'a>) -> Option<Own<'a>> {
+    let asks = matches!(waits.cause(), Cause::NetReceive | Cause::NetTls | Cause::IpcUnix);
+    let of = |listener: &'a SharedListener| {
+        let mut through: BTreeMap<u32, &'a LedBack> = BTreeMap::new();
+        for wait in waits.iter() {
+            let holders = wait.holders.iter();
+            let mut peers = holders.filter(|holder| holder.how_known == HowKnown::SocketPeer);
+            let led = peers.find_map(|peer| {
+                let mut all = listener.led_back.iter();
+                all.find(|led| led.pid == peer.name.pid)
+            })?;
+            through.insert(led.pid, led);
+        }
+        let through = through.into_values().collect();
+        Some(Own { listener, through })
+    };
+    let mut queued = workers.at.iter().filter(|at| at.before > 0 && at.after > 0);
+    queued.find_map(of).filter(|_| asks)
+}
 
 /// The listener of these workers at which a wait for an answer is.
 pub(super) fn asked_at<'a>(workers: &'a Workers, resource: &Resource) -> Option<&'a SharedListener> {

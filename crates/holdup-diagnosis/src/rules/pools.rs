@@ -6,6 +6,7 @@
 //! so does one that is on a CPU.
 
 use super::list::peer_slow::peer;
+use super::own_listener::Own;
 use super::{Run, Waits, java_waits, own_listener, say, shares};
 use holdup_evidence::facts::{SetAside, SharedListener, Workers};
 use holdup_evidence::{Cause, Frame, Ns};
@@ -70,8 +71,8 @@ pub(super) struct Taken<'a> {
     share: f64,
     /// Who waits for one of them.
     pub(super) queued: Option<Queued<'a>>,
-    /// The listener of their own that they wait for, where that is what they wait for.
-    pub(super) own: Option<&'a SharedListener>,
+    /// That they wait for themselves.
+    pub(super) own: Option<Own<'a>>,
 }
 
 /// What a thread did all the time.
@@ -262,7 +263,7 @@ impl<'a> Taken<'a> {
         if same * 2 < pool.len() || queued.is_none() && listens {
             return None;
         }
-        let own = own_listener::asked_at(workers, &waits.main().resource).filter(|_| same == pool.len());
+        let own = own_listener::of(workers, &waits).filter(|_| same == pool.len());
         if pool.len() < MIN_OF_POOL && own.is_none() {
             return None;
         }

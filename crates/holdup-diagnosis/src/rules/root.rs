@@ -193,6 +193,11 @@ impl Root<'_> {
         self.doing.is_some_and(|cause| computes(cause) || disk(cause))
     }
 
+    /// Whether it waits for what no thread is left to give: that is told of itself.
+    pub(super) fn is_orphaned(&self) -> bool {
+        self.wait.is_some_and(|wait| wait.orphaned.is_some())
+    }
+
     /// Its name and process id.
     pub(super) fn who(&self) -> String {
         program(self.run, self.name)

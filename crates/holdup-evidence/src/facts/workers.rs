@@ -30,4 +30,18 @@ pub struct SharedListener {
     pub before: u32,
     /// The same when it ended.
     pub after: u32,
+    /// Processes whose open questions all ended in this queue then, or with the workers: who waits for one of these waits for the workers.
+    pub led_back: Vec<LedBack>,
+}
+
+/// A process that waits for nothing but the workers of a listener.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LedBack {
+    /// Its id.
+    pub pid: u32,
+    /// Its name. Hostile text.
+    pub process: String,
+    /// How many of its connections stood in the queue; 0 of one that only asks others of them.
+    pub queued: u32,
 }

@@ -142,6 +142,8 @@ pub enum Awaited {
     TriedLock,
     /// A file system that is frozen.
     Frozen,
+    /// One of the workers of a server, all of which wait for an answer that one of them would have to give.
+    OwnPool,
 }
 
 /// What somebody waits for, and how it is shared with the one who has most of it.
@@ -159,6 +161,22 @@ pub enum Short {
     Device(DeviceQueue),
     /// An answer, and what the one who owes it does meanwhile.
     Answer(Owed),
+    /// Workers that wait for themselves.
+    Pool(SeenPool),
+}
+
+/// Workers of a server all of which wait for one of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SeenPool {
+    /// How many they are.
+    pub workers: u32,
+    /// Requests in their queue of those that they wait for.
+    pub queued: u32,
+    /// Whom they ask. Hostile text.
+    pub through: String,
+    /// Where they ask.
+    pub at: String,
 }
 
 /// What is known of an answer that is owed.

@@ -23,7 +23,7 @@ mod when;
 
 pub use awaited::{
     Awaited, CpuShare, DeviceQueue, Doing, FilledVolume, FrozenVolume, MemoryShare, Owed, Precedence,
-    SeenClient, SeenLoad, SeenProcess, SeenWait, Short, Silence, VolumeUser,
+    SeenClient, SeenLoad, SeenPool, SeenProcess, SeenWait, Short, Silence, VolumeUser,
 };
 pub use call_time::{CallTime, Calls, Refused};
 pub use cgroups::{CgroupUser, Limited, SeenCgroup};

@@ -91,6 +91,8 @@ pub struct HeldByTimer {
     pub ns: Ns,
     /// The longest.
     pub longest: Ns,
+    /// The thread that answered that one.
+    pub by: Option<u32>,
 }
 
 /// Requests for which nothing was done until something else came: another client, or an event of the server's own. They are a subscription, a

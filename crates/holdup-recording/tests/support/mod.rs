@@ -9,9 +9,9 @@ mod looks;
 mod pools;
 
 use holdup_evidence::facts::{
-    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, Listener, LockKind, LockSession,
-    LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState, SetAside, SharedListener,
-    StoppedChild, ThreadSession, Workers,
+    Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, LedBack, Listener, LockKind,
+    LockSession, LockWait, Mount, NameServer, Program, QueuedBytes, SessionClient, SessionState, SetAside,
+    SharedListener, StoppedChild, ThreadSession, Workers,
 };
 use holdup_evidence::observed::{CgroupUser, Limited, Quote, SeenCgroup, SeenProcess};
 use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
@@ -410,6 +410,11 @@ impl Dice {
                     address: dice.text(),
                     before: dice.below(9) as u32,
                     after: dice.below(9) as u32,
+                    led_back: dice.list(2, |dice| LedBack {
+                        pid: dice.below(1 << 22) as u32,
+                        process: dice.text(),
+                        queued: dice.below(9) as u32,
+                    }),
                 }),
             }),
             database_sessions: self.list(2, |dice| DatabaseSession {

@@ -8,6 +8,7 @@
 //! and its script. The stack's words are those of the wait. What they lead to is read later, and each object is checked for its type.
 
 mod constants;
+mod listened;
 mod objects;
 mod positions;
 mod reached;

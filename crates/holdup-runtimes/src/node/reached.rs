@@ -6,6 +6,7 @@
 //! nearest one counts. Scopes of whole modules are not followed, for everything refers to them.
 
 use super::constants::Links;
+use super::listened;
 use super::objects::{Object, Objects};
 use super::positions;
 use crate::memory::Source;
@@ -24,6 +25,9 @@ const CHAIN_MAX: usize = 16;
 
 /// Functions that an unnamed one may stand in, one in another.
 const NESTED_MAX: usize = 8;
+
+/// Characters from the begin of a function to a listener in it that are looked through.
+const AROUND_MAX: u64 = 65_536;
 
 /// Variables of a scope that is followed.
 const VARIABLES_MAX: u64 = 64;
@@ -86,6 +90,52 @@ pub(super) fn who<S: Source>(
 ) -> Vec<Arc<Frame>> {
     let chain = chain(objects, object, own).into_iter();
     chain.map(|(frame, _)| frame).collect()
+}
+
+/// Who waits for a request, innermost first: where the nearest is a listener of what was opened, with the line at which that is done.
+pub(super) fn begun<S: Source>(
+    objects: &mut Objects<'_, S>,
+    object: Object,
+    own: fn(&str) -> bool,
+) -> Vec<Arc<Frame>> {
+    let mut chain = chain(objects, object, own);
+    if let Some((frame, listener)) = chain.first_mut()
+        && let Some(line) = made_at(objects, *listener, own)
+    {
+        *frame = Arc::new(Frame {
+            line: Some(line),
+            ..Frame::clone(frame)
+        });
+    }
+    chain.into_iter().map(|(frame, _)| frame).collect()
+}
+
+/// The line where the object is made that an unnamed function listens to, in the function around it.
+fn made_at<S: Source>(objects: &mut Objects<'_, S>, listener: Object, own: fn(&str) -> bool) -> Option<u32> {
+    let links = objects.constants.links?;
+    let shared = objects
+        .shared(listener)
+        .filter(|_| objects.is(listener, links.closure))?;
+    let function = objects.function(shared).filter(|one| one.name == UNNAMED)?;
+    let script = function.script?;
+    let mut search = Search {
+        objects,
+        links,
+        own,
+        met: HashSet::new(),
+    };
+    let begins = match function.begins.filter(|begins| *begins > 0) {
+        Some(begins) => begins,
+        None => search.unrun(shared)?,
+    };
+    let around = search.around_of_function(shared)?;
+    let (_, from) = search.objects.scope(around)?;
+    // The outermost is a whole module.
+    let from = from.filter(|from| (1..begins).contains(from) && begins - from <= AROUND_MAX)?;
+    let before = search.objects.source(script, from, begins - from)?;
+    let at = listened::made(&before)?;
+    let at = u64::try_from(before[..at].encode_utf16().count()).ok()?;
+    search.objects.line(script, from + at)
 }
 
 /// The same, each with the function or its state that it was reached by.

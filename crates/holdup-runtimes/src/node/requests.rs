@@ -122,11 +122,8 @@ impl<S: Source> Engine<S> {
         self.memory.forget();
         let object = request(&mut self.memory, asleep.sp).and_then(|data| self.object(data));
         let object = object.ok_or(Unread::NoThread)?;
-        Ok(as_interpreted(reached::who(
-            &mut self.objects(),
-            object,
-            asleep.own,
-        )))
+        let frames = reached::begun(&mut self.objects(), object, asleep.own);
+        Ok(as_interpreted(frames))
     }
 
     /// Who waits for the descriptors of the loop that a thread runs, by descriptor.

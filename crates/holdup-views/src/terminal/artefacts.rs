@@ -195,10 +195,11 @@ fn nothing_judged(report: &Report) -> String {
     }
 }
 
-/// A line of the account, with its place.
+/// A further line of the account, in short, with its place: its main clause, or as much of its words as the first lines have.
 fn account_line(sheet: &mut Sheet, line: &AccountLine) {
     let source = sheet.name(&line.source).paint(Paint::Dim).after(2);
-    sheet.line(4, vec![sheet.words(&line.text), source]);
+    let words = line.headline.clone().unwrap_or_else(|| brief(&line.text));
+    sheet.line(4, vec![sheet.words(&words), source]);
 }
 
 /// What was read as what, and what of it was understood.

@@ -23,6 +23,7 @@ mod names_asked;
 mod once;
 mod open_question;
 mod owed;
+mod own_pool;
 mod places;
 mod queued;
 mod room;
@@ -356,6 +357,7 @@ impl Host {
             .tell(&root, now, watched, &blocked_processes, &mut waits);
         let lived = self.processes.lived(now);
         silence::tell(&root, self.own, &connections, &queues, &lived, &mut waits);
+        own_pool::add(&root, self.own, &connections, &queues, &quote, &mut waits);
         self.held.add(&root, self.own, &quote, &mut waits);
         self.snapshots.name(&root);
         let (seen, jvms) = self.once.take(source, limits, &mut sight);

@@ -255,6 +255,10 @@ fn finding(run: &Run<'_>, group: &Waits<'_>) -> Option<Finding> {
     let behind = run.waits(|wait| wait.asker.name == first.asker.name && wait.cause == first.cause);
     let behind = behind.as_ref().filter(|_| candidates.len() == 1 || sure);
     let root = behind.and_then(root::of);
+    // Where the way ends at a lock that nobody can release, that is the finding; that these wait for it, too, is only a guess.
+    if !sure && root.is_some_and(|root| root.is_orphaned()) {
+        return None;
+    }
     let title = title.with(root.map_or_else(String::new, |root| root.stands()));
     let mut finding = RULE
         .finding(Severity::Warning, title, group)

@@ -47,7 +47,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
 fn owed<'a>(one: &Unanswered<'a>) -> Option<&'a Owed> {
     match &one.wait.short {
         Short::Answer(owed) => Some(owed),
-        Short::Nothing | Short::Cpu(_) | Short::Memory(_) | Short::Device(_) => None,
+        Short::Nothing | Short::Cpu(_) | Short::Memory(_) | Short::Device(_) | Short::Pool(_) => None,
     }
 }
 

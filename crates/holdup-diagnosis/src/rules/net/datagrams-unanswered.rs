@@ -21,6 +21,9 @@ const MIN_UNANSWERED: u64 = 3;
 /// Nanoseconds for which nothing came back: the time limit of one question of an ordinary resolver is several times that.
 const MIN_SILENCE: Ns = 1_000_000_000;
 
+/// What one question takes of a socket's queue, bytes, as the kernel counts it: over the loopback device less than a third of this.
+const DATAGRAM_BYTES: u64 = 2304;
+
 /// Answers from which a peer is one that answers, whatever is spoken there, if there was one to every second datagram.
 const MIN_ANSWERS: u64 = 3;
 
@@ -61,8 +64,18 @@ fn owes(one: &DatagramPeer) -> bool {
     one.protocol.is_some() || (one.received >= MIN_ANSWERS && one.received.saturating_mul(2) >= before)
 }
 
-fn is_silent(one: &DatagramPeer) -> bool {
-    one.unanswered >= MIN_UNANSWERED && one.silent >= MIN_SILENCE && owes(one)
+fn is_silent(run: &Run<'_>, one: &DatagramPeer) -> bool {
+    let long = one.silent >= MIN_SILENCE || has_backlog(run, one);
+    one.unanswered >= MIN_UNANSWERED && long && owes(one)
+}
+
+/// Whether more stands unread before a server of this machine than was sent to it since it last answered: it has read nothing for longer than
+/// that, though its client has asked again only a moment ago.
+fn has_backlog(run: &Run<'_>, one: &DatagramPeer) -> bool {
+    let mut servers = run.facts.name_servers.iter();
+    let server = servers.find(|server| server.address.to_string() == one.peer);
+    let unread = server.and_then(|server| server.unread).unwrap_or_default();
+    one.received == 0 && unread.0 > one.sent.saturating_mul(DATAGRAM_BYTES)
 }
 
 /// What its threads did meanwhile: none of them waits for this peer in a call of its own, which is another rule's.
@@ -77,7 +90,7 @@ fn meanwhile<'a>(run: &Run<'a>, one: &DatagramPeer) -> Option<Waits<'a>> {
 }
 
 fn silent(run: &Run<'_>, all: &Datagrams, one: &DatagramPeer) -> Option<Finding> {
-    if !is_silent(one) {
+    if !is_silent(run, one) {
         return None;
     }
     let theirs = meanwhile(run, one)?;
@@ -93,7 +106,7 @@ fn silent(run: &Run<'_>, all: &Datagrams, one: &DatagramPeer) -> Option<Finding>
     });
     let beside: Vec<&DatagramPeer> = beside.filter(|_| one.protocol.is_some()).collect();
     let (quiet, answers): (Vec<&DatagramPeer>, Vec<&DatagramPeer>) =
-        beside.into_iter().partition(|other| is_silent(other));
+        beside.into_iter().partition(|other| is_silent(run, other));
     let answering = answers.iter().filter(|other| other.received > 0).count() as u64;
     let too = match quiet.len() as u64 {
         0 => String::new(),

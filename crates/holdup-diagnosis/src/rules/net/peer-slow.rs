@@ -87,6 +87,13 @@ fn served_at_once(run: &Run<'_>, group: &Waits<'_>) -> bool {
 /// From so long a wait on its peer was not about to answer, nanoseconds: an idle loop takes a request up within far less.
 const MIN_AT_REST_NS: Ns = 100_000_000;
 
+/// The same of all waits on average, where a timer of the one that waits ends each of them before that: it hears from the peer at last, and not
+/// because it was about to answer. To be woken takes far less, also on a machine whose CPUs are short.
+const MEAN_AT_REST_NS: Ns = 50_000_000;
+
+/// Part of such waits in which the peer waited for its own clients: three of four.
+const MOST_AT_REST: (Ns, Ns) = (3, 4);
+
 /// Of processes that run already: whether the peer waited for its own clients for as long as it was waited for. It answers when
 /// others give it something, at a time of its own, or not at all.
 fn is_at_rest(run: &Run<'_>, group: &Waits<'_>) -> bool {
@@ -94,7 +101,13 @@ fn is_at_rest(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let longest = holders.iter().max_by_key(|holder| holder.ns);
     // Of a process only one thread is known: the request may be with another one that does not rest.
     let idle = longest.is_some_and(|holder| holder.doing == Some(Cause::Idle) && holder.others_busy == 0);
-    run.attributed.of_threads && idle && group.longest().max >= MIN_AT_REST_NS
+    let mean = group.own() / group.count().max(1);
+    let rested = longest.map_or(0, |holder| holder.ns);
+    let most = rested.saturating_mul(MOST_AT_REST.1) >= group.own().saturating_mul(MOST_AT_REST.0);
+    // Of a server that keeps clients waiting by design each of its rests is one.
+    let keeps = longest.is_some_and(|holder| limit_settings::held_back(&holder.name.process).is_some());
+    let again = most && (keeps || mean >= MEAN_AT_REST_NS);
+    run.attributed.of_threads && idle && (again || group.longest().max >= MIN_AT_REST_NS)
 }
 
 /// Waits from which somebody hears from an idle peer again and again: it gets what others give that one.

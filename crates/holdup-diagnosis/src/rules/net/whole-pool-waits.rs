@@ -1,12 +1,15 @@
 //! All workers of a server wait, so that nobody is left for another client.
 
 use super::peer_slow::{self, Subject};
+use crate::rules::own_listener::Own;
 use crate::rules::pools::{self, Queued, Taken};
 use crate::rules::{Extend, Generality, Rule, RuleId, Run, root, say};
 use holdup_evidence::Cause;
+use holdup_evidence::facts::LedBack;
 use holdup_model::attributed::{Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use holdup_model::title::Title;
+use std::collections::BTreeSet;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_attached(RuleId::WholePoolWaits, check)
@@ -45,8 +48,8 @@ fn check(run: &Run<'_>) -> Verdict {
 }
 
 fn finding(run: &Run<'_>, taken: &Taken<'_>) -> Finding {
-    if let Some(listener) = taken.own {
-        return for_itself(taken, &listener.address);
+    if let Some(own) = &taken.own {
+        return for_itself(taken, own);
     }
     let mut finding = match peer_slow::RULE.causes.contains(&taken.waits.cause()) {
         true => {
@@ -109,7 +112,44 @@ fn otherwise(taken: &Taken<'_>) -> Finding {
 }
 
 /// All of them wait for an answer from the place where only they answer.
-fn for_itself(taken: &Taken<'_>, address: &str) -> Finding {
+fn for_itself(taken: &Taken<'_>, own: &Own<'_>) -> Finding {
+    let main = taken.waits.main();
+    let address = &own.listener.address;
+    let (title, known, confidence) = match own.through.as_slice() {
+        [] => (
+            at_own_port(taken),
+            format!("the other end of their connections is the listener {address}, which is theirs"),
+            Confidence::Proved,
+        ),
+        through => (
+            behind_others(taken, address, through),
+            format!(
+                "whatever {} and whoever stands before it have asked, and got no answer to, is in the queue of {address} or with these workers",
+                who_between(through)
+            ),
+            Confidence::Strong,
+        ),
+    };
+    let finding = RULE
+        .finding(Severity::Critical, title, &taken.waits)
+        .about(Resource::named(ResourceKind::Socket, address), main.asker.clone())
+        .and(Evidence::new(known, "/proc/net/tcp, sock_diag and /proc/PID/fd"))
+        .confidence(confidence);
+    told_with(finding, taken)
+        .remedy(Remedy::safe(
+            "call the function itself instead of asking the own service, or have other processes answer such requests",
+        ))
+        .remedy(Remedy::changing(
+            "restart it to end the deadlock, and set a timeout for such requests",
+            "the requests that wait are lost",
+        ))
+        .remedy(Remedy::pointless(
+            "waiting: the answer would have to come from one of those that wait",
+        ))
+}
+
+/// They ask at their own listener.
+fn at_own_port(taken: &Taken<'_>) -> Title {
     let main = taken.waits.main();
     let (wait, accept) = match taken.is_plural() {
         true => ("wait", "only they accept clients"),
@@ -125,33 +165,47 @@ fn for_itself(taken: &Taken<'_>, address: &str) -> Finding {
         ),
         _ => String::new(),
     };
-    let title = Title::from(format!(
+    Title::from(format!(
         "{} waits for its own port: {} {wait} for {} to answer",
         say::name_or(&main.asker.name.process, "a server"),
         taken.all(),
         peer_slow::peer(main),
     ))
     .with(format!(", where {accept}"))
-    .with(queue);
-    let finding = RULE
-        .finding(Severity::Critical, title, &taken.waits)
-        .about(Resource::named(ResourceKind::Socket, address), main.asker.clone())
-        .and(Evidence::new(
-            format!("the other end of their connections is the listener {address}, which is theirs"),
-            "/proc/net/tcp and /proc/PID/fd",
-        ))
-        .confidence(Confidence::Proved);
-    told_with(finding, taken)
-        .remedy(Remedy::safe(
-            "call the function itself instead of asking the own service, or have other processes answer such requests",
-        ))
-        .remedy(Remedy::changing(
-            "restart it to end the deadlock, and set a timeout for such requests",
-            "the requests that wait are lost",
-        ))
-        .remedy(Remedy::pointless(
-            "waiting: the answer would have to come from one of those that wait",
-        ))
+    .with(queue)
+}
+
+/// They ask somebody who asks them in turn.
+fn behind_others(taken: &Taken<'_>, address: &str, through: &[&LedBack]) -> Title {
+    let main = taken.waits.main();
+    let (wait, same) = match taken.is_plural() {
+        true => ("wait", "these same workers"),
+        false => ("waits", "this same worker"),
+    };
+    let queued: u32 = through.iter().map(|one| one.queued).fold(0, u32::saturating_add);
+    let queue = match queued {
+        0 => String::new(),
+        1 => format!(" with 1 request in the queue of {address}"),
+        count => format!(" with {count} requests in the queue of {address}"),
+    };
+    let at = match peer_slow::peer(main) {
+        place if place.is_empty() => String::new(),
+        place => format!(" at {place}"),
+    };
+    Title::from(format!(
+        "{} waits for itself: {} {wait} for {}{at} to answer",
+        say::name_or(&main.asker.name.process, "a server"),
+        taken.all(),
+        who_between(through),
+    ))
+    .with(format!(", which waits for {same}{queue}"))
+}
+
+/// Those between, by name.
+fn who_between(through: &[&LedBack]) -> Title {
+    let names: BTreeSet<&str> = through.iter().map(|one| one.process.as_str()).collect();
+    let names: Vec<&str> = names.into_iter().map(|name| say::name_or(name, "a proxy")).collect();
+    names.join(" and ")
 }
 
 /// Joins what is said of these workers' waits: a rule that knows more of them tells what follows for the clients, and one that knows less is
@@ -165,7 +219,7 @@ pub(in crate::rules) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) -
             let more = rule.generality <= Generality::Specific || KNOWS_MORE.contains(&rule.id);
             about(one) && more && !SAYS_MORE_THAN.contains(&rule.id)
         };
-        let best = match taken.own {
+        let best = match &taken.own {
             Some(_) => None,
             None => found
                 .iter_mut()

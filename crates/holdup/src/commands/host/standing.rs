@@ -10,8 +10,9 @@ use super::frozen_volumes;
 use super::last_words;
 use super::looked_up::named;
 use super::owed::Processes;
+use super::own_pool;
 use super::silence;
-use holdup_evidence::observed::{Awaited, FrozenVolume, Owed, SeenProcess, SeenWait, Short};
+use holdup_evidence::observed::{Awaited, FrozenVolume, Owed, Quote, SeenProcess, SeenWait, Short};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
 use holdup_proc::descriptors::{self, Open};
@@ -119,6 +120,7 @@ pub(crate) fn answers(root: &Root, own: u32) -> Vec<SeenWait> {
         ..SeenWait::default()
     });
     let mut waits: Vec<SeenWait> = waits.chain(elsewhere).collect();
+    own_pool::add(root, own, &connections, &queues, &Quote::default(), &mut waits);
     let lived = watch(root, &mut waits);
     silence::tell(root, own, &connections, &queues, &lived, &mut waits);
     waits
