@@ -8,8 +8,9 @@ use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::StatementKind;
 
-pub(crate) static FORMAT: Format = Format::lines::<Reader>("kubectl-node-conditions", Family::Logs, recognise)
-    .about("conditions of kubectl describe node");
+pub(crate) static FORMAT: Format =
+    Format::lines::<Reader>("kubectl-node-conditions", Family::Logs, recognise)
+        .about("conditions of kubectl describe node");
 
 /// Letters of a message that are kept.
 const MESSAGE: usize = 160;
@@ -89,7 +90,11 @@ impl LineReader for Reader {
                 name => format!("node {name}"),
             };
             // The reason and the message stand last; what is before them are times, with single blanks.
-            let said: Vec<&str> = text.split(GAP).map(str::trim).filter(|part| !part.is_empty()).collect();
+            let said: Vec<&str> = text
+                .split(GAP)
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+                .collect();
             let said = said.get(4..).map(|said| said.join(": ")).unwrap_or_default();
             let said: String = said.chars().take(MESSAGE).collect();
             let why = match said.as_str() {
@@ -130,14 +135,22 @@ mod tests {
 
     #[test]
     fn a_node_that_does_not_report_is_no_healthy_one() {
-        let found = read_text(&NODE.replace("DiskPressure         True ", "DiskPressure         False").replace("Ready                True   ", "Ready                Unknown"));
+        let found = read_text(
+            &NODE
+                .replace("DiskPressure         True ", "DiskPressure         False")
+                .replace("Ready                True   ", "Ready                Unknown"),
+        );
         assert_eq!(found.statements.len(), 1, "{:?}", found.statements);
         assert_eq!(found.statements[0].kind, StatementKind::Unreachable);
     }
 
     #[test]
     fn a_healthy_node_has_no_trouble() {
-        let found = read_text(&NODE.replace("DiskPressure         True ", "DiskPressure         False").replace("disk-pressure:NoSchedule", "x"));
+        let found = read_text(
+            &NODE
+                .replace("DiskPressure         True ", "DiskPressure         False")
+                .replace("disk-pressure:NoSchedule", "x"),
+        );
         assert_eq!(found.statements, []);
     }
 }

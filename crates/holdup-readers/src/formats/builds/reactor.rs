@@ -191,7 +191,9 @@ mod tests {
         let old = SUMMARY.replace("[02:30 min]", "[2:30.500s]");
         let found = read_text(&old);
         assert!(
-            found.statements[0].text.starts_with("module shop-web took 2 min 30 s"),
+            found.statements[0]
+                .text
+                .starts_with("module shop-web took 2 min 30 s"),
             "{:?}",
             found.statements[0]
         );

@@ -146,7 +146,9 @@ mod tests {
         let one = "strace: Process 4394 attached\nfutex(0xc000084550, FUTEX_WAIT_PRIVATE, 0, NULL\n";
         let found = read_text(one);
         assert!(
-            found.statements[0].text.starts_with("thread 4394 stands in futex 0xc000084550 without limit"),
+            found.statements[0]
+                .text
+                .starts_with("thread 4394 stands in futex 0xc000084550 without limit"),
             "{:?}",
             found.statements
         );
