@@ -68,6 +68,7 @@ mod services;
 mod slabtop;
 mod slurm;
 mod sockets;
+mod softnet;
 mod stacks;
 mod strace_log;
 mod strace_summary;
@@ -136,6 +137,7 @@ pub static ALL: &[&Format] = &[
     &stacks::erlang_process::FORMAT,
     &file_locks::LSLOCKS,
     &file_locks::PROC,
+    &benchmarks::disk_speed::FORMAT,
     &benchmarks::fio::FORMAT,
     &free::FORMAT,
     &gctrace::FORMAT,
@@ -185,6 +187,7 @@ pub static ALL: &[&Format] = &[
     &databases::mysql_slow_log::FORMAT,
     &net_counters::FILES,
     &stacks::native::FORMAT,
+    &sockets::interfaces::FORMAT,
     &sockets::netstat::FORMAT,
     &net_counters::STATISTICS,
     &nfsiostat::FORMAT,
@@ -204,6 +207,7 @@ pub static ALL: &[&Format] = &[
     &profiles::perf_script::FORMAT,
     &strace_log::perf_trace::FORMAT,
     &databases::pg_activity::FORMAT,
+    &databases::pg_replication::FORMAT,
     &benchmarks::pgbench::FORMAT,
     &named::php_fpm::FORMAT,
     &named::mysql_status::FORMAT,
@@ -233,6 +237,7 @@ pub static ALL: &[&Format] = &[
     &arrays::smartctl::FORMAT,
     &net_counters::SOCKSTAT,
     &sockets::states::FORMAT,
+    &softnet::FORMAT,
     &sockets::ss::FORMAT,
     &databases::sqlite_plan::FORMAT,
     &strace_log::FORMAT,
@@ -254,6 +259,7 @@ pub static ALL: &[&Format] = &[
     &thread_dump::json::FORMAT,
     &time_command::FORMAT,
     &probes::time_sources::FORMAT,
+    &probes::traceroute::FORMAT,
     &tls_client::FORMAT,
     &tls_debug::FORMAT,
     &top::FORMAT,
@@ -296,6 +302,7 @@ pub static ALL: &[&Format] = &[
     &builds::ansible::FORMAT,
     &named::backup::FORMAT,
     &services::cassandra_pools::FORMAT,
+    &services::cassandra_ring::FORMAT,
     &services::vertx_blocked::FORMAT,
     &services::dotnet_counters::FORMAT,
     &services::apiserver_traces::FORMAT,
