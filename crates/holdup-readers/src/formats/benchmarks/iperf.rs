@@ -164,7 +164,7 @@ impl LineReader for Reader {
                 window => format!(", with a congestion window of {window}"),
             };
             text = format!(
-                "the transfer{host} stands still: no data was sent in {} of {} intervals{window}; what it sends is lost on the way or \
+                "the transfer{host} is stalled: no data was sent in {} of {} intervals{window}; what it sends is lost on the way or \
                  not acknowledged ({text})",
                 self.empty, self.rows
             );
@@ -223,7 +223,7 @@ mod tests {
         let (kind, text) = told(&rows(&["86016", "0.00", "0.00", "0.00", "0.00"]));
         assert_eq!(kind, StatementKind::Stalled);
         assert!(
-            text.starts_with("the transfer to 10.0.0.7 stands still: no data was sent in 4 of 5 intervals, with a congestion window of 1.41 KBytes"),
+            text.starts_with("the transfer to 10.0.0.7 is stalled: no data was sent in 4 of 5 intervals, with a congestion window of 1.41 KBytes"),
             "{text}"
         );
         // One empty second, as of a client that begins, is none.

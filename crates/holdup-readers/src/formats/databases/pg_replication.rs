@@ -29,7 +29,7 @@ const LAGS: [(&str, &str); 3] = [
     ("flush_lag", "to sync it to its disk"),
     (
         "replay_lag",
-        "to apply it: a query on it is in the way, or it has too little CPU or disk",
+        "to apply it: a query on it blocks that, or it has too little CPU or disk",
     ),
 ];
 
