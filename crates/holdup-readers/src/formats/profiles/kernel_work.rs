@@ -14,6 +14,9 @@ struct Kind {
 /// The part of all samples from which a kind of work is much.
 const MIN_SHARE: f64 = 0.25;
 
+/// The largest sum of rounded shares that is believed.
+const MAX_SHARE: f64 = 1.01;
+
 /// Functions that stand beside each other: one alone is told by the profile itself.
 const MIN_FUNCTIONS: usize = 2;
 
@@ -164,7 +167,7 @@ pub(super) fn most<'a>(functions: impl Iterator<Item = (&'a str, f64)>) -> Optio
     }
     let all = KINDS.iter().zip(sums);
     let (kind, (share, count)) = all.max_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other))?;
-    let told = share >= MIN_SHARE && share <= 1.01 && count >= MIN_FUNCTIONS && share >= largest;
+    let told = (MIN_SHARE..=MAX_SHARE).contains(&share) && count >= MIN_FUNCTIONS && share >= largest;
     told.then(|| {
         let text = format!(
             "{count} functions of the kernel for {} have {:.1} % of the samples together: {}",
