@@ -188,7 +188,7 @@ fn add_locks(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
         };
         let waits = if waiters.len() == 1 { "waits" } else { "wait" };
         let text = format!(
-            "{who} {waits} for {lock}{}, which no {} of the dump holds, in {}",
+            "{who} {waits} for {lock}{}, a lock that another {} has or never gave back (the dump does not say which), in {}",
             waited(&dump.threads, &waiters),
             noun(dump.snapshot.kind),
             stands(first)

@@ -89,7 +89,8 @@ pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
             logs::times(before.value as usize)
         );
         let text = format!(
-            "they overflowed {} since boot; only a second reading shows whether it still happens",
+            "they overflowed {} since boot: programs do not accept their connections fast enough, or their backlog is small; only a second \
+             reading shows whether it still happens",
             logs::times(before.value as usize)
         );
         let evidence = sockets::evidence(observed, text, &before.quote);

@@ -145,9 +145,18 @@ impl<'a> Session<'a> {
         let mut letters = self.ended.chars();
         let (who, phase) = (letters.next()?, letters.next()?);
         Some(match (who, phase) {
-            ('s', 'C') => (StatementKind::TimedOut, "the connection to the server timed out"),
-            ('s', 'Q') => (StatementKind::TimedOut, "the wait in the queue timed out"),
-            ('s', 'H') => (StatementKind::TimedOut, "the server's answer timed out"),
+            ('s', 'C') => (
+                StatementKind::TimedOut,
+                "no connection to the server came about in time (timeout connect)",
+            ),
+            ('s', 'Q') => (
+                StatementKind::TimedOut,
+                "no server had a connection free in time (timeout queue)",
+            ),
+            ('s', 'H') => (
+                StatementKind::TimedOut,
+                "the server took the request and did not answer in time (timeout server)",
+            ),
             ('s', _) => (StatementKind::TimedOut, "the server fell silent until a timeout"),
             ('S', 'C') => (
                 StatementKind::Unreachable,
@@ -240,8 +249,12 @@ impl LineReader for LogReader {
         let all = std::mem::take(self);
         for end in all.ends {
             let text = format!(
-                "{}: {}, {} of {} sessions, the longest after {} ms",
-                end.server, end.said, end.count, all.sessions, end.longest
+                "{}: {}, {} of {} sessions, the longest after {}",
+                end.server,
+                end.said,
+                end.count,
+                all.sessions,
+                duration(end.longest.saturating_mul(MS))
             );
             out.statement(statements::one(
                 end.kind,
@@ -376,7 +389,7 @@ mod tests {
             [
                 (
                     StatementKind::TimedOut,
-                    "app/app1: the server's answer timed out, 1 of 3 sessions, the longest after 30003 ms".to_owned()
+                    "app/app1: the server took the request and did not answer in time (timeout server), 1 of 3 sessions, the longest after 30.00 s".to_owned()
                 ),
                 (
                     StatementKind::Took,

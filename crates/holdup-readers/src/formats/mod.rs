@@ -69,6 +69,7 @@ mod services;
 mod slabtop;
 mod slurm;
 mod sockets;
+mod softnet;
 mod stacks;
 mod strace_log;
 mod strace_summary;
@@ -137,6 +138,7 @@ pub static ALL: &[&Format] = &[
     &stacks::erlang_process::FORMAT,
     &file_locks::LSLOCKS,
     &file_locks::PROC,
+    &benchmarks::disk_speed::FORMAT,
     &benchmarks::fio::FORMAT,
     &free::FORMAT,
     &gctrace::FORMAT,
@@ -187,6 +189,7 @@ pub static ALL: &[&Format] = &[
     &databases::mysql_slow_log::FORMAT,
     &net_counters::FILES,
     &stacks::native::FORMAT,
+    &sockets::interfaces::FORMAT,
     &sockets::netstat::FORMAT,
     &net_counters::STATISTICS,
     &nfsiostat::FORMAT,
@@ -206,6 +209,7 @@ pub static ALL: &[&Format] = &[
     &profiles::perf_script::FORMAT,
     &strace_log::perf_trace::FORMAT,
     &databases::pg_activity::FORMAT,
+    &databases::pg_replication::FORMAT,
     &benchmarks::pgbench::FORMAT,
     &named::php_fpm::FORMAT,
     &named::mysql_status::FORMAT,
@@ -235,6 +239,7 @@ pub static ALL: &[&Format] = &[
     &arrays::smartctl::FORMAT,
     &net_counters::SOCKSTAT,
     &sockets::states::FORMAT,
+    &softnet::FORMAT,
     &sockets::ss::FORMAT,
     &databases::sqlite_plan::FORMAT,
     &strace_log::FORMAT,
@@ -256,6 +261,7 @@ pub static ALL: &[&Format] = &[
     &thread_dump::json::FORMAT,
     &time_command::FORMAT,
     &probes::time_sources::FORMAT,
+    &probes::traceroute::FORMAT,
     &tls_client::FORMAT,
     &tls_debug::FORMAT,
     &top::FORMAT,
@@ -298,6 +304,7 @@ pub static ALL: &[&Format] = &[
     &builds::ansible::FORMAT,
     &named::backup::FORMAT,
     &services::cassandra_pools::FORMAT,
+    &services::cassandra_ring::FORMAT,
     &services::vertx_blocked::FORMAT,
     &services::dotnet_counters::FORMAT,
     &services::apiserver_traces::FORMAT,

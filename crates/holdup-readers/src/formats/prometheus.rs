@@ -24,7 +24,18 @@ const NAME: usize = 160;
 const SLOWEST_PART: f64 = 0.01;
 
 /// Bounds within which 99 of 100 should be, nanoseconds: etcd's hardware guide and its questions and answers.
-const NORMS: [(&str, Ns); 2] = [("wal_fsync", 10_000_000), ("backend_commit", 25_000_000)];
+const NORMS: [(&str, Ns, &str); 2] = [
+    (
+        "wal_fsync",
+        10_000_000,
+        "the disk is slow: it does not sync the log of changes in time",
+    ),
+    (
+        "backend_commit",
+        25_000_000,
+        "the disk is slow: it does not write the database in time",
+    ),
+];
 
 fn recognise(head: &[u8]) -> Sureness {
     let text = text_of(head);
@@ -136,7 +147,7 @@ struct Series {
 struct Told {
     slowest: Ns,
     text: String,
-    norm: Option<Ns>,
+    norm: Option<(Ns, &'static str)>,
 }
 
 impl Series {
@@ -159,11 +170,11 @@ impl Series {
             }
             (None, None) => return None,
         };
-        let norm = NORMS.iter().find(|(part, _)| name.contains(part));
+        let norm = NORMS.iter().find(|(part, ..)| name.contains(part));
         Some(Told {
             slowest,
             text: format!("{name}: {}", listed.join(", ")),
-            norm: norm.map(|(_, norm)| *norm),
+            norm: norm.map(|(_, norm, means)| (*norm, *means)),
         })
     }
 
@@ -254,7 +265,7 @@ impl LineReader for Reader {
         for (name, mut series) in std::mem::take(&mut self.series) {
             let Some(told) = series.says(&name) else { continue };
             // How many times its norm comes before how long.
-            let beyond = |told: &Told| told.norm.is_some_and(|norm| told.slowest > norm);
+            let beyond = |told: &Told| told.norm.is_some_and(|(norm, _)| told.slowest > norm);
             let key = |told: &Told| (beyond(told), told.slowest);
             if longest.as_ref().is_none_or(|(other, _)| key(&told) > key(other)) {
                 longest = Some((told, series.quote));
@@ -262,11 +273,11 @@ impl LineReader for Reader {
         }
         let Some((told, quote)) = longest else { return };
         let (kind, norm) = match told.norm {
-            Some(norm) if told.slowest > norm => (
+            Some((norm, means)) if told.slowest > norm => (
                 StatementKind::Stalled,
-                format!("; 99 % should be within {}", duration(norm)),
+                format!("; 99 % should be within {}: {means}", duration(norm)),
             ),
-            Some(norm) => (
+            Some((norm, _)) => (
                 StatementKind::WithinNorm,
                 format!("; 99 % should be within {}", duration(norm)),
             ),
@@ -302,7 +313,7 @@ mod tests {
         assert_eq!(
             told,
             "disk_wal_fsync_duration_seconds: 1000 observations, 41.0 ms at the mean, 99 % within 512 ms, 2 longer than 8.19 s; \
-             99 % should be within 10.0 ms"
+             99 % should be within 10.0 ms: the disk is slow: it does not sync the log of changes in time"
         );
         let well = text.replace("le=\"0.512\"} 995", "le=\"0.008\"} 999");
         assert_eq!(said(&well).0, StatementKind::WithinNorm);

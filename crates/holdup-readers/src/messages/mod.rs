@@ -14,11 +14,14 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// The tables.
-const TABLES: [&str; 4] = [
+const TABLES: [&str; 7] = [
     include_str!("kernel.tsv"),
     include_str!("data.tsv"),
     include_str!("runtimes.tsv"),
     include_str!("infra.tsv"),
+    include_str!("storage.tsv"),
+    include_str!("devices.tsv"),
+    include_str!("services.tsv"),
 ];
 
 /// What stands between pieces of a message that the program fills in.

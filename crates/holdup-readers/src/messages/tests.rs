@@ -9,6 +9,9 @@ const EXAMPLES: [&str; TABLES.len()] = [
     include_str!("examples/data.txt"),
     include_str!("examples/runtimes.txt"),
     include_str!("examples/infra.txt"),
+    include_str!("examples/storage.txt"),
+    include_str!("examples/devices.txt"),
+    include_str!("examples/services.txt"),
 ];
 
 /// Rows that each table has at least.

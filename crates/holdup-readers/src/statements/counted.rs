@@ -8,6 +8,7 @@ use super::tables::Fact;
 use crate::find::find;
 use crate::numbers::{whole, words};
 use holdup_evidence::observed::StatementKind;
+use std::collections::HashSet;
 
 /// Rows from which it is a list.
 const MIN_ROWS: u64 = 3;
@@ -20,6 +21,9 @@ const MIN_PART: f64 = 0.3;
 
 /// Digits of a count; a longer number is an identifier.
 const DIGITS: usize = 12;
+
+/// Names of a list that are remembered.
+const MAX_KNOWN: usize = 1_000;
 
 /// Follows the lists of one artefact.
 #[derive(Debug, Default)]
@@ -40,6 +44,9 @@ struct List {
     /// Whether each count is at most the one before, or at least.
     falls: bool,
     rises: bool,
+    /// What was counted, by hash; and whether something stands there twice: then the numbers are its names, and no counts.
+    known: HashSet<u64, foldhash::fast::FixedState>,
+    repeats: bool,
     largest: Option<(u64, u64, String)>,
 }
 
@@ -95,6 +102,9 @@ impl List {
         self.rows += 1;
         self.columns = columns;
         self.last = count;
+        if self.known.len() < MAX_KNOWN {
+            self.repeats |= !self.known.insert(shape::shape(text, 0));
+        }
         self.sum = self.sum.saturating_add(count);
         if self.largest.as_ref().is_none_or(|(most, ..)| count > *most) {
             self.largest = Some((count, number, shape::sentence(text, 0)));
@@ -103,7 +113,7 @@ impl List {
 
     /// Whether its rows are counted: in order, or of several columns. A log may have a number before each line as well.
     fn is_one(&self) -> bool {
-        self.columns > 1 || self.falls != self.rises
+        self.columns > 1 || self.falls != self.rises && !self.repeats
     }
 }
 
@@ -197,5 +207,16 @@ mod tests {
             "times"
         );
         assert_eq!(said(&["", "99999999999999999999 x", "1:"]), None);
+    }
+
+    #[test]
+    fn numbers_before_names_that_come_twice_are_no_counts() {
+        let tasks = [
+            "2770 D cv_wait [z_wr]",
+            "2771 D cv_wait [z_rd]",
+            "19513 D fsync [nfsd]",
+            "19514 D fsync [nfsd]",
+        ];
+        assert_eq!(said(&tasks), None);
     }
 }

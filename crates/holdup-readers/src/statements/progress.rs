@@ -92,6 +92,9 @@ impl Progress {
 
 /// How much is done, as the line has it, whether that is all, and where its sign is.
 fn done(line: &[u8]) -> Option<(&[u8], bool, usize)> {
+    if let Some(steps) = steps(line) {
+        return Some(steps);
+    }
     // Nearly every line of a log ends the look here.
     let percent = memchr::memchr(b'%', line)?;
     let several = line.get(percent + 1..).is_some_and(|rest| rest.contains(&b'%'));
@@ -112,6 +115,26 @@ fn done(line: &[u8]) -> Option<(&[u8], bool, usize)> {
             .filter(|figure| !figure.is_empty())
     });
     Some((figure.unwrap_or(share), whole, percent))
+}
+
+/// Steps of a build before what it does: `[45,734 / 45,736] checking cached actions`.
+fn steps(line: &[u8]) -> Option<(&[u8], bool, usize)> {
+    let inside = line.strip_prefix(b"[")?;
+    let end = memchr::memchr(b']', inside.get(..2 * FIGURE).unwrap_or(inside))?;
+    let (done, all) = inside
+        .get(..end)?
+        .split_at_checked(memchr::memchr(b'/', inside)?)?;
+    let (done, all) = (done.trim_ascii(), all.get(1..)?.trim_ascii());
+    let count = |text: &[u8]| {
+        let digits = text.iter().filter(|byte| **byte != b',');
+        let number = digits.map(|byte| byte.is_ascii_digit().then(|| u64::from(byte - b'0')));
+        number
+            .reduce(|sum, digit| sum?.checked_mul(10)?.checked_add(digit?))
+            .flatten()
+    };
+    let (now, whole) = (count(done)?, count(all)?);
+    // What it does stands behind; the place ends the words that are compared.
+    (now > 0).then_some((done, now >= whole, 0))
 }
 
 #[cfg(test)]
@@ -152,6 +175,23 @@ mod tests {
         assert!(stuck(&stands)[0].contains("35%"), "{:?}", stuck(&stands));
         let moves: String = (7..16).map(bar).collect();
         assert_eq!(stuck(&moves), Vec::<String>::new());
+    }
+
+    #[test]
+    fn steps_of_a_build_that_do_not_grow() {
+        let text = format!(
+            "[45,720 / 45,736] linking a; 7s\n{}",
+            "[45,734 / 45,736] checking cached actions\n".repeat(9)
+        );
+        assert!(stuck(&text)[0].contains("45,734 / 45,736"), "{:?}", stuck(&text));
+        let ninja: String = (1..9).map(|step| format!("[{step}/9] CC a{step}.o\n")).collect();
+        assert_eq!(stuck(&ninja), Vec::<String>::new());
+        assert_eq!(stuck(&"[9/9] Linking\n".repeat(9)), Vec::<String>::new());
+        assert_eq!(stuck(&"[0/9] Configuring\n".repeat(9)), Vec::<String>::new());
+        assert_eq!(
+            stuck(&"[2026/03/03] 9 requests served\n".repeat(9)),
+            Vec::<String>::new()
+        );
     }
 
     #[test]

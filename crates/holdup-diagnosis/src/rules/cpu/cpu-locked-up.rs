@@ -136,7 +136,8 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     cpus.dedup();
     let counted = lockups.count();
     let text = format!(
-        "{counted} soft lockups on {} CPUs and {} stalls found by RCU are logged{}",
+        "{counted} soft lockups on {} CPUs and {} stalls found by RCU are logged{}: a CPU that is locked up does not leave the \
+         kernel's code, and nothing else runs on it",
         cpus.len(),
         lines.len() - counted - hard,
         match hard {

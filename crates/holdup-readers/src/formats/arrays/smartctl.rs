@@ -119,7 +119,13 @@ struct Reader {
     bad: Vec<String>,
     failed_tests: u64,
     fails: bool,
+    /// Whether it passes its own test, and whether sectors of it cannot be read.
+    passes: bool,
+    unreadable: bool,
 }
+
+/// The attributes of [`COUNTS`] that say that data cannot be read.
+const UNREADABLE: [u64; 3] = [187, 197, 198];
 
 impl TextReader for Reader {
     fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
@@ -169,6 +175,7 @@ impl TextReader for Reader {
                     self.fails = true;
                     self.quote.get_or_insert_with(|| out.here());
                 }
+                self.passes |= value.starts_with("PASSED") || value == "OK";
             }
             "Critical Warning" if !matches!(value, "0x00" | "0x0") => {
                 name(&mut self.bad, &format!("critical warning {}", single(value)));
@@ -199,7 +206,13 @@ impl TextReader for Reader {
                 all.failed_tests
             ));
         }
-        let text = format!("{disk} reports errors of its own: {}", parts.join(", "));
+        let means = match (all.fails || all.failed_tests > 0 || all.unreadable, all.passes) {
+            (true, true) => ": it is failing, although it passes its health test, and has to be replaced",
+            (true, false) => ": it is failing and has to be replaced",
+            (false, true) => ", although it passes its health test",
+            (false, false) => "",
+        };
+        let text = format!("{disk} reports errors of its own: {}{means}", parts.join(", "));
         out.statement(statements::one(StatementKind::Failed, None, quote, text));
     }
 }
@@ -208,6 +221,7 @@ impl Reader {
     fn count(&mut self, number: u64, attribute: &str, count: u64, out: &Out<'_>) {
         if count > 0 && COUNTS.contains(&number) {
             name(&mut self.bad, &format!("{attribute} {count}"));
+            self.unreadable |= UNREADABLE.contains(&number);
             self.quote.get_or_insert_with(|| out.here());
         }
     }
@@ -232,7 +246,7 @@ mod tests {
         assert_eq!(
             one.text,
             "/dev/sdq reports errors of its own: Reallocated_Sector_Ct 48, Current_Pending_Sector 8, 1 self-tests ended with a \
-             read failure"
+             read failure: it is failing and has to be replaced"
         );
     }
 

@@ -59,6 +59,8 @@ struct Reader {
     at: Part,
     devices: Vec<String>,
     groups: Vec<String>,
+    /// Errors that the pool itself has: what could not be put right from its other disks.
+    own: Vec<String>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +148,12 @@ impl TextReader for Reader {
         if !devices.is_empty() {
             text.push_str(&format!(": {}", devices.join(", ")));
         }
+        if !all.own.is_empty() {
+            text.push_str(&format!(
+                "; the pool itself has {}: several of its disks gave damaged data or none, which could not be put right",
+                all.own.join(", ")
+            ));
+        }
         let errors = Some(&all.errors).filter(|_| !clean);
         let scan = Some(&all.scan).filter(|_| runs);
         let status = Some(&all.status).filter(|status| !status.is_empty());
@@ -190,7 +198,11 @@ impl Reader {
             .filter(|(count, _)| count.starts_with(|first: char| matches!(first, '1'..='9')))
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        if device == self.pool || !bad && errors.is_empty() {
+        if device == self.pool {
+            self.own = errors;
+            return Understood::Evidence;
+        }
+        if !bad && errors.is_empty() {
             return Understood::Evidence;
         }
         let remark = words.collect::<Vec<_>>().join(" ");
@@ -247,6 +259,20 @@ mod tests {
             one.text
         );
         assert!(one.text.contains("31.50% done"), "{}", one.text);
+    }
+
+    #[test]
+    fn errors_of_the_pool_itself_are_told() {
+        let text = TEXT.replace(
+            "store       DEGRADED     0     0     0",
+            "store       DEGRADED     0     0 13.4M",
+        );
+        let reading = read_text("z", text.as_bytes());
+        let told = &reading.observed.statements[0].text;
+        assert!(
+            told.contains("the pool itself has 13.4M checksum errors"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -50,6 +50,8 @@ struct Row {
     bytes: f64,
     rate: String,
     again: Option<f64>,
+    /// What may be on the way at once, where the row has it.
+    window: String,
     whole: bool,
     quote: Quote,
 }
@@ -71,6 +73,10 @@ impl Row {
             bytes: size(number, unit)?,
             rate: format!("{rate} {rate_unit}"),
             again: behind.first().and_then(|word| decimal(word.as_bytes())),
+            window: match behind {
+                [_, size, unit, ..] if unit.ends_with("Bytes") => format!("{size} {unit}"),
+                _ => String::new(),
+            },
             whole: behind.contains(&"sender"),
             quote,
         })
@@ -85,7 +91,13 @@ struct Reader {
     bytes: f64,
     whole: Option<Row>,
     slowest: Option<Row>,
+    /// Intervals, and those in which not a byte was sent.
+    rows: u64,
+    empty: u64,
 }
+
+/// Intervals from which a test that sends nothing stands still.
+const MIN_EMPTY_ROWS: u64 = 3;
 
 impl LineReader for Reader {
     fn line(&mut self, line: &[u8], out: &mut Out<'_>) -> Understood {
@@ -108,6 +120,8 @@ impl LineReader for Reader {
             self.whole = Some(row);
         } else if row.to - row.from < 5.0 {
             self.bytes += row.bytes;
+            self.rows += 1;
+            self.empty += u64::from(row.bytes <= 0.0);
             self.again += row.again.unwrap_or(0.0);
             self.counted |= row.again.is_some();
             let slower =
@@ -143,7 +157,20 @@ impl LineReader for Reader {
                 MIN_RESENT_SHARE * 100.0
             ));
         }
+        let stands = self.empty >= MIN_EMPTY_ROWS && self.empty * 2 > self.rows;
+        if stands {
+            let window = match row.window.as_str() {
+                "" => String::new(),
+                window => format!(", with a congestion window of {window}"),
+            };
+            text = format!(
+                "the transfer{host} is stalled: no data was sent in {} of {} intervals{window}; what it sends is lost on the way or \
+                 not acknowledged ({text})",
+                self.empty, self.rows
+            );
+        }
         let kind = match share.is_some_and(|share| share >= MIN_RESENT_SHARE) {
+            _ if stands => StatementKind::Stalled,
             true => StatementKind::Failed,
             false => StatementKind::Took,
         };
@@ -172,6 +199,38 @@ mod tests {
             "12.4 Mbits/sec to 10.0.0.7 over 10 s, 812 segments were sent again (retr), about 7.04 % (from 0.1 % on it is much)"
         );
         assert_eq!(one.kind, StatementKind::Failed);
+    }
+
+    #[test]
+    fn a_test_that_sends_nothing_most_of_the_time_stands_still() {
+        let interval = |second: u32, sent: &str| {
+            format!(
+                "[  5]   {second}.00-{}.00   sec  {sent} Bytes  0.00 bits/sec    1   1.41 KBytes\n",
+                second + 1
+            )
+        };
+        let rows = |sent: &[&str]| {
+            let rows = sent.iter().zip(0..).map(|(sent, second)| interval(second, sent));
+            format!(
+                "Connecting to host 10.0.0.7, port 5201\n[ ID] Interval           Transfer     Bitrate\n{}",
+                rows.collect::<String>()
+            )
+        };
+        let told = |text: &str| {
+            let one = read_text("i", text.as_bytes()).observed.statements.remove(0);
+            (one.kind, one.text)
+        };
+        let (kind, text) = told(&rows(&["86016", "0.00", "0.00", "0.00", "0.00"]));
+        assert_eq!(kind, StatementKind::Stalled);
+        assert!(
+            text.starts_with("the transfer to 10.0.0.7 is stalled: no data was sent in 4 of 5 intervals, with a congestion window of 1.41 KBytes"),
+            "{text}"
+        );
+        // One empty second, as of a client that begins, is none.
+        assert_ne!(
+            told(&rows(&["86016", "0.00", "86016", "86016"])).0,
+            StatementKind::Stalled
+        );
     }
 
     #[test]

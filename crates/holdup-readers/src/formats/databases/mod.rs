@@ -15,6 +15,7 @@ pub(crate) mod mysql_slow_log;
 pub(crate) mod mysqltuner;
 pub(crate) mod oracle_alert;
 pub(crate) mod pg_activity;
+pub(crate) mod pg_replication;
 pub(crate) mod postgresql_log;
 mod processlist;
 pub(crate) mod progress;

@@ -4,6 +4,7 @@ pub(super) mod dig;
 pub(super) mod mtr;
 pub(super) mod ping;
 pub(super) mod time_sources;
+pub(super) mod traceroute;
 
 /// Bytes of a host's name that are kept.
 const NAME: usize = 100;

@@ -40,6 +40,7 @@ struct Hop {
     host: String,
     lost: f64,
     mean: f64,
+    most: f64,
 }
 
 impl Hop {
@@ -51,11 +52,13 @@ impl Hop {
         let lost = percent(words.next()?)?;
         let (_sent, _last) = (decimal(words.next()?.as_bytes())?, words.next());
         let mean = words.next().and_then(|mean| decimal(mean.as_bytes()));
+        let most = words.nth(1).and_then(|most| decimal(most.as_bytes()));
         Some(Hop {
             number,
             host: cut(host),
             lost,
             mean: mean.unwrap_or(0.0),
+            most: most.unwrap_or(0.0),
         })
     }
 }
@@ -90,9 +93,10 @@ impl LineReader for Reader {
     fn end(&mut self, out: &mut Out<'_>) {
         let all = std::mem::take(self);
         let Some(last) = all.hops.last() else { return };
+        let near = near_end(&all.hops).map_or_else(String::new, |near| format!("; {near}"));
         if last.lost <= 0.0 {
             let text = format!(
-                "the round trip to {} takes {:.1} ms at the mean, {}over {} hops without loss at the end",
+                "the round trip to {} takes {:.1} ms at the mean, {}over {} hops without loss at the end{near}",
                 last.host,
                 last.mean,
                 slow_from(&all.hops).unwrap_or_default(),
@@ -113,13 +117,41 @@ impl LineReader for Reader {
             true => "and none on the way".to_owned(),
             false => format!("from hop {} on ({}, {} %)", first.number, first.host, first.lost),
         };
-        let text = format!("{} % of the packets to {} are lost, {from}", last.lost, last.host);
+        let text = format!(
+            "{} % of the packets to {} are lost, {from}{near}",
+            last.lost, last.host
+        );
         let kind = match last.lost >= 100.0 {
             true => StatementKind::Unreachable,
             false => StatementKind::Failed,
         };
         out.statement(statements::one(kind, None, all.quote, text));
     }
+}
+
+/// Milliseconds that the first hop, which is mostly in the same house, takes at the mean from which its link is slow.
+const LONG_FIRST_MS: f64 = 30.0;
+
+/// The first hop, where the way is bad from there on: no hop behind it is better. One that is merely slow to answer for itself is not
+/// meant, for then the hops behind it are faster.
+fn near_end(hops: &[Hop]) -> Option<String> {
+    let first = hops.first().filter(|hop| hop.number == 1 && hop.lost < 100.0)?;
+    let answering = || hops.iter().skip(1).filter(|hop| hop.lost < 100.0);
+    answering().next()?;
+    let through = answering().map(|hop| hop.mean).fold(first.mean, f64::min);
+    let slow = through >= LONG_FIRST_MS;
+    let loses = first.lost > 0.0
+        && hops
+            .last()
+            .is_some_and(|last| last.lost > 0.0 && last.lost < 100.0);
+    if !slow && !loses {
+        return None;
+    }
+    Some(format!(
+        "it begins at the first hop ({}: {} % lost, {:.1} ms at the mean, {:.1} ms at most), so the local network or the link to it \
+         (Wi-Fi, cable, modem) is bad",
+        first.host, first.lost, first.mean, first.most
+    ))
 }
 
 /// Milliseconds on one hop that no distance in one country takes.
@@ -167,11 +199,29 @@ mod tests {
         let first = hop(1, "72.2") + &hop(2, "88.4") + &hop(3, "90.9");
         assert_eq!(
             statement_of(&first),
-            "the round trip to 192.0.2.3 takes 90.9 ms at the mean, 72.2 ms of that from hop 1 on (192.0.2.1, 0 % lost there), over 3 hops without loss at the end"
+            "the round trip to 192.0.2.3 takes 90.9 ms at the mean, 72.2 ms of that from hop 1 on (192.0.2.1, 0 % lost there), over 3 hops without loss at the end; it begins at the first hop (192.0.2.1: 0 % lost, 72.2 ms at the mean, 702.8 ms at most), so the local network or the link to it (Wi-Fi, cable, modem) is bad"
         );
         // One that is slow to answer for itself passes packets on.
         let own = hop(1, "0.4") + &hop(2, "180.0") + &hop(3, "9.9");
         assert!(!statement_of(&own).contains("from hop"));
+    }
+
+    #[test]
+    fn loss_from_the_first_hop_on_is_of_the_near_end_and_a_hop_slow_for_itself_is_not() {
+        let hop = |number: u32, lost: &str, mean: &str| {
+            format!("  {number}.|-- 192.0.2.{number}   {lost}%    60  7.1  {mean}   0.9 90.8 8.0\n")
+        };
+        let near = "it begins at the first hop (192.0.2.1: 5.0 % lost, 1.2 ms at the mean, 90.8 ms at most)";
+        let lossy = statement_of(&(hop(1, "5.0", "1.2") + &hop(2, "5.0", "9.4") + &hop(3, "4.0", "9.9")));
+        assert!(lossy.contains(&near.replace("5.0", "5")), "{lossy}");
+        for healthy in [
+            hop(1, "0.0", "1.2") + &hop(2, "0.0", "40.0") + &hop(3, "0.0", "41.0"),
+            hop(1, "0.0", "45.0") + &hop(2, "0.0", "4.0") + &hop(3, "0.0", "4.5"),
+            hop(1, "5.0", "1.2") + &hop(2, "0.0", "4.0") + &hop(3, "0.0", "4.5"),
+            hop(1, "0.0", "80.0"),
+        ] {
+            assert!(!statement_of(&healthy).contains("begins at"), "{healthy}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod collapsed;
 pub(super) mod function_table;
 pub(super) mod jfr;
 pub(super) mod jfr_print;
+mod kernel_work;
 pub(super) mod line_profiler;
 pub(super) mod off_cpu;
 pub(super) mod perf_report;

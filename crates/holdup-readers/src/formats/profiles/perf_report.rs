@@ -4,6 +4,7 @@
 //! an object and a function; long rows are wrapped. Out: [`Samples`] with a weight in hundredths of a percent, and a statement
 //! about the command that has most of them, with the function below which most of that falls.
 
+use super::kernel_work;
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
@@ -188,6 +189,19 @@ impl LineReader for Reader {
             out.statement(statement);
         }
         rows.retain(|(shares, _)| shares.own > 0);
+        let own = rows
+            .iter()
+            .map(|(shares, symbol)| (symbol.as_str(), shares.own as f64 / WHOLE as f64));
+        if let Some((share, told)) = kernel_work::most(own) {
+            let text = match self.one_command(&rows) {
+                Some(command) => format!("{command}: {told}"),
+                None => told,
+            };
+            out.statement(Statement {
+                share: Some(share),
+                ..statements::one(StatementKind::Stalled, None, quote.clone(), text)
+            });
+        }
         let sum = rows
             .iter()
             .fold(0, |sum: u64, (shares, _)| sum.saturating_add(shares.own));
@@ -211,6 +225,13 @@ impl Reader {
         if shares.all > 0 && self.rows.len() < ROWS {
             self.rows.push((shares, symbol));
         }
+    }
+
+    /// The command of all rows, where there is one.
+    fn one_command<'a>(&self, rows: &'a [(Shares, String)]) -> Option<&'a str> {
+        let (first, _) = rows.first().filter(|_| self.commands)?;
+        let same = rows.iter().all(|(shares, _)| shares.command == first.command);
+        (same && !first.command.is_empty()).then_some(first.command.as_str())
     }
 
     /// The command that has most samples, from rows with the largest own share first.
@@ -271,6 +292,18 @@ mod tests {
              of all functions"
         );
         assert_eq!(reading.observed.samples[0].stacks.len(), 3);
+    }
+
+    #[test]
+    fn functions_of_one_kind_of_work_are_told_together() {
+        let text = "+  24.50%  web  [kernel.kallsyms]  [k] futex_wake\n+  21.25%  web  [kernel.kallsyms]  [k] get_futex_key\n\
+            +   9.00%  web  web  [.] parse\n";
+        let reading = read_text("p", text.as_bytes());
+        let told = &reading.observed.statements[0].text;
+        assert!(
+            told.starts_with("web: 2 functions of the kernel for futexes have 45.8 %"),
+            "{told}"
+        );
     }
 
     #[test]

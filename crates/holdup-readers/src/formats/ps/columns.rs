@@ -135,21 +135,17 @@ impl Columns {
             .skip(1)
             .peekable();
         while let Some(word) = listed.next() {
+            // `-eopid,stat,cmd`: the columns need no blank before them.
+            if let Some(attached) = attached(word) {
+                all.extend(asked(attached)?);
+                continue;
+            }
             let letters = word.strip_prefix(b"-").unwrap_or(word);
             let asks = letters.iter().all(u8::is_ascii_alphabetic) && letters.last() == Some(&b'o');
             if !asks {
                 continue;
             }
-            for field in listed.peek()?.split(|byte| *byte == b',').take(MAX_COLUMNS) {
-                let name = field
-                    .split(|byte| matches!(byte, b':' | b'='))
-                    .next()
-                    .unwrap_or_default();
-                let name = std::str::from_utf8(name).ok()?;
-                let known = OPTIONS.iter().find(|(option, _)| *option == name);
-                let head = known.map_or_else(|| name.to_ascii_uppercase(), |(_, head)| (*head).to_owned());
-                all.push(by_head(head.as_bytes()));
-            }
+            all.extend(asked(listed.peek()?)?);
         }
         Columns::new(all, true)
     }
@@ -217,6 +213,30 @@ impl Columns {
         }
         (row.pid.is_some() || row.tid.is_some()).then_some(row)
     }
+}
+
+/// The columns of a list: `pid,wchan:32,cmd`.
+fn asked(list: &[u8]) -> Option<Vec<Column>> {
+    let fields = list.split(|byte| *byte == b',').take(MAX_COLUMNS);
+    fields
+        .map(|field| {
+            let name = field.split(|byte| matches!(byte, b':' | b'=')).next()?;
+            let name = std::str::from_utf8(name).ok()?;
+            let known = OPTIONS.iter().find(|(option, _)| *option == name);
+            let head = known.map_or_else(|| name.to_ascii_uppercase(), |(_, head)| (*head).to_owned());
+            Some(by_head(head.as_bytes()))
+        })
+        .collect()
+}
+
+/// The list that follows the letter `o` of options without a blank; it has several columns, of which the first is known.
+fn attached(word: &[u8]) -> Option<&[u8]> {
+    let letters = word.strip_prefix(b"-").filter(|rest| !rest.starts_with(b"-"))?;
+    let at = memchr::memchr(b'o', letters)?;
+    let list = letters.get(at + 1..)?;
+    let first = list.split(|byte| *byte == b',').next()?;
+    let known = by_head(&first.to_ascii_uppercase()) != Column::Other;
+    (known && list.contains(&b',')).then_some(list)
 }
 
 impl<'l> Row<'l> {

@@ -266,3 +266,26 @@ mail         900  1.0 12.5  40000 30000 ?        Ds   06:58   0:02 /usr/sbin/sen
         assert_ne!(format, "ps", "{other}");
     }
 }
+
+#[test]
+fn columns_that_stand_right_behind_their_option() {
+    let reading = read(
+        "# ps -eopid,state,wchan:32,cmd | awk '$2 ~ /D/'
+2770 D txg_rele_to_sync                 [z_wr_int_h/0]
+19513 D vfs_fsync_range                  [nfsd]
+",
+    );
+    let listed: Vec<_> = kept(&reading)
+        .iter()
+        .map(|task| (&*task.name, task.tid, task.kernel_function.as_deref()))
+        .collect();
+    assert_eq!(
+        listed,
+        [
+            ("[z_wr_int_h/0]", Some(2770), Some("txg_rele_to_sync")),
+            ("[nfsd]", Some(19513), Some("vfs_fsync_range")),
+        ]
+    );
+    assert!(Columns::of_command(b"$ ps -eofficial").is_none());
+    assert!(Columns::of_command(b"$ ps -eopid,nothing").is_none());
+}

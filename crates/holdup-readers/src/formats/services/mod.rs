@@ -3,6 +3,7 @@
 pub(crate) mod apiserver_traces;
 pub(crate) mod cassandra_compactions;
 pub(crate) mod cassandra_pools;
+pub(crate) mod cassandra_ring;
 pub(crate) mod dotnet_counters;
 pub(crate) mod kafka_groups;
 pub(crate) mod mail_timing;

@@ -3,6 +3,7 @@
 //! In: their rows. Out: one [`SocketTable`] for each list: how many sockets there are of which state, by what they have in
 //! common; the listeners with a queue; the connections that are in trouble by their own figures.
 
+pub(super) mod interfaces;
 pub(super) mod netstat;
 pub(super) mod ss;
 pub(super) mod states;

@@ -56,6 +56,19 @@ const IDLE: [(&str, &str); 4] = [
 ];
 
 fn recognise(head: &[u8]) -> Sureness {
+    // The emulator's monitor logs such terms behind what it complains of, which says more than they do.
+    if [
+        "long_schedule",
+        "long_gc",
+        "large_heap",
+        "busy_port",
+        "busy_dist_port",
+    ]
+    .iter()
+    .any(|event| holds(head, event))
+    {
+        return Sureness::No;
+    }
     let macros = holds(head, "Msgq len: ") && holds(head, "Current function: ");
     let terms =
         holds(head, "{current_function,{") && (holds(head, "{message_queue_len,") || holds(head, "[{<0."));
@@ -356,5 +369,18 @@ mod tests {
         ] {
             let _ = read_text("e", text.as_bytes());
         }
+    }
+
+    #[test]
+    fn what_the_monitor_logs_is_no_list_of_processes() {
+        let text = "10:00:01 [warning] [SYSMON] long_schedule warning: pid = <0.2.0>, info: [{timeout,2177},\n{in,undefined}]\n\
+            [{current_function,{gen_server,loop,7}},\n {message_queue_len,0}]\n";
+        let observed = read_text("e", text.as_bytes()).observed;
+        assert_ne!(observed.sources[0].format, "erlang-process");
+        let told = observed.statements.iter().filter_map(|one| one.known.as_ref());
+        assert!(
+            told.into_iter().any(|known| known.means.contains("2.18 s")),
+            "{observed:?}"
+        );
     }
 }

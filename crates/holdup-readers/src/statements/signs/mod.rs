@@ -9,6 +9,7 @@ mod coded;
 mod harmless_tests;
 mod hits;
 mod over;
+mod parts;
 mod pools;
 mod spread;
 mod standstill;
@@ -34,6 +35,7 @@ enum For {
     Coded,
     Hits,
     Over,
+    Parts,
     Pools,
     Spread,
     Standstill,
@@ -62,6 +64,7 @@ const WORDS: &[(For, &[&str])] = &[
     (For::Coded, &["error ", "mem="]),
     (For::Hits, &["hit", "miss"]),
     (For::Over, &["threshold", "limit"]),
+    (For::Parts, &["data", "load", "input_time"]),
     (
         For::Pools,
         &[
@@ -124,6 +127,7 @@ pub(super) struct Signs {
     coded: coded::Coded,
     hits: hits::Hits,
     over: over::Over,
+    parts: parts::Parts,
     pools: pools::Pools,
     spread: spread::Spread,
     standstill: standstill::Standstill,
@@ -160,6 +164,9 @@ impl Signs {
         }
         if is(For::Over) {
             self.over.line(text, number);
+        }
+        if is(For::Parts) {
+            self.parts.line(text, number);
         }
         if is(For::Pools) {
             self.pools.line(text, number);
@@ -202,6 +209,7 @@ impl Signs {
         facts.extend(self.boot.end(&mut told));
         facts.extend(self.coded.end(&mut told));
         facts.extend(self.over.end(&mut told));
+        facts.extend(self.parts.end(&mut told));
         facts.extend(self.pools.end(&mut told));
         facts.extend(self.hits.end(&mut told));
         facts.extend(self.spread.end(&mut told));

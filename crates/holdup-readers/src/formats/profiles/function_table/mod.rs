@@ -127,6 +127,11 @@ impl Reader {
         if !read.calls.is_empty() {
             text.push_str(&format!(", in {} calls", read.calls));
         }
+        if !of_samples && is_busy_loop(name, *own, &read.calls, share) {
+            text.push_str(
+                ": a busy loop, that asks again and again whether something has happened and does not wait for it",
+            );
+        }
         text.push_str(&read.own.and_next(told));
         if let Some((total, longest, _)) = read.total.first.as_ref().filter(|(total, ..)| total > own) {
             text.push_str(&format!(
@@ -140,6 +145,23 @@ impl Reader {
             ..statements::one(StatementKind::Took, ns, quote.clone(), text)
         });
     }
+}
+
+/// Calls of a function that waits for events from which it may spin, what one takes at most then, seconds, and the share that is much.
+const MIN_POLLS: f64 = 1e6;
+const MAX_POLL_SECONDS: f64 = 1e-5;
+const MIN_POLL_SHARE: f64 = 0.2;
+
+/// Whether a function that is there to wait for events came back at once, millions of times.
+fn is_busy_loop(name: &str, own: f64, calls: &str, share: f64) -> bool {
+    let of_polls = |word: &str| {
+        word.ends_with("poll") || word.starts_with("epoll") || word == "select" || word == "kqueue"
+    };
+    let waits = name
+        .split(|char: char| !char.is_ascii_alphanumeric() && char != '_')
+        .any(of_polls);
+    let calls = number(calls.split('/').next().unwrap_or_default()).unwrap_or(0.0);
+    waits && calls >= MIN_POLLS && own / calls <= MAX_POLL_SECONDS && share >= MIN_POLL_SHARE
 }
 
 impl TextReader for Reader {
@@ -201,6 +223,23 @@ mod tests {
             .into_iter()
             .map(|one| one.text)
             .collect()
+    }
+
+    #[test]
+    fn a_loop_that_asks_for_events_and_never_waits() {
+        let table = |calls: &str, own: &str| {
+            format!(
+                "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n\
+                \x20       1    0.001    0.001  200.000  200.000 broker.py:1(<module>)\n\
+                \x20{calls}  {own}    0.000  {own}    0.000 {{method 'poll' of 'select.epoll' objects}}\n\
+                \x20   91    0.001    0.000    1.392    0.015 link.py:127(send)\n"
+            )
+        };
+        let told = said(&table("60789078", "112.203"));
+        assert!(told[0].contains("a busy loop"), "{told:?}");
+        // A server that waits for its events is idle, and one that has many of them works.
+        assert!(!said(&table("812", "190.203"))[0].contains("a busy loop"));
+        assert!(!said(&table("2000000", "2.203"))[0].contains("a busy loop"));
     }
 
     #[test]
