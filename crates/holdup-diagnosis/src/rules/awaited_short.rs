@@ -339,8 +339,8 @@ mod tests {
     use crate::machine::seen;
     use holdup_evidence::Observed;
     use holdup_evidence::observed::{
-        Awaited, CpuShare, DeviceQueue, MemoryShare, Precedence, Quote, SeenProcess, SeenThread, SeenWait,
-        Short, Snapshot, SnapshotKind, State, When,
+        Awaited, CpuShare, DeviceQueue, MemoryShare, Precedence, Quote, SeenPool, SeenProcess, SeenThread,
+        SeenWait, Short, Snapshot, SnapshotKind, State, When,
     };
 
     const S: u64 = 1_000_000_000;

@@ -410,11 +410,7 @@ impl Dice {
                     address: dice.text(),
                     before: dice.below(9) as u32,
                     after: dice.below(9) as u32,
-                    led_back: dice.list(2, |dice| LedBack {
-                        pid: dice.below(1 << 22) as u32,
-                        process: dice.text(),
-                        queued: dice.below(9) as u32,
-                    }),
+                    led_back: dice.list(2, |_| LedBack::default()),
                 }),
             }),
             database_sessions: self.list(2, |dice| DatabaseSession {
