@@ -6,7 +6,7 @@
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
-use holdup_evidence::observed::StatementKind;
+use holdup_evidence::observed::{Quote, StatementKind};
 
 pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("kubectl-node-conditions", Family::Logs, recognise)
@@ -56,6 +56,18 @@ fn meaning(of: &str, status: &str) -> Option<(StatementKind, &'static str)> {
 struct Reader {
     node: String,
     within: bool,
+    /// Where it is said that the node is ready.
+    ready: Option<Quote>,
+    troubles: u32,
+}
+
+impl Reader {
+    fn who(&self) -> String {
+        match self.node.as_str() {
+            "" => "the node".to_owned(),
+            name => format!("node {name}"),
+        }
+    }
 }
 
 impl LineReader for Reader {
@@ -84,11 +96,12 @@ impl LineReader for Reader {
             self.within = false;
             return Understood::Ignorable;
         }
+        if (of, status) == ("Ready", "True") {
+            self.ready = Some(out.here());
+        }
         if let Some((kind, means)) = meaning(of, status) {
-            let node = match self.node.as_str() {
-                "" => "the node".to_owned(),
-                name => format!("node {name}"),
-            };
+            self.troubles += 1;
+            let node = self.who();
             // The reason and the message stand last; what is before them are times, with single blanks.
             let said: Vec<&str> = text
                 .split(GAP)
@@ -105,6 +118,13 @@ impl LineReader for Reader {
             out.statement(statements::one(kind, None, out.here(), text));
         }
         Understood::Evidence
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) {
+        if let (Some(quote), 0) = (self.ready.take(), self.troubles) {
+            let text = format!("{} is ready, and short of nothing", self.who());
+            out.statement(statements::one(StatementKind::Healthy, None, quote, text));
+        }
     }
 }
 
@@ -151,6 +171,7 @@ mod tests {
                 .replace("DiskPressure         True ", "DiskPressure         False")
                 .replace("disk-pressure:NoSchedule", "x"),
         );
-        assert_eq!(found.statements, []);
+        assert_eq!(found.statements.len(), 1, "{:?}", found.statements);
+        assert_eq!(found.statements[0].text, "node shop-3 is ready, and short of nothing");
     }
 }
