@@ -123,7 +123,7 @@ impl LineReader for Reader {
     fn end(&mut self, out: &mut Out<'_>) {
         if let (Some(quote), 0) = (self.ready.take(), self.troubles) {
             let text = format!("{} is ready, and short of nothing", self.who());
-            out.statement(statements::one(StatementKind::Healthy, None, quote, text));
+            out.statement(statements::one(StatementKind::WithinNorm, None, quote, text));
         }
     }
 }
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_pressure_is_told_with_the_node_and_its_reason() {
-        let found = read_text(NODE);
+        let found = read_text("n", NODE.as_bytes()).observed;
         assert_eq!(found.statements.len(), 1, "{:?}", found.statements);
         assert_eq!(found.statements[0].kind, StatementKind::Exhausted);
         assert_eq!(
@@ -156,10 +156,12 @@ mod tests {
     #[test]
     fn a_node_that_does_not_report_is_no_healthy_one() {
         let found = read_text(
-            &NODE
-                .replace("DiskPressure         True ", "DiskPressure         False")
-                .replace("Ready                True   ", "Ready                Unknown"),
-        );
+            "n",
+            NODE.replace("DiskPressure         True ", "DiskPressure         False")
+                .replace("Ready                True   ", "Ready                Unknown")
+                .as_bytes(),
+        )
+        .observed;
         assert_eq!(found.statements.len(), 1, "{:?}", found.statements);
         assert_eq!(found.statements[0].kind, StatementKind::Unreachable);
     }
@@ -167,11 +169,16 @@ mod tests {
     #[test]
     fn a_healthy_node_has_no_trouble() {
         let found = read_text(
-            &NODE
-                .replace("DiskPressure         True ", "DiskPressure         False")
-                .replace("disk-pressure:NoSchedule", "x"),
-        );
+            "n",
+            NODE.replace("DiskPressure         True ", "DiskPressure         False")
+                .replace("disk-pressure:NoSchedule", "x")
+                .as_bytes(),
+        )
+        .observed;
         assert_eq!(found.statements.len(), 1, "{:?}", found.statements);
-        assert_eq!(found.statements[0].text, "node shop-3 is ready, and short of nothing");
+        assert_eq!(
+            found.statements[0].text,
+            "node shop-3 is ready, and short of nothing"
+        );
     }
 }
