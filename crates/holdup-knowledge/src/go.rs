@@ -531,6 +531,12 @@ pub fn awaits_output<'a>(mut symbols: impl Iterator<Item = &'a str>) -> bool {
     symbols.any(|symbol| AWAIT_OUTPUT.contains(&symbol))
 }
 
+/// Whether a goroutine waits for the rest of a command's output after the command itself has ended: from Go 1.20 on that is a function of its own.
+#[must_use]
+pub fn awaits_output_of_ended<'a>(mut symbols: impl Iterator<Item = &'a str>) -> bool {
+    symbols.any(|symbol| symbol == AWAIT_OUTPUT[0])
+}
+
 /// Whether a stack is that of a goroutine which copies what a command writes or reads, for who waits for its end.
 #[must_use]
 pub fn copies_output<'a>(mut symbols: impl Iterator<Item = &'a str>) -> bool {

@@ -3,13 +3,13 @@
 use crate::rules::{Rule, RuleId, Run, tasks};
 use holdup_evidence::Cause;
 use holdup_knowledge::go;
-use holdup_model::attributed::{AttributedWait, Peer, Task};
+use holdup_model::attributed::{AttributedWait, Peer, ResourceKind, Task};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule::of_attached(RuleId::TasksWaitForPeer, check)
     .about("tasks of a runtime wait for a server, at a first look and at a last")
-    .causes(&[Cause::NetReceive])
+    .causes(&[Cause::NetReceive, Cause::IpcPipe])
     .from(0.0)
     .intermediate();
 
@@ -18,14 +18,56 @@ const SERVERS: &str = "for servers to answer";
 
 fn check(run: &Run<'_>) -> Verdict {
     let asked = tasks::judge(run, SERVERS, |task| asks(task) && !is_known(run, task), finding);
-    match (asked, tasks::judge(run, UNREAD, writes, unread)) {
+    let others = [
+        tasks::judge(run, UNREAD, writes, unread),
+        tasks::judge(run, OUTPUT, awaits_output, output_kept_open),
+    ];
+    others.into_iter().fold(asked, |known, more| match (known, more) {
         (Verdict::Fires(mut all), Verdict::Fires(more)) => {
             all.extend(more);
             Verdict::Fires(all)
         }
         (_, Verdict::Fires(more)) => Verdict::Fires(more),
-        (asked, _) => asked,
-    }
+        (known, _) => known,
+    })
+}
+
+/// What goroutines wait for whose command has ended.
+const OUTPUT: &str = "for the end of a command's output";
+
+/// Whether the application's code waits for the rest of a command's output, although that has ended: another process has the pipe open.
+fn awaits_output(task: &Task) -> bool {
+    let symbols = task.stack.iter().filter_map(|frame| frame.symbol.as_deref());
+    task.place.is_some() && !task.resource.name.is_empty() && go::awaits_output_of_ended(symbols)
+}
+
+fn output_kept_open(run: &Run<'_>, waiting: &[&Task]) -> Finding {
+    let pipes = tasks::places(waiting, |task| task.resource.name.clone());
+    let outcome = format!(
+        ": the command itself has ended, and the output is still open as {}",
+        tasks::say_places(&pipes)
+    );
+    let mut finding = tasks::finding(run, RULE.id, Severity::Warning, waiting, [OUTPUT, &outcome]);
+    (finding.cause, finding.resource.kind) = (Cause::IpcPipe, ResourceKind::Pipe);
+    finding
+        .confidence(Confidence::Strong)
+        .and(Evidence::new(
+            format!(
+                "they stand where Go waits after the command's end for those that copy its output, which read {}",
+                tasks::say_places(&pipes)
+            ),
+            "the stacks of the goroutines, descriptors, and what other processes have open",
+        ))
+        .remedy(Remedy::safe(
+            "let what the command leaves running write elsewhere: `>/dev/null 2>&1 &`, or close its output in it",
+        ))
+        .remedy(Remedy::safe(
+            "give the output to a file instead of a buffer, or set `WaitDelay`: then the call ends soon after the command",
+        ))
+        .remedy(Remedy::changing(
+            "end what has the pipe open",
+            "whatever it was started for ends, too",
+        ))
 }
 
 /// What tasks wait for that write to others, where those are several.
