@@ -13,14 +13,16 @@ const TABLE: &str = include_str!("kernel_waits.tsv");
 /// Frames behind a lock's own functions in which its taker is looked for: one may be a helper of the taker.
 const TAKERS: usize = 2;
 
-/// Functions in which a page is waited for, for whatever bit of it: who called them says for which, where that is known.
-const ANY_BIT: [&str; 6] = [
+/// Functions in which one of several things is waited for, as a bit of a page, whichever it is, or a turn at a device: who called them
+/// says for which, where that is known.
+const ANY: [&str; 7] = [
     "wait_on_page_bit",
     "wait_on_page_bit_common",
     "wait_on_page_bit_killable",
     "folio_wait_bit",
     "folio_wait_bit_common",
     "folio_wait_bit_killable",
+    "rq_qos_wait",
 ];
 
 /// What a function says.
@@ -107,7 +109,7 @@ pub fn told<'a>(frames: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let frames: Vec<&str> = frames.into_iter().map(plain).collect();
     let says_so = |name: &&str| lock(name).is_some() || awaited(name).is_some();
     let mut at = frames.iter().position(says_so)?;
-    while frames.get(at).is_some_and(|name| ANY_BIT.contains(name))
+    while frames.get(at).is_some_and(|name| ANY.contains(name))
         && frames.get(at + 1).is_some_and(|name| says_so(&name))
     {
         at += 1;
@@ -276,6 +278,19 @@ mod tests {
         assert_eq!(
             of("schedule raise_barrier raid1_sync_request md_do_sync"),
             "waits for ordinary requests to a part of the array (md) to end, so that it can be rebuilt, while it rebuilds or checks an array (md)"
+        );
+    }
+
+    #[test]
+    fn a_turn_at_a_device_is_waited_for_as_who_called_says() {
+        assert!(
+            of("io_schedule rq_qos_wait __blkcg_iolatency_throttle blkcg_iolatency_throttle __rq_qos_throttle")
+                .starts_with("waits for its turn under an I/O limit of a cgroup")
+        );
+        assert!(of("io_schedule rq_qos_wait wbt_wait __rq_qos_throttle").contains("writeback throttling"));
+        assert_eq!(
+            of("io_schedule rq_qos_wait my_throttle"),
+            "waits for its turn at the device, whose requests are throttled"
         );
     }
 

@@ -1,7 +1,7 @@
 //! The conditions of a Kubernetes node, as `kubectl describe node` prints them: whether it is ready, and what it is short of.
 //!
 //! In: a table with columns `Type`, `Status`, two times, `Reason`, `Message`. Out: a statement for each condition that is not as it should be. Source:
-//! the conditions that the kubelet and network plug-ins set.
+//! the conditions that the kubelet, network plug-ins and the node problem detector set.
 
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
@@ -48,6 +48,19 @@ fn meaning(of: &str, status: &str) -> Option<(StatementKind, &'static str)> {
             "is short of process ids: it gets no new pods",
         ),
         ("NetworkUnavailable", "True") => (StatementKind::Failed, "has no network for pods"),
+        ("KernelDeadlock", "True") => (StatementKind::Stalled, "has tasks that hang in the kernel"),
+        ("ReadonlyFilesystem", "True") => (
+            StatementKind::Failed,
+            "has a file system that takes no more writes",
+        ),
+        (
+            "FrequentKubeletRestart"
+            | "FrequentDockerRestart"
+            | "FrequentContainerdRestart"
+            | "ContainerRuntimeUnhealthy"
+            | "KubeletUnhealthy",
+            "True",
+        ) => (StatementKind::Failed, "has a service that fails again and again"),
         _ => return None,
     })
 }
@@ -59,6 +72,8 @@ struct Reader {
     /// Where it is said that the node is ready.
     ready: Option<Quote>,
     troubles: u32,
+    /// Whether a condition is so of which nobody here knows whether that is well.
+    unsure: bool,
 }
 
 impl Reader {
@@ -116,12 +131,14 @@ impl LineReader for Reader {
             };
             let text = format!("{node} {means}: {of} {status}{why}");
             out.statement(statements::one(kind, None, out.here(), text));
+        } else {
+            self.unsure |= status != "False" && of != "Ready";
         }
         Understood::Evidence
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
-        if let (Some(quote), 0) = (self.ready.take(), self.troubles) {
+        if let (Some(quote), 0, false) = (self.ready.take(), self.troubles, self.unsure) {
             let text = format!("{} is ready, and short of nothing", self.who());
             out.statement(statements::one(StatementKind::WithinNorm, None, quote, text));
         }
@@ -164,6 +181,30 @@ mod tests {
         .observed;
         assert_eq!(found.statements.len(), 1, "{:?}", found.statements);
         assert_eq!(found.statements[0].kind, StatementKind::Unreachable);
+    }
+
+    #[test]
+    fn conditions_of_the_node_problem_detector_are_no_health() {
+        let with = |of: &str, status: &str| {
+            let row = format!("{of:<20} {status:<7}");
+            let text = NODE.replace("DiskPressure         True   ", &row);
+            assert!(text.contains(&row));
+            let found = read_text("n", text.as_bytes()).observed.statements;
+            found
+                .into_iter()
+                .map(|one| (one.kind, one.text))
+                .collect::<Vec<_>>()
+        };
+        let told = with("KernelDeadlock", "True");
+        assert_eq!(told[0].0, StatementKind::Stalled);
+        let told = with("ReadonlyFilesystem", "True");
+        assert_eq!(told[0].0, StatementKind::Failed);
+        assert!(told[0].1.contains("takes no more writes"), "{told:?}");
+        assert_eq!(told.len(), 1);
+        // Of one that is not known it is not known whether that is well.
+        assert_eq!(with("CorruptOverlay", "True"), []);
+        assert_eq!(with("DiskPressure", "Unknown"), []);
+        assert_eq!(with("CorruptOverlay", "False").len(), 1);
     }
 
     #[test]

@@ -26,6 +26,19 @@ const FIGURE: usize = 24;
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     last: Option<Run>,
+    /// Of how many steps the last one was, and the smallest that was told of so many.
+    least: Option<(u64, u64)>,
+}
+
+/// What a line tells.
+struct Figure<'a> {
+    /// How much is done, as the line has it, and whether that is all.
+    done: &'a [u8],
+    whole: bool,
+    /// The end of the words that are compared.
+    end: usize,
+    /// The same of steps, as numbers: done, and all.
+    steps: Option<(u64, u64)>,
 }
 
 /// Lines that tell the same figure.
@@ -36,6 +49,8 @@ struct Run {
     done: Vec<u8>,
     /// Whether it is all, or nothing can be said about that.
     whole: bool,
+    /// Whether it came here from less, where that has to be seen.
+    grew: bool,
     lines: u64,
     first: u64,
     text: String,
@@ -45,15 +60,23 @@ impl Progress {
     /// Takes a line; whether it tells how far something has come.
     pub(super) fn line(&mut self, line: &[u8], number: u64) -> bool {
         let line = line.get(..LINE).unwrap_or(line);
-        let Some((done, whole, percent)) = done(line) else {
+        let Some(Figure {
+            done,
+            whole,
+            end,
+            steps,
+        }) = done(line)
+        else {
             return false;
         };
+        let grew = steps.is_none_or(|steps| self.grew(steps));
         // The bar behind the figure moves before that does.
-        let bar = line.get(percent + 1..).and_then(|rest| rest.strip_prefix(b"|"));
+        let bar = line.get(end + 1..).and_then(|rest| rest.strip_prefix(b"|"));
         let bar = bar.and_then(|rest| rest.split(|byte| *byte == b'|').next());
+        let all = steps.map_or(0, |(_, all)| all);
         let of = shape::shape(
-            line.get(..percent).unwrap_or(line),
-            bar.map_or(0, |bar| bar.len() as u64),
+            line.get(..end).unwrap_or(line),
+            bar.map_or(all, |bar| bar.len() as u64),
         );
         match self.last.as_mut().filter(|run| run.of == of && run.done == done) {
             Some(run) => run.lines += 1,
@@ -62,6 +85,7 @@ impl Progress {
                     of,
                     done: done.to_vec(),
                     whole,
+                    grew,
                     lines: 1,
                     first: number,
                     text: shape::sentence(line, 0),
@@ -71,12 +95,20 @@ impl Progress {
         true
     }
 
+    /// Whether fewer of so many steps were told before: figures in brackets alone are no steps, for a name of something has them, too.
+    fn grew(&mut self, (done, all): (u64, u64)) -> bool {
+        let known = self.least.filter(|(of, _)| *of == all);
+        let least = known.map_or(done, |(_, least)| least.min(done));
+        self.least = Some((all, least));
+        least < done
+    }
+
     /// What stands still at the end.
     pub(super) fn end(&mut self) -> Option<Fact> {
         let run = self
             .last
             .take()
-            .filter(|run| run.lines >= MIN_LINES && !run.whole)?;
+            .filter(|run| run.lines >= MIN_LINES && !run.whole && run.grew)?;
         Some(Fact {
             kind: StatementKind::Stalled,
             share: None,
@@ -90,8 +122,8 @@ impl Progress {
     }
 }
 
-/// How much is done, as the line has it, whether that is all, and where its sign is.
-fn done(line: &[u8]) -> Option<(&[u8], bool, usize)> {
+/// How much a line says is done.
+fn done(line: &[u8]) -> Option<Figure<'_>> {
     if let Some(steps) = steps(line) {
         return Some(steps);
     }
@@ -114,11 +146,16 @@ fn done(line: &[u8]) -> Option<(&[u8], bool, usize)> {
             .get(before.len() - digits..)
             .filter(|figure| !figure.is_empty())
     });
-    Some((figure.unwrap_or(share), whole, percent))
+    Some(Figure {
+        done: figure.unwrap_or(share),
+        whole,
+        end: percent,
+        steps: None,
+    })
 }
 
 /// Steps of a build before what it does: `[45,734 / 45,736] checking cached actions`.
-fn steps(line: &[u8]) -> Option<(&[u8], bool, usize)> {
+fn steps(line: &[u8]) -> Option<Figure<'_>> {
     let inside = line.strip_prefix(b"[")?;
     let end = memchr::memchr(b']', inside.get(..2 * FIGURE).unwrap_or(inside))?;
     let (done, all) = inside
@@ -133,8 +170,13 @@ fn steps(line: &[u8]) -> Option<(&[u8], bool, usize)> {
             .flatten()
     };
     let (now, whole) = (count(done)?, count(all)?);
-    // What it does stands behind; the place ends the words that are compared.
-    (now > 0).then_some((done, now >= whole, 0))
+    // What it does stands behind, and is another thing where that is.
+    (now > 0).then_some(Figure {
+        done,
+        whole: now >= whole,
+        end: line.len(),
+        steps: Some((now, whole)),
+    })
 }
 
 #[cfg(test)]
@@ -192,6 +234,23 @@ mod tests {
             stuck(&"[2026/03/03] 9 requests served\n".repeat(9)),
             Vec::<String>::new()
         );
+    }
+
+    #[test]
+    fn figures_in_brackets_that_are_no_steps_of_a_build() {
+        let same = "[1/4] heartbeat ok\n".repeat(9);
+        assert_eq!(stuck(&same), Vec::<String>::new());
+        let other = "[2/9] heartbeat ok\n".to_owned() + &"[3/4] heartbeat ok\n".repeat(9);
+        assert_eq!(stuck(&other), Vec::<String>::new());
+        // Each stage of a build of an image has steps of its own.
+        let does = ["FROM a", "RUN make", "COPY b", "RUN test", "ENV c", "CMD d"];
+        let stage = |stage: u32| -> String {
+            let steps = does.iter().zip(1..);
+            steps
+                .map(|(does, step)| format!("[{stage}/3] STEP {step}/6: {does}\n"))
+                .collect()
+        };
+        assert_eq!(stuck(&(stage(1) + &stage(2))), Vec::<String>::new());
     }
 
     #[test]

@@ -122,10 +122,13 @@ struct Reader {
     /// Whether it passes its own test, and whether sectors of it cannot be read.
     passes: bool,
     unreadable: bool,
+    /// Whether it could once not correct what it read, which may have been put right since.
+    uncorrected: bool,
 }
 
-/// The attributes of [`COUNTS`] that say that data cannot be read.
-const UNREADABLE: [u64; 3] = [187, 197, 198];
+/// The attributes of [`COUNTS`] that say that data cannot be read now, and the one that says that it once could not.
+const UNREADABLE: [u64; 2] = [197, 198];
+const UNCORRECTED: u64 = 187;
 
 impl TextReader for Reader {
     fn text(&mut self, text: &str, out: &mut Out<'_>) -> Understood {
@@ -206,13 +209,21 @@ impl TextReader for Reader {
                 all.failed_tests
             ));
         }
-        let means = match (all.fails || all.failed_tests > 0 || all.unreadable, all.passes) {
+        let failing = all.fails || all.failed_tests > 0 || all.unreadable;
+        let means = match (failing, all.passes) {
             (true, true) => ": it is failing, although it passes its health test, and has to be replaced",
             (true, false) => ": it is failing and has to be replaced",
             (false, true) => ", although it passes its health test",
             (false, false) => "",
         };
-        let text = format!("{disk} reports errors of its own: {}{means}", parts.join(", "));
+        let watch = match all.uncorrected && !failing {
+            true => ": it could not read some data once, watch it",
+            false => "",
+        };
+        let text = format!(
+            "{disk} reports errors of its own: {}{means}{watch}",
+            parts.join(", ")
+        );
         out.statement(statements::one(StatementKind::Failed, None, quote, text));
     }
 }
@@ -222,6 +233,7 @@ impl Reader {
         if count > 0 && COUNTS.contains(&number) {
             name(&mut self.bad, &format!("{attribute} {count}"));
             self.unreadable |= UNREADABLE.contains(&number);
+            self.uncorrected |= number == UNCORRECTED;
             self.quote.get_or_insert_with(|| out.here());
         }
     }
@@ -248,6 +260,24 @@ mod tests {
             "/dev/sdq reports errors of its own: Reallocated_Sector_Ct 48, Current_Pending_Sector 8, 1 self-tests ended with a \
              read failure: it is failing and has to be replaced"
         );
+    }
+
+    #[test]
+    fn one_error_of_long_ago_is_watched_and_a_sector_that_cannot_be_read_is_a_failing_disk() {
+        let told = |rows: &str| {
+            let text = format!("=== START OF SMART DATA SECTION ===\n{rows}");
+            read_text("s", text.as_bytes()).observed.statements[0]
+                .text
+                .clone()
+        };
+        let one =
+            "187 Reported_Uncorrect      0x0032   099   099   000    Old_age   Always       -       1\n";
+        let text = told(one);
+        assert!(text.ends_with("watch it") && !text.contains("failing"), "{text}");
+        let pending =
+            "197 Current_Pending_Sector  0x0012   100   100   000    Old_age   Always       -       8\n";
+        let text = told(&format!("{one}{pending}"));
+        assert!(text.ends_with("it is failing and has to be replaced"), "{text}");
     }
 
     #[test]

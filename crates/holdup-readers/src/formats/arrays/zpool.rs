@@ -28,6 +28,9 @@ const NOT_IN_ORDER: [&str; 6] = [
 /// What the columns of a device count.
 const COLUMNS: [&str; 3] = ["read errors", "write errors", "checksum errors"];
 
+/// Names of [`GROUPS`] of which each device can be put right from the others.
+const REDUNDANT: [&str; 3] = ["mirror-", "raidz", "draid"];
+
 /// Names that the tool gives to what it makes of several devices.
 const GROUPS: [&str; 9] = [
     "mirror",
@@ -59,6 +62,8 @@ struct Reader {
     at: Part,
     devices: Vec<String>,
     groups: Vec<String>,
+    /// Whether several devices hold the same data.
+    redundant: bool,
     /// Errors that the pool itself has: what could not be put right from its other disks.
     own: Vec<String>,
 }
@@ -149,10 +154,11 @@ impl TextReader for Reader {
             text.push_str(&format!(": {}", devices.join(", ")));
         }
         if !all.own.is_empty() {
-            text.push_str(&format!(
-                "; the pool itself has {}: several of its disks gave damaged data or none, which could not be put right",
-                all.own.join(", ")
-            ));
+            let why = match all.redundant {
+                true => "several of its disks gave damaged data or none, which could not be put right",
+                false => "no good copy of the data was left",
+            };
+            text.push_str(&format!("; the pool itself has {}: {why}", all.own.join(", ")));
         }
         let errors = Some(&all.errors).filter(|_| !clean);
         let scan = Some(&all.scan).filter(|_| runs);
@@ -198,6 +204,7 @@ impl Reader {
             .filter(|(count, _)| count.starts_with(|first: char| matches!(first, '1'..='9')))
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
+        self.redundant |= REDUNDANT.iter().any(|group| device.starts_with(group));
         if device == self.pool {
             self.own = errors;
             return Understood::Evidence;
@@ -270,7 +277,15 @@ mod tests {
         let reading = read_text("z", text.as_bytes());
         let told = &reading.observed.statements[0].text;
         assert!(
-            told.contains("the pool itself has 13.4M checksum errors"),
+            told.contains("the pool itself has 13.4M checksum errors: several of its disks"),
+            "{told}"
+        );
+        let alone = "  pool: store\n state: ONLINE\nconfig:\n\n\tNAME      STATE READ WRITE CKSUM\n\tstore ONLINE 0 0 4\n\t  sda ONLINE 0 0 8\n\n\
+            errors: 2 data errors, use '-v' for a list\n";
+        let reading = read_text("z", alone.as_bytes());
+        let told = &reading.observed.statements[0].text;
+        assert!(
+            told.contains("checksum errors: no good copy of the data was left"),
             "{told}"
         );
     }

@@ -157,7 +157,8 @@ impl LineReader for Reader {
                 MIN_RESENT_SHARE * 100.0
             ));
         }
-        let stands = self.empty >= MIN_EMPTY_ROWS && self.empty * 2 > self.rows;
+        // One that has nothing to send, or ends early, sends nothing again.
+        let stands = self.empty >= MIN_EMPTY_ROWS && self.empty * 2 > self.rows && self.again > 0.0;
         if stands {
             let window = match row.window.as_str() {
                 "" => String::new(),
@@ -226,6 +227,10 @@ mod tests {
             text.starts_with("the transfer to 10.0.0.7 is stalled: no data was sent in 4 of 5 intervals, with a congestion window of 1.41 KBytes"),
             "{text}"
         );
+        // Nothing was sent again, so nothing was lost.
+        let idle =
+            rows(&["86016", "0.00", "0.00", "0.00", "0.00"]).replace("bits/sec    1 ", "bits/sec    0 ");
+        assert_ne!(told(&idle).0, StatementKind::Stalled);
         // One empty second, as of a client that begins, is none.
         assert_ne!(
             told(&rows(&["86016", "0.00", "86016", "86016"])).0,

@@ -29,7 +29,7 @@ const LAGS: [(&str, &str); 3] = [
     ("flush_lag", "to sync it to its disk"),
     (
         "replay_lag",
-        "to apply it: a query on it blocks that, or it has too little CPU or disk",
+        "to apply it: a query on it blocks that, or it has too little CPU or disk, or it is delayed on purpose (recovery_min_apply_delay)",
     ),
 ];
 
@@ -98,18 +98,18 @@ impl TextReader for Reader {
         let name = name_of(name.unwrap_or("a replica"));
         self.replicas += 1;
         self.quote.get_or_insert_with(|| out.here());
-        for (at, (column, _)) in LAGS.iter().enumerate() {
-            let Some(behind) = cell(column).and_then(lag) else {
-                continue;
-            };
-            // Each step holds the ones before it: the first that is long is where it is slow.
-            let longer = self
-                .worst
-                .as_ref()
-                .is_none_or(|(most, ..)| behind > most.saturating_mul(2));
-            if longer {
-                self.worst = Some((behind, name.clone(), at, out.here()));
-            }
+        let steps = LAGS.iter().enumerate();
+        let lags: Vec<(usize, Ns)> = steps
+            .filter_map(|(at, (column, _))| Some((at, cell(column).and_then(lag)?)))
+            .collect();
+        let Some(most) = lags.iter().map(|(_, behind)| *behind).max() else {
+            return Understood::Evidence;
+        };
+        // Each step holds the ones before it: the first that has half of the whole is where it is slow.
+        let slow = lags.iter().find(|(_, behind)| behind.saturating_mul(2) >= most);
+        let longer = self.worst.as_ref().is_none_or(|(known, ..)| most > *known);
+        if let Some((at, _)) = slow.filter(|_| longer) {
+            self.worst = Some((most, name, *at, out.here()));
         }
         Understood::Evidence
     }
@@ -169,6 +169,22 @@ mod tests {
         );
         let (_, told) = said(" b | catchup | 1 day 02:00:00 | 1 day 02:00:01 | 1 day 02:00:02\n");
         assert!(told.contains("(write_lag)"), "{told}");
+    }
+
+    #[test]
+    fn the_whole_way_counts_where_its_steps_share_it() {
+        let row = |lags: &str| said(&format!(" a | streaming | {lags}\n"));
+        let (kind, told) = row("00:00:25 | 00:00:25 | 00:00:49");
+        assert_eq!(kind, StatementKind::Stalled);
+        assert!(
+            told.contains("49.00 s behind (write_lag)") || told.contains("49.0 s behind (write_lag)"),
+            "{told}"
+        );
+        let (kind, told) = row("00:00:10 | 00:00:20 | 00:00:39");
+        assert_eq!(kind, StatementKind::Stalled);
+        assert!(told.contains("(flush_lag)"), "{told}");
+        let (kind, _) = row("00:00:10 | 00:00:20 | 00:00:29");
+        assert_eq!(kind, StatementKind::WithinNorm);
     }
 
     #[test]

@@ -141,15 +141,21 @@ fn near_end(hops: &[Hop]) -> Option<String> {
     let through = answering().map(|hop| hop.mean).fold(first.mean, f64::min);
     let slow = through >= LONG_FIRST_MS;
     let loses = first.lost > 0.0
+        && answering().all(|hop| hop.lost > 0.0)
         && hops
             .last()
             .is_some_and(|last| last.lost > 0.0 && last.lost < 100.0);
     if !slow && !loses {
         return None;
     }
+    // A first hop far away that loses nothing may be one that is meant to be there.
+    let far = match loses {
+        true => "",
+        false => ", or a VPN or mobile network is between",
+    };
     Some(format!(
         "it begins at the first hop ({}: {} % lost, {:.1} ms at the mean, {:.1} ms at most), so the local network or the link to it \
-         (Wi-Fi, cable, modem) is bad",
+         (Wi-Fi, cable, modem) is bad{far}",
         first.host, first.lost, first.mean, first.most
     ))
 }
@@ -199,7 +205,7 @@ mod tests {
         let first = hop(1, "72.2") + &hop(2, "88.4") + &hop(3, "90.9");
         assert_eq!(
             statement_of(&first),
-            "the round trip to 192.0.2.3 takes 90.9 ms at the mean, 72.2 ms of that from hop 1 on (192.0.2.1, 0 % lost there), over 3 hops without loss at the end; it begins at the first hop (192.0.2.1: 0 % lost, 72.2 ms at the mean, 702.8 ms at most), so the local network or the link to it (Wi-Fi, cable, modem) is bad"
+            "the round trip to 192.0.2.3 takes 90.9 ms at the mean, 72.2 ms of that from hop 1 on (192.0.2.1, 0 % lost there), over 3 hops without loss at the end; it begins at the first hop (192.0.2.1: 0 % lost, 72.2 ms at the mean, 702.8 ms at most), so the local network or the link to it (Wi-Fi, cable, modem) is bad, or a VPN or mobile network is between"
         );
         // One that is slow to answer for itself passes packets on.
         let own = hop(1, "0.4") + &hop(2, "180.0") + &hop(3, "9.9");
@@ -219,6 +225,7 @@ mod tests {
             hop(1, "0.0", "45.0") + &hop(2, "0.0", "4.0") + &hop(3, "0.0", "4.5"),
             hop(1, "5.0", "1.2") + &hop(2, "0.0", "4.0") + &hop(3, "0.0", "4.5"),
             hop(1, "0.0", "80.0"),
+            hop(1, "5.0", "1.2") + &hop(2, "0.0", "4.0") + &hop(3, "0.0", "4.5") + &hop(4, "30.0", "9.5"),
         ] {
             assert!(!statement_of(&healthy).contains("begins at"), "{healthy}");
         }

@@ -152,14 +152,17 @@ const KINDS: [Kind; 8] = [
 ];
 
 /// The kind of work that has most of the samples, and its share, where that is much.
-pub(super) fn most<'a>(functions: impl Iterator<Item = (&'a str, f64)>) -> Option<(f64, String)> {
+/// Functions of programs have no name here.
+pub(super) fn most<'a>(functions: impl Iterator<Item = (Option<&'a str>, f64)>) -> Option<(f64, String)> {
     let mut sums = [(0.0_f64, 0_usize); KINDS.len()];
     let mut largest = 0.0_f64;
     for (function, share) in functions {
         largest = largest.max(share);
-        let of = KINDS
-            .iter()
-            .position(|kind| kind.begin.iter().any(|begin| function.starts_with(begin)));
+        let is = |kind: &Kind| {
+            let mut begin = kind.begin.iter();
+            function.is_some_and(|function| begin.any(|begin| function.starts_with(begin)))
+        };
+        let of = KINDS.iter().position(is);
         if let Some((sum, count)) = of.and_then(|of| sums.get_mut(of)) {
             *sum += share;
             *count += 1;
@@ -185,7 +188,7 @@ mod tests {
     use std::collections::HashSet;
 
     fn said(rows: &[(&str, f64)]) -> Option<String> {
-        most(rows.iter().copied()).map(|(_, text)| text)
+        most(rows.iter().map(|(name, share)| (Some(*name), *share))).map(|(_, text)| text)
     }
 
     #[test]

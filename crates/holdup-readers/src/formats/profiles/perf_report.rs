@@ -84,6 +84,11 @@ fn is_marker(word: &str) -> bool {
     matches!(word, "[k]" | "[.]" | "[g]" | "[u]")
 }
 
+/// Whether the function of a row is one of the kernel.
+fn is_kernel(words: &[&str]) -> bool {
+    words.iter().copied().find(|word| is_marker(word)) == Some("[k]")
+}
+
 /// The function behind `[k]` or `[.]`.
 fn symbol(words: &[&str]) -> Option<String> {
     let at = words.iter().position(|word| is_marker(word))?;
@@ -98,6 +103,8 @@ struct Shares {
     /// With what the function called; as the own share where the table has only that.
     all: u64,
     command: String,
+    /// Whether it is a function of the kernel: programs have functions of the same names.
+    kernel: bool,
 }
 
 #[derive(Debug, Default)]
@@ -134,6 +141,7 @@ impl LineReader for Reader {
                 own,
                 all: own,
                 command: String::new(),
+                kernel: words.get(3).is_some_and(|object| object.starts_with("[kernel")),
             };
             self.row(shares, function.chars().take(NAME).collect());
             return Understood::Evidence;
@@ -153,6 +161,7 @@ impl LineReader for Reader {
                 own: *own,
                 all: *all,
                 command: command.map_or_else(String::new, |name| name.chars().take(NAME).collect()),
+                kernel: is_kernel(&words),
             };
             match symbol(&words) {
                 Some(symbol) => self.row(shares, symbol),
@@ -163,7 +172,8 @@ impl LineReader for Reader {
             return Understood::Evidence;
         }
         match (self.wrapped.take(), words.as_slice()) {
-            (Some(own), ["[k]" | "[.]", ..]) => {
+            (Some(mut own), ["[k]" | "[.]", ..]) => {
+                own.kernel = is_kernel(&words);
                 if let Some(symbol) = symbol(&words) {
                     self.row(own, symbol);
                 }
@@ -189,9 +199,11 @@ impl LineReader for Reader {
             out.statement(statement);
         }
         rows.retain(|(shares, _)| shares.own > 0);
-        let own = rows
-            .iter()
-            .map(|(shares, symbol)| (symbol.as_str(), shares.own as f64 / WHOLE as f64));
+        // Those of programs count as what is larger only.
+        let own = rows.iter().map(|(shares, symbol)| {
+            let function = Some(symbol.as_str()).filter(|_| shares.kernel);
+            (function, shares.own as f64 / WHOLE as f64)
+        });
         if let Some((share, told)) = kernel_work::most(own) {
             let text = match self.one_command(&rows) {
                 Some(command) => format!("{command}: {told}"),
@@ -304,6 +316,24 @@ mod tests {
             told.starts_with("web: 2 functions of the kernel for futexes have 45.8 %"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn functions_of_a_program_are_none_of_the_kernel() {
+        let rows = |marker: &str| {
+            let row = |share: &str, name: &str| format!("+  {share}%  store  object  [{marker}] {name}\n");
+            let text =
+                row("24.50", "compact_range") + &row("21.25", "compact_memtable") + &row("3.00", "idle");
+            read_text("p", text.as_bytes()).observed.statements.len()
+        };
+        assert_eq!((rows("."), rows("k")), (0, 1));
+        let old = |object: &str| {
+            let text = format!(
+                "  samples  pcnt function      DSO\n 812.00 30.5% compact_zone  {object}\n 633.00 22.9% compact_range  {object}\n"
+            );
+            read_text("p", text.as_bytes()).observed.statements.len()
+        };
+        assert_eq!((old("/srv/store"), old("[kernel.kallsyms]")), (0, 1));
     }
 
     #[test]

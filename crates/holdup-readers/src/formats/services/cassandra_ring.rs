@@ -1,7 +1,7 @@
 //! `nodetool status`: which nodes of a Cassandra cluster are up.
 //!
-//! In: `Datacenter: dc1`, a legend, and a row for each node that begins with two letters: up or down, normal, leaving, joining or moving. Out: one
-//! statement: the nodes that are down, else those that join, leave or move, else that all are up.
+//! In: `Datacenter: dc1`, a legend, and a row for each node that begins with two letters: up or down, normal, leaving, joining, moving or stopped.
+//! Out: one statement: the nodes that are down, else those that join, leave or move, else that all are up.
 
 use crate::format::{Family, Format, Sureness, TextReader, Understood};
 use crate::formats::report::{any_line, name_of};
@@ -30,13 +30,17 @@ struct Reader {
     moving: Vec<String>,
 }
 
-/// The letters of a row and the address behind them: `DN  10.0.0.2  1.1 TiB …`.
+/// The letters of a row and the address or name behind them: `DN  10.0.0.2  1.1 TiB …`.
 fn row(text: &str) -> Option<(bool, char, &str)> {
     let mut words = text.split_whitespace();
     let mut letters = words.next().filter(|word| word.len() == 2)?.chars();
     let (up, state) = (letters.next()?, letters.next()?);
-    let address = words.next().filter(|word| word.contains(['.', ':']))?;
-    (matches!(up, 'U' | 'D') && matches!(state, 'N' | 'L' | 'J' | 'M')).then_some((up == 'U', state, address))
+    let address = words.next()?;
+    (matches!(up, 'U' | 'D') && matches!(state, 'N' | 'L' | 'J' | 'M' | 'S')).then_some((
+        up == 'U',
+        state,
+        address,
+    ))
 }
 
 impl TextReader for Reader {
@@ -49,7 +53,7 @@ impl TextReader for Reader {
         };
         self.nodes += 1;
         let list = match (up, state) {
-            (false, _) => &mut self.down,
+            (false, _) | (true, 'S') => &mut self.down,
             (true, 'N') => {
                 self.quote.get_or_insert_with(|| out.here());
                 return Understood::Evidence;
@@ -60,7 +64,11 @@ impl TextReader for Reader {
             self.quote = Some(out.here());
         }
         if list.len() < MAX_NAMED {
-            list.push(name_of(address));
+            let name = name_of(address);
+            list.push(match (up, state) {
+                (_, 'S') => format!("{name} (stopped)"),
+                _ => name,
+            });
         } else {
             out.account().left_out += 1;
         }
@@ -117,6 +125,19 @@ mod tests {
             "{told}"
         );
         assert_eq!(said(&["UN", "UJ"]).0, StatementKind::Warned);
+        let (kind, told) = said(&["UN", "DS"]);
+        assert_eq!(kind, StatementKind::Unreachable);
+        assert!(told.contains("10.0.0.2 (stopped)"), "{told}");
+        // With `-r` it prints names.
+        let named =
+            "|/ State=Normal/Leaving/Joining/Moving\nUN  cass1  1.2 TiB  256\nDN  cass3  1.2 TiB  256\n";
+        let told = read_text("n", named.as_bytes()).observed.statements[0]
+            .text
+            .clone();
+        assert!(
+            told.starts_with("of 2 nodes of Cassandra these are down (DN): cass3;"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -18,11 +18,15 @@ const MIN_LOST_SHARE: f64 = 0.001;
 /// Packets from which a share says something.
 const MIN_PACKETS: f64 = 1_000.0;
 
-/// What is lost, by the columns' ends, and what that means.
-const LOST: [(&str, &str); 3] = [
-    ("ERR", "had errors: cable, port or card"),
-    ("DRP", "were dropped: nobody wanted them, or their queue was full"),
-    ("OVR", "came faster than they were taken (overruns)"),
+/// What is lost, by the columns' ends, what that means, and whether it is a fault: a host drops what it does not want, too.
+const LOST: [(&str, &str, bool); 3] = [
+    ("ERR", "had errors: cable, port or card", true),
+    (
+        "DRP",
+        "were dropped: nobody wanted them, or their queue was full",
+        false,
+    ),
+    ("OVR", "came faster than they were taken (overruns)", true),
 ];
 
 fn recognise(head: &[u8]) -> Sureness {
@@ -56,8 +60,8 @@ struct Reader {
     columns: Columns,
     quote: Option<Quote>,
     interfaces: usize,
-    /// The largest part that was lost, and what is told of it.
-    worst: Option<(f64, String, Quote)>,
+    /// Whether that is a fault, the largest part that was lost, and what is told of it.
+    worst: Option<(bool, f64, String, Quote)>,
 }
 
 impl TextReader for Reader {
@@ -81,19 +85,22 @@ impl TextReader for Reader {
                 continue;
             };
             is_row = true;
-            for (what, means) in LOST {
+            for (what, means, fault) in LOST {
                 let Some(lost) = self.columns.value(&words, &format!("{way}-{what}")) else {
                     continue;
                 };
                 let share = lost / (lost + packets).max(1.0);
-                let larger = self.worst.as_ref().is_none_or(|(worst, ..)| share > *worst);
+                let larger = self
+                    .worst
+                    .as_ref()
+                    .is_none_or(|(of_fault, worst, ..)| (fault, share) > (*of_fault, *worst));
                 if lost + packets >= MIN_PACKETS && share >= MIN_LOST_SHARE && larger {
                     let name = words.first().map(|name| name_of(name)).unwrap_or_default();
                     let told = format!(
                         "{name}: {lost:.0} packets {means} ({way}-{what}) beside {packets:.0} that were {verb}, {:.1} % since boot",
                         share * 100.0
                     );
-                    self.worst = Some((share, told, out.here()));
+                    self.worst = Some((fault, share, told, out.here()));
                 }
             }
         }
@@ -109,10 +116,16 @@ impl TextReader for Reader {
         let all = std::mem::take(self);
         let Some(quote) = all.quote else { return };
         let statement = match all.worst {
-            Some((share, text, quote)) => Statement {
-                share: Some(share.min(1.0)),
-                ..statements::one(StatementKind::Failed, None, quote, text)
-            },
+            Some((fault, share, text, quote)) => {
+                let kind = match fault {
+                    true => StatementKind::Failed,
+                    false => StatementKind::Warned,
+                };
+                Statement {
+                    share: Some(share.min(1.0)),
+                    ..statements::one(kind, None, quote, text)
+                }
+            }
             None => {
                 let text = format!(
                     "none of {} interfaces lost {} % of its packets or more",
@@ -146,14 +159,19 @@ mod tests {
         let (kind, told) = said(
             "eth0      1500  1200345      0  88321 0       903456      0      0      0 BMRU\nlo       65536    12034      0      0 0        12034      0      0      0 LRU\n",
         );
-        assert_eq!(kind, StatementKind::Failed);
+        assert_eq!(kind, StatementKind::Warned);
         assert_eq!(
             told,
             "eth0: 88321 packets were dropped: nobody wanted them, or their queue was full (RX-DRP) beside 1200345 that were received, 6.9 % since boot"
         );
-        let (_, told) =
-            said("eth1      1500  100000   5000      0 0       100000      0      0      0 BMRU\n");
+        let errors = "eth1      1500  100000   5000      0 0       100000      0      0      0 BMRU\n";
+        let (kind, told) = said(errors);
+        assert_eq!(kind, StatementKind::Failed);
         assert!(told.contains("had errors"), "{told}");
+        // A fault is told before what may be none.
+        let dropped = "eth0      1500  1200345      0  88321 0       903456      0      0      0 BMRU\n";
+        assert_eq!(said(&format!("{errors}{dropped}")).0, StatementKind::Failed);
+        assert_eq!(said(&format!("{dropped}{errors}")).0, StatementKind::Failed);
     }
 
     #[test]

@@ -36,6 +36,18 @@ const INPUT: [&str; 10] = [
     "input_time",
 ];
 
+/// Units of an amount or a rate, which is no length of time.
+const AMOUNTS: [&str; 11] = ["b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "k", "m", "g"];
+
+/// Whether such a unit, or the sign of a part, stands behind a number.
+fn is_amount(behind: &str) -> bool {
+    let unit = behind.trim_start();
+    let end = unit
+        .find(|char: char| !char.is_ascii_alphanumeric() && char != '_')
+        .unwrap_or(unit.len());
+    unit.starts_with('%') || unit.get(..end).is_some_and(|unit| AMOUNTS.contains(&unit))
+}
+
 /// Bytes of a name.
 const MAX_NAME_BYTES: usize = 16;
 
@@ -70,8 +82,10 @@ fn value(lower: &str, names: &[&str]) -> Option<f64> {
                 .unwrap_or(rest.len());
             let (number, behind) = rest.split_at_checked(end)?;
             // A time of day or a date is no length.
-            let is_length =
-                number.contains('.') && !behind.starts_with([':', '-', '/']) && name.len() <= MAX_NAME_BYTES;
+            let is_length = number.contains('.')
+                && !behind.starts_with([':', '-', '/'])
+                && !is_amount(behind)
+                && name.len() <= MAX_NAME_BYTES;
             let value: f64 = number.parse().ok().filter(|_| is_length)?;
             (0.0..MAX_STEP).contains(&value).then_some(value)
         })
@@ -163,6 +177,10 @@ mod tests {
         assert_eq!(stalled(&well), Vec::<String>::new());
         let few = "Epoch: [0][0/900]\tTime 9.154 (9.2)\tData 9.001 (9.0)\n".repeat(2);
         assert_eq!(stalled(&few), Vec::<String>::new());
+        for unit in [" MB", "MB/s", " GiB", "%", "k"] {
+            let amount = format!("file 7 time: 12.50 s, data: 9.80{unit}\n").repeat(9);
+            assert_eq!(stalled(&amount), Vec::<String>::new(), "{unit}");
+        }
         let other = "time 10.5 data 99.5 records\nupdate 12:00:01 data 7.0 time 7:01.5\n".repeat(9);
         assert_eq!(stalled(&other), Vec::<String>::new());
     }
