@@ -2,11 +2,13 @@
 //!
 //! The problem: a sixth of what the kernel verifies are programs that look over all tasks or files for threads that ran already and for what they
 //! wait for. A command that is short never needs them. The choice: they are prepared with all others, adapted to the kernel and tied to their
-//! maps, and handed to the kernel by the first who runs them. No event is lost by that: nothing is attached, the kernel runs them when they are
-//! read. Whoever observes again and again from one set of programs loads all at once. In: a prepared program. Out: a descriptor of it.
+//! maps, and handed to the kernel by the first who needs them. No event is missed by that: nothing is attached, the kernel runs them when they
+//! are read. But it takes milliseconds, in which records stand in the ring and threads go on: whoever takes an instant, or looks at memory, has
+//! them loaded before that. Whoever observes again and again from one set of programs loads all at once. In: a prepared program. Out: a
+//! descriptor of it.
 
 use crate::capability::KernelTypes;
-use crate::optional::{self, Group};
+use crate::optional::{self, Group, not_run};
 use crate::skeleton::{OpenTraceSkel, TraceSkel};
 use holdup_evidence::NotMeasured;
 use libbpf_rs::skel::{OpenSkel, Skel};
@@ -53,10 +55,12 @@ pub(crate) struct Iterators {
     prepared: Vec<Later>,
     /// Those of them that are loaded.
     loaded: Vec<(Later, OwnedFd)>,
+    /// Those of them that were to be loaded before they were run: a kernel that refuses is asked no more often for that.
+    tried: Vec<Later>,
 }
 
 impl Later {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Later::AdoptTask => "adopt_task",
             Later::PeekTask => "peek_task",
@@ -66,9 +70,16 @@ impl Later {
         }
     }
 
-    /// What is not seen without it, once the kernel has refused it.
-    pub(crate) fn not_measured(self) -> Option<NotMeasured> {
-        optional::of(self.name()).map(Group::not_measured)
+    /// What is not seen without it, once the kernel has not run it; `None`: nothing can be done without it.
+    pub(crate) fn not_measured(self, error: &Error) -> Option<NotMeasured> {
+        let unseen = match self {
+            Later::AdoptTask => None,
+            Later::PeekTask => Some("waits that go on, and who is in their way"),
+            Later::LookAtFile | Later::LookAtSocket | Later::EachTask => {
+                optional::of(self.name()).map(Group::unseen)
+            }
+        };
+        unseen.map(|unseen| not_run(self.name(), unseen, error))
     }
 
     /// Number of the function that stands for what it is run over.
@@ -124,8 +135,29 @@ impl Iterators {
             tasks,
             files,
             prepared,
-            loaded: Vec::new(),
+            ..Iterators::default()
         })
+    }
+
+    /// Loads it if that is to be done yet, so that who runs it later does not wait for that.
+    ///
+    /// # Errors
+    /// When the kernel refuses it; the first time only.
+    pub(crate) fn load_before(
+        &mut self,
+        later: Later,
+        skeleton: &TraceSkel<'static>,
+    ) -> libbpf_rs::Result<()> {
+        if self.is_loaded(later) || self.tried.contains(&later) {
+            return Ok(());
+        }
+        self.tried.push(later);
+        self.descriptor(later, skeleton).map(drop)
+    }
+
+    /// Whether nothing is left to be loaded of it.
+    pub(crate) fn is_loaded(&self, later: Later) -> bool {
+        !self.prepared.contains(&later) || self.loaded.iter().any(|(one, _)| *one == later)
     }
 
     /// Runs it over all there is, and gives what it writes.
@@ -200,4 +232,29 @@ fn check(returned: i32) -> libbpf_rs::Result<i32> {
 fn owned(returned: i32) -> libbpf_rs::Result<OwnedFd> {
     // SAFETY: the kernel has just given it, and nobody else has it.
     check(returned).map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Later;
+    use libbpf_rs::Error;
+
+    #[test]
+    fn what_is_said_of_one_that_did_not_run_is_what_the_kernel_said() {
+        let said = |later: Later, number| later.not_measured(&Error::from_raw_os_error(number));
+        for refused in [libc::EINVAL, libc::E2BIG, libc::EACCES, libc::EPERM] {
+            assert!(said(Later::EachTask, refused).is_some_and(|one| one.fix.contains("doctor")));
+        }
+        for other in [libc::ENOMEM, libc::EMFILE, libc::EINTR] {
+            let one = said(Later::LookAtSocket, other).unwrap();
+            assert!(!one.fix.contains("doctor"), "it refuses no program: {one:?}");
+            assert!(one.why.contains("look_at_socket"));
+        }
+        let why = said(Later::EachTask, libc::ENOMEM).unwrap().why;
+        assert!(why.contains("each_task") && why.contains("memory"), "{why}");
+        assert!(
+            said(Later::PeekTask, libc::EINVAL).is_some_and(|one| one.what.starts_with("waits that go on"))
+        );
+        assert_eq!(said(Later::AdoptTask, libc::EINVAL), None);
+    }
 }

@@ -7,7 +7,7 @@
 use crate::adopt;
 use crate::calls;
 use crate::capability::{self, KernelTypes};
-use crate::later::Iterators;
+use crate::later::{Iterators, Later};
 use crate::older;
 use crate::optional::{self, Group};
 use crate::skeleton::{OpenTraceSkel, TraceSkel, TraceSkelBuilder, types};
@@ -237,6 +237,15 @@ fn load_what_is_taken(
     }
 }
 
+/// Whether a trace can do without these. One that is followed by the next would lose what goes on at the end of each.
+fn suffices(when: When, refused: &[&Group]) -> Result<(), TraceError> {
+    let end = Later::EachTask.name();
+    match when == When::AtOnce && refused.iter().any(|group| group.programs.contains(&end)) {
+        true => Err(TraceError::Refused(format!("the program {end} was refused"))),
+        false => Ok(()),
+    }
+}
+
 /// Programs and maps.
 pub struct Loaded {
     pub(crate) skeleton: TraceSkel<'static>,
@@ -277,6 +286,7 @@ impl Loaded {
             iterators,
             refused,
         } = load_what_is_taken(&types, options, when, |_| {})?;
+        suffices(when, &refused)?;
         not_measured.extend(refused.iter().map(|group| group.not_measured()));
         older::give_out_numbers(&skeleton.maps.numbers).map_err(|error| refusal(&error))?;
         let maps = &skeleton.maps;
@@ -377,8 +387,9 @@ pub(crate) fn try_load() -> Result<Vec<NotMeasured>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Options, TraceError, When, load_what_is_taken};
+    use super::{Options, TraceError, When, load_what_is_taken, suffices};
     use crate::capability::KernelTypes;
+    use crate::optional;
     use crate::skeleton::OpenTraceSkel;
     use libbpf_rs::ProgramType;
     use libbpf_rs::skel::OpenSkel;
@@ -405,6 +416,23 @@ mod tests {
             .iter()
             .filter_map(|group| group.programs.first().copied())
             .collect())
+    }
+
+    #[test]
+    fn one_trace_after_the_other_needs_the_program_that_tells_of_the_end() {
+        let (end, others) = (
+            optional::of("each_task").unwrap(),
+            optional::of("on_sent").unwrap(),
+        );
+        assert!(matches!(
+            suffices(When::AtOnce, &[others, end]),
+            Err(TraceError::Refused(_))
+        ));
+        assert!(suffices(When::AtOnce, &[others]).is_ok());
+        assert!(
+            suffices(When::Later, &[others, end]).is_ok(),
+            "it is run once, if ever"
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! not take does not keep all others from loading. A program that is in no group is needed: without it there is no trace.
 
 use holdup_evidence::NotMeasured;
+use libbpf_rs::{Error, ErrorKind};
 
 /// Programs that only make sense together.
 #[derive(Debug)]
@@ -110,6 +111,9 @@ static GROUPS: [&Group; 18] = [
     },
 ];
 
+/// How to find out which programs a kernel refuses.
+const ASK_DOCTOR: &str = "a kernel that takes it; `holdup doctor` says which programs this one refuses";
+
 /// The group of the program that libbpf names in what it says of a failed load, if a trace can do without it.
 pub(crate) fn refused(said: &str) -> Option<&'static Group> {
     said.lines().find_map(|line| {
@@ -130,8 +134,27 @@ impl Group {
         NotMeasured {
             what: self.unseen.into(),
             why: format!("this kernel refused the program {}", self.programs.join(", ")),
-            fix: "a kernel that takes it; `holdup doctor` says which programs this one refuses".into(),
+            fix: ASK_DOCTOR.into(),
         }
+    }
+
+    /// What is not seen without them.
+    pub(crate) fn unseen(&self) -> &'static str {
+        self.unseen
+    }
+}
+
+/// What a report says of a program that was to run now and did not. Not each error is a refusal of the program: memory and descriptors may be
+/// short for a moment.
+pub(crate) fn not_run(program: &str, unseen: &str, error: &Error) -> NotMeasured {
+    let fix = match error.kind() {
+        ErrorKind::InvalidInput | ErrorKind::TooBig | ErrorKind::PermissionDenied => ASK_DOCTOR,
+        _ => "try again",
+    };
+    NotMeasured {
+        what: unseen.into(),
+        why: format!("the kernel did not run {program}: {error}"),
+        fix: fix.into(),
     }
 }
 

@@ -1,20 +1,20 @@
 //! Attaches the programs, watches one run, hands out its records.
 
+mod looking;
+
 use crate::adopt::{self, Looked};
 use crate::allowance::Allowance;
 use crate::capability::cpu_clock_attributes;
 use crate::decode::{RawEvent, decode};
 use crate::functions::KernelFunctions;
-use crate::later::{Iterators, Later};
+use crate::later::Iterators;
 use crate::loaded::{Loaded, TraceError, refusal};
 use crate::mappings::{Mapped, Mappings, open_event};
 use crate::older;
 use crate::skeleton::TraceSkel;
 use crate::thinning::Thinning;
 use holdup_evidence::budget::{STEPS, Thinned};
-use holdup_evidence::{
-    Datagrams, Loss, LossClass, NotMeasured, Ns, RequestStep, Role, UntoldRequests, Upstream,
-};
+use holdup_evidence::{Datagrams, Loss, LossClass, NotMeasured, Ns, RequestStep, Role, Upstream};
 use holdup_knowledge::system_calls::{self, Kind};
 use libbpf_rs::{Link, MapCore, MapFlags, RingBuffer, RingBufferBuilder};
 use std::cell::RefCell;
@@ -361,11 +361,6 @@ impl Tracer {
         self.skeleton.progs.on_received.autoload() && self.skeleton.progs.on_sent.autoload()
     }
 
-    /// Asks for the waits that go on now: each comes as a [`RawEvent::Peek`].
-    pub fn peek(&mut self) {
-        self.iterators.run(Later::PeekTask, &self.skeleton).ok();
-    }
-
     /// Some of the records that wait, and the mappings that they need. No records: there are none now.
     pub fn drain(&mut self) -> (Vec<Mapped>, Vec<RawEvent>) {
         // The ring first: what a record's stack needs was mapped before the record was made.
@@ -461,45 +456,10 @@ impl Tracer {
         }
     }
 
-    /// Requests that were counted and not reported, because there were many.
-    #[must_use]
-    pub fn untold_requests(&mut self) -> UntoldRequests {
-        let mut untold = UntoldRequests::default();
-        if let Some(state) = self.skeleton.maps.bss_data.as_deref() {
-            untold.answered = state.untold_requests;
-            untold.longest = state.untold_longest;
-        }
-        // Without one that was answered untold, none is open untold but for an instant.
-        if untold.answered > 0 {
-            match crate::untold::open_requests(&mut self.skeleton, &mut self.iterators) {
-                Ok(open) => untold.open = open,
-                Err(_) => self.not_measured.extend(Later::LookAtSocket.not_measured()),
-            }
-        }
-        untold
-    }
-
     /// Servers that were asked for requests, until `at`.
     #[must_use]
     pub fn upstreams(&self, at: Ns) -> Vec<Upstream> {
         crate::upstreams::read(&self.skeleton.maps.upstreams, at)
-    }
-
-    /// Ends observation at `at`: nothing changes any more, threads that live on are recorded as they are.
-    /// A last [`Tracer::drain`] then has everything.
-    pub fn freeze(&mut self, at: Ns) {
-        if let Some(state) = self.skeleton.maps.bss_data.as_deref_mut() {
-            state.frozen_at = at;
-            fence(Ordering::SeqCst);
-            state.frozen = 1;
-        }
-        fence(Ordering::SeqCst);
-        // Programs that began before the flag was set end within microseconds; attaching the iterator takes
-        // longer than that.
-        if self.iterators.run(Later::EachTask, &self.skeleton).is_err() {
-            self.not_measured.extend(Later::EachTask.not_measured());
-        }
-        self.links.clear();
     }
 
     /// What was dropped, what could not be seen, what it cost.

@@ -121,6 +121,8 @@ pub fn attach(
     // Before anything is loaded: what is not there is a matter of a moment.
     let pids = selection.resolve()?;
     let mut observation = Observation::begin(how, kept.loaded.take(), kept.attribution()?, None)?;
+    // What the kernel refuses is known while there are all rights to sample instead.
+    observation.tracer.prepare_looks()?;
     let mut priority = Priority::begin(how.tracing.buffer);
     how.keep.map_or(Ok(()), privileges::keep)?;
     let mut attached = Attached::default();

@@ -2,20 +2,28 @@
 //!
 //! The problem: the kernel prints its whole table anew for whoever reads it, which takes 30 ms, and as long to take apart; it was half of a start, and of a
 //! report's some hundred addresses most are in many stacks. The choice: the kernel is asked for each address once ([`KernelFunctions`]). Where
-//! it lets no program answer, the table is read as observation begins. In: addresses. Out: names.
+//! it lets no program answer, the table is read as observation begins; where it stops answering, then. In: addresses. Out: names.
 
 use holdup_bpf::KernelFunctions;
 use holdup_evidence::NotMeasured;
 use holdup_proc::Root;
 use holdup_symbols::{KernelSymbols, kernel_function};
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 
 /// Most addresses of which the names are kept, some 4 MB: what comes beyond is asked for again.
 const MOST_KNOWN: usize = 65_536;
 
+/// Bytes of the table in which a function is looked for to ask the kernel for: it prints no more of it than is read.
+const PROBED_BYTES: u64 = 65_536;
+
+/// What the kernel prints for each of some addresses; `None`: it did not answer.
+type Ask = Box<dyn Fn(&[u64]) -> Option<Vec<String>>>;
+
 /// Who knows them.
 enum Source {
-    Kernel(KernelFunctions),
+    Kernel(Ask),
     Table(KernelSymbols),
     /// Nobody, and why.
     Nobody(String),
@@ -26,71 +34,100 @@ pub(crate) struct KernelNames {
     source: Source,
     /// What the kernel said; `None`: no function that it knows.
     known: HashMap<u64, Option<Box<str>>>,
-    /// The kernel did not answer.
-    unanswered: bool,
 }
 
 impl KernelNames {
     /// By asking, where that can be done.
     pub(crate) fn new(functions: Option<KernelFunctions>) -> KernelNames {
-        let source = match functions {
-            Some(functions) => Source::Kernel(functions),
-            None => read(&Root::system()).map_or_else(Source::Nobody, Source::Table),
+        let root = Root::system();
+        let ask = functions.map(|functions| -> Ask { Box::new(move |asked| functions.print(asked)) });
+        let source = match ask.filter(|ask| names_functions(ask, a_function(&root))) {
+            Some(ask) => Source::Kernel(ask),
+            None => by_table(&root),
         };
         KernelNames {
             source,
             known: HashMap::new(),
-            unanswered: false,
         }
     }
 
     /// Of these addresses those that lie in a function whose name is known.
     pub(crate) fn of(&mut self, addresses: &[u64]) -> Vec<String> {
-        match &self.source {
-            Source::Kernel(functions) => {
-                let missing = |address: &&u64| !self.known.contains_key(*address);
-                let mut asked: Vec<u64> = addresses.iter().filter(missing).copied().collect();
-                if self.known.len().saturating_add(asked.len()) > MOST_KNOWN {
-                    self.known.clear();
-                    asked = addresses.to_vec();
-                }
-                if !asked.is_empty() {
-                    match functions.print(&asked) {
-                        Some(printed) => {
-                            let names = printed
-                                .iter()
-                                .map(|printed| kernel_function(printed).map(Box::from));
-                            self.known.extend(asked.into_iter().zip(names));
-                        }
-                        None => self.unanswered = true,
-                    }
-                }
-                let names = addresses
-                    .iter()
-                    .filter_map(|address| self.known.get(address)?.as_deref());
-                names.map(str::to_owned).collect()
-            }
-            Source::Table(table) => {
-                let names = addresses.iter().filter_map(|address| table.name(*address));
-                names.map(str::to_owned).collect()
-            }
-            Source::Nobody(_) => Vec::new(),
+        if let Source::Kernel(ask) = &self.source
+            && !learn(ask, &mut self.known, addresses)
+        {
+            // Whoever asks now keeps the answer.
+            self.source = by_table(&Root::system());
         }
+        if let Source::Table(table) = &self.source {
+            let names = addresses.iter().filter_map(|address| table.name(*address));
+            return names.map(str::to_owned).collect();
+        }
+        let names = addresses
+            .iter()
+            .filter_map(|address| self.known.get(address)?.as_deref());
+        names.map(str::to_owned).collect()
     }
 
     /// What could not be named. Without names no wait can be known by the function it sleeps in.
     pub(crate) fn not_measured(&self) -> Option<NotMeasured> {
-        let why = match &self.source {
-            Source::Nobody(why) => why.clone(),
-            Source::Kernel(_) if self.unanswered => "the kernel did not answer when it was asked".to_owned(),
-            Source::Kernel(_) | Source::Table(_) => return None,
+        let Source::Nobody(why) = &self.source else {
+            return None;
         };
         Some(NotMeasured {
             what: "which kernel function a thread slept in".into(),
-            why,
+            why: why.clone(),
             fix: "sysctl kernel.kptr_restrict=1, and run as root".into(),
         })
     }
+}
+
+/// Asks for those of the addresses that are not known. `false`: there was no answer.
+fn learn(ask: &Ask, known: &mut HashMap<u64, Option<Box<str>>>, addresses: &[u64]) -> bool {
+    let missing = |address: &&u64| !known.contains_key(*address);
+    let mut asked: Vec<u64> = addresses.iter().filter(missing).copied().collect();
+    if known.len().saturating_add(asked.len()) > MOST_KNOWN {
+        known.clear();
+        asked = addresses.to_vec();
+    }
+    if asked.is_empty() {
+        return true;
+    }
+    let Some(printed) = ask(&asked) else {
+        return false;
+    };
+    let names = printed
+        .iter()
+        .map(|printed| kernel_function(printed).map(Box::from));
+    known.extend(asked.into_iter().zip(names));
+    true
+}
+
+/// Whether the kernel, asked for a function that is there, has a name for it. Where none is known to be there nothing is known against it.
+fn names_functions(ask: &Ask, function: Option<u64>) -> bool {
+    let Some(function) = function else { return true };
+    let printed = ask(&[function]).unwrap_or_default();
+    printed.iter().any(|printed| kernel_function(printed).is_some())
+}
+
+/// The address of a function of the kernel, where it shows any. The last of those that are read: before the first ones lies what is no code.
+fn a_function(root: &Root) -> Option<u64> {
+    let mut text = Vec::new();
+    let table = File::open(root.proc.join("kallsyms")).ok()?;
+    table.take(PROBED_BYTES).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    // The last line may be cut short.
+    let (whole, _) = text.rsplit_once('\n')?;
+    whole.lines().rev().find_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let address = u64::from_str_radix(words.next()?, 16).ok()?;
+        let is_code = matches!(words.next()?, "t" | "T");
+        (is_code && address != 0).then_some(address)
+    })
+}
+
+fn by_table(root: &Root) -> Source {
+    read(root).map_or_else(Source::Nobody, Source::Table)
 }
 
 /// Why not, in words.
@@ -104,8 +141,9 @@ fn read(root: &Root) -> Result<KernelSymbols, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{KernelNames, MOST_KNOWN, Source};
+    use super::{Ask, KernelNames, MOST_KNOWN, Source, a_function, names_functions};
     use holdup_bpf::{Options, Tracer};
+    use holdup_proc::Root;
     use holdup_symbols::KernelSymbols;
     use std::collections::{BTreeSet, HashMap};
 
@@ -179,11 +217,59 @@ mod tests {
     }
 
     #[test]
+    fn one_question_without_an_answer_loses_no_name() {
+        let (address, name) = functions().swap_remove(1000);
+        let mut names = KernelNames {
+            source: Source::Kernel(Box::new(|_| None)),
+            known: HashMap::new(),
+        };
+        assert_eq!(names.of(&[4096, address]), [name.as_str()], "the table knows it");
+        assert!(matches!(names.source, Source::Table(_)));
+        assert_eq!(names.of(&[address]), [name]);
+        assert!(names.not_measured().is_none(), "nothing was lost");
+    }
+
+    #[test]
+    fn a_kernel_that_answers_with_numbers_is_not_asked() {
+        let numbers: Ask =
+            Box::new(|asked| Some(asked.iter().map(|address| format!("{address:#x}")).collect()));
+        assert!(!names_functions(&numbers, Some(4096)));
+        assert!(names_functions(&numbers, None), "its table is hidden, too");
+        let silent: Ask = Box::new(|_| None);
+        assert!(!names_functions(&silent, Some(4096)));
+        let names: Ask = Box::new(|_| Some(vec!["schedule+0x0/0x110".to_owned()]));
+        assert!(names_functions(&names, Some(4096)));
+    }
+
+    #[test]
+    fn a_function_is_found_where_addresses_are_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("proc")).unwrap();
+        let told = |text: &str| {
+            std::fs::write(folder.path().join("proc/kallsyms"), text).unwrap();
+            a_function(&Root::below(folder.path()))
+        };
+        assert_eq!(
+            told("0000000000001000 A cpu\nffff80 T _text\nffff90 t schedule\nffffa0 d table\nffffb0 T cut"),
+            Some(0xffff90)
+        );
+        assert_eq!(
+            told("0000000000000000 T _text\n0000000000000000 t schedule\n"),
+            None
+        );
+        assert_eq!(told(""), None);
+        assert!(
+            functions()
+                .iter()
+                .any(|(address, _)| Some(*address) >= a_function(&Root::system()))
+        );
+    }
+
+    #[test]
     fn without_anybody_who_knows_it_is_said() {
         let mut names = KernelNames {
             source: Source::Nobody("they are hidden".to_owned()),
             known: HashMap::new(),
-            unanswered: false,
         };
         assert!(names.of(&[4096]).is_empty());
         assert_eq!(names.not_measured().unwrap().why, "they are hidden");

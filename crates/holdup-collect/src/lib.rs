@@ -398,6 +398,7 @@ impl Observation {
         for jvm in &mut facts.jvms {
             jvm.dumps = self.dumps.made(jvm.pid);
         }
+        let untold_requests = self.tracer.untold_requests();
         let mut report = self.tracer.report();
         report.losses.extend(refused);
         let mut not_measured = self.not_measured;
@@ -417,7 +418,7 @@ impl Observation {
             user_stack_budget: report.user_stack_budget,
             cpu_sample_period: report.cpu_sample_period,
             requests_told: self.requests_told,
-            untold_requests: self.tracer.untold_requests(),
+            untold_requests,
             traffic_told: self.tracer.tells_traffic(),
             tasks: parked.tasks,
             awaited_descriptors: parked.descriptors,
@@ -449,6 +450,7 @@ impl Observation {
         if let Some(frozen) = self.frozen {
             return frozen;
         }
+        self.tracer.prepare_end();
         let frozen = clocks::monotonic();
         self.tracer.freeze(frozen);
         while self.take() > 0 {}

@@ -148,6 +148,8 @@ fn observe(
         priority.adapt(observation.turn());
         observation.naming.look_at_tokio();
         if follows && ended.is_none() && Instant::now() >= look_at {
+            // That is done once, and no part of what the next look will take.
+            observation.tracer.prepare_looks().ok();
             let before = own_cpu_time();
             follows = following.follow(&mut observation).is_ok();
             let in_the_way = following.neighbours();

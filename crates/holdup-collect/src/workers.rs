@@ -22,6 +22,9 @@ const LISTENERS_MAX: usize = 8;
 const PAIRS_MAX: usize = 8;
 const QUESTIONS_MAX: usize = 256;
 
+/// Listeners, of all workers, of which it is asked who leads back to them: of each that costs up to 512 questions to the kernel.
+const LED_BACK_MAX: usize = 8;
+
 /// From so many on, children that are handed work are workers: one alone is a program that another uses.
 const HELPERS_MIN: usize = 2;
 
@@ -103,6 +106,7 @@ pub(super) fn look(pids: &BTreeSet<u32>, before: &Standing, moment: &mut Moment)
         groups.entry(key).or_default().push(*pid);
     }
     let mut questions = 0;
+    let mut back = Back::default();
     let mut found = Vec::new();
     for (siblings, workers) in groups {
         let (parent, shared) = (siblings.parent, &siblings.listeners);
@@ -129,7 +133,7 @@ pub(super) fn look(pids: &BTreeSet<u32>, before: &Standing, moment: &mut Moment)
                 continue;
             };
             if listener.before > 0 && listener.after > 0 {
-                listener.led_back = leading_to(*inode, &workers, moment);
+                listener.led_back = back.leading_to(*inode, &workers, moment);
             }
             at.push(listener);
         }
@@ -148,29 +152,38 @@ pub(super) fn look(pids: &BTreeSet<u32>, before: &Standing, moment: &mut Moment)
     found
 }
 
-/// Who waits for nothing but these workers of a listener. Of another network namespace the connections are not known.
-fn leading_to(listener: u64, workers: &[u32], moment: &mut Moment) -> Vec<LedBack> {
-    let Some(first) = workers.first() else {
-        return Vec::new();
-    };
-    if moment.namespace(*first) != moment.namespace(std::process::id()) {
-        return Vec::new();
+/// Who leads back to listeners, in one look.
+#[derive(Debug, Default)]
+struct Back {
+    /// What is open on the connections of all processes, once that was needed.
+    asked: Option<led_back::Asked>,
+    /// Listeners that were looked at.
+    looked: usize,
+}
+
+impl Back {
+    /// Who waits for nothing but these workers of a listener. Of another network namespace the connections are not known.
+    fn leading_to(&mut self, listener: u64, workers: &[u32], moment: &mut Moment) -> Vec<LedBack> {
+        let Some(first) = workers.first().filter(|_| self.looked < LED_BACK_MAX) else {
+            return Vec::new();
+        };
+        if moment.namespace(*first) != moment.namespace(std::process::id()) {
+            return Vec::new();
+        }
+        self.looked += 1;
+        let sockets = moment.sockets(*first);
+        let of = |inode: u64| moment.holders_of(inode).first().copied();
+        let read = || led_back::Asked::of(&conversations::read(), &listen_queues::read(), of);
+        let asked = self.asked.get_or_insert_with(read);
+        let workers = workers.iter().copied().collect();
+        let found = asked.lead_back(&moment.root, listener, &workers, &sockets, of);
+        let named = found.into_iter().map(|one| LedBack {
+            pid: one.pid,
+            process: names::comm(&moment.root, one.pid).unwrap_or_default(),
+            queued: one.queued,
+        });
+        named.collect()
     }
-    let sockets = moment.sockets(*first);
-    let tables = led_back::Tables {
-        connections: &conversations::read(),
-        queues: &listen_queues::read(),
-        sockets: &sockets,
-    };
-    let of = |inode: u64| moment.holders_of(inode).first().copied();
-    let workers = workers.iter().copied().collect();
-    let found = led_back::to(&moment.root, listener, &workers, tables, of).into_iter();
-    let named = found.map(|one| LedBack {
-        pid: one.pid,
-        process: names::comm(&moment.root, one.pid).unwrap_or_default(),
-        queued: one.queued,
-    });
-    named.collect()
 }
 
 /// Children of a process with this name and these listeners that are not observed.
@@ -225,7 +238,7 @@ fn helps(pid: u32, parent: u32, questions: &mut usize, moment: &mut Moment) -> b
 
 #[cfg(test)]
 mod tests {
-    use super::{Moment, Standing, look};
+    use super::{Back, LED_BACK_MAX, Moment, Standing, look};
     use std::collections::BTreeSet;
     use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::{UnixListener, UnixStream};
@@ -249,5 +262,16 @@ mod tests {
         assert_eq!(at(&tcp.local_addr().unwrap().to_string()), (2, 2));
         assert_eq!(at(&path.display().to_string()), (0, 1));
         drop(unix);
+    }
+
+    #[test]
+    fn the_tables_are_read_once_and_so_many_listeners_are_looked_at() {
+        let (mut back, mut moment) = (Back::default(), Moment::now());
+        assert!(back.asked.is_none(), "nobody has asked yet");
+        for listener in 0..100 {
+            back.leading_to(u64::MAX - listener, &[std::process::id()], &mut moment);
+            assert!(back.asked.is_some());
+        }
+        assert_eq!(back.looked, LED_BACK_MAX);
     }
 }

@@ -53,12 +53,16 @@ pub struct Tables<'a> {
     pub sockets: &'a Sockets,
 }
 
+/// Open questions on TCP connections, by who asks. They are the same whichever listener is looked at.
+#[derive(Debug)]
+pub struct Asked(HashMap<u32, Vec<At>>);
+
 /// A look.
 struct Look<'a, F> {
     root: &'a Root,
-    tables: Tables<'a>,
+    sockets: &'a Sockets,
     of: F,
-    tcp: HashMap<u32, Vec<At>>,
+    tcp: &'a HashMap<u32, Vec<At>>,
     asked: usize,
 }
 
@@ -71,64 +75,14 @@ pub fn to(
     tables: Tables<'_>,
     of: impl Fn(u64) -> Option<u32>,
 ) -> Vec<Led> {
-    let mut look = Look {
-        root,
-        tables,
-        of,
-        tcp: HashMap::new(),
-        asked: 0,
-    };
-    look.tcp();
-    let unix = unix_peers::queued(listener);
-    let mut queued: BTreeMap<u32, u32> = BTreeMap::new();
-    let tcp = look.tcp.iter().map(|(pid, at)| {
-        let here = at.iter().filter(|at| **at == At::Queue(listener));
-        (*pid, here.count())
-    });
-    let of_unix = unix.iter().filter_map(|inode| Some(((look.of)(*inode)?, 1)));
-    for (pid, count) in tcp.chain(of_unix).filter(|(_, count)| *count > 0) {
-        *queued.entry(pid).or_default() += u32::try_from(count).unwrap_or(u32::MAX);
-    }
-    let unix: BTreeSet<u64> = unix.into_iter().collect();
-    let mut leads: BTreeSet<u32> = BTreeSet::new();
-    let mut next: BTreeSet<u32> = queued.keys().copied().collect();
-    let mut looked = 0;
-    while let Some(pid) = next.pop_first() {
-        looked += 1;
-        if looked > PROCESSES_MAX {
-            break;
-        }
-        if workers.contains(&pid) || leads.contains(&pid) {
-            continue;
-        }
-        let at = look.questions(pid, listener, &unix);
-        let here = |at: &At| match at {
-            At::Queue(queue) => *queue == listener,
-            At::Process(server) => *server == pid || workers.contains(server) || leads.contains(server),
-            At::Elsewhere => false,
-        };
-        if !at.is_empty() && at.iter().all(here) {
-            leads.insert(pid);
-            // Whoever asks it may lead back, too.
-            next.extend(look.tcp.iter().filter_map(|(asker, at)| {
-                let asks = at.contains(&At::Process(pid)) && !leads.contains(asker);
-                asks.then_some(*asker)
-            }));
-        }
-    }
-    let led = |pid: u32| Led {
-        pid,
-        queued: queued.get(&pid).copied().unwrap_or(0),
-    };
-    leads.into_iter().map(led).collect()
+    let asked = Asked::of(tables.connections, tables.queues, &of);
+    asked.lead_back(root, listener, workers, tables.sockets, of)
 }
 
-impl<F: Fn(u64) -> Option<u32>> Look<'_, F> {
-    /// Questions on TCP connections of all processes.
-    fn tcp(&mut self) {
-        let Tables {
-            connections, queues, ..
-        } = self.tables;
+impl Asked {
+    /// Those of all processes. `of`: the first process that has a socket.
+    #[must_use]
+    pub fn of(connections: &[Connection], queues: &[ListenQueue], of: impl Fn(u64) -> Option<u32>) -> Asked {
         let by_ends: HashMap<(SocketAddr, SocketAddr), &Connection> = connections
             .iter()
             .map(|one| ((one.local, one.peer), one))
@@ -137,18 +91,87 @@ impl<F: Fn(u64) -> Option<u32>> Look<'_, F> {
             let open = one.asks_ms.is_some_and(|ms| ms >= MIN_ASKED_MS);
             open && one.inode != 0 && listen_queues::listener(queues, one.local).is_none()
         };
+        let mut found: HashMap<u32, Vec<At>> = HashMap::new();
         for one in connections.iter().filter(asks) {
-            let Some(pid) = (self.of)(one.inode) else { continue };
+            let Some(pid) = of(one.inode) else { continue };
             let server = by_ends.get(&(one.peer, one.local));
             let at = match server {
                 Some(server) if server.inode == 0 => {
                     listen_queues::listener(queues, server.local).map(|queue| At::Queue(queue.inode))
                 }
-                Some(server) => (self.of)(server.inode).map(At::Process),
+                Some(server) => of(server.inode).map(At::Process),
                 None => None,
             };
-            self.tcp.entry(pid).or_default().push(at.unwrap_or(At::Elsewhere));
+            found.entry(pid).or_default().push(at.unwrap_or(At::Elsewhere));
         }
+        Asked(found)
+    }
+
+    /// As [`to`].
+    #[must_use]
+    pub fn lead_back(
+        &self,
+        root: &Root,
+        listener: u64,
+        workers: &BTreeSet<u32>,
+        sockets: &Sockets,
+        of: impl Fn(u64) -> Option<u32>,
+    ) -> Vec<Led> {
+        let look = Look {
+            root,
+            sockets,
+            of,
+            tcp: &self.0,
+            asked: 0,
+        };
+        look.to(listener, workers)
+    }
+}
+
+impl<F: Fn(u64) -> Option<u32>> Look<'_, F> {
+    fn to(mut self, listener: u64, workers: &BTreeSet<u32>) -> Vec<Led> {
+        let unix = unix_peers::queued(listener);
+        let mut queued: BTreeMap<u32, u32> = BTreeMap::new();
+        let tcp = self.tcp.iter().map(|(pid, at)| {
+            let here = at.iter().filter(|at| **at == At::Queue(listener));
+            (*pid, here.count())
+        });
+        let of_unix = unix.iter().filter_map(|inode| Some(((self.of)(*inode)?, 1)));
+        for (pid, count) in tcp.chain(of_unix).filter(|(_, count)| *count > 0) {
+            *queued.entry(pid).or_default() += u32::try_from(count).unwrap_or(u32::MAX);
+        }
+        let unix: BTreeSet<u64> = unix.into_iter().collect();
+        let mut leads: BTreeSet<u32> = BTreeSet::new();
+        let mut next: BTreeSet<u32> = queued.keys().copied().collect();
+        let mut looked = 0;
+        while let Some(pid) = next.pop_first() {
+            looked += 1;
+            if looked > PROCESSES_MAX {
+                break;
+            }
+            if workers.contains(&pid) || leads.contains(&pid) {
+                continue;
+            }
+            let at = self.questions(pid, listener, &unix);
+            let here = |at: &At| match at {
+                At::Queue(queue) => *queue == listener,
+                At::Process(server) => *server == pid || workers.contains(server) || leads.contains(server),
+                At::Elsewhere => false,
+            };
+            if !at.is_empty() && at.iter().all(here) {
+                leads.insert(pid);
+                // Whoever asks it may lead back, too.
+                next.extend(self.tcp.iter().filter_map(|(asker, at)| {
+                    let asks = at.contains(&At::Process(pid)) && !leads.contains(asker);
+                    asks.then_some(*asker)
+                }));
+            }
+        }
+        let led = |pid: u32| Led {
+            pid,
+            queued: queued.get(&pid).copied().unwrap_or(0),
+        };
+        leads.into_iter().map(led).collect()
     }
 
     /// All of a process.
@@ -157,7 +180,7 @@ impl<F: Fn(u64) -> Option<u32>> Look<'_, F> {
         let Some(ends) = descriptors::ends(self.root, pid) else {
             return found;
         };
-        let sockets = self.tables.sockets;
+        let sockets = self.sockets;
         for inode in ends
             .sockets
             .iter()
@@ -188,7 +211,7 @@ impl<F: Fn(u64) -> Option<u32>> Look<'_, F> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Led, Tables, to};
+    use super::{Asked, Led, Tables, to};
     use crate::conversations::Connection;
     use crate::listen_queues::ListenQueue;
     use crate::root::Root;
@@ -240,6 +263,25 @@ mod tests {
         let asked = asks(410, 5003, 81, 320);
         let all = [queued, served, asked].concat();
         assert_eq!(led(&all), [(3, 1), (4, 0)]);
+    }
+
+    #[test]
+    fn what_was_asked_is_the_same_for_each_listener() {
+        let all = [asks(310, 5001, 80, 0), asks(410, 5003, 81, 0)].concat();
+        let at = |port: u16, inode| ListenQueue {
+            address: format!("127.0.0.1:{port}").parse().unwrap(),
+            waiting: 1,
+            limit: 10,
+            inode,
+        };
+        let of = |inode: u64| u32::try_from(inode / 100).ok();
+        let asked = Asked::of(&all, &[at(80, 1000), at(81, 2000)], of);
+        let folder = tempfile::tempdir().unwrap();
+        let (root, workers) = (Root::below(folder.path()), BTreeSet::from([1]));
+        let led = |listener| asked.lead_back(&root, listener, &workers, &Sockets::default(), of);
+        assert_eq!(led(1000), [Led { pid: 3, queued: 1 }]);
+        assert_eq!(led(2000), [Led { pid: 4, queued: 1 }]);
+        assert_eq!(led(3000), []);
     }
 
     #[test]
