@@ -4,7 +4,7 @@
 //! kernel walks all its connections for each reading of a table, 5 ms where there are none; a recorder begins and ends each minute.
 //! In: processes. Out: their ends of pipes and sockets, and the sockets of their network namespaces.
 
-use holdup_proc::descriptors::{self, Ends, Open};
+use holdup_proc::descriptors::{self, Ends, Open, SocketHolders};
 use holdup_proc::sockets::{self, Sockets};
 use holdup_proc::{Root, names};
 use std::cell::OnceCell;
@@ -18,7 +18,7 @@ pub(super) struct Moment {
     ends: HashMap<u32, Option<Rc<Ends>>>,
     namespaces: HashMap<u32, Option<String>>,
     sockets: HashMap<Option<String>, Rc<Sockets>>,
-    holders: OnceCell<HashMap<u64, Vec<u32>>>,
+    holders: OnceCell<SocketHolders>,
 }
 
 impl Moment {
@@ -36,10 +36,17 @@ impl Moment {
     /// Which processes have a socket, lowest id first, without the one that asks. All descriptors of the machine are looked through for the
     /// first question, and for no other.
     pub(super) fn holders_of(&self, inode: u64) -> &[u32] {
-        let all = self
-            .holders
-            .get_or_init(|| descriptors::socket_holders(&self.root, std::process::id()));
-        all.get(&inode).map_or(&[], Vec::as_slice)
+        self.all_holders().of.get(&inode).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether that is known of all processes: of very many only some are looked through.
+    pub(super) fn knows_all_holders(&self) -> bool {
+        self.all_holders().whole
+    }
+
+    fn all_holders(&self) -> &SocketHolders {
+        self.holders
+            .get_or_init(|| descriptors::socket_holders(&self.root, std::process::id()))
     }
 
     /// The same of several.

@@ -156,7 +156,7 @@ pub(super) fn look(pids: &BTreeSet<u32>, before: &Standing, moment: &mut Moment)
 #[derive(Debug, Default)]
 struct Back {
     /// What is open on the connections of all processes, once that was needed.
-    asked: Option<led_back::Asked>,
+    asked: Option<Option<led_back::Asked>>,
     /// Listeners that were looked at.
     looked: usize,
 }
@@ -172,9 +172,18 @@ impl Back {
         }
         self.looked += 1;
         let sockets = moment.sockets(*first);
+        // Who leads back has no question elsewhere: for that all of them have to be known.
+        if !moment.knows_all_holders() {
+            return Vec::new();
+        }
         let of = |inode: u64| moment.holders_of(inode).first().copied();
-        let read = || led_back::Asked::of(&conversations::read(), &listen_queues::read(), of);
-        let asked = self.asked.get_or_insert_with(read);
+        let read = || {
+            let connections = conversations::read_whole()?;
+            Some(led_back::Asked::of(&connections, &listen_queues::read(), of))
+        };
+        let Some(asked) = self.asked.get_or_insert_with(read) else {
+            return Vec::new();
+        };
         let workers = workers.iter().copied().collect();
         let found = asked.lead_back(&moment.root, listener, &workers, &sockets, of);
         let named = found.into_iter().map(|one| LedBack {

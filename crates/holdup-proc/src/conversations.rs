@@ -92,16 +92,29 @@ impl Connection {
     }
 }
 
-/// All of them.
+/// All of them; of very many the first ones.
 #[must_use]
 pub fn read() -> Vec<Connection> {
+    listed().0
+}
+
+/// The same, and nothing where they are too many to be read to the end.
+#[must_use]
+pub fn read_whole() -> Option<Vec<Connection>> {
+    let (all, whole) = listed();
+    whole.then_some(all)
+}
+
+/// Those that were read, and whether that was the whole list.
+fn listed() -> (Vec<Connection>, bool) {
     let mut all = Vec::new();
+    let mut whole = true;
     for family in [libc::AF_INET, libc::AF_INET6] {
-        dump(family, TCP, OPEN, WITH_INFO, &mut |message| {
+        whole &= dump(family, TCP, OPEN, WITH_INFO, &mut |message| {
             all.extend(connection(message))
         });
     }
-    all
+    (all, whole)
 }
 
 /// UDP sockets, with and without a peer.

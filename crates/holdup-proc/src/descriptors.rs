@@ -104,12 +104,20 @@ pub fn holders(root: &Root, wanted: &HashSet<Open>, own: u32) -> HashMap<Open, V
     holders
 }
 
-/// Who has which sockets, by inode, lowest id first; `own` is left out. As long as a look for one of them, and enough for all that is asked
-/// about a moment.
+/// Who has which sockets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SocketHolders {
+    /// By inode, lowest id first.
+    pub of: HashMap<u64, Vec<u32>>,
+    /// Whether all processes were looked at before the time was up.
+    pub whole: bool,
+}
+
+/// Who has which sockets; `own` is left out. As long as a look for one of them, and enough for all that is asked about a moment.
 #[must_use]
-pub fn socket_holders(root: &Root, own: u32) -> HashMap<u64, Vec<u32>> {
+pub fn socket_holders(root: &Root, own: u32) -> SocketHolders {
     let mut holders: HashMap<u64, Vec<u32>> = HashMap::new();
-    look_through(root, own, SEARCH_CPU, &mut |pid, link| {
+    let whole = look_through(root, own, SEARCH_CPU, &mut |pid, link| {
         let target = std::fs::read_link(link);
         let inode = target
             .ok()
@@ -119,7 +127,7 @@ pub fn socket_holders(root: &Root, own: u32) -> HashMap<u64, Vec<u32>> {
         }
     });
     in_order(&mut holders);
-    holders
+    SocketHolders { of: holders, whole }
 }
 
 fn in_order<K>(holders: &mut HashMap<K, Vec<u32>>) {
@@ -155,7 +163,8 @@ fn cpu_time() -> Duration {
 }
 
 /// Hands over the descriptors of all processes but `own`: the first ones of each, then more of those that have more, until the time is up.
-fn look_through(root: &Root, own: u32, time: Duration, each: &mut dyn FnMut(u32, &Path)) {
+/// Whether it was not.
+fn look_through(root: &Root, own: u32, time: Duration, each: &mut dyn FnMut(u32, &Path)) -> bool {
     /// Links after which the clock is looked at.
     const STEP: usize = 64;
     let search = Search::new(time);
@@ -169,7 +178,7 @@ fn look_through(root: &Root, own: u32, time: Duration, each: &mut dyn FnMut(u32,
             continue;
         }
         if search.is_over() {
-            return;
+            return false;
         }
         let mut entries = entries(pid);
         for entry in entries.by_ref().take(FIRST_DESCRIPTORS) {
@@ -181,11 +190,12 @@ fn look_through(root: &Root, own: u32, time: Duration, each: &mut dyn FnMut(u32,
         let rest = entries(pid).take(MAX_DESCRIPTORS).skip(FIRST_DESCRIPTORS);
         for (at, entry) in rest.enumerate() {
             if at % STEP == 0 && search.is_over() {
-                return;
+                return false;
             }
             each(pid, &entry.path());
         }
     }
+    true
 }
 
 /// A file below a directory that a process may write to.
@@ -367,7 +377,9 @@ mod tests {
             .chain([7, 7])
             .collect();
         let tree = with_sockets(&[(5, &many), (6, &[7, 8, 7]), (9, &[8])]);
-        let all = socket_holders(&tree.root, 9);
+        let found = socket_holders(&tree.root, 9);
+        assert!(found.whole);
+        let all = found.of;
         assert_eq!((&all[&7], &all[&8]), (&vec![5, 6], &vec![6]));
         let found = holders(&tree.root, &HashSet::from([Open::Socket(7), Open::Socket(70)]), 5);
         assert_eq!(found.len(), 1);
@@ -380,13 +392,14 @@ mod tests {
         let tree = with_sockets(&[(5, &many), (6, &[7])]);
         let looked = |time| {
             let mut pids = Vec::new();
-            look_through(&tree.root, 1, time, &mut |pid, _| pids.push(pid));
-            pids
+            let whole = look_through(&tree.root, 1, time, &mut |pid, _| pids.push(pid));
+            (pids, whole)
         };
-        let pids = looked(Duration::from_secs(60));
+        let (pids, whole) = looked(Duration::from_secs(60));
+        assert!(whole);
         assert_eq!(pids.len(), many.len() + 1);
         assert_eq!(pids.iter().position(|pid| *pid == 6), Some(FIRST_DESCRIPTORS));
-        assert!(looked(Duration::ZERO).is_empty());
+        assert_eq!(looked(Duration::ZERO), (Vec::new(), false));
     }
 
     #[test]

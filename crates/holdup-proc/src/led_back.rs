@@ -4,7 +4,8 @@
 //! those of other clients, and it may wait for somebody else on their account. The choice: a process leads back only if whatever it has asked,
 //! and was not answered, is at that listener or with its workers, or with a process that leads back itself. In: a listener, and the
 //! kernel's tables of connections and sockets. Out: those processes. Of Unix sockets the kernel keeps no times: each connection that was made
-//! counts as a question. What goes to another machine leads nowhere.
+//! counts as a question, and so does each UDP socket with a peer. What goes to another machine leads nowhere. Whoever asks has looked at
+//! all connections and all descriptors: of a part of them nothing follows.
 
 use crate::conversations::Connection;
 use crate::descriptors;
@@ -12,7 +13,7 @@ use crate::listen_queues::{self, ListenQueue};
 use crate::root::Root;
 use crate::sampling::sockets::unix_peers;
 use crate::sockets::Sockets;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 
 /// A question that is open for less is on its way, milliseconds.
@@ -54,8 +55,12 @@ pub struct Tables<'a> {
 }
 
 /// Open questions on TCP connections, by who asks. They are the same whichever listener is looked at.
-#[derive(Debug)]
-pub struct Asked(HashMap<u32, Vec<At>>);
+#[derive(Debug, Default)]
+pub struct Asked {
+    tcp: HashMap<u32, Vec<At>>,
+    /// Those that may be open: what was sent and received last was so within one tick.
+    unclear: HashMap<u32, Vec<At>>,
+}
 
 /// A look.
 struct Look<'a, F> {
@@ -63,6 +68,10 @@ struct Look<'a, F> {
     sockets: &'a Sockets,
     of: F,
     tcp: &'a HashMap<u32, Vec<At>>,
+    /// Those that may be open: what was sent and received last was so within one tick.
+    unclear: &'a HashMap<u32, Vec<At>>,
+    /// Sockets of UDP that are connected to somebody: the kernel does not tell whether a question there is open.
+    datagrams: HashSet<u64>,
     asked: usize,
 }
 
@@ -88,10 +97,10 @@ impl Asked {
             .map(|one| ((one.local, one.peer), one))
             .collect();
         let asks = |one: &&Connection| {
-            let open = one.asks_ms.is_some_and(|ms| ms >= MIN_ASKED_MS);
+            let open = one.may_ask || one.asks_ms.is_some_and(|ms| ms >= MIN_ASKED_MS);
             open && one.inode != 0 && listen_queues::listener(queues, one.local).is_none()
         };
-        let mut found: HashMap<u32, Vec<At>> = HashMap::new();
+        let mut found = Asked::default();
         for one in connections.iter().filter(asks) {
             let Some(pid) = of(one.inode) else { continue };
             let server = by_ends.get(&(one.peer, one.local));
@@ -102,9 +111,16 @@ impl Asked {
                 Some(server) => of(server.inode).map(At::Process),
                 None => None,
             };
-            found.entry(pid).or_default().push(at.unwrap_or(At::Elsewhere));
+            let questions = match one.asks_ms {
+                Some(ms) if ms >= MIN_ASKED_MS => &mut found.tcp,
+                _ => &mut found.unclear,
+            };
+            questions
+                .entry(pid)
+                .or_default()
+                .push(at.unwrap_or(At::Elsewhere));
         }
-        Asked(found)
+        found
     }
 
     /// As [`to`].
@@ -117,11 +133,14 @@ impl Asked {
         sockets: &Sockets,
         of: impl Fn(u64) -> Option<u32>,
     ) -> Vec<Led> {
+        let connected = sockets.udp.iter().filter(|one| one.peer.port() != 0);
         let look = Look {
             root,
             sockets,
             of,
-            tcp: &self.0,
+            tcp: &self.tcp,
+            unclear: &self.unclear,
+            datagrams: connected.map(|one| one.inode).collect(),
             asked: 0,
         };
         look.to(listener, workers)
@@ -158,7 +177,9 @@ impl<F: Fn(u64) -> Option<u32>> Look<'_, F> {
                 At::Process(server) => *server == pid || workers.contains(server) || leads.contains(server),
                 At::Elsewhere => false,
             };
-            if !at.is_empty() && at.iter().all(here) {
+            // What may be a question is no reason to lead back, and one not to.
+            let unclear = self.unclear.get(&pid);
+            if !at.is_empty() && at.iter().chain(unclear.into_iter().flatten()).all(here) {
                 leads.insert(pid);
                 // Whoever asks it may lead back, too.
                 next.extend(self.tcp.iter().filter_map(|(asker, at)| {
@@ -181,6 +202,9 @@ impl<F: Fn(u64) -> Option<u32>> Look<'_, F> {
             return found;
         };
         let sockets = self.sockets;
+        if ends.sockets.iter().any(|inode| self.datagrams.contains(inode)) {
+            found.push(At::Elsewhere);
+        }
         for inode in ends
             .sockets
             .iter()
@@ -214,12 +238,17 @@ mod tests {
     use super::{Asked, Led, Tables, to};
     use crate::conversations::Connection;
     use crate::listen_queues::ListenQueue;
-    use crate::root::Root;
-    use crate::sockets::Sockets;
+    use crate::root::{Root, Tree};
+    use crate::sockets::{Sockets, Tcp};
     use std::collections::BTreeSet;
 
     /// Sockets of a process have its id as their hundreds. The listener is 1000, at port 80; its workers are 1 and 2.
     fn led(connections: &[Connection]) -> Vec<(u32, u32)> {
+        let folder = tempfile::tempdir().unwrap();
+        led_below(&Root::below(folder.path()), &Sockets::default(), connections)
+    }
+
+    fn led_below(root: &Root, sockets: &Sockets, connections: &[Connection]) -> Vec<(u32, u32)> {
         let at = |port: u16, inode| ListenQueue {
             address: format!("127.0.0.1:{port}").parse().unwrap(),
             waiting: 1,
@@ -229,16 +258,11 @@ mod tests {
         let tables = Tables {
             connections,
             queues: &[at(80, 1000), at(81, 301), at(82, 401)],
-            sockets: &Sockets::default(),
+            sockets,
         };
-        let folder = tempfile::tempdir().unwrap();
-        let found = to(
-            &Root::below(folder.path()),
-            1000,
-            &BTreeSet::from([1, 2]),
-            tables,
-            |inode| u32::try_from(inode / 100).ok(),
-        );
+        let found = to(root, 1000, &BTreeSet::from([1, 2]), tables, |inode| {
+            u32::try_from(inode / 100).ok()
+        });
         found
             .into_iter()
             .map(|Led { pid, queued }| (pid, queued))
@@ -289,6 +313,48 @@ mod tests {
         let queued = asks(310, 5001, 80, 0);
         let other = asks(312, 5004, 82, 410);
         assert_eq!(led(&[queued, other].concat()), []);
+    }
+
+    #[test]
+    fn what_was_sent_and_received_in_one_tick_may_be_a_question_elsewhere() {
+        let queued = asks(310, 5001, 80, 0);
+        let unclear = |ends: [Connection; 2]| {
+            let mut ends = ends;
+            (ends[0].asks_ms, ends[0].may_ask) = (None, true);
+            ends
+        };
+        let other = unclear(asks(312, 5004, 82, 410));
+        assert_eq!(led(&[queued, other].concat()), [], "it may wait for that one");
+        let served = unclear(asks(311, 5002, 80, 110));
+        let client = unclear(asks(410, 5003, 81, 320));
+        let all = [queued, served, client].concat();
+        assert_eq!(led(&all), [(3, 1)], "whose connection may rest is none of them");
+    }
+
+    #[test]
+    fn a_proxy_that_may_wait_for_a_name_does_not() {
+        let queued = asks(310, 5001, 80, 0);
+        let tree = Tree::new(&[]);
+        let folder = tree.root.proc.join("3/fd");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::os::unix::fs::symlink("socket:[350]", folder.join("4")).unwrap();
+        let datagrams = |peer: &str| Sockets {
+            udp: vec![Tcp {
+                local: "127.0.0.1:40000".parse().unwrap(),
+                peer: peer.parse().unwrap(),
+                listens: false,
+                knocks: false,
+                waiting: 0,
+                unread: 0,
+                unsent: 0,
+                probes: false,
+                inode: 350,
+            }],
+            ..Sockets::default()
+        };
+        let led = |peer| led_below(&tree.root, &datagrams(peer), &queued);
+        assert_eq!(led("127.0.0.53:53"), []);
+        assert_eq!(led("0.0.0.0:0"), [(3, 1)], "one that takes datagrams of anybody");
     }
 
     #[test]

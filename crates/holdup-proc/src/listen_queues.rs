@@ -109,20 +109,21 @@ fn request(family: libc::c_int, protocol: u8, states: u32, attributes: u8) -> Ve
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 
-/// Lists the sockets of a family and a protocol in these states: each message, with its header, is handed over.
+/// Lists the sockets of a family and a protocol in these states: each message, with its header, is handed over. Whether the list was read to
+/// its end.
 pub(crate) fn dump(
     family: libc::c_int,
     protocol: u8,
     states: u32,
     attributes: u8,
     each: &mut dyn FnMut(&[u8]),
-) {
+) -> bool {
     let request = request(family, protocol, states, attributes);
-    list(libc::NETLINK_SOCK_DIAG, &request, each);
+    list(libc::NETLINK_SOCK_DIAG, &request, each)
 }
 
-/// Asks the kernel for a list by one of its protocols: each message, with its header, is handed over.
-pub(crate) fn list(protocol: libc::c_int, request: &[u8], each: &mut dyn FnMut(&[u8])) {
+/// Asks the kernel for a list by one of its protocols: each message, with its header, is handed over. Whether it was read to its end.
+pub(crate) fn list(protocol: libc::c_int, request: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
     // SAFETY: makes a descriptor, or none.
     let socket = unsafe {
         libc::socket(
@@ -132,31 +133,32 @@ pub(crate) fn list(protocol: libc::c_int, request: &[u8], each: &mut dyn FnMut(&
         )
     };
     if socket < 0 {
-        return;
+        return false;
     }
     // SAFETY: it was just made, and is nobody else's.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    list_by(&socket, request, MAX_PARTS, each);
+    list_by(&socket, request, MAX_PARTS, each)
 }
 
 /// The same by a socket that is there, so many parts of it.
-pub(crate) fn list_by(socket: &OwnedFd, request: &[u8], most: usize, each: &mut dyn FnMut(&[u8])) {
+pub(crate) fn list_by(socket: &OwnedFd, request: &[u8], most: usize, each: &mut dyn FnMut(&[u8])) -> bool {
     // SAFETY: the buffer is as long as it is said to be.
     let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
     if sent < 0 {
-        return;
+        return false;
     }
     let mut part = vec![0u8; MAX_PART_BYTES];
     for _ in 0..most {
         // SAFETY: as above; the descriptor does not block.
         let length = unsafe { libc::recv(socket.as_raw_fd(), part.as_mut_ptr().cast(), part.len(), 0) };
         let Ok(length) = usize::try_from(length) else {
-            return;
+            return false;
         };
         if take(&part[..length], each) {
-            return;
+            return true;
         }
     }
+    false
 }
 
 /// Takes the messages of one part; whether the list ends with it.

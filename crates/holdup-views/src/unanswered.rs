@@ -33,8 +33,10 @@ pub(crate) fn untaken(report: &Report) -> String {
     let resting = report.requests.as_ref().map_or(0, |requests| requests.resting);
     match resting {
         0 => String::new(),
+        1 => " 1 client has sent data that no thread works on: a subscription, or a request that was lost."
+            .to_owned(),
         resting => format!(
-            " {} sent data that no thread works on.",
+            " {} sent data that no thread works on: subscriptions, or requests that were lost.",
             counted(resting, "client has", "clients have")
         ),
     }
@@ -100,10 +102,14 @@ mod tests {
             nothing_found_words(&report)
         };
         assert!(with(0).ends_with("waiting for work."), "{}", with(0));
-        assert!(with(1).ends_with(" 1 client has sent data that no thread works on."));
-        assert!(with(3).ends_with(" 3 clients have sent data that no thread works on."));
+        assert!(with(1).ends_with(
+            " 1 client has sent data that no thread works on: a subscription, or a request that was lost."
+        ));
+        assert!(with(300).ends_with(
+            " 300 clients have sent data that no thread works on: subscriptions, or requests that were lost."
+        ));
         let mut report = idle(0, 0);
-        for (earlier_told, resting, told) in [(true, 0, false), (true, 2, true), (false, 0, true)] {
+        for (earlier_told, resting, told) in [(true, 0, false), (true, 2, false), (false, 0, true)] {
             let requests = report.requests.as_mut().unwrap();
             (requests.earlier_told, requests.resting) = (earlier_told, resting);
             assert_eq!(doubts_earlier(&report), told, "{earlier_told} {resting}");

@@ -179,7 +179,7 @@ impl RequestState {
                 self.answering.read(request, before, begins, *port);
             }
             RequestStep::Answered => {
-                let timer = thread.timer_ran_since;
+                let (timer, tid) = (thread.timer_ran_since, thread.identity.tid);
                 let before = self.earlier.asked(request.connection).map(Asked::earlier);
                 let over = self.over(request.connection, threads);
                 // One that was read before anybody looked, and that nobody was known to have, is answered now.
@@ -190,12 +190,12 @@ impl RequestState {
                 });
                 let ran_out = |asked: &Asked| timer.is_some_and(|since| asked.at <= since);
                 if let Some(asked) = asked.filter(|asked| asked.wants_answer && ran_out(asked)) {
-                    self.answering.held.add(&asked, request);
+                    self.answering.held.add(&asked, request.at, tid);
                     if let Some(thread) = threads.get_mut(&id) {
                         thread.answers_by_timer = true;
                     }
                 }
-                self.answering.held.answered(request);
+                self.answering.held.answered(request, timer.is_some());
                 if let Some((open, after)) = over {
                     let ns = request.at.saturating_sub(open.read_at);
                     let by_timer = threads
@@ -215,6 +215,7 @@ impl RequestState {
                 self.answering.read_on(request, spent);
             }
             RequestStep::Dropped => {
+                self.answering.held.closed(request.connection);
                 self.over(request.connection, threads);
             }
             RequestStep::Left => {

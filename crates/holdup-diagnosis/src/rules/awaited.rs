@@ -192,8 +192,10 @@ fn finding(root: &Root<'_>) -> Finding {
         finding = finding.and(Evidence::new(text, "/proc/PID/stat, TCP sockets (sock_diag)"));
     }
     let known = match (&root.key, on) {
+        // One look does not tell whether somebody is answered a moment later.
+        (_, Awaited::OwnPool) => Confidence::Suspect,
         (Key::Busy(_), _)
-        | (_, Awaited::SessionLock | Awaited::Names | Awaited::TriedLock | Awaited::OwnPool)
+        | (_, Awaited::SessionLock | Awaited::Names | Awaited::TriedLock)
         | (Key::Nobodys(_), _) => Confidence::Strong,
         _ => Confidence::Proved,
     };

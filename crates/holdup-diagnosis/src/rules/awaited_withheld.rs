@@ -62,6 +62,11 @@ pub(super) struct Withheld {
 
 /// Those that are reported, the one with most behind it first.
 pub(super) fn servers(waits: &[SeenWait]) -> Vec<Withheld> {
+    servers_but(waits, |_| false)
+}
+
+/// The same but for those of which this is so: they do not take the place of another one.
+pub(super) fn servers_but(waits: &[SeenWait], left_out: impl Fn(&Withheld) -> bool) -> Vec<Withheld> {
     let found = seen::owed_for(waits, MIN_NS);
     let known = |one: &Unanswered<'_>| {
         Some(Withheld {
@@ -74,7 +79,8 @@ pub(super) fn servers(waits: &[SeenWait]) -> Vec<Withheld> {
             finding: finding(one, waits)?,
         })
     };
-    found.iter().filter_map(known).take(MAX_SERVERS).collect()
+    let known = found.iter().filter_map(known);
+    known.filter(|one| !left_out(one)).take(MAX_SERVERS).collect()
 }
 
 /// A file system that is full and that nobody is known to wait for is less grave than what others wait behind.
@@ -359,7 +365,7 @@ fn remedies(
 
 #[cfg(test)]
 mod tests {
-    use super::{of, servers};
+    use super::{of, servers, servers_but};
     use holdup_evidence::Ns;
     use holdup_evidence::facts::{LogLine, LogReason, OwnLog};
     use holdup_evidence::observed::{FilledVolume, Owed, SeenClient, SeenProcess, SeenWait, Short, Silence};
@@ -502,6 +508,10 @@ mod tests {
         let waits = [chain(10), chain(20), chain(30)].concat();
         assert_eq!(servers(&waits).len(), of(&waits).len());
         assert_eq!(of(&waits).len(), 2);
+        let all: Vec<u32> = servers(&waits).iter().map(|one| one.server).collect();
+        let but = servers_but(&waits, |one| one.server == all[0]);
+        assert_eq!(but.len(), 2, "one that is told elsewhere takes no place");
+        assert!(but.iter().all(|one| one.server != all[0]));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use super::Waits;
 use holdup_evidence::Cause;
 use holdup_evidence::facts::{LedBack, SharedListener, Workers};
-use holdup_model::attributed::{HowKnown, Peer, Resource};
+use holdup_model::attributed::{AttributedWait, HowKnown, Peer, Resource};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -21,6 +21,11 @@ pub(super) struct Own<'a> {
 
 /// How workers of whom these are the waits wait for themselves, if they do.
 pub(super) fn of<'a>(workers: &'a Workers, waits: &Waits<'a>) -> Option<Own<'a>> {
+    // Who is answered now and then waits for somebody slow: in a circle nobody is.
+    let answered = |wait: &AttributedWait| wait.count.saturating_sub(wait.timed_out) > u64::from(wait.open);
+    if waits.iter().any(answered) {
+        return None;
+    }
     let direct = asked_at(workers, &waits.main().resource).map(|listener| Own {
         listener,
         through: Vec::new(),
@@ -35,11 +40,11 @@ fn through<'a>(workers: &'a Workers, waits: &Waits<'a>) -> Option<Own<'a>> {
         let mut through: BTreeMap<u32, &'a LedBack> = BTreeMap::new();
         for wait in waits.iter() {
             let holders = wait.holders.iter();
-            let mut peers = holders.filter(|holder| holder.how_known == HowKnown::SocketPeer);
-            let led = peers.find_map(|peer| {
-                let mut all = listener.led_back.iter();
-                all.find(|led| led.pid == peer.name.pid)
-            })?;
+            let peers = holders.filter(|holder| holder.how_known == HowKnown::SocketPeer);
+            // Who was in the way for a shorter time may lead back, and the wait be for another one.
+            let peer = peers.max_by_key(|holder| holder.ns)?;
+            let mut all = listener.led_back.iter();
+            let led = all.find(|led| led.pid == peer.name.pid)?;
             through.insert(led.pid, led);
         }
         let through = through.into_values().collect();

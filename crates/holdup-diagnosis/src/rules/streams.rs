@@ -58,12 +58,20 @@ fn rests_behind(run: &Run<'_>, wait: &AttributedWait) -> bool {
     all.all(|(pid, cause)| rests(run, pid, cause))
 }
 
-/// Whether one of these waits stands, and has for most of the time watched: whoever wrote some lines and is stuck since looks so.
+/// What ends so near to the end of observation went on until then, nanoseconds: not all threads are looked at in one instant.
+const NEAR_END_NS: Ns = 10_000_000;
+
+/// Whether one of these waits stands, and has for most of the time watched: whoever wrote some lines and is stuck since looks so. The longest of
+/// several may have ended, and have begun before observation.
 fn stands(run: &Run<'_>, waits: &Waits<'_>) -> bool {
     let wall = run.attributed.wall;
-    waits
-        .iter()
-        .any(|one| one.open && one.max.saturating_mul(2) > wall)
+    let ends = run.attributed.waits.iter().map(|one| one.max_ended);
+    let end = ends.max().unwrap_or(0);
+    let goes_on = |one: &AttributedWait| {
+        let is_last = one.count == 1 || one.max_ended.saturating_add(NEAR_END_NS) >= end;
+        one.open && is_last && one.max.min(wall).saturating_mul(2) > wall
+    };
+    waits.iter().any(goes_on)
 }
 
 /// Waits for a pipe that ended as something came, from which its reader hears now and then.

@@ -91,7 +91,7 @@ pub struct HeldByTimer {
     pub ns: Ns,
     /// The longest.
     pub longest: Ns,
-    /// The thread that answered that one.
+    /// The id of the thread that answered that one.
     pub by: Option<u32>,
 }
 

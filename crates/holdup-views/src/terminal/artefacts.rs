@@ -10,7 +10,7 @@ use crate::headline::Headline;
 use crate::sheet::{Paint, Sheet};
 use crate::units::counted;
 use holdup_model::finding::Severity;
-use holdup_model::report::{AccountBasis, AccountLine, Artefact, FilesWithin, Report};
+use holdup_model::report::{AccountBasis, AccountLine, AccountOutcome, Artefact, FilesWithin, Report};
 use std::collections::BTreeMap;
 
 /// Column at which the file names begin in the header.
@@ -120,7 +120,12 @@ fn verdict(report: &Report) -> Verdict {
         AccountBasis::Reported => "Reported by the artefact itself. Not shown: its cause.",
         AccountBasis::Saturated => "Near its limit. Not shown: what waits for it.",
         AccountBasis::Largest => "The largest thing here. Not known: whether that is too much.",
-        AccountBasis::WithinNorm => "Healthy by these figures.",
+        AccountBasis::WithinNorm if report.outcome == Some(AccountOutcome::Healthy) => {
+            "Healthy by these figures."
+        }
+        AccountBasis::WithinNorm => {
+            "Within its norms. Not known: what stands in the lines that were not understood."
+        }
     };
     Verdict {
         sentence: main.clone(),
@@ -306,4 +311,34 @@ const WORDS: usize = 13;
 fn labelled(sheet: &mut Sheet, label: &str, body: Vec<crate::sheet::Piece>) {
     let lead = sheet.name(&format!("  {label}")).paint(Paint::Dim);
     sheet.led(vec![lead], WORDS, body);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::verdict;
+    use crate::html::tests::report;
+    use holdup_model::report::{AccountBasis, AccountLine, AccountOutcome};
+
+    #[test]
+    fn what_was_read_in_part_is_not_healthy_by_figures_within_their_norms() {
+        let beside = |outcome| {
+            let mut report = report();
+            report.outcome = outcome;
+            report.account = Some(vec![AccountLine {
+                what: "clock".to_owned(),
+                ns: None,
+                share: None,
+                text: "The clock is 12 µs off".to_owned(),
+                headline: None,
+                clauses: Vec::new(),
+                source: "chrony.txt:1".to_owned(),
+                basis: AccountBasis::WithinNorm,
+            }]);
+            verdict(&report).beside.unwrap().0
+        };
+        assert_eq!(beside(Some(AccountOutcome::Healthy)), "Healthy by these figures.");
+        for outcome in [Some(AccountOutcome::CannotTell), None] {
+            assert!(beside(outcome).starts_with("Within its norms. Not known"));
+        }
+    }
 }

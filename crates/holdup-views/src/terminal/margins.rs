@@ -255,10 +255,10 @@ pub(super) fn nothing_found(sheet: &mut Sheet, report: &Report) {
     beside_nothing_found(sheet, report);
 }
 
-/// Whether a request from before may be unanswered: nobody looked for those, or there are words that nobody took.
+/// Whether a request from before may be unanswered: nobody looked for those.
 pub(crate) fn doubts_earlier(report: &Report) -> bool {
     let requests = report.requests.as_ref();
-    let told = requests.is_some_and(|requests| requests.earlier_told && requests.resting == 0);
+    let told = requests.is_some_and(|requests| requests.earlier_told);
     report.of_threads() && waiting_for_work(report) > 0 && !told
 }
 

@@ -21,6 +21,9 @@ const MIN_UNANSWERED: u64 = 3;
 /// Nanoseconds for which nothing came back: the time limit of one question of an ordinary resolver is several times that.
 const MIN_SILENCE: Ns = 1_000_000_000;
 
+/// The same of a server before which questions of others stand, too: one that is busy takes them up within less.
+const MIN_SILENCE_BEHIND: Ns = 200_000_000;
+
 /// What one question takes of a socket's queue, bytes, as the kernel counts it: over the loopback device less than a third of this.
 const DATAGRAM_BYTES: u64 = 2304;
 
@@ -65,7 +68,8 @@ fn owes(one: &DatagramPeer) -> bool {
 }
 
 fn is_silent(run: &Run<'_>, one: &DatagramPeer) -> bool {
-    let long = one.silent >= MIN_SILENCE || has_backlog(run, one);
+    let long =
+        one.silent >= MIN_SILENCE || one.silent >= MIN_SILENCE_BEHIND && has_backlog(run, one);
     one.unanswered >= MIN_UNANSWERED && long && owes(one)
 }
 

@@ -91,6 +91,9 @@ const MIN_AT_REST_NS: Ns = 100_000_000;
 /// because it was about to answer. To be woken takes far less, also on a machine whose CPUs are short.
 const MEAN_AT_REST_NS: Ns = 50_000_000;
 
+/// The same of a server that can keep clients waiting by design: what it holds back takes longer than what it answers at once.
+const MEAN_HELD_BACK_NS: Ns = 5_000_000;
+
 /// Part of such waits in which the peer waited for its own clients: three of four.
 const MOST_AT_REST: (Ns, Ns) = (3, 4);
 
@@ -106,7 +109,7 @@ fn is_at_rest(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let most = rested.saturating_mul(MOST_AT_REST.1) >= group.own().saturating_mul(MOST_AT_REST.0);
     // Of a server that keeps clients waiting by design each of its rests is one.
     let keeps = longest.is_some_and(|holder| limit_settings::held_back(&holder.name.process).is_some());
-    let again = most && (keeps || mean >= MEAN_AT_REST_NS);
+    let again = most && (keeps && mean >= MEAN_HELD_BACK_NS || mean >= MEAN_AT_REST_NS);
     run.attributed.of_threads && idle && (again || group.longest().max >= MIN_AT_REST_NS)
 }
 

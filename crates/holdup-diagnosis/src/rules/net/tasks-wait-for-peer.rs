@@ -48,7 +48,7 @@ fn output_kept_open(run: &Run<'_>, waiting: &[&Task]) -> Finding {
         tasks::say_places(&pipes)
     );
     let mut finding = tasks::finding(run, RULE.id, Severity::Warning, waiting, [OUTPUT, &outcome]);
-    (finding.cause, finding.resource.kind) = (Cause::IpcPipe, ResourceKind::Pipe);
+    (finding.cause, finding.resource.kind) = (Cause::IpcPipe, ResourceKind::Socket);
     finding
         .confidence(Confidence::Strong)
         .and(Evidence::new(

@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn minutes_of_older_versions_are_no_unreadable_row() {
-        let old = SUMMARY.replace("[02:30 min]", "[2:30.500s]");
+        let old = SUMMARY.replace("[02:30 min]", "[2:30.000s]");
         let found = read_text("m", old.as_bytes()).observed;
         assert!(
             found.statements[0]

@@ -92,23 +92,16 @@ impl Futexes {
                     ),
                 )
             }
-            None => match (self.waits.iter().find(contended), self.waits.as_slice()) {
-                (Some(wait), _) => (
+            None => {
+                let Some(wait) = self.waits.iter().find(contended) else {
+                    return;
+                };
+                (
                     StatementKind::Stalled,
                     &wait.quote,
                     format!("thread {} waits: {}", wait.tid, lock(wait)),
-                ),
-                // Threads at rest stand so as well: of several it says nothing.
-                (None, [only]) => (
-                    StatementKind::Took,
-                    &only.quote,
-                    format!(
-                        "thread {} stands in futex {} without limit when the trace ends: a lock, a condition or rest; its stack says which",
-                        only.tid, only.address
-                    ),
-                ),
-                (None, _) => return,
-            },
+                )
+            }
         };
         out.statement(statements::one(kind, None, quote.clone(), text));
     }
@@ -139,21 +132,5 @@ mod tests {
         let text = "[pid    42] futex(0x55f8, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>\n[pid    43] futex(0x55f9, FUTEX_WAIT_PRIVATE, 2, \
             {tv_sec=1, tv_nsec=0} <unfinished ...>\n[pid 44] futex( <unfinished ...>\n";
         assert!(read_text("s", text.as_bytes()).observed.statements.is_empty());
-    }
-
-    #[test]
-    fn of_one_thread_that_stands_in_a_futex_it_is_said_and_of_several_at_rest_nothing() {
-        let one = "strace: Process 4394 attached\nfutex(0xc000084550, FUTEX_WAIT_PRIVATE, 0, NULL\n";
-        let found = read_text("s", one.as_bytes()).observed;
-        assert!(
-            found.statements[0]
-                .text
-                .starts_with("thread 4394 stands in futex 0xc000084550 without limit"),
-            "{:?}",
-            found.statements
-        );
-        let several = "strace: Process 41 attached with 2 threads\n[pid 41] futex(0x55f8, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>\n\
-            [pid 42] futex(0x55f9, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>\n";
-        assert!(read_text("s", several.as_bytes()).observed.statements.is_empty());
     }
 }

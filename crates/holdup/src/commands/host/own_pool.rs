@@ -9,7 +9,7 @@ use super::looked_up::named;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Awaited, Quote, SeenPool, SeenProcess, SeenWait, Short};
 use holdup_knowledge::functions;
-use holdup_proc::conversations::Connection;
+use holdup_proc::conversations::{self, Connection};
 use holdup_proc::led_back::{self, Led, Tables};
 use holdup_proc::listen_queues::ListenQueue;
 use holdup_proc::root::text_if_there;
@@ -57,6 +57,11 @@ pub(super) fn add(
         return;
     }
     let holders = descriptors::socket_holders(root, own);
+    // Of a part of the connections or of the descriptors nothing follows.
+    if !holders.whole || conversations::read_whole().is_none() {
+        return;
+    }
+    let holders = holders.of;
     let tables = Tables {
         connections,
         queues,
@@ -132,12 +137,12 @@ impl Pool {
         for worker in &self.workers {
             let own = waits
                 .iter()
-                .filter(|wait| wait.waiter.pid == *worker && asks(wait));
+                .filter(|wait| wait.waiter.pid == *worker && wait.ns >= MIN_NS);
             let back = |wait: &&SeenWait| {
                 let holder = wait.holder.as_ref().map(|holder| holder.pid);
-                holder.is_some_and(|pid| led.iter().any(|one| one.pid == pid))
+                asks(wait) && holder.is_some_and(|pid| led.iter().any(|one| one.pid == pid))
             };
-            // Who waits for somebody else, too, may wait for that.
+            // Who waits for somebody else, too, or for another machine, may wait for that.
             let (back, others): (Vec<&SeenWait>, Vec<&SeenWait>) = own.partition(back);
             let Some(wait) = back
                 .into_iter()
@@ -282,5 +287,16 @@ mod tests {
         let three = [wait(11, 30), wait(12, 30), wait(12, 40)];
         assert_eq!(found("wait_woken", &three, &led), [], "it may wait for the other");
         assert_eq!(found("wait_woken", &[wait(11, 30), wait(12, 30)], &[]), []);
+        let far = SeenWait {
+            holder: None,
+            name: "192.0.2.7:443".to_owned(),
+            ..wait(12, 0)
+        };
+        let three = [wait(11, 30), wait(12, 30), far];
+        assert_eq!(
+            found("wait_woken", &three, &led),
+            [],
+            "another machine may owe it an answer"
+        );
     }
 }
