@@ -128,10 +128,12 @@ fn hidden_addresses() {
         command.arg(case.holdup());
         command
     };
-    // As kptr_restrict = 2 does, for this test alone: tracing loses the kernel's functions and says so, sampling loses nothing.
+    // As kptr_restrict = 2 does, for this test alone: tracing asks the kernel for the names of single addresses, and sampling reads names that it
+    // prints: neither loses anything.
     let found = case.observe("kptr_restrict = 2, root", with(&[]));
     assert_eq!(found.backend, "bpf");
-    assert_eq!(found.not_measured, ["which kernel function a thread slept in"]);
+    assert!(found.not_measured.is_empty(), "{:?}", found.not_measured);
+    assert!(found.function);
     let user = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"];
     let found = case.observe("kptr_restrict = 2, an ordinary user", with(&user));
     assert_eq!(found.backend, "proc");
