@@ -2,7 +2,7 @@
 
 use crate::rules::{Rule, RuleId, Run, duration, logs};
 use holdup_evidence::observed::KernelEvent;
-use holdup_evidence::{Cause, Observed};
+use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
 /// The rule.
@@ -12,6 +12,21 @@ pub(crate) const RULE: Rule = Rule::of_artefacts(RuleId::KilledForMemory, check)
 
 /// Below this part of the swap that there is, it is called used up: the kernel keeps some pages back.
 const LEFT: u64 = 50;
+
+/// A kill longer ago than this, in nanoseconds, is no longer what goes on: what waits now comes before it.
+const RECENT: Ns = 120_000_000_000;
+
+/// And one longer ago than this is history.
+const PAST: Ns = 3_600_000_000_000;
+
+/// How grave a kill is that was so long ago, where that is known.
+fn severity(ago: Option<Ns>) -> Severity {
+    match ago {
+        Some(ago) if ago > PAST => Severity::Note,
+        Some(ago) if ago > RECENT => Severity::Warning,
+        _ => Severity::Critical,
+    }
+}
 
 struct Kill<'a> {
     process: &'a str,
@@ -69,16 +84,20 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         } else {
             Cause::MemReclaim
         };
+        let last = of_it.last();
+        let ago = last.and_then(|(last, _)| logs::ago(observed, last));
+        let when = match ago {
+            Some(ago) if ago > RECENT => format!(" {} ago", duration(ago)),
+            _ => String::new(),
+        };
         let mut finding = Finding::without_duration(
             RULE.id.id(),
-            Severity::Critical,
-            format!("{who} because {whose}"),
+            severity(ago),
+            format!("{who}{when} because {whose}"),
             cause,
             logs::quote(observed, first),
         );
-        if let Some((last, _)) = of_it.last()
-            && let Some(ago) = logs::ago(observed, last)
-        {
+        if let (Some((last, _)), Some(ago)) = (last, ago) {
             let which = match of_it.len() {
                 1 => "that was",
                 _ => "the last of them was",
