@@ -109,9 +109,7 @@ pub fn told<'a>(frames: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let frames: Vec<&str> = frames.into_iter().map(plain).collect();
     let says_so = |name: &&str| lock(name).is_some() || awaited(name).is_some();
     let mut at = frames.iter().position(says_so)?;
-    while frames.get(at).is_some_and(|name| ANY.contains(name))
-        && frames.get(at + 1).is_some_and(&says_so)
-    {
+    while frames.get(at).is_some_and(|name| ANY.contains(name)) && frames.get(at + 1).is_some_and(&says_so) {
         at += 1;
     }
     let rest = frames.get(at..)?;

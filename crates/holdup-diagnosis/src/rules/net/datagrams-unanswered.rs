@@ -68,8 +68,7 @@ fn owes(one: &DatagramPeer) -> bool {
 }
 
 fn is_silent(run: &Run<'_>, one: &DatagramPeer) -> bool {
-    let long =
-        one.silent >= MIN_SILENCE || one.silent >= MIN_SILENCE_BEHIND && has_backlog(run, one);
+    let long = one.silent >= MIN_SILENCE || one.silent >= MIN_SILENCE_BEHIND && has_backlog(run, one);
     one.unanswered >= MIN_UNANSWERED && long && owes(one)
 }
 

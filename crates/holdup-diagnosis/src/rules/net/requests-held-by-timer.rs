@@ -49,7 +49,11 @@ fn check(run: &Run<'_>, requests: &Requests) -> Verdict {
         held.count,
         say::several(answered, "request"),
         duration(mean),
-        if may_be_meant { ", which may be what their clients asked for (a long poll, a pop with a time limit)" } else { "" },
+        if may_be_meant {
+            ", which may be what their clients asked for (a long poll, a pop with a time limit)"
+        } else {
+            ""
+        },
         match requests.open {
             0 => String::new(),
             open => format!(

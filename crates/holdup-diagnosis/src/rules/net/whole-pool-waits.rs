@@ -204,7 +204,10 @@ fn behind_others(taken: &Taken<'_>, address: &str, through: &[&LedBack]) -> Titl
 /// Those between, by name.
 fn who_between(through: &[&LedBack]) -> String {
     let names: BTreeSet<&str> = through.iter().map(|one| one.process.as_str()).collect();
-    let names: Vec<&str> = names.into_iter().map(|name| say::name_or(name, "a proxy")).collect();
+    let names: Vec<&str> = names
+        .into_iter()
+        .map(|name| say::name_or(name, "a proxy"))
+        .collect();
     names.join(" and ")
 }
 

@@ -90,9 +90,7 @@ fn withheld(run: &Run<'_>, roots: &[Root<'_>]) -> (Vec<Finding>, Ns) {
     let own = roots.iter().filter(|root| !root.comes_last());
     let waiters = own.flat_map(|root| root.behind.iter().chain(&root.own));
     let told: HashSet<u32> = waiters.map(|one| one.name.pid).collect();
-    let known = awaited_withheld::servers_but(waits, |one| {
-        one.behind.iter().any(|pid| told.contains(pid))
-    });
+    let known = awaited_withheld::servers_but(waits, |one| one.behind.iter().any(|pid| told.contains(pid)));
     let longest = known.iter().map(|one| one.longest).max().unwrap_or(0);
     (known.into_iter().map(|one| one.finding).collect(), longest)
 }
