@@ -116,19 +116,21 @@ fn verdict(report: &Report) -> Verdict {
         };
     };
     let main = first.headline.as_ref().unwrap_or(&first.text);
+    let healthy = first.basis == AccountBasis::WithinNorm && report.outcome == Some(AccountOutcome::Healthy);
     let beside = match first.basis {
         AccountBasis::Reported => "Reported by the artefact itself. Not shown: its cause.",
         AccountBasis::Saturated => "Near its limit. Not shown: what waits for it.",
         AccountBasis::Largest => "The largest thing here. Not known: whether that is too much.",
-        AccountBasis::WithinNorm if report.outcome == Some(AccountOutcome::Healthy) => {
-            "Healthy by these figures."
-        }
+        AccountBasis::WithinNorm if healthy => "Each figure is within its norm.",
         AccountBasis::WithinNorm => {
             "Within its norms. Not known: what stands in the lines that were not understood."
         }
     };
     Verdict {
-        sentence: main.clone(),
+        sentence: match healthy {
+            true => format!("Healthy by these figures: {main}"),
+            false => main.clone(),
+        },
         further: first.clauses.iter().map(|clause| brief(clause)).collect(),
         beside: Some((beside, first.source.clone())),
         next: rest.iter().take(FURTHER).cloned().collect(),
@@ -321,7 +323,7 @@ mod tests {
 
     #[test]
     fn what_was_read_in_part_is_not_healthy_by_figures_within_their_norms() {
-        let beside = |outcome| {
+        let said = |outcome| {
             let mut report = report();
             report.outcome = outcome;
             report.account = Some(vec![AccountLine {
@@ -334,11 +336,16 @@ mod tests {
                 source: "chrony.txt:1".to_owned(),
                 basis: AccountBasis::WithinNorm,
             }]);
-            verdict(&report).beside.unwrap().0
+            let verdict = verdict(&report);
+            (verdict.sentence, verdict.beside.unwrap().0)
         };
-        assert_eq!(beside(Some(AccountOutcome::Healthy)), "Healthy by these figures.");
+        let (sentence, beside) = said(Some(AccountOutcome::Healthy));
+        assert_eq!(sentence, "Healthy by these figures: The clock is 12 µs off");
+        assert_eq!(beside, "Each figure is within its norm.");
         for outcome in [Some(AccountOutcome::CannotTell), None] {
-            assert!(beside(outcome).starts_with("Within its norms. Not known"));
+            let (sentence, beside) = said(outcome);
+            assert_eq!(sentence, "The clock is 12 µs off");
+            assert!(beside.starts_with("Within its norms. Not known"));
         }
     }
 }
