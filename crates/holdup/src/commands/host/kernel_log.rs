@@ -66,18 +66,18 @@ fn split(log: &str, from: u64) -> (String, String) {
     (recent, old)
 }
 
-/// What somebody should know of, in a word; `None` of what is no trouble, or that of a boot.
+/// What somebody should know of, in words whose plural is made by an `s` at their end; `None` of what is no trouble, or that of a boot.
 fn trouble(event: &KernelEvent) -> Option<&'static str> {
     Some(match event {
         KernelEvent::HungTask { .. } => "hung task",
         KernelEvent::SoftLockup { .. } | KernelEvent::HardLockup { .. } => "CPU lock-up",
         KernelEvent::RcuStall | KernelEvent::CpuStall(_) => "stalled CPU",
-        KernelEvent::OomKill { .. } => "kill for memory",
-        KernelEvent::IoError { .. } => "failed request to a device",
-        KernelEvent::MediumError { .. } => "place on a medium that cannot be read",
+        KernelEvent::OomKill { .. } => "out-of-memory kill",
+        KernelEvent::IoError { .. } => "failed device request",
+        KernelEvent::MediumError { .. } => "unreadable sector",
         KernelEvent::FileSystemError { .. } => "file system error",
         KernelEvent::ConntrackFull => "full connection table",
-        KernelEvent::SynFlood { .. } => "flood of connection requests",
+        KernelEvent::SynFlood { .. } => "connection request flood",
         KernelEvent::DeviceReset { .. }
         | KernelEvent::TransmitTimeout { .. }
         | KernelEvent::NfsServer { .. }
@@ -206,7 +206,7 @@ mod tests {
         let mut listed = Vec::new();
         add_older(&observed.happenings, 125.0, &mut listed);
         assert_eq!(listed.len(), 1, "{listed:?}");
-        assert_eq!((listed[0].what.as_str(), listed[0].count), ("kill for memory", 2));
+        assert_eq!((listed[0].what.as_str(), listed[0].count), ("out-of-memory kill", 2));
         assert_eq!(listed[0].ago, 60_000_000_000);
         assert!(listed[0].text.starts_with("Out of memory"), "{}", listed[0].text);
     }
