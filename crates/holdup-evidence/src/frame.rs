@@ -30,6 +30,8 @@ pub enum Language {
     Php,
     /// Perl, by the interpreter's structures.
     Perl,
+    /// Scripts of Bash, by the interpreter's structures.
+    Bash,
     /// Machine code of Go, by the table that its linker writes.
     Go,
     /// The kernel.

@@ -17,6 +17,7 @@ const INTERPRETERS: &[&str] = &[
     "libphp",
     "perl",
     "libperl",
+    "bash",
     "node",
     "nodejs",
     "libnode",

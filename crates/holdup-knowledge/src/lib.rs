@@ -4,6 +4,7 @@
 //! down once. Nothing here does I/O or reads a clock.
 
 pub mod asyncio;
+pub mod bash;
 pub mod calls;
 pub mod cpp;
 pub mod datagrams;

@@ -1,10 +1,10 @@
 //! Interpreters whose frames are read from outside while their threads sleep: one of several.
 //!
 //! In: where a process has an interpreter, and which one. Out: its threads, and the frames of each. What they are read by is each
-//! interpreter's own ([`crate::python`], [`crate::ruby`], [`crate::php`], [`crate::perl`], [`crate::node`]).
+//! interpreter's own ([`crate::python`], [`crate::ruby`], [`crate::php`], [`crate::perl`], [`crate::bash`], [`crate::node`]).
 
 use crate::memory::Source;
-use crate::{node, perl, php, python, ruby};
+use crate::{bash, node, perl, php, python, ruby};
 use holdup_evidence::Frame;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -102,6 +102,8 @@ pub enum Kind {
     Php,
     /// Perl.
     Perl,
+    /// Bash.
+    Bash,
     /// V8 in Node.js. Frames on stacks are walked elsewhere; here it is who waits for what libuv does.
     Node,
 }
@@ -118,6 +120,8 @@ pub enum Place {
     Php(php::Place),
     /// Perl.
     Perl(perl::Place),
+    /// Bash.
+    Bash(bash::Place),
     /// V8 in Node.js.
     Node(node::Place),
 }
@@ -137,6 +141,9 @@ pub enum Refused {
     /// Perl.
     #[error(transparent)]
     Perl(#[from] perl::Refused),
+    /// Bash.
+    #[error(transparent)]
+    Bash(#[from] bash::Refused),
     /// V8 in Node.js.
     #[error(transparent)]
     Node(#[from] node::Refused),
@@ -175,13 +182,22 @@ pub enum Interpreter<S> {
     Php(php::Interpreter<S>),
     /// Perl.
     Perl(perl::Interpreter<S>),
+    /// Bash.
+    Bash(bash::Interpreter<S>),
     /// V8 in Node.js.
     Node(Box<node::Engine<S>>),
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 5] = [Kind::Python, Kind::Ruby, Kind::Php, Kind::Perl, Kind::Node];
+    pub const ALL: [Kind; 6] = [
+        Kind::Python,
+        Kind::Ruby,
+        Kind::Php,
+        Kind::Perl,
+        Kind::Bash,
+        Kind::Node,
+    ];
 
     /// Whether a file may hold it, by its base name.
     #[must_use]
@@ -191,6 +207,7 @@ impl Kind {
             Kind::Ruby => ruby::may_be_in,
             Kind::Php => php::may_be_in,
             Kind::Perl => perl::may_be_in,
+            Kind::Bash => bash::may_be_in,
             Kind::Node => node::may_be_in,
         }
     }
@@ -203,6 +220,7 @@ impl Kind {
             Kind::Ruby => &ruby::SYMBOLS,
             Kind::Php => &php::SYMBOLS,
             Kind::Perl => &perl::SYMBOLS,
+            Kind::Bash => &bash::SYMBOLS,
             Kind::Node => &node::SYMBOLS,
         }
     }
@@ -224,6 +242,7 @@ impl Kind {
                 running: second,
             }),
             Kind::Perl => Place::Perl(perl::Place::of(addresses)?),
+            Kind::Bash => Place::Bash(bash::Place::of(addresses)?),
             Kind::Node => Place::Node(node::Place::of(addresses)?),
         })
     }
@@ -236,6 +255,7 @@ impl Kind {
             Kind::Ruby => "Ruby",
             Kind::Php => "PHP",
             Kind::Perl => "Perl",
+            Kind::Bash => "Bash",
             Kind::Node => "JavaScript",
         }
     }
@@ -248,6 +268,7 @@ impl Kind {
             Kind::Ruby => "Ruby 2.7, 3.1, 3.3 and 3.4",
             Kind::Php => "PHP 7.4 or 8.1 to 8.5 without threads",
             Kind::Perl => "Perl 5.32 to 5.40 with threads",
+            Kind::Bash => "Bash with its exported symbols",
             Kind::Node => "Node.js 18 to 24",
         }
     }
@@ -256,7 +277,14 @@ impl Kind {
 /// Whether a function of an interpreter evaluates interpreted code.
 #[must_use]
 pub fn evaluates(symbol: &str) -> bool {
-    python::evaluates(symbol) || ruby::evaluates(symbol) || php::evaluates(symbol) || perl::evaluates(symbol)
+    let all = [
+        python::evaluates,
+        ruby::evaluates,
+        php::evaluates,
+        perl::evaluates,
+        bash::evaluates,
+    ];
+    all.iter().any(|evaluates| evaluates(symbol))
 }
 
 impl Place {
@@ -268,6 +296,7 @@ impl Place {
             Place::Ruby(place) => place.version,
             Place::Php(place) => place.modules,
             Place::Perl(place) => place.interpreter,
+            Place::Bash(place) => place.variables,
             Place::Node(place) => place.first,
         }
     }
@@ -280,6 +309,7 @@ impl Place {
             Place::Ruby(_) => ruby::Refused::Memory.into(),
             Place::Php(_) => php::Refused::Memory.into(),
             Place::Perl(_) => perl::Refused::Memory.into(),
+            Place::Bash(_) => bash::Refused::Memory.into(),
             Place::Node(_) => node::Refused::Memory.into(),
         }
     }
@@ -294,6 +324,7 @@ impl Refused {
             Refused::Ruby(_) => Kind::Ruby,
             Refused::Php(_) => Kind::Php,
             Refused::Perl(_) => Kind::Perl,
+            Refused::Bash(_) => Kind::Bash,
             Refused::Node(_) => Kind::Node,
         }
     }
@@ -329,6 +360,10 @@ impl Refused {
                 perl::Refused::Unsupported(_) | perl::Refused::WithoutThreads(_) => Lasting::ForEver,
                 perl::Refused::NoInterpreter => Lasting::UntilItRuns,
                 perl::Refused::Memory => Lasting::Perhaps,
+            },
+            Refused::Bash(refused) => match refused {
+                bash::Refused::NoVariables => Lasting::UntilItRuns,
+                bash::Refused::Unsupported | bash::Refused::Memory => Lasting::Perhaps,
             },
             Refused::Node(refused) => match refused {
                 node::Refused::Memory => Lasting::Perhaps,
@@ -381,6 +416,7 @@ impl<S: Source> Interpreter<S> {
             Place::Ruby(place) => Interpreter::Ruby(Box::new(ruby::Interpreter::find(source, place)?)),
             Place::Php(place) => Interpreter::Php(php::Interpreter::find(source, place, main)?),
             Place::Perl(place) => Interpreter::Perl(perl::Interpreter::find(source, place, main)?),
+            Place::Bash(place) => Interpreter::Bash(bash::Interpreter::find(source, place, main)?),
             Place::Node(place) => {
                 Interpreter::Node(Box::new(node::Engine::find(source, &place.addresses())?))
             }
@@ -397,6 +433,7 @@ impl<S: Source> Interpreter<S> {
             Interpreter::Ruby(interpreter) => interpreter.frames(tid),
             Interpreter::Php(interpreter) => interpreter.frames(tid),
             Interpreter::Perl(interpreter) => interpreter.frames(tid),
+            Interpreter::Bash(interpreter) => interpreter.frames(tid),
             Interpreter::Node(_) => Err(Unread::NoThread),
         }
     }
@@ -417,6 +454,7 @@ impl<S: Source> Interpreter<S> {
             }
             Interpreter::Php(interpreter) => Ok(vec![Thread::Named(interpreter.main())]),
             Interpreter::Perl(interpreter) => Ok(vec![Thread::Named(interpreter.main())]),
+            Interpreter::Bash(interpreter) => Ok(vec![Thread::Named(interpreter.main())]),
             // Each of the process's threads may be one.
             Interpreter::Node(_) => Ok(Vec::new()),
         }
@@ -432,6 +470,7 @@ impl<S: Source> Interpreter<S> {
             (Interpreter::Ruby(interpreter), Thread::Ruby(thread)) => interpreter.frames_of(thread),
             (Interpreter::Php(interpreter), thread) => interpreter.frames(thread.tid()),
             (Interpreter::Perl(interpreter), thread) => interpreter.frames(thread.tid()),
+            (Interpreter::Bash(interpreter), thread) => interpreter.frames(thread.tid()),
             _ => Err(Unread::NoThread),
         }
     }
@@ -471,7 +510,9 @@ impl<S: Source> Interpreter<S> {
         match self {
             Interpreter::Python(interpreter) => interpreter.holder(),
             Interpreter::Ruby(interpreter) => interpreter.holder(),
-            Interpreter::Php(_) | Interpreter::Perl(_) | Interpreter::Node(_) => Err(Unread::NoThread),
+            Interpreter::Php(_) | Interpreter::Perl(_) | Interpreter::Bash(_) | Interpreter::Node(_) => {
+                Err(Unread::NoThread)
+            }
         }
     }
 
@@ -480,7 +521,11 @@ impl<S: Source> Interpreter<S> {
     pub fn python(&mut self) -> Option<&mut python::Interpreter<S>> {
         match self {
             Interpreter::Python(interpreter) => Some(interpreter),
-            Interpreter::Ruby(_) | Interpreter::Php(_) | Interpreter::Perl(_) | Interpreter::Node(_) => None,
+            Interpreter::Ruby(_)
+            | Interpreter::Php(_)
+            | Interpreter::Perl(_)
+            | Interpreter::Bash(_)
+            | Interpreter::Node(_) => None,
         }
     }
 
@@ -489,9 +534,11 @@ impl<S: Source> Interpreter<S> {
     pub fn node(&mut self) -> Option<&mut node::Engine<S>> {
         match self {
             Interpreter::Node(engine) => Some(engine),
-            Interpreter::Python(_) | Interpreter::Ruby(_) | Interpreter::Php(_) | Interpreter::Perl(_) => {
-                None
-            }
+            Interpreter::Python(_)
+            | Interpreter::Ruby(_)
+            | Interpreter::Php(_)
+            | Interpreter::Perl(_)
+            | Interpreter::Bash(_) => None,
         }
     }
 
@@ -501,9 +548,11 @@ impl<S: Source> Interpreter<S> {
     pub fn executor(&self) -> Option<u64> {
         match self {
             Interpreter::Ruby(interpreter) => interpreter.executor(),
-            Interpreter::Python(_) | Interpreter::Php(_) | Interpreter::Perl(_) | Interpreter::Node(_) => {
-                None
-            }
+            Interpreter::Python(_)
+            | Interpreter::Php(_)
+            | Interpreter::Perl(_)
+            | Interpreter::Bash(_)
+            | Interpreter::Node(_) => None,
         }
     }
 }

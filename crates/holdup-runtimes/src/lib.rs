@@ -10,6 +10,7 @@
 //! error.
 
 mod arch;
+pub mod bash;
 #[cfg(test)]
 mod damage;
 pub mod databases;

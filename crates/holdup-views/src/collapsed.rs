@@ -50,6 +50,7 @@ fn frame(place: &Place, line: &mut String) {
         | Kind::JavaScript
         | Kind::Ruby
         | Kind::Php
-        | Kind::Perl => "",
+        | Kind::Perl
+        | Kind::Bash => "",
     });
 }

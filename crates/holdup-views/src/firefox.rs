@@ -60,10 +60,11 @@ enum Category {
     Ruby,
     Php,
     Perl,
+    Bash,
 }
 
 impl Category {
-    const ALL: [(Category, &'static str, &'static str); 11] = [
+    const ALL: [(Category, &'static str, &'static str); 12] = [
         // The profiler looks for one that is grey.
         (Category::Other, "Other", "grey"),
         (Category::Running, "Running", "green"),
@@ -76,6 +77,7 @@ impl Category {
         (Category::Ruby, "Ruby", "magenta"),
         (Category::Php, "PHP", "lightblue"),
         (Category::Perl, "Perl", "lightgreen"),
+        (Category::Bash, "Bash", "grey"),
     ];
 
     fn index(self) -> u32 {
@@ -91,6 +93,7 @@ impl Category {
             Kind::Ruby => Category::Ruby,
             Kind::Php => Category::Php,
             Kind::Perl => Category::Perl,
+            Kind::Bash => Category::Bash,
             Kind::Process | Kind::Thread | Kind::Native | Kind::Inlined => Category::Other,
         }
     }

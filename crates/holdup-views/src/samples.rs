@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     Php,
     /// Perl.
     Perl,
+    /// Bash.
+    Bash,
     /// The kernel.
     Kernel,
 }
@@ -179,6 +181,7 @@ impl Place {
             Language::Ruby => Kind::Ruby,
             Language::Php => Kind::Php,
             Language::Perl => Kind::Perl,
+            Language::Bash => Kind::Bash,
             Language::Native | Language::Go if frame.inlined => Kind::Inlined,
             Language::Native | Language::Go => Kind::Native,
         };

@@ -10,7 +10,7 @@
 
 use holdup_evidence::{Cause, Frame, Language};
 use holdup_knowledge::user_code::of_c_library;
-use holdup_knowledge::{cpp, go, java, javascript, perl, php, python, ruby, rust};
+use holdup_knowledge::{bash, cpp, go, java, javascript, perl, php, python, ruby, rust};
 use holdup_model::attributed::{Judge, JudgedBy};
 
 /// Functions that every program or thread starts in.
@@ -212,6 +212,7 @@ pub fn is_applications(frame: &Frame) -> bool {
         Language::Ruby => !ruby::of_library(file),
         Language::Php => !php::of_library(file),
         Language::Perl => !perl::of_library(file),
+        Language::Bash => !bash::of_library(file),
         Language::Go => go::is_application(frame),
         Language::Kernel => false,
         Language::Native => {
@@ -241,6 +242,9 @@ pub fn choose(stack: &[Frame]) -> Asking {
         return asking;
     }
     if let Some(asking) = in_script(stack, Language::Perl, perl::of_library) {
+        return asking;
+    }
+    if let Some(asking) = in_script(stack, Language::Bash, bash::of_library) {
         return asking;
     }
     if let Some(asking) = in_go(stack) {

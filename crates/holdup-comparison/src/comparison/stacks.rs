@@ -264,6 +264,7 @@ fn kind(language: Language) -> TreeFrameKind {
         Language::Ruby => TreeFrameKind::Ruby,
         Language::Php => TreeFrameKind::Php,
         Language::Perl => TreeFrameKind::Perl,
+        Language::Bash => TreeFrameKind::Bash,
     }
 }
 

@@ -35,6 +35,11 @@ pub(super) fn place(waits: &Waits<'_>) -> String {
     format!("{IN}{}", say::place(place))
 }
 
+/// Where one wait was asked for in the program's code: ` in Shop.pay (Shop.java:41)`.
+pub(super) fn place_of(wait: &AttributedWait) -> Option<String> {
+    asking(&wait.asker.stack).map(|place| format!("{IN}{}", say::place(place)))
+}
+
 /// Whether a thread waits with epoll, as runtimes do for all their tasks.
 fn polls(wait: &AttributedWait) -> bool {
     system_calls::is_named(wait.call.as_deref(), Kind::WaitsForEpoll)

@@ -1,10 +1,12 @@
 //! Who waits for what a finding is about, in words for its first sentence.
 //!
 //! The problem: of `make` that waits for a shell that waits for `sleep`, the finding is about `sleep`, and whoever asked about `make` reads a
-//! sentence without it. In: waits with the way from each waiter to where its time went. Out: the waiter at the beginning of that way.
+//! sentence without it; and of a program that runs `curl` the sentence is about `curl`, whose own functions say nothing of where the
+//! program started it. In: waits with the way from each waiter to where its time went. Out: the waiter at the beginning of that way, and the
+//! place in the code of the one that is next to these threads.
 
-use super::Waits;
-use holdup_evidence::Ns;
+use super::{Waits, asked};
+use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, ThreadName};
 use holdup_model::title::Title;
 use std::collections::BTreeSet;
@@ -18,34 +20,93 @@ pub(super) fn with_waiters(title: Title, waits: &Waits<'_>) -> Title {
     if run.machine || run.observed.is_some() {
         return title;
     }
-    let roots: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.pid).collect();
-    let behind: Vec<&AttributedWait> = run
-        .attributed
-        .waits
-        .iter()
-        .filter(|wait| wait.handed_on_ns >= (waits.cost() / MIN_SHARE_ONE_IN).max(1))
-        .filter(|wait| is_behind(wait, &roots))
-        .collect();
-    let between: BTreeSet<u32> = behind.iter().flat_map(|wait| further(wait)).collect();
-    let mut first: Vec<&ThreadName> = behind.iter().map(|wait| &wait.asker.name).collect();
-    first.retain(|name| !between.contains(&name.pid) && !title.contains(&name.process));
+    let behind = behind(waits);
+    let between: BTreeSet<u32> = behind.iter().flat_map(|(wait, _)| further(wait)).collect();
+    let mut first: Vec<&ThreadName> = behind.iter().map(|(wait, _)| &wait.asker.name).collect();
+    first.retain(|name| !between.contains(&name.pid));
     first.sort_by_key(|name| name.pid);
     first.dedup_by_key(|name| name.pid);
-    first.retain(|name| name.process != root.process);
-    match first.as_slice() {
-        [] => title,
-        [one] => title.with(format!("; {} waits for {}", one.process, root.process)),
-        several => title.with(format!("; {} processes wait for {}", several.len(), root.process)),
-    }
+    let (process, place) = (&root.process, place(&behind));
+    let by = |name: &ThreadName, place: Option<&str>| {
+        let place = place.unwrap_or_default();
+        if place.is_empty() && name.process == root.process {
+            // Without a place it says no more than that there is another process of that name.
+            return None;
+        }
+        Some(format!(
+            "{} waits for {process}{place}",
+            told(&title, root, name)?
+        ))
+    };
+    let said = match (first.as_slice(), &place) {
+        ([], _) => Vec::new(),
+        ([one], Some((asker, place))) if one.pid == asker.pid => vec![by(one, Some(place))],
+        ([one], Some((asker, place))) => vec![by(one, None), by(asker, Some(place))],
+        ([one], None) => vec![by(one, None)],
+        (several, place) => {
+            let count = format!("{} processes wait for {process}", several.len());
+            let same = several.iter().all(|name| name.process == root.process);
+            let place = place.as_ref().and_then(|(asker, place)| by(asker, Some(place)));
+            vec![(!same).then_some(count), place]
+        }
+    };
+    let said = said.into_iter().flatten();
+    said.fold(title.clone(), |title, clause| title.with(format!("; {clause}")))
 }
 
-/// Whether the way from a wait ends in one of these processes, and begins in another.
-fn is_behind(wait: &AttributedWait, roots: &BTreeSet<u32>) -> bool {
-    !roots.contains(&wait.asker.name.pid)
-        && wait
-            .chain
-            .last()
-            .is_some_and(|last| roots.contains(&last.name.pid))
+/// Waits of others whose way leads through what these threads wait for, with how far it is to there.
+fn behind<'run>(waits: &Waits<'run>) -> Vec<(&'run AttributedWait, usize)> {
+    let roots: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.pid).collect();
+    let least = (waits.cost() / MIN_SHARE_ONE_IN).max(1);
+    let all = waits.run.attributed.waits.iter();
+    let of_threads = waits.run.attributed.of_threads;
+    let behind = |wait: &AttributedWait| match of_threads {
+        true if is_for_started(wait.cause) => wait.ns,
+        true => 0,
+        false => wait.handed_on_ns,
+    };
+    all.filter(|wait| behind(wait) >= least && !roots.contains(&wait.asker.name.pid))
+        .filter_map(|wait| {
+            let last = wait.chain.len().checked_sub(1)?;
+            let of_roots = |at: &usize| {
+                let link = wait.chain.get(*at);
+                link.is_some_and(|link| {
+                    roots.contains(&link.name.pid) && (link.cause == waits.cause() || *at == last)
+                })
+            };
+            (0..=last).find(of_roots).map(|at| (wait, at))
+        })
+        .collect()
+}
+
+/// Whether a wait may be for the end or the output of what somebody has started. Among processes that run already the time of each thread is its
+/// own, and others wait for each other all the time; whoever started a program and waits for it is the one that asked.
+fn is_for_started(cause: Cause) -> bool {
+    matches!(cause, Cause::ProcessChild | Cause::IpcPipe | Cause::IpcUnix)
+}
+
+/// Where the code of the waiter that is next to these threads asked for them: ` in upload (backup.py:41)`, and who that is.
+fn place<'run>(behind: &[(&'run AttributedWait, usize)]) -> Option<(&'run ThreadName, String)> {
+    let nearest = behind.iter().map(|(_, far)| *far).min()?;
+    let mut next = behind.iter().filter(|(_, far)| *far == nearest);
+    let (wait, _) = next.next()?;
+    let place = asked::place_of(wait)?;
+    let same = |(other, _): &&(&AttributedWait, usize)| asked::place_of(other).as_ref() == Some(&place);
+    next.all(|one| same(&one)).then_some((&wait.asker.name, place))
+}
+
+/// A waiter by its name, with its number where the title has another process of that name; `None` where the title names that very process.
+fn told(title: &Title, root: &ThreadName, name: &ThreadName) -> Option<String> {
+    let number = format!("(pid {})", name.pid);
+    if title.contains(&number) {
+        return None;
+    }
+    let another = title.contains(&name.process) || name.process == root.process;
+    Some(if another {
+        format!("{} {number}", name.process)
+    } else {
+        name.process.clone()
+    })
 }
 
 /// The processes on the way from a wait, without its own.
@@ -62,7 +123,7 @@ mod tests {
     use super::super::examples::mostly;
     use super::super::judge;
     use super::super::run::Run;
-    use holdup_evidence::{Cause, Ns, SystemFacts};
+    use holdup_evidence::{Cause, Frame, Language, Ns, SystemFacts};
     use holdup_model::attributed::{Attributed, AttributedWait, Link, ThreadName};
 
     const SECOND: Ns = 1_000_000_000;
@@ -110,6 +171,77 @@ mod tests {
         ];
         let title = title(&sleep, &waiting);
         assert!(title.ends_with("; make waits for sleep"), "{title}");
+    }
+
+    /// The wait of one process for the others on the way, asked for in a function of its own.
+    fn asked_for(mut wait: AttributedWait, function: &str, line: u32) -> AttributedWait {
+        wait.asker.stack = vec![Frame {
+            symbol: Some(function.to_owned()),
+            file: Some("/srv/backup.py".to_owned()),
+            line: Some(line),
+            language: Language::Python,
+            ..Frame::default()
+        }];
+        wait
+    }
+
+    #[test]
+    fn where_the_program_asked_is_said_of_what_it_started() {
+        let (backup, sleep) = (name(1, "backup"), name(3, "sleep"));
+        let waiting = [asked_for(behind(&backup, &[&sleep], SECOND), "upload", 12)];
+        let title = title(&sleep, &waiting);
+        assert!(
+            title.ends_with("; backup waits for sleep in upload (backup.py:12)"),
+            "{title}"
+        );
+    }
+
+    #[test]
+    fn of_several_on_the_way_the_next_one_has_the_place() {
+        let (make, script, sleep) = (name(1, "make"), name(2, "backup"), name(3, "sleep"));
+        let waiting = [
+            behind(&make, &[&script, &sleep], SECOND),
+            asked_for(behind(&script, &[&sleep], SECOND), "upload", 12),
+        ];
+        let title = title(&sleep, &waiting);
+        let end = "; make waits for sleep; backup waits for sleep in upload (backup.py:12)";
+        assert!(title.ends_with(end), "{title}");
+    }
+
+    #[test]
+    fn a_process_of_the_same_name_has_its_number() {
+        let (outer, sleep) = (name(1, "sleep"), name(3, "sleep"));
+        let plain = [behind(&outer, &[&sleep], SECOND)];
+        assert!(!title(&sleep, &plain).contains("pid 1"));
+        let placed = [asked_for(behind(&outer, &[&sleep], SECOND), "upload", 12)];
+        let title = title(&sleep, &placed);
+        assert!(
+            title.ends_with("; sleep (pid 1) waits for sleep in upload (backup.py:12)"),
+            "{title}"
+        );
+    }
+
+    #[test]
+    fn of_programs_that_run_already_who_started_it_is_named_and_not_who_asked_it() {
+        let (backup, sleep) = (name(1, "backup"), name(3, "sleep"));
+        let waits = |cause| {
+            let mut wait = asked_for(behind(&backup, &[&sleep], SECOND), "upload", 12);
+            (wait.cause, wait.handed_on_ns) = (cause, 0);
+            let mut run: Attributed = mostly(Cause::TimerSleep, 1, 1.0, SECOND);
+            run.of_threads = true;
+            run.waits[0].asker.name = sleep.clone();
+            run.waits.push(wait);
+            let judged = judge(&Run::new(&run, &SystemFacts::default()));
+            let of_sleep = judged.findings.iter().find(|one| one.rule == "sleeps-on-purpose");
+            of_sleep.map(|one| one.title.to_string()).unwrap_or_default()
+        };
+        let place = "; backup waits for sleep in upload (backup.py:12)";
+        for cause in [Cause::ProcessChild, Cause::IpcPipe] {
+            let title = waits(cause);
+            assert!(title.ends_with(place), "{title}");
+        }
+        let title = waits(Cause::NetReceive);
+        assert!(!title.contains("upload"), "{title}");
     }
 
     #[test]

@@ -165,6 +165,8 @@ pub enum TreeFrameKind {
     Php,
     /// A function in Perl.
     Perl,
+    /// A function of a script of Bash.
+    Bash,
     /// A cause.
     Cause,
     /// Something else.

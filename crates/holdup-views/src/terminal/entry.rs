@@ -257,6 +257,7 @@ fn is_script(language: Language) -> bool {
             | Language::Ruby
             | Language::Php
             | Language::Perl
+            | Language::Bash
             | Language::Go
     )
 }

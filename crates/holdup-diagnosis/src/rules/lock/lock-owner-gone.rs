@@ -151,6 +151,17 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
                  memory, but only the calling thread",
             ))
             .remedy(Remedy::pointless("waiting longer: the wait never ends by itself")),
+        // Nothing was forked while it was held: who was to give or to take has ended.
+        None if given(awaited) => finding
+            .remedy(Remedy::safe(
+                "find out why the thread at the other end has ended: with an exception that nobody looked at, most likely, or because it was \
+                 told to before the others were done; its log says",
+            ))
+            .remedy(Remedy::safe(
+                "let a thread that takes from a queue or sets a result do so on every path on which it can end (finally), and wait with a \
+                 timeout, or for its end as well",
+            ))
+            .remedy(Remedy::pointless("waiting longer: the wait never ends by itself")),
         _ => finding
             .remedy(Remedy::safe(
                 "do not fork without exec in a program with threads: use posix_spawn, or exec right after \
@@ -161,6 +172,14 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
             ))
             .remedy(Remedy::pointless("waiting longer: the wait never ends by itself")),
     })
+}
+
+/// Whether another thread gives what is waited for, or takes something away: no lock that one has.
+fn given(awaited: Option<Primitive>) -> bool {
+    matches!(
+        awaited,
+        Some(Primitive::Queue | Primitive::Room | Primitive::Future | Primitive::Barrier)
+    )
 }
 
 /// A semaphore that processes share, of whom all wait for it.

@@ -316,17 +316,22 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
         }
     };
     let (beside, peer) = (beside(run, waits, of), peer(run, longest) + &beyond(run, waits));
+    // Of one that goes on, how long it has done so is said behind the clause, as of all waits.
+    let (blocks, long) = match longest.open {
+        true => ("has blocked", String::new()),
+        false => ("blocks", format!(" for up to {took}")),
+    };
     let title = match of {
         Loop::Asyncio | Loop::Node => {
             let who = say::who(name);
-            Title::from(format!("{place} blocks the event loop of {who} for up to {took}"))
+            Title::from(format!("{place} {blocks} the event loop of {who}{long}"))
         }
         Loop::Tokio => {
             let workers: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
             let workers = say::several(workers.len() as u64, "worker thread");
             let process = say::name_or(&name.process, "the program");
             Title::from(format!(
-                "{place} blocks {workers} of tokio in {process} for up to {took}"
+                "{place} {blocks} {workers} of tokio in {process}{long}"
             ))
         }
     };

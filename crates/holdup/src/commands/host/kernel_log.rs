@@ -206,7 +206,10 @@ mod tests {
         let mut listed = Vec::new();
         add_older(&observed.happenings, 125.0, &mut listed);
         assert_eq!(listed.len(), 1, "{listed:?}");
-        assert_eq!((listed[0].what.as_str(), listed[0].count), ("out-of-memory kill", 2));
+        assert_eq!(
+            (listed[0].what.as_str(), listed[0].count),
+            ("out-of-memory kill", 2)
+        );
         assert_eq!(listed[0].ago, 60_000_000_000);
         assert!(listed[0].text.starts_with("Out of memory"), "{}", listed[0].text);
     }
