@@ -25,6 +25,8 @@ pub(super) struct Segment {
     pub(super) end: Ns,
     /// For a wait that a thread of the run ended: which.
     pub(super) waker: Option<ThreadId>,
+    /// Whether it was a wait for the next word of a client of its own.
+    pub(super) of_client: bool,
 }
 
 /// A link of a chain.
@@ -44,6 +46,13 @@ pub(super) struct Segments {
 }
 
 impl Segments {
+    /// The last one was a wait for the next word of a client.
+    pub(super) fn last_is_of_client(&mut self) {
+        if let Some(last) = self.ring.back_mut() {
+            last.of_client = true;
+        }
+    }
+
     /// What the wait was for that ended at this instant by nobody of the run, if nothing has come since.
     pub(super) fn last_wait_ended_at(&self, at: Ns) -> Option<Cause> {
         let last = self.ring.back()?;
@@ -128,6 +137,8 @@ pub(super) struct Doing {
     pub(super) ns: Ns,
     /// Who ended the longest stretch of it, and that stretch's part of the window.
     pub(super) next: Option<(ThreadId, Ns, Ns)>,
+    /// Whether all of it was for the next word of clients.
+    pub(super) of_client: bool,
 }
 
 impl Segments {
@@ -170,11 +181,13 @@ impl Segments {
                         cause: segment.cause,
                         ns: 0,
                         next: None,
+                        of_client: true,
                     });
                     longest.push(0);
                     causes.len() - 1
                 });
             causes[at].ns = causes[at].ns.saturating_add(end - start);
+            causes[at].of_client &= segment.of_client;
             if end - start > longest[at] {
                 longest[at] = end - start;
                 causes[at].next = segment.waker.map(|waker| (waker, start, end));
@@ -294,9 +307,18 @@ mod tests {
                 start,
                 end,
                 waker,
+                of_client: false,
             });
         }
-        let doing = |cause, ns, next| Some(Doing { cause, ns, next });
+        let of_client = false;
+        let doing = |cause, ns, next| {
+            Some(Doing {
+                cause,
+                ns,
+                next,
+                of_client,
+            })
+        };
         assert_eq!(past.doing(0, 165), doing(Cause::DiskSync, 100, None));
         assert_eq!(past.doing(90, 165), doing(Cause::CpuUser, 35, None));
         assert_eq!(

@@ -97,7 +97,12 @@ impl Crowd {
             })
         };
         let busy = self.busy(threads, pid, from, to).filter(|id| !stands_behind(*id));
+        // A session that awaits the next word of its own client has nobody else's request: it counts where there is nobody else.
+        let (resting, others): (Vec<ThreadId>, Vec<ThreadId>) =
+            busy.partition(|id| did(*id).is_some_and(|doing| doing.of_client));
+        let busy = if others.is_empty() { resting } else { others };
         let mut ends: Vec<(ThreadId, Doing)> = busy
+            .into_iter()
             .map(|id| self.end_inside(threads, pid, id, from, to))
             .filter_map(|id| Some((id, did(id)?)))
             .collect();

@@ -22,6 +22,7 @@ mod causes_by_stack;
 mod chain;
 mod children_by_stack;
 mod churn;
+mod clients;
 mod command_output;
 mod cpu;
 mod crowd;

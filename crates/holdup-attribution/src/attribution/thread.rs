@@ -352,6 +352,7 @@ impl Thread {
                 start,
                 end: start + ns,
                 waker: None,
+                of_client: false,
             });
             self.way.push(self.ledger.sites[site].key, start, start + ns);
             start += ns;
@@ -492,6 +493,7 @@ impl Thread {
             start: wait.start,
             end: wait.end,
             waker,
+            of_client: false,
         });
         longest
     }

@@ -2,6 +2,7 @@
 
 use super::Attribution;
 use super::blocker::Scene;
+use super::clients;
 use super::ended_wait::EndedWait;
 use super::holders;
 use super::implicit_handoffs;
@@ -173,6 +174,11 @@ impl Attribution {
         let Some(entry) = self.enter(ended) else {
             return Cause::Unknown;
         };
+        if clients::awaits_word(entry.cause, ended.wait, |id| self.objects.object(Some(id)))
+            && let Some(thread) = self.threads.get_mut(&ended.wait.thread)
+        {
+            thread.recent.last_is_of_client();
+        }
         let mut scene = Scene {
             threads: &mut self.threads,
             tasks: &mut self.tasks,

@@ -2,7 +2,8 @@
 
 use super::scene::{By, Scene, WRITE, row, waits_for_mutex_of};
 use holdup_evidence::{
-    Adopted, Cause, Event, LockHolder, Ns, ObjectId, OtherEnd, PolledFd, Role, ThreadId, Wait, WaitMemory,
+    Adopted, Cause, DeviceNumber, Event, LockHolder, Ns, Object, ObjectId, ObjectKind, OtherEnd, PolledFd,
+    Role, SocketAddress, ThreadId, Wait, WaitMemory,
 };
 use holdup_model::attributed::{Attributed, Link};
 
@@ -98,6 +99,84 @@ fn threads_that_wait_for_a_lock_lead_to_who_has_it() {
     scene.left_waiting(4, Cause::TimerSleep, END, |_| {});
     let run = scene.attributed();
     assert_eq!(chain(&run), [(100, Cause::NetReceive), (104, Cause::TimerSleep)]);
+}
+
+/// A session's own connection: who has opened it is at a port of the kernel's choice, or has no path.
+const OF_SESSION: ObjectId = ObjectId(10);
+
+fn session(local: SocketAddress, peer: SocketAddress) -> Event {
+    let object = Object {
+        kind: ObjectKind::Socket {
+            family: 2,
+            kind: 1,
+            protocol: 0,
+            state: 1,
+            local,
+            peer,
+            peer_pid: None,
+        },
+        path: None,
+        inode: 10,
+        device: DeviceNumber::default(),
+        file_system: "sockfs".into(),
+    };
+    Event::Object {
+        id: OF_SESSION,
+        object,
+    }
+}
+
+#[test]
+fn a_session_that_rests_before_its_own_client_has_nobody_elses_request() {
+    let inet = |text: &str| SocketAddress::Inet(text.parse().unwrap());
+    let unix = |path: &str| SocketAddress::Unix(path.to_owned());
+    // (its own end, the other end, what it looks like, whether it rests)
+    for (own, other, cause, rests) in [
+        (unix("/run/db.sock"), unix(""), Cause::IpcUnix, true),
+        (
+            inet("10.0.0.1:3306"),
+            inet("10.0.0.2:43210"),
+            Cause::NetReceive,
+            true,
+        ),
+        // It has asked somebody else.
+        (
+            inet("10.0.0.1:43210"),
+            inet("10.0.0.2:3306"),
+            Cause::NetReceive,
+            false,
+        ),
+        (unix(""), unix("/run/other.sock"), Cause::IpcUnix, false),
+    ] {
+        let mut scene = scene(3);
+        scene.events.push(session(own, other));
+        client_waits(&mut scene);
+        scene.left_waiting(1, Cause::NetAccept, END, |_| {});
+        scene.left_waiting(2, Cause::LockFutex, END, |_| {});
+        scene.left_waiting(3, cause, END, polls(&[OF_SESSION]));
+        scene.left_waiting(4, Cause::Idle, END, |_| {});
+        let ends = chain(&scene.attributed());
+        let end = if rests {
+            (102, Cause::LockFutex)
+        } else {
+            (103, cause)
+        };
+        assert_eq!(ends.last(), Some(&end), "{ends:?}");
+    }
+}
+
+#[test]
+fn a_session_that_rests_is_all_there_is_where_nobody_else_does_anything() {
+    let mut scene = scene(1);
+    scene.events.push(session(
+        SocketAddress::Unix("/run/db.sock".to_owned()),
+        SocketAddress::Unix(String::new()),
+    ));
+    client_waits(&mut scene);
+    scene.left_waiting(1, Cause::NetAccept, END, |_| {});
+    scene.left_waiting(2, Cause::IpcUnix, END, polls(&[OF_SESSION]));
+    let ends = chain(&scene.attributed());
+    assert_eq!(ends.last(), Some(&(102, Cause::IpcUnix)), "{ends:?}");
 }
 
 #[test]
