@@ -61,7 +61,7 @@ const WAITS: [(&str, &str, Cause, &str, bool); 21] = [
         "queues.py",
         "Queue.join",
         Cause::LockFutex,
-        "the work of an asyncio.Queue",
+        "all items of an asyncio.Queue to be done (join)",
         false,
     ),
     ("tasks.py", "sleep", Cause::TimerSleep, "a timer", false),
@@ -304,7 +304,7 @@ mod tests {
             .map(|(file, symbol)| frame(&format!("/usr/lib/python3.11/asyncio/{file}"), symbol));
         assert_eq!(
             wait(&joins, false, false).what,
-            Some("the work of an asyncio.Queue")
+            Some("all items of an asyncio.Queue to be done (join)")
         );
         let own = [frame("/srv/tasks.py", "sleep")];
         assert_eq!(wait(&own, false, false).cause, Cause::LockFutex);

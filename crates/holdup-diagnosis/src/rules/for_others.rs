@@ -41,6 +41,8 @@ pub(super) fn with_waiters(title: Title, waits: &Waits<'_>) -> Title {
     let said = match (first.as_slice(), &place) {
         ([], _) => Vec::new(),
         ([one], Some((asker, place))) if one.pid == asker.pid => vec![by(one, Some(place))],
+        // Two of one name are told as the one that has the place.
+        ([one], Some((asker, place))) if one.process == asker.process => vec![by(asker, Some(place))],
         ([one], Some((asker, place))) => vec![by(one, None), by(asker, Some(place))],
         ([one], None) => vec![by(one, None)],
         (several, place) => {

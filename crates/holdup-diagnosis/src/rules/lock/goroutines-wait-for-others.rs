@@ -121,7 +121,9 @@ impl<'a> Process<'a> {
             // Who answers a request may wait for events as long as the client likes, and then for the client's end as well.
             Some(TaskOthers::Value) => symbols().any(go::serves) || task.id == FIRST && alone,
             Some(TaskOthers::First) => task.id == FIRST && alone,
-            Some(TaskOthers::Condition) => symbols().any(go::serves) || alone,
+            Some(TaskOthers::Condition) => {
+                symbols().any(go::serves) || alone || !self.faced_by(task).is_empty()
+            }
             None => false,
         }
     }
@@ -217,10 +219,38 @@ impl<'a> Process<'a> {
             .filter(|one| matches!(does(one), Some(Does::Further)))
             .copied()
             .collect();
-        match further.is_empty() {
-            true => Stuck::Nobody,
-            false => Stuck::Further(further),
+        let faced_by = self.faced_by(task);
+        match (further.is_empty(), faced_by.is_empty()) {
+            (false, _) => Stuck::Further(further),
+            (true, false) => Stuck::Circle(faced_by),
+            (true, true) => Stuck::Nobody,
         }
+    }
+
+    /// Those that wait in another method of the same type for a condition: who puts and who takes cannot both have to wait, unless a signal has
+    /// woken one of the wrong kind. Nobody, where some of the application's goroutines may go on or wait for something else: one of those may be
+    /// who gives to both.
+    fn faced_by(&self, task: &Task) -> Vec<&'a Task> {
+        let method = |one: &Task| one.place.as_ref().and_then(|place| place.symbol.clone());
+        let Some(own) = method(task) else { return Vec::new() };
+        let Some(receiver) = go::receiver(&own) else {
+            return Vec::new();
+        };
+        let of_application = || self.all.iter().filter(|one| one.place.is_some());
+        // One that ticks is rarely who gives.
+        let goes_on = |one: &&&Task| match one.state {
+            TaskState::Running | TaskState::Ready => true,
+            TaskState::Idle => false,
+            TaskState::Waiting => matches!(does(one), Some(Does::Further)),
+        };
+        if of_application().any(|one| goes_on(&one)) {
+            return Vec::new();
+        }
+        let faces = |one: &&&Task| {
+            let other = method(one).filter(|other| *other != own);
+            one.others == task.others && other.is_some_and(|other| go::receiver(&other) == Some(receiver))
+        };
+        of_application().filter(faces).copied().collect()
     }
 }
 
@@ -303,11 +333,16 @@ fn finding(run: &Run<'_>, waiting: &[&Task], shown: &[&Task], why: &Stuck<'_>) -
         false => known,
     };
     let confidence = match (severity, why) {
-        (Severity::Warning, Stuck::Circle(_)) => Confidence::Strong,
+        (Severity::Warning, Stuck::Circle(_)) if first.others != Some(TaskOthers::Condition) => {
+            Confidence::Strong
+        }
         _ => Confidence::Suspect,
     };
     let what = format!("for {}", first.resource.name);
     let basis = match why {
+        Stuck::Circle(_) if first.others == Some(TaskOthers::Condition) => {
+            "they stand in methods of one type: who puts and who takes do not both have to wait, unless a signal has woken one that could not go on"
+        }
         _ if first.others == Some(TaskOthers::Condition) => {
             "who signals a condition is noted nowhere: those named stand for something else"
         }

@@ -7,6 +7,7 @@ use crate::rules::{
 };
 use holdup_evidence::{Cause, Ns, TaskRuntime};
 use holdup_knowledge::system_calls::{self, Kind};
+use holdup_knowledge::user_code::{Primitive, primitive};
 use holdup_model::attributed::Common;
 use holdup_model::attributed::{AttributedWait, Holder, Task};
 use holdup_model::finding::{Evidence, Finding, Remedy, Severity, Verdict};
@@ -243,6 +244,23 @@ fn from_anybody(wait: &AttributedWait) -> bool {
 /// What the kernel's protocol for datagrams is called.
 const UDP: &str = "udp";
 
+/// Of processes that run already: whether one thread waits for an answer that the peer's thread holds back until something happens, with
+/// nobody behind it. A client of a long poll has such a thread, and it may be that what is to happen does not.
+fn is_held_back(run: &Run<'_>, group: &Waits<'_>) -> bool {
+    let thread = |wait: &AttributedWait| (wait.asker.name.pid, wait.asker.name.tid);
+    let one = thread(group.main());
+    let holders = group.holders();
+    let longest = holders.iter().max_by_key(|holder| holder.ns);
+    let for_event = longest.is_some_and(|holder| {
+        holder.doing == Some(Cause::LockFutex) && primitive(&holder.stack) == Some(Primitive::Condition)
+    });
+    let requests = run.attributed.requests.as_ref();
+    let answers = requests.is_none_or(|requests| requests.open == 0);
+    let all = run.attributed.waits.iter();
+    let alone = all.filter(|wait| wait.cause == group.cause() && thread(wait).0 == one.0).all(|wait| thread(wait) == one);
+    run.attributed.of_threads && for_event && answers && alone
+}
+
 /// Whether the answer of the peer is a name: a resolver of the program's runtime asks it, and has no frames.
 fn is_for_names(run: &Run<'_>, wait: &AttributedWait) -> bool {
     let mut tasks = run.attributed.tasks.iter();
@@ -375,6 +393,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     let handed_on = group.handed_on() && main.cause != Cause::NetDns;
     let judged_there = handed_on || goes_on(run, group);
     let for_nobody = for_no_client(run, group);
+    let held_back = session.is_none() && !subject.plural && is_held_back(run, group);
     let has_answered = group.iter().all(|wait| has_an_answer(run, wait));
     let severity = if judged_there
         || served_at_once(run, group)
@@ -382,6 +401,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         || has_answered
         || awaits_us
         || anybody
+        || held_back
         || at_rest && (is_by_design(run, group) || answers_at_its_pace(main))
     {
         Severity::Note
@@ -410,6 +430,13 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
             Evidence::new(
                 "no request of a client was open meanwhile: what the peer sends by itself is waited for",
                 "requests on accepted connections",
+            )
+        }))
+        .and_if(held_back.then(|| {
+            Evidence::new(
+                "the peer's thread waits for a condition or an event before it answers, as one of a long poll does by design; nobody else of this process \
+                 waits for a peer",
+                "user stacks",
             )
         }))
         .and_if(at_rest.then(|| {
