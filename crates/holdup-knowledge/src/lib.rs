@@ -7,6 +7,7 @@ pub mod asyncio;
 pub mod calls;
 pub mod cpp;
 pub mod datagrams;
+pub mod embedded;
 pub mod executors;
 pub mod file_systems;
 pub mod functions;

@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 
 /// What those who have a lock in turn do with it, where most of them do the same: by the one that had it longest.
 pub(super) fn in_turn(run: &Run<'_>, queue: &Waits<'_>, owners: &[&Holder], all: Ns) -> Option<String> {
-    let does = |holder: &&&Holder| holder.doing.is_some_and(|cause| cause != queue.cause());
+    let tells = |cause: Cause| cause != queue.cause() && cause != Cause::SchedRunqueue;
+    let does = |holder: &&&Holder| holder.doing.is_some_and(tells);
     let first = owners.iter().find(does)?;
     let same = owners.iter().filter(|owner| owner.doing == first.doing);
     let mostly = same

@@ -88,6 +88,7 @@ mod tasks;
 mod tests;
 mod thread_sessions;
 pub(crate) mod waiters;
+mod within;
 
 pub use clocks::clock_of;
 pub use list::{ALL, RuleId};

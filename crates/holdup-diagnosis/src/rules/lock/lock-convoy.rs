@@ -518,7 +518,10 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
         .with(held::with_it(run, keeps)),
         (None, None) => Title::from(format!("{threads} threads of {who} queue{place} for one lock")).with(
             lock_turns::in_turn(run, queue, &owners, all)
-                .or_else(|| inside.as_ref().map(|(_, _, wait)| beside::doing_with_peer(run, wait)))
+                .or_else(|| {
+                    let told = inside.as_ref().filter(|(cause, ..)| *cause != Cause::SchedRunqueue);
+                    told.map(|(_, _, wait)| beside::doing_with_peer(run, wait))
+                })
                 .map_or_else(String::new, |doing| format!(", which goes from one to the other, each {doing}")),
         ),
     };
