@@ -8,6 +8,7 @@ pub mod bash;
 pub mod calls;
 pub mod cpp;
 pub mod datagrams;
+pub mod embedded;
 pub mod executors;
 pub mod file_systems;
 pub mod functions;

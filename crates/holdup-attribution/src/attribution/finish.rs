@@ -8,6 +8,7 @@ use super::earlier::EarlierRequests;
 use super::fold::fold;
 use super::ledger::{Ledger, Owner};
 use super::life::process_name;
+use super::lock_queues::{self, LockKey};
 use super::orphans::{self, Standing};
 use super::owned::complete_unfinished;
 use super::path::{Key, Path, Share};
@@ -109,6 +110,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     };
     let mut when = When::new(run.book.axis.clone(), end);
     let mut standing: BTreeMap<u32, Standing> = BTreeMap::new();
+    let mut locks: Vec<Option<LockKey>> = Vec::new();
     for ledger in &ledgers {
         let who = name(ledger, &run.tasks);
         standing.entry(who.pid).or_default().add(ledger);
@@ -120,6 +122,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
             &run.book.whats,
         );
         count_path(&mut whole.path, ledger, &rows, &run.book.whats);
+        locks.extend(lock_queues::of_rows(ledger, &origins));
         whole.threads.push(thread_ledger(ledger, who, &rows));
         whole.waits.extend(rows);
     }
@@ -136,6 +139,7 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     }
     super::shared_words::name(&mut whole.waits, &finish.shared_words);
     orphans::mark_standing(&mut whole.waits, &standing, end);
+    lock_queues::tell(&mut whole.waits, &locks, &whole_path);
     match run.run_path.scope {
         Scope::Run => path_times(&mut whole.path, &whole.waits, before, open),
         Scope::Threads => {

@@ -47,6 +47,25 @@ pub(super) fn name_holders(whole: &mut Attributed, finish: &Finish) {
             holders.truncate(HOLDERS_MAX);
             row.holders = holders;
         }
+        place_owners(whole, lock, finish);
+    }
+}
+
+/// Says where in the program the owners of other locks ran: who runs has no wait in whose stack it stands, and has the global lock meanwhile.
+fn place_owners(whole: &mut Attributed, lock: &InterpreterLock, finish: &Finish) {
+    let ran = merged(lock, finish);
+    let of_process = whole
+        .waits
+        .iter_mut()
+        .filter(|row| row.asker.name.pid == lock.pid);
+    let holders = of_process.flat_map(|row| &mut row.holders);
+    let runs = |cause: Cause| cause.on_cpu() || cause == Cause::SchedRunqueue;
+    for owner in holders.filter(|holder| holder.name.pid == lock.pid && holder.doing.is_some_and(runs)) {
+        if owner.place.is_none()
+            && let Some((_, _, stack)) = ran.iter().find(|(tid, ..)| *tid == owner.name.tid)
+        {
+            owner.place = super::asker::place(stack);
+        }
     }
 }
 

@@ -49,6 +49,7 @@ mod left_behind;
 mod library_askers;
 mod life;
 mod listeners;
+mod lock_queues;
 mod loop_askers;
 mod named_requests;
 mod network;

@@ -5,6 +5,7 @@
 //! else still holds them. In: what is added under a key. Out: what each key has at the end, and what it had at the
 //! borders of windows, for which the tree of then is kept: it shares all but what has changed since.
 
+use super::lock_queues::{LockKey, QueuesOnPath};
 use holdup_evidence::Ns;
 use holdup_model::timeline::{MAX_WINDOWS, MIN_WINDOW_NS};
 use std::sync::Arc;
@@ -99,6 +100,8 @@ pub(super) struct Path {
     shift: u8,
     /// How it was at the last border of windows, and those before.
     last: Option<Arc<Mark>>,
+    /// Locks that somebody stood in the queue for while it went on.
+    queues: Option<Arc<QueuesOnPath>>,
 }
 
 /// A path as it was at a border.
@@ -122,6 +125,7 @@ impl Path {
             total: 0,
             shift: 0,
             last: None,
+            queues: None,
         }
     }
 
@@ -133,6 +137,7 @@ impl Path {
             total: 0,
             shift: 0,
             last: None,
+            queues: None,
         }
     }
 
@@ -234,6 +239,18 @@ impl Path {
                 },
             );
         }
+    }
+
+    /// Somebody stood in the queue for a lock from one instant to another, at which a thread on this path let it go.
+    pub(super) fn queued(&mut self, lock: LockKey, from: Ns, to: Ns) {
+        if self.root.is_some() {
+            Arc::make_mut(self.queues.get_or_insert_default()).add(lock, from, to);
+        }
+    }
+
+    /// For how long somebody stood in the queue for each lock while it went on.
+    pub(super) fn queues(&self) -> impl Iterator<Item = (LockKey, Ns)> + '_ {
+        self.queues.iter().flat_map(|queues| queues.each())
     }
 
     /// The elapsed time it tiles.

@@ -8,6 +8,7 @@ use super::holders;
 use super::implicit_handoffs;
 use super::ledger;
 use super::life::process_name;
+use super::lock_queues;
 use super::owned::path_at_end_of;
 use super::thread::Pending;
 use super::what::Role;
@@ -187,6 +188,7 @@ impl Attribution {
             gone: &self.ended,
         };
         self.blockers.step(ended, &entry, before, &mut scene);
+        lock_queues::note(&mut self.threads, ended, &entry);
         entry.cause
     }
 

@@ -41,6 +41,7 @@ mod full_pool;
 mod halted;
 mod head;
 mod held;
+mod held_meanwhile;
 mod java_seeds;
 mod java_waits;
 pub(crate) mod kernel_places;
@@ -56,6 +57,7 @@ pub(crate) mod list;
 mod listeners;
 mod live_sessions;
 mod lock_sessions;
+mod lock_turns;
 mod log_times;
 pub(crate) mod logs;
 mod made_anew;
@@ -86,6 +88,7 @@ mod tasks;
 mod tests;
 mod thread_sessions;
 pub(crate) mod waiters;
+mod within;
 
 pub use clocks::clock_of;
 pub use list::{ALL, RuleId};
@@ -477,6 +480,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
     for (dropped, by) in joined
         .into_iter()
         .chain(list::own_log_explains::join(run, &mut found))
+        .chain(held_meanwhile::join(run, &mut found))
     {
         judgement
             .ruled_out
@@ -517,6 +521,7 @@ pub fn judge(run: &Run<'_>) -> Judgement {
         found = on_machine::ordered(found);
     }
     leads::waiters_first(run, &mut found);
+    held_meanwhile::locks_first(run, &mut found);
     judgement.findings = found.into_iter().map(|(_, finding)| finding).collect();
     commands::keep_what_works(run, &mut judgement.findings);
     if !run.attributed.source.has_probes() {

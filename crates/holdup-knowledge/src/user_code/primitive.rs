@@ -6,7 +6,7 @@
 use super::{CONDITION, bare, of_c_library, split};
 use crate::ruby::{self, Awaited};
 use crate::rust::TokioPark;
-use crate::{cpp, rust};
+use crate::{cpp, python, rust};
 use holdup_evidence::{Frame, Language};
 
 /// What the C library makes of futexes, by the functions that programs call.
@@ -221,7 +221,27 @@ pub fn in_python(stack: &[Frame]) -> Option<Primitive> {
 /// a result there.
 #[must_use]
 pub fn takes_next_in_python(stack: &[Frame]) -> bool {
-    in_python(stack) == Some(Primitive::Queue) && passes(stack, TAKES_NEXT) && passes(stack, BEGINS_THREAD)
+    let from_queue = in_python(stack) == Some(Primitive::Queue) && passes(stack, TAKES_NEXT);
+    (from_queue || takes_from_simple_queue(stack)) && passes(stack, BEGINS_THREAD)
+}
+
+/// Whether a thread waits in `queue.SimpleQueue`, which has no frame of Python's: directly in the function of a pool's worker, which takes
+/// from nothing else, or in the module of such queues.
+fn takes_from_simple_queue(stack: &[Frame]) -> bool {
+    let inner = || {
+        stack
+            .iter()
+            .take_while(|frame| frame.language != Language::Python)
+    };
+    let symbols = || inner().filter_map(|frame| frame.symbol.as_deref());
+    let takes = symbols().any(|symbol| TAKES_LOCK.iter().any(|name| symbol.starts_with(name)));
+    let of_module = |frame: &Frame| {
+        let module = frame.module.as_deref().unwrap_or_default();
+        module.starts_with(SIMPLE_QUEUE_MODULE)
+    };
+    let in_module = inner().any(of_module) || symbols().any(|symbol| symbol.starts_with(SIMPLE_QUEUE));
+    let caller = stack.iter().find(|frame| frame.language == Language::Python);
+    takes && (in_module || caller.is_some_and(python::is_pools_worker))
 }
 
 /// What a thread of Python waits for that no parked worker waits for, in words: room in a queue, a semaphore, or, in a thread that the program
@@ -268,6 +288,13 @@ fn passes(stack: &[Frame], (path, name): (&str, &str)) -> bool {
 /// The function that takes from a queue, and the one in which a thread begins.
 const TAKES_NEXT: (&str, &str) = ("/queue.py", "get");
 const BEGINS_THREAD: (&str, &str) = ("/threading.py", "_bootstrap");
+
+/// Functions of CPython in which a thread waits for a lock of the program's, or for a word since 3.13; not for the interpreter's own.
+const TAKES_LOCK: &[&str] = &["PyThread_acquire_lock", "_PyParkingLot_Park", "_PySemaphore_Wait"];
+
+/// The module of `queue.SimpleQueue` where it is a file of its own, and its functions.
+const SIMPLE_QUEUE_MODULE: &str = "_queue.";
+const SIMPLE_QUEUE: &str = "_queue_SimpleQueue_get";
 
 fn in_rust(stack: &[Frame]) -> Option<Primitive> {
     if !rust::is_rust(stack) {
@@ -502,5 +529,34 @@ mod tests {
         assert_eq!(python(&[wait, own]), Some(Primitive::Condition));
         // What waits in C by itself is what the C library says.
         assert_eq!(python(&[own, wait]), Some(Primitive::Semaphore));
+    }
+
+    /// A pool's worker takes its next task in machine code: there is no frame of the queue.
+    #[test]
+    fn a_worker_of_a_pool_without_a_task_takes_from_a_queue() {
+        let begins = ("/usr/lib/python3.11/threading.py", "Thread._bootstrap");
+        let worker = ("/usr/lib/python3.11/concurrent/futures/thread.py", "_worker");
+        let of = |native: &[(&str, &str)], caller: (&str, &str)| {
+            let mut all = stack(native);
+            all.extend([caller, begins].map(|(file, symbol)| Frame {
+                file: Some(file.to_owned()),
+                symbol: Some(symbol.to_owned()),
+                language: Language::Python,
+                ..Frame::default()
+            }));
+            all
+        };
+        let takes = ("python3.11", "PyThread_acquire_lock_timed");
+        let module = ("_queue.cpython-311-x86_64-linux-gnu.so", "");
+        assert!(takes_next_in_python(&of(&[takes, module], worker)));
+        assert!(takes_next_in_python(&of(&[takes, ("python3.11", "")], worker)));
+        let own = ("/srv/app.py", "drain");
+        assert!(takes_next_in_python(&of(&[takes, module], own)));
+        // A lock of the program's, the interpreter's own, and the main thread.
+        assert!(!takes_next_in_python(&of(&[takes, ("python3.11", "")], own)));
+        assert!(!takes_next_in_python(&of(&[("python3.11", "take_gil")], worker)));
+        let mut main = of(&[takes, module], own);
+        main.pop();
+        assert!(!takes_next_in_python(&main));
     }
 }

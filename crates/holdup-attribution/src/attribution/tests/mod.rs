@@ -7,6 +7,7 @@ mod deadlock;
 mod exit;
 mod follow_blocker;
 mod left_behind;
+mod lock_queues;
 mod neighbours;
 mod orders;
 mod owners;

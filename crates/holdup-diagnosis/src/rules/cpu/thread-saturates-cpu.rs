@@ -1,7 +1,7 @@
 //! One thread of several uses a CPU fully: its share of all threads' time is small, and the work of that thread is at its limit.
 
 use super::busy_waits;
-use crate::rules::{Extend, Rule, RuleId, Run, Waits, commands, duration, fires, percent, say};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, commands, duration, fires, percent, say, within};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::facts::Unaccepted;
 use holdup_evidence::{Cause, Frame, Language, Ns, TaskRuntime};
@@ -190,7 +190,10 @@ fn finding(run: &Run<'_>, busy: &Busy<'_>, rows: &Waits<'_>, count: u64) -> Find
         .collect();
     let place = match spin {
         Some(spin) => format!(": it spins in {}", spin.id()),
-        None => mostly_in(rows.main()).map_or_else(String::new, |place| format!(", mostly in {place}")),
+        None => match within::place(rows) {
+            Some(place) => format!(", within {place}"),
+            None => mostly_in(rows.main()).map_or_else(String::new, |place| format!(", mostly in {place}")),
+        },
     };
     let ready = ready(run, busy);
     let waiting = waiting(run, busy, rows.main());

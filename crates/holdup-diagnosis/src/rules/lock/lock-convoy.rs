@@ -2,11 +2,11 @@
 
 use crate::rules::{
     Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, asked, beside, dumps as dumped, held,
-    java_waits as java, percent, say,
+    java_waits as java, lock_turns, percent, say,
 };
 use holdup_artefacts::dumps::{Doing, Dump, DumpThread, Graph, dumps};
 use holdup_evidence::observed::LockRef;
-use holdup_evidence::{Cause, Ns, Observed};
+use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::user_code;
 use holdup_model::attributed::JavaLock;
 use holdup_model::attributed::{AttributedWait, Holder, HowKnown};
@@ -97,9 +97,13 @@ fn in_java(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
             )
         })
     });
-    let findings: Vec<Finding> = locks
+    let worth: Vec<&Waits<'_>> = locks
         .iter()
         .filter(|lock| run.matters(lock.cost(), MATTERS) && is_queue(lock))
+        .collect();
+    let findings: Vec<Finding> = worth
+        .iter()
+        .filter(|lock| !is_told_by_owner(lock, &worth))
         .map(|lock| java_queue(run, lock))
         .collect();
     if !findings.is_empty() {
@@ -112,6 +116,17 @@ fn in_java(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
     ))
 }
 
+/// Whether waits in the same place of the same threads' process are known to be for a lock with an owner: who looks at a lock in the moment in which
+/// it changes hands finds none.
+fn is_told_by_owner(lock: &Waits<'_>, locks: &[&Waits<'_>]) -> bool {
+    let owned = |waits: &Waits<'_>| waits.iter().any(|wait| wait.holders.iter().any(owner));
+    let (pid, place) = (lock.main().asker.name.pid, asked::place(lock));
+    let same = |other: &&&Waits<'_>| {
+        other.main().asker.name.pid == pid && !place.is_empty() && asked::place(other) == place
+    };
+    !owned(lock) && locks.iter().any(|other| owned(other) && same(&other))
+}
+
 /// Whether so many threads wait that it is a queue. For a class one is enough: a class is initialised once, and whoever comes then waits.
 fn is_queue(lock: &Waits<'_>) -> bool {
     let class = java::lock(lock.main()) == Some(JavaLock::Class);
@@ -121,7 +136,9 @@ fn is_queue(lock: &Waits<'_>) -> bool {
 fn java_queue(run: &Run<'_>, queue: &Waits<'_>) -> Finding {
     let main = queue.main();
     let holders = queue.holders();
-    let owners: Vec<&Holder> = holders.iter().filter(|holder| owner(holder)).collect();
+    let mut owners: Vec<&Holder> = holders.iter().filter(|holder| owner(holder)).collect();
+    // Where it goes from hand to hand, one that waits for it itself meanwhile tells nothing.
+    owners.sort_by_key(|owner| owner.doing == Some(queue.cause()));
     let found: Vec<&Holder> = if owners.is_empty() {
         holders.iter().collect()
     } else {
@@ -431,7 +448,7 @@ fn threads(waits: &Waits<'_>) -> usize {
 }
 
 /// Whether the stack says that the futex is something that nobody holds. Interpreters make locks of semaphores, and name their owners.
-fn is_condition(wait: &AttributedWait) -> bool {
+pub(in crate::rules) fn is_condition(wait: &AttributedWait) -> bool {
     let by_interpreter = |holder: &Holder| holder.how_known == HowKnown::Interpreter;
     if wait.holders.iter().any(by_interpreter) {
         return false;
@@ -480,11 +497,13 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
         return None;
     }
     let main = queue.main();
-    let candidate = candidate(queue, &holders).filter(|_| owners.is_empty());
+    let candidate = lock_turns::candidate(queue, &holders).filter(|_| owners.is_empty());
     let worst = owners.first().copied().or(candidate).or(holders.first())?;
     let threads = threads(queue);
     let who = say::name_or(&main.asker.name.process, "the program");
     let place = asked::place(queue);
+    // Whoever lets the lock go has mostly waited in the queue itself before: what he does with it is what the path goes through.
+    let inside = lock_turns::between(run, queue).filter(|_| owners.is_empty() && candidate.is_none());
     // Of one that has it for most of the time; where it goes from hand to hand, nobody is in the way.
     let keeps = owners.first().filter(|owner| owner.ns.saturating_mul(2) > all);
     let title = match (candidate, keeps) {
@@ -497,7 +516,14 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
             held::who(keeps, main)
         ))
         .with(held::with_it(run, keeps)),
-        (None, None) => Title::from(format!("{threads} threads of {who} queue{place} for one lock")),
+        (None, None) => Title::from(format!("{threads} threads of {who} queue{place} for one lock")).with(
+            lock_turns::in_turn(run, queue, &owners, all)
+                .or_else(|| {
+                    let told = inside.as_ref().filter(|(cause, ..)| *cause != Cause::SchedRunqueue);
+                    told.map(|(_, _, wait)| beside::doing_with_peer(run, wait))
+                })
+                .map_or_else(String::new, |doing| format!(", which goes from one to the other, each {doing}")),
+        ),
     };
     let how = if owners.is_empty() {
         "released by"
@@ -514,13 +540,11 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
         None => main.resource.name.clone(),
     };
     let text = format!("{lock}, {how} {}", held.join(", "));
-    // Whoever lets the lock go has mostly waited in the queue itself before: what he does with it is what the path goes through.
-    let inside = between(run, queue).filter(|_| owners.is_empty() && candidate.is_none());
     let finding = RULE
         .finding(Severity::Warning, title, queue)
         .and(Evidence::new(text, say::how_known(worst.how_known)))
-        .and(inside.as_ref().map_or_else(|| say::meanwhile(worst), with_it))
-        .and_if(candidate.map(without_waiting))
+        .and(inside.as_ref().map_or_else(|| say::meanwhile(worst), lock_turns::with_it))
+        .and_if(candidate.map(lock_turns::without_waiting))
         .and_if(say::clock(run, queue))
         .confidence(if owners.is_empty() {
             Confidence::Suspect
@@ -540,53 +564,4 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
     Some(finding.remedy(Remedy::safe(shorten)).remedy(Remedy::pointless(
         "more threads: each one waits in the same queue",
     )))
-}
-
-/// Of a lock without an owner: the one thread that let it go and never waited for it, if somebody waited for about as long as anybody until it
-/// did. It had the lock before all who waited; what they did with it afterwards was short.
-fn candidate<'a>(queue: &Waits<'_>, holders: &'a [Holder]) -> Option<&'a Holder> {
-    let pid = queue.main().asker.name.pid;
-    let tids: BTreeSet<u32> = queue.iter().map(|wait| wait.asker.name.tid).collect();
-    let mut others = holders.iter().filter(|holder| !tids.contains(&holder.name.tid));
-    let (Some(only), None) = (others.next(), others.next()) else {
-        return None;
-    };
-    let waited_long = only.ns.saturating_mul(2) >= queue.longest().max;
-    (waited_long && only.name.pid == pid && only.how_known == HowKnown::Waker).then_some(only)
-}
-
-fn without_waiting(candidate: &Holder) -> Evidence {
-    let text = format!(
-        "{} is a candidate for its holder: it let the lock go without having waited for it, and the others waited for that; the lock itself \
-         notes no owner",
-        say::who(&candidate.name)
-    );
-    Evidence::new(text, say::how_known(candidate.how_known))
-}
-
-/// What the path mostly went through in the threads of a queue while others of them waited: cause, time, and who asked.
-fn between(run: &Run<'_>, queue: &Waits<'_>) -> Option<(Cause, Ns, String)> {
-    let tids: BTreeSet<u32> = queue.iter().map(|wait| wait.asker.name.tid).collect();
-    let cause = queue.cause();
-    let own =
-        run.waits(|wait| wait.cause != cause && tids.contains(&wait.asker.name.tid) && wait.path_ns > 0)?;
-    let causes = own.split(|wait| wait.cause);
-    let most = causes.iter().max_by_key(|group| group.path())?;
-    // Threads do other things, too: what they did with the lock is most of what they did.
-    let mostly = most.path().saturating_mul(2) > own.path();
-    let asker = most.main().asker.frame.clone().unwrap_or_default();
-    mostly.then(|| (most.cause(), most.path(), asker))
-}
-
-fn with_it((cause, ns, asker): &(Cause, Ns, String)) -> Evidence {
-    let asked = match asker.as_str() {
-        "" => String::new(),
-        asker => format!(", asked by {asker}"),
-    };
-    let text = format!(
-        "between them these threads spent {} {} ({cause}){asked}, one after the other",
-        say::duration(*ns),
-        cause.phrase()
-    );
-    Evidence::new(text, "the critical path")
 }

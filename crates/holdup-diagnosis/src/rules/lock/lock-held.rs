@@ -1,14 +1,16 @@
 //! One thread waits for a lock that another thread has, and keeps.
 //!
 //! The problem: one thread is no queue, but the lock names its owner, so that who is in the way is known. The choice: what nobody else of
-//! the observed threads accounts for (the waiter's own time), named with both places in the program.
+//! the observed threads accounts for (the waiter's own time), or what the path spent in others while it waited, named with both places in the
+//! program.
 
+use super::lock_convoy::is_condition;
 use crate::rules::{
     Extend, Generality, MATTERS, Need, Rule, RuleId, Run, Waits, asked, held, java_waits, root, say,
 };
 use holdup_evidence::Cause;
-use holdup_knowledge::user_code;
-use holdup_model::attributed::{AttributedWait, Holder, JavaLock};
+use holdup_knowledge::user_code::{self, Primitive};
+use holdup_model::attributed::{AttributedWait, Holder, HowKnown, JavaLock};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 use holdup_model::title::Title;
 use std::collections::BTreeSet;
@@ -27,7 +29,7 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         .map_or_else(Vec::new, |held| {
             held.split(|wait| (wait.asker.name.pid, wait.resource.name.clone()))
         });
-    let one = |lock: &&Waits<'_>| run.matters(lock.path(), MATTERS) && is_one_thread(lock);
+    let one = |lock: &&Waits<'_>| run.matters(lock.cost(), MATTERS) && is_one_thread(lock);
     let findings: Vec<Finding> = locks
         .iter()
         .filter(one)
@@ -45,13 +47,21 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 /// Whether the lock names who has it, that one can let go of it, and somebody loses time by it.
 fn is_held(run: &Run<'_>, wait: &AttributedWait) -> bool {
     let keeps = |holder: &Holder| holder.how_known.holds() && !held::takes_turns(run, holder);
+    let keeps = |holder: &Holder| keeps(holder) || let_go(wait, holder);
     // Whoever needs a class while it is initialised is a queue also alone.
     !wait.resource.is_many()
         && java_waits::lock(wait) != Some(JavaLock::Class)
+        && !is_condition(wait)
         && !wait.deadlock
         && wait.orphaned.is_none()
         && user_code::allocator(&wait.asker.stack).is_none()
         && wait.holders.iter().any(keeps)
+}
+
+/// Whether somebody let a mutex go that notes no owner, as Rust's: only the one that has it does.
+fn let_go(wait: &AttributedWait, holder: &Holder) -> bool {
+    let mutex = user_code::primitive(&wait.asker.stack) == Some(Primitive::Mutex);
+    mutex && holder.how_known == HowKnown::Waker && holder.name.pid == wait.asker.name.pid
 }
 
 /// More of them are a queue, which is another rule's.
@@ -63,13 +73,18 @@ fn is_one_thread(lock: &Waits<'_>) -> bool {
 fn finding(run: &Run<'_>, lock: &Waits<'_>) -> Option<Finding> {
     let main = lock.main();
     let all = lock.holders();
-    let owner = all.iter().find(|holder| holder.how_known.holds())?;
+    let noted = all.iter().find(|holder| holder.how_known.holds());
+    let owner = noted.or_else(|| all.iter().find(|holder| let_go(main, holder)))?;
+    let has = match noted {
+        Some(_) => "has",
+        None => "had until it let it go",
+    };
     let what = match &main.resource.detail.symbol {
         Some(symbol) => format!("the lock {symbol}"),
         None => "a lock".to_owned(),
     };
     let title = Title::from(format!(
-        "{} waits{} for {what} that {} has",
+        "{} waits{} for {what} that {} {has}",
         say::who(&main.asker.name),
         asked::place(lock),
         held::who(owner, main),
@@ -80,7 +95,7 @@ fn finding(run: &Run<'_>, lock: &Waits<'_>) -> Option<Finding> {
         .and(say::meanwhile(owner))
         .and_if(say::way(lock))
         .and_if(say::clock(run, lock))
-        .proved_if(true);
+        .proved_if(noted.is_some());
     let finding = match root::of(lock) {
         Some(root) => finding.remedy(root.remedy()),
         None => finding,
