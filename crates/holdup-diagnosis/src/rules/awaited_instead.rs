@@ -221,7 +221,7 @@ fn left_behind(killed: &Killed, servers: &[&Unanswered<'_>], behind: &[Behind<'_
         .remedy(Remedy::safe(
             "use a lock that the kernel releases when its owner ends (flock, fcntl, a robust mutex), and have the parent notice which child ends",
         ))
-        .remedy(Remedy::pointless("waiting longer: nobody is left to release the lock"))
+        .remedy(Remedy::pointless("waiting longer: no process that lives is known to have the lock"))
 }
 
 /// What a server does that reads from a silent client.

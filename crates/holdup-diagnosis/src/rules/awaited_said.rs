@@ -248,7 +248,7 @@ pub(super) fn awaited(last: &SeenWait) -> String {
         Awaited::Memory => format!("memory that {of} has"),
         Awaited::Device => format!("the network device that {of} fills"),
         Awaited::OwnPool => format!("a worker of {of}{at}"),
-        Awaited::Standby => format!("its synchronous standby, where {of} is in the way"),
+        Awaited::Standby => format!("its synchronous standby, whose blocker is {of}"),
     }
 }
 
